@@ -1,6 +1,6 @@
 // The audit: one append-only row for each use of a key, change of a credential or act of an operator, committed with its
-// effect. Each row has a MAC under HKDF(SERVICE_KEY, "audit") over an unambiguous encoding of all its fields. So whoever can
-// write to the database but lacks the service key cannot add or change a row without being found out.
+// effect. Each row has a MAC over all its fields with HKDF(SERVICE_KEY, "audit"). So nobody without the service key can add
+// or change a row unnoticed.
 
 import { timingSafeEqual } from 'node:crypto'
 import type { Db, Tx } from '../../db/client.ts'

@@ -1,4 +1,4 @@
-// What every function of custody gets first. It is built once for a process, and nothing else of custody is global.
+// The first argument of every function of custody. Each process builds one.
 
 import type { Db } from '../../db/client.ts'
 import { readWalletKeys, type WalletKeyRow } from '../../db/queries/custody/keyrings.ts'
@@ -28,7 +28,7 @@ export type CustodyCtx = {
   readonly guard: Guard
   /** Limits the guesses at developer secrets. */
   readonly secretLimit: SecretLimit
-  /** Every use of argon2 waits here. */
+  /** All uses of argon2 wait here. */
   readonly argon2: Queue
   /** A wallet's sealed key and what opens it. Requests of the same moment share one query. */
   readonly readWalletKey: (walletId: string) => Promise<WalletKeyRow | null>
@@ -37,7 +37,7 @@ export type CustodyCtx = {
 export type CustodySettings = {
   readonly db: Db
   readonly rootKey: RootKey
-  /** The key that comes after it, in a process that is to live through the change. */
+  /** The key after it, in a process that keeps running during the change. */
   readonly nextRootKey?: RootKey | null | undefined
   readonly sealer: Sealer
   readonly environment: Environment

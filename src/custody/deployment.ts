@@ -1,8 +1,7 @@
-// The check row: one database belongs to one environment, one root key, one service key and one identity key. The first
-// process writes the row, each later one compares, and refuses to start where something does not fit: a testnet process on a
-// mainnet database, or a wrong key, would otherwise be found out one request at a time.
+// One database belongs to one environment, one root key, one service key and one identity key. The first process writes a
+// row that says so. Each later process compares, and refuses to start if something does not fit.
 //
-// Networks are bound one by one, by the first process that has them: a release or a file that adds a network starts beside
+// Networks are bound one by one, by the first process that has them, so that a process with a new network can start beside
 // processes that do not know it. From then on the name stays with its chain.
 
 import { randomBytes } from 'node:crypto'
@@ -25,26 +24,25 @@ type Deployment = {
   readonly db: Db
   readonly environment: Environment
   readonly networks: readonly NetworkBinding[]
-  /** null in a process that opens no wallet: it cannot write the row, and leaves the root key unchecked. */
+  /** null in a process that opens no wallet. It cannot write the row, and does not check the root key. */
   readonly rootKey: RootKey | null
-  /** The one that comes after `rootKey`, in a process that is to live through the change. */
+  /** The key after `rootKey`, in a process that keeps running during the change. */
   readonly nextRootKey?: RootKey | null | undefined
   readonly sealer: Sealer
-  /** The identity key; null in a process that has none: it cannot write the row either. */
+  /** null in a process without the identity key, which cannot write the row either. */
   readonly identity: Sealer | null
 }
 
 const CHECK = { purpose: 'deployment', rowId: '1' }
 const ROOT_CHECK = { ...CHECK, projectId: '', keyringId: '', walletId: '' }
 
-/** A new check value: whoever unwraps it has this root key. */
+/** A new check value, which only this root key unwraps. */
 export const rootKeyCheckOf = (rootKey: RootKey): Promise<Uint8Array> =>
   rootKey.wrap({ key: randomBytes(KEY_BYTES), identity: ROOT_CHECK })
 
-/** A new check value: whoever opens it has this key. */
 const checkValueOf = (sealer: Sealer): Uint8Array => sealer.seal({ ...CHECK, plaintext: randomBytes(KEY_BYTES) })
 
-/** What a check value says of a key: whether it opens. A failure of another kind (a service that is away) goes on up. */
+/** Whether a check value opens. Other failures are thrown, for instance that a service does not answer. */
 const opens = async (open: () => Promise<Uint8Array> | Uint8Array): Promise<boolean> => {
   try {
     await open()
@@ -58,7 +56,7 @@ const opens = async (open: () => Promise<Uint8Array> | Uint8Array): Promise<bool
 const chainOf = ({ family, chainId }: NetworkBinding): string =>
   chainId === null ? `a network of the family ${family}` : `the chain with id ${chainId}`
 
-/** @throws Error where a network is bound to another chain, or a chain to another network. */
+/** @throws Error if a network is bound to another chain, or a chain to another network. */
 const requireSameChains = (bound: readonly NetworkBinding[], ours: readonly NetworkBinding[]): void => {
   for (const network of ours) {
     const { name, chainId } = network
@@ -75,7 +73,7 @@ const requireSameChains = (bound: readonly NetworkBinding[], ours: readonly Netw
   }
 }
 
-/** Binds the networks that this database does not know yet, where this process may. */
+/** Binds the networks that this database does not know yet, if this process may. */
 const bindNetworks = async ({ db, networks, rootKey }: Deployment): Promise<void> => {
   const isUnknownTo = (bound: readonly NetworkBinding[]) =>
     networks.filter(({ name }) => !bound.some((each) => each.name === name))
@@ -95,7 +93,6 @@ const bindNetworks = async ({ db, networks, rootKey }: Deployment): Promise<void
   }
 }
 
-/** @throws Error where none of the process's root keys is the one that the database belongs to. */
 const requireRootKey = async (row: DeploymentRow, held: readonly RootKey[]): Promise<void> => {
   const fitting = held.find(({ id }) => id === row.rootKeyId)
   if (fitting === undefined) {
@@ -107,7 +104,6 @@ const requireRootKey = async (row: DeploymentRow, held: readonly RootKey[]): Pro
   }
 }
 
-/** @throws Error where two of the process's secrets are one: whoever has one of them would have the other. */
 const requireDifferentKeys = ({ rootKey, nextRootKey, sealer, identity }: Deployment): void => {
   for (const held of [rootKey, nextRootKey ?? null]) {
     if (held?.id === sealer.id) throw new Error('ROOT_KEY and SERVICE_KEY must be two different keys.')
@@ -118,16 +114,12 @@ const requireDifferentKeys = ({ rootKey, nextRootKey, sealer, identity }: Deploy
   if (identity?.id === sealer.id) throw new Error('IDENTITY_KEY and SERVICE_KEY must be two different keys.')
 }
 
-/** @throws Error where a key does not open its check value. */
 const requireFit = async (what: string, sealer: Sealer, sealed: Uint8Array): Promise<void> => {
   if (await opens(() => sealer.open({ ...CHECK, sealed }))) return
   throw new Error(`The ${what} key does not fit this database: it does not open the check value.`)
 }
 
-/**
- * Binds the database to this environment, these networks and these keys, or checks that it already is.
- * @throws Error with one sentence that says which does not fit.
- */
+/** Binds the database to this environment, these networks and these keys, or checks that it already is. */
 export const checkDeployment = async (input: Deployment): Promise<void> => {
   const { db, rootKey, sealer, identity } = input
   requireDifferentKeys(input)

@@ -1,8 +1,8 @@
-// The two secrets of a deployment that open no wallet: no key of the hierarchy is derived from them or sealed under them.
+// The two secrets of a deployment that open no wallet: no key of the hierarchy is derived from them or sealed with them.
 //
-// SERVICE_KEY is known to every process. It seals mails that are not sent yet, and makes the MACs of the audit.
-// IDENTITY_KEY is known to the API alone. It seals the keys that sign access tokens, and makes the MACs of refresh tokens,
-// login codes, users' ids and throttles. So the worker can neither make a token nor find out a code.
+// SERVICE_KEY: every process has it. It seals unsent mails, and makes the MACs of the audit.
+// IDENTITY_KEY: only the API has it. It seals the keys that sign access tokens, and makes the MACs of refresh tokens, login
+// codes, users' ids and throttles. So the worker can neither make a token nor find out a code.
 
 import { fingerprintOf, readKey } from './root/key-source.ts'
 import { encodeFields, HeldKeys } from './sealing/bytes.ts'
@@ -21,7 +21,7 @@ export type Sealer = {
   open(input: { readonly purpose: string; readonly rowId: string; readonly sealed: Uint8Array }): Uint8Array
 }
 
-/** The variable that says where each secret is, and the word for it in the identity of what it seals. */
+/** By the variable that says where the secret is: its word in the identity of what it seals. */
 const KINDS = { SERVICE_KEY: 'service', IDENTITY_KEY: 'identity' } as const
 
 type SealerName = keyof typeof KINDS

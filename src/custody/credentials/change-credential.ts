@@ -1,12 +1,11 @@
-// Changing a credential. The user key or the developer key stays the same and is sealed anew, so all locks under it open as
-// before. One statement rewrites one row, and only where two things are as they were read:
+// Changing a credential. The user key or developer key stays the same and is sealed again, so all its locks open as before.
+// One statement rewrites one row, if two things are as they were read:
 //
 //   the row's version   else another request has changed the credential: 409 credential_changed, and nothing is written
-//   the row's bytes     else a rotation has re-sealed the outer layer: the new inner layer gets the newest outer layer, and
-//                       the statement is tried again
+//   the row's bytes     else a rotation has re-sealed the outer layer: it is tried again with the newest outer layer
 //
-// The earlier credential is checked first. A request that passed this check just before the change goes on with the key that
-// it opened. One that comes later, or waits in the guess guard with the earlier version, gets an error and can try again.
+// The old credential is checked first. A request that passed its own check just before the change goes on with the key that
+// it opened. A later one, or one that waits in the guess guard with the old version, gets an error and can try again.
 
 import type { Tx } from '../../../db/client.ts'
 import {
@@ -30,13 +29,13 @@ import { refuseFrozen } from './credentials.ts'
 import { requireDeveloperSecret } from './developer-secret.ts'
 import { refuseObviousPin } from './obvious-pin.ts'
 
-/** How many rotations may come in between. There are never so many, even where one follows the other without a pause. */
+/** How many rotations may come in between. Even rotations without a pause are not that many. */
 const TRIES_MAX = 200
 
 type Change = {
   readonly projectId: string
   readonly identity: Identity
-  /** The version of the row that the earlier credential opened. */
+  /** The version of the row that the old credential opened. */
   readonly version: number
   /** The key, sealed under the new credential. */
   readonly inner: Uint8Array

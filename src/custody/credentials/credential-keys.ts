@@ -1,5 +1,5 @@
-// From a credential to its key: a developer secret opens the developer key, a PIN opens the user key. Opening the key is the
-// check of the credential. Every key that is returned here is zeroed by the caller.
+// A developer secret opens the developer key, a PIN opens the user key. That the key opens is the check of the credential.
+// The caller zeroes every key that is returned here.
 
 import { randomBytes } from 'node:crypto'
 import type { UserKeyRow } from '../../../db/queries/custody/keyrings.ts'
@@ -23,10 +23,7 @@ type CredentialRows = { readonly developerKey: Uint8Array | null; readonly userK
 export const notActivated = (): AppError =>
   new AppError('project_not_activated', 'This project has no developer secret yet: it must be activated first.')
 
-/**
- * Opens a project's developer key.
- * @param input.sealed null where the project has no developer key yet.
- */
+/** Opens a project's developer key. @param input.sealed null if the project has no developer key yet. */
 export const checkSecret = async (
   { projectKeys, secretLimit }: CustodyCtx,
   input: Requester & { readonly projectId: string; readonly sealed: Uint8Array | null; readonly secret: string },
@@ -47,7 +44,7 @@ export const checkPin = async (
   input: Requester & Owner & { readonly row: UserKeyRow; readonly pin: string },
 ): Promise<Uint8Array> => {
   const { projectId, ownerId, actor, from, row, pin } = input
-  // Before the guess is charged: a root key that is slow or away must not cost a guess, nor time of the lease.
+  // Before the guess is charged: a slow root key must cost neither a guess nor time of the lease.
   const inner = await projectKeys.openOuter({
     identity: identityOf.userKey({ projectId, ownerId }),
     sealed: row.sealed,
@@ -58,10 +55,7 @@ export const checkPin = async (
   return await lease.settle(openUserKey({ projectId, ownerId, stretched, sealed: inner }))
 }
 
-/**
- * Opens the keys of the credentials in `proof`, which `keys` holds. The secret is checked first: where it is wrong, no guess
- * of the PIN is charged.
- */
+/** Opens the keys of the credentials in `proof`; `keys` holds them. A wrong secret charges no guess of the PIN. */
 export const checkCredentials = async (
   ctx: CustodyCtx,
   input: Requester & Owner & { readonly proof: Proof; readonly rows: CredentialRows; readonly keys: HeldKeys },

@@ -1,13 +1,13 @@
-// Which credentials a request must carry. These rules are checked before anything is opened, so that no guess is charged for
-// a request that could not succeed.
+// Which credentials a request must have. This is checked before anything is opened, so that no guess is charged for a
+// request that cannot succeed.
 //
-// Signing takes the credential of the wallet's control mode. Creating a wallet takes the credential of its mode. Where the
-// owner's keyring has a lock of the other mode only, it takes both, and control of the keyring is shared from then on.
+// Signing needs the credential of the wallet's control mode, and so does creating a wallet. If the owner's keyring only has a
+// lock of the other mode, creating needs both, and control of the keyring is shared from then on.
 
 import { CONTROL_MODES, type ControlMode, type FreezeScope } from '../../../db/words.ts'
 import { AppError, type SecurityEvent } from '../../errors.ts'
 
-/** The caller's address: IPv4, or the /64 of an IPv6 address; absent or '' where it is not known. */
+/** The caller's address: IPv4, or the /64 of an IPv6 address; absent or '' if it is not known. */
 type CallerAddress = { readonly from?: string | undefined }
 
 /** The credentials as they came in a request's body. */
@@ -16,7 +16,7 @@ export type Credentials = CallerAddress & {
   readonly userPin?: string | undefined
 }
 
-/** The credentials that the request takes; null for one that it does not. */
+/** The credentials that the request needs; null for one that it does not need. */
 export type Proof = CallerAddress & { readonly developerSecret: string | null; readonly userPin: string | null }
 
 const FIELD = { developer: 'developer_secret', user: 'user_pin' } as const satisfies Record<ControlMode, string>
@@ -29,7 +29,7 @@ const missing = (modes: readonly ControlMode[]): AppError =>
       : `Fields "developer_secret" and "user_pin" are required: the owner has wallets of the other control mode.`,
   )
 
-/** The control modes whose credentials are needed for a new wallet of `mode`, where the keyring has locks of `locked`. */
+/** The control modes whose credentials a new wallet of `mode` needs, if the keyring has locks of the modes `locked`. */
 export const modesForCreation = (input: {
   readonly mode: ControlMode
   /** Empty for an owner without a keyring. */
@@ -37,7 +37,7 @@ export const modesForCreation = (input: {
 }): readonly ControlMode[] =>
   input.locked.length === 0 || input.locked.includes(input.mode) ? [input.mode] : CONTROL_MODES
 
-/** @throws credential_required where a credential of `modes` is missing, credential_ambiguous where there is another. */
+/** @throws credential_required if a credential of `modes` is missing, credential_ambiguous if there is another. */
 export const requireCredentials = (input: {
   readonly modes: readonly ControlMode[]
   readonly credentials: Credentials
@@ -58,10 +58,7 @@ export const requireCredentials = (input: {
 export const invalidSecret = (event?: SecurityEvent): AppError =>
   new AppError('INVALID_SECRET', 'The credential is wrong.', { event })
 
-/**
- * Refuses what an operator has frozen. The scope is read together with the sealed key, so that a freeze holds on every
- * process from the next request on. Call it before a credential is checked, so that no guess is charged.
- */
+/** Refuses what an operator has frozen. Call it before a credential is checked, so that no guess is charged. */
 export const refuseFrozen = (scope: FreezeScope | null): void => {
   if (scope !== null) throw new AppError('frozen', `This ${scope} is frozen: nothing of it is signed, made or opened.`)
 }

@@ -1,13 +1,13 @@
-// The guess guard: limits how often the PIN of an owner may be tried, over all wallets, endpoints and processes.
+// The guess guard limits how often the PIN of an owner may be tried, over all wallets, endpoints and processes.
 //
 // For each owner one verification runs at a time:
 //   1. the request waits for its turn in the owner's queue of this process, then for a slot of argon2. Waiting is not charged;
-//   2. one committed UPDATE charges a guess and takes a lease of 10 s. It does nothing where the caller has sent too many
-//      wrong PINs (limits.ts). The fifth charge in a row also locks the owner for 24 h; after 100 wrong PINs in all the
-//      owner stays locked. After a crash or a lost connection the guess stays charged;
+//   2. one committed UPDATE charges a guess and takes a lease of 10 s, unless the caller has sent too many wrong PINs
+//      (limits.ts). The fifth charge in a row also locks the owner for 24 h; after 100 wrong PINs in all the owner stays
+//      locked. After a crash or a lost connection the guess stays charged;
 //   3. whoever holds the lease runs argon2id and opens the user key. No database connection is held meanwhile;
-//   4. the lease ends. A right PIN clears the charges, a wrong one leaves its own. Where the lease ran out and another
-//      process has taken it, the result is thrown away.
+//   4. the lease ends. A right PIN clears the charges, a wrong one leaves its own. If the lease ran out and another process
+//      has taken it, the result is discarded.
 //
 //   charge gives    means                                        answer
 //   spent           too many wrong PINs of this caller           429 rate_limited; the PIN is not checked
@@ -42,7 +42,7 @@ const TAKEN_PAUSE_MS = 10
 type Guess = {
   readonly projectId: string
   readonly ownerId: string
-  /** Who asks, as the audit names it. */
+  /** As the audit names it. */
   readonly actor: string
   /** As in `Credentials`. */
   readonly from?: string | undefined
@@ -57,9 +57,9 @@ type Guess = {
 type Lease = AsyncDisposable & {
   /**
    * Ends the guess. Call it once.
-   * @param userKey what the PIN opened; null where it is wrong.
-   * @returns the same key, which the caller zeroes. Where it throws, the key is zeroed.
-   * @throws busy where the lease was lost.
+   * @param userKey what the PIN opened; null if it is wrong.
+   * @returns the same key, which the caller zeroes. If it throws, it has zeroed the key.
+   * @throws busy if the lease was lost.
    */
   settle(userKey: Uint8Array | null): Promise<Uint8Array>
 }
@@ -82,11 +82,11 @@ type Attempt = Guess & { readonly limits: readonly TryLimit[] }
 
 type Charged = Attempt & {
   readonly lease: string
-  /** Whether the owner stays locked where this PIN is wrong. */
+  /** Whether the owner stays locked if this PIN is wrong. */
   readonly locks: boolean
 }
 
-/** @returns null where another process holds the lease. */
+/** @returns null if another process holds the lease. */
 const charge = async ({ db }: Parts, guess: Attempt): Promise<Charged | null> => {
   const leased = { ...guess, lease: randomUUID() }
   const charged = await chargeGuess(db, leased)
@@ -137,7 +137,7 @@ const leaseOf = ({ db, pinLimits }: Parts, charged: Charged, turns: DisposableSt
   }
 }
 
-/** @returns the charge and its argon2 slot; null where another process holds the lease. */
+/** @returns the charge and its argon2 slot; null if another process holds the lease. */
 const chargeInSlot = async (
   parts: Parts & { readonly argon2: Queue },
   attempt: Attempt & { readonly deadlineMs: number },

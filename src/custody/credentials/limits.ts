@@ -1,25 +1,24 @@
-// How many wrong credentials one caller may send. The limit of each owner (guard.ts) does not see one PIN that is tried on
-// many owners: these limits stop that. Nobody's wallet is locked by them.
+// How many wrong credentials one caller may send. The limit of each owner (guard.ts) does not stop a caller who tries one
+// PIN on many owners; these limits do. They lock nobody's wallet.
 //
-// PINs: wrong ones in an hour, counted in the database, so that more processes and restarts give no fresh tries.
+// PINs: wrong ones in an hour, counted in the database, so that more processes or a restart give no new tries.
 //
-//   who asks          counted for                            limit
+//   caller            counted for                            limit
 //   an API key        the key                                n, WRONG_PINS_PER_HOUR
 //                     the project and the address            2 n
 //                     all keys of the project                5 n
 //   a user's session  the user                               n
 //                     the address, in whatever project       n
 //
-// Whoever has reached one of them gets 429 until an hour after their first wrong PIN, and no PIN of theirs is checked, not
-// even a right one. Users do not count against the project: anybody may become a user of it, make wallets and send wrong
-// PINs for them. Users do not count against the address of a project's servers either, as several projects may share it.
+// A caller at a limit gets 429 until an hour after the first wrong PIN; no PIN is checked until then. Users do not count
+// against the project, because anybody may become a user of it and send wrong PINs for own wallets. They do not count against
+// the address of a project's servers either, as several projects may share it.
 //
-// A right PIN costs no extra statement: the one that charges the guess also reads the limits, and only a wrong PIN is
-// counted, before it is answered. So PINs that are checked at the same time can exceed a limit, by eight for each process
-// at most.
+// The statement that charges a guess also reads the limits, and only wrong PINs are counted, before the answer. So PINs that
+// are checked at the same time can exceed a limit, by at most eight for each process.
 //
-// Developer secrets: wrong ones in a minute for each caller, counted in this process's memory. So n processes allow n times
-// as many, and a restart begins again: a secret of at least 16 characters is not found by that.
+// Developer secrets: wrong ones in a minute for each caller, counted in memory. So n processes allow n times as many, and a
+// restart begins again. This is enough, as a secret has at least 16 characters.
 
 import { LRUCache } from 'lru-cache'
 import type { Db } from '../../../db/client.ts'

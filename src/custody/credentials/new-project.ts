@@ -26,11 +26,10 @@ type NewProjectInput = {
 type ActivationInput = NewProjectInput & { readonly developerSecret: string }
 
 export type NewProject = {
-  /** Writes the project key, the developer key where there is one, and the audit row. Write the project's row before. */
+  /** Writes the project key, the developer key if there is one, and the audit row. Write the project's row first. */
   write(tx: Tx): Promise<void>
 }
 
-/** The secret of a new project; null where it gets one later. */
 const secretFor = (environment: Environment, given: string | null): string | null => {
   const secret = given ?? (environment === 'testnet' ? TESTNET_DEVELOPER_SECRET : null)
   if (secret !== null) requireDeveloperSecret(environment, secret)

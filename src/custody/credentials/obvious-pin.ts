@@ -8,10 +8,10 @@
 //   - A thief who knows the date of birth can use it to open one of 11 to 18 stolen wallets (Bonneau, Preibusch, Anderson:
 //     "A birthday present every eleven wallets?", FC 2012). We know nobody's birthday, so every date is refused.
 //
-// The rules and the list refuse 93,509 of the million PINs: 84,232 of them are dates. Of the 740 six-digit texts among the
-// 49,233 commonest passwords of the package @zxcvbn-ts/language-common 4.1.3 they refuse the first 100, and 454 of all.
+// The rules and the list refuse 93,509 of the million PINs; 84,232 of them are dates. Of the 740 six-digit texts among the
+// 49,233 commonest passwords in @zxcvbn-ts/language-common 4.1.3, they refuse the first 100 and 454 in all.
 //
-// Only new PINs are checked. Those from before go on opening their wallets.
+// Only new PINs are checked. Older ones go on opening their wallets.
 
 import { AppError } from '../../errors.ts'
 

@@ -30,7 +30,7 @@ export const phraseOf = (entropy: Uint8Array): string => entropyToMnemonic(entro
 
 /**
  * The entropy of 12, 15, 18, 21 or 24 words with a valid checksum. Spacing and capitals do not matter (NFKD).
- * @returns bytes that the caller zeroes; null where they are no phrase, as the library's error would name the wrong word.
+ * @returns bytes that the caller zeroes; null if they are no phrase, as the library's error would name the wrong word.
  */
 export const entropyOf = (phrase: string): Uint8Array | null => {
   if (phrase.length > PHRASE_CHARACTERS_MAX) return null

@@ -64,7 +64,7 @@ const confirmed = new LRUCache<string, string>({ max: CONFIRMED_MAX })
 
 /**
  * The type of a wallet's key.
- * @param input.family that of the wallet's network. @throws internal where the private key does not belong to the wallet's public key.
+ * @param input.family that of the wallet's network. @throws internal if the private key does not belong to the wallet's public key.
  */
 export const keyTypeOf = (input: {
   readonly wallet: { readonly id: string; readonly network: Network; readonly publicKey: Uint8Array }

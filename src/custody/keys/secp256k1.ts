@@ -36,7 +36,7 @@ const loadNative = (): Native | null => {
 
 const native = loadNative()
 
-/** libsecp256k1, or null where no prebuilt module of it runs. */
+/** libsecp256k1, or null if no prebuilt module of it runs. */
 export const nativeCurve: Curve | null = native && {
   publicKeyOf: (privateKey) => native.publicKeyCreate(privateKey, false),
   sign: ({ digest, privateKey }) => {

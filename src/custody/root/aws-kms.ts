@@ -101,7 +101,7 @@ const createService = async (of: Key): Promise<KeyService> => {
 /**
  * The root key in AWS KMS; the SDK is loaded here and nowhere else.
  * @param input.key a key's id or ARN.
- * @throws Error where the setting is wrong. Nothing is asked of KMS yet.
+ * @throws Error if the setting is wrong. Nothing is asked of KMS yet.
  */
 export const openAwsKmsKey = async (input: { readonly key: string; readonly limits?: Limits }): Promise<RootKey> => {
   const [, region, keyId] = KEY.exec(input.key) ?? []

@@ -68,7 +68,7 @@ const meaningOfDecryption = (error: unknown): Error => {
 type Bytes = Uint8Array | string | null | undefined
 type Checksum = { readonly value?: unknown } | null | undefined
 
-/** @throws KeyServiceError where the bytes are not those that the service sent. */
+/** @throws KeyServiceError if the bytes are not those that the service sent. */
 const intact = (bytes: Bytes, checksum: Checksum): Uint8Array => {
   // Over REST the SDK gives bytes, and a 64-bit number as text.
   if (!(bytes instanceof Uint8Array) || String(checksum?.value) !== String(crc32c(bytes))) throw troubled('garbled')
@@ -138,7 +138,7 @@ const createService = (client: Client, of: { readonly keyName: string; readonly 
 /**
  * The root key in Google Cloud KMS; the SDK is loaded here and nowhere else.
  * @param input.keyName `projects/…/locations/…/keyRings/…/cryptoKeys/…`
- * @throws Error where the setting is wrong or there are no credentials. Nothing is asked of KMS yet.
+ * @throws Error if the setting is wrong or there are no credentials. Nothing is asked of KMS yet.
  */
 export const openGcpKmsKey = async (input: Input): Promise<RootKey> => {
   const { keyName, limits = LIMITS } = input

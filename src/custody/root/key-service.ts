@@ -9,10 +9,10 @@
 // ciphertext   the service's own, bound by the service to the identity of the row.
 // tag          HMAC-SHA-256 over everything before it and the identity, under a key derived from the wrapped key itself.
 //              The tag is needed because services answer over a network, and not each of them authenticates all that is
-//              stored here (an old Vault ignores the context): a key that comes back is used only where it is the one
+//              stored here (an old Vault ignores the context): a key that comes back is used only if it is the one
 //              that was wrapped for this row.
 //
-// A request is tried a limited number of times, each for a limited time, and again only where that may help.
+// A request is tried a limited number of times, each for a limited time, and again only if that may help.
 
 import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'

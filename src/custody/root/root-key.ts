@@ -16,7 +16,7 @@ import { openVaultTransitKey, type VaultAccess } from './vault-transit.ts'
 export type RootKey = {
   /** Names the key, not the place where it is kept. It stays the same where a service makes a new version of the key. */
   readonly id: string
-  /** @throws unavailable where the service that keeps the key does not answer. */
+  /** @throws unavailable if the service that keeps the key does not answer. */
   wrap(input: { readonly key: Uint8Array; readonly identity: Identity }): Promise<Uint8Array>
   /**
    * @returns bytes that the caller zeroes.

@@ -190,7 +190,7 @@ const createService = (place: Place, access: VaultAccess): KeyService => {
 /**
  * The root key in Vault's transit engine.
  * @param input.place `https://host:port/mount/key`
- * @throws Error where a setting is wrong or there is no token. Nothing is asked of Vault yet.
+ * @throws Error if a setting is wrong or there is no token. Nothing is asked of Vault yet.
  */
 export const openVaultTransitKey = async (input: {
   readonly place: string

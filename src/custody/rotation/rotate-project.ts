@@ -4,7 +4,7 @@
 //   1. a new random key is wrapped by the root key and written as the newest version, with the audit row. This waits for
 //      transactions that are writing rows under the version before (ProjectKeys.keepNewest). Those that come later begin
 //      again with the new version. So from here on no row is added under an older one;
-//   2. rows under older versions are re-sealed in batches. Only the sealed bytes of a row are replaced, and only where they
+//   2. rows under older versions are re-sealed in batches. Only the sealed bytes of a row are replaced, and only if they
 //      are still those that were read. So a change of a credential at the same time wins;
 //   3. step 2 is repeated until no such row is left.
 //
@@ -53,7 +53,7 @@ type ProjectRotationInput = {
   readonly onProgress: (progress: Progress) => void
 }
 
-/** @returns the new version; null where another rotation has made one since `previous` was read. */
+/** @returns the new version; null if another rotation has made one since `previous` was read. */
 const addVersion = async (
   ctx: CustodyCtx,
   input: ProjectRotationInput & { readonly previous: number },
@@ -108,7 +108,7 @@ const identityOfLayer = (
 
 type Resealed = { readonly id: string; readonly before: Uint8Array; readonly after: Uint8Array }
 
-/** @returns null where the row does not open. */
+/** @returns null if the row does not open. */
 const reseal = async (
   { projectKeys }: CustodyCtx,
   input: { readonly identity: Identity; readonly layer: OuterLayer; readonly version: number },

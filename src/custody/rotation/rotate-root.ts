@@ -31,7 +31,7 @@ import { identityOf } from '../sealing/hierarchy.ts'
 const KEYS_A_PAGE = 100
 /** Where services keep the root keys, each of these takes three calls. */
 const KEYS_AT_ONCE = 8
-/** A further round is needed only where projects were made during the one before. */
+/** A further round is needed only if projects were made during the one before. */
 const ROUNDS_MAX = 20
 
 export type Progress = { readonly done: number; readonly total: number }

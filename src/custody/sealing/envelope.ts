@@ -30,7 +30,7 @@ export const NO_KEY_ID = 0
 export type Identity = {
   readonly purpose: string
   readonly projectId: string
-  /** '' where the row belongs to no keyring, or to no wallet. */
+  /** '' if the row belongs to no keyring, or to no wallet. */
   readonly keyringId: string
   readonly walletId: string
   /** The primary key within its table. */
@@ -93,7 +93,7 @@ export const seal = (input: {
   return Buffer.concat([header, nonce, ciphertext])
 }
 
-/** The key id in the header. @throws EnvelopeError where it is no envelope of a known version. */
+/** The key id in the header. @throws EnvelopeError if it is no envelope of a known version. */
 export const keyIdOf = (sealed: Uint8Array): number => {
   if (sealed.length < CIPHERTEXT_OFFSET + TAG_BYTES) throw new EnvelopeError('truncated')
   if (sealed[0] !== VERSION) throw new EnvelopeError('unknown version')

@@ -107,7 +107,7 @@ const openUnder = (under: Under, sealed: Uint8Array): Uint8Array => {
   }
 }
 
-/** As `openUnder`, where the key came from a credential. @returns null where the credential is wrong. */
+/** As `openUnder`, where the key came from a credential. @returns null if the credential is wrong. */
 const openUnderCredential = (under: Under, sealed: Uint8Array): Uint8Array | null => {
   try {
     return openUnder(under, sealed)
@@ -125,7 +125,7 @@ const underSecret = (of: Project & { readonly secret: string }): Under => ({
 export const sealDeveloperKey = (of: Project & { readonly secret: string; readonly developerKey: Uint8Array }) =>
   sealUnder(underSecret(of), of.developerKey)
 
-/** @returns null where the secret is wrong. */
+/** @returns null if the secret is wrong. */
 export const openDeveloperKey = (of: Project & { readonly secret: string; readonly sealed: Uint8Array }) =>
   openUnderCredential(underSecret(of), of.sealed)
 
@@ -138,7 +138,7 @@ const underPin = (of: Owner & { readonly stretched: Uint8Array }): Under => ({
 export const sealUserKey = (of: Owner & { readonly stretched: Uint8Array; readonly userKey: Uint8Array }) =>
   sealUnder(underPin(of), of.userKey)
 
-/** @returns null where the PIN is wrong. */
+/** @returns null if the PIN is wrong. */
 export const openUserKey = (of: Owner & { readonly stretched: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnderCredential(underPin(of), of.sealed)
 

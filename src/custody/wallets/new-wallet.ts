@@ -99,7 +99,7 @@ type Keyring = {
   readonly keyringKey: Uint8Array
   /** The entropy of a phrase, or an imported key. */
   readonly secret: Uint8Array
-  /** Its row; null where the keyring is not new. */
+  /** Its row; null if the keyring is not new. */
   readonly newKeyring: NewKeyringRow | null
 }
 

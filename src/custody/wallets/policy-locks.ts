@@ -108,7 +108,7 @@ export class PolicyClosed extends AppError {
   }
 }
 
-/** @throws PolicyClosed where the policy has no lock. */
+/** @throws PolicyClosed if the policy has no lock. */
 export const findPolicyLock = async (
   { db }: CustodyCtx,
   input: { readonly policyId: string; readonly wallet: WalletRef },
