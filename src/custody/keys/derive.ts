@@ -1,8 +1,8 @@
 // From a keyring's secret to a wallet's key pair.
 //
-// EVM: phrase → BIP-39 seed → BIP-32 → m/44'/60'/0'/0/0, as every common wallet derives its first account.
-// Substrate: the mini-secret of the phrase without a path, sr25519, as the common wallets there do.
-// An imported private key is used as it is. Signing derives nothing: each wallet's key is sealed by itself.
+// EVM: phrase → BIP-39 seed → BIP-32 → m/44'/60'/0'/0/0, the first account of every common wallet.
+// Substrate: the mini-secret of the phrase without a path, sr25519, as in common wallets.
+// An imported private key is used unchanged. Signing derives nothing: each wallet's key is sealed by itself.
 
 import { pbkdf2Sync } from 'node:crypto'
 import { HARDENED_OFFSET, HDKey } from '@scure/bip32'
@@ -14,15 +14,12 @@ import { HeldKeys } from '../sealing/bytes.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
 import { KEY_TYPES } from './key-types.ts'
 
-// Phrases (BIP-39, English). A new seed is 16 random bytes, which are 12 words. secp256k1 itself has 128 bits of security (the
-// best attack takes 2^128 steps), so 24 words would protect a key no better, and common wallets make, show and accept 12. An
-// imported phrase keeps its length. What is sealed is the entropy, from which the words follow.
-
+/** A new seed has 12 words. secp256k1 itself has 128 bits of security, so 24 words would protect a key no better. */
 export const ENTROPY_BYTES = 16
 
 const STRETCH_ROUNDS = 2048
 const STRETCH_BYTES = 64
-/** 24 words of 8 letters have 215 characters; the rest is for white space. */
+/** 24 words of 8 letters have 215 characters. */
 const PHRASE_CHARACTERS_MAX = 1024
 
 /** The phrase of 16, 20, 24, 28 or 32 bytes; a string, which cannot be zeroed. */
@@ -30,7 +27,7 @@ export const phraseOf = (entropy: Uint8Array): string => entropyToMnemonic(entro
 
 /**
  * The entropy of 12, 15, 18, 21 or 24 words with a valid checksum. Spacing and capitals do not matter (NFKD).
- * @returns bytes that the caller zeroes; null if they are no phrase, as the library's error would name the wrong word.
+ * @returns bytes that the caller zeroes; null if it is no phrase, because the library's error would quote it.
  */
 export const entropyOf = (phrase: string): Uint8Array | null => {
   if (phrase.length > PHRASE_CHARACTERS_MAX) return null

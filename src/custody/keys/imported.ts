@@ -1,5 +1,4 @@
-// Reading what a caller imports: a private key in hex, or a phrase. It is checked before anything else is done with it. The
-// sentence of an error contains nothing of it.
+// Reading an imported private key or phrase. No error contains anything of it.
 
 import type { ChainFamily } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'

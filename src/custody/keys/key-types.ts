@@ -1,7 +1,6 @@
-// The two types of keys. A wallet's network says which type its key has, and the same 32 bytes can be a private key of either
-// type. So every opened key is compared with the wallet's public key before it signs. Whoever moves a wallet's row to a
-// network of the other family would have to write the public key of the same 32 bytes on the other curve, which nobody can
-// compute without the private key.
+// The two types of keys. A wallet's network determines its type, and the same 32 bytes can be a private key of either type. So
+// every opened key is compared with the wallet's public key before it signs. Who moves a wallet's row to a network of the
+// other family cannot compute the public key on the other curve without the private key.
 
 import { getPublicKey, secretFromSeed, sign } from '@scure/sr25519'
 import { LRUCache } from 'lru-cache'
@@ -10,10 +9,8 @@ import { AppError } from '../../errors.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
 
 // sr25519 (Schnorr on Ristretto255, as Substrate uses it), by an audited library in JavaScript. A wallet's private key is the
-// 32-byte mini-secret: it follows from the phrase, and wallets show it as the "secret seed". It is expanded for each use.
-//
-// schnorrkel in WebAssembly (@polkadot/wasm-crypto) is about half as fast again. But it starts asynchronously, and leaves
-// copies of keys in memory that nobody zeroes. The tests compare the two.
+// 32-byte mini-secret, which wallets show as the "secret seed". It is expanded for each use. schnorrkel in WebAssembly
+// (@polkadot/wasm-crypto) is 1.5 times as fast, but leaves copies of keys in memory that nobody zeroes.
 
 const withExpanded = <Result>(miniSecret: Uint8Array, use: (expanded: Uint8Array) => Result): Result => {
   const expanded = secretFromSeed(miniSecret)

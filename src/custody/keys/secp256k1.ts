@@ -1,7 +1,7 @@
 // ECDSA on secp256k1, as Ethereum uses it: deterministic (RFC 6979), with the low s (EIP-2), and a recovery id.
-// libsecp256k1 (constant-time C, about 4 times faster) signs where its prebuilt module loads, else noble's JavaScript. Both
-// give the same bytes, and the tests compare them. The exception is a digest that is not below the order of the group (one in
-// 2^128): RFC 6979 reduces it before it makes the nonce, libsecp256k1 does not, and the two signatures differ. Both are valid.
+// libsecp256k1 (constant-time C, about 4 times faster) signs if its prebuilt module loads, else noble's JavaScript. Both give
+// the same bytes, and the tests compare them. Only for a digest that is not below the order of the group (one in 2^128) do the
+// signatures differ, because libsecp256k1 does not reduce it before it makes the nonce. Both are valid.
 
 import { createRequire } from 'node:module'
 import { secp256k1 as noble } from '@noble/curves/secp256k1.js'
@@ -36,7 +36,7 @@ const loadNative = (): Native | null => {
 
 const native = loadNative()
 
-/** libsecp256k1, or null if no prebuilt module of it runs. */
+/** null if no prebuilt module of libsecp256k1 runs. */
 export const nativeCurve: Curve | null = native && {
   publicKeyOf: (privateKey) => native.publicKeyCreate(privateKey, false),
   sign: ({ digest, privateKey }) => {

@@ -42,11 +42,10 @@ const troubled = (trouble: Trouble, word?: string) => new KeyServiceError({ serv
 const fieldOf = (error: unknown, name: 'code' | 'httpStatusCode'): unknown =>
   typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined
 
-/** What an error of the SDK means. Nothing of it but its code goes on: it may hold the request with its token. */
+/** What an error of the SDK means. Only its code is passed on, as the error may contain the request with its token. */
 const meaningOf = (error: unknown): KeyServiceError => {
   const code = fieldOf(error, 'code')
-  // What is not JSON is not this service's answer, whichever code the SDK makes of it: a status, where there was one,
-  // is a proxy's.
+  // The service answers in JSON. Anything else with a status is from a proxy, whichever code the SDK makes of it.
   if (error instanceof Error && error.cause instanceof SyntaxError) {
     return troubled(fieldOf(error, 'httpStatusCode') === undefined ? 'garbled' : 'failing')
   }
@@ -58,7 +57,7 @@ const meaningOf = (error: unknown): KeyServiceError => {
   return word === undefined ? troubled('failing') : troubled('refused', word)
 }
 
-/** As `meaningOf`: in a decryption, the argument that the service refuses is the ciphertext or what it is bound to. */
+/** The same for a decryption: an argument that the service refuses is the ciphertext or its identity. */
 const meaningOfDecryption = (error: unknown): Error => {
   const meaning = meaningOf(error)
   const refused = fieldOf(error, 'code') === INVALID_ARGUMENT && meaning.trouble === 'refused'
@@ -75,15 +74,12 @@ const intact = (bytes: Bytes, checksum: Checksum): Uint8Array => {
   return bytes
 }
 
-/**
- * The same bytes as the SDK reads them rightly: of any other view than a Buffer it takes as many bytes from the beginning
- * of the memory behind (proto3-json-serializer 4.1.0, bytesToProto3JSON).
- */
+/** Of other views than a Buffer the SDK takes the wrong bytes (proto3-json-serializer 4.1.0, bytesToProto3JSON). */
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 type Input = {
   readonly keyName: string
-  /** In place of Google's own, over plain HTTP: a port on this machine. */
+  /** A port on this machine with plain HTTP, instead of Google's address. */
   readonly localPort?: number
   readonly limits?: Limits
 }
@@ -120,7 +116,7 @@ const createService = (client: Client, of: { readonly keyName: string; readonly 
       throw meaningOf(error)
     })
     const [, version] = VERSION_NAME.exec(answer.name ?? '') ?? []
-    // False means that the service saw no checksum: it was lost on the way, and perhaps more than it.
+    // False means that the service got no checksum: it was lost on the way, and perhaps more was.
     const verified = answer.verifiedPlaintextCrc32c && answer.verifiedAdditionalAuthenticatedDataCrc32c
     if (!verified || version === undefined) throw troubled('garbled')
     return { ciphertext: intact(answer.ciphertext, answer.ciphertextCrc32c), keyVersion: Number(version) }

@@ -1,18 +1,15 @@
-// A root key that a service keeps (AWS KMS, Google Cloud KMS, HashiCorp Vault). This process never sees it, and asks the
-// service to wrap or unwrap each project key. The layout of the result is frozen, like that of envelopes:
+// A root key in a service (AWS KMS, Google Cloud KMS, HashiCorp Vault). This process never sees it, and asks the service to
+// wrap or unwrap each project key. The layout of the result is frozen, like that of envelopes:
 //
 //   version(1) = 1 | service(1) | key version(4, big-endian) | ciphertext(n) | tag(32)
 //
 // service      which service. An envelope names its algorithm in this byte, so neither can be taken for the other.
-// key version  of the service's key, where the service tells it; else 0. After the service has rotated its key, this
-//              says which rows still need an old version.
-// ciphertext   the service's own, bound by the service to the identity of the row.
-// tag          HMAC-SHA-256 over everything before it and the identity, under a key derived from the wrapped key itself.
-//              The tag is needed because services answer over a network, and not each of them authenticates all that is
-//              stored here (an old Vault ignores the context): a key that comes back is used only if it is the one
-//              that was wrapped for this row.
-//
-// A request is tried a limited number of times, each for a limited time, and again only if that may help.
+// key version  of the service's key, or 0 if the service does not tell it. After the service has rotated its key, this says
+//              which rows still need an old version.
+// ciphertext   the service's own, which it binds to the identity of the row.
+// tag          HMAC-SHA-256 over everything before it and the identity, with a key derived from the wrapped key itself.
+//              A key that comes back is used only if it was wrapped for this row, also if the service does not check
+//              all that is stored here (an old Vault ignores the context).
 
 import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -28,13 +25,13 @@ const TAG_BYTES = 32
 
 /** How long and how often a service is asked before a request fails. */
 export type Limits = {
-  /** An attempt is given up after this time, also where the service's client or its source of credentials hangs. */
+  /** An attempt ends after this time, even if the service's client or its source of credentials hangs. */
   readonly attemptTimeoutMs: number
   readonly attemptsMax: number
   readonly pauseMs: number
 }
 
-/** Together less than the ten seconds that other requests of the same owner wait for one. */
+/** In all less than the ten seconds that other requests of the same owner wait. */
 export const LIMITS: Limits = { attemptTimeoutMs: 4_000, attemptsMax: 2, pauseMs: 250 }
 
 type ServiceCall = { readonly identity: Identity; readonly signal: AbortSignal }
@@ -52,7 +49,7 @@ export type KeyService = {
   decrypt(input: ServiceCall & Encrypted): Promise<Uint8Array>
 }
 
-/** Why a service did not do its work. All but a refusal may pass by themselves. */
+/** Why a service failed. All but a refusal may pass by themselves. */
 const TROUBLES = {
   silent: 'did not answer in time',
   failing: 'cannot be reached, or fails',
@@ -63,13 +60,13 @@ const TROUBLES = {
 
 export type Trouble = keyof typeof TROUBLES
 
-/** What of a service's answer may be shown: a short word of letters, digits and plain punctuation. */
+/** A word of a service's answer that may be shown. */
 const SHOWN = /^[A-Za-z0-9][A-Za-z0-9 _.()-]{0,79}$/
 
-/** The service that holds the root key does not wrap or unwrap, for a reason that has nothing to do with the value. */
+/** The service does not wrap or unwrap, for a reason that has nothing to do with the value. */
 export class KeyServiceError extends AppError {
   readonly trouble: Trouble
-  /** @param input.word the service's own word for it; one that could hold more than a word is not shown. */
+  /** @param input.word the service's own word for it; anything longer is not shown. */
   constructor(input: { readonly service: string; readonly trouble: Trouble; readonly word?: string | undefined }) {
     const word = input.word !== undefined && SHOWN.test(input.word) ? ` (${input.word})` : ''
     const sentence = `${input.service}, which holds the root key, ${TROUBLES[input.trouble]}${word}.`

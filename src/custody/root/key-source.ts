@@ -55,9 +55,8 @@ const refuseOpenFile = (name: string, path: string, descriptor: number): void =>
 }
 
 /**
- * Reads a key once; a file descriptor is closed afterwards, so that no child process inherits it.
- * @param input.name the name of the setting, for errors.
- * @returns 32 bytes that the caller zeroes.
+ * Reads a key once, and closes the file descriptor, so that no child process inherits it.
+ * @param input.name the name of the setting, for errors. @returns 32 bytes that the caller zeroes.
  */
 export const readKey = (input: { readonly name: string; readonly spec: string }): Uint8Array => {
   const { name, spec } = input
@@ -80,6 +79,6 @@ export const readKey = (input: { readonly name: string; readonly spec: string })
   }
 }
 
-/** A name for a key, from which the key cannot be found. */
+/** A name for a key, which reveals nothing of the key. */
 export const fingerprintOf = (key: Uint8Array): string =>
   `key:${Buffer.from(deriveKey(key, ['fingerprint'])).toString('hex', 0, FINGERPRINT_BYTES)}`

@@ -1,10 +1,10 @@
-// Project keys: each project has a random key, wrapped by the root key. It seals the outer layer of developer keys, user keys
-// and locks. A rotation (rotate-project.ts) adds a version and re-seals outer layers without any credential; the key id in
-// each envelope says which version opens it.
+// Each project has a random key, wrapped with the root key. It seals the outer layer of developer keys, user keys and locks.
+// A rotation (rotate-project.ts) adds a version and re-seals outer layers without any credential; the key id in each envelope
+// says which version opens it.
 //
-// Unwrapped keys are cached for a while, so that a signature does not wait for a key management service. They are the only
-// keys below the root that outlive a request, and they open nothing without a credential. A key that leaves the cache is not
-// zeroed, but left to the garbage collector: a request may still use it, and sealing under zeroes would be far worse.
+// Unwrapped keys are cached, so that a signature does not wait for a key management service. They are the only keys below the
+// root that outlive a request, and they open nothing without a credential. A key that leaves the cache is not zeroed: a
+// request may still use it, and sealing with zeros would be far worse.
 
 import { LRUCache } from 'lru-cache'
 import type { Db, Tx } from '../../../db/client.ts'
@@ -17,7 +17,7 @@ import type { RootKeys } from './root-key.ts'
 const CACHED_KEYS_MAX = 1000
 const CACHED_MS = 10 * 60 * 1000
 
-/** A rotation has made a newer version of the project's key than the one that was sealed under: begin again. */
+/** A rotation has made a newer version of the project's key: begin again. */
 export class ProjectKeyRotated extends AppError {
   constructor() {
     super('busy', "The project's key was changed meanwhile: try again.")

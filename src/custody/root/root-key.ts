@@ -1,7 +1,6 @@
-// The root key wraps and unwraps project keys, and does nothing else. What it wraps is bound to an identity (additional data,
-// or an encryption context), so that a wrapped key in another project's row does not unwrap.
-//
-// A key from a file is in this process's memory. A key that a service keeps (aws-kms.ts, gcp-kms.ts, vault-transit.ts) is not.
+// The root key only wraps and unwraps project keys. What it wraps is bound to an identity (additional data or an encryption
+// context), so that a wrapped key in another project's row does not unwrap. A key from a file is in this process's memory; a
+// key in a service (aws-kms.ts, gcp-kms.ts, vault-transit.ts) is not.
 
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockRootKeyId, readDeployment } from '../../../db/queries/custody/deployment.ts'
@@ -14,14 +13,11 @@ import { fingerprintOf, readKey } from './key-source.ts'
 import { openVaultTransitKey, type VaultAccess } from './vault-transit.ts'
 
 export type RootKey = {
-  /** Names the key, not the place where it is kept. It stays the same where a service makes a new version of the key. */
+  /** Names the key, not its place. It stays the same when a service makes a new version of the key. */
   readonly id: string
-  /** @throws unavailable if the service that keeps the key does not answer. */
+  /** @throws unavailable if the key's service does not answer. */
   wrap(input: { readonly key: Uint8Array; readonly identity: Identity }): Promise<Uint8Array>
-  /**
-   * @returns bytes that the caller zeroes.
-   * @throws EnvelopeError
-   */
+  /** @returns bytes that the caller zeroes. @throws EnvelopeError */
   unwrap(input: { readonly wrapped: Uint8Array; readonly identity: Identity }): Promise<Uint8Array>
 }
 
@@ -38,10 +34,9 @@ const openLocalKey = (spec: string): RootKey => {
   }
 }
 
-/** Where the root key is, and how it is reached. */
 type RootKeySetting = {
   readonly spec: string
-  /** null unless HashiCorp Vault keeps the key. */
+  /** null unless the key is in HashiCorp Vault. */
   readonly vault: VaultAccess | null
 }
 
@@ -85,7 +80,7 @@ export const createRootKeys = (parts: {
   const byId = (id: string): RootKey => {
     const held = [parts.rootKey, parts.nextRootKey].find((each) => each?.id === id)
     if (held) return held
-    // The root key was changed while this process ran with the earlier one alone.
+    // The root key was changed while this process had only the old one.
     throw new AppError(
       'unavailable',
       'A project key is wrapped by another root key than this process has: it must be restarted with the present one.',

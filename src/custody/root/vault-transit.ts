@@ -25,7 +25,7 @@ const NAME = 'HashiCorp Vault'
 const MARK = 4
 
 export type VaultAccess = {
-  /** The file is read for every call, as an agent beside this process may renew its token. */
+  /** The file is read for every call, because an agent may renew the token. */
   readonly token: { reveal(): string } | { readonly file: string }
   readonly namespace: string | null
 }
@@ -57,9 +57,9 @@ const readToken = ({ token }: VaultAccess): string => {
   return text
 }
 
-/** Messages of Vault's transit engine (vault/sdk/helper/keysutil/policy.go) where a value does not decrypt. */
+/** Vault's messages for a value that does not decrypt (vault/sdk/helper/keysutil/policy.go). */
 const UNDECRYPTABLE = /message authentication failed|^invalid ciphertext/
-/** The same, where the key cannot be used in this way. */
+/** The same for a key that cannot be used in this way. */
 const REFUSALS = [
   'encryption key not found',
   'disallowed by policy (too old)',
@@ -114,7 +114,7 @@ const placeOf = (text: string): Place => {
 
 type Call = { readonly verb: 'encrypt' | 'decrypt'; readonly body: Json; readonly signal: AbortSignal }
 
-/** While the service runs, a token may be missing for a moment: whoever renews it is about to write it. */
+/** While the service runs, a token may be missing for a moment, until it is renewed. */
 const tokenNow = (access: VaultAccess): string => {
   try {
     return readToken(access)

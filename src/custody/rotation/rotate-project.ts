@@ -1,18 +1,17 @@
-// Rotating a project's key: a new version is made, and the outer layers of the project are re-sealed under it. No credential is
+// Rotating a project's key: a new version is made, and the outer layers of the project are re-sealed with it. No credential is
 // needed, as the inner layers stay sealed. The API goes on meanwhile, as each envelope names the version that opens it.
 //
-//   1. a new random key is wrapped by the root key and written as the newest version, with the audit row. This waits for
-//      transactions that are writing rows under the version before (ProjectKeys.keepNewest). Those that come later begin
-//      again with the new version. So from here on no row is added under an older one;
-//   2. rows under older versions are re-sealed in batches. Only the sealed bytes of a row are replaced, and only if they
-//      are still those that were read. So a change of a credential at the same time wins;
+//   1. a new random key is wrapped with the root key and written as the newest version, with the audit row. This waits for
+//      transactions that are writing rows with the version before (ProjectKeys.keepNewest). Later ones begin again with the
+//      new version, so from here on no row is added with an older one;
+//   2. rows with older versions are re-sealed in batches. Only the sealed bytes of a row are replaced, and only if they are
+//      still those that were read, so a simultaneous change of a credential wins;
 //   3. step 2 is repeated until no such row is left.
 //
-// After a kill at any point all rows open, under one version or another. Run it again: with `resume` without making one more
-// version.
+// After a kill at any point all rows open, with one version or another. Run it again with `resume`.
 //
-// Older versions stay in the database. Deleting them would take nothing from a thief, whose old copy of the database has
-// them, and would destroy a wallet if a row had been missed.
+// Older versions stay in the database. A thief's old copy has them anyway, and deleting them would destroy a wallet if a row
+// had been missed.
 
 import { randomBytes } from 'node:crypto'
 import {
@@ -41,14 +40,14 @@ export type ProjectRotation = {
   /** The version under which all rows are sealed now. */
   readonly version: number
   readonly resealed: number
-  /** Rows that do not open under the version that they name. They were left as they are: how many, and the first of them. */
+  /** Rows that do not open with the version that they name, and were left unchanged: how many, and the first of them. */
   readonly broken: { readonly rows: number; readonly first: readonly string[] }
 }
 
 type ProjectRotationInput = {
   readonly projectId: string
   readonly actor: string
-  /** Finishes what a killed run began, without making a new version. */
+  /** Finishes a killed run, without making a new version. */
   readonly resume: boolean
   readonly onProgress: (progress: Progress) => void
 }

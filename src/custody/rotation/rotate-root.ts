@@ -1,16 +1,15 @@
-// Changing the root key: every project key is wrapped anew, and from then on the database belongs to the new root key.
+// Changing the root key: every project key is wrapped again, and from then on the database belongs to the new root key.
 //
-//   1. every project key is unwrapped by the present root key, wrapped by the next one, and unwrapped again to check the
-//      result. Nothing is written yet: services may keep the root keys, and no transaction waits for them;
-//   2. ONE transaction locks the row that says which root key the database belongs to, replaces all wrapped keys and that
-//      row, and writes the audit row. Where a project was made meanwhile, step 1 is done for its key first.
+//   1. every project key is unwrapped with the present root key, wrapped with the next one, and unwrapped again as a check.
+//      Nothing is written yet, as no transaction may wait for a key service;
+//   2. one transaction locks the row that says which root key the database belongs to, replaces all wrapped keys and that
+//      row, and writes the audit row. If a project was made meanwhile, step 1 is done for its key first.
 //
-// So there is no state in between. After a kill before the commit nothing has changed: run it again. After a kill later all
-// has changed, and running it again says so.
+// So a kill before the commit changes nothing, and after it everything is changed. Either way it can be run again.
 //
-// An API process with both root keys goes on as before. One with the earlier key alone goes on with the project keys in its
-// cache (for ten minutes, project-keys.ts), answers 503 for others, and does not start again. Wallets, locks and credentials
-// are not changed, as the project keys stay the same.
+// An API process with both root keys goes on as before. One with only the old key goes on with the project keys in its cache
+// (for ten minutes, project-keys.ts), answers 503 for others, and does not start again. Project keys, and so wallets, locks
+// and credentials, stay the same.
 
 import { timingSafeEqual } from 'node:crypto'
 import { lockRootKeyId, readDeployment, updateRootKey } from '../../../db/queries/custody/deployment.ts'
@@ -29,9 +28,9 @@ import { HeldKeys } from '../sealing/bytes.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
 const KEYS_A_PAGE = 100
-/** Where services keep the root keys, each of these takes three calls. */
+/** With key services, each of these takes three calls. */
 const KEYS_AT_ONCE = 8
-/** A further round is needed only if projects were made during the one before. */
+/** Another round is needed only if projects were made during the last one. */
 const ROUNDS_MAX = 20
 
 export type Progress = { readonly done: number; readonly total: number }
@@ -41,7 +40,7 @@ type RootRotationInput = { readonly actor: string; readonly onProgress: (progres
 export type RootRotation = {
   readonly rootKeyId: string
   readonly rewrapped: number
-  /** Nothing was done, as the database belonged to this root key before. */
+  /** Nothing was done, because the database belonged to this root key already. */
   readonly already: boolean
 }
 
@@ -70,7 +69,7 @@ type Rotating = CustodyCtx & {
   readonly onProgress: (progress: Progress) => void
 }
 
-/** Wraps those project keys anew that are not in `ready` yet. */
+/** Wraps the project keys that are not in `ready` yet. */
 const prepare = async (rotating: Rotating): Promise<void> => {
   const { db, keys, ready } = rotating
   const total = await countProjectKeysToRewrap(db, { rootKeyId: keys.to.id })

@@ -2,7 +2,7 @@ const LENGTH_BYTES = 4
 
 /**
  * Joins texts (UTF-8) and bytes, each after its length (4 bytes, big-endian). Different lists of fields give different bytes,
- * so that under a MAC, a key derivation or an AES-GCM tag none can be taken for another.
+ * so that no list can pass for another under a MAC, a key derivation or an AES-GCM tag.
  */
 export const encodeFields = (fields: readonly (string | Uint8Array)[]): Uint8Array => {
   const lengthOf = (field: string | Uint8Array) => (typeof field === 'string' ? Buffer.byteLength(field) : field.length)
@@ -20,9 +20,8 @@ export const encodeFields = (fields: readonly (string | Uint8Array)[]): Uint8Arr
 }
 
 /**
- * Key bytes that are needed for one block: `using keys = new HeldKeys()` zeroes all that it holds when the block ends, by
- * return or by throw. A key that outlives the block is not held, and whoever receives it zeroes it.
- * Strings (a PIN, a secret, a phrase) cannot be zeroed in JavaScript, so keys are bytes everywhere.
+ * The keys of one block: `using keys = new HeldKeys()` zeroes all that it holds when the block ends, by return or by throw.
+ * A key that outlives the block is not held; who receives it zeroes it. Strings cannot be zeroed, so keys are bytes.
  */
 export class HeldKeys implements Disposable {
   readonly #held: Uint8Array[] = []

@@ -2,14 +2,12 @@
 //
 //   version(1) = 1 | algorithm(1) = 1 (AES-256-GCM) | key id(4, big-endian) | nonce(12) | ciphertext(n) | tag(16)
 //
-// key id      in outer layers the version of the project key (from 1) that sealed it. 0 where the row itself says which key
-//             it is (inner layers, and what the root key, the service key or the identity key seals).
-// nonce       random. NIST SP 800-38D §8.3 allows 2^32 of them under one key. The most used key, a project's, seals a few
-//             rows for each owner.
-// additional  the six header bytes and the identity of the row. So a value with a changed header, or in another row, does
-// data        not open.
-//
-// All failures to open are one class of error, which says the kind of failure and nothing of the content.
+// key id      in outer layers the version of the project key (from 1) that sealed it. 0 if the row itself says which key it
+//             is (inner layers, and what the root key, the service key or the identity key seals).
+// nonce       random. NIST SP 800-38D §8.3 allows 2^32 of them with one key. The most used key, a project's, seals a few rows
+//             for each owner.
+// additional  the six header bytes and the identity of the row. A value with a changed header, or in another row, does not
+// data        open. The error says the kind of failure and nothing of the content.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { AppError } from '../../errors.ts'
@@ -30,7 +28,7 @@ export const NO_KEY_ID = 0
 export type Identity = {
   readonly purpose: string
   readonly projectId: string
-  /** '' if the row belongs to no keyring, or to no wallet. */
+  /** '' if the row belongs to no keyring or no wallet. */
   readonly keyringId: string
   readonly walletId: string
   /** The primary key within its table. */
@@ -93,7 +91,7 @@ export const seal = (input: {
   return Buffer.concat([header, nonce, ciphertext])
 }
 
-/** The key id in the header. @throws EnvelopeError if it is no envelope of a known version. */
+/** @throws EnvelopeError if it is no envelope of a known version. */
 export const keyIdOf = (sealed: Uint8Array): number => {
   if (sealed.length < CIPHERTEXT_OFFSET + TAG_BYTES) throw new EnvelopeError('truncated')
   if (sealed[0] !== VERSION) throw new EnvelopeError('unknown version')

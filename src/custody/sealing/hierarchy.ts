@@ -8,15 +8,14 @@
 //     └ wallet key = HKDF(keyring key, "wallet" ‖ wallet)   seals that wallet's private key: what signing opens
 //
 // A policy lock lets the developer open one wallet's key without the keyring: it holds the wallet key, sealed under
-// KEK = HKDF(developer key, "policy lock" ‖ lock). The keyring key cannot be found from a wallet key, so a policy lock opens
-// neither the seed nor another wallet.
+// KEK = HKDF(developer key, "policy lock" ‖ lock). A wallet key does not reveal the keyring key, so a policy lock opens neither
+// the seed nor another wallet.
 //
-// Opening the developer key or the user key IS the check of the credential: nothing is compared, and no hash of a credential
-// is stored. Developer keys, user keys and all locks get an outer layer under the project's key (project-keys.ts); these
-// functions seal and open the inner layer. So the database alone opens nothing, the root key alone opens nothing, and with
-// both the credential is still missing.
+// That the developer key or the user key opens is the check of the credential; no hash of a credential is stored. Developer
+// keys, user keys and all locks get an outer layer under the project's key (project-keys.ts); these functions seal and open
+// the inner layer. So even database and root key together open nothing without the credential.
 //
-// Whoever receives a key zeroes it.
+// Who receives a key zeroes it.
 
 import type { KeyringKind } from '../../../db/words.ts'
 import { encodeFields } from './bytes.ts'
@@ -32,10 +31,7 @@ type PolicyLock = Wallet & { readonly lockId: string }
 
 const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/**
- * Call it for new rows. Ids are part of what seals a row, and the database returns UUIDs in lower case: a row that was
- * sealed with an id in upper case would never open again.
- */
+/** Call it for new rows: the database returns UUIDs in lower case, so a row sealed with an upper-case id would never open. */
 export const requireCanonicalIds = (ids: readonly string[]): void => {
   if (!ids.every((id) => CANONICAL_UUID.test(id))) throw new Error('an id to seal under is not a UUID in lower case')
 }
@@ -107,7 +103,7 @@ const openUnder = (under: Under, sealed: Uint8Array): Uint8Array => {
   }
 }
 
-/** As `openUnder`, where the key came from a credential. @returns null if the credential is wrong. */
+/** As `openUnder`, with a key from a credential. @returns null if the credential is wrong. */
 const openUnderCredential = (under: Under, sealed: Uint8Array): Uint8Array | null => {
   try {
     return openUnder(under, sealed)

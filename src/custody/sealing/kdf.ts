@@ -1,9 +1,9 @@
 // Keys from keys (HKDF, HMAC), and keys from six digits (argon2id).
 //
-// argon2id runs with 19 MiB, t = 2, p = 1. OWASP's Password Storage Cheat Sheet lists several settings of equal strength; this
-// one suits many verifications at once best, as memory limits these (another one takes 47 MiB). No setting makes six digits
-// strong: a million tries take hours with any of them. What protects a PIN is the guess limit, and a root key that is kept
-// elsewhere. argon2id only makes it expensive for a thief who has database and root key.
+// argon2id runs with 19 MiB, t = 2, p = 1. Of the settings of equal strength in OWASP's Password Storage Cheat Sheet this one
+// needs little memory, which suits many verifications at once. No setting makes six digits strong: a million tries take
+// hours. The guess limit protects a PIN, and a root key that is kept elsewhere. argon2id only makes it more expensive for a
+// thief who has database and root key.
 
 import { createHmac, hkdfSync } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -21,7 +21,7 @@ export const hkdf = (input: {
   readonly length: number
 }): Uint8Array => new Uint8Array(hkdfSync('sha256', input.key, input.salt, input.info, input.length))
 
-/** A key of 32 bytes for one list of labels. It takes no salt, as every key that is given here is uniformly random. */
+/** A key of 32 bytes for one list of labels. It needs no salt, as every input key is uniformly random. */
 export const deriveKey = (key: Uint8Array, labels: readonly string[]): Uint8Array =>
   hkdf({ key, salt: NO_SALT, info: encodeFields(labels), length: KEY_BYTES })
 
@@ -36,7 +36,7 @@ const ARGON2_LANES = 1
 
 export const PIN_SALT_BYTES = 16
 
-/** One for each core, as more would only make each slower. At most 8, so that PINs take at most 8 × 19 MiB of memory. */
+/** One for each core, as more would only slow each other down. At most 8, so that PINs take at most 8 × 19 MiB. */
 export const ARGON2_CONCURRENCY_MAX = Math.min(availableParallelism(), 8)
 
 /** argon2id (RFC 9106) of a PIN: 32 bytes that the caller zeroes. Call it only with a turn in `CustodyCtx.argon2`. */

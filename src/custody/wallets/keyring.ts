@@ -1,8 +1,8 @@
-// Opening a keyring. Its key lies in owner locks, one for each control mode. Each lock has two layers: the inner one under
-// the credential's key, the outer one under the project's key.
+// Opening a keyring. Its key is sealed in owner locks, one for each control mode. Each lock has two layers: the inner one
+// with the credential's key, the outer one with the project's key.
 //
-// An export, and a signature of a message, take the credentials of all locks of the keyring. So where control is shared,
-// neither side can do these alone, and no policy can do them at all.
+// An export, and a signature of a message, need the credentials of all locks of the keyring. So if control is shared, neither
+// side can do these alone, and no policy can do them at all.
 
 import { randomUUID } from 'node:crypto'
 import { type KeyringRow, type OwnerLockRow, readKeyring } from '../../../db/queries/custody/keyrings.ts'
@@ -30,7 +30,7 @@ export const openOwnerLock = async (
   return openLock({ ...of, credentialKey, sealed: inner })
 }
 
-/** A new lock, by which the credential of `controlMode` opens the keyring from now on. */
+/** A new lock, with which the credential of `controlMode` opens the keyring. */
 export const makeOwnerLock = async (
   { projectKeys }: CustodyCtx,
   input: Keyring & {
@@ -69,7 +69,7 @@ export const openByAllLocks = async (
   return { row, keyringKey: await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }) }
 }
 
-/** Exactly one of them. They are strings, which cannot be zeroed: the caller answers with them and keeps nothing. */
+/** Exactly one of them. Strings cannot be zeroed: the caller answers with them and keeps nothing. */
 export type ExportedKeyring = {
   readonly mnemonicPhrase: string | null
   /** 0x and 64 hex digits in lower case. */
@@ -97,7 +97,7 @@ export const exportKeyring = async (ctx: CustodyCtx, request: KeyRequest): Promi
   keys.hold(keyringKey)
   const { kind, sealed } = row
   const secret = keys.hold(openKeyring({ projectId, keyringId, kind, keyringKey, sealed }))
-  // Durable before the secret goes: there is no export without its row.
+  // Durable before the secret leaves: there is no export without its row.
   const details = { keyring_id: keyringId, keyring_kind: kind }
   await ctx.audit.commit({ projectId, actor, action: 'wallet_exported', subject: wallet.id, details })
   return textOf(kind, secret)

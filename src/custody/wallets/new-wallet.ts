@@ -1,16 +1,16 @@
 // A new wallet. A keyring is made, or opened with the credentials; the wallet's key is derived from it and sealed by itself.
-// All keys are made and zeroed here: what `write` writes later is sealed.
+// All keys are made and zeroed here; what `write` writes later is sealed.
 //
-//   the wallet comes from       it takes                     and makes
+//   the wallet comes from       it needs                     and makes
 //   the owner's seed, which
-//     is not there yet          the mode's credential        a keyring, its seed, a lock of the mode
+//     does not exist yet        the mode's credential        a keyring, its seed, a lock of the mode
 //     has a lock of the mode    the mode's credential        nothing more
-//     has one of the other only both credentials             a second lock: control is shared from then on
+//     has only the other lock   both credentials             a second lock: control is shared from then on
 //   an imported phrase          the mode's credential        a keyring of its own and a lock of the mode; it is the owner's
-//                                                            seed where there is none yet
+//                                                            seed if there is none yet
 //   an imported private key     the mode's credential        a keyring of its own and a lock of the mode
 //
-// A PIN opens the owner's user key. Where the owner has none yet, it is made under that PIN.
+// A PIN opens the owner's user key. If the owner has none yet, it is made with that PIN.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
@@ -49,7 +49,7 @@ type NewWalletInput = {
   readonly network: Network
   readonly controlMode: ControlMode
   readonly family: ChainFamily
-  /** What the wallet comes from instead of the owner's seed. */
+  /** Instead of the owner's seed. */
   readonly imported?: ImportedText | undefined
   readonly credentials: Credentials
   readonly actor: string
@@ -59,11 +59,11 @@ export type NewWallet = {
   readonly keyringId: string
   /** 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
   readonly publicKey: Uint8Array
-  /** Since when the key can have been used: since now; since it was made here; or since ever, where it was imported. */
+  /** Since when the key can have been used: now; since it was made here; or ever, for an imported key. */
   readonly keyUsedSince: 'now' | Date | 'ever'
   /**
-   * Writes keyring, lock and user key where they are new, calls `insertWallet`, then writes the wallet's sealed key and the
-   * audit rows. Begin again after a unique violation (another first wallet of this owner was made at the same time).
+   * Writes what is new of keyring, lock and user key, calls `insertWallet`, then writes the wallet's sealed key and the audit
+   * rows. Begin again after a unique violation: another first wallet of this owner was made at the same time.
    * @throws ProjectKeyRotated
    */
   write(tx: Tx, insertWallet: () => Promise<void>): Promise<void>
@@ -115,7 +115,7 @@ const makeKeyring = ({ projectId, ownerId, owner, importedSecret, keys }: Openin
   return { keyringId, kind, keyringKey, secret, newKeyring }
 }
 
-/** Opens the owner's seed by a lock whose credential was given. */
+/** Opens the owner's seed with a lock whose credential was given. */
 const openSeed = async (
   ctx: CustodyCtx,
   input: Opening & { readonly seed: NonNullable<OwnerRow['seed']>; readonly credentialKeyOf: CredentialKeyOf },

@@ -1,6 +1,5 @@
-// Policy locks. By a policy's lock the developer secret opens the key of one user-controlled wallet. Making a lock takes both
-// credentials; either of them is enough to delete it, and then the developer can no longer open the key at all. What a policy
-// allows is decided by src/policies, before a lock is used.
+// With a policy's lock, the developer secret opens the key of one user-controlled wallet. Making a lock needs both
+// credentials; either of them can delete it. src/policies decides what a policy allows, before a lock is used.
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
@@ -78,10 +77,7 @@ const modeOf = ({ developerSecret, userPin }: Credentials): ControlMode => {
   throw new AppError('credential_required', 'Field "developer_secret" or "user_pin" is required.')
 }
 
-/**
- * Checks one of the two credentials, as `Vault.revokePolicy` says. It works on frozen wallets too, as a revocation gives
- * nobody anything.
- */
+/** Checks one of the two credentials, as `Vault.revokePolicy` says. It works on frozen wallets too. */
 export const revokePolicy = async (ctx: CustodyCtx, request: PolicyRequest): Promise<PolicyChange> => {
   using keys = new HeldKeys()
   const { wallet, credentials, actor, policyId } = request

@@ -33,7 +33,7 @@ export type KeyRequest = {
 
 /** A use of a wallet's key. */
 type KeyUse = KeyRequest & {
-  /** The policy that allows the use: by its lock the developer secret opens a user-controlled wallet. */
+  /** The policy whose lock the developer secret uses to open a user-controlled wallet. */
   readonly policyId?: string | undefined
 }
 
@@ -58,9 +58,8 @@ const openHierarchy = async (ctx: CustodyCtx, opening: Opening): Promise<Uint8Ar
 }
 
 /**
- * Opens a wallet's private key with the credential of its control mode, or with the developer secret by a policy's lock.
- * What a credential opens is never kept: each request proves it anew.
- * @returns 32 bytes that the caller zeroes.
+ * Opens a wallet's private key with the credential of its control mode, or with the developer secret and a policy's lock.
+ * What a credential opens is never kept: each request must prove it again. @returns 32 bytes that the caller zeroes.
  */
 const openKey = async (ctx: CustodyCtx, { wallet, credentials, actor, policyId }: KeyUse): Promise<Uint8Array> => {
   const byPolicy = policyId !== undefined
@@ -83,10 +82,9 @@ const openKeyByAllLocks = async (ctx: CustodyCtx, request: KeyRequest): Promise<
   return openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: row.walletKey })
 }
 
-/** A wallet's opened private key; it is zeroed when `withKey` returns, and every use after that throws. */
+/** A wallet's opened private key. It is zeroed when `withKey` returns, and every use after that throws. */
 export type KeyHandle = {
   /**
-   * By the type of the wallet's key, which follows from its network.
    * @param bytes EVM: a digest of 32 bytes. Substrate: what is to be signed, of any length.
    * @returns EVM: 65 bytes, r, s (low), recovery id. Substrate: 64 bytes, sr25519.
    */
