@@ -15,9 +15,16 @@ import { CONTROL_MODES, type Network, TRANSACTION_STATUSES, type TransactionStat
 
 export const closed = { additionalProperties: false } as const
 
-/** An object that refuses other fields than these. */
-export const ClosedObject = <Fields extends TProperties>(title: string, fields: Fields, options: ObjectOptions = {}) =>
-  Type.Object(fields, { ...closed, title, ...options })
+/** An object that refuses other fields than these. If each field has an example, it has one too. */
+export const ClosedObject = <Fields extends TProperties>(
+  title: string,
+  fields: Fields,
+  options: ObjectOptions = {},
+) => {
+  const example = Object.entries(fields).map(([name, { examples }]) => [name, Array.isArray(examples) && examples[0]])
+  const examples = example.every(([, value]) => value) ? { examples: [Object.fromEntries(example)] } : {}
+  return Type.Object(fields, { ...closed, title, ...examples, ...options })
+}
 
 TypeRegistry.Set('OneOf', (schema: { readonly enum: readonly unknown[] }, value) => schema.enum.includes(value))
 

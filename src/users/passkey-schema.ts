@@ -134,8 +134,4 @@ export type Passkey = Static<typeof Passkey>
 
 export const Passkeys = Type.Array(Passkey)
 
-export const PasskeyId = ClosedObject(
-  'PasskeyId',
-  { id: UuidField('The id from the list of passkeys.') },
-  { examples: [{ id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f' }] },
-)
+export const PasskeyId = ClosedObject('PasskeyId', { id: UuidField('The id from the list of passkeys.') })

@@ -23,17 +23,14 @@ const MailedCode = Type.String({
   pattern: '^[0-9]{6}$',
   description: 'The code that was mailed.',
   rule: 'exactly 6 digits',
+  examples: ['493817'],
 })
 
-export const EmailBody = ClosedObject('Email', { email: EmailField }, { examples: [{ email: 'alice@example.com' }] })
+export const EmailBody = ClosedObject('Email', { email: EmailField })
 
-export const VerifyEmailBody = ClosedObject(
-  'VerifyEmail',
-  {
-    verification_code: MailedCode,
-  },
-  { examples: [{ verification_code: '493817' }] },
-)
+export const VerifyEmailBody = ClosedObject('VerifyEmail', {
+  verification_code: MailedCode,
+})
 
 export const LoginWithPasskeyBody = ClosedObject(
   'LoginWithPasskey',
@@ -53,11 +50,7 @@ export const LoginWithPasskeyBody = ClosedObject(
 
 export const ChallengeCodeQuery = t.Object({ code: ChallengeCode }, closed)
 
-export const ChallengeCodeBody = ClosedObject(
-  'ChallengeCode',
-  { code: ChallengeCode },
-  { examples: [{ code: '7KQ2-M9XD-0HRT-5VWA-C3EZ-8NPB-4GJS' }] },
-)
+export const ChallengeCodeBody = ClosedObject('ChallengeCode', { code: ChallengeCode })
 
 export const ChallengeAsker = ClosedObject('ChallengeAsker', {
   address: Type.String({ description: 'The IP address of the device that asks; "" if it is unknown.' }),
@@ -82,30 +75,24 @@ export type OwnSession = Static<typeof OwnSession>
 
 export const OwnSessions = Type.Array(OwnSession)
 
-export const EndSessionsBody = ClosedObject(
-  'EndSessions',
-  { session_id: Type.Optional(UuidField('The session to end. Without it, all except the calling one end.')) },
-  { examples: [{ session_id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f' }] },
-)
+export const EndSessionsBody = ClosedObject('EndSessions', {
+  session_id: Type.Optional(UuidField('The session to end. Without it, all except the calling one end.')),
+})
 
 export const EndedSessions = ClosedObject('EndedSessions', {
   ended: Type.Integer({ minimum: 0, description: 'How many sessions this call ended.' }),
 })
 
-export const SignInWalletBody = ClosedObject(
-  'SignInWallet',
-  {
-    sign_in_wallet: Type.String({
-      minLength: 1,
-      maxLength: 128,
-      description:
-        'The address that will sign: an EVM address, or SS58 with any prefix. For a contract wallet on one chain: `eip155:CHAIN_ID:ADDRESS` (CAIP-10).',
-      rule: 'an address with a valid checksum; an EVM address may also be in lower case',
-      examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
-    }),
-  },
-  { examples: [{ sign_in_wallet: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' }] },
-)
+export const SignInWalletBody = ClosedObject('SignInWallet', {
+  sign_in_wallet: Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description:
+      'The address that will sign: an EVM address, or SS58 with any prefix. For a contract wallet on one chain: `eip155:CHAIN_ID:ADDRESS` (CAIP-10).',
+    rule: 'an address with a valid checksum; an EVM address may also be in lower case',
+    examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
+  }),
+})
 
 export const WalletChallenge = ClosedObject('WalletChallenge', {
   user_id: UuidField('The user whose session the signature will begin.'),
