@@ -73,7 +73,7 @@ export const show = (view: View): AbortSignal => {
 const running = new Set<HTMLElement>()
 
 /** Runs the task of an element, unless it is running already, and shows its error. */
-export const attempt = async (
+const attempt = async (
   by: HTMLElement,
   task: () => Promise<void> | void,
   { field }: { readonly field?: HTMLInputElement } = {},
