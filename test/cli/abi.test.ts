@@ -2,13 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { addAbi } from '../../src/abis/added.ts'
+import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const ADDRESS = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 const ABI = [
   { type: 'function', name: 'open', inputs: [{ name: 'door', type: 'uint256' }] },
@@ -31,15 +30,7 @@ afterAll(async () => {
 })
 
 /** With the API's database login and without the root key, like all commands that open no wallet. */
-const cli = async (...args: readonly string[]) => {
-  const child = Bun.spawn(['bun', '--no-env-file', CLI, 'abi', ...args], {
-    env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  return { exitCode: await child.exited, output, errors }
-}
+const cli = (...args: readonly string[]) => runCli(['abi', ...args], { ...service.variables, ROOT_KEY: '' })
 
 const file = async (name: string, content: unknown): Promise<string> => {
   const path = join(folder, name)

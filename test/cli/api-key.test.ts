@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import postgres, { type Sql } from 'postgres'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
+import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
-
-const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 let service: Service
 let sql: Sql
@@ -23,15 +21,7 @@ afterAll(async () => {
 })
 
 /** Without the root key, as none of these commands opens a wallet. */
-const cli = async (...args: readonly string[]) => {
-  const child = Bun.spawn(['bun', '--no-env-file', CLI, 'api-key', ...args], {
-    env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  return { exitCode: await child.exited, output, errors }
-}
+const cli = (...args: readonly string[]) => runCli(['api-key', ...args], { ...service.variables, ROOT_KEY: '' })
 
 const create = async (...options: readonly string[]) => {
   const { exitCode, output, errors } = await cli('create', '--project', service.project.projectId, '--json', ...options)

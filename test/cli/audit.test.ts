@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import postgres, { type Sql } from 'postgres'
+import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
@@ -21,15 +22,8 @@ afterAll(async () => {
   await service.close()
 })
 
-const cli = async (args: readonly string[], variables: Record<string, string> = {}) => {
-  const child = Bun.spawn(['bun', '--no-env-file', path('src/cli/main.ts'), 'audit', ...args], {
-    env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '', ...variables },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  return { exitCode: await child.exited, output, errors }
-}
+const cli = (args: readonly string[], variables: Record<string, string> = {}) =>
+  runCli(['audit', ...args], { ...service.variables, ROOT_KEY: '', ...variables })
 
 /** A worker whose log we read: `heads` collects the heads that it publishes. */
 const startWorker = () => {

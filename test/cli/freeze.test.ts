@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -15,15 +16,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 /** Without the root key: an operator who stops the use of keys need not be able to use them. */
-const cli = async (...args: readonly string[]) => {
-  const child = Bun.spawn(['bun', '--no-env-file', CLI, ...args], {
-    env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  return { exitCode: await child.exited, output, errors }
-}
+const cli = (...args: readonly string[]) => runCli(args, { ...service.variables, ROOT_KEY: '' })
 
 const sign = async (wallet: { readonly address: string }) =>
   service.post('/transactions/sign', {

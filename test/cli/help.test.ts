@@ -1,7 +1,5 @@
 import { expect, test } from 'bun:test'
-import { fileURLToPath } from 'node:url'
-
-const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+import { runCli } from '../support/cli.ts'
 
 const COMMANDS = [
   'project',
@@ -55,13 +53,8 @@ const COMMANDS = [
 ]
 
 test.each(COMMANDS)('%s --help describes the command and needs no environment variables', async (command) => {
-  const child = Bun.spawn(['bun', '--no-env-file', CLI, ...command.split(' '), '--help'], {
-    env: { PATH: process.env.PATH ?? '' },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  expect({ exitCode: await child.exited, errors }).toEqual({ exitCode: 0, errors: '' })
+  const { exitCode, output, errors } = await runCli([...command.split(' '), '--help'], {})
+  expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' })
   const [usage, empty, description] = output.split('\n')
   expect(usage).toStartWith(`Usage: strongroom ${command}`)
   expect(empty).toBe('')

@@ -8,10 +8,10 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { addJob } from '../../db/jobs.ts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
 import { startGate } from '../support/gate.ts'
 import { startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const WORKER = fileURLToPath(new URL('../../jobs/worker.ts', import.meta.url))
 const PATIENCE_MS = 20_000
 const POLL_MS = 20
@@ -62,15 +62,7 @@ export const startOperatorWorld = async () => {
     workers.clear()
   }
 
-  const cli = async (...args: readonly string[]) => {
-    const child = Bun.spawn(['bun', '--no-env-file', CLI, ...args], {
-      env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
-      stdout: 'pipe',
-      stderr: 'pipe',
-    })
-    const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-    return { exitCode: await child.exited, output, errors }
-  }
+  const cli = (...args: readonly string[]) => runCli(args, { ...service.variables, ROOT_KEY: '' })
 
   /** The output of a command with `--json`. */
   const cliJson = async (...args: readonly string[]) => {

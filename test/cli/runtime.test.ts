@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 import { LOCAL_METADATA_PINS, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
-
-const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
 
 let chain: TestSubstrateChain
 let service: Service
@@ -16,13 +15,8 @@ afterAll(async () => {
   await chain.stop()
 })
 
-const pin = async (...args: readonly string[]) => {
-  const env = { PATH: process.env.PATH ?? '', ...service.variables, VARA_METADATA_PIN: '', ROOT_KEY: '' }
-  const command = ['bun', '--no-env-file', CLI, 'runtime', 'pin', ...args]
-  const child = Bun.spawn(command, { env, stdout: 'pipe', stderr: 'pipe' })
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  return { exitCode: await child.exited, output, errors }
-}
+const pin = (...args: readonly string[]) =>
+  runCli(['runtime', 'pin', ...args], { ...service.variables, VARA_METADATA_PIN: '', ROOT_KEY: '' })
 
 test('prints a pin that the configuration accepts', async () => {
   const { exitCode, output } = await pin('Vara')

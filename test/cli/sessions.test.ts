@@ -2,13 +2,12 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import { decodeProtectedHeader } from 'jose'
 import postgres, { type Sql } from 'postgres'
 import { createAccessTokens, rotateTokenKeys } from '../../src/auth/access-token.ts'
+import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const NOBODY = { authorization: undefined }
 
 let service: Service
@@ -23,15 +22,7 @@ afterAll(async () => {
   await service.close()
 })
 
-const cli = async (...args: readonly string[]) => {
-  const child = Bun.spawn(['bun', '--no-env-file', CLI, ...args], {
-    env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  return { exitCode: await child.exited, output, errors }
-}
+const cli = (...args: readonly string[]) => runCli(args, { ...service.variables, ROOT_KEY: '' })
 
 const login = async () => (await service.post('/users/login-anonymously', {}, NOBODY)).json
 const reaches = async ({ access_token }: { access_token: string }) =>

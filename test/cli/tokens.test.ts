@@ -2,14 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { importTokenList } from '../../src/tokens/lists.ts'
 import { tokenDisplays } from '../../src/tokens/token.ts'
+import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const SEPOLIA = 11_155_111
 const USDC = '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238'
 const DOOR = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
@@ -31,15 +30,7 @@ afterAll(async () => {
 })
 
 /** With the API's database login and without the root key, like all commands that open no wallet. */
-const cli = async (...args: readonly string[]) => {
-  const child = Bun.spawn(['bun', '--no-env-file', CLI, 'tokens', ...args], {
-    env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  return { exitCode: await child.exited, output, errors }
-}
+const cli = (...args: readonly string[]) => runCli(['tokens', ...args], { ...service.variables, ROOT_KEY: '' })
 
 const listOf = (name: string, tokens: readonly object[], patch = 0) =>
   JSON.stringify({ name, version: { major: 1, minor: 0, patch }, tokens })
