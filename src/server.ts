@@ -18,7 +18,7 @@ const main = async (): Promise<void> => {
   const config = readConfig()
   const ctx = await createCtx({ config, process: 'api' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
-  const stopTelling = startWritingEvents(ctx.securityEvents)
+  const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
   const { log } = ctx
   const server = listen({ fetch: createApp(ctx).fetch, hostname: config.host, port: config.port, log })
@@ -27,7 +27,7 @@ const main = async (): Promise<void> => {
     ctx.log.info({ signal }, 'stopping')
     const givenUp = setTimeout(() => process.exit(1), DRAIN_MS)
     await Promise.all([server.stop(false), metrics?.stop(true)])
-    await Promise.all([stopTelling(), stopRotating()])
+    await Promise.all([stopWritingEvents(), stopRotating()])
     await ctx.db.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
     process.exit(0)

@@ -94,18 +94,17 @@ const begin = (ctx: WorkerCtx, place: BackfillPlace): Promise<StepResult> =>
     return 'advanced'
   })
 
-const storeRange = async (
-  ctx: WorkerCtx,
-  input: {
-    readonly chain: Chain
-    readonly place: BackfillPlace
-    readonly row: BackfillRow
-    readonly reachedBlock: bigint
-    readonly whole: boolean
-    readonly fromBlock: bigint
-    readonly blocks: readonly BlockMovements[]
-  },
-): Promise<StepResult> => {
+type ReadRange = {
+  readonly chain: Chain
+  readonly place: BackfillPlace
+  readonly row: BackfillRow
+  readonly reachedBlock: bigint
+  readonly whole: boolean
+  readonly fromBlock: bigint
+  readonly blocks: readonly BlockMovements[]
+}
+
+const storeRange = async (ctx: WorkerCtx, input: ReadRange): Promise<StepResult> => {
   const { chain, place, reachedBlock, whole, fromBlock } = input
   const { network } = place
   const watched = { addresses: new Set([place.address]), collections: new Set<string>() }
@@ -113,7 +112,7 @@ const storeRange = async (
   const { blocks } = set
   const rows = keptRows({ network, blocks, watched })
   const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]))
-  const done = fromBlock === 0n || (await isBeforeKey(chain, { ...input, fromBlock }))
+  const done = fromBlock === 0n || (await isBeforeKey(input))
   return ctx.db.transaction(async (tx) => {
     const cursor = await holdIndexer(tx, network)
     if (cursor === null) return 'wait'
@@ -134,13 +133,7 @@ const storeRange = async (
 }
 
 /** The lowest block down to which all blocks were traced; absent if a block above these was not. */
-const tracedTo = (input: {
-  readonly row: BackfillRow
-  readonly reachedBlock: bigint
-  readonly fromBlock: bigint
-  readonly blocks: readonly BlockMovements[]
-}): { readonly tracedTo?: bigint } => {
-  const { row, reachedBlock, fromBlock, blocks } = input
+const tracedTo = ({ row, reachedBlock, fromBlock, blocks }: ReadRange): { readonly tracedTo?: bigint } => {
   const isNext =
     row.tracedReachedBlock === null ? row.coinsReachedBlock === null : row.tracedReachedBlock === reachedBlock
   if (!isNext) return {}
@@ -148,14 +141,10 @@ const tracedTo = (input: {
   return { tracedTo: untraced === undefined ? fromBlock : untraced.number + 1n }
 }
 
-const isBeforeKey = async (
-  chain: Chain,
-  input: { readonly row: BackfillRow; readonly fromBlock: bigint; readonly blocks: readonly BlockMovements[] },
-): Promise<boolean> => {
-  const { keyMadeAt } = input.row
+const isBeforeKey = async ({ chain, row: { keyMadeAt }, fromBlock, blocks }: ReadRange): Promise<boolean> => {
   if (keyMadeAt === null) return false
-  const lowest = input.blocks[0]
-  const block = lowest?.number === input.fromBlock ? lowest : await chain.block(input.fromBlock)
+  const lowest = blocks[0]
+  const block = lowest?.number === fromBlock ? lowest : await chain.block(fromBlock)
   return block !== null && block.timestampMs < keyMadeAt.getTime() - CLOCK_MARGIN_MS
 }
 

@@ -9,7 +9,7 @@ import { type BlockPoint, beginCursor, type Follower, readCursor } from '../../d
 import { deleteMovementsAbove, insertMovements } from '../../db/queries/movements.ts'
 import { advance, rewind } from '../blocks/cursor.ts'
 import type { StepResult } from '../blocks/follow.ts'
-import { type Head, isNextGone, isReorganised, nextIsGone } from '../blocks/fork.ts'
+import { isNextGone, isReorganised, nextIsGone, type Step } from '../blocks/fork.ts'
 import type { BlockMovements, Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { startBalanceCheck } from './check-balances.ts'
@@ -44,10 +44,10 @@ export const indexStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
 /** The newest block: there were no wallets before. On a devnet the first one: the chain may be older than the database. */
 const firstBlock = async (
   ctx: Pick<WorkerCtx, 'config'>,
-  input: { readonly chain: Chain; readonly head: Head },
+  { chain, head }: Pick<Step, 'chain' | 'head'>,
 ): Promise<BlockPoint> => {
-  const genesis = ctx.config.devnet ? await input.chain.block(0n) : null
-  return genesis ?? input.head.latest
+  const genesis = ctx.config.devnet ? await chain.block(0n) : null
+  return genesis ?? head.latest
 }
 
 /** Thrown inside a database transaction to undo it. */
@@ -55,13 +55,7 @@ class WatchedChanged extends Error {}
 
 const storeRange = async (
   ctx: WorkerCtx,
-  input: {
-    readonly chain: Chain
-    readonly head: Head
-    readonly follower: Follower
-    readonly cursor: BlockPoint
-    readonly blocks: readonly BlockMovements[]
-  },
+  input: Step & { readonly blocks: readonly BlockMovements[] },
 ): Promise<StepResult> => {
   const { chain } = input
   const { network } = chain

@@ -78,13 +78,9 @@ export const itemOf = (chain: NodelessChain, { movement, facts, display }: Activ
     wallet_address: movement.address,
     transaction_hash: movement.transactionHash,
   }
-  if (contract === null || facts === null) {
-    const token = nativeToken(chain)
-    const amount = displayAmount(movement.amount, token.decimals)
-    return { ...shown, type: direction === 'in' ? 'receive_token' : 'send_token', metadata: { amount }, token }
-  }
-  if (tokenId === null) {
-    const token = tokenOf({ network, address: contract, facts, display })
+  const isCoin = contract === null || facts === null
+  if (isCoin || tokenId === null) {
+    const token = isCoin ? nativeToken(chain) : tokenOf({ network, address: contract, facts, display })
     const amount = displayAmount(movement.amount, token.decimals)
     return { ...shown, type: direction === 'in' ? 'receive_token' : 'send_token', metadata: { amount }, token }
   }

@@ -6,10 +6,9 @@ import {
   moveCursor,
   rememberBlocks,
 } from '../../db/queries/cursors.ts'
-import type { Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import type { StepResult } from './follow.ts'
-import { type Fork, finalNumberOf, findFork, type Head } from './fork.ts'
+import { type Fork, finalNumberOf, findFork, type Step } from './fork.ts'
 
 /** Thrown inside a database transaction to undo it. */
 class Overtaken extends Error {}
@@ -46,14 +45,7 @@ export const move = async (
  */
 export const advance = async (
   ctx: Pick<WorkerCtx, 'db'>,
-  input: {
-    readonly chain: Pick<Chain, 'depth'>
-    readonly head: Head
-    readonly follower: Follower
-    readonly cursor: BlockPoint
-    readonly blocks: readonly BlockPoint[]
-    readonly write: (tx: Tx) => Promise<void>
-  },
+  input: Step & { readonly blocks: readonly BlockPoint[]; readonly write: (tx: Tx) => Promise<void> },
 ): Promise<boolean> => {
   const { chain, head, follower, cursor, blocks, write } = input
   const to = blocks.at(-1)
@@ -72,17 +64,13 @@ export const advance = async (
   })
 }
 
-/** After a reorganisation: moves the cursor back to the fork, and undoes what was written above it. */
+/**
+ * After a reorganisation: moves the cursor back to the fork, and undoes what was written above it.
+ * @param input.undo returns the number of changed rows, for the log.
+ */
 export const rewind = async (
   ctx: Pick<WorkerCtx, 'db' | 'log' | 'metrics'>,
-  input: {
-    readonly chain: Chain
-    readonly head: Head
-    readonly follower: Follower
-    readonly cursor: BlockPoint
-    /** @returns the number of changed rows, for the log. */
-    readonly undo: (tx: Tx, fork: Fork) => Promise<number>
-  },
+  input: Step & { readonly undo: (tx: Tx, fork: Fork) => Promise<number> },
 ): Promise<StepResult> => {
   const { follower, cursor } = input
   const fork = await findFork(ctx, input)

@@ -17,6 +17,14 @@ export const isReorganised = (input: {
   return latest.number < cursor.number || (latest.number === cursor.number && latest.hash !== cursor.hash)
 }
 
+/** What a step of a follower begins with. */
+export type Step = {
+  readonly chain: Chain
+  readonly head: Head
+  readonly follower: Follower
+  readonly cursor: BlockPoint
+}
+
 /** The last common block of both branches. */
 export type Fork = BlockPoint & { readonly isBelowFinal: boolean }
 
@@ -27,16 +35,9 @@ export type Fork = BlockPoint & { readonly isBelowFinal: boolean }
  */
 export const findFork = async (
   ctx: Pick<WorkerCtx, 'db' | 'log'>,
-  input: {
-    readonly chain: Pick<Chain, 'network' | 'block'>
-    readonly head: Head
-    readonly follower: Follower
-    readonly cursor: BlockPoint
-  },
+  { chain, head: { latest }, follower, cursor }: Step,
 ): Promise<Fork | null> => {
-  const { chain, cursor } = input
-  const { latest } = input.head
-  const seen = await listSeenBlocks(ctx.db, input.follower)
+  const seen = await listSeenBlocks(ctx.db, follower)
   if (latest.number < cursor.number) {
     const atLatest = seen.find((point) => point.number === latest.number)
     if (atLatest === undefined || atLatest.hash === latest.hash) return null

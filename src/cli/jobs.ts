@@ -12,37 +12,30 @@ const BATCH = 1_000
 
 const RUNS = 'A worker is running this job. If that worker died, another one takes the job back within a minute.'
 
-type Input = { readonly actor: string }
-
 /** @returns the jobs that will run again. It skips a job that a worker has taken in the meantime. */
 const retry = async (
   ctx: Pick<WorkerCtx, 'audit'>,
   tx: Tx,
-  input: Input & { readonly jobs: readonly JobOverview[] },
+  jobs: readonly JobOverview[],
 ): Promise<readonly JobOverview[]> => {
   const ids = await retryJobs(
     tx,
-    input.jobs.map((job) => job.id),
+    jobs.map((job) => job.id),
   )
-  const retried = input.jobs.filter((job) => ids.has(job.id))
+  const retried = jobs.filter((job) => ids.has(job.id))
   for (const { id, projectId, task, key } of retried) {
-    await ctx.audit.record(tx, {
-      projectId,
-      actor: input.actor,
-      action: 'job_retried',
-      subject: String(id),
-      details: { task, ...(key === null ? {} : { key }) },
-    })
+    const details = { task, ...(key === null ? {} : { key }) }
+    await ctx.audit.record(tx, { projectId, actor: OPERATOR, action: 'job_retried', subject: String(id), details })
   }
   return retried
 }
 
 /** Makes a job run now, as if it had never failed. @throws not_found, busy if a worker is running it. */
-const retryJob = (ctx: Pick<WorkerCtx, 'db' | 'audit'>, input: Input & { readonly id: bigint }): Promise<JobOverview> =>
+const retryJob = (ctx: Pick<WorkerCtx, 'db' | 'audit'>, id: bigint): Promise<JobOverview> =>
   ctx.db.transaction(async (tx) => {
-    const job = await findJob(tx, input.id)
+    const job = await findJob(tx, id)
     if (job === null) throw new AppError('not_found', 'There is no job with this id; jobs that succeeded are deleted.')
-    const [retried] = await retry(ctx, tx, { ...input, jobs: [job] })
+    const [retried] = await retry(ctx, tx, [job])
     if (retried === undefined) throw new AppError('busy', RUNS)
     return retried
   })
@@ -50,13 +43,9 @@ const retryJob = (ctx: Pick<WorkerCtx, 'db' | 'audit'>, input: Input & { readonl
 /** Makes failed jobs run now, at most 1,000. */
 const retryFailedJobs = (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
-  input: Input & Pick<JobFilter, 'task'>,
+  filter: Pick<JobFilter, 'task'>,
 ): Promise<readonly JobOverview[]> =>
-  ctx.db.transaction(async (tx) => {
-    const { task } = input
-    const jobs = await listJobs(tx, { ...(task === undefined ? {} : { task }), failed: true, limit: BATCH })
-    return retry(ctx, tx, { ...input, jobs })
-  })
+  ctx.db.transaction(async (tx) => retry(ctx, tx, await listJobs(tx, { ...filter, failed: true, limit: BATCH })))
 
 const TASKS = Object.keys(JOB_PAYLOADS) as JobName[]
 
@@ -94,11 +83,8 @@ const runAgain = (id: bigint | undefined, { failed, task }: RetryOptions, comman
   if ((id === undefined) === (failed === undefined)) usageError(command, 'name either a job or --failed.')
   if (task !== undefined && failed === undefined) usageError(command, '--task needs --failed.')
   return withServiceCtx(async (ctx) => {
-    if (id !== undefined) {
-      const job = await retryJob(ctx, { id, actor: OPERATOR })
-      return print(`Job ${job.id} (${job.task}) runs again now, if a worker runs.`)
-    }
-    const jobs = await retryFailedJobs(ctx, { actor: OPERATOR, ...(task === undefined ? {} : { task }) })
+    const jobs =
+      id === undefined ? await retryFailedJobs(ctx, task === undefined ? {} : { task }) : [await retryJob(ctx, id)]
     for (const job of jobs) print(`Job ${job.id} (${job.task}) runs again now, if a worker runs.`)
     if (jobs.length === 0) print('No job has failed.')
   })

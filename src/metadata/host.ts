@@ -3,8 +3,7 @@
 // the text is stored here too, for lists.
 
 import { createHash } from 'node:crypto'
-import type { Queryable } from '../../db/client.ts'
-import { findMetadataDocument, insertMetadataDocument } from '../../db/queries/metadata.ts'
+import { findMetadataDocument } from '../../db/queries/metadata.ts'
 import type { Config } from '../config.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -31,10 +30,6 @@ export const describeMetadata = (
     config.ipfsApiUrl === null ? `${config.publicBaseUrl}${FOLDER}${digest}${SUFFIX}` : `${IPFS}${cidOf(digest)}`
   return { digest, body, uri }
 }
-
-/** Hosts a document; idempotent. */
-export const hostMetadata = async (db: Queryable, document: MetadataDocument): Promise<void> =>
-  insertMetadataDocument(db, document)
 
 /** The digest in a document's file name, or null. Pure. */
 const digestOfFile = (file: string): string | null => {

@@ -36,27 +36,18 @@ const keyOf = (token: TokenRef): string => `${token.contract}/${token.tokenId}`
  */
 export const metadataOfTokens = async (
   ctx: Pick<Ctx, 'db' | 'config' | 'log'>,
-  input: { readonly chain: Chain; readonly tokens: readonly TokenRef[] },
+  { chain, tokens }: { readonly chain: Chain; readonly tokens: readonly TokenRef[] },
 ): Promise<readonly (NftMetadata | null)[]> => {
-  const uris = await urisOf(ctx, input)
-  return metadataOfUris(
-    ctx,
-    input.tokens.map((token) => uris.get(keyOf(token)) ?? null),
-  )
-}
-
-const urisOf = async (
-  ctx: Pick<Ctx, 'db' | 'log'>,
-  input: { readonly chain: Chain; readonly tokens: readonly TokenRef[] },
-): Promise<ReadonlyMap<string, string>> => {
-  const { chain, tokens } = input
   const { network } = chain
   const uris = new Map(await readTokenUris(ctx.db, { network, tokens }))
   const unknown = new Map(tokens.filter((token) => !uris.has(keyOf(token))).map((token) => [keyOf(token), token]))
   const read = await readFromChain(ctx, { chain, tokens: [...unknown.values()] })
   for (const { uri, ...token } of read) uris.set(keyOf(token), uri)
   await writeTokenUris(ctx.db, { network, uris: read })
-  return uris
+  return metadataOfUris(
+    ctx,
+    tokens.map((token) => uris.get(keyOf(token)) ?? null),
+  )
 }
 
 const readFromChain = async (

@@ -32,7 +32,6 @@ export const MetadataBody = Type.Object(
     examples: [{ name: 'Door #1', description: 'A red door.', image: IMAGE }],
   },
 )
-export type MetadataBody = Static<typeof MetadataBody>
 
 /** Metadata of any token; missing fields are empty. */
 export const NftMetadata = Type.Object(

@@ -1,9 +1,10 @@
 import { insertCollection } from '../../db/queries/collections.ts'
+import { insertMetadataDocument } from '../../db/queries/metadata.ts'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import type { Remember } from '../idempotency/once.ts'
-import { describeMetadata, hostMetadata } from '../metadata/host.ts'
+import { describeMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { pendingBefore, resolveSender } from './sender.ts'
@@ -48,7 +49,7 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
       ]
     },
     alsoRecord: async (tx, transactionId) => {
-      await hostMetadata(tx, about)
+      await insertMetadataDocument(tx, about)
       await insertCollection(tx, {
         transactionId,
         projectId,

@@ -1,9 +1,10 @@
+import { insertMetadataDocument } from '../../db/queries/metadata.ts'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
-import { describeMetadata, hostMetadata } from '../metadata/host.ts'
+import { describeMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { pendingBefore, resolveSender } from './sender.ts'
@@ -52,7 +53,7 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
       return [intent]
     },
     alsoRecord: async (tx) => {
-      if (document !== null) await hostMetadata(tx, document)
+      if (document !== null) await insertMetadataDocument(tx, document)
     },
   })
 }

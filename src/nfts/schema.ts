@@ -3,6 +3,7 @@ import { t } from 'elysia'
 import { AddressField, CredentialFields, closed, NetworkField, PagingFields, ShortText, Text } from '../http/schema.ts'
 import { MetadataBody, NftMetadata, UriField } from '../metadata/schema.ts'
 import { NftCollection } from '../transactions/preview-schema.ts'
+import { Quantity } from '../transactions/schema.ts'
 
 const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
@@ -40,7 +41,6 @@ export const CreateCollectionBody = Type.Object(
     ],
   },
 )
-export type CreateCollectionBody = Static<typeof CreateCollectionBody>
 
 export const MintBody = Type.Object(
   {
@@ -77,12 +77,7 @@ export const TransferBody = Type.Object(
     from: AddressField('The wallet that holds the NFT.'),
     contract_address: CollectionField,
     recipient: AddressField('Who gets the NFT.'),
-    token_id: Type.String({
-      pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
-      description: 'The token.',
-      rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
-      examples: ['1'],
-    }),
+    token_id: Quantity('The token.', '1'),
     amount: Type.Optional(
       Type.String({
         pattern: '^0{0,77}[1-9][0-9]{0,77}$',

@@ -111,37 +111,30 @@ const refusalOf = async (of: Execution, { failingCall, held, cause }: Refusal): 
   return new AppError('execution_reverted', `${reason}${place}`, { cause })
 }
 
-const failingCallAfterPending = async ({
-  contractWallets,
-  wallet,
-  intents,
-  pending,
-}: Execution): Promise<FailingCall | null> =>
-  contractWallets.failingCall({ address: wallet.address, intents, pending: await pending() })
-
 /** An error code of the Safe contracts (their docs/error_codes.md), which says nothing to most readers. */
 const SAFE_CODE = /\bGS[0-9]{3}$/
 
 /**
- * Runs `judge`, and if that reverts finds the reason: the Safe contracts say only that an inner call failed. So this
+ * Runs `simulate`, and if that reverts finds the reason: the Safe contracts say only that an inner call failed. So this
  * simulates the calls from the wallet itself, first alone, then after the pending transactions.
  * @throws execution_reverted
  */
 export const withInnerReason = async <Result>(
   db: Queryable,
-  { of, judge }: { readonly of: Execution; readonly judge: () => Promise<Result> },
+  { of, simulate }: { readonly of: Execution; readonly simulate: () => Promise<Result> },
 ): Promise<Result> => {
   try {
-    return await judge()
+    return await simulate()
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'execution_reverted') throw error
-    const { contractWallets, wallet, intents } = of
-    const alone = await contractWallets.failingCall({ address: wallet.address, intents })
+    const { contractWallets, wallet, intents, pending } = of
+    const { address } = wallet
+    const alone = await contractWallets.failingCall({ address, intents })
     if (alone !== null) throw await refusalOf(of, { failingCall: alone, held: 0n, cause: error })
-    const failingCall = await failingCallAfterPending(of)
+    const failingCall = await contractWallets.failingCall({ address, intents, pending: await pending() })
     if (failingCall !== null) throw await refusalOf(of, { failingCall, held: await heldValue(db, of), cause: error })
     if (!SAFE_CODE.test(error.message)) throw error
-    const sentence = `${error.message}: what the contract wallet is to do fails, behind what is pending or for want of gas`
+    const sentence = `${error.message}: the calls of the contract wallet fail after its pending transactions, or for lack of gas`
     throw new AppError('execution_reverted', sentence, { cause: error })
   }
 }
@@ -154,6 +147,7 @@ export const refuseOverspent = async (db: Queryable, of: Execution): Promise<voi
   const value = sumOfValues(of.intents)
   const held = value === 0n ? 0n : await heldValue(db, of)
   if (held === 0n || held + value <= (await coinOf(of))) return
-  const failingCall = await failingCallAfterPending(of)
+  const { contractWallets, wallet, intents, pending } = of
+  const failingCall = await contractWallets.failingCall({ address: wallet.address, intents, pending: await pending() })
   if (failingCall !== null) throw await refusalOf(of, { failingCall, held })
 }

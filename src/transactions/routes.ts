@@ -141,7 +141,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         body: SpeedUpBody,
         response: answers(TransactionResult),
         ...idempotent(
-          'Sign anew at higher fees',
+          'Sign again at higher fees',
           'Signs a transaction that is in no block again, for the same nonce, at fees above what was sent of it, and sends it, even if it was given up. Whichever is mined counts. Not on Polkadot and Vara: an extrinsic there ends by itself.',
         ),
       },

@@ -6,7 +6,7 @@ import { AddressField, CredentialFields, closed, NetworkField, OneOf, StatusFiel
 const HASH = '0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'
 
 /** The pattern cannot check "below 2^256" for decimals: parseQuantity does. */
-const Quantity = (description: string, example: string) =>
+export const Quantity = (description: string, example: string) =>
   Type.String({
     pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
     description: `${description} 0x hex or plain decimal digits.`,
@@ -69,7 +69,6 @@ export const UnsignedTransaction = Type.Object(
     examples: [{ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '1000000000000000' }],
   },
 )
-export type UnsignedTransaction = Static<typeof UnsignedTransaction>
 
 const SIGNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 

@@ -87,8 +87,8 @@ const prepareExecution = async (
     ...(deployed === null ? [] : [behindAll(deployed.intent, signer)]),
   ]
   const options = { pending, asIfDeployed: isDeployed ? undefined : wallet, skipsBalanceCheck: true }
-  const judge = () => chain.prepare(intent, signer.address, options)
-  const prepared = await withInnerReason(ctx.db, { of, judge })
+  const simulate = () => chain.prepare(intent, signer.address, options)
+  const prepared = await withInnerReason(ctx.db, { of, simulate })
   await refuseOverspent(ctx.db, of)
   refusePoorKey(of, { deployment: deployed?.prepared ?? null, prepared })
   return { contractWallet: wallet.address, deployment: deployed, transaction: { kind, intent, prepared } }

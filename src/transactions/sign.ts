@@ -130,7 +130,7 @@ const executionUnsigned = async (ctx: Ctx, input: SigningInput): Promise<Unsigne
   const { wallet, contractWallets, isDeployed } = contract
   const from = signerAddressOf(chain, row)
   const of = executionOf(ctx, { chain, projectId: row.projectId, contract, intents: [intent] })
-  const explained = <Result>(judge: () => Promise<Result>) => withInnerReason(ctx.db, { of, judge })
+  const explained = <Result>(simulate: () => Promise<Result>) => withInnerReason(ctx.db, { of, simulate })
   if (isDeployed) {
     const execution = contractWallets.execution(wallet, [intent])
     return chain.complete(execution) ?? explained(() => fillIn(ctx, { chain, intent: execution, from }))

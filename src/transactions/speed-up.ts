@@ -145,7 +145,8 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   const locked = await lockWaiting(tx, id)
   await requireSignedBefore({ ...input, address, attempts: locked.attempts })
   const { kept, firstRung } = await dropUnsent(tx, locked)
-  if (firstRung >= RUNGS_MAX) throw new AppError('invalid_input', 'It was signed anew too often.')
+  if (firstRung >= RUNGS_MAX)
+    throw new AppError('invalid_input', `It has ${RUNGS_MAX} attempts already, and cannot be signed again.`)
   const { liveWorstCost } = await readHeld(tx, signer, offer.accountState.minedCount)
   const { worstCost: recordedCost } = locked.transaction
   const spendable = offer.accountState.balance - (liveWorstCost - recordedCost)
@@ -181,7 +182,7 @@ const refuseFarAboveMarket = async (
   if (!(await isExcessive(chain, { intent, ordinary: offer.atMarket }))) return
   throw new AppError(
     'policy_denied',
-    'With a policy, a transaction is sped up for at most twice the market fee; outbidding what was sent of it takes more.',
+    'With a policy, a speed-up may offer at most twice the market fee; here it would need more, to outbid what was sent.',
   )
 }
 

@@ -73,7 +73,7 @@ const signedWithinReach = async ({ db }: StatusCtx, input: Asked): Promise<Signe
 }
 
 /**
- * Whether, as of final blocks, its nonce is unused and its last block still to come. It may be in a pool all the same: nodes
+ * Whether, as of final blocks, its nonce is unused and its last block still to come. It may still be in a pool: nodes
  * do not list extrinsics that wait for an earlier nonce.
  */
 const mayBeIncluded = async (chain: Chain, { address, nonce, validUntilBlock }: Signed): Promise<boolean> => {

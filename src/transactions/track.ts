@@ -20,7 +20,15 @@ import { hasUnfinished, longQuiet, noteAttemptError } from '../../db/queries/tra
 import type { Network } from '../../db/words.ts'
 import { advance, move, rewind } from '../blocks/cursor.ts'
 import type { StepResult } from '../blocks/follow.ts'
-import { type Fork, finalNumberOf, type Head, isNextGone, isReorganised, nextIsGone } from '../blocks/fork.ts'
+import {
+  type Fork,
+  finalNumberOf,
+  type Head,
+  isNextGone,
+  isReorganised,
+  nextIsGone,
+  type Step,
+} from '../blocks/fork.ts'
 import type { BlockWithHashes, Chain, HashStatus, Hex } from '../chains/chain.ts'
 import type { ContractWallet, ContractWallets } from '../chains/contract-wallets.ts'
 import { isHex } from '../chains/intent.ts'
@@ -135,9 +143,8 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
  */
 const firstBlock = async (
   ctx: Pick<WorkerCtx, 'db'>,
-  input: { readonly chain: Chain; readonly head: Head },
+  { chain, head }: Pick<Step, 'chain' | 'head'>,
 ): Promise<BlockPoint> => {
-  const { chain, head } = input
   if (!(await hasUnfinished(ctx.db, chain.network))) return head.latest
   const number = firstBirth(chain, { head, unfinished: await readUnfinished(ctx.db, chain.network) })
   const block = await chain.block(number)
@@ -158,9 +165,8 @@ const firstBirth = (chain: Chain, input: { readonly head: Head; readonly unfinis
  */
 const skipBlocks = async (
   ctx: Pick<WorkerCtx, 'db' | 'log'>,
-  input: { readonly chain: Chain; readonly follower: Follower; readonly cursor: BlockPoint; readonly head: Head },
+  { chain, follower, cursor, head }: Step,
 ): Promise<StepResult> => {
-  const { chain, follower, cursor, head } = input
   const unfinished = await readUnfinished(ctx.db, chain.network)
   const number = firstBirth(chain, { head, unfinished })
   const to = unfinished.immortal === 0 && number > cursor.number ? await chain.block(number) : null
@@ -177,16 +183,7 @@ const skipBlocks = async (
   return moved ? 'advanced' : 'overtaken'
 }
 
-const processBlock = async (
-  ctx: WorkerCtx,
-  input: {
-    readonly chain: Chain
-    readonly follower: Follower
-    readonly cursor: BlockPoint
-    readonly next: BlockWithHashes
-    readonly head: Head
-  },
-): Promise<boolean> => {
+const processBlock = async (ctx: WorkerCtx, input: Step & { readonly next: BlockWithHashes }): Promise<boolean> => {
   const { chain, next } = input
   const { network } = chain
   const hits = await attemptsAmong(ctx.db, { network, hashes: next.transactionHashes })

@@ -22,7 +22,7 @@ export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => 
   if (minedBlockHash !== null) {
     throw new AppError(
       'transaction_not_waiting',
-      `The transaction is mined in block ${minedBlockNumber}: nothing of it is to be sent.`,
+      `The transaction is mined in block ${minedBlockNumber}: there is nothing to send.`,
     )
   }
   return found

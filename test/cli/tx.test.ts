@@ -336,7 +336,7 @@ describe('a mined transaction', () => {
     for (const act of ['retry', 'cancel']) {
       const refused = await world.cli('tx', act, id)
       expect(refused).toMatchObject({ exitCode: 1, output: '' })
-      expect(refused.errors).toMatch(/^The transaction is mined in block \d+: nothing of it is to be sent\.\n$/)
+      expect(refused.errors).toMatch(/^The transaction is mined in block \d+: there is nothing to send\.\n$/)
     }
     await world.chain.mine(4)
     await world.becomes(id, null)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { describeMetadata, hostMetadata } from '../../src/metadata/host.ts'
+import { insertMetadataDocument } from '../../db/queries/metadata.ts'
+import { describeMetadata } from '../../src/metadata/host.ts'
 import { PUBLIC_BASE_URL, startWorld, type World } from '../activity/world.ts'
 
 const DOOR = {
@@ -22,7 +23,7 @@ afterAll(() => world.close())
 const config = { publicBaseUrl: PUBLIC_BASE_URL, ipfsApiUrl: null }
 const host = async (metadata: typeof DOOR): Promise<string> => {
   const document = describeMetadata(config, metadata)
-  await hostMetadata(world.api.db, document)
+  await insertMetadataDocument(world.api.db, document)
   return document.uri.slice(PUBLIC_BASE_URL.length)
 }
 const documents = async (): Promise<number> =>
@@ -64,7 +65,7 @@ describe('a document', () => {
     const before = await documents()
     const document = describeMetadata(config, { ...DOOR, name: 'never' })
     const failing = world.api.db.transaction(async (tx) => {
-      await hostMetadata(tx, document)
+      await insertMetadataDocument(tx, document)
       throw new Error('the mint failed')
     })
     await expect(failing).rejects.toThrow('the mint failed')

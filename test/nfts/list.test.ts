@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, getAddress } from 'viem'
 import { readTokenUris } from '../../db/queries/facts.ts'
+import { insertMetadataDocument } from '../../db/queries/metadata.ts'
 import { Secret } from '../../src/config.ts'
-import { describeMetadata, hostMetadata } from '../../src/metadata/host.ts'
+import { describeMetadata } from '../../src/metadata/host.ts'
 import { startAwkwardNode } from '../activity/awkward-node.ts'
 import { type Project, PUBLIC_BASE_URL, startWorld, type World } from '../activity/world.ts'
 import { fundedAccount } from '../support/chains.ts'
@@ -206,7 +207,7 @@ describe('metadata', () => {
     ['pinned', new Secret('http://127.0.0.1:5001')],
   ])('comes from a document hosted here, %s', async (_, ipfsApiUrl) => {
     const document = describeMetadata({ publicBaseUrl: PUBLIC_BASE_URL, ipfsApiUrl }, DOOR)
-    await hostMetadata(world.api.db, document)
+    await insertMetadataDocument(world.api.db, document)
     const doors = await deploy()
     await mint(doors, alice.address, document.uri)
     await world.index()

@@ -332,7 +332,7 @@ describe('a call that fails', () => {
       const { json } = await send(safe, transfer(RECIPIENT, 1n))
       expect([json.code, json.error]).toEqual([
         'execution_reverted',
-        'execution reverted: GS013: what the contract wallet is to do fails, behind what is pending or for want of gas',
+        'execution reverted: GS013: the calls of the contract wallet fail after its pending transactions, or for lack of gas',
       ])
     })
   })
