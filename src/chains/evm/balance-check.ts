@@ -57,14 +57,14 @@ const parseMined = (value: unknown): Mined => {
   }
 }
 
-type Made = {
+type Header = {
   readonly hash: Hex
-  readonly maker: Hex
+  readonly producer: Hex
   readonly withdrawals: readonly { readonly to: Hex; readonly amount: bigint }[]
 }
 
 /** Withdrawals are in gwei (EIP-4895). */
-const parseMade = (value: unknown): Made => {
+const parseHeader = (value: unknown): Header => {
   const block = record(value)
   const withdrawals = listOf((each) => {
     const { address, amount } = record(each)
@@ -72,12 +72,12 @@ const parseMade = (value: unknown): Made => {
   })
   return {
     hash: hash(block.hash),
-    maker: rawAddress(block.miner),
+    producer: rawAddress(block.miner),
     withdrawals: withdrawals(block.withdrawals ?? []),
   }
 }
 
-type Read = { readonly made: Made; readonly mined: readonly Mined[] }
+type Read = { readonly header: Header; readonly mined: readonly Mined[] }
 
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, each) => total + each, 0n)
 
@@ -101,13 +101,16 @@ const holdingQuestion = ({ address, contract }: Holding, blockHash: Hex): Questi
 }
 
 /** Maps each touched address (canonical form) to the contracts that name it in a log. */
-const touchedBy = ({ movements }: BlockMovements, { made, mined }: Read): ReadonlyMap<string, ReadonlySet<string>> => {
+const touchedBy = (
+  { movements }: BlockMovements,
+  { header, mined }: Read,
+): ReadonlyMap<string, ReadonlySet<string>> => {
   const touched = new Map<string, Set<string>>()
   const touch = (address: string, contract: string | null = null) => {
     const own = touched.get(address) ?? new Set()
     touched.set(address, contract === null ? own : own.add(contract))
   }
-  for (const { to } of made.withdrawals) touch(checksum(to))
+  for (const { to } of header.withdrawals) touch(checksum(to))
   for (const { from, others, logs } of mined) {
     for (const address of [from, ...others]) touch(checksum(address))
     for (const { contract, named } of logs) for (const address of named) touch(checksum(address), checksum(contract))
@@ -120,19 +123,19 @@ const touchedBy = ({ movements }: BlockMovements, { made, mined }: Read): Readon
 
 /** null if the node has another block at this height, or cannot answer. */
 const readBlock = async (rpc: Rpc, block: BlockMovements): Promise<Read | null> => {
-  const [header, receipts] = await rpc.tryAll(
+  const [headerAnswer, receipts] = await rpc.tryAll(
     [
-      question('eth_getBlockByHash', [block.hash, false], nullable(parseMade)),
+      question('eth_getBlockByHash', [block.hash, false], nullable(parseHeader)),
       question('eth_getBlockReceipts', [toQuantity(block.number)], nullable(listOf(parseMined))),
     ],
     { size: 'bulk' },
   )
   if (!receipts.ok && isMethodMissing(receipts.error)) return null
-  const gone = [header, receipts].some((answer) => !answer.ok && isBlockMissing(answer.error))
+  const gone = [headerAnswer, receipts].some((answer) => !answer.ok && isBlockMissing(answer.error))
   if (gone) return null
-  const [made, mined] = [rpc.need(header), rpc.need(receipts)]
-  if (made === null || mined === null || mined.some(({ blockHash }) => blockHash !== block.hash)) return null
-  return { made, mined }
+  const [header, mined] = [rpc.need(headerAnswer), rpc.need(receipts)]
+  if (header === null || mined === null || mined.some(({ blockHash }) => blockHash !== block.hash)) return null
+  return { header, mined }
 }
 
 /** The balances; null if the node no longer has the state. A token that fails has a null element. */
@@ -157,18 +160,18 @@ const holdingsOf = async (
   read: Read,
 ): Promise<readonly Holding[]> => {
   const touched = touchedBy(block, read)
-  const maker = checksum(read.made.maker)
+  const producer = checksum(read.header.producer)
   const ofOne = (address: string): readonly Holding[] => [
-    ...(block.isTraced && address !== maker ? [{ address, contract: null }] : []),
+    ...(block.isTraced && address !== producer ? [{ address, contract: null }] : []),
     ...[...scope.reliable([...(touched.get(address) ?? [])])].map((contract) => ({ address, contract })),
   ]
   return [...(await scope.choose([...touched.keys()]))].flatMap(ofOne).slice(0, HOLDINGS_MAX)
 }
 
 /** The change that a block must have made to a balance. */
-const expectedOf = ({ movements }: BlockMovements, { made, mined }: Read) => {
+const expectedOf = ({ movements }: BlockMovements, { header, mined }: Read) => {
   const costs = Map.groupBy(mined, ({ from }) => checksum(from))
-  const income = Map.groupBy(made.withdrawals, ({ to }) => checksum(to))
+  const income = Map.groupBy(header.withdrawals, ({ to }) => checksum(to))
   const wraps = mined.flatMap(({ logs }) => logs.flatMap(({ wrap }) => (wrap === null ? [] : [movementOf(wrap)])))
   const moves = [...movements, ...wraps]
   return (holding: Holding): bigint => {

@@ -1,11 +1,17 @@
 // JSON-RPC over HTTP: each batch is one POST request.
 
 import type { Network } from '../../../db/words.ts'
-import type { Transport } from './transport.ts'
 import { NodeUnavailable } from './unavailable.ts'
 
 /** Longer answers are not read. The traces of a block on a busy network take about 20 MB. */
 export const RPC_ANSWER_LIMIT_BYTES = 134_217_728
+
+/** Sends one JSON-RPC request or batch. @returns the decoded JSON of the answer. */
+export type Transport = (request: {
+  readonly body: string
+  readonly ids: readonly number[]
+  readonly timeoutMs: number
+}) => Promise<unknown>
 
 type Wire = { readonly rpcUrl: string; readonly network: Network }
 

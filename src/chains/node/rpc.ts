@@ -3,8 +3,9 @@
 // Answer), because its meaning depends on the question. The URL contains the provider's key, so no message or cause shows it.
 
 import type { Network } from '../../../db/words.ts'
-import { type Transport, transportTo } from './transport.ts'
+import { httpTransport, type Transport } from './http.ts'
 import { type NodeTrouble, NodeUnavailable } from './unavailable.ts'
+import { webSocketTransport } from './web-socket.ts'
 import { MalformedAnswer, record } from './wire.ts'
 
 export { RPC_ANSWER_LIMIT_BYTES } from './http.ts'
@@ -220,7 +221,8 @@ export const createRpc = (input: {
   readonly timeoutMs?: number
 }): Rpc => {
   const { network, timeoutMs = RPC_TIMEOUT_MS } = input
-  const wire: Wire = { network, timeoutMs, transport: transportTo(input), nextId: 1 }
+  const transport = /^wss?:/i.test(input.rpcUrl) ? webSocketTransport(input) : httpTransport(input)
+  const wire: Wire = { network, timeoutMs, transport, nextId: 1 }
   return rpcOf(input.network, async <const Q extends AnyQuestions>(questions: Q, options: AskOptions = {}) => {
     const asked = questions.filter((each) => each !== null)
     const answers = await sendAll(wire, asked, options)

@@ -2,7 +2,7 @@
 // are waiting when it is lost fail: only the caller knows whether a question may be sent twice.
 
 import type { Network } from '../../../db/words.ts'
-import type { Transport } from './transport.ts'
+import type { Transport } from './http.ts'
 import { NodeUnavailable } from './unavailable.ts'
 import { isRecord } from './wire.ts'
 
@@ -28,8 +28,7 @@ type Failing = (trouble: 'unreachable' | 'refused' | 'unreadable') => NodeUnavai
 /** The id of an answer; for a batch, that of its first element. */
 const idIn = (body: unknown): number | null => {
   const one: unknown = Array.isArray(body) ? body[0] : body
-  if (typeof one !== 'object' || one === null || !('id' in one)) return null
-  return typeof one.id === 'number' ? one.id : null
+  return isRecord(one) && typeof one.id === 'number' ? one.id : null
 }
 
 /** The error for an invalid URL does not show it: the URL contains the provider's key. */
