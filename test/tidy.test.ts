@@ -286,7 +286,6 @@ describe('what no file may contain', () => {
       'src/activity/check-balances.ts',
       'src/activity/read-range.ts',
       'src/chains/evm/address.ts',
-      'src/chains/substrate/fees.ts',
       'src/custody/keys/key-types.ts',
       'src/http/peer.ts',
       'src/tokens/name-uuid.ts',

@@ -401,7 +401,7 @@ test('is refused without trusted metadata, while everything else works', async (
     for (const path of ['/transactions/sign', '/transactions/sign-and-send']) {
       const answer = await alone.post(path, bodyOf(from, { to: bob, value: '5' }))
       expect([answer.status, answer.json.code]).toEqual([503, 'metadata_untrusted'])
-      expect(answer.json.error).toStartWith('Nothing is signed on Polkadot by the metadata of runtime statemine 900')
+      expect(answer.json.error).toStartWith('Nothing is signed on Polkadot with the metadata of runtime statemine 900')
     }
     const rows = postgres(alone.database.url, { max: 1, onnotice: () => {} })
     const [recorded] = await rows`

@@ -11,7 +11,7 @@ import { type ChainEvent, eventsQuestion, valuesOf } from './events.ts'
 import { feeChanges, type Holding, hidesAssetFees, holdingKey } from './fees.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
-import { converted, unlessForgotten } from './storage.ts'
+import { converted, unlessPruned } from './storage.ts'
 import { integerIn } from './values.ts'
 
 /** The most balances that are checked in one block. */
@@ -89,4 +89,4 @@ export const checkBalances = (
   input: { readonly block: BlockMovements; readonly scope: BalanceScope },
 ): Promise<BalanceCheck | null> =>
   // The genesis block has no parent and moves nothing.
-  input.block.number === 0n ? Promise.resolve({ checked: 0, differences: [] }) : unlessForgotten(check(node, input))
+  input.block.number === 0n ? Promise.resolve({ checked: 0, differences: [] }) : unlessPruned(check(node, input))

@@ -1,7 +1,7 @@
 // Reads finalized blocks. Nothing else is indexed, so there are no reorganizations.
 
 import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
-import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
+import { type Answer, NodeUnavailable, type Question, question } from '../node/rpc.ts'
 import { bytes, hash, listOf, nullable, record } from '../node/wire.ts'
 import type { SubstrateNode } from './node.ts'
 import { type Runtime, type RuntimeVersion, versionQuestion } from './runtime.ts'
@@ -10,7 +10,7 @@ import {
   finalizedHashQuestion,
   type Header,
   headerQuestion,
-  isForgotten,
+  isPruned,
   parseHeader,
   timestampQuestion,
 } from './storage.ts'
@@ -48,15 +48,8 @@ export const readFinalHead = async (
     timestampQuestion(blockHash),
     versionQuestion(blockHash),
   ])
-  if (header === null) throw rpc.refusal(await noSuchBlock(rpc))
+  if (header === null) throw new NodeUnavailable('refused', 'A node has no header of the block that it calls final.')
   return { ref: { ...header, hash: blockHash, timestampMs }, version }
-}
-
-/** @returns the node's error for a block that it calls final but does not have. */
-const noSuchBlock = async (rpc: Rpc) => {
-  const answer = await rpc.try(question('chain_getHeader', ['0x'], record))
-  if (answer.ok) throw new Error('a node has no header of the block that it calls final')
-  return answer.error
 }
 
 /** A second is a small part of a block's time (2 to 12 seconds), so an era from this head is at most one block shorter. */
@@ -102,11 +95,11 @@ export const blockQuestions = (blockHash: Hex) => [blockQuestion(blockHash), tim
 export const blockOf = (
   { rpc }: Pick<SubstrateNode, 'rpc'>,
   blockHash: Hex,
-  [told, timestamp]: readonly [Answer<Block | null>, Answer<number>],
+  [answer, timestamp]: readonly [Answer<Block | null>, Answer<number>],
 ): BlockWithHashes | null => {
-  const block = rpc.need(told)
+  const block = rpc.need(answer)
   if (block === null) return null
-  const spelled = !timestamp.ok && isForgotten(timestamp.error) ? timestampIn(block) : null
+  const spelled = !timestamp.ok && isPruned(timestamp.error) ? timestampIn(block) : null
   const timestampMs = spelled ?? rpc.need(timestamp)
   const { extrinsics, ...header } = block
   return { ...header, hash: blockHash, timestampMs, transactionHashes: extrinsics.map(hashOfExtrinsic) }

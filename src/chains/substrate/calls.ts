@@ -7,8 +7,8 @@ import { AppError } from '../../errors.ts'
 import type { Hex, Intent } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { treeOf } from './decode.ts'
+import { encodeCall } from './encode-call.ts'
 import { isMessage as isMessageTo, messageCall } from './gear.ts'
-import { madeCall } from './made-call.ts'
 import type { Runtime } from './runtime.ts'
 
 const refuse = (sentence: string): AppError => new AppError('invalid_input', sentence)
@@ -16,12 +16,11 @@ const refuse = (sentence: string): AppError => new AppError('invalid_input', sen
 /** @throws invalid_input for a field that has no meaning on a Substrate network. */
 const refuseForeignFields = (network: string, { intent, isMessage }: { intent: Intent; isMessage: boolean }): void => {
   if (intent.maxFeePerGas !== undefined) {
-    throw refuse(
-      `Field "unsigned_transaction.maxFeePerGas" has no meaning on ${network}; maxPriorityFeePerGas is the tip.`,
-    )
+    const sentence = `Field "unsigned_transaction.maxFeePerGas" has no meaning on ${network}; maxPriorityFeePerGas is the tip.`
+    throw refuse(sentence)
   }
   if (intent.gasLimit !== undefined && !isMessage) {
-    throw refuse(`Field "unsigned_transaction.gasLimit" has no meaning on ${network} but for messages to programs.`)
+    throw refuse(`Field "unsigned_transaction.gasLimit" must be absent on ${network}, except in messages to programs.`)
   }
 }
 
@@ -42,11 +41,12 @@ const refuseTooLarge = ({ value, maxPriorityFeePerGas = 0n, nonce = 0 }: Intent)
 /** @throws invalid_input if the bytes are not exactly one call of the runtime. */
 const rawCall = (runtime: Runtime, { value, input, madeBy }: Intent): Hex => {
   if (value !== 0n) {
-    throw refuse('Field "unsigned_transaction.value" must be 0 or absent beside a call: what it moves is in the call.')
+    throw refuse(
+      'Field "unsigned_transaction.value" must be 0 or absent beside a call: the call itself states its amounts.',
+    )
   }
   if (madeBy !== undefined && madeBy !== runtime.bytesHash) {
-    const sentence = 'The runtime was upgraded while this was being prepared. Send it again.'
-    throw new AppError('node_unavailable', sentence)
+    throw new AppError('node_unavailable', 'The runtime was upgraded during the preparation. Send the request again.')
   }
   if (treeOf(runtime, input) !== null) return input
   throw refuse('Field "unsigned_transaction.input" must be a SCALE-encoded call of the network\'s runtime.')
@@ -63,8 +63,8 @@ export const callOf = (runtime: Runtime, row: SubstrateNetworkRow, intent: Inten
   if (isMessage) return messageCall(runtime, { ...intent, to })
   if (input !== '0x') {
     throw refuse(
-      `Field "unsigned_transaction.to" must be absent beside "input" on ${network}: the call names what it calls.`,
+      `Field "unsigned_transaction.to" must be absent beside "input" on ${network}: a call has no recipient.`,
     )
   }
-  return madeCall(runtime, { pallet: 'balances', name: 'transferKeepAlive', values: [to, value] })
+  return encodeCall(runtime, { pallet: 'balances', name: 'transferKeepAlive', values: [to, value] })
 }

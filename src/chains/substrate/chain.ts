@@ -10,8 +10,7 @@ import { assemble, signingBytes } from './extrinsic.ts'
 import { readFacts } from './facts.ts'
 import { createFinalBlocks, type FinalBlocks } from './final-blocks.ts'
 import { isMessage } from './gear.ts'
-import { readHistory } from './history.ts'
-import { readEventMovements, readMovements } from './movements.ts'
+import { readEventMovements, readHistory, readMovements } from './movements.ts'
 import * as palletNfts from './nfts.ts'
 import { createSubstrateNode, type SubstrateChainInput, type SubstrateNode } from './node.ts'
 import { createNodelessSubstrateChain } from './nodeless.ts'
@@ -20,7 +19,7 @@ import { previewBundle } from './preview.ts'
 import { readCall, readMessage } from './read-call.ts'
 import { createSearch } from './search.ts'
 import { findStatus, readStatuses } from './status.ts'
-import { unlessForgotten } from './storage.ts'
+import { unlessPruned } from './storage.ts'
 import { createTerms } from './terms.ts'
 import * as vnft from './vnft.ts'
 
@@ -56,7 +55,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
       const { minedCount, pendingCount, account } = await countsAsOf(address, await readFinalState(node))
       return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: null }
     },
-    transactionCountAt: (at) => unlessForgotten(countAt(at)),
+    transactionCountAt: (at) => unlessPruned(countAt(at)),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
     // A higher tip could replace an extrinsic in the pool, but that is not needed: a mortal extrinsic expires by itself.
     ladder: ({ unsigned }) => ({ rungs: [unsigned], cancel: null, isFixed: false, isCutByFunds: false }),

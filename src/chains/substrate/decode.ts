@@ -75,7 +75,8 @@ const shown = (value: Value): unknown => {
   }
 }
 
-export const told = ({ functionName, fields }: CallTree): DecodedCall => ({
+/** A call for display. Pure. */
+export const decodedCall = ({ functionName, fields }: CallTree): DecodedCall => ({
   functionName,
   arguments: shownFields(fields),
 })

@@ -9,11 +9,20 @@ import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
-import { type ChainEvent, type CodecEvent, type CodecValue, chainEventOf, nameOfError } from './events.ts'
+import {
+  type ChainEvent,
+  type CodecEvent,
+  type CodecValue,
+  chainEventOf,
+  nameOf,
+  nameOfError,
+  valuesOf,
+} from './events.ts'
 import { innerFailure } from './inner-failures.ts'
 import type { SubstrateNode } from './node.ts'
 import { apiMethodOf, type Runtime } from './runtime.ts'
 import { blake2Hash, toHex } from './scale.ts'
+import { converted } from './storage.ts'
 
 const MARK_BYTES = 16
 
@@ -48,7 +57,7 @@ const xcmVersionOf = ({ registry }: Runtime): number => {
 const inputOf = (runtime: Runtime, { from, call }: { readonly from: string; readonly call: Hex }): Hex => {
   const { registry } = runtime
   const [origin, , version] = methodOf(runtime)?.inputs ?? []
-  if (origin === undefined) throw new Error('expected a runtime that runs calls in advance')
+  if (origin === undefined) throw new Error('expected a runtime with DryRunApi')
   const signed = registry.createType(registry.createLookupType(origin.type), { system: { Signed: from } }).toHex()
   const last = version === undefined ? '' : registry.createType('u32', xcmVersionOf(runtime)).toHex(true).slice(2)
   return `${signed}${call.slice(2)}${last}`
@@ -57,12 +66,12 @@ const inputOf = (runtime: Runtime, { from, call }: { readonly from: string; read
 const readTrial = (runtime: Runtime, answer: Hex): Trial | null => {
   const { registry } = runtime
   const output = methodOf(runtime)?.output
-  if (output === undefined) throw new Error('expected a runtime that runs calls in advance')
+  if (output === undefined) throw new Error('expected a runtime with DryRunApi')
   let effects: Effects
   try {
     effects = registry.createType(registry.createLookupType(output), answer) as unknown as Effects
   } catch {
-    throw new MalformedAnswer('what a call would do')
+    throw new MalformedAnswer('the result of a dry run')
   }
   if (!effects.isOk) return null
   const { executionResult, emittedEvents } = effects.asOk
@@ -90,25 +99,20 @@ const newMark = ({ calls }: Runtime): Mark | null => {
   return { call: remark(toHex(data)).toHex(), hash: toHex(blake2Hash(data)) }
 }
 
-const isFrom = ({ pallet, name }: ChainEvent, from: string, ...names: readonly string[]): boolean =>
-  pallet === from && names.includes(name)
-
 /** The last event of each call in a batch is the batch's own: it says how the call ended. */
 const trialBefore = (runtime: Runtime, events: readonly ChainEvent[]): Trial => {
   const end = events.at(-1)
-  if (end === undefined || !isFrom(end, 'Utility', 'ItemCompleted', 'ItemFailed')) {
+  if (end === undefined || !['Utility.ItemCompleted', 'Utility.ItemFailed'].includes(nameOf(end))) {
     throw new MalformedAnswer('how a call of a batch ended')
   }
-  const [error] = end.name === 'ItemFailed' ? end.fields.values() : []
+  const [error] = end.name === 'ItemFailed' ? valuesOf(end) : []
   return { failed: error === undefined ? null : nameOfError(runtime, error), events: events.slice(0, -1) }
 }
 
 const split = (runtime: Runtime, marks: readonly Mark[], events: readonly ChainEvent[]): readonly Trial[] => {
   let from = 0
   return marks.map(({ hash }) => {
-    const at = events.findIndex(
-      (each) => isFrom(each, 'System', 'Remarked') && [...each.fields.values()][1]?.toHex() === hash,
-    )
+    const at = events.findIndex((each) => nameOf(each) === 'System.Remarked' && valuesOf(each)[1]?.toHex() === hash)
     if (at < from) throw new MalformedAnswer('the marks of a batch')
     const own = trialBefore(runtime, events.slice(from, at))
     // Skip the mark and the batch's event for it.
@@ -116,11 +120,6 @@ const split = (runtime: Runtime, marks: readonly Mark[], events: readonly ChainE
     return own
   })
 }
-
-const isThere = <T>(value: T | null): value is T => value !== null
-
-/** Whether the runtime has DryRunApi. Pure. */
-const hasTrials = (runtime: Runtime): boolean => methodOf(runtime) !== undefined
 
 /**
  * Simulates calls of one signer, one after the other, on the state of a block.
@@ -131,23 +130,19 @@ export const tryCalls = async (
   { runtime, calls, ...trying }: Trying & { readonly runtime: Runtime; readonly calls: readonly Hex[] },
 ): Promise<readonly Trial[] | null> => {
   const [only] = calls
-  if (!hasTrials(runtime) || only === undefined) return null
+  if (methodOf(runtime) === undefined || only === undefined) return null
   if (calls.length === 1) {
     const trial = await rpc.ask(trialQuestion(runtime, { ...trying, call: only }))
     return trial === null ? null : [trial]
   }
   const batch = runtime.calls.utility?.forceBatch
-  const marks = calls.map(() => newMark(runtime)).filter(isThere)
+  const marks = calls.map(() => newMark(runtime)).filter((mark) => mark !== null)
   if (batch === undefined || marks.length < calls.length) return null
   const marked = calls.flatMap((call, index) => [call, marks[index]?.call ?? '0x'])
   const asked = trialQuestion(runtime, { ...trying, call: batch(marked).toHex() })
-  return rpc.ask({
-    ...asked,
-    parse: (answer) => {
-      const trial = asked.parse(answer)
-      return trial === null || trial.failed !== null ? null : split(runtime, marks, trial.events)
-    },
-  })
+  return rpc.ask(
+    converted(asked, (trial) => (trial === null || trial.failed !== null ? null : split(runtime, marks, trial.events))),
+  )
 }
 
 /** A failed item of `utility.force_batch` is no reason to refuse: that call lets the other items run. */

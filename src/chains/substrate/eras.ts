@@ -60,8 +60,6 @@ export const chosenEra = (runtime: Pick<Runtime, 'constants'>, period: number): 
   const kept = Number(constantOf(runtime, 'system', 'blockHashCount') ?? 0n)
   const most = kept === 0 ? PERIOD_MAX : Math.min(PERIOD_MAX, powerAbove(kept + 1) / 2)
   if (period >= PERIOD_MIN && period <= most && Number.isInteger(Math.log2(period))) return period
-  throw new AppError(
-    'invalid_input',
-    `Field "unsigned_transaction.era" must be a power of two from ${PERIOD_MIN} to ${most}: so many blocks the extrinsic may wait.`,
-  )
+  const sentence = `Field "unsigned_transaction.era" must be a power of two from ${PERIOD_MIN} to ${most}, the number of blocks for which the extrinsic is valid.`
+  throw new AppError('invalid_input', sentence)
 }

@@ -77,22 +77,23 @@ export const eventsQuestion = (runtime: Runtime, blockHash: Hex): Question<reado
 
 /** The readable name of a DispatchError: `Balances.InsufficientBalance`, `Token.FundsUnavailable`, `BadOrigin`. */
 export const nameOfError = ({ registry }: Runtime, error: CodecValue): string => {
-  const told = error as unknown as {
+  // The codec's asModule throws for other errors.
+  const codec = error as unknown as {
     readonly isModule?: boolean
     readonly asModule?: Parameters<typeof registry.findMetaError>[0]
     readonly type?: string
-    readonly inner?: { toString(): string; readonly type?: string }
+    readonly inner?: { readonly type?: string }
   }
-  if (told.isModule === true && told.asModule !== undefined) {
+  if (codec.isModule === true && codec.asModule !== undefined) {
     try {
-      const { section, name } = registry.findMetaError(told.asModule)
+      const { section, name } = registry.findMetaError(codec.asModule)
       return `${palletName(section)}.${name}`
     } catch {
       return 'Module'
     }
   }
-  const inner = told.inner?.type
-  return [told.type ?? 'Unknown', ...(inner === undefined ? [] : [inner])].join('.')
+  const inner = codec.inner?.type
+  return [codec.type ?? 'Unknown', ...(inner === undefined ? [] : [inner])].join('.')
 }
 
 /** How an extrinsic ended; null if no event says so. */

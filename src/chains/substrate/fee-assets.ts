@@ -22,20 +22,17 @@ export const refusedAsset = (rest: string): AppError =>
 /** How a runtime names the asset of a fee: `id` in pallet Assets, or an XCM `location` of any version. */
 type Naming = { readonly kind: 'id' | 'location' | 'other'; readonly type: TypeId }
 
-const namingOf = ({ registry, metadata }: Runtime): Naming | null => {
+/** @throws invalid_input if the runtime takes fees only in the coin. */
+export const namingOf = (
+  { registry, metadata }: Runtime,
+  { network }: Pick<SubstrateNetworkRow, 'network'>,
+): Naming => {
   const type = feeAssetTypeOf(registry, metadata)
-  if (type === null) return null
+  if (type === null) throw refusedAsset(`must be absent on ${network}: its runtime takes fees only in the coin.`)
   const { def, path } = registry.lookup.getSiType(type)
   if (def.isPrimitive) return { kind: def.asPrimitive.isU32 ? 'id' : 'other', type }
   const name = path.at(-1)?.toString()
   return { kind: name === 'Location' || name === 'MultiLocation' ? 'location' : 'other', type }
-}
-
-/** @throws invalid_input if the runtime takes fees only in the coin. */
-export const needNaming = (runtime: Runtime, row: Pick<SubstrateNetworkRow, 'network'>): Naming => {
-  const naming = namingOf(runtime)
-  if (naming !== null) return naming
-  throw refusedAsset(`must be absent on ${row.network}: its runtime takes fees in the coin alone.`)
 }
 
 const isJunction = (value: Value | undefined, name: string, wanted: number): boolean =>
@@ -63,26 +60,25 @@ const inPalletAssets = (runtime: Runtime, { type, id }: { readonly type: TypeId;
   return isWithinPallet(valueAs(runtime, type, location), { pallet, id }) ? location : null
 }
 
-/** @param word the contract of an asset. Pure. */
-export const assetIdOf = (word: string): AssetId => {
-  const asset = contractIdOf(word)
-  if (asset === null || !isAsset(asset)) throw new Error('expected the word for an asset')
+/** Parses the contract of an asset. Pure. */
+export const assetIdOf = (contract: string): AssetId => {
+  const asset = contractIdOf(contract)
+  if (asset === null || !isAsset(asset)) throw new Error('expected the contract of an asset')
   return asset
 }
 
 /**
  * Encodes the asset that pays a fee in SCALE, without the surrounding Option.
- * @param word the contract of the asset.
  * @throws invalid_input if the runtime takes no fee in it, not_implemented if its way to name assets is not known. Pure.
  */
-export const feeAssetOf = (runtime: Runtime, row: Pick<SubstrateNetworkRow, 'network'>, word: string): Hex => {
-  const { kind, type } = needNaming(runtime, row)
-  const { pallet, id } = assetIdOf(word)
+export const feeAssetOf = (runtime: Runtime, row: Pick<SubstrateNetworkRow, 'network'>, contract: string): Hex => {
+  const { kind, type } = namingOf(runtime, row)
+  const { pallet, id } = assetIdOf(contract)
   if (kind === 'id' && pallet === 'assets') return toHex(fixedWidth(BigInt(id), U32_BYTES))
   if (kind === 'id') throw refusedAsset(`must be the id of an asset of pallet Assets on ${row.network}.`)
   const location = kind === 'other' ? null : pallet === 'assets' ? inPalletAssets(runtime, { type, id }) : id
   if (location === null) {
-    const sentence = `How the runtime of ${row.network} names the asset of a fee is not known here.`
+    const sentence = `The runtime of ${row.network} names the asset of a fee in a way that is not supported here.`
     throw new AppError('not_implemented', sentence)
   }
   if (typeof location === 'string' && valueAs(runtime, type, location) !== null) return location

@@ -11,7 +11,7 @@ import { bytes, MalformedAnswer } from '../node/wire.ts'
 import { existentialDeposit, larger } from './account.ts'
 import { callsOf } from './decode.ts'
 import { assetQuestion } from './entries.ts'
-import { assetIdOf, needNaming, refusedAsset } from './fee-assets.ts'
+import { assetIdOf, namingOf, refusedAsset } from './fee-assets.ts'
 import type { SubstrateNode } from './node.ts'
 import { apiMethodOf, type Runtime } from './runtime.ts'
 import { fixedWidth, fromHex, littleEndian } from './scale.ts'
@@ -57,7 +57,7 @@ export type FeeInAsset = {
 type Asked = {
   readonly runtime: Runtime
   /** The contract of the asset. */
-  readonly word: string
+  readonly contract: string
   /** The extrinsic, with the asset as the runtime names it. */
   readonly draft: SubstrateUnsigned & { readonly feeAsset: Hex }
   /** The fee with the tip. */
@@ -71,17 +71,17 @@ const isUsable = (value: Value | null, usual: string): boolean => {
 }
 
 /** Converts by the minimum balances; at least 1, because the runtime takes no less. */
-const atLeastBalances = ({ runtime, word, planck }: Asked, asset: Value): bigint => {
+const atLeastBalances = ({ runtime, contract, planck }: Asked, asset: Value): bigint => {
   const deposit = existentialDeposit(runtime)
   if (!isTrueIn(asset, 'is_sufficient') || deposit === 0n) {
-    throw refusedAsset(`must be a sufficient asset: the runtime takes no fee in ${word}.`)
+    throw refusedAsset(`must be a sufficient asset: the runtime takes no fee in ${contract}.`)
   }
   return larger((planck * integerIn(asset, 'min_balance')) / deposit, 1n)
 }
 
 /** Counts transfers, also inside batches. Other calls are not counted. */
-const movedOf = ({ runtime, word, draft }: Asked, type: TypeId): Moved => {
-  const { pallet, id } = assetIdOf(word)
+const movedOf = ({ runtime, contract, draft }: Asked, type: TypeId): Moved => {
+  const { pallet, id } = assetIdOf(contract)
   const wanted: Value | null =
     typeof id === 'number' ? { kind: 'integer', value: BigInt(id) } : valueAs(runtime, type, draft.feeAsset)
   const ofAsset = callsOf(runtime, draft.call).filter((call) => isDeepStrictEqual(fieldOf(call, 'id'), wanted))
@@ -101,30 +101,31 @@ export const readFeeInAsset = async (
   { rpc, row }: Pick<SubstrateNode, 'rpc' | 'row'>,
   asked: Asked,
 ): Promise<FeeInAsset> => {
-  const { runtime, word, draft, planck } = asked
+  const { runtime, contract, draft, planck } = asked
   const { from, feeAsset, blockHash } = draft
-  const { kind, type } = needNaming(runtime, row)
+  const { kind, type } = namingOf(runtime, row)
   if (kind === 'location' && !hasQuotes(runtime, type)) {
-    throw new AppError('not_implemented', `The runtime of ${row.network} does not say what a fee costs in an asset.`)
+    throw new AppError('not_implemented', `The runtime of ${row.network} does not quote fees in an asset.`)
   }
-  const asset = assetIdOf(word)
+  const asset = assetIdOf(contract)
   const [about, metadata, account, quote] = await rpc.askAll([
     assetQuestion(runtime, { asset, entry: 'asset' }, blockHash),
     assetQuestion(runtime, { asset, entry: 'metadata' }, blockHash),
     assetQuestion(runtime, { asset, entry: 'account', holder: from }, blockHash),
     kind === 'location' ? quoteQuestion(feeAsset, planck, blockHash) : null,
   ])
-  if (about === null) throw refusedAsset(`must be an asset of ${row.network}: there is no ${word}.`)
-  if (!isUsable(about, 'Live')) throw refusedAsset(`must be an asset that can move: ${word} is frozen.`)
+  if (about === null) throw refusedAsset(`must be an asset of ${row.network}: there is no ${contract}.`)
+  if (!isUsable(about, 'Live')) throw refusedAsset(`must be an asset that can move: ${contract} is frozen.`)
   const amount = kind === 'location' ? quote : atLeastBalances(asked, about)
   if (amount === null) {
+    const { symbol } = row.coin
     throw refusedAsset(
-      `must be an asset that a pool changes for ${row.coin.symbol}: no pool does so for ${word}, or has enough.`,
+      `must be an asset that a pool exchanges for ${symbol}: no pool takes ${contract}, or none has enough ${symbol}.`,
     )
   }
   return {
     from,
-    contract: word,
+    contract,
     decimals: Number(integerIn(metadata, 'decimals')),
     amount,
     balance: isUsable(account, 'Liquid') ? integerIn(account, 'balance') : 0n,
@@ -155,5 +156,5 @@ export const lackOf = (fee: FeeInAsset): string | null => {
   const { needed, balance } = preparedFee(fee)
   if (balance >= needed) return null
   const shown = (raw: bigint): string => `${displayAmount(raw, decimals)} of ${contract}`
-  return `${from} needs ${shown(needed)} for the fee of this transaction, for what it moves, and to keep its account of the asset, and has ${shown(balance)}.`
+  return `${from} needs ${shown(needed)} for the fee of this transaction, for its transfers, and to keep its account of the asset alive, and has ${shown(balance)}.`
 }

@@ -22,12 +22,12 @@ type Fee = {
   /** Who received parts of it. */
   readonly shares: readonly { readonly who: string; readonly amount: bigint }[]
   /** The indices of its deposits and withdrawals among the block's events. */
-  readonly places: readonly number[]
+  readonly indices: readonly number[]
 }
 
 /** An event that gives or takes an amount. `contract` is null for the coin. */
 type Amount = {
-  readonly place: number
+  readonly index: number
   readonly contract: string | null
   readonly who: string
   readonly amount: bigint
@@ -51,8 +51,8 @@ const WITH_DEPOSIT: ReadonlySet<string> = new Set([
   'Treasury.Deposit',
 ])
 
-const amountAt = (events: readonly ChainEvent[], place: number, name: string): Amount | null => {
-  const event = events[place]
+const amountAt = (events: readonly ChainEvent[], index: number, name: string): Amount | null => {
+  const event = events[index]
   if (event === undefined || event.name !== name) return null
   const contractOf = ASSET_CONTRACTS[event.pallet]
   if (event.pallet !== 'Balances' && contractOf === undefined) return null
@@ -60,24 +60,24 @@ const amountAt = (events: readonly ChainEvent[], place: number, name: string): A
   const contract = contractOf === undefined || values[0] === undefined ? null : contractOf(values[0])
   const [who, amount] = contractOf === undefined ? values : values.slice(1)
   if (who === undefined || amount === undefined) return null
-  return { place, contract, who: String(who), amount: BigInt(String(amount)) }
+  return { index, contract, who: String(who), amount: BigInt(String(amount)) }
 }
 
 /** Goes back from the event of the fee: collects deposits until the amount is used up or another kind of event is met. */
 const sharesBefore = (
   events: readonly ChainEvent[],
-  paid: { readonly place: number; readonly payer: string; readonly amount: bigint; readonly after: number },
+  paid: { readonly index: number; readonly payer: string; readonly amount: bigint; readonly after: number },
 ): readonly Amount[] => {
   const shares: Amount[] = []
   let left = paid.amount
-  for (let place = paid.place - 1; place > paid.after; place -= 1) {
-    const share = amountAt(events, place, 'Deposit')
+  for (let index = paid.index - 1; index > paid.after; index -= 1) {
+    const share = amountAt(events, index, 'Deposit')
     if (share?.contract === null && share.who !== paid.payer && share.amount <= left) {
       shares.push(share)
       left -= share.amount
       continue
     }
-    const event = events[place]
+    const event = events[index]
     if (event === undefined || !WITH_DEPOSIT.has(nameOf(event))) break
   }
   return shares
@@ -87,19 +87,19 @@ const isKilled = (event: ChainEvent, who: string): boolean =>
   nameOf(event) === 'System.KilledAccount' && String(valuesOf(event)[0]) === who
 
 /** The fee that an event reports; null also if the runtime emits no events for taking it and giving back a part of it. */
-const feeAt = (events: readonly ChainEvent[], place: number): Fee | null => {
-  const event = events[place]
+const feeAt = (events: readonly ChainEvent[], index: number): Fee | null => {
+  const event = events[index]
   const names = event === undefined ? undefined : FEE_EVENTS[nameOf(event)]
   if (event === undefined || names === undefined) return null
   const [payer, actual] = valuesOf(event).map(String)
   if (payer === undefined || actual === undefined) return null
   const first = events.findIndex(({ extrinsic }) => extrinsic === event.extrinsic)
-  const before = events.slice(first, place)
+  const before = events.slice(first, index)
   const byPayer = (name: string) =>
-    before.flatMap((_, index) => amountAt(events, first + index, name) ?? []).filter(({ who }) => who === payer)
+    before.flatMap((_, offset) => amountAt(events, first + offset, name) ?? []).filter(({ who }) => who === payer)
   const isCoin = names.given === 'Deposit'
   // A fee in an asset is withdrawn before the call runs, so it is the extrinsic's first event.
-  const taken = byPayer(names.taken).find((each) => isCoin || each.place === first)
+  const taken = byPayer(names.taken).find((each) => isCoin || each.index === first)
   const back = (taken?.amount ?? 0n) - BigInt(actual)
   if (taken === undefined || back < 0n) return null
   const refund = byPayer(names.given).findLast((each) => each.contract === taken.contract && each.amount === back)
@@ -108,26 +108,15 @@ const feeAt = (events: readonly ChainEvent[], place: number): Fee | null => {
   const mayLackRefund = back === 0n || (isCoin && before.some((each) => isKilled(each, payer)))
   if (refunds.length === 0 && !mayLackRefund) return null
   const amount = taken.amount - (refunds[0]?.amount ?? 0n)
-  const after = refunds[0]?.place ?? taken.place
-  const shares = isCoin ? sharesBefore(events, { place, payer, amount, after }) : []
-  const places = [taken, ...refunds, ...shares].map((part) => part.place)
-  return { payer, contract: taken.contract, amount, shares, places }
+  const after = refunds[0]?.index ?? taken.index
+  const shares = isCoin ? sharesBefore(events, { index, payer, amount, after }) : []
+  const indices = [taken, ...refunds, ...shares].map((part) => part.index)
+  return { payer, contract: taken.contract, amount, shares, indices }
 }
 
 /** The fees in the events of a block. Pure. */
 export const feesOf = (events: readonly ChainEvent[]): readonly Fee[] =>
-  events.flatMap((_, place) => feeAt(events, place) ?? [])
-
-const reporters = new WeakMap<Runtime['metadata'], boolean>()
-
-/** Whether a runtime has an event that reports fees; those before 2022 do not. Pure. */
-export const reportsFees = ({ metadata }: Pick<Runtime, 'metadata'>): boolean => {
-  const known = reporters.get(metadata)
-  if (known !== undefined) return known
-  const reports = palletOf({ metadata }, 'TransactionPayment')?.events.isSome === true
-  reporters.set(metadata, reports)
-  return reports
-}
+  events.flatMap((_, index) => feeAt(events, index) ?? [])
 
 /** Whether a runtime takes fees in assets without an event for them, as those before 2023 do. Pure. */
 export const hidesAssetFees = (runtime: Pick<Runtime, 'form' | 'metadata'>): boolean =>
@@ -145,7 +134,7 @@ export const holdingKey = ({ address, contract }: Holding): string => `${address
 
 /** How much the fees of a block change balances, by holdingKey. Pure. */
 export const feeChanges = (
-  runtime: Pick<Runtime, 'metadata'>,
+  { reportsFees }: Pick<Runtime, 'reportsFees'>,
   events: readonly ChainEvent[],
 ): ReadonlyMap<string, bigint> => {
   const changes = new Map<string, bigint>()
@@ -153,17 +142,17 @@ export const feeChanges = (
     const key = holdingKey({ address, contract })
     changes.set(key, (changes.get(key) ?? 0n) + amount)
   }
-  if (reportsFees(runtime)) {
+  if (reportsFees) {
     for (const { payer, contract, amount, shares } of feesOf(events)) {
       change(payer, -amount, contract)
       for (const share of shares) change(share.who, share.amount)
     }
     return changes
   }
-  for (const [place, event] of events.entries()) {
+  for (const [index, event] of events.entries()) {
     if (!mayBeFee(event)) continue
-    const given = amountAt(events, place, 'Deposit')
-    const taken = amountAt(events, place, 'Withdraw')
+    const given = amountAt(events, index, 'Deposit')
+    const taken = amountAt(events, index, 'Withdraw')
     if (given !== null) change(given.who, given.amount)
     if (taken !== null) change(taken.who, -taken.amount)
   }

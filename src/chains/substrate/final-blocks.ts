@@ -25,11 +25,11 @@ export type FinalBlocks = {
 
 /** The hashes that the node gave before and after it named a final block of at least their height. */
 const finalAmong = (
-  told: readonly (Hex | null)[],
-  { first, again, header }: { first: bigint; again: readonly (Hex | null)[]; header: Header | null },
+  hashes: readonly (Hex | null)[],
+  { from, again, header }: { from: bigint; again: readonly (Hex | null)[]; header: Header | null },
 ): readonly { readonly number: bigint; readonly hash: Hex }[] =>
-  told.flatMap((hash, index) => {
-    const number = first + BigInt(index)
+  hashes.flatMap((hash, index) => {
+    const number = from + BigInt(index)
     const isFinal = header !== null && number <= header.number && hash !== null && hash === again[index]
     return isFinal ? [{ number, hash }] : []
   })
@@ -59,16 +59,16 @@ export const createFinalBlocks = (node: Pick<SubstrateNode, 'rpc'>): FinalBlocks
   }
 
   const lookUp = async (number: bigint): Promise<BlockWithHashes | null> => {
-    const hashes = Array.from({ length: AHEAD }, (_, index) => hashQuestion(number + BigInt(index)))
-    const [final, ...told] = await rpc.askAll([finalizedHashQuestion, ...hashes])
-    const [hash] = told
+    const questions = Array.from({ length: AHEAD }, (_, index) => hashQuestion(number + BigInt(index)))
+    const [final, ...first] = await rpc.askAll([finalizedHashQuestion, ...questions])
+    const [hash] = first
     if (hash === null || hash === undefined) return null
     const [header, block, timestamp, ...again] = await rpc.tryAll([
       headerQuestion(final),
       ...blockQuestions(hash),
-      ...hashes,
+      ...questions,
     ])
-    const found = finalAmong(told, { first: number, again: again.map(rpc.need), header: rpc.need(header) })
+    const found = finalAmong(first, { from: number, again: again.map(rpc.need), header: rpc.need(header) })
     for (const each of found.slice(1)) keep(each.number, each.hash)
     return found[0]?.number === number ? blockOf(node, hash, [block, timestamp]) : null
   }

@@ -152,9 +152,9 @@ const moveItem = ({ runtime, from }: Step, ledger: Ledger, move: ItemMove): Done
 const moveAmount = ({ from }: Step, ledger: Ledger, { asset, to, amount, keepsAlive }: AmountMove): Done => {
   const amounts = new Map(ledger.amounts)
   const amountOf = (address: string): bigint => amounts.get(amountKey(asset, address)) ?? 0n
-  if (amountOf(from) - amount < (keepsAlive ? ledger.kept : 0n)) return { failed: 'the sender has too little for it' }
+  if (amountOf(from) - amount < (keepsAlive ? ledger.kept : 0n)) return { failed: 'the sender has too little' }
   if (amountOf(to) + amount < (ledger.least.get(asset) ?? 0n)) {
-    return { failed: 'the recipient would have less than an account may have' }
+    return { failed: 'the recipient would have less than the minimum balance' }
   }
   amounts.set(amountKey(asset, from), amountOf(from) - amount)
   amounts.set(amountKey(asset, to), amountOf(to) + amount)
@@ -180,7 +180,7 @@ const foresee = (
     return { foreseen: fail(`balance insufficient: ${from} cannot pay the fee of ${fee} planck`), ledger: before }
   }
   const charged = { ...before, amounts: new Map([...before.amounts, [amountKey(null, from), coins - fee]]) }
-  const error = `${NOT_RUN}of this one, only whether its fee can be paid was checked`
+  const error = `${NOT_RUN}only whether its fee can be paid was checked`
   const unforeseen = { foreseen: { success: true, changes: null, error }, ledger: charged }
   if (moves === null) return unforeseen
   const changes: Movement[] = []
@@ -193,7 +193,7 @@ const foresee = (
     changes.push(done.movement)
     ledger = done.ledger
   }
-  const checked = `${NOT_RUN}checked were the fee, what the sender has of what is to go, and what ${row.network} asks an account to have`
+  const checked = `${NOT_RUN}only the fee, the balances of the sender and the minimum balances of ${row.network} were checked`
   return { foreseen: { success: true, changes, error: checked }, ledger }
 }
 

@@ -6,8 +6,8 @@ import type { Hex, Intent } from '../chain.ts'
 import { type Answer, type Question, question, type RpcError } from '../node/rpc.ts'
 import { bytes, isRecord, MalformedAnswer, record } from '../node/wire.ts'
 import { actorId } from './address.ts'
+import { encodeCall } from './encode-call.ts'
 import type { ChainEvent } from './events.ts'
-import { madeCall } from './made-call.ts'
 import type { SubstrateNode } from './node.ts'
 import { constantOf, type Runtime } from './runtime.ts'
 import { fromHex } from './scale.ts'
@@ -26,11 +26,10 @@ export const messageCall = (runtime: Runtime, message: Intent & { readonly to: s
   const { to, input, gasLimit = 0n, value } = message
   if (runtime.calls.gear?.sendMessage === undefined) throw noPrograms()
   const values = [actorId(to), input, gasLimit, value, true]
-  return madeCall(runtime, { pallet: 'gear', name: 'sendMessage', values })
+  return encodeCall(runtime, { pallet: 'gear', name: 'sendMessage', values })
 }
 
-const noPrograms = (): AppError =>
-  new AppError('not_implemented', 'The network that this deployment is connected to runs no programs.')
+const noPrograms = (): AppError => new AppError('not_implemented', 'The network of this deployment runs no programs.')
 
 /** The gas limit of a block, which is the most that a message can use. */
 const blockGasLimit = (runtime: Runtime): bigint => {
@@ -107,12 +106,12 @@ const refusedByRuntime = ({ code, message, data }: RpcError): string | null => {
     .slice(0, REASON_MAX_CHARACTERS)
 }
 
-const reverted = (reason: string): AppError => new AppError('execution_reverted', `execution reverted: ${reason}`)
-
-const need = <T>({ rpc }: Pick<SubstrateNode, 'rpc'>, answer: Answer<T>): T => {
-  if (answer.ok) return answer.value
+/** The value of an answer, or the runtime's reason for its refusal. @throws NodeUnavailable for any other refusal. */
+const valueOrReason = <T>({ rpc }: Pick<SubstrateNode, 'rpc'>, answer: Answer<T>) => {
+  if (answer.ok) return { value: answer.value, reason: null }
   const reason = refusedByRuntime(answer.error)
-  throw reason === null ? rpc.refusal(answer.error) : reverted(reason)
+  if (reason === null) throw rpc.refusal(answer.error)
+  return { value: null, reason }
 }
 
 type Sending = { readonly runtime: Runtime; readonly intent: Intent; readonly from: string; readonly blockHash: Hex }
@@ -131,12 +130,12 @@ export const withGasLimit = async (
   const most = blockGasLimit(runtime)
   if (gasLimit !== undefined) {
     if (gasLimit <= most) return intent
-    throw new AppError(
-      'invalid_input',
-      `Field "unsigned_transaction.gasLimit" must not be above what a block runs, ${most}.`,
-    )
+    const sentence = `Field "unsigned_transaction.gasLimit" must not be above ${most}, the gas limit of a block.`
+    throw new AppError('invalid_input', sentence)
   }
-  const least = need(node, await node.rpc.try(gasQuestion({ from, to, input, value }, blockHash)))
+  const answer = await node.rpc.try(gasQuestion({ from, to, input, value }, blockHash))
+  const { value: least, reason } = valueOrReason(node, answer)
+  if (least === null) throw new AppError('execution_reverted', `execution reverted: ${reason}`)
   const ample = least + (least * GAS_MARGIN_PERCENT) / 100n
   return { ...intent, gasLimit: ample < most ? ample : most }
 }
@@ -147,21 +146,14 @@ export const withGasLimit = async (
  */
 export const askPrograms = async (
   node: Pick<SubstrateNode, 'rpc'>,
-  {
-    runtime,
-    blockHash,
-    messages,
-  }: { readonly runtime: Runtime; readonly blockHash: Hex; readonly messages: readonly Message[] },
+  input: { readonly runtime: Runtime; readonly blockHash: Hex; readonly messages: readonly Message[] },
 ): Promise<readonly (Reply | null)[]> => {
+  const { runtime, blockHash, messages } = input
   const gasLimit = blockGasLimit(runtime)
   const answers: readonly Answer<Reply>[] = await node.rpc.tryAll(
     messages.map((message) => replyQuestion(message, { gasLimit, blockHash })),
   )
-  return answers.map((answer) => {
-    if (answer.ok) return answer.value
-    if (refusedByRuntime(answer.error) === null) throw node.rpc.refusal(answer.error)
-    return null
-  })
+  return answers.map((answer) => valueOrReason(node, answer).value)
 }
 
 /** Simulates a message on the state of a block: whether the program would reply with success, and if not, why. */
@@ -171,9 +163,8 @@ export const previewMessage = async (
 ): Promise<{ readonly success: boolean; readonly error: string | null }> => {
   const gasLimit = intent.gasLimit ?? blockGasLimit(runtime)
   const answer = await node.rpc.try(replyQuestion({ ...intent, from }, { gasLimit, blockHash }))
-  const refusal = answer.ok ? null : refusedByRuntime(answer.error)
-  if (!answer.ok && refusal === null) throw node.rpc.refusal(answer.error)
-  const reason = answer.ok ? failureOf(answer.value) : refusal
+  const { value: reply, reason: refusal } = valueOrReason(node, answer)
+  const reason = reply === null ? refusal : failureOf(reply)
   return { success: reason === null, error: reason === null ? null : `execution reverted: ${reason}` }
 }
 

@@ -13,12 +13,12 @@ import type { Runtime } from './runtime.ts'
 type InnerFailure = { readonly reason: string; readonly isItem: boolean }
 
 /** The codec's value of a Result. */
-type Told = { readonly isErr?: boolean; readonly asErr?: CodecValue & { readonly error?: CodecValue } }
+type Result = { readonly isErr?: boolean; readonly asErr?: CodecValue & { readonly error?: CodecValue } }
 
 /** The index of the error among the fields of a batch's event, and what happened to the other calls. */
-const BATCHES: Readonly<Record<string, { readonly place: number; readonly others: string }>> = {
-  BatchInterrupted: { place: 1, others: 'the calls before it were done' },
-  ItemFailed: { place: 0, others: 'the calls beside it were done' },
+const BATCHES: Readonly<Record<string, { readonly index: number; readonly others: string }>> = {
+  BatchInterrupted: { index: 1, others: 'the calls before it were done' },
+  ItemFailed: { index: 0, others: 'the calls beside it were done' },
 }
 
 const isDispatchError = (value: CodecValue | undefined): value is CodecValue =>
@@ -26,7 +26,7 @@ const isDispatchError = (value: CodecValue | undefined): value is CodecValue =>
 
 /** The DispatchError of a failed Result, also inside a DispatchErrorWithPostInfo. */
 const errorIn = (value: CodecValue): CodecValue | null => {
-  const result = value as Told
+  const result = value as Result
   // The codec's asErr throws if the Result is Ok.
   const error = result.isErr === true ? result.asErr : undefined
   return [error, error?.error].find(isDispatchError) ?? null
@@ -47,19 +47,19 @@ const xcmErrorIn = (outcome: unknown): string | null => {
 
 const failureIn = (runtime: Runtime, { pallet, name, fields }: ChainEvent): InnerFailure | null => {
   const values = [...fields.values()]
-  const told = (reason: string, isItem = false): InnerFailure => ({ reason: `${pallet}.${name}: ${reason}`, isItem })
+  const failure = (reason: string, isItem = false): InnerFailure => ({ reason: `${pallet}.${name}: ${reason}`, isItem })
   const batch = pallet === 'Utility' ? BATCHES[name] : undefined
   if (batch !== undefined) {
-    const error = values[batch.place]
+    const error = values[batch.index]
     const reason = error === undefined ? 'Unknown' : nameOfError(runtime, error)
-    return told(`${reason} (${batch.others})`, name === 'ItemFailed')
+    return failure(`${reason} (${batch.others})`, name === 'ItemFailed')
   }
   if (pallet === 'PolkadotXcm' && name === 'Attempted') {
     const error = xcmErrorIn(values[0]?.toHuman())
-    return error === null ? null : told(error)
+    return error === null ? null : failure(error)
   }
   const error = values.map(errorIn).find((each) => each !== null)
-  return error == null ? null : told(nameOfError(runtime, error))
+  return error == null ? null : failure(nameOfError(runtime, error))
 }
 
 /**

@@ -24,16 +24,15 @@ const bareSignature = (signature: Uint8Array): Uint8Array | null => {
 const OPENING = Buffer.from('<Bytes>')
 const CLOSING = Buffer.from('</Bytes>')
 
-const startsWith = (bytes: Uint8Array, start: Uint8Array) =>
-  Buffer.compare(bytes.subarray(0, start.length), start) === 0
-const endsWith = (bytes: Uint8Array, end: Uint8Array) => Buffer.compare(bytes.subarray(-end.length), end) === 0
-
 /**
  * Like `u8aWrapBytes` of polkadot-js, this leaves a wrapped message as it is. Unlike it, this also wraps messages that begin
  * with the prefix of EIP-191, because such bytes could be a call.
  */
-const wrapped = (message: Uint8Array): Uint8Array =>
-  startsWith(message, OPENING) && endsWith(message, CLOSING) ? message : Buffer.concat([OPENING, message, CLOSING])
+const wrapped = (message: Uint8Array): Uint8Array => {
+  const isWrapped =
+    OPENING.equals(message.subarray(0, OPENING.length)) && CLOSING.equals(message.subarray(-CLOSING.length))
+  return isWrapped ? message : Buffer.concat([OPENING, message, CLOSING])
+}
 
 /** The bytes to sign for a message of a key's own address. Pure. */
 export const keyMessage = (message: Uint8Array): Signable<Hex> => ({

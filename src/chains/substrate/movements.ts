@@ -8,8 +8,8 @@
 // extrinsics (inherents, whose bytes may repeat in other blocks), the block's hash is reported instead.
 // A movement's position: logIndex is the event's index in the block, itemIndex is 0.
 
-import { type BlockMovements, type Hex, RangeTooWide } from '../chain.ts'
-import { NodeUnavailable, type Question, RpcError } from '../node/rpc.ts'
+import { type BlockMovements, type Hex, type History, RangeTooWide } from '../chain.ts'
+import { NodeUnavailable, type Question, question, RpcError } from '../node/rpc.ts'
 import { type Block, blockQuestion, hashOfExtrinsic, hashQuestion } from './blocks.ts'
 import { eventsQuestion } from './events.ts'
 import type { SubstrateNode } from './node.ts'
@@ -19,7 +19,7 @@ import {
   finalizedHashQuestion,
   type Header,
   headerQuestion,
-  isForgotten,
+  isPruned,
   timestampQuestion,
 } from './storage.ts'
 import { type EventMovement, transfersOf } from './transfers.ts'
@@ -151,8 +151,8 @@ export const readMovements = async (node: SubstrateNode, range: Range): Promise<
   } catch (error) {
     if (!(error instanceof NodeUnavailable)) throw error
     if (isTooMuch(error) && toBlock > fromBlock) throw new RangeTooWide(error)
-    if (!(error.cause instanceof RpcError && isForgotten(error.cause))) throw error
-    const sentence = `The ${node.row.network} node has let go of the state of block ${fromBlock}: one that keeps all of it (an archive node) has it.`
+    if (!(error.cause instanceof RpcError && isPruned(error.cause))) throw error
+    const sentence = `The ${node.row.network} node has pruned the state of block ${fromBlock}. Connect an archive node, which keeps all states.`
     throw new NodeUnavailable('refused', sentence, error.cause)
   }
 }
@@ -171,4 +171,23 @@ export const readEventMovements = async (
       }))
       .filter(({ movements }) => movements.length > 0) ?? null
   )
+}
+
+const hasBlockQuestion = (blockHash: Hex) => question('chain_getBlock', [blockHash], (value) => value !== null)
+
+/**
+ * Whether the node has a block's body and the state of its parent, which are needed to read it. Nodes keep the state of the
+ * newest 256 blocks, and some prune the bodies of old blocks; an archive node keeps all. The oldest blocks are pruned first.
+ */
+export const readHistory = async ({ bulk }: Pick<SubstrateNode, 'bulk'>, number: bigint): Promise<History> => {
+  const head = await bulk.ask(headerQuestion(await bulk.ask(finalizedHashQuestion)))
+  if (head === null || number > head.number) return 'not_there'
+  const [own, parent] = await bulk.askAll([hashQuestion(number), hashQuestion(number === 0n ? 0n : number - 1n)])
+  if (own === null || parent === null) return 'pruned'
+  // A node may still have the header after it pruned the body, so ask for the body.
+  const [block, version] = await bulk.tryAll([hasBlockQuestion(own), versionQuestion(parent)], { size: 'bulk' })
+  if (!bulk.need(block)) return 'pruned'
+  if (!version.ok && isPruned(version.error)) return 'pruned'
+  bulk.need(version)
+  return 'kept'
 }

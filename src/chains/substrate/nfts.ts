@@ -8,9 +8,9 @@ import type { Question } from '../node/rpc.ts'
 import { readFinalState } from './blocks.ts'
 import { collectionContract, contractIdOf, isAsset, NFT_MAPS, type NftPallet } from './contracts.ts'
 import { type CallTree, callsOf } from './decode.ts'
+import { type Argument, batchAll, encodeCall } from './encode-call.ts'
 import { entryQuestion } from './entries.ts'
 import { type ChainEvent, nameOf } from './events.ts'
-import { batchAll, type Meant, madeCall } from './made-call.ts'
 import type { SubstrateNode } from './node.ts'
 import { constantOf, type Runtime } from './runtime.ts'
 import { fromHex, littleEndian, toHex } from './scale.ts'
@@ -41,7 +41,7 @@ const placeOf = async (node: SubstrateNode): Promise<Place> => {
   const { head, runtime } = await readFinalState(node)
   const pallet = runtime.calls.nfts === undefined ? 'uniques' : 'nfts'
   if (runtime.calls[pallet] === undefined) {
-    throw new AppError('not_implemented', 'The network that this deployment is connected to has no NFTs.')
+    throw new AppError('not_implemented', 'The network of this deployment has no NFTs.')
   }
   return { node, runtime, blockHash: head.hash, pallet }
 }
@@ -54,9 +54,9 @@ const within = (place: Place, contract: string): readonly [place: Place, id: num
 }
 
 /** Encodes a call of the pallet. */
-const call = ({ runtime, pallet }: Place, name: string, ...values: readonly Meant[]): Hex => {
+const call = ({ runtime, pallet }: Place, name: string, ...values: readonly Argument[]): Hex => {
   const older = runtime.calls[pallet]?.[name] === undefined ? OLDER[name] : undefined
-  return madeCall(runtime, { pallet, name: older ?? name, values })
+  return encodeCall(runtime, { pallet, name: older ?? name, values })
 }
 
 const intentOf = ({ runtime }: Place, input: Hex): Intent => ({ to: null, value: 0n, input, madeBy: runtime.bytesHash })
@@ -81,7 +81,7 @@ const firstFree = async (
     const free = ids.find((id, index) => found[index] === null && !taken.has(id))
     if (free !== undefined) return free
   }
-  throw new AppError('mint_unsupported', 'No number could be found that is free.')
+  throw new AppError('mint_unsupported', 'No free number was found.')
 }
 
 /** The pending calls (recorded and not in a block yet) of this name in the pallet. */

@@ -15,10 +15,10 @@ import { type FeeInAsset, lackOf, preparedFee, readFeeInAsset } from './fee-in-a
 import { withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
+import { feeQuestion, unlessUndecodable } from './query-fee.ts'
 import type { Runtime } from './runtime.ts'
 import { gasOnVoucher, gasPaidBy, type Spending, spentBy } from './spending.ts'
 import { headerQuestion } from './storage.ts'
-import { feeQuestion, unlessUndecodable } from './weigh.ts'
 
 /** The fee may rise with the congestion of the block that takes it (TransactionPayment.NextFeeMultiplier). */
 const FEE_MARGIN_PERCENT = 25n
@@ -42,7 +42,7 @@ export const unsignedOf = (
   const { form } = runtime
   if (form.unsupported.length > 0) {
     const names = form.unsupported.join(', ')
-    const sentence = `The runtime of ${row.network} wants ${names} signed, which is not known here.`
+    const sentence = `The runtime of ${row.network} requires signatures to cover ${names}, which is not supported here.`
     throw new AppError('not_implemented', sentence)
   }
   const period = intent.era === undefined ? eraBlocks : chosenEra(runtime, intent.era)
@@ -72,11 +72,16 @@ export const unsignedOf = (
 /** Converts a fee in planck to the draft's fee asset; null if the fee is paid in the coin. */
 export const feeInAssetOf = async (
   node: Pick<SubstrateNode, 'rpc' | 'row'>,
-  { runtime, draft, fee, word }: { runtime: Runtime; draft: SubstrateUnsigned; fee: bigint; word: string | undefined },
+  {
+    runtime,
+    draft,
+    fee,
+    contract,
+  }: { runtime: Runtime; draft: SubstrateUnsigned; fee: bigint; contract: string | undefined },
 ): Promise<FeeInAsset | null> => {
   const { feeAsset } = draft
-  if (word === undefined || feeAsset === null) return null
-  return readFeeInAsset(node, { runtime, word, draft: { ...draft, feeAsset }, planck: fee })
+  if (contract === undefined || feeAsset === null) return null
+  return readFeeInAsset(node, { runtime, contract, draft: { ...draft, feeAsset }, planck: fee })
 }
 
 const amountOf = ({ row }: SubstrateNode, planck: bigint): string =>
@@ -107,20 +112,18 @@ const refuseDust = (
 ): void => {
   if (recipient === null || recipient.exists || intent.value >= deposit) return
   const least = amountOf(node, deposit)
-  const sentence = `Token.BelowMinimum: ${intent.to} has no account yet, and one begins with ${least} or more.`
+  const sentence = `Token.BelowMinimum: ${intent.to} has no account yet, and a new account needs at least ${least}.`
   throw new AppError('execution_reverted', sentence)
 }
 
-/** If finality lags, an era that begins at the final block may already be over. */
-const refuseUnfinal = (
+/** If finality lags, an era that begins at the final block may already have ended. */
+const refuseExpired = (
   { row }: SubstrateNode,
   { final, newest, period }: { final: bigint; newest: bigint; period: number },
 ): void => {
   if (newest - final < BigInt(period)) return
-  throw new NodeUnavailable(
-    'refused',
-    `${row.network} has made ${newest - final} blocks since its newest final one: what is signed now no block would take. Try again once it finalizes.`,
-  )
+  const sentence = `${row.network} has made ${newest - final} blocks since its newest final one, so a transaction signed now would already be expired. Try again once the network finalizes blocks.`
+  throw new NodeUnavailable('refused', sentence)
 }
 
 /** The signer's pending calls. In recorded intents a gas limit of 0 means no limit was given. */
@@ -170,10 +173,10 @@ export const prepare = async (
     ])
   const answers = await unlessUndecodable(node, { runtime, drafts: () => [draft] }, ask)
   const [newest, account, next, marketFee, recipient, voucher] = answers
-  refuseUnfinal(node, { final: head.number, newest: newest?.number ?? 0n, period: draft.era.period })
+  refuseExpired(node, { final: head.number, newest: newest?.number ?? 0n, period: draft.era.period })
   const deposit = existentialDeposit(runtime)
   const fee = withMargin(marketFee) + draft.tip
-  const inAsset = await feeInAssetOf(node, { runtime, draft, fee, word: intent.feeAsset })
+  const inAsset = await feeInAssetOf(node, { runtime, draft, fee, contract: intent.feeAsset })
   const lack = inAsset === null ? null : lackOf(inAsset)
   if (lack !== null) throw new AppError('balance_insufficient', lack)
   if (voucher !== null) {
@@ -214,7 +217,7 @@ export const fill = async (node: SubstrateNode, filling: Omit<Filling, 'eraBlock
   if (intent.to === null || intent.feeAsset !== undefined) {
     const ask = () => node.rpc.ask(feeQuestion(draft, draft.blockHash))
     const fee = await unlessUndecodable(node, { runtime, drafts: () => [draft] }, ask)
-    await feeInAssetOf(node, { runtime, draft, fee: withMargin(fee) + draft.tip, word: intent.feeAsset })
+    await feeInAssetOf(node, { runtime, draft, fee: withMargin(fee) + draft.tip, contract: intent.feeAsset })
   }
   return withMetadataHash(node, runtime, draft)
 }

@@ -5,7 +5,7 @@ import { AppError } from '../../errors.ts'
 import type { Hex, Intent, Movement, Preview } from '../chain.ts'
 import { type FinalState, readFinalState } from './blocks.ts'
 import { callOf } from './calls.ts'
-import { readTree, told } from './decode.ts'
+import { decodedCall, readTree } from './decode.ts'
 import { failureOf, type Trial, tryCalls } from './dry-run.ts'
 import { behindFees, type FeeInAsset, lackOf } from './fee-in-asset.ts'
 import { forecast } from './forecast.ts'
@@ -13,8 +13,8 @@ import { isMessage, previewMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
 import { feeInAssetOf, unsignedOf, withMargin } from './prepare.ts'
+import { feeQuestion, unlessUndecodable } from './query-fee.ts'
 import { type EventMovement, transfersOf } from './transfers.ts'
-import { feeQuestion, unlessUndecodable } from './weigh.ts'
 
 type Context = FinalState & { readonly from: string; readonly blockHash: Hex }
 
@@ -30,7 +30,7 @@ const filled = async (node: SubstrateNode, context: Context, intent: Intent): Pr
   }
 }
 
-const ONLY_REPLIED = 'not simulated: the program was asked for its reply, and what would move is not known'
+const ONLY_REPLIED = 'not simulated: only the reply of the program was computed, and what would move is not known'
 
 const movementOf = ({ logIndex, extrinsic, ...movement }: EventMovement): Movement => movement
 
@@ -87,7 +87,7 @@ const feesInAssets = async (
   const fees = await Promise.all(
     drafts.map((draft, index) => {
       const fee = withMargin(marketFees[index] ?? 0n) + draft.tip
-      return feeInAssetOf(node, { runtime: context.runtime, draft, fee, word: intents[index]?.feeAsset })
+      return feeInAssetOf(node, { runtime: context.runtime, draft, fee, contract: intents[index]?.feeAsset })
     }),
   )
   return fees.map((fee, index) => {
@@ -126,6 +126,6 @@ export const previewBundle = async (
   return calls.map((call, index) => {
     const [tree, outcome] = [readTree(runtime, call), outcomes[index]]
     if (outcome === undefined) throw new Error('expected an outcome for each call')
-    return { ...outcome, decoded: tree === null ? null : told(tree) }
+    return { ...outcome, decoded: tree === null ? null : decodedCall(tree) }
   })
 }

@@ -33,6 +33,8 @@ export type Runtime = RuntimeVersion & {
   readonly constants: Expanded['consts']
   /** Storage entries by pallet and name; each computes its key. */
   readonly storage: Expanded['query']
+  /** Whether an event reports each fee; runtimes before 2022 have none. */
+  readonly reportsFees: boolean
 }
 
 /** A constant that is an integer; null if the runtime does not have it. Names are in camel case. Pure. */
@@ -127,7 +129,8 @@ export const readRuntime = (
   refuseOtherCalls(registry, metadata)
   const bytes = fromHex(bytesOfMetadata)
   const own = { bytes, bytesHash: toHex(blake2Hash(bytes)), form: extrinsicFormOf(registry, metadata) }
-  return { ...version, ...own, registry, metadata, calls, constants, storage }
+  const reportsFees = palletOf({ metadata }, 'TransactionPayment')?.events.isSome === true
+  return { ...version, ...own, registry, metadata, calls, constants, storage, reportsFees }
 }
 
 /** The BLAKE2b-256 of metadata, by specVersion. */

@@ -13,7 +13,7 @@ const BLOCKS_AT_ONCE = 16
 type Seen = { readonly blockHash: Hex; readonly parentHash: Hex; readonly extrinsics: ReadonlySet<Hex> }
 
 /** The final block that contains an extrinsic, or 'not_final' if its block is not final yet. */
-export type Place = { readonly blockHash: Hex } | 'not_final'
+export type Found = { readonly blockHash: Hex } | 'not_final'
 
 /**
  * Creates a search. The search resolves to null if the extrinsic is in none of the newest blocks.
@@ -21,7 +21,7 @@ export type Place = { readonly blockHash: Hex } | 'not_final'
  */
 export const createSearch = (
   node: Pick<SubstrateNode, 'rpc' | 'bulk' | 'row' | 'eras'>,
-): ((extrinsic: Hex) => Promise<Place | null>) => {
+): ((extrinsic: Hex) => Promise<Found | null>) => {
   const { rpc, bulk, row } = node
   /** Final blocks that were read, by number. */
   const seen = new Map<number, Seen>()
@@ -68,7 +68,7 @@ export const createSearch = (
     return [...above.values()].some(({ extrinsics }) => extrinsics.has(extrinsic))
   }
 
-  const find = async (extrinsic: Hex): Promise<Place | null> => {
+  const find = async (extrinsic: Hex): Promise<Found | null> => {
     const { ref } = await readFinalHead(node)
     const newest = Number(ref.number)
     const era = await node.eras.blocks(ref)

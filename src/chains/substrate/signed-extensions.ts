@@ -7,6 +7,7 @@ import type { Metadata } from '@polkadot/types'
 import type { TypeRegistry } from '@polkadot/types/create'
 import { findUnknownExtensions } from '@polkadot/types/extrinsic/signedExtensions'
 import type { Hex } from '../chain.ts'
+import { toHex } from './scale.ts'
 
 /** A part of an extrinsic or of its implicit data. Hex means constant bytes. */
 export type Part =
@@ -39,7 +40,7 @@ type Lookup = TypeRegistry['lookup']
 type TypeId = Parameters<Lookup['getSiType']>[0]
 type Type = ReturnType<Lookup['getSiType']>
 type Inside = Type['def']['asSequence']['type']
-type Places = { readonly extra: readonly Part[]; readonly implicit: readonly Part[] }
+type Places = { readonly extra?: readonly Part[]; readonly implicit?: readonly Part[] }
 
 type Listed = {
   readonly identifier: { toString(): string }
@@ -53,16 +54,27 @@ const SHAPE_DEPTH_MAX = 16
 
 const nameOf = ({ path }: Type): string => path.at(-1)?.toString() ?? ''
 
+/** The types inside a tuple or a composite type; none for other types. */
+const innerTypes = ({ def }: Type): readonly Inside[] =>
+  def.isTuple ? [...def.asTuple] : def.isComposite ? def.asComposite.fields.map(({ type }) => type) : []
+
+/** The index byte of a variant; null if the type has no variant of this name. */
+const variantPrefix = ({ def }: Type, wanted: string): Hex | null => {
+  const variant = def.isVariant ? def.asVariant.variants.find(({ name }) => String(name) === wanted) : undefined
+  return variant === undefined ? null : toHex(variant.index.toU8a())
+}
+
 /** The encoding of a type without its name: `U32`, `compact`, `[U8;32]`, `option`; '' for a type without bytes. */
 const shapeOf = (lookup: Lookup, id: TypeId, depth = 0): string => {
   const type = lookup.getSiType(id)
   const { def } = type
   if (depth > SHAPE_DEPTH_MAX) return 'deep'
-  const all = (ids: readonly TypeId[]) => ids.map((each) => shapeOf(lookup, each, depth + 1)).filter((each) => each)
   if (def.isPrimitive) return def.asPrimitive.type
   if (def.isCompact) return 'compact'
-  if (def.isTuple) return all([...def.asTuple]).join(',')
-  if (def.isComposite) return all(def.asComposite.fields.map(({ type: each }) => each)).join(',')
+  if (def.isTuple || def.isComposite) {
+    const shapes = innerTypes(type).map((each) => shapeOf(lookup, each, depth + 1))
+    return shapes.filter((shape) => shape !== '').join(',')
+  }
   if (def.isArray) return `[${shapeOf(lookup, def.asArray.type, depth + 1)};${def.asArray.len.toNumber()}]`
   if (!def.isVariant) return 'other'
   if (nameOf(type) === 'Option') return 'option'
@@ -73,24 +85,19 @@ const shapeOf = (lookup: Lookup, id: TypeId, depth = 0): string => {
   return `variant ${variants.join(' ')}`
 }
 
-const NOTHING_FIXED = { extra: [], implicit: [] } as const
-
-const TIP: Readonly<Record<string, Places>> = {
-  'compact|': { ...NOTHING_FIXED, extra: ['tip'] },
-  'compact,option|': { ...NOTHING_FIXED, extra: ['tip', 'fee_asset'] },
-}
+const TIP = { 'compact|': { extra: ['tip'] }, 'compact,option|': { extra: ['tip', 'fee_asset'] } } as const
 const MORTALITY = { 'era|[U8;32]': { extra: ['era'], implicit: ['birth_hash'] } } as const
-const SPEC_VERSION = { '|U32': { extra: [], implicit: ['spec_version'] } } as const
+const SPEC_VERSION = { '|U32': { implicit: ['spec_version'] } } as const
 
 /** The known extensions, by name and by the shapes `extra|implicit`. */
 const KNOWN: Readonly<Record<string, Readonly<Record<string, Places>>>> = {
   CheckSpecVersion: SPEC_VERSION,
   CheckVersion: SPEC_VERSION,
-  CheckTxVersion: { '|U32': { extra: [], implicit: ['transaction_version'] } },
-  CheckGenesis: { '|[U8;32]': { extra: [], implicit: ['genesis_hash'] } },
+  CheckTxVersion: { '|U32': { implicit: ['transaction_version'] } },
+  CheckGenesis: { '|[U8;32]': { implicit: ['genesis_hash'] } },
   CheckMortality: MORTALITY,
   CheckEra: MORTALITY,
-  CheckNonce: { 'compact|': { extra: ['nonce'], implicit: [] } },
+  CheckNonce: { 'compact|': { extra: ['nonce'] } },
   ChargeTransactionPayment: TIP,
   ChargeAssetTxPayment: TIP,
   SkipCheckIfFeeless: TIP,
@@ -105,14 +112,13 @@ const emptyForm = (lookup: Lookup, id: TypeId, depth = 0): Hex | null => {
   const { def } = type
   if (depth > SHAPE_DEPTH_MAX) return null
   if (def.isTuple || def.isComposite) {
-    const ids = def.isTuple ? [...def.asTuple] : def.asComposite.fields.map(({ type: each }) => each)
-    const forms = ids.map((each) => emptyForm(lookup, each, depth + 1))
-    return forms.some((form) => form === null) ? null : `0x${forms.map((form) => form?.slice(2)).join('')}`
+    const forms = innerTypes(type).map((each) => emptyForm(lookup, each, depth + 1))
+    return forms.includes(null) ? null : `0x${forms.map((form) => form?.slice(2)).join('')}`
   }
   if (!def.isVariant) return null
   if (nameOf(type) === 'Option') return '0x00'
-  const disabled = def.asVariant.variants.find(({ name, fields }) => String(name) === 'Disabled' && fields.length === 0)
-  return disabled === undefined ? null : `0x${disabled.index.toNumber().toString(16).padStart(2, '0')}`
+  const isEmpty = def.asVariant.variants.some(({ name, fields }) => String(name) === 'Disabled' && fields.length === 0)
+  return isEmpty ? variantPrefix(type, 'Disabled') : null
 }
 
 /** The type inside the first Option of a type; null if there is no Option. */
@@ -124,9 +130,7 @@ const insideOption = (lookup: Lookup, id: TypeId, depth = 0): Inside | null => {
     const some = def.asVariant.variants.find(({ name }) => String(name) === 'Some')
     return nameOf(type) === 'Option' ? (some?.fields[0]?.type ?? null) : null
   }
-  if (!def.isTuple && !def.isComposite) return null
-  const ids = def.isTuple ? [...def.asTuple] : def.asComposite.fields.map(({ type: each }) => each)
-  for (const each of ids) {
+  for (const each of innerTypes(type)) {
     const inside = insideOption(lookup, each, depth + 1)
     if (inside !== null) return inside
   }
@@ -136,7 +140,7 @@ const insideOption = (lookup: Lookup, id: TypeId, depth = 0): Inside | null => {
 /** The type of the asset that pays a fee; null if the runtime takes fees only in the coin. Pure. */
 export const feeAssetTypeOf = ({ lookup }: TypeRegistry, metadata: Metadata): Inside | null => {
   for (const listed of extensionsIn(metadata)) {
-    if (placesOf(lookup, listed)?.extra.includes('fee_asset')) return insideOption(lookup, listed.type)
+    if (placesOf(lookup, listed)?.extra?.includes('fee_asset')) return insideOption(lookup, listed.type)
   }
   return null
 }
@@ -161,13 +165,6 @@ const extensionsIn = (metadata: Metadata): readonly Listed[] => {
   }))
 }
 
-/** The index byte of a variant; null if the type has no variant of this name. */
-const variantPrefix = (type: Type, name: string): Hex | null => {
-  if (!type.def.isVariant) return null
-  const variant = type.def.asVariant.variants.find((each) => String(each.name) === name)
-  return variant === undefined ? null : `0x${variant.index.toNumber().toString(16).padStart(2, '0')}`
-}
-
 /** The bytes before an account: none if addresses are plain accounts, else the index of MultiAddress::Id. */
 const addressPrefixOf = (lookup: Lookup, id: TypeId): Hex | null =>
   shapeOf(lookup, id) === '[U8;32]' ? '0x' : variantPrefix(lookup.getSiType(id), 'Id')
@@ -175,20 +172,13 @@ const addressPrefixOf = (lookup: Lookup, id: TypeId): Hex | null =>
 /** The version of the extrinsics that we make. */
 const EXTRINSIC_VERSION = 4
 
-const takesOurVersion = (metadata: Metadata): boolean => {
-  const { versions } = metadata.asLatest.extrinsic
-  return [...versions].some((version) => Number(version) === EXTRINSIC_VERSION)
-}
-
 /** Reads the form of a runtime's extrinsics. The registry must hold the types of the metadata. Pure. */
 export const extrinsicFormOf = ({ lookup }: TypeRegistry, metadata: Metadata): ExtrinsicForm => {
-  const { addressType, signatureType } = metadata.asLatest.extrinsic
+  const { addressType, signatureType, versions } = metadata.asLatest.extrinsic
   const listed = extensionsIn(metadata)
   const places = listed.map((each) => placesOf(lookup, each))
-  const [addressPrefix, signaturePrefix] = [
-    addressPrefixOf(lookup, addressType),
-    variantPrefix(lookup.getSiType(signatureType), 'Sr25519'),
-  ]
+  const addressPrefix = addressPrefixOf(lookup, addressType)
+  const signaturePrefix = variantPrefix(lookup.getSiType(signatureType), 'Sr25519')
   return {
     extra: places.flatMap((each) => each?.extra ?? []),
     implicit: places.flatMap((each) => each?.implicit ?? []),
@@ -196,9 +186,11 @@ export const extrinsicFormOf = ({ lookup }: TypeRegistry, metadata: Metadata): E
     signaturePrefix: signaturePrefix ?? '0x',
     unsupported: [
       ...listed.flatMap(({ identifier }, index) => (places[index] === null ? [identifier.toString()] : [])),
-      ...(addressPrefix === null ? ['an address of another form'] : []),
-      ...(signaturePrefix === null ? ['a signature of another form'] : []),
-      ...(takesOurVersion(metadata) ? [] : ['an extrinsic of another version']),
+      ...(addressPrefix === null ? ['another type of addresses'] : []),
+      ...(signaturePrefix === null ? ['another type of signatures'] : []),
+      ...([...versions].some((version) => Number(version) === EXTRINSIC_VERSION)
+        ? []
+        : ['another version of extrinsics']),
     ],
   }
 }

@@ -11,16 +11,10 @@ import { innerFailure } from './inner-failures.ts'
 import { createdCollection } from './nfts.ts'
 import type { SubstrateNode } from './node.ts'
 import { type Runtime, versionQuestion } from './runtime.ts'
-import type { Place } from './search.ts'
-import { finalizedHashQuestion, headerQuestion, unlessForgotten } from './storage.ts'
+import type { Found } from './search.ts'
+import { finalizedHashQuestion, headerQuestion, unlessPruned } from './storage.ts'
 
 const UNKNOWN: HashStatus = { kind: 'unknown' }
-
-const wordsOfForgotten = ({ row }: SubstrateNode): string =>
-  `the ${row.network} node has let go of the state of its block, which says how it ended: an archive node has it`
-
-const wordsOfMissing = ({ row }: SubstrateNode): string =>
-  `the ${row.network} node does not have its block: it is behind, or keeps fewer blocks than an archive node`
 
 const unknownBecause = (hashes: ReadonlySet<Hex>, reason: string): ReadonlyMap<Hex, HashStatus> =>
   new Map([...hashes].map((hash) => [hash, { kind: 'unknown', reason }]))
@@ -38,16 +32,19 @@ const inBlock = async (
 ): Promise<ReadonlyMap<Hex, HashStatus>> => {
   const { rpc } = node
   const block = await rpc.ask(blockQuestion(blockHash))
-  if (block === null) return unknownBecause(hashes, wordsOfMissing(node))
+  if (block === null) {
+    const reason = `the ${node.row.network} node does not have its block: it is behind, or keeps fewer blocks than an archive node`
+    return unknownBecause(hashes, reason)
+  }
   const { number } = block
   // A block is executed by the runtime in its parent's state, also if the block upgrades the runtime.
   const before = number === 0n ? blockHash : block.parentHash
-  const [final, told, version] = await rpc.askAll([
+  const [final, canonical, version] = await rpc.askAll([
     finalizedHashQuestion,
     hashQuestion(number),
     versionQuestion(before),
   ])
-  if (told !== blockHash) return new Map()
+  if (canonical !== blockHash) return new Map()
   const runtime = await node.runtimes.of(version, before)
   // Ask for the hash again after the final head: up to that height it cannot change any more.
   const [head, again, events] = await rpc.askAll([
@@ -82,16 +79,16 @@ const inBlock = async (
  */
 export const findStatus = async (
   node: SubstrateNode,
-  { hash, search }: { readonly hash: Hex; readonly search: (hash: Hex) => Promise<Place | null> },
+  { hash, search }: { readonly hash: Hex; readonly search: (hash: Hex) => Promise<Found | null> },
 ): Promise<HashStatus> => {
   const inPool = async () => (await readStatuses(node, [{ hash, blockHash: null }]))[0] ?? UNKNOWN
   const pooled = await inPool()
   if (pooled.kind === 'pending') return pooled
-  const place = await search(hash)
-  if (place === 'not_final') return { kind: 'pending' }
-  if (place === null) return inPool()
-  const [found] = await readStatuses(node, [{ hash, blockHash: place.blockHash }])
-  return found ?? UNKNOWN
+  const found = await search(hash)
+  if (found === 'not_final') return { kind: 'pending' }
+  if (found === null) return inPool()
+  const [status] = await readStatuses(node, [{ hash, blockHash: found.blockHash }])
+  return status ?? UNKNOWN
 }
 
 /** The status of each extrinsic, in the order of `asked`. */
@@ -109,8 +106,9 @@ export const readStatuses = async (
     if (blockHash === null) continue
     const hashes = new Set(those.map(({ hash }) => hash))
     // The results are events in the block's state, which the node may have pruned.
-    const ended = await unlessForgotten(inBlock(node, { blockHash, hashes }))
-    for (const [hash, status] of ended ?? unknownBecause(hashes, wordsOfForgotten(node))) statuses.set(hash, status)
+    const ended = await unlessPruned(inBlock(node, { blockHash, hashes }))
+    const reason = `the ${node.row.network} node has pruned the state of its block, which says how it ended: an archive node has it`
+    for (const [hash, status] of ended ?? unknownBecause(hashes, reason)) statuses.set(hash, status)
   }
   return asked.map(({ hash }) => statuses.get(hash) ?? (pooled.has(hash) ? { kind: 'pending' } : UNKNOWN))
 }

@@ -45,15 +45,15 @@ export const timestampQuestion = (blockHash: Hex): Question<number> =>
   )
 
 /** Whether an error means that the node pruned the block or its state (sp_blockchain, Error::UnknownBlock). */
-export const isForgotten = ({ message, data }: RpcError): boolean =>
+export const isPruned = ({ message, data }: RpcError): boolean =>
   /discarded|unknown ?block|not found in the database/i.test(`${message} ${typeof data === 'string' ? data : ''}`)
 
 /** Resolves to null if the node has pruned what is asked for. @throws NodeUnavailable for any other failure. */
-export const unlessForgotten = async <T>(asked: Promise<T>): Promise<T | null> => {
+export const unlessPruned = async <T>(asked: Promise<T>): Promise<T | null> => {
   try {
     return await asked
   } catch (error) {
-    if (error instanceof NodeUnavailable && error.cause instanceof RpcError && isForgotten(error.cause)) return null
+    if (error instanceof NodeUnavailable && error.cause instanceof RpcError && isPruned(error.cause)) return null
     throw error
   }
 }

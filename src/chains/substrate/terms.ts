@@ -3,8 +3,8 @@ import type { Terms } from '../terms.ts'
 import type { FinalState } from './blocks.ts'
 import type { SubstrateNode } from './node.ts'
 import { unsignedOf, withMargin } from './prepare.ts'
+import { feeQuestion } from './query-fee.ts'
 import { gasPaidBy } from './spending.ts'
-import { feeQuestion } from './weigh.ts'
 
 /** Creates the terms of a network. The runtime sets the fees; a caller adds a tip, or chooses the gas of a message. */
 export const createTerms = (input: {

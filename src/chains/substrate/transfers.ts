@@ -9,7 +9,7 @@ import type { Movement } from '../chain.ts'
 import { MalformedAnswer } from '../node/wire.ts'
 import { ASSET_CONTRACTS, collectionContract, type NftPallet } from './contracts.ts'
 import { type ChainEvent, type CodecValue, nameOf, valuesOf } from './events.ts'
-import { feesOf, mayBeFee, reportsFees } from './fees.ts'
+import { feesOf, mayBeFee } from './fees.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { vnftTransfer } from './vnft-events.ts'
@@ -30,10 +30,10 @@ type Reader = (field: Field, context: Context) => Movement | null
 /** What moves. */
 type Thing = Pick<Movement, 'standard' | 'contract' | 'tokenId'>
 /** The indices of the fields. Without an index `from` or `to` is nobody, and the amount is 1. */
-type Places = { readonly from?: number; readonly to?: number; readonly amount?: number }
+type Indices = { readonly from?: number; readonly to?: number; readonly amount?: number }
 
 const moving =
-  (thingOf: (field: Field, context: Context) => Thing, { from, to, amount }: Places): Reader =>
+  (thingOf: (field: Field, context: Context) => Thing, { from, to, amount }: Indices): Reader =>
   (field, context) => {
     const end = (index: number | undefined) => (index === undefined ? context.nobody : String(field(index)))
     const moved = amount === undefined ? 1n : BigInt(String(field(amount)))
@@ -42,7 +42,7 @@ const moving =
 
 const COIN: Thing = { standard: 'native', contract: null, tokenId: null }
 
-const coins = (places: Places): Reader => moving(() => COIN, places)
+const coins = (indices: Indices): Reader => moving(() => COIN, indices)
 
 /** Runtimes also emit deposits and withdrawals of 0. */
 const unlessZero =
@@ -85,8 +85,8 @@ const COINS: Readonly<Record<string, Reader>> = {
 
 /** The readers for an instance of pallet_assets. */
 const assetsOf = ([pallet, contractOf]: [string, (id: CodecValue) => string]): Readonly<Record<string, Reader>> => {
-  const assets = (places: Places): Reader =>
-    moving((field) => ({ standard: 'erc20', contract: contractOf(field(0)), tokenId: null }), places)
+  const assets = (indices: Indices): Reader =>
+    moving((field) => ({ standard: 'erc20', contract: contractOf(field(0)), tokenId: null }), indices)
   return {
     [`${pallet}.Transferred`]: assets({ from: 1, to: 2, amount: 3 }),
     [`${pallet}.Issued`]: assets({ to: 1, amount: 2 }),
@@ -115,15 +115,15 @@ const itemsOf = (events: 'Nfts' | 'Uniques', pallet: NftPallet): Readonly<Record
 const READERS = { ...COINS, ...ASSETS, ...itemsOf('Nfts', 'nfts'), ...itemsOf('Uniques', 'uniques') }
 
 /** On a runtime that does not report fees, any deposit or withdrawal of an extrinsic may be a fee, so all are excluded. */
-const isFee = (runtime: Pick<Runtime, 'metadata'>, events: readonly ChainEvent[]) => {
-  if (!reportsFees(runtime)) return mayBeFee
-  const places = new Set(feesOf(events).flatMap((fee) => fee.places))
-  return (_: ChainEvent, place: number): boolean => places.has(place)
+const isFee = ({ reportsFees }: Pick<Runtime, 'reportsFees'>, events: readonly ChainEvent[]) => {
+  if (!reportsFees) return mayBeFee
+  const indices = new Set(feesOf(events).flatMap((fee) => fee.indices))
+  return (_: ChainEvent, index: number): boolean => indices.has(index)
 }
 
 /** The movements of a block, in the order of its events. @throws MalformedAnswer for an event that lacks a field. Pure. */
 export const transfersOf = (
-  { runtime, row }: { readonly runtime: Pick<Runtime, 'storage' | 'metadata'>; readonly row: SubstrateNode['row'] },
+  { runtime, row }: { readonly runtime: Pick<Runtime, 'storage' | 'reportsFees'>; readonly row: SubstrateNode['row'] },
   events: readonly ChainEvent[],
 ): readonly EventMovement[] => {
   const isOfFee = isFee(runtime, events)

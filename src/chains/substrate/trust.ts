@@ -6,7 +6,7 @@
 //    - the signed payload ends in spec version, transaction version, genesis hash, hash of the era's first block, 1, and the
 //      metadata hash (`BOUND`). A runtime without the extension, or in mode 0, would expect a block hash in its place;
 //    - the hash covers the types of all calls, addresses, signatures and extensions. The list of pallets must agree with them
-//      (runtime.ts), and each call made here is decoded again by those types (made-call.ts).
+//      (runtime.ts), and each call made here is decoded again by those types (encode-call.ts).
 // 2. The operator pinned the BLAKE2b-256 of this version's metadata in the configuration.
 // 3. A second node gives exactly the same bytes. Then a false answer needs two dishonest nodes.
 //
@@ -21,11 +21,11 @@ import type { SubstrateNetworkRow } from '../networks.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
 import { assemble } from './extrinsic.ts'
+import { harmlessCall, NO_SIGNATURE } from './query-fee.ts'
 import { askMetadata, type MetadataPins, type Runtime, versionQuestion } from './runtime.ts'
 import { toHex } from './scale.ts'
 import type { Part } from './signed-extensions.ts'
 import { finalizedHashQuestion } from './storage.ts'
-import { harmlessCall, NO_SIGNATURE } from './weigh.ts'
 
 /** The implicit parts of a payload that covers the metadata hash: exactly these, in this order. */
 const BOUND: readonly Part[] = ['spec_version', 'transaction_version', 'genesis_hash', 'birth_hash', 'metadata_hash']
@@ -104,7 +104,7 @@ export const createTrust = (input: TrustInput): Trust => {
   const untrusted = ({ specName, specVersion }: Runtime, why: string, cause?: unknown): AppError =>
     new AppError(
       'metadata_untrusted',
-      `Nothing is signed on ${row.network} by the metadata of runtime ${specName} ${specVersion}: ${why}.`,
+      `Nothing is signed on ${row.network} with the metadata of runtime ${specName} ${specVersion}: ${why}.`,
       { cause },
     )
 
@@ -123,7 +123,7 @@ export const createTrust = (input: TrustInput): Trust => {
     return version.specVersion === specVersion && (await askMetadata(node, final)) === toHex(own)
   }
 
-  const needVouching = async (runtime: Runtime, why: string): Promise<void> => {
+  const needConfirmation = async (runtime: Runtime, why: string): Promise<void> => {
     if (pins.get(runtime.specVersion) === runtime.bytesHash) return
     if (second === null) throw untrusted(runtime, `${why}, it is not pinned, and there is no second node to confirm it`)
     if (!(await agrees(second, runtime))) {
@@ -134,13 +134,13 @@ export const createTrust = (input: TrustInput): Trust => {
   const decide = async (asked: Asked): Promise<Hex | null> => {
     const { runtime } = asked
     if (!coversMetadata(runtime)) {
-      await needVouching(runtime, 'its signatures do not cover the metadata')
+      await needConfirmation(runtime, 'its signatures do not cover the metadata')
       return null
     }
     const hash = hashed(runtime)
-    if (!isBound(runtime)) await needVouching(runtime, 'its signatures cover more than is known here')
+    if (!isBound(runtime)) await needConfirmation(runtime, 'its signatures cover more than is known here')
     if (!(await rpc.ask(lacksHashQuestion(asked)))) return hash
-    await needVouching(runtime, 'it was built without the hash that signatures would cover')
+    await needConfirmation(runtime, 'it was built without the hash that signatures would cover')
     return null
   }
 

@@ -23,9 +23,9 @@ const MINTED = event('Minted', ACTOR, 'U256')
 /** Name, description, media and reference. Short texts may take exactly the bytes of an id, so this form is tried first. */
 const MINTED_WITH_METADATA = event('Minted', ACTOR, '(Text,Text,Text,Text)')
 
-type Told = { readonly from: unknown; readonly to: unknown; readonly tokenId: unknown }
+type Transfer = { readonly from: unknown; readonly to: unknown; readonly tokenId: unknown }
 
-const toldBy = (payload: Hex): Told | null => {
+const transferIn = (payload: Hex): Transfer | null => {
   const transfer = decodePayload(TRANSFER, payload) ?? decodePayload(TRANSFERRED, payload)
   if (transfer !== null) return { from: transfer[0], to: transfer[1], tokenId: transfer[2] }
   const burnt = decodePayload(BURNED, payload)
@@ -43,15 +43,15 @@ export const vnftTransfer = (
   const message = input.message?.toJSON()
   if (!isRecord(message) || message.destination !== ZEROS) return null
   const payload = bytes(message.payload)
-  const told = payload.startsWith(SERVICE_PREFIX) ? toldBy(payload) : null
-  if (told === null) return null
+  const transfer = payload.startsWith(SERVICE_PREFIX) ? transferIn(payload) : null
+  if (transfer === null) return null
   const account = (actor: unknown) => programAddress(row, hash(actor))
   return {
     standard: 'erc721',
     contract: hash(message.source),
-    tokenId: BigInt(String(told.tokenId)),
-    from: account(told.from),
-    to: account(told.to),
+    tokenId: BigInt(String(transfer.tokenId)),
+    from: account(transfer.from),
+    to: account(transfer.to),
     amount: 1n,
   }
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { encodeAddress } from '@polkadot/util-crypto/address'
 import type { Hex, ReadCall } from '../../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
-import { isExactCall, readTree, told, treeOf } from '../../../src/chains/substrate/decode.ts'
+import { decodedCall, isExactCall, readTree, treeOf } from '../../../src/chains/substrate/decode.ts'
 import { createNodelessSubstrateChain } from '../../../src/chains/substrate/nodeless.ts'
 import { readCall } from '../../../src/chains/substrate/read-call.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
@@ -27,7 +27,7 @@ const call = (pallet: string, name: string, ...values: readonly unknown[]) => ma
 
 const shown = (hex: Hex) => {
   const tree = readTree(runtime, hex)
-  return tree === null ? null : told(tree)
+  return tree === null ? null : decodedCall(tree)
 }
 
 const valuesOf = (hex: Hex): Record<string, unknown> =>

@@ -17,7 +17,7 @@ export type FakeBlock = {
   readonly by: Runtime
   readonly extrinsics?: readonly Hex[]
   readonly events?: readonly FakeEvent[] | Hex
-  /** Whether the node has let go of its state. */
+  /** Whether the node has pruned its state. */
   readonly forgotten?: boolean
   /** Whether of the block itself its header alone is kept. */
   readonly bodiless?: boolean

@@ -44,7 +44,7 @@ describe('the asset of a fee', () => {
     const vara = varaRuntime()
     if (vara === null) return console.log('Not run on Vara: VARA_METADATA names no file with its metadata.')
     expect(() => feeAssetOf(vara, { network: 'Vara' }, USDT)).toThrow(
-      'Field "unsigned_transaction.asset_id" must be absent on Vara: its runtime takes fees in the coin alone.',
+      'Field "unsigned_transaction.asset_id" must be absent on Vara: its runtime takes fees only in the coin.',
     )
   })
 
@@ -184,11 +184,14 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
         [{ feeAsset: 'foreign:0x0100' }, `${FIELD} of Polkadot: there is no foreign:0x0100.`],
         [{ feeAsset: 'foreign:0x0002043205011f' }, `${FIELD} of Polkadot: there is no foreign:0x0002043205011f.`],
         [{ feeAsset: 'asset:7' }, `${FIELD} that can move: asset:7 is frozen.`],
-        [{ feeAsset: 'asset:8' }, `${FIELD} that a pool changes for PAS: no pool does so for asset:8, or has enough.`],
+        [
+          { feeAsset: 'asset:8' },
+          `${FIELD} that a pool exchanges for PAS: no pool takes asset:8, or none has enough PAS.`,
+        ],
         // More coins than the pool has.
         [
           { maxPriorityFeePerGas: 1_000n * UNIT },
-          `${FIELD} that a pool changes for PAS: no pool does so for ${USDT}, or has enough.`,
+          `${FIELD} that a pool exchanges for PAS: no pool takes ${USDT}, or none has enough PAS.`,
         ],
       ]
       for (const [more, sentence] of cases) {

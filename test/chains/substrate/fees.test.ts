@@ -147,9 +147,9 @@ test('a fee in an asset is the withdrawal less the refund; movements of the call
   const taken = [asset('Withdrawn', id, HER, 90n), withdraw(POT, 9n), asset('Deposited', id, POT, 90n), swapped]
   const call = [own('Assets', 'Transferred', id, HER, HIM, 5n), asset('Deposited', other, HER, 30n)]
   const back = [deposit(POT, 3n), asset('Withdrawn', id, POT, 30n), swapped, asset('Deposited', id, HER, 30n)]
-  const told = own('AssetTxPayment', 'AssetTxFeePaid', HER, 60n, 0n, 'the Location')
-  const events = [...taken, ...call, ...back, deposit(AUTHOR, 6n), told, done]
-  expect(feesOf(events)).toEqual([{ payer: HER, contract: 'asset:1984', amount: 60n, shares: [], places: [0, 9] }])
+  const reported = own('AssetTxPayment', 'AssetTxFeePaid', HER, 60n, 0n, 'the Location')
+  const events = [...taken, ...call, ...back, deposit(AUTHOR, 6n), reported, done]
+  expect(feesOf(events)).toEqual([{ payer: HER, contract: 'asset:1984', amount: 60n, shares: [], indices: [0, 9] }])
   expect(moved(events).filter(([from, to]) => from === HER || to === HER)).toEqual([
     [HER, HIM, 5n],
     [NONE, HER, 30n],
@@ -158,10 +158,10 @@ test('a fee in an asset is the withdrawal less the refund; movements of the call
 })
 
 test('on a runtime without matching events a fee in an asset is reported as movements', () => {
-  const told = own('AssetTxPayment', 'AssetTxFeePaid', HER, 60n, 0n, 'the Location')
+  const reported = own('AssetTxPayment', 'AssetTxFeePaid', HER, 60n, 0n, 'the Location')
   const swap = own('Assets', 'Transferred', 1984n, HER, POT, 60n)
-  expect(feesOf([swap, told, done])).toEqual([])
-  expect(moved([swap, told, done])).toEqual([[HER, POT, 60n]])
+  expect(feesOf([swap, reported, done])).toEqual([])
+  expect(moved([swap, reported, done])).toEqual([[HER, POT, 60n]])
   // More was paid than was withdrawn, so the withdrawal was not for the fee.
-  expect(feesOf([own('Assets', 'Withdrawn', 1984n, HER, 50n), told, done])).toEqual([])
+  expect(feesOf([own('Assets', 'Withdrawn', 1984n, HER, 50n), reported, done])).toEqual([])
 })

@@ -102,7 +102,7 @@ describe('a runtime without DryRunApi', () => {
       [true, null],
       [true, [{ standard: 'native', contract: null, tokenId: null, from: hers, to: NEW, amount: 1n }]],
     ])
-    expect(previews[3]?.error).toBe('execution reverted: the sender has too little for it')
+    expect(previews[3]?.error).toBe('execution reverted: the sender has too little')
     for (const index of [0, 1, 2, 4, 5]) expect(previews[index]?.error).toMatch(NOT_RUN)
     expect(previews[0]?.decoded).toEqual({
       functionName: 'balances.transfer_keep_alive',
@@ -121,7 +121,7 @@ describe('a runtime without DryRunApi', () => {
     ])
     expect(fine?.changes?.map(({ amount }) => amount)).toEqual([UNIT, 2n * UNIT])
     expect(poor).toMatchObject({ success: false, changes: [] })
-    expect(dust).toMatchObject({ success: false, error: expect.stringContaining('less than an account may have') })
+    expect(dust).toMatchObject({ success: false, error: expect.stringContaining('less than the minimum balance') })
     expect(single).toMatchObject({ success: true })
   })
 

@@ -194,7 +194,7 @@ describe.skipIf(lacksSpecs('a runtime with CheckMetadataHash and no hash', 'hub'
       await expect(filled(spec, chain)).rejects.toMatchObject({
         ...untrusted,
         message:
-          'Nothing is signed on Polkadot by the metadata of runtime passet-hub 1018002: it was built without the hash that signatures would cover, it is not pinned, and there is no second node to confirm it.',
+          'Nothing is signed on Polkadot with the metadata of runtime passet-hub 1018002: it was built without the hash that signatures would cover, it is not pinned, and there is no second node to confirm it.',
       })
       await expect(chain.prepare(coins(spec), spec.own(alice), { pending: async () => [] })).rejects.toMatchObject(
         untrusted,

@@ -55,7 +55,7 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
       await expect(ask()).rejects.toMatchObject({
         code: 'invalid_input',
         message:
-          'Field "unsigned_transaction.asset_id" must be absent on Polkadot: its runtime takes fees in the coin alone.',
+          'Field "unsigned_transaction.asset_id" must be absent on Polkadot: its runtime takes fees only in the coin.',
       })
     }
   })

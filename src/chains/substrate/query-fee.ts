@@ -5,8 +5,8 @@ import { AppError } from '../../errors.ts'
 import type { Hex, SubstrateUnsigned } from '../chain.ts'
 import { NodeUnavailable, type Question, question, RpcError } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
+import { encodeCall } from './encode-call.ts'
 import { assemble } from './extrinsic.ts'
-import { madeCall } from './made-call.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { fixedWidth, fromHex, littleEndian, toHex } from './scale.ts'
@@ -28,7 +28,7 @@ export const feeQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Questi
 
 /** A call without effect that every runtime can decode: System.remark. */
 export const harmlessCall = (runtime: Runtime): Hex =>
-  madeCall(runtime, { pallet: 'system', name: 'remark', values: ['0x'] })
+  encodeCall(runtime, { pallet: 'system', name: 'remark', values: ['0x'] })
 
 /**
  * Runs `ask`. If the node refuses it, asks for the fee of each draft and of a harmless call, to find out whether the runtime

@@ -9,48 +9,52 @@ import { compact, toHex } from './scale.ts'
 import { type Field, itemsOf, snakeCase, type Value } from './values.ts'
 
 /** An argument: an integer, an SS58 address, bytes in hex, the name of a variant, null, or a record with its fields in order. */
-export type Meant = bigint | number | boolean | string | null | { readonly [field: string]: Meant }
+export type Argument = bigint | number | boolean | string | null | { readonly [field: string]: Argument }
 
-const isMeant = (value: Value, meant: Meant): boolean => {
+const isArgument = (value: Value, wanted: Argument): boolean => {
   switch (value.kind) {
     case 'integer':
-      return (typeof meant === 'bigint' || typeof meant === 'number') && value.value === BigInt(meant)
+      return (typeof wanted === 'bigint' || typeof wanted === 'number') && value.value === BigInt(wanted)
     case 'bool':
-      return value.value === String(meant)
+      return value.value === String(wanted)
     case 'address':
     case 'bytes':
     case 'text':
-      return value.value === meant
+      return value.value === wanted
     case 'nothing':
-      return meant === null
+      return wanted === null
     case 'variant':
-      return value.name === meant && value.of.kind === 'nothing'
+      return value.name === wanted && value.of.kind === 'nothing'
     case 'record':
-      return typeof meant === 'object' && meant !== null && areMeant(value.fields, Object.entries(meant))
+      return typeof wanted === 'object' && wanted !== null && areArguments(value.fields, wanted)
     case 'list':
     case 'call':
       return false
   }
 }
 
-const areMeant = (fields: readonly Field[], meant: readonly (readonly [name: string, value: Meant])[]): boolean =>
-  fields.length === meant.length &&
-  fields.every(({ name, value }, index) => {
-    const [own, wanted] = meant[index] ?? ['', null]
-    return name === snakeCase(own) && isMeant(value, wanted)
-  })
+const areArguments = (fields: readonly Field[], wanted: { readonly [field: string]: Argument }): boolean => {
+  const entries = Object.entries(wanted)
+  return (
+    fields.length === entries.length &&
+    fields.every(({ name, value }, index) => {
+      const [field, argument] = entries[index] ?? ['', null]
+      return name === snakeCase(field) && isArgument(value, argument)
+    })
+  )
+}
 
 /** A call of the runtime; pallet and name in camel case. */
-type Wanted = { readonly pallet: string; readonly name: string; readonly values: readonly Meant[] }
+type Wanted = { readonly pallet: string; readonly name: string; readonly values: readonly Argument[] }
 
-const spelledAsAnother = ({ specName, specVersion }: Runtime, name: string): AppError =>
+const encodesAnother = ({ specName, specVersion }: Runtime, name: string): AppError =>
   new AppError(
     'metadata_untrusted',
-    `Nothing is signed by the metadata of runtime ${specName} ${specVersion}: it spells ${name} as another call.`,
+    `Nothing is signed with the metadata of runtime ${specName} ${specVersion}: it encodes ${name} as another call.`,
   )
 
 /** Encodes a call. @throws metadata_untrusted if the metadata encodes it as another call. Pure. */
-export const madeCall = (runtime: Runtime, { pallet, name, values }: Wanted): Hex => {
+export const encodeCall = (runtime: Runtime, { pallet, name, values }: Wanted): Hex => {
   const make = runtime.calls[pallet]?.[name]
   if (make === undefined) throw new Error(`runtime ${runtime.specVersion} has no call ${pallet}.${name}`)
   const call = make(...values).toHex()
@@ -58,8 +62,8 @@ export const madeCall = (runtime: Runtime, { pallet, name, values }: Wanted): He
   const isSame =
     tree?.functionName === `${snakeCase(pallet)}.${snakeCase(name)}` &&
     tree.fields.length === values.length &&
-    tree.fields.every(({ value }, index) => isMeant(value, values[index] ?? null))
-  if (!isSame) throw spelledAsAnother(runtime, `${pallet}.${name}`)
+    tree.fields.every(({ value }, index) => isArgument(value, values[index] ?? null))
+  if (!isSame) throw encodesAnother(runtime, `${pallet}.${name}`)
   return call
 }
 
@@ -74,6 +78,6 @@ export const batchAll = (runtime: Runtime, calls: readonly [Hex, ...Hex[]]): Hex
   const [list] = tree?.fields ?? []
   const items = itemsOf(list?.value)
   const areCalls = items.length === calls.length && items.every(({ kind }) => kind === 'call')
-  if (tree?.functionName !== 'utility.batch_all' || !areCalls) throw spelledAsAnother(runtime, 'utility.batchAll')
+  if (tree?.functionName !== 'utility.batch_all' || !areCalls) throw encodesAnother(runtime, 'utility.batchAll')
   return `0x${all}`
 }
