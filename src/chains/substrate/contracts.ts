@@ -62,9 +62,9 @@ const COLLECTION_ID = /^(?:uniques:)?[0-9]+$/
 const ID_END = 2 ** 32
 
 /** Parses a contract; null if it has no form above. The Location of a foreign asset is not decoded here. Pure. */
-export const contractIdOf = (word: string): ContractId | null => {
-  if (FOREIGN.test(word)) return { pallet: 'foreignAssets', id: `0x${word.slice('foreign:0x'.length)}` }
-  const [, prefix = '', digits] = FORM.exec(word) ?? []
+export const contractIdOf = (text: string): ContractId | null => {
+  if (FOREIGN.test(text)) return { pallet: 'foreignAssets', id: `0x${text.slice('foreign:0x'.length)}` }
+  const [, prefix = '', digits] = FORM.exec(text) ?? []
   const id = Number(digits)
   if (digits === undefined || id >= ID_END) return null
   return { pallet: PALLETS[prefix as keyof typeof PALLETS], id }
@@ -80,14 +80,11 @@ export const isContractId = ({ hasPrograms }: Pick<SubstrateNetworkRow, 'hasProg
 export const isAsset = (contract: ContractId): contract is AssetId =>
   contract.pallet !== 'collections' && contract.pallet !== 'uniques'
 
-/**
- * Parses the asset that pays a fee: plain digits (an id in pallet Assets), or the contract of an asset.
- * @returns the contract. Pure.
- */
+/** Returns the contract of the asset that pays a fee; plain digits are an id in pallet Assets. Pure. */
 export const parseFeeAsset = (text: string, field: string): string => {
-  const word = /^[0-9]+$/.test(text) ? assetContract(text) : text
-  const { pallet } = contractIdOf(word) ?? {}
-  if (pallet === 'assets' || pallet === 'foreignAssets') return word
+  const contract = /^[0-9]+$/.test(text) ? assetContract(text) : text
+  const { pallet } = contractIdOf(contract) ?? {}
+  if (pallet === 'assets' || pallet === 'foreignAssets') return contract
   throw new AppError(
     'invalid_input',
     `Field "${field}" must be the id of an asset of pallet Assets in plain decimal digits, below 2^32, or "foreign:0x" and the Location of a foreign asset in lower-case hex.`,

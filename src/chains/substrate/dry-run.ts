@@ -2,7 +2,7 @@
 // fee and does not check the signer's nonce.
 //
 // Several calls run as one `utility.force_batch`, so that each sees the effects of those before it and a failure stays with its
-// call. A mark behind each call separates their events: a remark of random bytes, whose hash the runtime emits.
+// call. A mark after each call separates their events: a remark of random bytes, whose hash the runtime emits.
 
 import { randomBytes } from 'node:crypto'
 import { AppError } from '../../errors.ts'
@@ -121,10 +121,7 @@ const split = (runtime: Runtime, marks: readonly Mark[], events: readonly ChainE
   })
 }
 
-/**
- * Simulates calls of one signer, one after the other, on the state of a block.
- * @returns null if the runtime cannot simulate them.
- */
+/** Simulates calls of one signer in order on the state of a block; null if the runtime cannot simulate them. */
 export const tryCalls = async (
   { rpc }: Pick<SubstrateNode, 'rpc'>,
   { runtime, calls, ...trying }: Trying & { readonly runtime: Runtime; readonly calls: readonly Hex[] },
@@ -150,18 +147,18 @@ const isRefused = (runtime: Runtime, trial: Trial): boolean =>
   trial.failed !== null || innerFailure(runtime, trial.events)?.isOnlyItems === false
 
 /**
- * Refuses a call that would fail, or in which an inner call would fail. If it fails alone, it is tried again behind the signer's
- * pending calls (`behind`). Does nothing on a runtime without DryRunApi.
+ * Refuses a call that would fail, or in which an inner call would fail. If it fails alone, it is tried again after the signer's
+ * pending calls. Does nothing on a runtime without DryRunApi.
  */
 export const refuseFailing = async (
   node: Pick<SubstrateNode, 'rpc'>,
-  input: Trying & { readonly runtime: Runtime; readonly call: Hex; readonly behind: () => Promise<readonly Hex[]> },
+  input: Trying & { readonly runtime: Runtime; readonly call: Hex; readonly pending: () => Promise<readonly Hex[]> },
 ): Promise<void> => {
-  const { call, behind, ...trying } = input
+  const { call, pending, ...trying } = input
   const { runtime } = input
   const alone = (await tryCalls(node, { ...trying, calls: [call] }))?.[0]
   if (alone === undefined || !isRefused(runtime, alone)) return
-  const before = await behind()
+  const before = await pending()
   const trials = before.length === 0 ? null : await tryCalls(node, { ...trying, calls: [...before, call] })
   const last = trials?.at(-1) ?? alone
   if (!isRefused(runtime, last)) return

@@ -8,10 +8,7 @@ import type { Runtime } from './runtime.ts'
 import { converted, type EntryPath, storageQuestion } from './storage.ts'
 import { type Value, valueAs } from './values.ts'
 
-/**
- * Asks for an entry at the end of a block; the answer is null if nothing is stored.
- * @returns null instead of a question if the runtime has no such map.
- */
+/** Asks for an entry at the end of a block: null if nothing is stored. No question if the runtime has no such map. */
 export const entryQuestion = (runtime: Runtime, path: EntryPath, blockHash: Hex): Question<Value | null> | null => {
   const map = runtime.storage[path.pallet]?.[path.entry]?.meta.type
   if (map === undefined || !map.isMap) return null

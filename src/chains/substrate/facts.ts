@@ -54,35 +54,35 @@ const factsOf = (contract: ContractId, metadata: Value | null): AddressFacts => 
   return contractFacts({ standard: 'erc20', decimals: Number(integerIn(metadata, 'decimals')) }, names)
 }
 
-type Asking = { readonly runtime: Runtime; readonly blockHash: Hex; readonly words: readonly string[] }
+type Asking = { readonly runtime: Runtime; readonly blockHash: Hex; readonly texts: readonly string[] }
 
 /** Adds the names of collections made by this service. On chain their only text is a URI, so the names come from memory. */
 const withNames = async ({ memory, row }: SubstrateNode, facts: Facts): Promise<Facts> => {
-  const nameless = [...facts].flatMap(([word, { standard, name }]) => (standard === 'erc721' && !name ? [word] : []))
+  const nameless = [...facts].flatMap(([text, { standard, name }]) => (standard === 'erc721' && !name ? [text] : []))
   const names = await memory.readCollectionNames({ network: row.network, addresses: nameless })
-  return new Map([...facts, ...[...names].map(([word, each]) => [word, collectionFacts(each)] as const)])
+  return new Map([...facts, ...[...names].map(([text, each]) => [text, collectionFacts(each)] as const)])
 }
 
-const readIds = async (node: SubstrateNode, { runtime, blockHash, words }: Asking): Promise<Facts> => {
-  const ids = words.flatMap((word) => {
-    const contract = contractIdOf(word)
-    return contract === null ? [] : [{ word, contract }]
+const readIds = async (node: SubstrateNode, { runtime, blockHash, texts }: Asking): Promise<Facts> => {
+  const ids = texts.flatMap((text) => {
+    const contract = contractIdOf(text)
+    return contract === null ? [] : [{ text, contract }]
   })
   const values = await node.rpc.askAll(ids.flatMap(({ contract }) => questionsOf(runtime, contract, blockHash)))
   const facts = new Map<string, AddressFacts>()
-  for (const [index, { word, contract }] of ids.entries()) {
-    if (values[2 * index] != null) facts.set(word, factsOf(contract, values[2 * index + 1] ?? null))
+  for (const [index, { text, contract }] of ids.entries()) {
+    if (values[2 * index] != null) facts.set(text, factsOf(contract, values[2 * index + 1] ?? null))
   }
   return withNames(node, facts)
 }
 
 /** A program that answers the name queries of VNFT is a collection. Of other programs we only know that they exist. */
-const readPrograms = async (node: SubstrateNode, { runtime, blockHash, words }: Asking): Promise<Facts> => {
+const readPrograms = async (node: SubstrateNode, { runtime, blockHash, texts }: Asking): Promise<Facts> => {
   // A stand-in runtime (devnet, tests) may lack the pallet of programs.
   if (!node.row.hasPrograms || runtime.storage.gearProgram === undefined) return new Map()
-  const asked = words.flatMap((word) => {
-    const id = programIdOf(word)
-    return id === null ? [] : [{ word, id }]
+  const asked = texts.flatMap((text) => {
+    const id = programIdOf(text)
+    return id === null ? [] : [{ text, id }]
   })
   const entries: readonly (Hex | null)[] = await node.rpc.askAll(
     asked.map(({ id }) =>
@@ -94,24 +94,24 @@ const readPrograms = async (node: SubstrateNode, { runtime, blockHash, words }: 
   const names = await programNames(node, { runtime, blockHash, contracts })
   const other: AddressFacts = { ...NO_CONTRACT, isContract: true }
   return new Map(
-    programs.map(({ word }, index) => {
+    programs.map(({ text }, index) => {
       const own = names[index]
-      return [word, own == null ? other : collectionFacts(own)]
+      return [text, own == null ? other : collectionFacts(own)]
     }),
   )
 }
 
-const readExisting = async (node: SubstrateNode, words: readonly string[]): Promise<Facts> => {
+const readExisting = async (node: SubstrateNode, texts: readonly string[]): Promise<Facts> => {
   const { head, runtime } = await readFinalState(node)
-  const asking = { runtime, blockHash: head.hash, words }
+  const asking = { runtime, blockHash: head.hash, texts }
   return new Map([...(await readIds(node, asking)), ...(await readPrograms(node, asking))])
 }
 
 /** Facts of every given address or id. The node is asked only for those that memory lacks. */
-export const readFacts = async (node: SubstrateNode, words: readonly string[]): Promise<Facts> => {
+export const readFacts = async (node: SubstrateNode, texts: readonly string[]): Promise<Facts> => {
   const { row, memory } = node
-  const asked = words.filter((word) => contractIdOf(word) !== null || (row.hasPrograms && programIdOf(word) !== null))
+  const asked = texts.filter((text) => contractIdOf(text) !== null || (row.hasPrograms && programIdOf(text) !== null))
   const read = (unsure: readonly string[]) => readExisting(node, unsure)
   const facts = await rememberedFacts({ memory, network: row.network }, { asked, read })
-  return new Map(words.map((word) => [word, facts.get(word) ?? NO_CONTRACT]))
+  return new Map(texts.map((text) => [text, facts.get(text) ?? NO_CONTRACT]))
 }

@@ -93,10 +93,7 @@ const movedOf = ({ runtime, contract, draft }: Asked, type: TypeId): Moved => {
   return { all: sumOf('transfer') + alive, alive }
 }
 
-/**
- * Reads a fee's amount in an asset and the signer's balance of it, at the draft's block.
- * @throws not_implemented if the runtime does not quote prices.
- */
+/** Reads a fee's amount in an asset, and the signer's balance of it. @throws not_implemented if no price is quoted. */
 export const readFeeInAsset = async (
   { rpc, row }: Pick<SubstrateNode, 'rpc' | 'row'>,
   asked: Asked,
@@ -135,7 +132,7 @@ export const readFeeInAsset = async (
 }
 
 /** Subtracts from the balance what the signer's earlier transactions may take of the same asset. Pure. */
-export const behindFees = (fee: FeeInAsset, before: readonly FeeInAsset[]): FeeInAsset => {
+export const afterFees = (fee: FeeInAsset, before: readonly FeeInAsset[]): FeeInAsset => {
   const same = before.filter(({ contract }) => contract === fee.contract)
   const taken = same.reduce((sum, { amount, moved }) => sum + amount + moved.all, 0n)
   return { ...fee, balance: larger(fee.balance - taken, 0n) }

@@ -29,7 +29,7 @@ const WINDOW = 16n
 const WINDOWS_MAX = 28n
 
 /** The pallet to use, at a block. */
-type Place = {
+type Context = {
   readonly node: SubstrateNode
   readonly runtime: Runtime
   readonly blockHash: Hex
@@ -37,7 +37,7 @@ type Place = {
 }
 
 /** The newest final block and its pallet for NFTs. */
-const placeOf = async (node: SubstrateNode): Promise<Place> => {
+const contextOf = async (node: SubstrateNode): Promise<Context> => {
   const { head, runtime } = await readFinalState(node)
   const pallet = runtime.calls.nfts === undefined ? 'uniques' : 'nfts'
   if (runtime.calls[pallet] === undefined) {
@@ -47,22 +47,27 @@ const placeOf = async (node: SubstrateNode): Promise<Place> => {
 }
 
 /** A collection's pallet and its number there. @param contract as parseContract returns it. */
-const within = (place: Place, contract: string): readonly [place: Place, id: number] => {
+const within = (context: Context, contract: string): readonly [context: Context, id: number] => {
   const known = contractIdOf(contract)
   if (known === null || isAsset(known)) throw new Error('expected the id of a collection')
-  return [known.pallet === 'uniques' ? { ...place, pallet: 'uniques' } : place, known.id]
+  return [known.pallet === 'uniques' ? { ...context, pallet: 'uniques' } : context, known.id]
 }
 
 /** Encodes a call of the pallet. */
-const call = ({ runtime, pallet }: Place, name: string, ...values: readonly Argument[]): Hex => {
+const call = ({ runtime, pallet }: Context, name: string, ...values: readonly Argument[]): Hex => {
   const older = runtime.calls[pallet]?.[name] === undefined ? OLDER[name] : undefined
   return encodeCall(runtime, { pallet, name: older ?? name, values })
 }
 
-const intentOf = ({ runtime }: Place, input: Hex): Intent => ({ to: null, value: 0n, input, madeBy: runtime.bytesHash })
+const intentOf = ({ runtime }: Context, input: Hex): Intent => ({
+  to: null,
+  value: 0n,
+  input,
+  madeBy: runtime.bytesHash,
+})
 
 /** Asks for a storage entry of the pallet; see entryQuestion. */
-const entry = ({ runtime, pallet, blockHash }: Place, name: string, ...parts: readonly unknown[]) =>
+const entry = ({ runtime, pallet, blockHash }: Context, name: string, ...parts: readonly unknown[]) =>
   entryQuestion(runtime, { pallet, entry: name, parts }, blockHash)
 
 /** Reads an integer argument by index, because names differ in older runtimes: 0 is the collection, 1 is the item. */
@@ -70,7 +75,7 @@ const integerAt = ({ fields }: CallTree, index: number): bigint | null => intege
 
 /** The first free number at or above `from`, among those in the windows. */
 const firstFree = async (
-  { node }: Place,
+  { node }: Context,
   input: { from: bigint; question: (id: bigint) => Question<unknown> | null; taken: ReadonlySet<bigint> },
 ): Promise<bigint> => {
   const { from, question, taken } = input
@@ -85,8 +90,8 @@ const firstFree = async (
 }
 
 /** The pending calls (recorded and not in a block yet) of this name in the pallet. */
-const recordedCalls = ({ runtime, pallet }: Place, behind: readonly RecordedIntent[], name: string) =>
-  behind
+const recordedCalls = ({ runtime, pallet }: Context, recorded: readonly RecordedIntent[], name: string) =>
+  recorded
     .filter(({ to }) => to === null)
     .flatMap(({ input }) => callsOf(runtime, input))
     .filter(({ functionName }) => functionName === `${pallet}.${name}`)
@@ -104,11 +109,11 @@ type Asked = { readonly id: number; readonly from: string }
 const noCollection = (): AppError =>
   new AppError('mint_unsupported', 'There is no collection with the id in contract_address.')
 
-const readNftsCollection = async (place: Place, { id, from }: Asked): Promise<Collection> => {
-  const [details, config, rights] = await place.node.rpc.askAll([
-    entry(place, NFT_MAPS.nfts.collection, id),
-    entry(place, 'collectionConfigOf', id),
-    entry(place, 'collectionRoleOf', id, from),
+const readNftsCollection = async (context: Context, { id, from }: Asked): Promise<Collection> => {
+  const [details, config, rights] = await context.node.rpc.askAll([
+    entry(context, NFT_MAPS.nfts.collection, id),
+    entry(context, 'collectionConfigOf', id),
+    entry(context, 'collectionRoleOf', id, from),
   ])
   if (details === null) throw noCollection()
   const settings = fieldOf(config, 'mint_settings')
@@ -130,10 +135,10 @@ const readNftsCollection = async (place: Place, { id, from }: Asked): Promise<Co
   }
 }
 
-const readUniquesCollection = async (place: Place, { id, from }: Asked): Promise<Collection> => {
-  const [details, maxSupply] = await place.node.rpc.askAll([
-    entry(place, NFT_MAPS.uniques.collection, id),
-    entry(place, 'collectionMaxSupply', id),
+const readUniquesCollection = async (context: Context, { id, from }: Asked): Promise<Collection> => {
+  const [details, maxSupply] = await context.node.rpc.askAll([
+    entry(context, NFT_MAPS.uniques.collection, id),
+    entry(context, 'collectionMaxSupply', id),
   ])
   if (details === null) throw noCollection()
   return {
@@ -146,7 +151,7 @@ const readUniquesCollection = async (place: Place, { id, from }: Asked): Promise
 }
 
 /** Encodes a URI as metadata. @throws invalid_input if it is longer than the pallet stores. */
-const metadataOf = ({ runtime, pallet }: Place, uri: string, field: string): Hex => {
+const metadataOf = ({ runtime, pallet }: Context, uri: string, field: string): Hex => {
   const data = Buffer.from(uri, 'utf8')
   const most = constantOf(runtime, pallet, 'stringLimit') ?? 0n
   if (BigInt(data.length) <= most) return toHex(data)
@@ -172,27 +177,29 @@ const refuseMint = (collection: Collection, { from, uri }: MintRequest, pending:
 export const mintIntent = async (node: SubstrateNode, request: MintRequest): Promise<Intent> => {
   const { recipient, uri, from } = request
   // Read pending mints before the chain: a mint that enters a block in between is then seen at least once.
-  const behind = (await request.pending?.()) ?? []
-  const [place, id] = within(await placeOf(node), request.contract)
-  const read = place.pallet === 'nfts' ? readNftsCollection : readUniquesCollection
-  const collection = await read(place, { id, from })
-  const pending = recordedCalls(place, behind, 'mint').filter((each) => integerAt(each, 0) === BigInt(id))
+  const recorded = (await request.pending?.()) ?? []
+  const [context, id] = within(await contextOf(node), request.contract)
+  const read = context.pallet === 'nfts' ? readNftsCollection : readUniquesCollection
+  const collection = await read(context, { id, from })
+  const pending = recordedCalls(context, recorded, 'mint').filter((each) => integerAt(each, 0) === BigInt(id))
   refuseMint(collection, request, pending.length)
-  const item = await firstFree(place, {
+  const item = await firstFree(context, {
     from: collection.items,
-    question: (number) => entry(place, NFT_MAPS[place.pallet].item, id, number),
+    question: (number) => entry(context, NFT_MAPS[context.pallet].item, id, number),
     taken: new Set(pending.flatMap((each) => integerAt(each, 1) ?? [])),
   })
   const mint =
-    place.pallet === 'nfts' ? call(place, 'mint', id, item, recipient, null) : call(place, 'mint', id, item, recipient)
-  return intentOf(place, batchAll(place.runtime, [mint, ...aboutItem(place, { id, item, uri })]))
+    context.pallet === 'nfts'
+      ? call(context, 'mint', id, item, recipient, null)
+      : call(context, 'mint', id, item, recipient)
+  return intentOf(context, batchAll(context.runtime, [mint, ...aboutItem(context, { id, item, uri })]))
 }
 
-const aboutItem = (place: Place, { id, item, uri }: { id: number; item: bigint; uri: string }) => {
+const aboutItem = (context: Context, { id, item, uri }: { id: number; item: bigint; uri: string }) => {
   if (uri === '') return []
-  const data = metadataOf(place, uri, 'The URI of the metadata')
+  const data = metadataOf(context, uri, 'The URI of the metadata')
   const isFrozen = false
-  return [call(place, 'setMetadata', id, item, data, ...(place.pallet === 'nfts' ? [] : [isFrozen]))]
+  return [call(context, 'setMetadata', id, item, data, ...(context.pallet === 'nfts' ? [] : [isFrozen]))]
 }
 
 /** Transfers an item. The chain checks whether it may move. */
@@ -200,51 +207,48 @@ export const transferIntent = async (node: SubstrateNode, request: TransferNftRe
   const { contract, recipient, tokenId, amount } = request
   if (amount !== 1n) throw new AppError('invalid_input', 'Field "amount" must be 1: an item is one of its kind.')
   if (tokenId >= ID_END) throw new AppError('invalid_input', 'Field "token_id" must be below 2^32.')
-  const [place, id] = within(await placeOf(node), contract)
-  return intentOf(place, call(place, 'transfer', id, tokenId, recipient))
+  const [context, id] = within(await contextOf(node), contract)
+  return intentOf(context, call(context, 'transfer', id, tokenId, recipient))
 }
 
-/** The config for `nfts.create`: only the issuer mints; all else is the pallet's default. */
+/** The number of the next collection, after pending creations. nfts counts by itself; with uniques the creator chooses. */
 const COLLECTION_CONFIG = {
   settings: 0,
   maxSupply: null,
   mintSettings: { mintType: 'Issuer', price: null, startBlock: null, endBlock: null, defaultItemSettings: 0 },
 }
 
-/** The number of the next collection, behind pending creations. nfts counts by itself; with uniques the creator chooses. */
-const nextCollection = async (place: Place, behind: readonly RecordedIntent[]): Promise<bigint> => {
-  const pending = recordedCalls(place, behind, 'create')
-  if (place.pallet === 'nfts') {
+/** The number of the next collection, recorded pending creations. nfts counts by itself; with uniques the creator chooses. */
+const nextCollection = async (context: Context, recorded: readonly RecordedIntent[]): Promise<bigint> => {
+  const pending = recordedCalls(context, recorded, 'create')
+  if (context.pallet === 'nfts') {
     const path = { pallet: 'nfts', entry: 'nextCollectionId' }
-    const next = await place.node.rpc.ask(storageQuestion(place.runtime, path, place.blockHash))
+    const next = await context.node.rpc.ask(storageQuestion(context.runtime, path, context.blockHash))
     return littleEndian(fromHex(next ?? '0x')) + BigInt(pending.length)
   }
-  return firstFree(place, {
+  return firstFree(context, {
     from: 0n,
-    question: (id) => entry(place, NFT_MAPS.uniques.collection, id),
+    question: (id) => entry(context, NFT_MAPS.uniques.collection, id),
     taken: new Set(pending.flatMap((each) => integerAt(each, 0) ?? [])),
   })
 }
 
-/**
- * Creates a collection with its owner as admin, and sets its metadata, in one batch. `createdCollection` reads its number from
- * the events.
- */
+/** Creates a collection with its owner as admin, and sets its metadata, in one batch. */
 export const collectionIntent = async (node: SubstrateNode, request: CollectionRequest): Promise<Intent> => {
   const { baseUri, contractUri, owner } = request
   if (baseUri !== '') {
     const sentence = `Field "base_uri" has no meaning on ${node.row.network}: each item has metadata of its own.`
     throw new AppError('invalid_input', sentence)
   }
-  const behind = (await request.pending?.()) ?? []
-  const place = await placeOf(node)
-  const id = await nextCollection(place, behind)
-  const data = metadataOf(place, contractUri, "The URI of the collection's metadata")
+  const recorded = (await request.pending?.()) ?? []
+  const context = await contextOf(node)
+  const id = await nextCollection(context, recorded)
+  const data = metadataOf(context, contractUri, "The URI of the collection's metadata")
   const [create, describe] =
-    place.pallet === 'nfts'
-      ? [call(place, 'create', owner, COLLECTION_CONFIG), call(place, 'setCollectionMetadata', id, data)]
-      : [call(place, 'create', id, owner), call(place, 'setCollectionMetadata', id, data, false)]
-  return intentOf(place, batchAll(place.runtime, [create, describe]))
+    context.pallet === 'nfts'
+      ? [call(context, 'create', owner, COLLECTION_CONFIG), call(context, 'setCollectionMetadata', id, data)]
+      : [call(context, 'create', id, owner), call(context, 'setCollectionMetadata', id, data, false)]
+  return intentOf(context, batchAll(context.runtime, [create, describe]))
 }
 
 /** The metadata of items; null for an item without metadata. */
@@ -252,11 +256,11 @@ export const tokenUris = async (
   node: SubstrateNode,
   tokens: readonly { readonly contract: string; readonly tokenId: bigint }[],
 ): Promise<readonly (string | null)[]> => {
-  const here = await placeOf(node)
+  const here = await contextOf(node)
   const about: readonly (Value | null)[] = await node.rpc.askAll(
     tokens.map(({ contract, tokenId }) => {
-      const [place, id] = within(here, contract)
-      return tokenId < ID_END ? entry(place, NFT_MAPS[place.pallet].itemMetadata, id, tokenId) : null
+      const [context, id] = within(here, contract)
+      return tokenId < ID_END ? entry(context, NFT_MAPS[context.pallet].itemMetadata, id, tokenId) : null
     }),
   )
   return about.map((each) => textIn(each, 'data') || null)
@@ -264,8 +268,8 @@ export const tokenUris = async (
 
 /** The metadata of a collection; null if it has none. */
 export const contractUri = async (node: SubstrateNode, contract: string): Promise<string | null> => {
-  const [place, id] = within(await placeOf(node), contract)
-  const [about] = await node.rpc.askAll([entry(place, NFT_MAPS[place.pallet].collectionMetadata, id)])
+  const [context, id] = within(await contextOf(node), contract)
+  const [about] = await node.rpc.askAll([entry(context, NFT_MAPS[context.pallet].collectionMetadata, id)])
   return textIn(about, 'data') || null
 }
 

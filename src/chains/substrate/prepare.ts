@@ -72,13 +72,9 @@ export const unsignedOf = (
 /** Converts a fee in planck to the draft's fee asset; null if the fee is paid in the coin. */
 export const feeInAssetOf = async (
   node: Pick<SubstrateNode, 'rpc' | 'row'>,
-  {
-    runtime,
-    draft,
-    fee,
-    contract,
-  }: { runtime: Runtime; draft: SubstrateUnsigned; fee: bigint; contract: string | undefined },
+  input: { runtime: Runtime; draft: SubstrateUnsigned; fee: bigint; contract: string | undefined },
 ): Promise<FeeInAsset | null> => {
+  const { runtime, draft, fee, contract } = input
   const { feeAsset } = draft
   if (contract === undefined || feeAsset === null) return null
   return readFeeInAsset(node, { runtime, contract, draft: { ...draft, feeAsset }, planck: fee })
@@ -127,12 +123,12 @@ const refuseExpired = (
 }
 
 /** The signer's pending calls. In recorded intents a gas limit of 0 means no limit was given. */
-const callsBehind = (
+const pendingCalls = (
   { row }: SubstrateNode,
   runtime: Runtime,
-  { from, behind }: { readonly from: string; readonly behind: readonly RecordedIntent[] },
+  { from, pending }: { readonly from: string; readonly pending: readonly RecordedIntent[] },
 ): readonly Hex[] =>
-  behind
+  pending
     .filter((recorded) => recorded.from === from)
     .map(({ gasLimit, ...intent }) => callOf(runtime, row, gasLimit ? { ...intent, gasLimit } : intent))
 
@@ -148,10 +144,7 @@ const withMetadataHash = async (node: SubstrateNode, runtime: Runtime, draft: Su
   return { ...draft, metadataHash: await node.trust.metadataHash({ runtime, draft, blockHash }) }
 }
 
-/**
- * Prepares an intent to be signed and sent, and checks that it can be paid and would not fail.
- * @throws execution_reverted
- */
+/** Prepares an intent to be sent: checks that it can be paid and would not fail. @throws execution_reverted */
 export const prepare = async (
   node: SubstrateNode,
   { intent, from, pending }: { readonly intent: Intent; readonly from: string } & Pick<PrepareOptions, 'pending'>,
@@ -197,7 +190,7 @@ export const prepare = async (
     from,
     blockHash,
     call,
-    behind: async () => callsBehind(node, runtime, { from, behind: await pending() }),
+    pending: async () => pendingCalls(node, runtime, { from, pending: await pending() }),
   })
   const minedCount = account.nonce
   const pendingCount = Math.max(minedCount, next)

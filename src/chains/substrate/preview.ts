@@ -7,7 +7,7 @@ import { type FinalState, readFinalState } from './blocks.ts'
 import { callOf } from './calls.ts'
 import { decodedCall, readTree } from './decode.ts'
 import { failureOf, type Trial, tryCalls } from './dry-run.ts'
-import { behindFees, type FeeInAsset, lackOf } from './fee-in-asset.ts'
+import { afterFees, type FeeInAsset, lackOf } from './fee-in-asset.ts'
 import { forecast } from './forecast.ts'
 import { isMessage, previewMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
@@ -73,7 +73,7 @@ const withoutTrial = async (
   )
 }
 
-/** For each intent its fee in an asset, behind the fees of the intents before it; null if it pays in the coin. */
+/** For each intent its fee in an asset, after the fees of the intents before it; null if it pays in the coin. */
 const feesInAssets = async (
   node: SubstrateNode,
   context: Context,
@@ -92,7 +92,7 @@ const feesInAssets = async (
   )
   return fees.map((fee, index) => {
     const before = fees.slice(0, index).filter((each) => each !== null)
-    return fee === null ? null : behindFees(fee, before)
+    return fee === null ? null : afterFees(fee, before)
   })
 }
 

@@ -31,9 +31,8 @@ export const harmlessCall = (runtime: Runtime): Hex =>
   encodeCall(runtime, { pallet: 'system', name: 'remark', values: ['0x'] })
 
 /**
- * Runs `ask`. If the node refuses it, asks for the fee of each draft and of a harmless call, to find out whether the runtime
- * cannot decode a draft.
- * @throws invalid_input if the runtime cannot decode a draft.
+ * Runs `ask`. If the node refuses it, asks for the fee of each draft and of a harmless call.
+ * @throws invalid_input if the runtime can decode the harmless call, but not a draft.
  */
 export const unlessUndecodable = async <Told>(
   { rpc }: Pick<SubstrateNode, 'rpc'>,

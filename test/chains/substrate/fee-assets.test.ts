@@ -195,7 +195,7 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
         ],
       ]
       for (const [more, sentence] of cases) {
-        const told = ['invalid_input', sentence.replace('PAS', on.row.coin.symbol)]
+        const told = ['invalid_input', sentence.replaceAll('PAS', on.row.coin.symbol)]
         expect(await refusalOf(world.prepare(pay(1n, more), world.alice))).toEqual(told as never)
       }
       const unknown = pay(1n, { feeAsset: 'asset:99' })
