@@ -10,6 +10,7 @@ export const JOB_PAYLOADS = {
   /** Sends the bytes of a recorded transaction. */
   broadcast_transaction: Type.Object({
     transactionId: Type.String(),
+    network: Type.String(),
     /** How often sending has failed. */
     tries: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 })),
   }),

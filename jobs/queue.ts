@@ -33,7 +33,7 @@ const countJobs = (events: WorkerEvents, { jobs }: Metrics): void => {
 
 const CRONTAB = [
   // Every 30 s: a crontab's smallest unit is a minute, so the task adds the second run itself.
-  '* * * * * reconcile ?max=5 {"again":true}',
+  '* * * * * reconcile ?max=5&jobKey=reconcile {"again":true}',
   '17 * * * * drop_idempotency_keys',
   '41 * * * * clean_logins',
 ].join('\n')

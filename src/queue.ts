@@ -1,6 +1,7 @@
 // Queues within one process, in which requests wait before they take a database connection or much memory. Three kinds:
 // a limit on concurrent turns (createQueue), the same for each name (createQueues), and simultaneous requests that share one
-// run (createBatcher).
+// run (createBatcher). And a limit for those that had better come back later
+// than wait (createShares).
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from './errors.ts'
@@ -142,5 +143,44 @@ export const createBatcher = <Item, Result>(input: {
     collected += 1
     if (items.length === input.sizeMax) collecting = null
     return result
+  }
+}
+
+export type Shares = {
+  /** Runs `work`, unless this name has its share: then `crowded`, and the caller tries later. */
+  run<Result>(name: string, work: () => Promise<Result>): Promise<Result | 'crowded'>
+}
+
+/**
+ * Keeps what is slow under one name from taking the places that it shares with others: at most `atOnce` of each name run. More
+ * wait for `slowAfterMs`; where that is in vain, or the last one took longer, nobody waits until one was quick again.
+ */
+export const createShares = (input: { readonly atOnce: number; readonly slowAfterMs: number }): Shares => {
+  const { atOnce, slowAfterMs } = input
+  const queues = createQueues({ atOnce })
+  const slow = new Set<string>()
+
+  const enter = async (name: string): Promise<Disposable | null> => {
+    try {
+      return await queues.enter(name, performance.now() + (slow.has(name) ? 0 : slowAfterMs))
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      slow.add(name)
+      return null
+    }
+  }
+
+  return {
+    run: async (name, work) => {
+      using turn = await enter(name)
+      if (turn === null) return 'crowded'
+      const begunAtMs = performance.now()
+      try {
+        return await work()
+      } finally {
+        if (performance.now() - begunAtMs > slowAfterMs) slow.add(name)
+        else slow.delete(name)
+      }
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createBatcher, createQueue, createQueues, type Queue } from '../src/queue.ts'
+import { createBatcher, createQueue, createQueues, createShares, type Queue } from '../src/queue.ts'
 import { codeOf, tally } from './custody/support.ts'
 
 const inMs = (ms: number) => performance.now() + ms
@@ -154,5 +154,48 @@ describe('a batcher', () => {
     const batch = createBatcher({ sizeMax: 500, run: () => sleep(1) })
     const codes = await tally(Array.from({ length: 10_003 }, (_, index) => batch(index)))
     expect(codes).toEqual({ resolved: 10_000, busy: 3 })
+  })
+})
+
+describe('shares of common places', () => {
+  const hanging = () => {
+    const { promise, resolve } = Promise.withResolvers<'done'>()
+    return { work: () => promise, end: () => resolve('done') }
+  }
+
+  test('let at most so many of one name run, and others beside them', async () => {
+    const shares = createShares({ atOnce: 2, slowAfterMs: 20 })
+    const first = hanging()
+    const running = [shares.run('slow', first.work), shares.run('slow', first.work)]
+    expect(await shares.run('slow', first.work)).toBe('crowded')
+    expect(await shares.run('other', async () => 'done')).toBe('done')
+    first.end()
+    expect(await Promise.all(running)).toEqual(['done', 'done'])
+  })
+
+  test('let the next one wait while the name is quick, and turn it away at once while it is slow', async () => {
+    const shares = createShares({ atOnce: 1, slowAfterMs: 10_000 })
+    const first = hanging()
+    const running = shares.run('name', first.work)
+    const waiting = shares.run('name', async () => 'waited')
+    first.end()
+    expect(await Promise.all([running, waiting])).toEqual(['done', 'waited'])
+
+    const quickly = createShares({ atOnce: 1, slowAfterMs: 0 })
+    const second = hanging()
+    const slow = quickly.run('name', second.work)
+    const answers = await Promise.all(Array.from({ length: 100 }, () => quickly.run('name', async () => 'waited')))
+    expect(new Set(answers)).toEqual(new Set(['crowded']))
+    second.end()
+    await slow
+  })
+
+  test('give the place back after a failure', async () => {
+    const shares = createShares({ atOnce: 1, slowAfterMs: 10 })
+    const failing = async (): Promise<never> => {
+      throw new Error('failed')
+    }
+    for (let each = 0; each < 3; each += 1) expect(shares.run('name', failing)).rejects.toThrow('failed')
+    expect(await shares.run('name', async () => 'done')).toBe('done')
   })
 })

@@ -31,14 +31,16 @@ export const pendingInputs = async (
 }
 
 /** The ids of these wallets' executions in no block, in the order of their nonces. */
-export const pendingExecutions = async (tx: Tx, wallets: readonly OfContractWallet[]): Promise<readonly string[]> => {
+export const pendingExecutions = async (
+  tx: Tx,
+  wallets: readonly OfContractWallet[],
+): Promise<readonly { id: string; network: Network }[]> => {
   if (wallets.length === 0) return []
-  const rows = await tx
-    .select({ id: transactions.id })
+  return await tx
+    .select({ id: transactions.id, network: transactions.network })
     .from(transactions)
     .where(and(or(...wallets.map(ofContractWallet)), isToBeExecuted))
     .orderBy(asc(transactions.nonce))
-  return rows.map(({ id }) => id)
 }
 
 const ofContractWallet = ({ network, contractWallet }: OfContractWallet) =>

@@ -4,18 +4,21 @@ import { openBackfills } from '../../db/queries/backfills.ts'
 import { backfillShift } from '../../src/activity/backfill.ts'
 import { backfillJobKey } from '../../src/activity/request-backfill.ts'
 import type { WorkerCtx } from '../../src/context.ts'
+import type { Shares } from '../../src/queue.ts'
 import { taskOf } from './task.ts'
 
 const TAKEN_UP_AT_ONCE = 1_000
+const CROWDED_DELAY_SECONDS = 5
 
 /** One shift of a backfill; it adds the job for the next one. */
-export const backfillWalletTask = (ctx: WorkerCtx): Task =>
+export const backfillWalletTask = (ctx: WorkerCtx, places: Shares): Task =>
   taskOf('backfill_wallet', async ({ network, address }, signal) => {
     const chain = ctx.chains.all.find((each) => each.network === network)
     // Its row waits until the network has a node (startBackfills).
     if (chain === undefined) return
-    const delaySeconds = await backfillShift(ctx, { chain, address, signal })
-    if (delaySeconds === null) return
+    const result = await places.run(network, () => backfillShift(ctx, { chain, address, signal }))
+    if (result === null) return
+    const delaySeconds = result === 'crowded' ? CROWDED_DELAY_SECONDS : result
     const key = backfillJobKey({ network, address })
     await addJob(ctx.db, 'backfill_wallet', { network, address }, { key, whenKeyed: 'replace', delaySeconds })
   })

@@ -1,6 +1,7 @@
 import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
 import type { WorkerCtx } from '../../src/context.ts'
+import type { Shares } from '../../src/queue.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
 import { taskOf } from './task.ts'
 
@@ -10,10 +11,11 @@ const MAX_DELAY_SECONDS = 30
 const MAX_TRIES_COUNTED = 10
 
 /** Sends a transaction, and again after growing delays. If this job is lost, the reconciler sends it again. */
-export const broadcastTransactionTask = (ctx: WorkerCtx): Task =>
-  taskOf('broadcast_transaction', async ({ transactionId, tries = 0 }, signal) => {
-    if ((await broadcastTransaction(ctx, transactionId)) === 'done' || signal.aborted) return
+export const broadcastTransactionTask = (ctx: WorkerCtx, places: Shares): Task =>
+  taskOf('broadcast_transaction', async ({ transactionId, network, tries = 0 }, signal) => {
+    const result = await places.run(network, () => broadcastTransaction(ctx, transactionId))
+    if (result === 'done' || signal.aborted) return
     const delaySeconds = Math.min(FIRST_DELAY_SECONDS * 2 ** tries, MAX_DELAY_SECONDS)
-    const payload = { transactionId, tries: Math.min(tries + 1, MAX_TRIES_COUNTED) }
+    const payload = { transactionId, network, tries: Math.min(tries + 1, MAX_TRIES_COUNTED) }
     await addJob(ctx.db, 'broadcast_transaction', payload, { key: `broadcast:${transactionId}`, delaySeconds })
   })

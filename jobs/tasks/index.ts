@@ -1,6 +1,6 @@
-import type { TaskList } from 'graphile-worker'
 import type { JobName } from '../../db/jobs.ts'
 import type { WorkerCtx } from '../../src/context.ts'
+import { createShares } from '../../src/queue.ts'
 import { backfillWalletTask } from './backfill-wallet.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'
 import { chainAuditTask } from './chain-audit.ts'
@@ -9,15 +9,22 @@ import { followBlocksTask } from './follow-blocks.ts'
 import { reconcileTask } from './reconcile.ts'
 import { sendMailTask } from './send-mail.ts'
 
-export const createTasks = (ctx: WorkerCtx): TaskList =>
-  ({
-    broadcast_transaction: broadcastTransactionTask(ctx),
+/** Jobs of one network take at most a quarter of the places; its followers have theirs besides. */
+const PART_OF_PLACES = 4
+const SLOW_AFTER_MS = 1_000
+
+export const createTasks = (ctx: WorkerCtx) => {
+  const atOnce = Math.max(1, Math.floor(ctx.config.workerConcurrency / PART_OF_PLACES))
+  const places = createShares({ atOnce, slowAfterMs: SLOW_AFTER_MS })
+  return {
+    broadcast_transaction: broadcastTransactionTask(ctx, places),
     track_blocks: followBlocksTask(ctx, 'track_blocks'),
     index_blocks: followBlocksTask(ctx, 'index_blocks'),
-    backfill_wallet: backfillWalletTask(ctx),
+    backfill_wallet: backfillWalletTask(ctx, places),
     chain_audit: chainAuditTask(ctx),
     reconcile: reconcileTask(ctx),
     clean_logins: cleanLoginsTask(ctx),
     send_mail: sendMailTask(ctx),
     drop_idempotency_keys: dropIdempotencyKeysTask(ctx),
-  }) satisfies Record<JobName, unknown>
+  } satisfies Record<JobName, unknown>
+}

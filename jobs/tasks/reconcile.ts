@@ -22,8 +22,13 @@ export const reconcileTask = (ctx: WorkerCtx): Task =>
     await startFollowers(ctx)
     await startBackfills(ctx)
     await startChaining(ctx)
-    await Promise.all(ctx.chains.all.map((chain) => reconcileTransactions(ctx, chain)))
-    await Promise.all(ctx.chains.all.map((chain) => refreshSignerStates(ctx, chain)))
-    await Promise.all(ctx.chains.all.map((chain) => checkFinalBlocks(ctx, chain)))
-    await Promise.all(ctx.chains.all.map((chain) => settleDoubtfulContracts(ctx, chain)))
+    // A node that hangs holds up its own network alone.
+    await Promise.all(
+      ctx.chains.all.map(async (chain) => {
+        await reconcileTransactions(ctx, chain)
+        await refreshSignerStates(ctx, chain)
+        await checkFinalBlocks(ctx, chain)
+        await settleDoubtfulContracts(ctx, chain)
+      }),
+    )
   })

@@ -6,6 +6,7 @@ import {
   type TransactionRow,
   touchTransactions,
   transactionWithAttempts,
+  type WithAttempts,
 } from '../../db/queries/transactions.ts'
 import { finalNumberOf } from '../blocks/fork.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
@@ -16,24 +17,42 @@ import { type Observation, recordObservation } from './record-observation.ts'
 const QUIET_SECONDS = 20
 /** Transactions a round; a request has a hundred of them. */
 const BATCH = 1_000
-/** Of those that the node does not have in its pool, so many are checked one by one in a round. */
+/** Of those that the node does not have in its pool, so many are checked in a round. */
 const UNCLEAR_MAX = 200
+const ASKED_TOGETHER = 25
+/** A round ends after this time: a node that hangs would otherwise be asked hundreds of times. The next round goes on. */
+const ROUND_MS = 10_000
 
 /**
  * Finds transactions that got stuck, for instance because a job was lost: asks the node about each live one without news, and
  * sends it again if the node does not have it. It goes by our tables, not by the queue's.
  */
 export const reconcileTransactions = async (ctx: WorkerCtx, chain: Chain): Promise<void> => {
+  const endsAtMs = performance.now() + ROUND_MS
   const rows = await longQuiet(ctx.db, { network: chain.network, seconds: QUIET_SECONDS, limit: BATCH })
   const [waiting, unclear] = await splitByPool(ctx, { chain, rows })
   await markAsked(ctx, waiting)
-  for (const row of unclear.slice(0, UNCLEAR_MAX)) {
-    try {
-      await reconcileOne(ctx, { chain, row })
-    } catch (err) {
-      ctx.log.warn({ err, network: chain.network, transactionId: row.id }, 'could not reconcile a transaction')
+  for (let at = 0; at < Math.min(unclear.length, UNCLEAR_MAX) && performance.now() < endsAtMs; at += ASKED_TOGETHER) {
+    const group = unclear.slice(at, at + ASKED_TOGETHER)
+    if (!(await reconcileTogether(ctx, { chain, rows: group }))) {
+      // One bad answer fails all: then each is asked about by itself.
+      for (const row of group) if (performance.now() < endsAtMs) await reconcileTogether(ctx, { chain, rows: [row] })
     }
-    await markAsked(ctx, [row])
+    await markAsked(ctx, group)
+  }
+}
+
+/** @returns whether the node answered for all of them. */
+const reconcileTogether = async (
+  ctx: WorkerCtx,
+  { chain, rows }: { readonly chain: Chain; readonly rows: readonly QuietRow[] },
+): Promise<boolean> => {
+  try {
+    await reconcileRows(ctx, { chain, rows })
+    return true
+  } catch (err) {
+    ctx.log.warn({ err, network: chain.network, ids: rows.map(({ id }) => id) }, 'could not reconcile transactions')
+    return false
   }
 }
 
@@ -62,18 +81,37 @@ const splitByPool = async (
   return [rows.filter((row) => isWaiting.has(row)), rows.filter((row) => !isWaiting.has(row))]
 }
 
-/** Asks the node about one transaction, and records the answer. */
-export const reconcileOne = async (
+/** Asks the node about some transactions together, and records the answers. */
+const reconcileRows = async (
   ctx: WorkerCtx,
-  input: { readonly chain: Chain; readonly row: QuietRow },
+  { chain, rows }: { readonly chain: Chain; readonly rows: readonly QuietRow[] },
 ): Promise<void> => {
-  const observation = await observationOf(ctx, input)
-  if (observation === null) return
-  await ctx.db.transaction(async (tx) => {
-    if (observation.kind === 'included' && (await trackerHasAnotherBlock(tx, input.chain, observation))) return
-    await recordObservation(ctx, tx, { transactionId: input.row.id, observation })
-  })
+  const found = (await Promise.all(rows.map(({ id }) => transactionWithAttempts(ctx.db, id)))).filter(
+    (each) => each !== null,
+  )
+  const statuses = await chain.statuses(
+    found.flatMap(({ transaction: { minedBlockHash }, attempts }) =>
+      attempts.map(({ hash }) => ({ hash: hash as Hex, blockHash: minedBlockHash as Hex | null })),
+    ),
+  )
+  let next = 0
+  for (const each of found) {
+    const own = statuses.slice(next, next + each.attempts.length)
+    next += each.attempts.length
+    const observation = await observationOf(ctx, { chain, found: each, statuses: own })
+    if (observation === null) continue
+    await ctx.db.transaction(async (tx) => {
+      if (observation.kind === 'included' && (await trackerHasAnotherBlock(tx, chain, observation))) return
+      await recordObservation(ctx, tx, { transactionId: each.transaction.id, observation })
+    })
+  }
 }
+
+/** Asks the node about one transaction, and records the answer. */
+export const reconcileOne = (
+  ctx: WorkerCtx,
+  { chain, row }: { readonly chain: Chain; readonly row: QuietRow },
+): Promise<void> => reconcileRows(ctx, { chain, rows: [row] })
 
 /** The tracker has processed another block at that height: the node's answer is older than a reorganisation. */
 const trackerHasAnotherBlock = async (
@@ -91,15 +129,15 @@ const trackerHasAnotherBlock = async (
 /** What the node says about a transaction; null for nothing new. */
 const observationOf = async (
   ctx: WorkerCtx,
-  input: { readonly chain: Chain; readonly row: QuietRow },
+  input: {
+    readonly chain: Chain
+    readonly found: WithAttempts
+    /** Of its attempts, in their order. */
+    readonly statuses: Awaited<ReturnType<Chain['statuses']>>
+  },
 ): Promise<Observation | null> => {
-  const { chain, row } = input
-  const found = await transactionWithAttempts(ctx.db, row.id)
-  if (found === null) return null
+  const { chain, found, statuses } = input
   const { chosen, minedBlockHash } = found.transaction
-  const statuses = await chain.statuses(
-    found.attempts.map(({ hash }) => ({ hash: hash as Hex, blockHash: minedBlockHash as Hex | null })),
-  )
   for (const [attempt, { hash }] of found.attempts.entries()) {
     const status = statuses[attempt]
     if (status?.kind !== 'mined') continue
@@ -111,7 +149,7 @@ const observationOf = async (
   if (statuses[chosen]?.kind === 'pending') return null
   // The pool has another attempt only. That may never be mined, and the job that sends the chosen one may be lost.
   if (statuses.some(({ kind }) => kind === 'pending')) return { kind: 'dropped' }
-  return { kind: (await isNonceUsedInFinalBlock(ctx, input)) ? 'nonce_taken' : 'dropped' }
+  return { kind: (await isNonceUsedInFinalBlock(ctx, { chain, row: found.transaction })) ? 'nonce_taken' : 'dropped' }
 }
 
 /** Whether another block is at that height. That the node does not know the transaction would prove nothing. */

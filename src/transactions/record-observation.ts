@@ -249,13 +249,15 @@ const recordOneEach = async (
       changes.map(({ after }) => after),
     ),
     eraseRaw(tx, idsWith('erase_raw')),
-    ...idsWith('send').map((id) => addBroadcastJob(tx, { id })),
+    ...consequences
+      .filter(({ effects }) => effects.some(({ kind }) => kind === 'send'))
+      .map((each) => addBroadcastJob(tx, each)),
   ])
   tx.afterCommit(() => {
     for (const change of changes) countOutcome(ctx.metrics, change)
   })
   const deployments = changes.map(({ after }) => after).filter(hasDeploymentEnded)
-  for (const id of await pendingExecutions(tx, deployments)) await addBroadcastJob(tx, { id })
+  for (const execution of await pendingExecutions(tx, deployments)) await addBroadcastJob(tx, execution)
 }
 
 /** Executions no longer wait for this deployment, whether it succeeded or failed. */
@@ -264,6 +266,7 @@ const hasDeploymentEnded = ({ kind, minedBlockHash, final }: TransactionRow): bo
 
 type Consequences = {
   readonly id: string
+  readonly network: Network
   readonly accepted: readonly { readonly network: Network; readonly hash: string }[]
   /** One at most. */
   readonly changes: readonly Change[]
@@ -281,6 +284,7 @@ const consequencesOf = (found: Locked, observation: Observation): readonly Conse
   return [
     {
       id,
+      network,
       accepted: 'hash' in observation ? [{ network, hash: observation.hash }] : [],
       // `transition` returns the same object if nothing changed.
       changes:
@@ -293,5 +297,5 @@ const consequencesOf = (found: Locked, observation: Observation): readonly Conse
 }
 
 /** The job sends the attempt that is chosen when it runs. Sending an attempt twice does no harm. */
-export const addBroadcastJob = (tx: Tx, { id: transactionId }: Pick<TransactionRow, 'id'>): Promise<void> =>
-  addJob(tx, 'broadcast_transaction', { transactionId }, { key: `broadcast:${transactionId}` })
+export const addBroadcastJob = (tx: Tx, { id, network }: Pick<TransactionRow, 'id' | 'network'>): Promise<void> =>
+  addJob(tx, 'broadcast_transaction', { transactionId: id, network }, { key: `broadcast:${id}` })

@@ -174,7 +174,12 @@ const recordPlanned = async (tx: Tx, input: PlannedInput): Promise<void> => {
       action: 'transaction_submitted',
       details: { network: signer.network, transaction: id, kind, hash: signed[0]?.hash ?? '', nonce: String(nonce) },
     }),
-    addJob(tx, 'broadcast_transaction', { transactionId: id }, { key: `broadcast:${id}`, whenKeyed: 'new' }),
+    addJob(
+      tx,
+      'broadcast_transaction',
+      { transactionId: id, network: signer.network },
+      { key: `broadcast:${id}`, whenKeyed: 'new' },
+    ),
   ])
 }
 

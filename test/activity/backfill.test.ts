@@ -4,7 +4,8 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { doubtContracts } from '../../db/queries/doubtful-contracts.ts'
 import { insertMovements } from '../../db/queries/movements.ts'
 import { readNumbers } from '../../db/queries/numbers.ts'
-import { backfillWalletTask, startBackfills } from '../../jobs/tasks/backfill-wallet.ts'
+import { startBackfills } from '../../jobs/tasks/backfill-wallet.ts'
+import { createTasks } from '../../jobs/tasks/index.ts'
 import { reconcileTask } from '../../jobs/tasks/reconcile.ts'
 import { backfillShift, backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
@@ -166,7 +167,7 @@ describe('an address with a past', () => {
     await world.sql`delete from graphile_worker._private_jobs where key = ${key}`
     await startBackfills(world.worker)
     expect([...(await jobs())].map(({ priority }) => priority)).toEqual([10])
-    const task = backfillWalletTask(world.worker)
+    const task = createTasks(world.worker).backfill_wallet
     await task({ network: 'Ethereum', address }, {} as Parameters<typeof task>[1])
     expect(await rowsOf(address)).toEqual(PAST)
   })

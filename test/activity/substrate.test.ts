@@ -7,7 +7,8 @@ import { generateMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import postgres from 'postgres'
 import { writeFacts } from '../../db/queries/facts.ts'
-import { backfillWalletTask, startBackfills } from '../../jobs/tasks/backfill-wallet.ts'
+import { startBackfills } from '../../jobs/tasks/backfill-wallet.ts'
+import { createTasks } from '../../jobs/tasks/index.ts'
 import { backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { type Chain, type Hex, RangeTooWide } from '../../src/chains/chain.ts'
@@ -171,7 +172,7 @@ test('reads all past blocks for an imported key, and says how far it is', async 
   const [half] = await progress()
   expect(half).toMatchObject({ state: 'walking', coins_reached_block: half?.reached_block })
   expect(Number(half?.reached_block)).toBeGreaterThan(0)
-  const task = backfillWalletTask(worker)
+  const task = createTasks(worker).backfill_wallet
   await task(place, {} as Parameters<typeof task>[1])
   expect(await progress()).toMatchObject([
     { state: 'done', reached_block: '0', coins_reached_block: '0', traced_reached_block: '0' },
@@ -192,7 +193,7 @@ test('activity of a new key on a network without a node is read once there is a 
   const rows = () =>
     sql`select key_made_at is not null as since, begun_at from backfills where address = ${json.address}`
   expect(await rows()).toMatchObject([{ since: true, begun_at: null }])
-  const task = backfillWalletTask(worker)
+  const task = createTasks(worker).backfill_wallet
   await task(place, {} as Parameters<typeof task>[1])
   const key = `backfill:Vara:${json.address}`
   await sql`delete from graphile_worker._private_jobs where key = ${key}`

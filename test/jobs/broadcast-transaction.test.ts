@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { JobHelpers } from 'graphile-worker'
 import postgres, { type Sql } from 'postgres'
-import { broadcastTransactionTask } from '../../jobs/tasks/broadcast-transaction.ts'
+import { createTasks } from '../../jobs/tasks/index.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
@@ -46,10 +46,10 @@ const send = async (): Promise<string> => {
 }
 
 test('is repeated while a node is away, at growing intervals up to a limit', async () => {
-  const task = broadcastTransactionTask(ctx)
+  const task = createTasks(ctx).broadcast_transaction
   const transactionId = await send()
   gate.setAway(true)
-  let payload: unknown = { transactionId }
+  let payload: unknown = { transactionId, network }
   const delays: number[] = []
   for (let tries = 0; tries < 20; tries += 1) {
     await task(payload, {} as JobHelpers)
@@ -66,12 +66,19 @@ test('is repeated while a node is away, at growing intervals up to a limit', asy
   const status = await service.get('/transactions/status-by-id', { id: transactionId })
   expect(status.json.status).toBe('pending')
   // As a version with a higher limit would have written it.
-  await task({ transactionId: await send(), tries: 1_000 }, {} as JobHelpers)
+  await task({ transactionId: await send(), network, tries: 1_000 }, {} as JobHelpers)
 })
 
 test('fails for a malformed payload, which is an internal error, and the queue shows it', async () => {
-  const task = broadcastTransactionTask(ctx)
-  for (const payload of [{}, null, [], { transactionId: 5 }, { transactionId: 'x', tries: -1 }]) {
+  const task = createTasks(ctx).broadcast_transaction
+  for (const payload of [
+    {},
+    null,
+    [],
+    { transactionId: 5, network },
+    { transactionId: 'x' },
+    { transactionId: 'x', network, tries: -1 },
+  ]) {
     expect(task(payload, {} as JobHelpers)).rejects.toThrow('malformed')
   }
 })

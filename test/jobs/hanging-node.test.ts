@@ -1,0 +1,71 @@
+// One network's node takes everything and answers nothing; the other networks must not notice.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import type { Network } from '../../db/words.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Gate, startGate } from '../support/gate.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const RECIPIENT = fundedAccount(5).address
+/** So many that a worker which waits for each of them is busy for minutes: 15 s each, three at a time. */
+const INTENTS = 60
+const SETTLED_MS = 60_000
+
+let healthy: TestChain
+let sick: TestChain
+let gate: Gate
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  healthy = await startChain('Ethereum')
+  sick = await startChain('Polygon')
+  gate = startGate(sick.rpcUrl)
+  service = await startService({ rpcUrls: { Ethereum: healthy.rpcUrl, Polygon: gate.url } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  // Four followers, the audit and three more.
+  service.startWorker({ WORKER_CONCURRENCY: '8' })
+})
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await gate.stop()
+  await Promise.all([healthy.stop(), sick.stop()])
+})
+
+const fundedWallet = async (network: Network, chain: TestChain) => {
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address)
+  return address
+}
+
+const send = async (network: Network, from: string): Promise<string> => {
+  const answer = await service.post('/transactions/sign-and-send', {
+    network,
+    signer_wallet_address: from,
+    unsigned_transaction: { to: RECIPIENT, value: '1' },
+    developer_secret: 'testnet-secret',
+  })
+  expect(answer.json).toMatchObject({ status: 'submitted' })
+  return answer.json.transaction_id
+}
+
+test('intents on a node that hangs do not hold up those of another network', async () => {
+  const [slow, quick] = [await fundedWallet('Polygon', sick), await fundedWallet('Ethereum', healthy)]
+  const before = await send('Ethereum', quick)
+  expect((await service.settled(before, SETTLED_MS)).json).toMatchObject({ status: 'success' })
+  gate.spoil({ fault: 'hangs', method: 'eth_sendRawTransaction' })
+  for (let each = 0; each < INTENTS; each += 1) await send('Polygon', slow)
+  for (let each = 0; each < 3; each += 1) {
+    const id = await send('Ethereum', quick)
+    expect((await service.settled(id, SETTLED_MS)).json).toMatchObject({ status: 'success' })
+  }
+  gate.heal()
+})
+
+test('at most one job to reconcile waits, whoever asks for it', async () => {
+  const keys = await sql`select key from graphile_worker.jobs where task_identifier = 'reconcile' and locked_at is null`
+  expect(keys.every(({ key }) => key !== null)).toBe(true)
+})
