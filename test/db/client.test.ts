@@ -66,32 +66,6 @@ describe('a function to run after a commit', () => {
 })
 
 describe('when the connections are cut under load', () => {
-  test('a transaction whose connection is lost before it begins returns its place in the pool', async () => {
-    const database = await createDatabase()
-    const { admin, cut } = cutter(database.url)
-    const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
-    try {
-      await db.execute(sql`select 1`)
-      for (let cuts = 0; cuts < 3; cuts += 1) {
-        // The begin was sent when the server ends the connection, or uses a new connection.
-        let isOver = false
-        const begun = db
-          .transaction(async (tx) => tx.execute(sql`select pg_sleep(60)`))
-          .catch((error: unknown) => error)
-          .finally(() => {
-            isOver = true
-          })
-        while (!isOver) await cut()
-        expect(isDatabaseAway(await begun)).toBe(true)
-      }
-      expect((await db.transaction((tx) => tx.execute(sql`select 1 as one`))).rows).toEqual([{ one: 1 }])
-    } finally {
-      await db.close({ timeoutSeconds: 1 })
-      await admin.end()
-      await database.close()
-    }
-  })
-
   test('each query and transaction ends, with its own result or an error, and the pool goes on', async () => {
     const database = await createDatabase()
     const { admin, cut } = cutter(database.url)
@@ -136,6 +110,24 @@ describe('when the connections are cut under load', () => {
       await database.close()
     }
   }, 20_000)
+})
+
+describe('a transaction', () => {
+  test('that could not begin gives its connection back, and one whose connection was cut gives its place back', async () => {
+    const database = await createDatabase()
+    const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
+    try {
+      const refused = db.transaction(async () => 'done', { accessMode: 'sideways' as never })
+      await expect(refused).rejects.toMatchObject({ cause: { code: '42601' } })
+      expect(await db.transaction(async () => 'done')).toBe('done')
+      const cut = db.transaction((tx) => tx.execute(sql`select pg_terminate_backend(pg_backend_pid())`))
+      expect(isDatabaseAway(await cut.catch((error: unknown) => error))).toBe(true)
+      expect(await db.transaction(async () => 'done')).toBe('done')
+    } finally {
+      await db.close({ timeoutSeconds: 1 })
+      await database.close()
+    }
+  })
 })
 
 describe('a statement', () => {
