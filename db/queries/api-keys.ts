@@ -3,50 +3,35 @@ import type { Db, Queryable } from '../client.ts'
 import { apiKeys } from '../schema.ts'
 import type { ApiKeyScope } from '../words.ts'
 
-export type ApiKeyRow = Omit<typeof apiKeys.$inferSelect, 'hash'>
+type FullRow = typeof apiKeys.$inferSelect
+export type ApiKeyRow = Omit<FullRow, 'hash'>
 
 export const insertApiKey = async (
   db: Queryable,
-  input: {
-    readonly id: string
-    readonly projectId: string
-    readonly name: string
-    readonly hash: Uint8Array
+  input: Pick<FullRow, 'id' | 'projectId' | 'name' | 'hash' | 'expiresAt'> & {
     readonly scopes: readonly ApiKeyScope[]
-    readonly expiresAt: Date | null
   },
 ): Promise<void> => {
   await db.insert(apiKeys).values({ ...input, scopes: [...input.scopes] })
 }
 
-export type LiveApiKey = {
-  readonly id: string
-  readonly projectId: string
-  readonly hash: Uint8Array
-  readonly scopes: readonly ApiKeyScope[]
-  readonly lastUsedAt: Date | null
-}
+export type LiveApiKey = Pick<FullRow, 'id' | 'projectId' | 'hash' | 'scopes' | 'lastUsedAt'>
 
 /** The keys with these hashes (in hex) that are neither revoked nor expired, by the database's clock; a prepared statement. */
-export const findLiveApiKeys = async (db: Db, hexHashes: readonly string[]): Promise<readonly LiveApiKey[]> => {
-  return db.prepared<LiveApiKey>`
+export const findLiveApiKeys = async (db: Db, hexHashes: readonly string[]): Promise<readonly LiveApiKey[]> =>
+  db.prepared<LiveApiKey>`
     select id, project_id as "projectId", hash, scopes, last_used_at as "lastUsedAt"
     from public.api_keys
     where hash = any(${hexHashes.map((hex) => `\\x${hex}`)}::text[]::bytea[])
       and revoked_at is null and (expires_at is null or expires_at > now())`
-}
 
-/** Notes that a key was used, at most once a minute. */
+/** Records that a key was used, at most once a minute. */
 export const touchApiKey = async (db: Queryable, id: string): Promise<void> => {
+  const isOld = or(isNull(apiKeys.lastUsedAt), lt(apiKeys.lastUsedAt, sql`now() - interval '1 minute'`))
   await db
     .update(apiKeys)
     .set({ lastUsedAt: sql`now()` })
-    .where(
-      and(
-        eq(apiKeys.id, id),
-        or(sql`${apiKeys.lastUsedAt} is null`, lt(apiKeys.lastUsedAt, sql`now() - interval '1 minute'`)),
-      ),
-    )
+    .where(and(eq(apiKeys.id, id), isOld))
 }
 
 const { hash: _hash, ...shownColumns } = getTableColumns(apiKeys)
@@ -64,7 +49,7 @@ export const findApiKey = async (db: Queryable, id: string): Promise<ApiKeyRow |
   return row ?? null
 }
 
-/** @returns the key where it was not revoked before. */
+/** @returns the key, or null if it was revoked before. */
 export const revokeApiKey = async (db: Queryable, id: string): Promise<ApiKeyRow | null> => {
   const [row] = await db
     .update(apiKeys)

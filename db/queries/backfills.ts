@@ -63,7 +63,7 @@ export const databaseTime = async (db: Queryable): Promise<string> => {
   const {
     rows: [row],
   } = await db.execute<{ time: string }>(sql`select clock_timestamp()::text as time`)
-  if (row === undefined) throw new Error('the database told no time')
+  if (row === undefined) throw new Error('The database returned no time.')
   return row.time
 }
 
@@ -119,7 +119,7 @@ export const moveBackfill = async (
   },
 ): Promise<boolean> => {
   const { place, from, to, coinsTo, tracedTo, done } = input
-  const rows = await tx
+  const { rowCount } = await tx
     .update(backfills)
     .set({
       ...UNHINDERED,
@@ -129,8 +129,7 @@ export const moveBackfill = async (
       ...(done ? { doneAt: sql`now()` } : {}),
     })
     .where(and(at(place), eq(backfills.reachedBlock, from)))
-    .returning({ network: backfills.network })
-  return rows.length === 1
+  return rowCount === 1
 }
 
 /** The blocks in a range that the indexer saw and that are not final. */

@@ -5,7 +5,9 @@ import { and, eq, isNull, lt, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { attempts, cursors, followedNetworks, signers, transactions } from '../schema.ts'
 import { type Network, NONCE_USED, type WaitsFor } from '../words.ts'
-import { isChosen, isLive, type QuietRow, quietRows } from './transactions.ts'
+import { isChosen, isLive, ofSigner, type QuietRow, quietRows, type Signer } from './transactions.ts'
+
+type Followed = typeof followedNetworks.$inferInsert
 
 type DueClock = {
   readonly id: string
@@ -26,10 +28,7 @@ const SET_BACK_SHARE = 20
  */
 export const dueClocks = async (
   db: Queryable,
-  input: {
-    readonly network: Network
-    readonly climbAfterSeconds: number
-    readonly expireAfterSeconds: number
+  input: Pick<Followed, 'network' | 'climbAfterSeconds' | 'expireAfterSeconds'> & {
     readonly askedPerGas: bigint | null
   },
 ): Promise<readonly DueClock[]> => {
@@ -82,16 +81,10 @@ export const lowestWaiting = async (
 /** A signer's waiting transactions below a nonce. */
 export const waitingBelow = async (
   db: Queryable,
-  { network, address, nonce }: { readonly network: Network; readonly address: string; readonly nonce: number },
+  signer: Signer & { readonly nonce: number },
 ): Promise<readonly QuietRow[]> =>
   quietRows(db).where(
-    and(
-      eq(transactions.network, network),
-      eq(transactions.signerAddress, address),
-      isLive,
-      isNull(transactions.minedBlockHash),
-      lt(transactions.nonce, nonce),
-    ),
+    and(ofSigner(signer), isLive, isNull(transactions.minedBlockHash), lt(transactions.nonce, signer.nonce)),
   )
 
 /** What a transaction in no block waits for; null if only for the next blocks. */
@@ -122,13 +115,7 @@ export const startClocks = async (db: Queryable, ids: readonly string[]): Promis
 }
 
 /** Records that a worker follows the network now, with these settings. */
-export const noteFollowedNetwork = async (
-  db: Queryable,
-  row: Pick<
-    typeof followedNetworks.$inferInsert,
-    'network' | 'confirmations' | 'climbAfterSeconds' | 'expireAfterSeconds'
-  >,
-): Promise<void> => {
+export const noteFollowedNetwork = async (db: Queryable, row: Omit<Followed, 'updatedAt'>): Promise<void> => {
   await db
     .insert(followedNetworks)
     .values(row)
@@ -154,9 +141,7 @@ export const signersToRefresh = async (
 
 export const saveSignerState = async (
   db: Queryable,
-  input: {
-    readonly network: Network
-    readonly address: string
+  input: Signer & {
     readonly state: { readonly minedCount: number; readonly pendingCount: number; readonly balance: bigint }
   },
 ): Promise<void> => {

@@ -14,6 +14,8 @@ const at = (follower: Follower) => and(eq(cursors.network, follower.network), eq
 const seen = (follower: Follower) =>
   and(eq(seenBlocks.network, follower.network), eq(seenBlocks.purpose, follower.purpose))
 
+const point = { number: seenBlocks.number, hash: seenBlocks.hash }
+
 /** The last block that a follower has processed; null before it began. */
 export const readCursor = async (db: Queryable, follower: Follower): Promise<Cursor | null> => {
   const [row] = await db.select().from(cursors).where(at(follower))
@@ -55,7 +57,7 @@ export const holdCursor = async (tx: Tx, follower: Follower): Promise<BlockPoint
   return row === undefined ? null : { number: row.blockNumber, hash: row.blockHash }
 }
 
-/** Begins at a block, if nobody has begun yet. */
+/** Begins at a block, unless the follower has begun. */
 export const beginCursor = async (db: Queryable, follower: Follower, point: BlockPoint): Promise<void> => {
   await db
     .insert(cursors)
@@ -72,12 +74,11 @@ export const moveCursor = async (
   tx: Tx,
   input: { readonly follower: Follower; readonly from: BlockPoint; readonly to: BlockPoint },
 ): Promise<boolean> => {
-  const rows = await tx
+  const { rowCount } = await tx
     .update(cursors)
     .set({ blockNumber: input.to.number, blockHash: input.to.hash, updatedAt: sql`now()`, steppedAt: sql`now()` })
     .where(and(at(input.follower), eq(cursors.blockNumber, input.from.number), eq(cursors.blockHash, input.from.hash)))
-    .returning({ network: cursors.network })
-  return rows.length === 1
+  return rowCount === 1
 }
 
 /** Keeps the hashes of new blocks, and forgets those that are final. */
@@ -89,7 +90,7 @@ export const rememberBlocks = async (
   if (kept.length > 0) {
     await tx
       .insert(seenBlocks)
-      .values(kept.map((block) => ({ ...input.follower, number: block.number, hash: block.hash })))
+      .values(kept.map(({ number, hash }) => ({ ...input.follower, number, hash })))
       .onConflictDoUpdate({
         target: [seenBlocks.network, seenBlocks.purpose, seenBlocks.number],
         set: { hash: sql`excluded.hash` },
@@ -113,19 +114,10 @@ export const seenHash = async (db: Queryable, follower: Follower, number: bigint
 
 /** The newest final block as of the follower's last move, which is the oldest block whose hash is kept. */
 export const oldestSeen = async (db: Queryable, follower: Follower): Promise<BlockPoint | null> => {
-  const [row] = await db
-    .select({ number: seenBlocks.number, hash: seenBlocks.hash })
-    .from(seenBlocks)
-    .where(seen(follower))
-    .orderBy(asc(seenBlocks.number))
-    .limit(1)
+  const [row] = await db.select(point).from(seenBlocks).where(seen(follower)).orderBy(asc(point.number)).limit(1)
   return row ?? null
 }
 
 /** Newest first. */
 export const listSeenBlocks = async (db: Queryable, follower: Follower): Promise<readonly BlockPoint[]> =>
-  db
-    .select({ number: seenBlocks.number, hash: seenBlocks.hash })
-    .from(seenBlocks)
-    .where(seen(follower))
-    .orderBy(desc(seenBlocks.number))
+  db.select(point).from(seenBlocks).where(seen(follower)).orderBy(desc(point.number))

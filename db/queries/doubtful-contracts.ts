@@ -3,21 +3,18 @@ import type { Db, Queryable, Tx } from '../client.ts'
 import { doubtfulContracts, movements } from '../schema.ts'
 import type { AssetStandard, Network } from '../words.ts'
 
-type DoubtfulContract = { readonly network: Network; readonly contract: string; readonly tries: number }
-
 type Place = { readonly network: Network; readonly contract: string }
+
+type DoubtfulContract = Place & { readonly tries: number }
 
 const at = ({ network, contract }: Place) =>
   and(eq(doubtfulContracts.network, network), eq(doubtfulContracts.contract, contract))
 
-/** Called in the transaction that stores their movements. It locks the rows, so a correction waits and sees these too. */
+/** Called in the transaction that stores their movements: a correction waits for the lock, and then sees these movements. */
 export const doubtContracts = async (
   tx: Tx,
-  input: {
-    readonly network: Network
+  input: Pick<typeof doubtfulContracts.$inferSelect, 'network' | 'fromBlock' | 'toBlock'> & {
     readonly contracts: readonly string[]
-    readonly fromBlock: bigint
-    readonly toBlock: bigint
   },
 ): Promise<void> => {
   const { network, contracts, fromBlock, toBlock } = input
@@ -41,11 +38,7 @@ export const dueDoubtfulContracts = (
   input: { readonly network: Network; readonly limit: number },
 ): Promise<readonly DoubtfulContract[]> =>
   db
-    .select({
-      network: doubtfulContracts.network,
-      contract: doubtfulContracts.contract,
-      tries: doubtfulContracts.tries,
-    })
+    .select()
     .from(doubtfulContracts)
     .where(and(eq(doubtfulContracts.network, input.network), lte(doubtfulContracts.nextTryAt, sql`now()`)))
     .orderBy(asc(doubtfulContracts.nextTryAt))
@@ -76,17 +69,11 @@ export const settleDoubtfulContract = (db: Db, input: Place & { readonly standar
     if (doubt === undefined) return
     if (standard === 'erc721' || standard === 'erc20') {
       const { of, set } = CORRECTIONS[standard]
+      const isIn = between(movements.blockNumber, doubt.fromBlock, doubt.toBlock)
       await tx
         .update(movements)
         .set(set)
-        .where(
-          and(
-            eq(movements.network, network),
-            between(movements.blockNumber, doubt.fromBlock, doubt.toBlock),
-            eq(movements.contract, contract),
-            eq(movements.standard, of),
-          ),
-        )
+        .where(and(eq(movements.network, network), isIn, eq(movements.contract, contract), eq(movements.standard, of)))
     }
     await tx.delete(doubtfulContracts).where(at(input))
   })

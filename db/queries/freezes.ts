@@ -6,7 +6,7 @@ import { FREEZE_SCOPES, type FreezeScope, type Network } from '../words.ts'
 
 type FreezeRow = typeof freezes.$inferSelect
 
-/** What is frozen: the columns that its scope takes, and null for the others. */
+/** What is frozen. Columns that its scope does not use are null. */
 export type FrozenThing = Pick<FreezeRow, 'scope' | 'projectId' | 'ownerId' | 'walletId' | 'network'>
 
 const same = <Column extends PgColumn>(column: Column, value: Column['_']['data'] | null) =>
@@ -21,24 +21,21 @@ const ofThing = (thing: FrozenThing) =>
     same(freezes.network, thing.network),
   )
 
-/** @returns whether it was not frozen before. */
+/** @returns false if it was frozen before. */
 export const insertFreeze = async (
   db: Queryable,
-  input: { readonly thing: FrozenThing; readonly reason: string },
+  { thing, reason }: { readonly thing: FrozenThing; readonly reason: string },
 ): Promise<boolean> => {
-  const rows = await db
+  const { rowCount } = await db
     .insert(freezes)
-    .values({ ...input.thing, reason: input.reason })
+    .values({ ...thing, reason })
     .onConflictDoNothing()
-    .returning({ id: freezes.id })
-  return rows.length === 1
+  return rowCount === 1
 }
 
-/** @returns whether it was frozen. */
-export const deleteFreeze = async (db: Queryable, thing: FrozenThing): Promise<boolean> => {
-  const rows = await db.delete(freezes).where(ofThing(thing)).returning({ id: freezes.id })
-  return rows.length === 1
-}
+/** @returns false if it was not frozen. */
+export const deleteFreeze = async (db: Queryable, thing: FrozenThing): Promise<boolean> =>
+  (await db.delete(freezes).where(ofThing(thing))).rowCount === 1
 
 /** Oldest first. */
 export const listFreezes = async (db: Queryable): Promise<readonly FreezeRow[]> =>
@@ -47,12 +44,12 @@ export const listFreezes = async (db: Queryable): Promise<readonly FreezeRow[]> 
 type Place = {
   readonly projectId: string
   readonly ownerId: string
-  /** null before there is a wallet, or where none is meant. */
+  /** null if there is no wallet. */
   readonly walletId: string | null
   readonly network: Network | null
 }
 
-/** The widest thing that is frozen of a project, an owner, a wallet and a network: a part of a larger query. */
+/** The widest scope in which this place is frozen, or null; for use in another query. */
 export const frozenScopeOf = (place: Place) =>
   sql<FreezeScope | null>`(
     select scope from ${freezes}

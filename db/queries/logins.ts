@@ -1,15 +1,14 @@
-// What is kept of logins while they last: the numbers that must come back signed, once, and the MACs of mailed codes, one live
-// code a user and purpose. What is over is dropped: nothing looks at it any more, whether or not its row is still there.
+// Logins under way: nonces that must come back signed, once, and the MACs of mailed codes, one live code for each user and
+// purpose. Expired rows count as absent until a job deletes them.
 
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { emailCodes, nonces, sessionChallenges, sessions, throttles, users } from '../schema.ts'
-import type { EmailCodePurpose, NonceKind } from '../words.ts'
 
-/** Of whom the answer must be (null: of anybody), and what must sign it or for which RP ID. */
-type NonceTerms = { readonly userId: string | null; readonly target: string }
-
-type NonceKey = { readonly projectId: string; readonly kind: NonceKind; readonly nonce: string }
+type NonceRow = typeof nonces.$inferSelect
+type NonceTerms = Pick<NonceRow, 'userId' | 'target'>
+type NonceKey = Pick<NonceRow, 'projectId' | 'kind' | 'nonce'>
 
 export const insertNonce = async (
   db: Queryable,
@@ -22,28 +21,21 @@ export const insertNonce = async (
 const isLive = ({ projectId, kind, nonce }: NonceKey) =>
   and(eq(nonces.projectId, projectId), eq(nonces.kind, kind), eq(nonces.nonce, nonce), gt(nonces.expiresAt, sql`now()`))
 
-const terms = { userId: nonces.userId, target: nonces.target }
-
-/** Looks at a nonce, which stays. */
-export const findNonce = async (
-  db: Queryable,
-  key: NonceKey,
-): Promise<(NonceTerms & { readonly createdAt: Date }) | null> => {
-  const [row] = await db
-    .select({ ...terms, createdAt: nonces.createdAt })
-    .from(nonces)
-    .where(isLive(key))
+/** Reads a nonce without using it. */
+export const findNonce = async (db: Queryable, key: NonceKey): Promise<NonceRow | null> => {
+  const [row] = await db.select().from(nonces).where(isLive(key))
   return row ?? null
 }
 
-/** Uses a nonce up: of those who try, one gets its terms; null where it is unknown, used or expired. */
+/** Uses a nonce up. @returns null if it is unknown, used or expired. */
 export const useNonce = async (tx: Tx, key: NonceKey): Promise<NonceTerms | null> => {
-  const [row] = await tx.delete(nonces).where(isLive(key)).returning(terms)
+  const [row] = await tx.delete(nonces).where(isLive(key)).returning()
   return row ?? null
 }
 
-/** Whose code it is: of a user, or of who becomes one by it. */
-export type CodeKey = { readonly projectId: string; readonly userId: string; readonly purpose: EmailCodePurpose }
+type EmailCodeRow = typeof emailCodes.$inferSelect
+/** The user may not exist yet. */
+export type CodeKey = Pick<EmailCodeRow, 'projectId' | 'userId' | 'purpose'>
 
 const ofKey = (key: CodeKey) =>
   and(
@@ -53,10 +45,10 @@ const ofKey = (key: CodeKey) =>
     gt(emailCodes.expiresAt, sql`now()`),
   )
 
-/** Makes this the one live code; whatever was before is of no use any more. */
+/** Stores a code in place of the one before it. */
 export const putEmailCode = async (
   tx: Tx,
-  input: CodeKey & { readonly email: string; readonly codeMac: Uint8Array; readonly lifetimeSeconds: number },
+  input: CodeKey & Pick<EmailCodeRow, 'email' | 'codeMac'> & { readonly lifetimeSeconds: number },
 ): Promise<void> => {
   const { projectId, userId, purpose, lifetimeSeconds, email, codeMac } = input
   const expiresAt = sql`now() + make_interval(secs => ${lifetimeSeconds})`
@@ -68,54 +60,49 @@ export const putEmailCode = async (
 }
 
 /**
- * Takes one of a live code's tries, before anything is compared: however many guesses come at once, no more than these are.
- * @returns null where there is no live code, or no try is left.
+ * Counts a try of a live code. Called before the codes are compared, so that guesses at the same time cannot exceed the limit.
+ * @returns null if there is no live code, or if no try is left.
  */
 export const takeCodeTry = async (
   db: Queryable,
   input: CodeKey & { readonly triesMax: number },
-): Promise<{ readonly email: string; readonly codeMac: Uint8Array } | null> => {
+): Promise<EmailCodeRow | null> => {
   const [row] = await db
     .update(emailCodes)
     .set({ tries: sql`${emailCodes.tries} + 1` })
     .where(and(ofKey(input), lt(emailCodes.tries, input.triesMax)))
-    .returning({ email: emailCodes.email, codeMac: emailCodes.codeMac })
+    .returning()
   return row ?? null
 }
 
-/** Uses up just this code. @returns false where it was used, replaced or outdated meanwhile. */
-export const useEmailCode = async (tx: Tx, input: CodeKey & { readonly codeMac: Uint8Array }): Promise<boolean> => {
-  const rows = await tx
-    .delete(emailCodes)
-    .where(and(ofKey(input), eq(emailCodes.codeMac, input.codeMac)))
-    .returning({ email: emailCodes.email })
-  return rows.length === 1
+/** Uses a code up. @returns false if it was used or replaced meanwhile, or has expired. */
+export const useEmailCode = async (tx: Tx, input: CodeKey & Pick<EmailCodeRow, 'codeMac'>): Promise<boolean> => {
+  const { rowCount } = await tx.delete(emailCodes).where(and(ofKey(input), eq(emailCodes.codeMac, input.codeMac)))
+  return rowCount === 1
 }
 
-/** Sessions are kept for so long after they expired, for whoever asks what happened. */
+/** Expired sessions are kept for so long, for investigations. */
 const SESSION_DAYS = 90
 
-/** Who came without a proof, never brought one, has nothing, and no session to come back with. */
+/** An anonymous user who cannot log in again, and has no wallet. */
 const isUnreachable = sql`${users.email} is null and ${users.signInWallet} is null
   and not exists (select from public.passkeys p where p.project_id = ${users.projectId} and p.user_id = ${users.id})
   and not exists (select from public.sessions s where s.project_id = ${users.projectId} and s.user_id = ${users.id})
   and not exists (select from public.wallets w where w.project_id = ${users.projectId} and w.owner_id = ${users.id}::text)`
 
-/** @returns how many rows were dropped. */
+/** @returns the number of deleted rows. */
 export const dropExpiredLogins = async (db: Db): Promise<number> => {
+  const isOld = (column: PgColumn) => sql`${column} < now() - make_interval(days => ${SESSION_DAYS})`
+  const deletions = [
+    db.delete(emailCodes).where(sql`${emailCodes.expiresAt} < now()`),
+    db.delete(nonces).where(sql`${nonces.expiresAt} < now()`),
+    // Clients may ask for a while what became of a challenge.
+    db.delete(sessionChallenges).where(sql`${sessionChallenges.expiresAt} < now() - interval '1 hour'`),
+    db.delete(throttles).where(sql`${throttles.windowEndsAt} < now()`),
+    db.delete(sessions).where(isOld(sessions.expiresAt)),
+    db.delete(users).where(and(isUnreachable, isOld(users.createdAt))),
+  ]
   let dropped = 0
-  for (const table of [emailCodes, nonces]) {
-    dropped += (await db.delete(table).where(sql`${table.expiresAt} < now()`).returning({ one: sql`1` })).length
-  }
-  // What a challenge came to is told for a while.
-  const challenges = sql`${sessionChallenges.expiresAt} < now() - interval '1 hour'`
-  dropped += (await db.delete(sessionChallenges).where(challenges).returning({ one: sql`1` })).length
-  dropped += (await db.delete(throttles).where(sql`${throttles.windowEndsAt} < now()`).returning({ one: sql`1` }))
-    .length
-  const over = sql`now() - make_interval(days => ${SESSION_DAYS})`
-  dropped += (await db.delete(sessions).where(sql`${sessions.expiresAt} < ${over}`).returning({ one: sql`1` })).length
-  dropped += (
-    await db.delete(users).where(sql`${isUnreachable} and ${users.createdAt} < ${over}`).returning({ one: sql`1` })
-  ).length
+  for (const deletion of deletions) dropped += (await deletion).rowCount ?? 0
   return dropped
 }

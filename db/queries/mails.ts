@@ -1,36 +1,23 @@
-// Mails on their way. Their texts are erased once they are sent or cannot be sent any more.
+// Outgoing mails. A text is erased when its mail was sent or cannot be sent any more.
 
 import { and, desc, eq, gt, isNotNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { mails } from '../schema.ts'
 
+type Mail = Pick<typeof mails.$inferSelect, 'id' | 'recipient' | 'subject'> & { readonly sealed: Uint8Array }
+
 export const insertMail = async (
   tx: Tx,
-  input: {
-    readonly id: string
-    readonly projectId: string
-    readonly recipient: string
-    readonly subject: string
-    readonly sealed: Uint8Array
-    readonly lifetimeSeconds: number
-  },
+  input: Mail & { readonly projectId: string; readonly lifetimeSeconds: number },
 ): Promise<void> => {
   const { lifetimeSeconds, ...values } = input
   await tx.insert(mails).values({ ...values, expiresAt: sql`now() + make_interval(secs => ${lifetimeSeconds})` })
 }
 
-/** A mail that is yet to be sent. */
-export type WaitingMail = {
-  readonly id: string
-  readonly recipient: string
-  readonly subject: string
-  readonly sealed: Uint8Array
-  readonly isExpired: boolean
-  /** Seconds since it was written. */
-  readonly age: number
-}
+/** `age`: seconds since it was written. */
+export type WaitingMail = Mail & { readonly isExpired: boolean; readonly age: number }
 
-/** @returns null for one that was sent, that cannot be, or that is not there. */
+/** @returns null if it was sent, cannot be sent any more, or does not exist. */
 export const findWaitingMail = async (db: Queryable, id: string): Promise<WaitingMail | null> => {
   const [row] = await db
     .select({
@@ -46,48 +33,42 @@ export const findWaitingMail = async (db: Queryable, id: string): Promise<Waitin
   return row === undefined || row.sealed === null ? null : { ...row, sealed: row.sealed }
 }
 
-/** A mail is sent: nothing of its text is kept. */
+/** Also erases the text. */
 export const markMailSent = async (db: Queryable, id: string): Promise<void> => {
   await db.update(mails).set({ sentAt: sql`now()`, sealed: null }).where(eq(mails.id, id))
 }
 
-/** A mail is shown instead of sent: its text stays for whoever looks. */
+/** For `dev`, which shows mails in place of sending them: the text stays. */
 export const markMailShown = async (db: Queryable, id: string): Promise<void> => {
   await db.update(mails).set({ sentAt: sql`now()` }).where(eq(mails.id, id))
 }
 
-/** A mail cannot be sent any more. @param input.failure is no secret, and says why. */
+/** Records that a mail cannot be sent any more, and erases its text. @param input.failure why; without a secret. */
 export const markMailFailed = async (
   db: Queryable,
-  input: { readonly id: string; readonly failure: string },
+  { id, failure }: { readonly id: string; readonly failure: string },
 ): Promise<void> => {
-  await db.update(mails).set({ failure: input.failure, sealed: null }).where(eq(mails.id, input.id))
+  await db.update(mails).set({ failure, sealed: null }).where(eq(mails.id, id))
 }
 
-/** A text that nobody erased stays for so long after its mail has expired. */
+/** How long a text that was not erased is kept after its mail has expired. */
 const KEPT_AFTER_EXPIRY = sql`interval '1 hour'`
-/** Who was written to is kept for so long, for whoever asks what became of a mail. */
+/** How long the rest of the row is kept, for questions about a mail. */
 const KEPT_DAYS = 30
 
-/** @returns how many rows were dropped. */
+/** @returns the number of deleted rows. */
 export const dropOldMails = async (db: Queryable): Promise<number> => {
   await db
     .update(mails)
     .set({ sealed: null, failure: sql`case when ${mails.sentAt} is null then 'expired' end` })
     .where(and(isNotNull(mails.sealed), sql`${mails.expiresAt} + ${KEPT_AFTER_EXPIRY} < now()`))
   const old = sql`${mails.createdAt} < now() - make_interval(days => ${KEPT_DAYS})`
-  return (await db.delete(mails).where(old).returning({ one: sql`1` })).length
+  return (await db.delete(mails).where(old)).rowCount ?? 0
 }
 
-type ReadableMail = {
-  readonly id: string
-  readonly recipient: string
-  readonly subject: string
-  readonly sealed: Uint8Array
-  readonly createdAt: Date
-}
+type ReadableMail = Mail & { readonly createdAt: Date }
 
-/** The mails whose texts are kept, the newest first. */
+/** The mails whose text is kept, newest first. */
 export const listReadableMails = async (
   db: Queryable,
   input: { readonly limit: number },

@@ -3,8 +3,11 @@
 import { and, asc, desc, eq, gt, isNotNull, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, transactions } from '../schema.ts'
-import type { Network, TransactionKind } from '../words.ts'
+import type { Network } from '../words.ts'
 import { isUnfinished, type TransactionRow } from './transactions.ts'
+import type { Page } from './wallets.ts'
+
+const { id, signerAddress, nonce, minedBlockNumber, minedBlockHash } = transactions
 
 /** The attempts of unfinished transactions among a block's hashes. */
 export const attemptsAmong = async (
@@ -12,61 +15,44 @@ export const attemptsAmong = async (
   input: { readonly network: Network; readonly hashes: readonly string[] },
 ): Promise<readonly { readonly hash: string; readonly transactionId: string }[]> => {
   if (input.hashes.length === 0) return []
+  const isAmong = eq(attempts.hash, sql`any(${sql.param(input.hashes)}::text[])`)
   return db
     .select({ hash: attempts.hash, transactionId: attempts.transactionId })
     .from(attempts)
     .innerJoin(transactions, eq(transactions.id, attempts.transactionId))
-    .where(
-      and(
-        eq(attempts.network, input.network),
-        eq(attempts.hash, sql`any(${sql.param(input.hashes)}::text[])`),
-        isUnfinished,
-      ),
-    )
+    .where(and(eq(attempts.network, input.network), isAmong, isUnfinished))
 }
 
 export type MinedIn = { readonly transactionId: string; readonly blockHash: string }
 
+type At = { readonly network: Network; readonly blockNumber: bigint }
+
 const minedWhere = async (db: Queryable, network: Network, where: SQL | undefined): Promise<readonly MinedIn[]> => {
   const rows = await db
-    .select({ transactionId: transactions.id, blockHash: transactions.minedBlockHash })
+    .select({ transactionId: id, blockHash: minedBlockHash })
     .from(transactions)
-    .where(and(eq(transactions.network, network), isUnfinished, isNotNull(transactions.minedBlockNumber), where))
-    .orderBy(asc(transactions.minedBlockNumber))
+    .where(and(eq(transactions.network, network), isUnfinished, isNotNull(minedBlockNumber), where))
+    .orderBy(asc(minedBlockNumber))
   return rows.flatMap(({ transactionId, blockHash }) => (blockHash === null ? [] : [{ transactionId, blockHash }]))
 }
 
 /** Transactions recorded as mined above this block. */
-export const minedAbove = (
-  db: Queryable,
-  input: { readonly network: Network; readonly blockNumber: bigint },
-): Promise<readonly MinedIn[]> => minedWhere(db, input.network, gt(transactions.minedBlockNumber, input.blockNumber))
+export const minedAbove = (db: Queryable, { network, blockNumber }: At): Promise<readonly MinedIn[]> =>
+  minedWhere(db, network, gt(minedBlockNumber, blockNumber))
 
 /** Transactions recorded as mined in another block at this height. */
 export const minedBeside = (
   db: Queryable,
-  input: { readonly network: Network; readonly blockNumber: bigint; readonly blockHash: string },
+  { network, blockNumber, blockHash }: At & { readonly blockHash: string },
 ): Promise<readonly MinedIn[]> =>
-  minedWhere(
-    db,
-    input.network,
-    and(eq(transactions.minedBlockNumber, input.blockNumber), ne(transactions.minedBlockHash, input.blockHash)),
-  )
+  minedWhere(db, network, and(eq(minedBlockNumber, blockNumber), ne(minedBlockHash, blockHash)))
 
 /** Transactions mined up to this block that are not final yet. */
-export const minedUpTo = (
-  db: Queryable,
-  input: { readonly network: Network; readonly blockNumber: bigint },
-): Promise<readonly MinedIn[]> => minedWhere(db, input.network, lte(transactions.minedBlockNumber, input.blockNumber))
+export const minedUpTo = (db: Queryable, { network, blockNumber }: At): Promise<readonly MinedIn[]> =>
+  minedWhere(db, network, lte(minedBlockNumber, blockNumber))
 
-export type UnsettledRow = MinedIn & {
-  readonly hash: string
-  readonly kind: TransactionKind
-  readonly contractWallet: string | null
-  readonly signerAddress: string
-  readonly to: string | null
-  readonly input: string
-}
+export type UnsettledRow = MinedIn &
+  Pick<TransactionRow, 'kind' | 'contractWallet' | 'signerAddress' | 'to' | 'input'> & { readonly hash: string }
 
 export type Unfinished = {
   readonly immortal: number
@@ -80,7 +66,7 @@ export const readUnfinished = async (db: Queryable, network: Network): Promise<U
       immortal: sql<number>`count(*) filter (where ${transactions.validUntilBlock} is null)::int`,
       earliestBirth: sql<
         bigint | null
-      >`min(${transactions.bornAtBlock}) filter (where ${transactions.minedBlockHash} is null)`.mapWith(BigInt),
+      >`min(${transactions.bornAtBlock}) filter (where ${minedBlockHash} is null)`.mapWith(BigInt),
     })
     .from(transactions)
     .where(and(eq(transactions.network, network), isUnfinished))
@@ -90,53 +76,50 @@ export const readUnfinished = async (db: Queryable, network: Network): Promise<U
 /** Mortal transactions that are in no block and that no block above this one can take. */
 export const lapsedBy = async (
   db: Queryable,
-  input: { readonly network: Network; readonly blockNumber: bigint; readonly limit: number },
-): Promise<readonly { readonly transactionId: string }[]> =>
-  db
-    .select({ transactionId: transactions.id })
+  { network, blockNumber, limit }: At & { readonly limit: number },
+): Promise<readonly { readonly transactionId: string }[]> => {
+  const hasLapsed = and(isNotNull(transactions.validUntilBlock), lte(transactions.validUntilBlock, blockNumber))
+  return db
+    .select({ transactionId: id })
     .from(transactions)
-    .where(
-      and(
-        eq(transactions.network, input.network),
-        isUnfinished,
-        isNotNull(transactions.validUntilBlock),
-        lte(transactions.validUntilBlock, input.blockNumber),
-        isNull(transactions.minedBlockHash),
-      ),
-    )
-    .limit(input.limit)
+    .where(and(eq(transactions.network, network), isUnfinished, hasLapsed, isNull(minedBlockHash)))
+    .limit(limit)
+}
 
 /** Transactions mined up to a block without a result yet, after the first `offset`. Not cancels: these only become final. */
 export const minedUnsettled = async (
   db: Queryable,
-  input: { readonly network: Network; readonly upToBlock: bigint; readonly offset: number; readonly limit: number },
+  input: Page & { readonly network: Network; readonly upToBlock: bigint },
 ): Promise<readonly UnsettledRow[]> => {
+  const { network, kind, contractWallet, to, shownHash } = transactions
+  // Only a contract wallet's inner calls are needed, to explain their failure.
+  const innerCalls = sql<string>`case when ${contractWallet} is null then '0x' else ${transactions.input} end`
+  const isNoCancel = sql`not exists (
+    select from ${attempts} attempt
+    where attempt.network = ${network} and attempt.hash = ${shownHash} and attempt.kind <> 'rung')`
   const rows = await db
     .select({
-      transactionId: transactions.id,
-      blockHash: transactions.minedBlockHash,
-      hash: transactions.shownHash,
-      kind: transactions.kind,
-      contractWallet: transactions.contractWallet,
-      signerAddress: transactions.signerAddress,
-      to: transactions.to,
-      // Only a contract wallet's inner calls are needed, to explain their failure.
-      input: sql<string>`case when ${transactions.contractWallet} is null then '0x' else ${transactions.input} end`,
+      transactionId: id,
+      blockHash: minedBlockHash,
+      hash: shownHash,
+      kind,
+      contractWallet,
+      signerAddress,
+      to,
+      input: innerCalls,
     })
     .from(transactions)
     .where(
       and(
-        eq(transactions.network, input.network),
+        eq(network, input.network),
         isUnfinished,
         isNull(transactions.settledAt),
-        isNotNull(transactions.minedBlockNumber),
-        sql`not exists (
-          select from ${attempts} attempt
-          where attempt.network = ${transactions.network} and attempt.hash = ${transactions.shownHash} and attempt.kind <> 'rung')`,
-        lte(transactions.minedBlockNumber, input.upToBlock),
+        isNotNull(minedBlockNumber),
+        isNoCancel,
+        lte(minedBlockNumber, input.upToBlock),
       ),
     )
-    .orderBy(asc(transactions.minedBlockNumber))
+    .orderBy(asc(minedBlockNumber))
     .offset(input.offset)
     .limit(input.limit)
   return rows.flatMap(({ blockHash, hash, ...row }) =>
@@ -152,32 +135,17 @@ export type FinalRow = Pick<TransactionRow, 'id' | 'projectId' | 'signerAddress'
 /** Final transactions that used their nonce, highest blocks first. A scan. */
 export const finalFromTheTop = async (
   db: Queryable,
-  input: { readonly network: Network; readonly offset: number; readonly limit: number },
+  input: Page & { readonly network: Network },
 ): Promise<readonly FinalRow[]> => {
+  const { network, projectId, status, errorCode, final, holdsNonce } = transactions
   const rows = await db
-    .select({
-      id: transactions.id,
-      projectId: transactions.projectId,
-      signerAddress: transactions.signerAddress,
-      nonce: transactions.nonce,
-      status: transactions.status,
-      errorCode: transactions.errorCode,
-      blockNumber: transactions.minedBlockNumber,
-      blockHash: transactions.minedBlockHash,
-    })
+    .select({ id, projectId, signerAddress, nonce, status, errorCode, minedBlockNumber, minedBlockHash })
     .from(transactions)
-    .where(
-      and(
-        eq(transactions.network, input.network),
-        transactions.final,
-        transactions.holdsNonce,
-        isNotNull(transactions.minedBlockNumber),
-      ),
-    )
-    .orderBy(desc(transactions.minedBlockNumber), asc(transactions.nonce))
+    .where(and(eq(network, input.network), final, holdsNonce, isNotNull(minedBlockNumber)))
+    .orderBy(desc(minedBlockNumber), asc(nonce))
     .offset(input.offset)
     .limit(input.limit)
-  return rows.flatMap(({ blockNumber, blockHash, ...row }) =>
+  return rows.flatMap(({ minedBlockNumber: blockNumber, minedBlockHash: blockHash, ...row }) =>
     blockNumber === null || blockHash === null ? [] : [{ ...row, blockNumber, blockHash }],
   )
 }
@@ -187,16 +155,19 @@ export const hashesOf = async (db: Queryable, transactionId: string): Promise<re
   return rows.map(({ hash }) => hash)
 }
 
-const asItWas = ({ id, blockHash }: Pick<FinalRow, 'id' | 'blockHash'>) =>
-  and(eq(transactions.id, id), transactions.final, transactions.holdsNonce, eq(transactions.minedBlockHash, blockHash))
+type WasFinal = Pick<FinalRow, 'id' | 'blockHash'>
+
+/** A final transaction as it was read. */
+const isStill = (row: WasFinal) =>
+  and(eq(id, row.id), transactions.final, transactions.holdsNonce, eq(minedBlockHash, row.blockHash))
 
 /** Marks a transaction as failed and frees its nonce. @returns false if it has changed since it was read. */
 export const releaseLost = async (
   tx: Tx,
-  row: Pick<FinalRow, 'id' | 'blockHash'>,
+  row: WasFinal,
   failure: { readonly errorCode: string; readonly error: string },
 ): Promise<boolean> => {
-  const rows = await tx
+  const { rowCount } = await tx
     .update(transactions)
     .set({
       ...failure,
@@ -207,18 +178,17 @@ export const releaseLost = async (
       minedBlockHash: null,
       contractAddress: null,
     })
-    .where(asItWas(row))
-    .returning({ id: transactions.id })
-  return rows.length === 1
+    .where(isStill(row))
+  return rowCount === 1
 }
 
 /** Moves a transaction to another block, for the tracker to settle again. @returns false if it has changed since it was read. */
 export const reopenMoved = async (
   tx: Tx,
-  row: Pick<FinalRow, 'id' | 'blockHash'>,
+  row: WasFinal,
   to: { readonly hash: string; readonly blockNumber: bigint; readonly blockHash: string },
 ): Promise<boolean> => {
-  const rows = await tx
+  const { rowCount } = await tx
     .update(transactions)
     .set({
       status: 'pending',
@@ -232,9 +202,8 @@ export const reopenMoved = async (
       minedBlockHash: to.blockHash,
       contractAddress: null,
     })
-    .where(asItWas(row))
-    .returning({ id: transactions.id })
-  return rows.length === 1
+    .where(isStill(row))
+  return rowCount === 1
 }
 
 /** Signers, as the node counted in the last minute, with fewer transactions than their final nonces require. */

@@ -2,17 +2,14 @@ import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, type SQL, 
 import { type Queryable, type Tx, violatedConstraint } from '../client.ts'
 import { movements, transactions, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
-import type { Reach } from './wallets.ts'
+import { type Page, type Reach, within } from './wallets.ts'
 
 export type MovementRow = typeof movements.$inferSelect
 
-/** Some 7 MB of text in one message: all that the indexer writes at once. */
+/** About 7 MB of text in one message. */
 const ROWS_AN_INSERT = 20_000
 
-/**
- * Inserts movements; one that exists stays as it is. That is rare, and `on conflict` takes a third longer, so it is used only
- * after a plain insert has failed.
- */
+/** Inserts movements that do not exist yet. A plain insert comes first: `on conflict` takes a third longer and is rarely needed. */
 export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]): Promise<void> => {
   for (let from = 0; from < rows.length; from += ROWS_AN_INSERT) {
     const some = rows.slice(from, from + ROWS_AN_INSERT)
@@ -25,33 +22,26 @@ export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]): Pro
   }
 }
 
+const COLUMNS = Object.entries(getTableColumns(movements)).map(([key, column]) => ({
+  key: key as keyof MovementRow,
+  name: column.name,
+  /** Without precision, which the insert checks. */
+  type: column.getSQLType().replace(/ ?\(.*\)/, ''),
+}))
+const NAMES = sql.raw(COLUMNS.map(({ name }) => name).join(', '))
+
 /**
- * A list for each column, in PostgreSQL's text of an array: a parameter for each value would cost three times as much. All
- * values are names, numbers and hex digits, of which none has to be quoted. Ordered by address, as rows that are neighbours
- * in the largest index are written into it a fifth faster one after the other.
+ * One list for each column, as PostgreSQL writes an array: one parameter for each value would cost three times as much. All
+ * values are names, numbers and hex digits, which need no quotes. Ordered by address, because neighbours in the largest index
+ * are inserted a fifth faster one after the other.
  */
 const insertTogether = async (tx: Queryable, rows: readonly MovementRow[], onConflict: SQL): Promise<void> => {
-  const list = (of: (row: MovementRow) => string | number | bigint | null) =>
-    `{${rows.map((row) => of(row) ?? 'null').join()}}`
+  const list = (key: keyof MovementRow) =>
+    `{${rows.map(({ [key]: value }) => (value instanceof Date ? value.toISOString() : (value ?? 'null'))).join()}}`
+  const lists = COLUMNS.map(({ key, type }) => sql`${list(key)}::${sql.raw(type)}[]`)
   await tx.execute(sql`
-    insert into ${movements} (id, network, address, direction, counterparty, standard, contract, token_id, amount,
-      block_number, transaction_hash, log_index, item_index, at)
-    select * from unnest(
-      ${list(({ id }) => id)}::uuid[],
-      ${list(({ network }) => network)}::text[],
-      ${list(({ address }) => address)}::text[],
-      ${list(({ direction }) => direction)}::text[],
-      ${list(({ counterparty }) => counterparty)}::text[],
-      ${list(({ standard }) => standard)}::text[],
-      ${list(({ contract }) => contract)}::text[],
-      ${list(({ tokenId }) => tokenId)}::numeric[],
-      ${list(({ amount }) => amount)}::numeric[],
-      ${list(({ blockNumber }) => blockNumber)}::bigint[],
-      ${list(({ transactionHash }) => transactionHash)}::text[],
-      ${list(({ logIndex }) => logIndex)}::integer[],
-      ${list(({ itemIndex }) => itemIndex)}::integer[],
-      ${list(({ at }) => at.toISOString())}::timestamptz[]
-    ) as list (id, network, address)
+    insert into ${movements} (${NAMES})
+    select * from unnest(${sql.join(lists, sql`, `)}) as list (${NAMES})
     order by address
     ${onConflict}`)
 }
@@ -67,8 +57,6 @@ export const deleteMovementsAbove = async (
   return rowCount ?? 0
 }
 
-type Page = { readonly limit: number; readonly offset: number }
-
 /** A movement's place in the list of its address. */
 type ListKey = Pick<MovementRow, 'blockNumber' | 'logIndex' | 'itemIndex' | 'id'>
 
@@ -77,7 +65,7 @@ export const findListKey = async (
   db: Queryable,
   input: { readonly network: Network; readonly address: string; readonly id: string },
 ): Promise<ListKey | null> => {
-  // By its id alone: asked for all three, the planner would take the index of the address, and read all of its list.
+  // By its id alone: with all three conditions the planner would read the whole list of the address.
   const [row] = await db.select().from(movements).where(eq(movements.id, input.id))
   return row?.network === input.network && row.address === input.address ? row : null
 }
@@ -94,9 +82,9 @@ const olderThan = ({ blockNumber, logIndex, itemIndex, id }: ListKey) =>
     < (${blockNumber}::bigint, ${logIndex}::integer, ${itemIndex}::integer, ${id}::uuid)`
 
 /**
- * What touched an address, newest first: the order of the index `movements_listed`. What lies before the page is passed in
- * that index alone, and only the page's own rows are read.
- * @param input.before only what is older than this.
+ * The movements of an address, newest first, which is the order of the index `movements_listed`. Earlier pages are skipped in
+ * the index, and only the rows of this page are read from the table.
+ * @param input.before only movements older than this one.
  */
 export const listMovements = async (
   db: Queryable,
@@ -120,8 +108,8 @@ export const listMovements = async (
 }
 
 /**
- * Contracts of fungible tokens that ever came in to an address, those that came last first. The index `movements_received`
- * is entered once a contract, at its last movement, so that it does not matter how often each came.
+ * The contracts of fungible tokens that an address has received, the latest first. Each contract is one step in the index
+ * `movements_received`, to its last movement, so the number of movements does not matter.
  */
 export const contractsReceived = async (
   db: Queryable,
@@ -149,25 +137,22 @@ export const createdCollectionsAmong = async (
   input: { readonly network: Network; readonly contracts: readonly string[] },
 ): Promise<ReadonlySet<string>> => {
   if (input.contracts.length === 0) return new Set()
+  const { network, kind, contractAddress } = transactions
+  const isAmong = and(isNotNull(contractAddress), inArray(contractAddress, [...input.contracts]))
   const rows = await db
-    .selectDistinct({ address: transactions.contractAddress })
+    .selectDistinct({ address: contractAddress })
     .from(transactions)
-    .where(
-      and(
-        eq(transactions.network, input.network),
-        eq(transactions.kind, 'collection'),
-        isNotNull(transactions.contractAddress),
-        inArray(transactions.contractAddress, [...input.contracts]),
-      ),
-    )
+    .where(and(eq(network, input.network), eq(kind, 'collection'), isAmong))
   return new Set(rows.flatMap((row) => row.address ?? []))
 }
 
-/** One token, or one id of a multi-token, in the hands of one address. */
+/** One NFT, or one id of a multi-token, that an address holds. */
 export type HoldingRow = { readonly address: string; readonly contract: string; readonly tokenId: bigint }
 
-/** The amount that came in and has not gone out. */
-const held = sql`sum(case ${movements.direction} when 'in' then ${movements.amount} else -${movements.amount} end) > 0`
+const { network, address, contract, tokenId } = movements
+
+/** More came in than went out. */
+const isHeld = sql`sum(case ${movements.direction} when 'in' then ${movements.amount} else -${movements.amount} end) > 0`
 
 /** The NFTs of an address, by contract and token id. */
 export const holdingsOfAddress = async (
@@ -175,14 +160,12 @@ export const holdingsOfAddress = async (
   input: Page & { readonly network: Network; readonly address: string },
 ): Promise<readonly HoldingRow[]> => {
   const rows = await db
-    .select({ address: movements.address, contract: movements.contract, tokenId: movements.tokenId })
+    .select({ address, contract, tokenId })
     .from(movements)
-    .where(
-      and(eq(movements.network, input.network), eq(movements.address, input.address), isNotNull(movements.tokenId)),
-    )
-    .groupBy(movements.address, movements.contract, movements.tokenId)
-    .having(held)
-    .orderBy(asc(movements.contract), asc(movements.tokenId))
+    .where(and(eq(network, input.network), eq(address, input.address), isNotNull(tokenId)))
+    .groupBy(address, contract, tokenId)
+    .having(isHeld)
+    .orderBy(asc(contract), asc(tokenId))
     .limit(input.limit)
     .offset(input.offset)
   return rows.flatMap(complete)
@@ -193,34 +176,19 @@ export const holdingsOfContract = async (
   db: Queryable,
   input: Page & Reach & { readonly network: Network; readonly contract: string },
 ): Promise<readonly HoldingRow[]> => {
+  const isOfWallet = and(within(input), eq(wallets.network, network), eq(wallets.address, address))
   const rows = await db
-    .select({ address: movements.address, contract: movements.contract, tokenId: movements.tokenId })
+    .select({ address, contract, tokenId })
     .from(movements)
-    .innerJoin(
-      wallets,
-      and(
-        eq(wallets.projectId, input.projectId),
-        input.ownedBy === null ? undefined : eq(wallets.ownerId, input.ownedBy),
-        eq(wallets.network, movements.network),
-        eq(wallets.address, movements.address),
-      ),
-    )
-    .where(
-      and(eq(movements.network, input.network), eq(movements.contract, input.contract), isNotNull(movements.tokenId)),
-    )
-    .groupBy(movements.contract, movements.tokenId, movements.address)
-    .having(held)
-    .orderBy(asc(movements.tokenId), asc(movements.address))
+    .innerJoin(wallets, isOfWallet)
+    .where(and(eq(network, input.network), eq(contract, input.contract), isNotNull(tokenId)))
+    .groupBy(contract, tokenId, address)
+    .having(isHeld)
+    .orderBy(asc(tokenId), asc(address))
     .limit(input.limit)
     .offset(input.offset)
   return rows.flatMap(complete)
 }
 
-const complete = (row: {
-  readonly address: string
-  readonly contract: string | null
-  readonly tokenId: bigint | null
-}): readonly HoldingRow[] =>
-  row.contract === null || row.tokenId === null
-    ? []
-    : [{ address: row.address, contract: row.contract, tokenId: row.tokenId }]
+const complete = (row: Pick<MovementRow, 'address' | 'contract' | 'tokenId'>): readonly HoldingRow[] =>
+  row.contract === null || row.tokenId === null ? [] : [{ ...row, contract: row.contract, tokenId: row.tokenId }]

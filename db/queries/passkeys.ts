@@ -6,19 +6,17 @@ import { passkeys } from '../schema.ts'
 
 type PasskeyRow = typeof passkeys.$inferSelect
 
-type OfUser = { readonly projectId: string; readonly userId: string }
+type OfUser = Pick<PasskeyRow, 'projectId' | 'userId'>
+
+const ofUser = ({ projectId, userId }: OfUser) => and(eq(passkeys.projectId, projectId), eq(passkeys.userId, userId))
 
 /** Oldest first. */
-export const listPasskeys = async (db: Queryable, { projectId, userId }: OfUser): Promise<readonly PasskeyRow[]> =>
-  db
-    .select()
-    .from(passkeys)
-    .where(and(eq(passkeys.projectId, projectId), eq(passkeys.userId, userId)))
-    .orderBy(asc(passkeys.createdAt), asc(passkeys.id))
+export const listPasskeys = async (db: Queryable, user: OfUser): Promise<readonly PasskeyRow[]> =>
+  db.select().from(passkeys).where(ofUser(user)).orderBy(asc(passkeys.createdAt), asc(passkeys.id))
 
 export const findPasskey = async (
   db: Queryable,
-  key: { readonly projectId: string; readonly credentialId: Uint8Array },
+  key: Pick<PasskeyRow, 'projectId' | 'credentialId'>,
 ): Promise<PasskeyRow | null> => {
   const [row] = await db
     .select()
@@ -27,7 +25,7 @@ export const findPasskey = async (
   return row ?? null
 }
 
-/** @returns null where somebody of the project has the credential already. */
+/** @returns null if a user of the project has the credential already. */
 export const insertPasskey = async (
   tx: Tx,
   input: Omit<PasskeyRow, 'id' | 'createdAt' | 'lastUsedAt'>,
@@ -37,28 +35,22 @@ export const insertPasskey = async (
 }
 
 /**
- * Notes a login. The counter only rises; an authenticator that has none always says 0.
- * @returns false where the passkey is gone, or its counter is not below this one any more.
+ * Records a login. The counter must rise; an authenticator without a counter always reports 0.
+ * @returns false if the passkey was removed, or if its counter is not lower.
  */
 export const notePasskeyUse = async (
   tx: Tx,
-  input: { readonly id: string; readonly signCount: number; readonly backedUp: boolean },
+  input: Pick<PasskeyRow, 'id' | 'signCount' | 'backedUp'>,
 ): Promise<boolean> => {
   const { id, signCount, backedUp } = input
   const rises = or(lt(passkeys.signCount, signCount), and(eq(passkeys.signCount, 0), sql`${signCount}::bigint = 0`))
-  const rows = await tx
+  const { rowCount } = await tx
     .update(passkeys)
     .set({ signCount, backedUp, lastUsedAt: sql`now()` })
     .where(and(eq(passkeys.id, id), rises))
-    .returning({ id: passkeys.id })
-  return rows.length === 1
+  return rowCount === 1
 }
 
-export const deletePasskey = async (
-  tx: Tx,
-  { projectId, userId, id }: OfUser & { readonly id: string },
-): Promise<void> => {
-  await tx
-    .delete(passkeys)
-    .where(and(eq(passkeys.projectId, projectId), eq(passkeys.userId, userId), eq(passkeys.id, id)))
+export const deletePasskey = async (tx: Tx, input: OfUser & Pick<PasskeyRow, 'id'>): Promise<void> => {
+  await tx.delete(passkeys).where(and(ofUser(input), eq(passkeys.id, input.id)))
 }

@@ -1,17 +1,16 @@
-import { and, asc, count, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, count, eq, getTableColumns, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { policies, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
-import type { Reach, WalletRow } from './wallets.ts'
+import type { Page, Reach, WalletRow } from './wallets.ts'
 
 type PolicyRow = typeof policies.$inferSelect
 
-/** What is stored above what any network has as an amount. */
 const UINT256_MAX = sql.raw(((1n << 256n) - 1n).toString())
 
-const isThere = isNull(policies.revokedAt)
+const isNotRevoked = isNull(policies.revokedAt)
 
-/** By the database's clock at this very moment: a transaction may have waited since it began. */
+/** `now()` would be the begin of the transaction, which may have waited since. */
 const isUnexpired = sql`(${policies.expiresAt} is null or ${policies.expiresAt} > clock_timestamp())`
 
 const hasFeeRoom = (fee: bigint): SQL =>
@@ -26,7 +25,7 @@ const within = ({ projectId, ownedBy }: Reach) =>
 
 export const insertPolicy = async (tx: Tx, row: typeof policies.$inferInsert): Promise<PolicyRow> => {
   const [inserted] = await tx.insert(policies).values(row).returning()
-  if (inserted === undefined) throw new Error('insert into policies returned no row')
+  if (inserted === undefined) throw new Error('A policy was not inserted.')
   return inserted
 }
 
@@ -35,11 +34,11 @@ export const countPolicies = async (db: Queryable, walletId: string): Promise<nu
   const [row] = await db
     .select({ policies: count() })
     .from(policies)
-    .where(and(eq(policies.walletId, walletId), isThere))
+    .where(and(eq(policies.walletId, walletId), isNotRevoked))
   return row?.policies ?? 0
 }
 
-/** Whether an instant is still to come, by the database's clock. */
+/** Whether an instant is in the future, by the database's clock. */
 export const isToCome = async (db: Queryable, at: Date): Promise<boolean> => {
   const {
     rows: [row],
@@ -49,33 +48,21 @@ export const isToCome = async (db: Queryable, at: Date): Promise<boolean> => {
 
 export type Policy = PolicyRow & { readonly walletAddress: string }
 
-/** Within reach and not revoked, oldest first; those of one wallet where it is named. */
-export const listPolicies = async (
+/** The policies within reach that are not revoked, oldest first. @param input.walletId null: of all wallets. */
+export const listPolicies = (
   db: Queryable,
-  input: Reach & {
-    readonly network: Network
-    readonly walletId: string | null
-    readonly limit: number
-    readonly offset: number
-  },
+  input: Reach & Page & { readonly network: Network; readonly walletId: string | null },
 ): Promise<readonly Policy[]> => {
   const { network, walletId } = input
-  const rows = await db
-    .select({ policy: policies, walletAddress: wallets.address })
+  const isOfWallet = walletId === null ? undefined : eq(policies.walletId, walletId)
+  return db
+    .select({ ...getTableColumns(policies), walletAddress: wallets.address })
     .from(policies)
     .innerJoin(wallets, eq(wallets.id, policies.walletId))
-    .where(
-      and(
-        within(input),
-        eq(policies.network, network),
-        isThere,
-        walletId === null ? undefined : eq(policies.walletId, walletId),
-      ),
-    )
+    .where(and(within(input), eq(policies.network, network), isNotRevoked, isOfWallet))
     .orderBy(asc(policies.createdAt), asc(policies.id))
     .limit(input.limit)
     .offset(input.offset)
-  return rows.map(({ policy, walletAddress }) => ({ ...policy, walletAddress }))
 }
 
 /** The wallet of a policy within reach that is not revoked. */
@@ -87,22 +74,21 @@ export const findWalletOfPolicy = async (
     .select({ wallet: wallets })
     .from(policies)
     .innerJoin(wallets, eq(wallets.id, policies.walletId))
-    .where(and(eq(policies.id, input.id), within(input), isThere))
+    .where(and(eq(policies.id, input.id), within(input), isNotRevoked))
   return row?.wallet ?? null
 }
 
-/** @returns whether it was not revoked before. */
+/** @returns false if it was revoked before. */
 export const markPolicyRevoked = async (tx: Tx, id: string): Promise<boolean> => {
-  const rows = await tx
+  const { rowCount } = await tx
     .update(policies)
     .set({ revokedAt: sql`now()`, updatedAt: sql`now()` })
-    .where(and(eq(policies.id, id), isThere))
-    .returning({ id: policies.id })
-  return rows.length === 1
+    .where(and(eq(policies.id, id), isNotRevoked))
+  return rowCount === 1
 }
 
 export type StandingPolicy = Pick<PolicyRow, 'id' | 'argumentRules' | 'maxTotalValue'> & {
-  /** Neither expired nor used up for this value. */
+  /** It has not expired, and its limits allow this value. */
   readonly isOpen: boolean
 }
 
@@ -119,28 +105,27 @@ export const standingPolicies = async (
       isOpen: sql<boolean>`${isUnexpired} and ${hasRoom(input.value)}`,
     })
     .from(policies)
-    .where(and(eq(policies.walletId, input.walletId), isThere))
+    .where(and(eq(policies.walletId, input.walletId), isNotRevoked))
     .orderBy(asc(policies.createdAt), asc(policies.id))
     .limit(input.limit)
 
 /**
- * Takes one use, a value and a fee from what a policy allows, if it still allows them; the row stays locked until the
- * transaction ends. @returns whether it did.
+ * Charges one use, a value and a fee to a policy. Its row stays locked until the transaction ends.
+ * @returns false if the policy does not allow them any more.
  */
 export const chargePolicy = async (
   tx: Tx,
   input: { readonly id: string; readonly value: bigint; readonly fee: bigint },
 ): Promise<boolean> => {
   const value = input.value.toString()
-  const rows = await tx
+  const { rowCount } = await tx
     .update(policies)
     .set({
       uses: sql`${policies.uses} + 1`,
-      // Where nothing limits it, signatures that nobody can pay for could sum up to more than the column holds.
+      // Without a limit, signatures that nobody can pay for could sum up to more than the column holds.
       spentValue: sql`least(${policies.spentValue} + ${value}::numeric, ${UINT256_MAX})`,
       spentFee: sql`${policies.spentFee} + ${input.fee.toString()}::numeric`,
     })
-    .where(and(eq(policies.id, input.id), isThere, isUnexpired, hasRoom(input.value), hasFeeRoom(input.fee)))
-    .returning({ id: policies.id })
-  return rows.length === 1
+    .where(and(eq(policies.id, input.id), isNotRevoked, isUnexpired, hasRoom(input.value), hasFeeRoom(input.fee)))
+  return rowCount === 1
 }

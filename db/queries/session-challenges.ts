@@ -1,6 +1,6 @@
-// Logins that begin on one device and are completed elsewhere. Codes and links are known by their hashes alone.
+// Logins that begin on one device and are completed on another. Only hashes of codes and links are stored.
 
-import { and, eq, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { sessionChallenges } from '../schema.ts'
 
@@ -11,19 +11,14 @@ export type SessionChallengeRow = typeof sessionChallenges.$inferSelect & {
 
 const expired = sql<boolean>`${sessionChallenges.expiresAt} <= now()`
 const unexpired = gt(sessionChallenges.expiresAt, sql`now()`)
-/** Completed, and without its session yet. */
+/** Completed, and no session was made from it yet. */
 const isWaiting = and(isNotNull(sessionChallenges.completedAt), isNull(sessionChallenges.usedAt), unexpired)
 
 export const insertSessionChallenge = async (
   db: Queryable,
-  input: {
-    readonly id: string
-    readonly projectId: string
-    readonly codeHash: Uint8Array
-    readonly askerAddress: string
-    readonly askerDevice: string
+  input: Pick<SessionChallengeRow, 'id' | 'projectId' | 'codeHash' | 'askerAddress' | 'askerDevice'> & {
     readonly lifetimeSeconds: number
-    /** Of a mailed link, and whom it logs in. */
+    /** The mailed link, and the user whom it logs in. */
     readonly link?: { readonly linkHash: Uint8Array; readonly email: string; readonly userId: string }
   },
 ): Promise<void> => {
@@ -33,8 +28,9 @@ export const insertSessionChallenge = async (
 }
 
 const findOne = async (db: Queryable, where: SQL | undefined): Promise<SessionChallengeRow | null> => {
-  const [row] = await db.select({ challenge: sessionChallenges, expired }).from(sessionChallenges).where(where)
-  return row === undefined ? null : { ...row.challenge, expired: row.expired }
+  const columns = { ...getTableColumns(sessionChallenges), expired }
+  const [row] = await db.select(columns).from(sessionChallenges).where(where)
+  return row ?? null
 }
 
 export const findSessionChallenge = (db: Queryable, codeHash: Uint8Array): Promise<SessionChallengeRow | null> =>
@@ -43,65 +39,50 @@ export const findSessionChallenge = (db: Queryable, codeHash: Uint8Array): Promi
 export const findMailedLink = (db: Queryable, linkHash: Uint8Array): Promise<SessionChallengeRow | null> =>
   findOne(db, eq(sessionChallenges.linkHash, linkHash))
 
-/** Once, in time, in the user's own project, and never what a mailed link is for. @returns whether this was it. */
+type OfProject = Pick<SessionChallengeRow, 'projectId' | 'codeHash'>
+
+const ofProject = ({ projectId, codeHash }: OfProject) =>
+  and(eq(sessionChallenges.codeHash, codeHash), eq(sessionChallenges.projectId, projectId))
+
+/** @returns false if it has expired or was completed before, belongs to another project, or is for a mailed link. */
 export const completeSessionChallenge = async (
   db: Queryable,
-  input: {
-    readonly projectId: string
-    readonly codeHash: Uint8Array
-    readonly userId: string
-    /** When the user had proven who they are. */
-    readonly authenticatedAt: Date
-  },
+  /** `authenticatedAt`: when the user proved who they are. */
+  input: OfProject & { readonly userId: string; readonly authenticatedAt: Date },
 ): Promise<boolean> => {
   const { userId, authenticatedAt } = input
-  const rows = await db
+  const isOpen = and(isNull(sessionChallenges.linkHash), isNull(sessionChallenges.completedAt), unexpired)
+  const { rowCount } = await db
     .update(sessionChallenges)
     .set({ completedAt: sql`now()`, userId, authenticatedAt })
-    .where(
-      and(
-        eq(sessionChallenges.codeHash, input.codeHash),
-        eq(sessionChallenges.projectId, input.projectId),
-        isNull(sessionChallenges.linkHash),
-        isNull(sessionChallenges.completedAt),
-        unexpired,
-      ),
-    )
-    .returning({ id: sessionChallenges.id })
-  return rows.length === 1
+    .where(and(ofProject(input), isOpen))
+  return rowCount === 1
 }
 
-/** Once, and in time: opening a mail is a proof. @returns whether this was it. */
+/** Opening a mail proves the user. @returns false if the link has expired or was opened before. */
 export const completeMailedLink = async (db: Queryable, linkHash: Uint8Array): Promise<boolean> => {
-  const rows = await db
+  const { rowCount } = await db
     .update(sessionChallenges)
     .set({ completedAt: sql`now()`, authenticatedAt: sql`now()` })
     .where(and(eq(sessionChallenges.linkHash, linkHash), isNull(sessionChallenges.completedAt), unexpired))
-    .returning({ id: sessionChallenges.id })
-  return rows.length === 1
+  return rowCount === 1
 }
 
-/** @returns whom a completed challenge logs in: of many that ask for it at once, one is told. */
+/** Uses a completed challenge up. @returns the user to log in, or null if it is not completed, was used, or has expired. */
 export const takeSessionChallenge = async (
   tx: Tx,
-  input: { readonly projectId: string; readonly codeHash: Uint8Array },
+  input: OfProject,
 ): Promise<{ readonly userId: string; readonly email: string | null; readonly authenticatedAt: Date } | null> => {
   const [row] = await tx
     .update(sessionChallenges)
     .set({ usedAt: sql`now()` })
-    .where(
-      and(eq(sessionChallenges.codeHash, input.codeHash), eq(sessionChallenges.projectId, input.projectId), isWaiting),
-    )
-    .returning({
-      userId: sessionChallenges.userId,
-      email: sessionChallenges.email,
-      authenticatedAt: sessionChallenges.authenticatedAt,
-    })
+    .where(and(ofProject(input), isWaiting))
+    .returning()
   if (row === undefined || row.userId === null || row.authenticatedAt === null) return null
   return { userId: row.userId, email: row.email, authenticatedAt: row.authenticatedAt }
 }
 
-/** Ends what would still log a user in: what was completed for them, and gave no session yet. */
+/** Expires the completed challenges of a user from which no session was made yet. */
 export const endCompletedChallenges = async (
   db: Queryable,
   input: { readonly projectId: string; readonly userId: string },

@@ -1,16 +1,16 @@
-// Users' sessions. A refresh token is never stored: it follows from a session's id and generation.
+// Users' sessions. A refresh token is never stored: it is derived from a session's id and generation.
 
 import { and, desc, eq, gt, isNull, ne, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
 import { sessions } from '../schema.ts'
-import type { LoginWay, SessionEnd } from '../words.ts'
+import type { SessionEnd } from '../words.ts'
 
 export type SessionRow = typeof sessions.$inferSelect
 
 export type SessionLifetimes = {
-  /** How long a refresh token is good. */
+  /** How long a refresh token is valid. */
   readonly refreshSeconds: number
-  /** How long after its user's proof a session ends, however often it is refreshed. */
+  /** How long after the user's proof the session ends, even if it is refreshed. */
   readonly sessionSeconds: number
 }
 
@@ -20,13 +20,7 @@ const endOf = (provenAt: SQL | SQLWrapper, { refreshSeconds, sessionSeconds }: S
 
 export const insertSession = async (
   db: Queryable,
-  input: {
-    readonly id: string
-    readonly projectId: string
-    readonly userId: string
-    readonly way: LoginWay
-    readonly askerAddress: string
-    readonly askerDevice: string
+  input: Pick<SessionRow, 'id' | 'projectId' | 'userId' | 'way' | 'askerAddress' | 'askerDevice'> & {
     /** When the user proved who they are; null: just now. */
     readonly authenticatedAt: Date | null
     readonly lifetimes: SessionLifetimes
@@ -42,8 +36,8 @@ export const insertSession = async (
   return row
 }
 
-/** A session, and whose it is. What a token says of that is only believed where the row says the same. */
-type SessionOf = { readonly id: string; readonly projectId: string; readonly userId: string }
+/** A session and its user, as a token names them. The row must say the same. */
+type SessionOf = Pick<SessionRow, 'id' | 'projectId' | 'userId'>
 
 /** Which of these sessions have not ended; a prepared statement. */
 export const findLiveSessions = async (db: Db, ids: readonly string[]): Promise<readonly SessionOf[]> =>
@@ -54,83 +48,48 @@ export const findLiveSessions = async (db: Db, ids: readonly string[]): Promise<
 const isOf = ({ id, projectId, userId }: SessionOf) =>
   and(eq(sessions.id, id), eq(sessions.projectId, projectId), eq(sessions.userId, userId))
 
-/**
- * Makes the next refresh token the one that is due, where the one that is shown is.
- * @returns the session as it is now, or null where that token is not due (any more).
- */
+/** A refresh token that was shown to us. */
+type Shown = Pick<SessionRow, 'projectId' | 'id' | 'generation'>
+
+const isNotEnded = isNull(sessions.endedAt)
+
+const isShown = ({ projectId, id }: Shown) => and(eq(sessions.projectId, projectId), eq(sessions.id, id), isNotEnded)
+
+/** Replaces the current refresh token by the next one. @returns null if the one that was shown is not the current one. */
 export const advanceSession = async (
   db: Queryable,
-  input: {
-    readonly projectId: string
-    readonly id: string
-    readonly generation: number
-    readonly lifetimes: SessionLifetimes
-  },
+  input: Shown & { readonly lifetimes: SessionLifetimes },
 ): Promise<SessionRow | null> => {
   const end = endOf(sessions.authenticatedAt, input.lifetimes)
+  // The operator may have shortened the lifetime: then the new end may be over before the old one.
+  const isValid = and(gt(sessions.expiresAt, sql`now()`), gt(end, sql`now()`))
   const [row] = await db
     .update(sessions)
-    .set({
-      generation: sql`${sessions.generation} + 1`,
-      refreshedAt: sql`now()`,
-      expiresAt: end,
-    })
-    .where(
-      and(
-        eq(sessions.projectId, input.projectId),
-        eq(sessions.id, input.id),
-        eq(sessions.generation, input.generation),
-        isNull(sessions.endedAt),
-        gt(sessions.expiresAt, sql`now()`),
-        // Where the operator has shortened the time meanwhile.
-        gt(end, sql`now()`),
-      ),
-    )
+    .set({ generation: sql`${sessions.generation} + 1`, refreshedAt: sql`now()`, expiresAt: end })
+    .where(and(isShown(input), eq(sessions.generation, input.generation), isValid))
     .returning()
   return row ?? null
 }
 
-/** The session, where the refresh token before the one that is due was used less than some seconds ago. */
+/** The session, if the token that was shown was replaced less than `graceSeconds` ago, and is the last one before the current. */
 export const findJustAdvanced = async (
   db: Queryable,
-  input: {
-    readonly projectId: string
-    readonly id: string
-    readonly generation: number
-    readonly graceSeconds: number
-  },
+  input: Shown & { readonly graceSeconds: number },
 ): Promise<SessionRow | null> => {
+  const isRecent = gt(sessions.refreshedAt, sql`now() - make_interval(secs => ${input.graceSeconds})`)
   const [row] = await db
     .select()
     .from(sessions)
-    .where(
-      and(
-        eq(sessions.projectId, input.projectId),
-        eq(sessions.id, input.id),
-        eq(sessions.generation, input.generation + 1),
-        isNull(sessions.endedAt),
-        gt(sessions.refreshedAt, sql`now() - make_interval(secs => ${input.graceSeconds})`),
-      ),
-    )
+    .where(and(isShown(input), eq(sessions.generation, input.generation + 1), isRecent))
   return row ?? null
 }
 
-/** Ends a session whose refresh token was used before. @returns it, or null where it has ended, or this token is due. */
-export const endReusedSession = async (
-  db: Queryable,
-  input: { readonly projectId: string; readonly id: string; readonly generation: number },
-): Promise<SessionRow | null> => {
+/** Ends a session whose refresh token was used before. @returns null if it had ended, or if the token is the current one. */
+export const endReusedSession = async (db: Queryable, shown: Shown): Promise<SessionRow | null> => {
   const [row] = await db
     .update(sessions)
     .set({ endedAt: sql`now()`, endedBy: 'reuse' })
-    .where(
-      and(
-        eq(sessions.projectId, input.projectId),
-        eq(sessions.id, input.id),
-        gt(sessions.generation, input.generation),
-        isNull(sessions.endedAt),
-      ),
-    )
+    .where(and(isShown(shown), gt(sessions.generation, shown.generation)))
     .returning()
   return row ?? null
 }
@@ -140,7 +99,7 @@ export const findSession = async (db: Queryable, session: SessionOf): Promise<Se
   return row ?? null
 }
 
-/** @returns the session where it had not ended before. */
+/** @returns null if it had ended before. */
 export const endSession = async (
   db: Queryable,
   input: { readonly session: SessionOf | { readonly id: string }; readonly by: SessionEnd },
@@ -149,78 +108,49 @@ export const endSession = async (
   const [row] = await db
     .update(sessions)
     .set({ endedAt: sql`now()`, endedBy: by })
-    .where(and('userId' in session ? isOf(session) : eq(sessions.id, session.id), isNull(sessions.endedAt)))
+    .where(and('userId' in session ? isOf(session) : eq(sessions.id, session.id), isNotEnded))
     .returning()
   return row ?? null
 }
 
-/** For operators: the newest first. */
+type OfUser = { readonly projectId: string; readonly userId?: string }
+
+const ofUser = ({ projectId, userId }: OfUser) =>
+  and(eq(sessions.projectId, projectId), userId === undefined ? undefined : eq(sessions.userId, userId))
+
+/** The sessions of a user, or of all users of a project, newest first. A live one has neither ended nor expired. */
 export const listSessions = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly userId?: string; readonly limit: number },
+  input: OfUser & { readonly isLiveOnly?: boolean; readonly limit: number },
 ): Promise<readonly SessionRow[]> =>
   db
     .select()
     .from(sessions)
-    .where(
-      and(
-        eq(sessions.projectId, input.projectId),
-        input.userId === undefined ? undefined : eq(sessions.userId, input.userId),
-      ),
-    )
+    .where(and(ofUser(input), input.isLiveOnly ? and(isNotEnded, gt(sessions.expiresAt, sql`now()`)) : undefined))
     .orderBy(desc(sessions.createdAt), desc(sessions.id))
     .limit(input.limit)
 
-/** Those of a user that have neither ended nor expired, the newest first. */
-export const listLiveSessionsOf = async (
-  db: Queryable,
-  input: { readonly projectId: string; readonly userId: string; readonly limit: number },
-): Promise<readonly SessionRow[]> =>
-  db
-    .select()
-    .from(sessions)
-    .where(
-      and(
-        eq(sessions.projectId, input.projectId),
-        eq(sessions.userId, input.userId),
-        isNull(sessions.endedAt),
-        gt(sessions.expiresAt, sql`now()`),
-      ),
-    )
-    .orderBy(desc(sessions.createdAt), desc(sessions.id))
-    .limit(input.limit)
-
-/** @param input.except goes on; null: none does. @returns those that had not ended before. */
+/** Ends the sessions of a user, but not `except`. @returns those that had not ended before. */
 export const endSessionsOf = async (
   db: Queryable,
-  input: {
-    readonly projectId: string
-    readonly userId: string
-    readonly except: string | null
-    readonly by: SessionEnd
-  },
-): Promise<readonly SessionRow[]> =>
-  db
+  input: Required<OfUser> & { readonly except: string | null; readonly by: SessionEnd },
+): Promise<readonly SessionRow[]> => {
+  const isOther = input.except === null ? undefined : ne(sessions.id, input.except)
+  return db
     .update(sessions)
     .set({ endedAt: sql`now()`, endedBy: input.by })
-    .where(
-      and(
-        eq(sessions.projectId, input.projectId),
-        eq(sessions.userId, input.userId),
-        input.except === null ? undefined : ne(sessions.id, input.except),
-        isNull(sessions.endedAt),
-      ),
-    )
+    .where(and(ofUser(input), isOther, isNotEnded))
     .returning()
+}
 
-/** How long ago a session's user proved who they are, and the session was last refreshed, by the database's clock. */
+/** Times are by the database's clock. */
 type SessionAge = {
   readonly authenticatedAt: Date
   readonly sinceProofSeconds: number
   readonly sinceRefreshSeconds: number
 }
 
-/** Sees to it that a session does not end before the transaction does. @returns null where it has ended. */
+/** Locks a session, so that it does not end before the transaction does. @returns null if it has ended. */
 export const holdLiveSession = async (db: Queryable, session: SessionOf): Promise<SessionAge | null> => {
   const since = (column: SQLWrapper) => sql<number>`extract(epoch from now() - ${column})::float8`
   const [row] = await db
@@ -230,7 +160,7 @@ export const holdLiveSession = async (db: Queryable, session: SessionOf): Promis
       sinceRefreshSeconds: since(sessions.refreshedAt),
     })
     .from(sessions)
-    .where(and(isOf(session), isNull(sessions.endedAt)))
+    .where(and(isOf(session), isNotEnded))
     .for('share')
   return row ?? null
 }

@@ -1,4 +1,4 @@
-// Counting tries over all processes, in windows that begin with the first try.
+// Counts tries over all processes, in windows of time that begin with the first try.
 
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
@@ -6,7 +6,7 @@ import { throttles } from '../schema.ts'
 
 const over = sql`${throttles.windowEndsAt} <= now()`
 
-/** Rows in the order of their keys: two that came together otherwise would wait for each other. */
+/** The rows are written in the order of their keys, to avoid deadlocks. */
 const upsert = (db: Queryable, input: { readonly keys: readonly Uint8Array[]; readonly windowSeconds: number }) => {
   const end = sql`now() + make_interval(secs => ${input.windowSeconds})`
   const keys = [...input.keys].sort(Buffer.compare)
@@ -22,10 +22,7 @@ const upsert = (db: Queryable, input: { readonly keys: readonly Uint8Array[]; re
     })
 }
 
-/**
- * Counts one try.
- * @returns how many there were in this window, this one included, and how many seconds it lasts yet.
- */
+/** Counts one try. @returns the number of tries in this window, with this one, and the seconds until the window ends. */
 export const countTry = async (
   db: Queryable,
   input: { readonly key: Uint8Array; readonly windowSeconds: number },
@@ -34,7 +31,7 @@ export const countTry = async (
     tries: throttles.tries,
     secondsLeft: sql<number>`ceil(extract(epoch from ${throttles.windowEndsAt} - now()))::int`,
   })
-  if (row === undefined) throw new Error('a try was not counted')
+  if (row === undefined) throw new Error('A try was not counted.')
   return row
 }
 
@@ -48,14 +45,14 @@ export const countTries = async (
 
 export type TryLimit = { readonly key: Uint8Array; readonly max: number }
 
-/** Those limits that are reached, for another statement's conditions. @param limits at least one. */
+/** The longest time until a reached limit ends, in seconds, or null; for use in another query. @param limits at least one. */
 export const reached = (limits: readonly TryLimit[]): SQL => {
   const each = limits.map(({ key, max }) => sql`(throttles.key = ${key} and throttles.tries >= ${max})`)
   return sql`(select ceil(max(extract(epoch from throttles.window_ends_at - now())))::int as seconds from throttles
     where throttles.window_ends_at > now() and (${sql.join(each, sql` or `)}))`
 }
 
-/** How long the reached ones of some limits last yet; null where none is. */
+/** The longest time until one of these limits ends, in seconds; null if none is reached. */
 export const secondsOfReached = async (db: Queryable, limits: readonly TryLimit[]): Promise<number | null> => {
   if (limits.length === 0) return null
   const {

@@ -16,10 +16,10 @@ const LIVE = TRANSACTION_STATUSES.filter((status) => status === 'submitted' || s
 /** Live implies unfinished and nonce held; repeated here so that the partial indexes are used. */
 export const isLive = and(inArray(transactions.status, LIVE), isUnfinished, transactions.holdsNonce)
 
-const ofSigner = (signer: Signer) =>
+export const ofSigner = (signer: Signer) =>
   and(eq(transactions.network, signer.network), eq(transactions.signerAddress, signer.address))
 
-/** Locks the signer's row until the transaction ends, for the choice of a nonce, the signing and the insert. */
+/** Locks the signer's row until the transaction ends: while a nonce is chosen, the bytes are signed and the rows inserted. */
 export const lockSigner = async (tx: Tx, signer: Signer): Promise<void> => {
   const lock = () =>
     tx
@@ -42,10 +42,13 @@ export const hasUnfinished = async (db: Queryable, network: Network): Promise<bo
   return rows.length > 0
 }
 
-export type UnminedRow = Pick<
-  TransactionRow,
-  'signerAddress' | 'nonce' | 'to' | 'value' | 'input' | 'gasLimit' | 'status'
-> & { readonly ageSeconds: number }
+const { signerAddress, nonce, to, value, input: callData, gasLimit, status } = transactions
+const ageSeconds = sql<number>`extract(epoch from now() - ${transactions.createdAt})::float8`
+const INTENT = { signerAddress, nonce, to, value, input: callData, gasLimit, status, ageSeconds }
+
+export type UnminedRow = Pick<TransactionRow, Exclude<keyof typeof INTENT, 'ageSeconds'>> & {
+  readonly ageSeconds: number
+}
 
 /**
  * Live transactions in no block: all of the signer's, in any project, and those of the project's other signers that go to one
@@ -60,29 +63,14 @@ export const unminedBefore = async (
     readonly limit: number
   },
 ): Promise<readonly UnminedRow[]> => {
-  const { signer, projectId, to, limit } = input
-  const isRelated = or(to.length === 0 ? undefined : inArray(transactions.to, [...to]), isNull(transactions.to))
+  const { signer, projectId, limit } = input
+  const isRelated = or(input.to.length === 0 ? undefined : inArray(to, [...input.to]), isNull(to))
+  const isNamed = or(eq(signerAddress, signer.address), and(eq(transactions.projectId, projectId), isRelated))
   const rows = await db
-    .select({
-      signerAddress: transactions.signerAddress,
-      nonce: transactions.nonce,
-      to: transactions.to,
-      value: transactions.value,
-      input: transactions.input,
-      gasLimit: transactions.gasLimit,
-      status: transactions.status,
-      ageSeconds: sql<number>`extract(epoch from now() - ${transactions.createdAt})::float8`,
-    })
+    .select(INTENT)
     .from(transactions)
-    .where(
-      and(
-        eq(transactions.network, signer.network),
-        isLive,
-        isNull(transactions.minedBlockHash),
-        or(eq(transactions.signerAddress, signer.address), and(eq(transactions.projectId, projectId), isRelated)),
-      ),
-    )
-    .orderBy(desc(transactions.createdAt), desc(transactions.nonce))
+    .where(and(eq(transactions.network, signer.network), isLive, isNull(transactions.minedBlockHash), isNamed))
+    .orderBy(desc(transactions.createdAt), desc(nonce))
     .limit(limit)
   return rows.toReversed()
 }
@@ -98,25 +86,19 @@ export type Held = {
 
 /** What the signer's transactions from a nonce on hold. */
 export const readHeld = async (db: Queryable, signer: Signer, fromNonce: number): Promise<Held> => {
+  const { worstCost, feeAsset, feeAssetCost, holdsNonce } = transactions
   const rows = await db
-    .select({
-      nonce: transactions.nonce,
-      worstCost: transactions.worstCost,
-      feeAsset: transactions.feeAsset,
-      feeAssetCost: transactions.feeAssetCost,
-      status: transactions.status,
-    })
+    .select({ nonce, worstCost, feeAsset, feeAssetCost, status })
     .from(transactions)
-    .where(and(ofSigner(signer), transactions.holdsNonce, gte(transactions.nonce, fromNonce)))
-  const live = rows.filter(({ status }) => LIVE.some((each) => each === status))
+    .where(and(ofSigner(signer), holdsNonce, gte(nonce, fromNonce)))
+  const live = rows.filter((row) => LIVE.some((each) => each === row.status))
   const liveAssetCosts = new Map<string, bigint>()
-  for (const { feeAsset, feeAssetCost } of live) {
-    if (feeAsset === null) continue
-    liveAssetCosts.set(feeAsset, (liveAssetCosts.get(feeAsset) ?? 0n) + (feeAssetCost ?? 0n))
+  for (const { feeAsset: asset, feeAssetCost: cost } of live) {
+    if (asset !== null) liveAssetCosts.set(asset, (liveAssetCosts.get(asset) ?? 0n) + (cost ?? 0n))
   }
   return {
-    nonces: new Set(rows.map(({ nonce }) => nonce)),
-    liveWorstCost: live.reduce((sum, { worstCost }) => sum + worstCost, 0n),
+    nonces: new Set(rows.map((row) => row.nonce)),
+    liveWorstCost: live.reduce((sum, row) => sum + row.worstCost, 0n),
     liveAssetCosts,
   }
 }
@@ -132,18 +114,11 @@ export const releaseReaped = async (
   signer: Signer,
   of: { readonly fromNonce: number; readonly block: bigint },
 ): Promise<void> => {
+  const hasLapsed = and(transactions.final, lt(transactions.validUntilBlock, of.block))
   await tx
     .update(transactions)
     .set({ holdsNonce: false })
-    .where(
-      and(
-        ofSigner(signer),
-        transactions.holdsNonce,
-        gte(transactions.nonce, of.fromNonce),
-        transactions.final,
-        lt(transactions.validUntilBlock, of.block),
-      ),
-    )
+    .where(and(ofSigner(signer), transactions.holdsNonce, gte(nonce, of.fromNonce), hasLapsed))
 }
 
 export const insertTransaction = async (tx: Tx, row: typeof transactions.$inferInsert): Promise<void> => {
@@ -164,7 +139,8 @@ export const insertAttempts = async (
       hash text, kind text, rung smallint, raw text, "maxFeePerGas" numeric)`)
 }
 
-const within = ({ projectId, ownedBy }: Reach) =>
+/** Whether a transaction is of a wallet within reach. */
+export const isWithinReach = ({ projectId, ownedBy }: Reach) =>
   and(
     eq(transactions.projectId, projectId),
     ownedBy === null
@@ -180,7 +156,7 @@ export const findTransaction = async (
   const [row] = await db
     .select()
     .from(transactions)
-    .where(and(eq(transactions.id, input.id), within(input)))
+    .where(and(eq(transactions.id, input.id), isWithinReach(input)))
   return row ?? null
 }
 
@@ -193,7 +169,7 @@ export const findTransactionByHash = async (
     .select({ transaction: transactions })
     .from(attempts)
     .innerJoin(transactions, eq(transactions.id, attempts.transactionId))
-    .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash), within(input)))
+    .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash), isWithinReach(input)))
   return row?.transaction ?? null
 }
 
@@ -289,17 +265,12 @@ export const markAttemptsAccepted = async (
 ): Promise<void> => {
   if (accepted.length === 0) return
   // No hash is on two networks, as the chain's id is in it.
-  const networks = [...new Set(accepted.map(({ network }) => network))]
-  const hashes = accepted.map(({ hash }) => hash)
+  const networks = sql.param([...new Set(accepted.map(({ network }) => network))])
+  const hashes = sql.param(accepted.map(({ hash }) => hash))
   await tx
     .update(attempts)
     .set({ broadcastAt: sql`coalesce(${attempts.broadcastAt}, now())`, lastError: null })
-    .where(
-      and(
-        eq(attempts.network, sql`any(${sql.param(networks)}::text[])`),
-        eq(attempts.hash, sql`any(${sql.param(hashes)}::text[])`),
-      ),
-    )
+    .where(sql`${attempts.network} = any(${networks}::text[]) and ${attempts.hash} = any(${hashes}::text[])`)
 }
 
 /** Records a node's refusal of an attempt. */
@@ -322,38 +293,28 @@ export const eraseRaw = async (tx: Tx, transactionIds: readonly string[]): Promi
     .where(eq(attempts.transactionId, sql`any(${sql.param(transactionIds)}::uuid[])`))
 }
 
-export type QuietRow = Pick<TransactionRow, 'id' | 'signerAddress' | 'nonce' | 'minedBlockHash'> & {
-  readonly chosenHash: string
+/** Transactions with their chosen attempt; the caller adds the conditions. */
+export const quietRows = (db: Queryable) => {
+  const { id, minedBlockHash } = transactions
+  return db
+    .select({ id, signerAddress, nonce, minedBlockHash, chosenHash: attempts.hash })
+    .from(transactions)
+    .innerJoin(attempts, and(eq(attempts.transactionId, id), isChosen))
 }
 
-/** Transactions with their chosen attempt; the caller adds the conditions. */
-export const quietRows = (db: Queryable) =>
-  db
-    .select({
-      id: transactions.id,
-      signerAddress: transactions.signerAddress,
-      nonce: transactions.nonce,
-      minedBlockHash: transactions.minedBlockHash,
-      chosenHash: attempts.hash,
-    })
-    .from(transactions)
-    .innerJoin(attempts, and(eq(attempts.transactionId, transactions.id), isChosen))
+export type QuietRow = Awaited<ReturnType<typeof quietRows>>[number]
 
 /** Live transactions without news for `seconds`, those longest without news first. */
 export const longQuiet = async (
   db: Queryable,
   input: { readonly network: Network; readonly seconds: number; readonly limit: number },
-): Promise<readonly QuietRow[]> =>
-  quietRows(db)
-    .where(
-      and(
-        eq(transactions.network, input.network),
-        isLive,
-        lte(transactions.updatedAt, sql`now() - make_interval(secs => ${input.seconds})`),
-      ),
-    )
+): Promise<readonly QuietRow[]> => {
+  const isQuiet = lte(transactions.updatedAt, sql`now() - make_interval(secs => ${input.seconds})`)
+  return quietRows(db)
+    .where(and(eq(transactions.network, input.network), isLive, isQuiet))
     .orderBy(asc(transactions.updatedAt))
     .limit(input.limit)
+}
 
 /** Puts transactions at the end of the reconciler's queue. */
 export const touchTransactions = async (db: Queryable, ids: readonly string[]): Promise<void> => {

@@ -1,17 +1,16 @@
-import { and, desc, eq, exists, isNull, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { passkeys, users } from '../schema.ts'
+import { users } from '../schema.ts'
 
 export type UserRow = typeof users.$inferSelect
 
+type OfUser = { readonly projectId: string; readonly userId: string }
+
 /**
- * Only one at a time changes a user's ways in, or ends their sessions. Taken before any row of a session: those who change
- * both would otherwise wait for each other.
+ * Only one transaction at a time changes how a user can log in, or ends their sessions. Lock the user before any row of a
+ * session, to avoid deadlocks.
  */
-export const lockUser = async (
-  tx: Tx,
-  { projectId, userId }: { readonly projectId: string; readonly userId: string },
-): Promise<void> => {
+export const lockUser = async (tx: Tx, { projectId, userId }: OfUser): Promise<void> => {
   await tx
     .select({ id: users.id })
     .from(users)
@@ -19,7 +18,7 @@ export const lockUser = async (
     .for('no key update')
 }
 
-/** What an access token tells of a user. */
+/** What an access token says about a user. */
 type UserFacts = UserRow & { readonly hasPasskeys: boolean }
 
 type UserKey = { readonly id: string } | { readonly email: string } | { readonly signInWallet: string }
@@ -40,57 +39,37 @@ export const findUser = async (
   return row ?? null
 }
 
-/** The user of a session. @throws Error where there is none. */
-export const readUserFacts = async (
-  db: Queryable,
-  key: { readonly projectId: string; readonly id: string },
-): Promise<UserFacts> => {
+/** The user of a session. @throws Error if there is none. */
+export const readUserFacts = async (db: Queryable, key: Pick<UserRow, 'projectId' | 'id'>): Promise<UserFacts> => {
+  const hasPasskeys = sql<boolean>`exists (
+    select from public.passkeys p where p.project_id = users.project_id and p.user_id = users.id)`
   const [row] = await db
-    .select({
-      user: users,
-      hasPasskeys: sql<boolean>`${exists(
-        db
-          .select({ one: sql`1` })
-          .from(passkeys)
-          .where(and(eq(passkeys.projectId, users.projectId), eq(passkeys.userId, users.id))),
-      )}`,
-    })
+    .select({ ...getTableColumns(users), hasPasskeys })
     .from(users)
     .where(and(eq(users.projectId, key.projectId), eq(users.id, key.id)))
-  if (row === undefined) throw new Error('a session belongs to a user who is not there')
-  return { ...row.user, hasPasskeys: row.hasPasskeys }
+  if (row === undefined) throw new Error('A session belongs to a user who does not exist.')
+  return row
 }
 
-/**
- * Makes a user whose first proof has just been seen, unless there is one.
- * @returns whose proof it is: of two that come at the same time the first makes the user, for both.
- */
+/** Makes a user after their first proof, unless they exist. @returns the id of the new or the existing user. */
 export const ensureUser = async (
   tx: Tx,
-  input: {
-    readonly id: string
-    readonly projectId: string
-    readonly email?: string
-    readonly signInWallet?: string
-  },
+  input: Pick<UserRow, 'id' | 'projectId'> & { readonly email?: string; readonly signInWallet?: string },
 ): Promise<string> => {
   await tx.insert(users).values(input).onConflictDoNothing()
   const { projectId, email, signInWallet, id } = input
   const by = email !== undefined ? { email } : signInWallet !== undefined ? { signInWallet } : { id }
   const user = await findUser(tx, { projectId, by })
-  if (user === null) throw new Error('a user was neither inserted nor there')
+  if (user === null) throw new Error('A user was neither inserted nor found.')
   return user.id
 }
 
-/**
- * Gives a user their e-mail address, where they have none.
- * @returns false where they have one, or another user of the project has this.
- */
+/** Sets a user's e-mail address. @returns false if they have one, or if another user of the project has this one. */
 export const setUserEmail = async (
   tx: Tx,
   input: { readonly projectId: string; readonly id: string; readonly email: string },
 ): Promise<boolean> => {
-  const rows = await tx
+  const { rowCount } = await tx
     .update(users)
     .set({ email: input.email })
     .where(
@@ -102,11 +81,10 @@ export const setUserEmail = async (
           and other.email = ${input.email} and other.id <> ${input.id})`,
       ),
     )
-    .returning({ id: users.id })
-  return rows.length === 1
+  return rowCount === 1
 }
 
-/** For operators: the newest first. */
+/** Newest first. */
 export const listUsers = async (
   db: Queryable,
   input: { readonly projectId: string; readonly limit: number },

@@ -7,42 +7,39 @@ export type WalletRow = typeof wallets.$inferSelect
 
 export const insertWallet = async (db: Queryable, row: typeof wallets.$inferInsert): Promise<WalletRow> => {
   const [inserted] = await db.insert(wallets).values(row).returning()
-  if (inserted === undefined) throw new Error('insert into wallets returned no row')
+  if (inserted === undefined) throw new Error('A wallet was not inserted.')
   return inserted
 }
 
-/** What a caller sees: the wallets of a project, or those of one owner alone; all else is as if it did not exist. */
+/** What a caller can see: all wallets of a project, or only those of one owner. Everything else does not exist for them. */
 export type Reach = {
   readonly projectId: string
-  /** null: every owner's. */
+  /** null: all owners. */
   readonly ownedBy: string | null
 }
 
-const within = (reach: Reach) =>
+export type Page = { readonly limit: number; readonly offset: number }
+
+/** Whether a wallet is within reach. */
+export const within = (reach: Reach) =>
   and(eq(wallets.projectId, reach.projectId), reach.ownedBy === null ? undefined : eq(wallets.ownerId, reach.ownedBy))
 
 type WalletKey = { readonly id: string } | { readonly address: string } | { readonly ownerId: string }
 
-/** One wallet within reach on a network, by one of its three keys. */
+const whereOf = (key: WalletKey) => {
+  if ('id' in key) return eq(wallets.id, key.id)
+  return 'address' in key ? eq(wallets.address, key.address) : eq(wallets.ownerId, key.ownerId)
+}
+
+/** A wallet within reach, by one of its keys on a network. */
 export const findWallet = async (
   db: Queryable,
   input: Reach & { readonly network: Network; readonly by: WalletKey },
 ): Promise<WalletRow | null> => {
-  const { by } = input
   const [row] = await db
     .select()
     .from(wallets)
-    .where(
-      and(
-        within(input),
-        eq(wallets.network, input.network),
-        'id' in by
-          ? eq(wallets.id, by.id)
-          : 'address' in by
-            ? eq(wallets.address, by.address)
-            : eq(wallets.ownerId, by.ownerId),
-      ),
-    )
+    .where(and(within(input), eq(wallets.network, input.network), whereOf(input.by)))
   return row ?? null
 }
 
@@ -52,20 +49,20 @@ export const findWalletById = async (db: Queryable, id: string): Promise<WalletR
   return row ?? null
 }
 
-/** Whether a project has a wallet of this owner. */
+/** Whether an owner has a wallet in the project. */
 export const hasOwner = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly ownerId: string },
+  { projectId, ownerId }: Pick<WalletRow, 'projectId' | 'ownerId'>,
 ): Promise<boolean> => {
   const [row] = await db
     .select({ id: wallets.id })
     .from(wallets)
-    .where(and(eq(wallets.projectId, input.projectId), eq(wallets.ownerId, input.ownerId)))
+    .where(within({ projectId, ownedBy: ownerId }))
     .limit(1)
   return row !== undefined
 }
 
-export type WalletPlace = { readonly projectId: string; readonly network: Network; readonly address: string }
+export type WalletPlace = Pick<WalletRow, 'projectId' | 'network' | 'address'>
 
 /** The wallets at many places, each a project, network and address; a prepared statement. */
 export const walletsAt = async (db: Db, places: readonly WalletPlace[]): Promise<readonly WalletRow[]> => {
@@ -80,7 +77,7 @@ export const walletsAt = async (db: Db, places: readonly WalletPlace[]): Promise
     join public.wallets w using (project_id, network, address)`
 }
 
-/** The networks on which a wallet within reach has this address (EVM addresses are one on all four). */
+/** The networks on which a wallet within reach has this address: an owner has one address on all EVM networks. */
 export const networksOfAddress = async (
   db: Queryable,
   input: Reach & { readonly address: string },
@@ -95,7 +92,7 @@ export const networksOfAddress = async (
 /** Oldest first. */
 export const listWallets = async (
   db: Queryable,
-  input: Reach & { readonly network: Network; readonly limit: number; readonly offset: number },
+  input: Reach & Page & { readonly network: Network },
 ): Promise<readonly WalletRow[]> =>
   db
     .select()
@@ -105,25 +102,21 @@ export const listWallets = async (
     .limit(input.limit)
     .offset(input.offset)
 
-/** Which of these addresses belong to a wallet of any project: one query a block, whatever the number of wallets. */
+/** Which of these addresses belong to a wallet of any project. */
 export const watchedAddresses = async (
   db: Queryable,
   input: { readonly network: Network; readonly addresses: readonly string[] },
 ): Promise<ReadonlySet<string>> => {
   if (input.addresses.length === 0) return new Set()
+  const isAmong = eq(wallets.address, sql`any(${sql.param([...input.addresses])}::text[])`)
   const rows = await db
     .selectDistinct({ address: wallets.address })
     .from(wallets)
-    .where(
-      and(
-        eq(wallets.network, input.network),
-        sql`${wallets.address} = any(${sql.param([...input.addresses])}::text[])`,
-      ),
-    )
+    .where(and(eq(wallets.network, input.network), isAmong))
   return new Set(rows.map((row) => row.address))
 }
 
-/** Some that belong to a wallet, in the order of their texts from one on, and then from the beginning. */
+/** Up to `limit` addresses of wallets in alphabetical order, beginning at `from`; after the last comes the first again. */
 export const watchedAddressesFrom = async (
   db: Queryable,
   input: { readonly network: Network; readonly from: string; readonly limit: number },

@@ -1,6 +1,6 @@
 import { listPasskeys } from '../../db/queries/passkeys.ts'
 import { findProject } from '../../db/queries/projects.ts'
-import { listLiveSessionsOf, type SessionRow, listSessions as selectSessions } from '../../db/queries/sessions.ts'
+import { type SessionRow, listSessions as selectSessions } from '../../db/queries/sessions.ts'
 import { findUser, listUsers as selectUsers, type UserRow } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import type { Ctx, WorkerCtx } from '../context.ts'
@@ -40,7 +40,7 @@ export const listOwnSessions = async (
   ctx: Pick<Ctx, 'db'>,
   { projectId, userId, sessionId }: UserCaller,
 ): Promise<OwnSession[]> =>
-  (await listLiveSessionsOf(ctx.db, { projectId, userId, limit: LISTED_MAX })).map((row) => ({
+  (await selectSessions(ctx.db, { projectId, userId, isLiveOnly: true, limit: LISTED_MAX })).map((row) => ({
     id: row.id,
     current: row.id === sessionId,
     way: row.way,

@@ -1,22 +1,23 @@
-// The guess guard's rows. Every statement is committed by itself. Time is the database's, as processes share no other clock.
+// The rows of the guess guard. Each statement commits by itself. Times are the database's, the one clock that all processes share.
 
 import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 import { pinGuesses, userKeys } from '../../schema.ts'
 import { reached, secondsOfReached, type TryLimit } from '../throttles.ts'
 
-/** Wrong PINs in a row that lock an owner for a day, and in all that lock it for good. The table's CHECK has the same. */
+/** Wrong PINs in a row that lock an owner for a day, and in total that lock the owner for good. The table has a CHECK for both. */
 const FAILS_MAX = 5
 const TOTAL_MAX = 100
 const LOCK_SECONDS = 24 * 60 * 60
 const LEASE_SECONDS = 10
 
-type Owner = { readonly projectId: string; readonly ownerId: string }
+type Owner = Pick<typeof pinGuesses.$inferSelect, 'projectId' | 'ownerId'>
+type Leased = Owner & { readonly lease: string }
 
 type Charge =
-  /** The lease is ours. `version` is the user key's at this moment; `locks`: the owner stays locked if this guess is wrong. */
+  /** The lease is ours. `version` is the user key's; `locks`: the owner is locked if this guess is wrong. */
   | { readonly state: 'charged'; readonly version: number; readonly locks: boolean }
-  /** Another verification is under way, or has just ended. */
+  /** Another PIN is being checked, or was checked just now. */
   | { readonly state: 'taken' }
   | { readonly state: 'locked'; readonly retryAfterSeconds: number }
   /** One of the limits is reached. */
@@ -24,17 +25,17 @@ type Charge =
 
 const ofOwner = (input: Owner) => and(eq(pinGuesses.projectId, input.projectId), eq(pinGuesses.ownerId, input.ownerId))
 
-const holdsLease = (input: Owner & { readonly lease: string }) => and(ofOwner(input), eq(pinGuesses.lease, input.lease))
+const holdsLease = (input: Leased) => and(ofOwner(input), eq(pinGuesses.lease, input.lease))
 
 const NO_LEASE = { lease: null, leaseUntil: null }
 
 type Asked = Owner & { readonly limits: readonly TryLimit[] }
 
 /**
- * Charges one guess and takes the owner's lease, in one statement. A charge that reaches the limit also locks the owner.
- * @param input.limits the caller's limits of wrong PINs: where one is reached, nothing is charged.
+ * Charges one guess and takes the owner's lease, in one statement. A charge that reaches a limit also locks the owner.
+ * @param input.limits the caller's limits of wrong PINs: if one is reached, nothing is charged.
  */
-export const chargeGuess = async (db: Queryable, input: Asked & { readonly lease: string }): Promise<Charge> => {
+export const chargeGuess = async (db: Queryable, input: Asked & Leased): Promise<Charge> => {
   const lockEnded = sql`${pinGuesses.lockedUntil} <= now()`
   const fails = sql`case when ${lockEnded} then 1 else ${pinGuesses.fails} + 1 end`
   const [charged] = await db
@@ -73,8 +74,8 @@ const whyNotCharged = async (db: Queryable, input: Asked): Promise<Charge> => {
     })
     .from(pinGuesses)
     .where(ofOwner(input))
-  if (row === undefined) throw new Error('an owner with a user key has no row of guesses')
-  // The lease first: the guess under way may have locked the owner by its charge, and unlocks it if it is right.
+  if (row === undefined) throw new Error('An owner with a user key has no row of guesses.')
+  // The lease first: the charge of the guess under way may have locked the owner, and a right PIN takes that back.
   if (row.leased) return { state: 'taken' }
   if (row.total >= TOTAL_MAX) return { state: 'locked', retryAfterSeconds: LOCK_SECONDS }
   if (row.lockedSeconds !== null && row.lockedSeconds > 0) {
@@ -83,34 +84,27 @@ const whyNotCharged = async (db: Queryable, input: Asked): Promise<Charge> => {
   return { state: 'taken' }
 }
 
-/** A right PIN: ends the lease, forgets those wrong in a row, and takes the charge back. @returns whether the lease was ours. */
-export const clearGuesses = async (db: Queryable, input: Owner & { readonly lease: string }): Promise<boolean> => {
-  const rows = await db
+/** After a right PIN: ends the lease, takes the charge back and clears `fails`. @returns false if the lease was not ours. */
+export const clearGuesses = async (db: Queryable, input: Leased): Promise<boolean> => {
+  const { rowCount } = await db
     .update(pinGuesses)
     .set({ fails: 0, total: sql`greatest(${pinGuesses.total} - 1, 0)`, lockedUntil: null, ...NO_LEASE })
     .where(holdsLease(input))
-    .returning({ total: pinGuesses.total })
-  return rows.length === 1
+  return rowCount === 1
 }
 
-/** A wrong PIN: ends the lease and keeps the charge. @returns whether the lease was ours. */
-export const keepGuess = async (db: Queryable, input: Owner & { readonly lease: string }): Promise<boolean> => {
-  const rows = await db.update(pinGuesses).set(NO_LEASE).where(holdsLease(input)).returning({ total: pinGuesses.total })
-  return rows.length === 1
-}
+/** After a wrong PIN: ends the lease and keeps the charge. @returns false if the lease was not ours. */
+export const keepGuess = async (db: Queryable, input: Leased): Promise<boolean> =>
+  (await db.update(pinGuesses).set(NO_LEASE).where(holdsLease(input))).rowCount === 1
 
-/** Forgets all wrong PINs, for operators. @returns whether there is such an owner with a PIN. */
+/** For operators: clears all wrong PINs. @returns false if there is no such owner, or the owner has no PIN. */
 export const unlockGuesses = async (db: Queryable, input: Owner): Promise<boolean> => {
-  const rows = await db
-    .update(pinGuesses)
-    .set({ fails: 0, total: 0, lockedUntil: null })
-    .where(ofOwner(input))
-    .returning({ total: pinGuesses.total })
-  return rows.length === 1
+  const { rowCount } = await db.update(pinGuesses).set({ fails: 0, total: 0, lockedUntil: null }).where(ofOwner(input))
+  return rowCount === 1
 }
 
-/** Undoes the charge of a PIN that was not checked, and ends the lease. */
-export const takeBackGuess = async (db: Queryable, input: Owner & { readonly lease: string }): Promise<void> => {
+/** Takes the charge of a PIN that was not checked back, and ends the lease. */
+export const takeBackGuess = async (db: Queryable, input: Leased): Promise<void> => {
   await db
     .update(pinGuesses)
     .set({

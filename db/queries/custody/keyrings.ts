@@ -1,14 +1,23 @@
 import { and, eq, max, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Db, Queryable } from '../../client.ts'
-import { developerKeys, keyrings, ownerLocks, projectKeys, projects, userKeys, walletKeys } from '../../schema.ts'
+import {
+  developerKeys,
+  keyrings,
+  ownerLocks,
+  projectKeys,
+  projects,
+  userKeys,
+  walletKeys,
+  type wallets,
+} from '../../schema.ts'
 import type { ControlMode, FreezeScope, KeyringKind, Network } from '../../words.ts'
 import { frozenScopeOf } from '../freezes.ts'
 
-export type UserKeyRow = { readonly salt: Uint8Array; readonly sealed: Uint8Array; readonly version: number }
-export type OwnerLockRow = { readonly id: string; readonly sealed: Uint8Array }
+export type UserKeyRow = Pick<typeof userKeys.$inferSelect, 'salt' | 'sealed' | 'version'>
+export type OwnerLockRow = Pick<typeof ownerLocks.$inferSelect, 'id' | 'sealed'>
 
-/** What opens a wallet's private key: the key itself, the lock of the wallet's own mode, and both credentials' keys. */
+/** Everything that opens a wallet's private key: the sealed key, the lock of the wallet's mode, and both credentials' keys. */
 export type WalletKeyRow = {
   readonly walletId: string
   readonly sealed: Uint8Array
@@ -20,16 +29,12 @@ export type WalletKeyRow = {
 
 const userKeyColumns = { salt: userKeys.salt, sealed: userKeys.sealed, version: userKeys.version }
 
-type WalletKeyColumns = {
-  readonly walletId: string
-  readonly sealed: Uint8Array
+type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'sealed' | 'developerKey' | 'frozen'> & {
   readonly lockId: string
   readonly lockSealed: Uint8Array
-  readonly developerKey: Uint8Array | null
   readonly userSalt: Uint8Array | null
   readonly userSealed: Uint8Array | null
   readonly userVersion: number | null
-  readonly frozen: FreezeScope | null
 }
 
 const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
@@ -37,7 +42,7 @@ const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
     ? null
     : { salt: row.userSalt, sealed: row.userSealed, version: row.userVersion }
 
-/** The one statement that a signature needs, prepared, for many wallets at once. */
+/** All that a signature needs, for many wallets at once; a prepared statement. */
 export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
   const rows = await db.prepared<WalletKeyColumns>`
     select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
@@ -65,14 +70,9 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
   }))
 }
 
-type OwnerSeedRow = {
-  readonly id: string
-  readonly sealed: Uint8Array
-  readonly imported: boolean
-  readonly createdAt: Date
-}
+type OwnerSeedRow = Pick<typeof keyrings.$inferSelect, 'id' | 'sealed' | 'imported' | 'createdAt'>
 
-/** What an owner has before a wallet is made: keys, seed and locks. */
+/** What is needed to make a wallet: the owner's keys, seed and locks. */
 export type OwnerRow = {
   readonly frozen: FreezeScope | null
   readonly projectKeyVersion: number
@@ -83,7 +83,7 @@ export type OwnerRow = {
   readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>>
 }
 
-/** @returns null where the project does not exist. */
+/** @returns null if the project does not exist. */
 export const readOwner = async (
   db: Queryable,
   input: { readonly projectId: string; readonly ownerId: string; readonly network: Network },
@@ -124,7 +124,7 @@ export const readOwner = async (
   return { frozen, projectKeyVersion, developerKey, userKey, seed, locks: { developer: developerLock, user: userLock } }
 }
 
-/** What opens a wallet's keyring and the wallet's own key: all locks, and both credentials' keys. */
+/** Everything that opens a wallet's keyring and the wallet's own key: all locks, and both credentials' keys. */
 export type KeyringRow = {
   readonly frozen: FreezeScope | null
   readonly kind: KeyringKind
@@ -138,13 +138,7 @@ export type KeyringRow = {
 /** The keyring of a wallet. */
 export const readKeyring = async (
   db: Queryable,
-  wallet: {
-    readonly id: string
-    readonly projectId: string
-    readonly ownerId: string
-    readonly network: Network
-    readonly keyringId: string
-  },
+  wallet: Pick<typeof wallets.$inferSelect, 'id' | 'projectId' | 'ownerId' | 'network' | 'keyringId'>,
 ): Promise<KeyringRow | null> => {
   const { id: walletId, projectId, ownerId, network, keyringId } = wallet
   const rows = await db
@@ -166,17 +160,8 @@ export const readKeyring = async (
     .where(and(eq(keyrings.id, keyringId), eq(keyrings.projectId, projectId), eq(keyrings.ownerId, ownerId)))
   const [row] = rows
   if (row === undefined) return null
-  const { frozen, kind, sealed, walletKey, developerKey, userKey } = row
   const lockOf = (mode: ControlMode) => rows.find(({ controlMode }) => controlMode === mode)?.lock ?? null
-  return {
-    frozen,
-    kind,
-    sealed,
-    walletKey,
-    locks: { developer: lockOf('developer'), user: lockOf('user') },
-    developerKey,
-    userKey,
-  }
+  return { ...row, locks: { developer: lockOf('developer'), user: lockOf('user') } }
 }
 
 export type NewKeyringRow = typeof keyrings.$inferInsert

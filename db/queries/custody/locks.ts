@@ -1,11 +1,11 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { developerKeys, ownerLocks, pinGuesses, policies, policyLocks, userKeys } from '../../schema.ts'
 import type { FreezeScope, Network } from '../../words.ts'
 import { frozenScopeOf } from '../freezes.ts'
 
-/** A credential's key as it was read. A change is written only where both fields are still the same. */
-export type Versioned = { readonly sealed: Uint8Array; readonly version: number }
+/** A credential's key as it was read. It is replaced only if both are still the same. */
+export type Versioned = Pick<typeof developerKeys.$inferSelect, 'sealed' | 'version'>
 
 export const readDeveloperKey = async (db: Queryable, projectId: string): Promise<Versioned | null> => {
   const [row] = await db
@@ -15,78 +15,63 @@ export const readDeveloperKey = async (db: Queryable, projectId: string): Promis
   return row ?? null
 }
 
-/** @returns whether there was none before. */
-export const insertDeveloperKey = async (db: Queryable, row: typeof developerKeys.$inferInsert): Promise<boolean> => {
-  const rows = await db
-    .insert(developerKeys)
-    .values(row)
-    .onConflictDoNothing()
-    .returning({ projectId: developerKeys.projectId })
-  return rows.length === 1
-}
+/** @returns false if the project has one. */
+export const insertDeveloperKey = async (db: Queryable, row: typeof developerKeys.$inferInsert): Promise<boolean> =>
+  (await db.insert(developerKeys).values(row).onConflictDoNothing()).rowCount === 1
 
-/** @returns whether the row was still `was`. */
+const isStill = (table: typeof developerKeys | typeof userKeys, was: Versioned) =>
+  and(eq(table.version, was.version), eq(table.sealed, was.sealed))
+
+/** @returns false if the row is not `was` any more. */
 export const updateDeveloperKey = async (
   db: Queryable,
   input: { readonly projectId: string; readonly was: Versioned; readonly sealed: Uint8Array },
 ): Promise<boolean> => {
   const { projectId, was, sealed } = input
-  const rows = await db
+  const { rowCount } = await db
     .update(developerKeys)
     .set({ sealed, version: was.version + 1, updatedAt: sql`now()` })
-    .where(
-      and(
-        eq(developerKeys.projectId, projectId),
-        eq(developerKeys.version, was.version),
-        eq(developerKeys.sealed, was.sealed),
-      ),
-    )
-    .returning({ version: developerKeys.version })
-  return rows.length === 1
+    .where(and(eq(developerKeys.projectId, projectId), isStill(developerKeys, was)))
+  return rowCount === 1
 }
 
 export type NewUserKeyRow = typeof userKeys.$inferInsert
 
-/** Writes the owner's user key, and the row that counts the guesses at its PIN. */
+/** Inserts the owner's user key, and the row that counts wrong PINs. */
 export const insertUserKey = async (db: Queryable, row: NewUserKeyRow): Promise<void> => {
   await db.insert(userKeys).values(row)
   await db.insert(pinGuesses).values({ projectId: row.projectId, ownerId: row.ownerId })
 }
 
-type Owner = { readonly projectId: string; readonly ownerId: string }
+type UserKeyRow = typeof userKeys.$inferSelect
+type Owner = Pick<UserKeyRow, 'projectId' | 'ownerId'>
 
 const ofOwner = (owner: Owner) => and(eq(userKeys.projectId, owner.projectId), eq(userKeys.ownerId, owner.ownerId))
 
-/** The key of a wallet's owner, and what is frozen of the wallet. */
+/** The key of a wallet's owner, and the scope in which the wallet is frozen. */
 export const readUserKey = async (
   db: Queryable,
   wallet: Owner & { readonly id: string; readonly network: Network },
-): Promise<(Versioned & { readonly salt: Uint8Array; readonly frozen: FreezeScope | null }) | null> => {
+): Promise<(UserKeyRow & { readonly frozen: FreezeScope | null }) | null> => {
   const { id: walletId, projectId, ownerId, network } = wallet
   const [row] = await db
-    .select({
-      salt: userKeys.salt,
-      sealed: userKeys.sealed,
-      version: userKeys.version,
-      frozen: frozenScopeOf({ projectId, ownerId, network, walletId }),
-    })
+    .select({ ...getTableColumns(userKeys), frozen: frozenScopeOf({ projectId, ownerId, network, walletId }) })
     .from(userKeys)
     .where(ofOwner(wallet))
   return row ?? null
 }
 
-/** @returns whether the row was still `was`. */
+/** @returns false if the row is not `was` any more. */
 export const updateUserKey = async (
   db: Queryable,
   input: Owner & { readonly was: Versioned; readonly salt: Uint8Array; readonly sealed: Uint8Array },
 ): Promise<boolean> => {
   const { was, salt, sealed } = input
-  const rows = await db
+  const { rowCount } = await db
     .update(userKeys)
     .set({ salt, sealed, version: was.version + 1, updatedAt: sql`now()` })
-    .where(and(ofOwner(input), eq(userKeys.version, was.version), eq(userKeys.sealed, was.sealed)))
-    .returning({ version: userKeys.version })
-  return rows.length === 1
+    .where(and(ofOwner(input), isStill(userKeys, was)))
+  return rowCount === 1
 }
 
 export type NewOwnerLockRow = typeof ownerLocks.$inferInsert
@@ -95,9 +80,9 @@ export const insertOwnerLock = async (db: Queryable, row: NewOwnerLockRow): Prom
   await db.insert(ownerLocks).values(row)
 }
 
-export type PolicyLockRow = { readonly id: string; readonly sealed: Uint8Array }
+export type PolicyLockRow = Pick<typeof policyLocks.$inferSelect, 'id' | 'sealed'>
 
-/** @returns null where the policy is not of this wallet, or was revoked. */
+/** @returns null if the policy is for another wallet, or was revoked. */
 export const readPolicyLock = async (
   db: Queryable,
   input: { readonly policyId: string; readonly walletId: string },

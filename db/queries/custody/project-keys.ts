@@ -4,7 +4,7 @@ import { projectKeys } from '../../schema.ts'
 
 export type ProjectKeyRow = typeof projectKeys.$inferSelect
 
-type Version = { readonly projectId: string; readonly version: number }
+type Version = Pick<ProjectKeyRow, 'projectId' | 'version'>
 
 const ofVersion = (input: Version) =>
   and(eq(projectKeys.projectId, input.projectId), eq(projectKeys.version, input.version))
@@ -18,7 +18,7 @@ export const readProjectKey = async (db: Queryable, input: Version): Promise<Pro
   return row ?? null
 }
 
-/** @returns null where the project does not exist. */
+/** @returns null if the project does not exist. */
 export const newestProjectKeyVersion = async (db: Queryable, projectId: string): Promise<number | null> => {
   const [row] = await db
     .select({ version: max(projectKeys.version) })
@@ -27,17 +27,14 @@ export const newestProjectKeyVersion = async (db: Queryable, projectId: string):
   return row?.version ?? null
 }
 
-/**
- * Keeps a version the newest until the transaction ends, as a rotation waits for it in `lockProjectKey`.
- * @returns false where there is a newer one.
- */
+/** Prevents a rotation until the transaction ends: it waits in `lockProjectKey`. @returns false if there is a newer version. */
 export const holdProjectKey = async (tx: Tx, input: Version): Promise<boolean> => {
   await tx.select({ version: projectKeys.version }).from(projectKeys).where(ofVersion(input)).for('key share')
   // A second statement is needed, as the first one does not see what was committed while it waited.
   return (await newestProjectKeyVersion(tx, input.projectId)) === input.version
 }
 
-/** Waits for the transactions that hold a version. @returns whether it is still the newest. */
+/** Waits for the transactions that hold a version. @returns false if there is a newer version. */
 export const lockProjectKey = async (tx: Tx, input: Version): Promise<boolean> => {
   await tx.select({ version: projectKeys.version }).from(projectKeys).where(ofVersion(input)).for('update')
   return (await newestProjectKeyVersion(tx, input.projectId)) === input.version
@@ -49,17 +46,14 @@ export const listProjectKeysToRewrap = async (
   input: { readonly rootKeyId: string; readonly after: Version | null; readonly limit: number },
 ): Promise<readonly ProjectKeyRow[]> => {
   const { after } = input
+  const isAfter =
+    after === null
+      ? undefined
+      : sql`(${projectKeys.projectId}, ${projectKeys.version}) > (${after.projectId}::uuid, ${after.version}::int)`
   return db
     .select()
     .from(projectKeys)
-    .where(
-      and(
-        ne(projectKeys.rootKeyId, input.rootKeyId),
-        after === null
-          ? undefined
-          : sql`(${projectKeys.projectId}, ${projectKeys.version}) > (${after.projectId}::uuid, ${after.version}::int)`,
-      ),
-    )
+    .where(and(ne(projectKeys.rootKeyId, input.rootKeyId), isAfter))
     .orderBy(asc(projectKeys.projectId), asc(projectKeys.version))
     .limit(input.limit)
 }
@@ -77,13 +71,13 @@ export type Rewrapped = Version & { readonly before: Uint8Array; readonly after:
 
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
-/** Replaces wrapped keys where they are still `before`. @returns how many were replaced. */
+/** Replaces wrapped keys that are still `before`. @returns how many were replaced. */
 export const rewrapProjectKeys = async (
   tx: Tx,
   input: { readonly rootKeyId: string; readonly keys: readonly Rewrapped[] },
 ): Promise<number> => {
   const { keys } = input
-  const { rows } = await tx.execute(sql`
+  const { rowCount } = await tx.execute(sql`
     update project_keys p set wrapped = decode(k.after, 'hex'), root_key_id = ${input.rootKeyId}
     from unnest(
       ${sql.param(keys.map((key) => key.projectId))}::uuid[],
@@ -91,7 +85,6 @@ export const rewrapProjectKeys = async (
       ${sql.param(keys.map((key) => hexOf(key.before)))}::text[],
       ${sql.param(keys.map((key) => hexOf(key.after)))}::text[]
     ) as k(project_id, version, before, after)
-    where p.project_id = k.project_id and p.version = k.version and p.wrapped = decode(k.before, 'hex')
-    returning p.version`)
-  return rows.length
+    where p.project_id = k.project_id and p.version = k.version and p.wrapped = decode(k.before, 'hex')`)
+  return rowCount ?? 0
 }
