@@ -8,7 +8,6 @@ set local role strongroom_jobs;
 
 comment on schema strongroom_views is 'Views for operators, recreated by every migration: build nothing on them. docs/operations.md explains them.';
 
--- A duration in words.
 create function strongroom_views.span(seconds numeric) returns text language sql immutable as $$
   select case
     when seconds < 120 then greatest(floor(seconds), 0) || ' s'
@@ -24,7 +23,6 @@ create function strongroom_views.due(at timestamptz) returns text language sql s
   select case when at > now() then 'in ' || strongroom_views.span(ceil(extract(epoch from at - now()))) else 'now' end
 $$;
 
--- Wei as gwei, to three decimals.
 create function strongroom_views.gwei(wei numeric) returns text language sql immutable as $$
   select trim_scale(round(wei / 1000000000, 3))::text
 $$;
@@ -212,8 +210,8 @@ cross join lateral (
   select case
     when job.id is null then 'no job sends it: the reconciler adds one within a minute'
     when job.state = 'running' then 'it is being sent now'
-    when job.state = 'abandoned' then 'its job is held by a worker that is gone, and given to another worker within seconds'
-    when job.state = 'given_up' then format('its job failed %s, and is tried no more: %s', strongroom_views.times(job.attempts), job.last_error)
+    when job.state = 'abandoned' then 'its job is locked by a worker that has ended; another worker unlocks it within seconds'
+    when job.state = 'given_up' then format('its job failed %s, and is not tried again: %s', strongroom_views.times(job.attempts), job.last_error)
     when job.state = 'failing'
       then format('its job failed %s, and is tried again %s: %s', strongroom_views.times(job.attempts), strongroom_views.due(job.run_at), job.last_error)
     when job.state = 'scheduled' then 'it is sent again ' || strongroom_views.due(job.run_at)
@@ -246,7 +244,7 @@ cross join lateral (
     when tracked.stepped_at < now() - interval '30 s'
       then format('; the follower of %s has done nothing for %s', transaction.network, strongroom_views.since(tracked.stepped_at))
     when tracked.updated_at < now() - interval '1 minute'
-      then format('; no block was taken in for %s', strongroom_views.since(tracked.updated_at))
+      then format('; no block was processed for %s', strongroom_views.since(tracked.updated_at))
     else ''
   end as words
 ) following
@@ -257,30 +255,30 @@ cross join lateral (
   select
     case when state.live and not state.mined and state.cancelling then 'given up; ' else '' end
     || case cause.word
-      when 'not_final' then format('told; in block %s, %s deep, and not final yet%s',
+      when 'not_final' then format('reported; in block %s, %s deep, and not final yet%s',
         transaction.mined_block_number, depth.blocks, following.words)
-      when 'cancel_mined' then format('given up; its cancelling transaction is in block %s, %s deep, and told when that is final%s',
+      when 'cancel_mined' then format('given up; its cancel is in block %s, %s deep, and is reported when that is final%s',
         transaction.mined_block_number, depth.blocks, following.words)
       when 'confirming' then format('mined in block %s, %s of %s confirmations%s%s',
         transaction.mined_block_number, depth.blocks, coalesce(followed.confirmations::text, '?'),
         case when transaction.valid_until_block is null then '' else '; ' || refusal.words end, following.words)
       when 'behind' then format('waits for nonce %s of the same signer (transaction %s)', lowest.nonce, lowest.transaction_id)
-      when 'not_deployed' then format('waits for the code of its contract wallet %s; %s', transaction.contract_wallet, sending.words)
+      when 'not_deployed' then format('waits for the deployment of its contract wallet %s; %s', transaction.contract_wallet, sending.words)
       when 'outside_nonce' then format('waits for nonce %s, which a transaction from outside holds in the node''s pool',
         lowest.missing_nonce)
-      when 'nonce_gap' then format('waits for nonce %s, which nobody holds (a dropped transaction from outside?): the signer''s next transaction takes it',
+      when 'nonce_gap' then format('waits for nonce %s, which no transaction has (perhaps one from outside was dropped); the signer''s next transaction takes it',
         coalesce(lowest.missing_nonce::text, 'below ' || transaction.nonce))
-      when 'nonce_used' then format('nonce %s is used on the chain: by an attempt of this, in a block that is not taken in yet, or by a transaction from outside, and then told when that is final%s',
+      when 'nonce_used' then format('nonce %s is used on the chain: by an attempt in a block that is not processed yet, or by a transaction from outside, which is reported when that is final%s',
         transaction.nonce, following.words)
       when 'unpayable' then format('%s: %s; %s',
-        case when state.cancelling then 'not even the cancelling transaction can be paid' else 'it cannot be paid' end,
+        case when state.cancelling then 'the signer cannot pay even for the cancel' else 'the signer cannot pay for it' end,
         refusal.words, sending.words)
       when 'waiting_for_fees' then format('blocks ask for %s gwei, and it offers %s%s%s',
         strongroom_views.gwei(tracked.base_fee_per_gas), strongroom_views.gwei(chosen.max_fee_per_gas), offer.words,
         case when fees.above_top and not state.cancelling and not transaction.has_fixed_fees
           then '; it is not given up before fees fall' else '' end)
       when 'fee_too_low' then format('the node finds the fee too low%s: %s; %s', offer.words, refusal.words, sending.words)
-      when 'node_trouble' then format('the node did not say that it took it: %s; %s', refusal.words, sending.words)
+      when 'node_trouble' then format('the node did not confirm that it accepted it: %s; %s', refusal.words, sending.words)
       when 'refused' then format('the node refuses it: %s; %s', refusal.words, sending.words)
       when 'not_sent' then 'not sent: ' || sending.words
       when 'in_pool' then format('in the node''s pool for %s%s%s', strongroom_views.since(chosen.broadcast_at), offer.words, following.words)
@@ -314,7 +312,7 @@ comment on view strongroom_views.jobs is 'The jobs that wait, run or have failed
 comment on column strongroom_views.jobs.id is 'Its number in graphile-worker.';
 comment on column strongroom_views.jobs.task is 'What it does.';
 comment on column strongroom_views.jobs.key is 'At most one waiting job has it: broadcast:<transaction>, track_blocks:<network>, …';
-comment on column strongroom_views.jobs.state is 'due, scheduled (not before run_at), running, abandoned (held by a worker that is gone), failing (failed, and tried again at run_at), given_up (failed for the last time).';
+comment on column strongroom_views.jobs.state is 'due, scheduled (not before run_at), running, abandoned (locked by a worker that has ended), failing (failed, and tried again at run_at), given_up (failed for the last time).';
 comment on column strongroom_views.jobs.run_at is 'When it is due.';
 comment on column strongroom_views.jobs.attempts is 'How often it was started.';
 comment on column strongroom_views.jobs.max_attempts is 'After this many attempts it is given up.';
@@ -433,26 +431,16 @@ comment on column strongroom_views.transactions.job_attempts is 'How often it wa
 comment on column strongroom_views.transactions.job_error is 'The first line of that job''s last error.';
 
 comment on view strongroom_views.late_transactions is 'The transactions that have been live for more than a minute, with the reason. Columns as in strongroom_views.transactions.';
-comment on column strongroom_views.late_transactions.id is 'Our id.';
-comment on column strongroom_views.late_transactions.project_id is 'Its project.';
-comment on column strongroom_views.late_transactions.network is 'The network.';
-comment on column strongroom_views.late_transactions.signer_address is 'The address that sends it.';
-comment on column strongroom_views.late_transactions.contract_wallet is 'The contract wallet that executes it, for which the signer sends; null for an eoa wallet.';
-comment on column strongroom_views.late_transactions.nonce is 'Its nonce.';
-comment on column strongroom_views.late_transactions.kind is 'The request that made it: send, batch, mint, transfer or collection; deployment: of a contract wallet, before its first transaction.';
-comment on column strongroom_views.late_transactions.status is 'submitted, pending, success or failed.';
-comment on column strongroom_views.late_transactions.created_at is 'When it was recorded.';
-comment on column strongroom_views.late_transactions.age is 'How long ago it was recorded.';
-comment on column strongroom_views.late_transactions.cause is 'Why it is not done, as one of the words in docs/operations.md; null if it is done.';
-comment on column strongroom_views.late_transactions.why is 'The same as a sentence.';
-comment on column strongroom_views.late_transactions.waits_for is 'The transaction that must be mined before it; null if there is none.';
-comment on column strongroom_views.late_transactions.attempt is 'Which of its attempts is sent, from 1; one more than rungs is the cancel.';
-comment on column strongroom_views.late_transactions.rungs is 'The number of rungs of its fee ladder.';
-comment on column strongroom_views.late_transactions.cancelling is 'Whether it is given up: only the cancel is sent.';
-comment on column strongroom_views.late_transactions.refusal is 'The node''s last refusal; null after it accepted the attempt.';
-comment on column strongroom_views.late_transactions.job_id is 'Its job in the queue; null if there is none.';
-comment on column strongroom_views.late_transactions.job_state is 'As in strongroom_views.jobs.';
-comment on column strongroom_views.late_transactions.job_error is 'The first line of that job''s last error.';
+do $$ declare same record; begin
+  for same in
+    select late.attname as name, col_description(every.attrelid, every.attnum) as comment
+    from pg_attribute late join pg_attribute every using (attname)
+    where late.attrelid = 'strongroom_views.late_transactions'::regclass
+      and every.attrelid = 'strongroom_views.transactions'::regclass and every.attnum > 0
+  loop
+    execute format('comment on column strongroom_views.late_transactions.%I is %L', same.name, same.comment);
+  end loop;
+end $$;
 
 grant usage on schema strongroom_views to strongroom_api, strongroom_viewer;
 grant select on all tables in schema strongroom_views to strongroom_api, strongroom_viewer;

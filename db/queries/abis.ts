@@ -14,7 +14,7 @@ type AddedItemRow = AbiItemRow['item'] & {
   readonly addresses: readonly string[]
 }
 
-/** Those with these selectors that are for every contract or bound on this network, oldest first; a prepared statement. */
+/** Items with these selectors, for every contract or for one on this network, oldest first; a prepared statement. */
 export const readAbiItems = async (
   db: Db,
   input: { readonly network: Network; readonly kind: AbiItemKind; readonly selectors: readonly string[] },
@@ -30,7 +30,7 @@ export const readAbiItems = async (
   return rows.map(({ item, ...row }) => ({ ...item, ...row }))
 }
 
-/** @returns whether there was none of this name; all of its rows come and go together. */
+/** Inserts all items of an ABI. @returns false if there is an ABI with this name. */
 export const insertAbi = async (
   tx: Tx,
   input: {
@@ -40,7 +40,7 @@ export const insertAbi = async (
   },
 ): Promise<boolean> => {
   const { name, binding, items } = input
-  // Two at a time would mix under one name.
+  // Two at a time would mix their items under one name.
   await tx.execute(sql`select pg_advisory_xact_lock(hashtext('abi_items'))`)
   const there = await tx.select({ id: abiItems.id }).from(abiItems).where(eq(abiItems.abiName, name)).limit(1)
   if (there.length > 0) return false
@@ -49,13 +49,11 @@ export const insertAbi = async (
   return true
 }
 
-/** @returns how many functions and errors it had. */
-export const deleteAbi = async (db: Queryable, name: string): Promise<number> => {
-  const rows = await db.delete(abiItems).where(eq(abiItems.abiName, name)).returning({ id: abiItems.id })
-  return rows.length
-}
+/** @returns the number of functions and errors that were deleted. */
+export const deleteAbi = async (db: Queryable, name: string): Promise<number> =>
+  (await db.delete(abiItems).where(eq(abiItems.abiName, name))).rowCount ?? 0
 
-/** One row a name, oldest first. */
+/** One row for each name, oldest first. */
 export const listAbis = async (db: Queryable) =>
   db
     .select({

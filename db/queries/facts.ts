@@ -1,26 +1,20 @@
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { contractFacts, tokenUris } from '../schema.ts'
-import type { AssetStandard, Network } from '../words.ts'
+import type { Network } from '../words.ts'
 
-type ContractFactsRow = {
-  readonly isContract: true
-  readonly standard: AssetStandard
-  readonly name: string
-  readonly symbol: string
-  readonly decimals: number
-}
+type NewFacts = Pick<typeof contractFacts.$inferSelect, 'standard' | 'name' | 'symbol' | 'decimals'>
 
-/** A proxy that is read before it is set up has no name yet, and no decimals: what has no name is read anew after so long. */
+/** A proxy that is not set up yet has neither name nor decimals: facts without a name are read again after this time. */
 const NAMELESS_MINUTES = 10
 
 const isNameless = (): SQL => sql`${contractFacts.name} = '' and ${contractFacts.symbol} = ''`
 
-/** What is remembered of some contracts, by address; what is doubtful should be read anew. */
+/** The stored facts of some contracts, by address. Doubtful ones should be read again. */
 export const readFacts = async (
   db: Queryable,
   input: { readonly network: Network; readonly addresses: readonly string[] },
-): Promise<ReadonlyMap<string, ContractFactsRow & { readonly isDoubtful: boolean }>> => {
+): Promise<ReadonlyMap<string, NewFacts & { readonly isContract: true; readonly isDoubtful: boolean }>> => {
   if (input.addresses.length === 0) return new Map()
   const { address, standard, name, symbol, decimals } = contractFacts
   const isOld = sql`${contractFacts.readAt} < now() - make_interval(mins => ${NAMELESS_MINUTES})`
@@ -35,16 +29,13 @@ export const readFacts = async (
 /** 6 values each, of the 65,535 that one statement can have. */
 const ROWS_A_STATEMENT = 5_000
 
-/** Remembers contracts, by address; what was known before with a name stays. */
+/** Stores facts of contracts, by address; facts that have a name stay. */
 export const writeFacts = async (
   db: Queryable,
-  input: {
-    readonly network: Network
-    readonly facts: ReadonlyMap<string, Pick<ContractFactsRow, 'standard' | 'name' | 'symbol' | 'decimals'>>
-  },
+  input: { readonly network: Network; readonly facts: ReadonlyMap<string, NewFacts> },
 ): Promise<void> => {
   const { network } = input
-  // In one order, that two who write the same ones do not wait for each other.
+  // Always in the same order, to avoid deadlocks.
   const rows = [...input.facts]
     .map(([address, { standard, name, symbol, decimals }]) => ({ network, address, standard, name, symbol, decimals }))
     .sort((a, b) => (a.address < b.address ? -1 : 1))
@@ -68,7 +59,7 @@ export const writeFacts = async (
 
 type TokenRef = { readonly contract: string; readonly tokenId: bigint }
 
-/** Remembered token URIs, by `contract/tokenId`. */
+/** Stored token URIs, by `contract/tokenId`. */
 export const readTokenUris = async (
   db: Queryable,
   input: { readonly network: Network; readonly tokens: readonly TokenRef[] },

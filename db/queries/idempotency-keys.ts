@@ -2,19 +2,14 @@ import { and, eq, gt, lte, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { idempotencyKeys } from '../schema.ts'
 
-export type IdempotencyScope = {
-  readonly projectId: string
-  readonly principal: string
-  readonly path: string
-  readonly key: string
-}
+type Row = typeof idempotencyKeys.$inferSelect
+export type IdempotencyScope = Pick<Row, 'projectId' | 'principal' | 'path' | 'key'>
+export type FirstAnswer = Pick<Row, 'fingerprint' | 'answer'>
 
-export type FirstAnswer = { readonly fingerprint: Uint8Array; readonly answer: unknown }
-
-/** Keys live 24 h. */
+/** Keys are valid for 24 h. */
 const dayAgo = sql`now() - interval '24 hours'`
 
-/** What the first request with a key was answered, or null. */
+/** The answer to the first request with a key, or null. */
 export const findFirstAnswer = async (db: Queryable, scope: IdempotencyScope): Promise<FirstAnswer | null> => {
   const [row] = await db
     .select({ fingerprint: idempotencyKeys.fingerprint, answer: idempotencyKeys.answer })
@@ -32,12 +27,12 @@ export const findFirstAnswer = async (db: Queryable, scope: IdempotencyScope): P
 }
 
 /**
- * Keeps the first answer; what is older than a day makes room. Waits for whoever else is about to keep one.
- * @returns false where another request's answer is there already.
+ * Stores the first answer, and replaces one that is older than a day. Waits for other transactions that store one.
+ * @returns false if the answer to another request is stored.
  */
 export const insertFirstAnswer = async (tx: Tx, scope: IdempotencyScope, first: FirstAnswer): Promise<boolean> => {
   const { projectId, principal, path, key } = idempotencyKeys
-  const kept = await tx
+  const { rowCount } = await tx
     .insert(idempotencyKeys)
     .values({ ...scope, ...first })
     .onConflictDoUpdate({
@@ -45,15 +40,9 @@ export const insertFirstAnswer = async (tx: Tx, scope: IdempotencyScope, first: 
       set: { fingerprint: first.fingerprint, answer: first.answer, createdAt: sql`now()` },
       setWhere: lte(idempotencyKeys.createdAt, dayAgo),
     })
-    .returning({ key })
-  return kept.length === 1
+  return rowCount === 1
 }
 
-/** Drops the keys that are older than a day. @returns how many. */
-export const dropOldIdempotencyKeys = async (db: Db): Promise<number> => {
-  const dropped = await db
-    .delete(idempotencyKeys)
-    .where(lte(idempotencyKeys.createdAt, dayAgo))
-    .returning({ key: idempotencyKeys.key })
-  return dropped.length
-}
+/** Deletes the keys that are older than a day. @returns how many. */
+export const dropOldIdempotencyKeys = async (db: Db): Promise<number> =>
+  (await db.delete(idempotencyKeys).where(lte(idempotencyKeys.createdAt, dayAgo))).rowCount ?? 0

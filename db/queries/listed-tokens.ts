@@ -10,13 +10,13 @@ export type ListedTokenRow = Omit<typeof listedTokens.$inferInsert, 'listName' |
 /** 7 values each, of the 65,535 that one statement can have. */
 const ROWS_A_STATEMENT = 2_000
 
-/** Replaces what was imported under this name; a token of another list becomes this one's. */
+/** Replaces the list of this name. A token that is also on another list moves to this one. */
 export const replaceTokenList = async (
   tx: Tx,
   input: { readonly listName: string; readonly tokens: readonly ListedTokenRow[] },
 ): Promise<void> => {
   const { listName, tokens } = input
-  // Two at a time would wait for each other's rows.
+  // One at a time, to avoid deadlocks.
   await tx.execute(sql`select pg_advisory_xact_lock(hashtext('listed_tokens'))`)
   await deleteTokenList(tx, listName)
   for (let from = 0; from < tokens.length; from += ROWS_A_STATEMENT) {
@@ -31,13 +31,11 @@ export const replaceTokenList = async (
   }
 }
 
-/** @returns how many tokens it had. */
-export const deleteTokenList = async (db: Queryable, listName: string): Promise<number> => {
-  const { rowCount } = await db.delete(listedTokens).where(eq(listedTokens.listName, listName))
-  return rowCount ?? 0
-}
+/** @returns the number of tokens that were deleted. */
+export const deleteTokenList = async (db: Queryable, listName: string): Promise<number> =>
+  (await db.delete(listedTokens).where(eq(listedTokens.listName, listName))).rowCount ?? 0
 
-/** One row a list, oldest first. */
+/** One row for each list, oldest first. */
 export const readTokenLists = async (db: Queryable) =>
   db
     .select({
@@ -49,29 +47,22 @@ export const readTokenLists = async (db: Queryable) =>
     .groupBy(listedTokens.listName)
     .orderBy(sql`3`, listedTokens.listName)
 
-type TokenLookRow = {
-  readonly address: string
-  readonly logoUrl: string
-  readonly displayDecimals: number | null
-}
+type TokenDisplayRow = Pick<typeof listedTokens.$inferSelect, 'address' | 'logoUrl' | 'displayDecimals'>
 
-/** How the listed ones of these tokens are shown: rows of the primary key. */
+/** How those of these tokens that are listed are shown. */
 export const readTokenDisplays = async (
   db: Queryable,
   input: { readonly network: Network; readonly addresses: readonly string[] },
-): Promise<readonly TokenLookRow[]> => {
+): Promise<readonly TokenDisplayRow[]> => {
   if (input.addresses.length === 0) return []
+  const { address, logoUrl, displayDecimals } = listedTokens
   return db
-    .select({
-      address: listedTokens.address,
-      logoUrl: listedTokens.logoUrl,
-      displayDecimals: listedTokens.displayDecimals,
-    })
+    .select({ address, logoUrl, displayDecimals })
     .from(listedTokens)
     .where(and(eq(listedTokens.network, input.network), inArray(listedTokens.address, [...input.addresses])))
 }
 
-/** Addresses of a network's listed tokens, in their order. */
+/** Addresses of a network's listed tokens, in alphabetical order. */
 export const listedAddresses = async (
   db: Queryable,
   input: { readonly network: Network; readonly limit: number },

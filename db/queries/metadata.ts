@@ -2,12 +2,12 @@ import { eq, inArray } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { metadataDocuments } from '../schema.ts'
 
-/** Keeps a document under the digest of its text; the same one again changes nothing. */
+/** Stores a document under the digest of its text, unless it is stored. */
 export const insertMetadataDocument = async (
   db: Queryable,
-  document: { readonly digest: string; readonly body: string },
+  { digest, body }: { readonly digest: string; readonly body: string },
 ): Promise<void> => {
-  await db.insert(metadataDocuments).values({ digest: document.digest, body: document.body }).onConflictDoNothing()
+  await db.insert(metadataDocuments).values({ digest, body }).onConflictDoNothing()
 }
 
 /** The text of a document, or null. */

@@ -9,7 +9,7 @@ export type MovementRow = typeof movements.$inferSelect
 /** About 7 MB of text in one message. */
 const ROWS_AN_INSERT = 20_000
 
-/** Inserts movements that do not exist yet. A plain insert comes first: `on conflict` takes a third longer and is rarely needed. */
+/** Inserts what does not exist yet. A plain insert comes first: `on conflict` takes a third longer and is rarely needed. */
 export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]): Promise<void> => {
   for (let from = 0; from < rows.length; from += ROWS_AN_INSERT) {
     const some = rows.slice(from, from + ROWS_AN_INSERT)

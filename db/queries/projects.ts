@@ -22,10 +22,10 @@ export const findProject = async (db: Queryable, id: string): Promise<Project | 
   return row ?? null
 }
 
-/** The project that a row belongs to. @throws Error where there is none. */
+/** The project that a row belongs to. @throws Error if there is none. */
 export const projectOf = async (db: Queryable, row: { readonly projectId: string }): Promise<Project> => {
   const project = await findProject(db, row.projectId)
-  if (project === null) throw new Error('a row belongs to a project that is not there')
+  if (project === null) throw new Error('A row belongs to a project that does not exist.')
   return project
 }
 
@@ -49,17 +49,16 @@ export const isOriginAllowedByAny = async (db: Queryable, origin: string): Promi
   return row !== undefined
 }
 
-/** @returns whether there is such a project. */
+/** @returns false if there is no such project. */
 export const setAllowedOrigins = async (
   db: Queryable,
   input: { readonly projectId: string; readonly origins: readonly string[] },
 ): Promise<boolean> => {
-  const rows = await db
+  const { rowCount } = await db
     .update(projects)
     .set({ allowedOrigins: [...input.origins] })
     .where(eq(projects.id, input.projectId))
-    .returning({ id: projects.id })
-  return rows.length === 1
+  return rowCount === 1
 }
 
 export const setAnonymousLogin = async (

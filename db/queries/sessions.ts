@@ -71,7 +71,7 @@ export const advanceSession = async (
   return row ?? null
 }
 
-/** The session, if the token that was shown was replaced less than `graceSeconds` ago, and is the last one before the current. */
+/** The session, if the token that was shown is the last one before the current, replaced less than `graceSeconds` ago. */
 export const findJustAdvanced = async (
   db: Queryable,
   input: Shown & { readonly graceSeconds: number },

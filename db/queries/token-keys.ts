@@ -1,12 +1,12 @@
 // The keys that sign access tokens.
 
-import { and, asc, gt, isNull, lte, or, sql } from 'drizzle-orm'
+import { asc, gt, isNull, lte, or, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../client.ts'
 import { tokenKeys } from '../schema.ts'
 
 export type TokenKeyRow = typeof tokenKeys.$inferSelect
 
-/** Those of which a token may be valid, or will be, oldest first. */
+/** The keys whose tokens may be valid now or later, oldest first. */
 export const listTokenKeys = async (db: Db | Tx): Promise<readonly TokenKeyRow[]> =>
   db
     .select()
@@ -14,20 +14,15 @@ export const listTokenKeys = async (db: Db | Tx): Promise<readonly TokenKeyRow[]
     .where(or(isNull(tokenKeys.publishedUntil), gt(tokenKeys.publishedUntil, sql`now()`)))
     .orderBy(asc(tokenKeys.signsFrom), asc(tokenKeys.createdAt))
 
-/** Only one at a time decides whether there must be another key. */
+/** Only one transaction at a time may decide whether another key is needed. */
 export const lockTokenKeys = async (tx: Tx): Promise<void> => {
   await tx.execute(sql`select pg_advisory_xact_lock(hashtext('token_keys'))`)
 }
 
-/**
- * Adds a key that signs from some seconds on; those before it are published until what they sign has expired.
- */
+/** Adds a key that signs after `signsInSeconds`. The keys before it are published until their tokens have expired. */
 export const insertTokenKey = async (
   tx: Tx,
-  input: {
-    readonly id: string
-    readonly publicKey: string
-    readonly sealed: Uint8Array
+  input: Pick<TokenKeyRow, 'id' | 'publicKey' | 'sealed'> & {
     readonly signsInSeconds: number
     readonly tokenSeconds: number
   },
@@ -40,16 +35,11 @@ export const insertTokenKey = async (
   await tx.insert(tokenKeys).values({ ...values, signsFrom: sql`now() + make_interval(secs => ${signsInSeconds})` })
 }
 
-/** @returns how many were dropped. */
+/** @returns the number of deleted keys. */
 export const dropOldTokenKeys = async (db: Db | Tx): Promise<number> =>
-  (
-    await db
-      .delete(tokenKeys)
-      .where(and(lte(tokenKeys.publishedUntil, sql`now()`)))
-      .returning({ id: tokenKeys.id })
-  ).length
+  (await db.delete(tokenKeys).where(lte(tokenKeys.publishedUntil, sql`now()`))).rowCount ?? 0
 
-/** Drops every key: no token that was signed before is believed any more. */
+/** Deletes every key: no token that exists is valid any more. */
 export const dropAllTokenKeys = async (tx: Tx): Promise<void> => {
   await tx.delete(tokenKeys)
 }

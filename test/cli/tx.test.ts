@@ -68,7 +68,7 @@ describe('a transaction that was not sent', () => {
       () => world.whyOf(id),
       (row) => row.why?.includes('gone') === true,
     )
-    expect(why).toStartWith('not sent: its job is held by a worker that is gone')
+    expect(why).toStartWith('not sent: its job is locked by a worker that has ended')
     world.startWorker()
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
@@ -88,7 +88,7 @@ describe('a transaction that was not sent', () => {
     await world.stopWorkers()
     await world.sql`update graphile_worker._private_jobs set attempts = max_attempts where key = ${`broadcast:${id}`}`
     expect((await world.whyOf(id)).why).toBe(
-      'not sent: its job failed 25 times, and is tried no more: Ethereum is not served by this deployment.',
+      'not sent: its job failed 25 times, and is not tried again: Ethereum is not served by this deployment.',
     )
     await world.cli('tx', 'retry', id)
     world.startWorker()
@@ -112,7 +112,9 @@ describe('a transaction that the node did not accept', () => {
     world.startWorker()
     const { why } = await world.becomes(id, 'not_deployed')
     expect(why).toMatch(
-      new RegExp(`^waits for the code of its contract wallet ${safe}; (it is (sent again|being sent)|its job is due)`),
+      new RegExp(
+        `^waits for the deployment of its contract wallet ${safe}; (it is (sent again|being sent)|its job is due)`,
+      ),
     )
     const { output } = await world.cli('tx', 'show', id)
     expect(output).toMatch(new RegExp(`\nfor: +the contract wallet ${safe}\n`))
@@ -127,7 +129,7 @@ describe('a transaction that the node did not accept', () => {
     world.startWorker()
     const { why } = await world.becomes(id, 'node_trouble')
     expect(why).toMatch(
-      /^the node did not say that it took it: The Ethereum node .* 502; it is (sent again|being sent) /,
+      /^the node did not confirm that it accepted it: The Ethereum node .* 502; it is (sent again|being sent) /,
     )
     world.gate.setAway(false)
     expect(await settled(id)).toMatchObject({ status: 'success' })
@@ -174,7 +176,7 @@ describe('a transaction that the node did not accept', () => {
     world.startWorker()
     const unpayable = await world.becomes(id, 'unpayable')
     expect(unpayable.why).toMatch(
-      new RegExp(`^it cannot be paid: ${from} lacks 0\\.9\\d* ETH \\(insufficient funds`, 'i'),
+      new RegExp(`^the signer cannot pay for it: ${from} lacks 0\\.9\\d* ETH \\(insufficient funds`, 'i'),
     )
     await world.chain.fund(from, 0n)
     const cancelled = await world.cli('tx', 'cancel', id)
@@ -185,7 +187,7 @@ describe('a transaction that the node did not accept', () => {
       (row) => row.cancelling && row.cause === 'unpayable',
     )
     expect(poor.why).toMatch(
-      new RegExp(`^given up; not even the cancelling transaction can be paid: ${from} lacks 0\\.0\\d+ ETH`, 'i'),
+      new RegExp(`^given up; the signer cannot pay even for the cancel: ${from} lacks 0\\.0\\d+ ETH`, 'i'),
     )
     await world.chain.setAutomine(false)
     await world.chain.fund(from, 10n ** 18n)
@@ -193,7 +195,7 @@ describe('a transaction that the node did not accept', () => {
     expect((await world.becomes(id, 'in_pool')).why).toMatch(/^given up; in the node's pool for \d+ s$/)
     await world.chain.mine()
     expect((await world.becomes(id, 'cancel_mined')).why).toMatch(
-      /^given up; its cancelling transaction is in block \d+, 1 deep, and told when that is final$/,
+      /^given up; its cancel is in block \d+, 1 deep, and is reported when that is final$/,
     )
     await world.chain.mine(3)
     expect(await settled(id)).toMatchObject({ status: 'failed', code: 'expired' })
@@ -235,7 +237,7 @@ describe('a transaction in the pool', () => {
     await world.sql`update cursors set updated_at = now() - interval '3 minutes'`
     await world.until(
       () => world.whyOf(first),
-      (row) => row.why?.endsWith('; no block was taken in for 3 min') === true,
+      (row) => row.why?.endsWith('; no block was processed for 3 min') === true,
     )
     await world.chain.mine()
     expect([await settled(first), await settled(second)]).toMatchObject([{ status: 'success' }, { status: 'success' }])
@@ -287,7 +289,7 @@ describe('a transaction in the pool', () => {
     await world.reconcile()
     const gap = await world.becomes(id, 'nonce_gap')
     expect(gap).toMatchObject({ late: true })
-    expect(gap.why).toStartWith('waits for nonce 0, which nobody holds')
+    expect(gap.why).toStartWith('waits for nonce 0, which no transaction has')
     const late = await world.cliJson('tx', 'list', '--late', '--signer', account.address.toLowerCase())
     expect(late).toMatchObject([{ id, cause: 'nonce_gap', nonce: 1, signer_address: account.address }])
     const [signer] = await world.sql`select * from strongroom_views.signers where address = ${account.address}`
@@ -332,7 +334,7 @@ describe('a mined transaction', () => {
     expect((await world.becomes(id, 'confirming')).why).toMatch(/^mined in block \d+, 1 of 3 confirmations$/)
     held.release()
     expect(await settled(id)).toMatchObject({ status: 'success' })
-    expect((await world.whyOf(id)).why).toMatch(/^told; in block \d+, 1 deep, and not final yet$/)
+    expect((await world.whyOf(id)).why).toMatch(/^reported; in block \d+, 1 deep, and not final yet$/)
     for (const act of ['retry', 'cancel']) {
       const refused = await world.cli('tx', act, id)
       expect(refused).toMatchObject({ exitCode: 1, output: '' })

@@ -1,11 +1,11 @@
-// The rows of the guess guard. Each statement commits by itself. Times are the database's, the one clock that all processes share.
+// The rows of the guess guard. Each statement commits by itself. Times are the database's, the clock that all processes share.
 
 import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 import { pinGuesses, userKeys } from '../../schema.ts'
 import { reached, secondsOfReached, type TryLimit } from '../throttles.ts'
 
-/** Wrong PINs in a row that lock an owner for a day, and in total that lock the owner for good. The table has a CHECK for both. */
+/** Wrong PINs in a row that lock an owner for a day, and in total that lock the owner for good. A CHECK has the same. */
 const FAILS_MAX = 5
 const TOTAL_MAX = 100
 const LOCK_SECONDS = 24 * 60 * 60
