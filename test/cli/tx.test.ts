@@ -66,7 +66,7 @@ describe('a transaction that was not sent', () => {
     held.release('forgotten')
     const { why } = await world.until(
       () => world.whyOf(id),
-      (row) => row.why?.includes('gone') === true,
+      (row) => row.why?.includes('has ended') === true,
     )
     expect(why).toStartWith('not sent: its job is locked by a worker that has ended')
     world.startWorker()
