@@ -143,11 +143,9 @@ export type LoginWay = (typeof LOGIN_WAYS)[number]
 
 /** What a mailed code is for: to log in, or to give a user who is logged in an e-mail address. */
 export const EMAIL_CODE_PURPOSES = ['login', 'add_email'] as const
-export type EmailCodePurpose = (typeof EMAIL_CODE_PURPOSES)[number]
 
 /** What must sign a login's nonce. */
 export const NONCE_KINDS = ['wallet', 'passkey_login', 'passkey_registration'] as const
-export type NonceKind = (typeof NONCE_KINDS)[number]
 
 /**
  * Why a session ended. `logout`: in the session itself. `user`: by its user from another session. `reuse`: a refresh token was
