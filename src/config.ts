@@ -10,6 +10,7 @@ import {
   SUBSTRATE_NETWORKS,
   variableOf,
 } from './chains/networks.ts'
+import { isLocal, isPrivate } from './environment/hosts.ts'
 
 /** A text that prints as `[secret]` if it is logged, joined or serialised by accident. */
 export class Secret {
@@ -235,11 +236,6 @@ export const readRootKeyConfig = (spec: string, variables: Variables = process.e
   vault: spec.startsWith('vault-transit:') ? vaultOf(variables) : null,
 })
 
-const LOOPBACK = /^(?:localhost|.+\.localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]|::1)$/i
-
-/** Whether traffic to a host stays on this machine: a loopback name or address, or the path of a Unix socket. */
-const isLocal = (host: string): boolean => LOOPBACK.test(host) || /^(?:\/|%2f)/i.test(host)
-
 /** A database URL may name several hosts, separated by commas. */
 const areLocal = (hosts: string): boolean => hosts.split(',').every(isLocal)
 
@@ -279,8 +275,12 @@ export const readDatabaseUrl = (variables: Variables = process.env): Secret => {
 const publicBaseUrlOf = (variables: Variables, port: number): string => {
   const text = variables.PUBLIC_BASE_URL?.trim() || `http://localhost:${port}`
   const { protocol, hostname } = new URL(url('PUBLIC_BASE_URL', text, ['http:', 'https:']))
-  if (isMainnet(variables) && (protocol !== 'https:' || isLocal(hostname))) {
-    throw problem('PUBLIC_BASE_URL', 'the https:// URL on mainnet by which callers reach the API')
+  // It is written into token URIs, for good.
+  if (isMainnet(variables) && (protocol !== 'https:' || isPrivate(hostname))) {
+    throw problem(
+      'PUBLIC_BASE_URL',
+      'set on mainnet to the https:// URL by which everybody reaches the API, not to a host of a private network',
+    )
   }
   return text.replace(/\/+$/, '')
 }

@@ -81,7 +81,7 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
     }
   })
 
-  test('the public URL must be https, and not local', () => {
+  test('the public URL must be https, and neither local nor private', () => {
     for (const PUBLIC_BASE_URL of [
       undefined,
       'http://wallets.example.org',
@@ -89,8 +89,37 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
       'https://localhost:3000',
       'https://127.0.0.1',
       'https://[::1]:3000',
+      'https://localhost./',
+      'https://strongroom',
+      'https://api.strongroom.internal',
+      'https://printer.local',
+      'https://0.0.0.0',
+      'https://0x7f.1',
+      'https://10.1.2.3',
+      'https://100.64.0.1',
+      'https://169.254.169.254',
+      'https://172.31.255.255',
+      'https://192.168.1.4:8443/api',
+      'https://[::]',
+      'https://[::ffff:10.0.0.1]',
+      'https://[fd12:3456::1]',
+      'https://[fe80::1]',
     ]) {
-      expect(refusalOf({ PUBLIC_BASE_URL })).toContain('PUBLIC_BASE_URL must be the https:// URL on mainnet')
+      expect({ PUBLIC_BASE_URL, refusal: refusalOf({ PUBLIC_BASE_URL }) }).toEqual({
+        PUBLIC_BASE_URL,
+        refusal: expect.stringContaining('PUBLIC_BASE_URL must be set on mainnet to the https:// URL'),
+      })
+    }
+    for (const PUBLIC_BASE_URL of [
+      'https://203.0.113.7',
+      'https://172.32.0.1',
+      'https://[2001:db8::1]',
+      'https://local.example.org',
+    ]) {
+      expect({ PUBLIC_BASE_URL, refusal: refusalOf({ PUBLIC_BASE_URL }) }).toEqual({
+        PUBLIC_BASE_URL,
+        refusal: 'taken',
+      })
     }
   })
 
