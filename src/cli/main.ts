@@ -1,4 +1,4 @@
-#!/usr/bin/env bun
+#!/usr/bin/env -S bun --no-install
 // The operator's commands. Results go to standard output, and everything else to standard error.
 
 import { Command, CommanderError } from 'commander'
