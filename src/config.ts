@@ -131,12 +131,23 @@ const nodeUrl = (variables: Variables, name: string, text: string, protocols: re
   return new Secret(text)
 }
 
+/** Nodes of one network; each is asked for its newest block every few seconds. */
+const NODES_MAX = 8
+
+/** A list in one variable, by commas or spaces. */
+const wordsOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((word) => word !== '')
+
 const rpcUrlsOf = (variables: Variables, rows: readonly NetworkRow[]) => {
   const families = new Map(rows.map(({ network, family }) => [network, family]))
   const protocols = { evm: EVM_PROTOCOLS, substrate: SUBSTRATE_PROTOCOLS }
-  return byNetwork([...families.keys()], { variables, what: 'RPC_URL' }, (name, text, network) =>
-    nodeUrl(variables, name, text, protocols[families.get(network) ?? 'evm']),
-  )
+  return byNetwork([...families.keys()], { variables, what: 'RPC_URL' }, (name, text, network) => {
+    const urls = wordsOf(text).map((each) => nodeUrl(variables, name, each, protocols[families.get(network) ?? 'evm']))
+    if (urls.length > NODES_MAX) throw problem(name, `at most ${NODES_MAX} URLs`)
+    if (new Set(urls.map((each) => placeOf(each.reveal()))).size < urls.length) {
+      throw problem(name, 'URLs of different nodes: one is there twice')
+    }
+    return urls
+  })
 }
 
 /** Gwei with at most nine decimals, so at least one wei. */
@@ -158,8 +169,8 @@ const placeOf = (text: string): string => {
 const secondRpcUrlsOf = (variables: Variables) =>
   byNetwork(SUBSTRATE_NETWORKS, { variables, what: 'SECOND_RPC_URL' }, (name, text, network) => {
     const second = nodeUrl(variables, name, text, SUBSTRATE_PROTOCOLS)
-    const first = variables[variableOf(network, 'RPC_URL')]?.trim() ?? ''
-    if (URL.canParse(first) && placeOf(first) === placeOf(text)) {
+    const first = wordsOf(variables[variableOf(network, 'RPC_URL')] ?? '')
+    if (first.some((each) => URL.canParse(each) && placeOf(each) === placeOf(text))) {
       throw problem(name, `another node than ${variableOf(network, 'RPC_URL')}`)
     }
     return second
@@ -174,7 +185,7 @@ const metadataPinsOf = (variables: Variables) =>
     { variables, what: 'METADATA_PIN' },
     (name, text): ReadonlyMap<number, `0x${string}`> => {
       const pins = new Map<number, `0x${string}`>()
-      for (const each of text.split(/[\s,]+/).filter((word) => word !== '')) {
+      for (const each of wordsOf(text)) {
         const [, version, hash] = PIN.exec(each) ?? []
         if (version === undefined || hash === undefined || pins.has(Number(version))) {
           throw problem(name, 'one pin for each version of the runtime, as "cli runtime pin" prints them: 1002006:0x…')
@@ -302,7 +313,7 @@ const nodesOf = (variables: Variables) => {
   return {
     /** All networks of this environment, with or without a node. */
     networks,
-    /** One node per network. A network without a node answers 501. */
+    /** The nodes of each network, in the order of preference. A network without a node answers 501. */
     rpcUrls: rpcUrlsOf(variables, networks),
     /** Second nodes, which confirm the metadata of a Substrate network that signatures do not cover. */
     secondRpcUrls: secondRpcUrlsOf(variables),

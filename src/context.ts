@@ -74,13 +74,15 @@ const chainsOf = ({ config, db, metrics }: { config: Config; db: Db; metrics: Me
     rows: config.networks,
     memory: memoryOf(db),
     nodeOf: (network) => {
-      const rpcUrl = config.rpcUrls[network]
-      return rpcUrl === undefined
+      const [first, ...further] = config.rpcUrls[network] ?? []
+      return first === undefined
         ? null
         : {
-            rpcUrl: rpcUrl.reveal(),
+            rpcUrl: first.reveal(),
+            furtherRpcUrls: further.map((each) => each.reveal()),
             timeoutMs: config.nodeTimeoutMs,
             onTrouble: (trouble) => metrics.chains.nodeFailures.inc({ network, trouble }),
+            onNodeTrouble: (node, trouble) => metrics.chains.nodeTroubles.inc({ network, node, trouble }),
             metadataPins: config.metadataPins[network],
             secondRpcUrl: config.secondRpcUrls[network]?.reveal(),
           }

@@ -157,6 +157,22 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
     expect(refusalOf(other)).toBe('taken')
   })
 
+  test('several nodes of a network are checked one by one, and each may be named once', () => {
+    const refused = (ETHEREUM_RPC_URL: string) => refusalOf({ ETHEREUM_RPC_URL })
+    expect(refused('https://a.example, https://b.example/secret\nhttps://c.example')).toBe('taken')
+    expect(refused('https://a.example http://b.example/secret')).toBe(
+      'ETHEREUM_RPC_URL must be a URL with https or wss on mainnet, unless its host is this machine.',
+    )
+    expect(refused('https://a.example,https://A.example:443/')).toBe(
+      'ETHEREUM_RPC_URL must be URLs of different nodes: one is there twice.',
+    )
+    const nine = Array.from({ length: 9 }, (_, index) => `https://node-${index}.example`)
+    expect(refused(nine.join(' '))).toBe('ETHEREUM_RPC_URL must be at most 8 URLs.')
+    expect(refusalOf({ VARA_RPC_URL: 'wss://a.example wss://b.example', VARA_SECOND_RPC_URL: 'wss://b.example' })).toBe(
+      'VARA_SECOND_RPC_URL must be another node than VARA_RPC_URL.',
+    )
+  })
+
   test('on testnet all of this is allowed', () => {
     const config = readConfig({
       ENVIRONMENT: 'testnet',

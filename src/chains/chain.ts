@@ -12,6 +12,7 @@ import type { Facts } from './facts.ts'
 import type { Messages } from './messages.ts'
 import type { NativeCoin } from './networks/network.ts'
 import type { Nfts } from './nfts.ts'
+import type { Nodes } from './nodes.ts'
 import type { Submission } from './submission.ts'
 
 export type * from './addresses.ts'
@@ -23,6 +24,7 @@ export type * from './intent.ts'
 export type * from './messages.ts'
 export * from './movements.ts'
 export type * from './nfts.ts'
+export type * from './nodes.ts'
 export type * from './submission.ts'
 
 type Identity = {
@@ -56,16 +58,6 @@ export type Names = {
   addressOfName(name: string): Promise<string | null>
 }
 
-type NodeIdentity = {
-  /** Whether the node says that it belongs to this chain. */
-  isRightNode(): Promise<boolean>
-  /**
-   * Checks that the node is of the right chain. Call it before signing something for which no other request goes to the node.
-   * @returns null if there is nothing to wait for; otherwise a promise that rejects with node_unavailable or wrong_chain.
-   */
-  confirmNode(): Promise<void> | null
-}
-
 /** A network with a node. */
 export type Chain = NodelessChain &
   Submission &
@@ -74,7 +66,7 @@ export type Chain = NodelessChain &
   Facts &
   Nfts &
   Blocks &
-  NodeIdentity & {
+  Nodes & {
     /** null for a network without a registry of names. */
     readonly names: Names | null
   }

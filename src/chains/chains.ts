@@ -5,7 +5,7 @@ import type { Chain, ChainMemory, NodelessChain } from './chain.ts'
 import { createEvmChain } from './evm/chain.ts'
 import { createNodelessEvmChain } from './evm/nodeless.ts'
 import type { NetworkRow } from './networks.ts'
-import type { NodeTrouble } from './node/rpc.ts'
+import type { NodesInput } from './node/pool.ts'
 import { provided } from './provided.ts'
 import { createSubstrateChain } from './substrate/chain.ts'
 import type { SubstrateChainInput } from './substrate/node.ts'
@@ -28,12 +28,8 @@ export type Chains = {
   readonly known: readonly NodelessChain[]
 }
 
-/** The node of a network, as its operator configured it. */
-export type NodeInput = {
-  readonly rpcUrl: string
-  readonly timeoutMs: number
-  readonly onTrouble: (trouble: NodeTrouble) => void
-} & Pick<SubstrateChainInput, 'metadataPins' | 'secondRpcUrl'>
+/** The nodes of a network, as its operator configured them. */
+export type NodeInput = NodesInput & Pick<SubstrateChainInput, 'metadataPins' | 'secondRpcUrl'>
 
 const nodelessOf = (row: NetworkRow): NodelessChain =>
   row.family === 'evm' ? createNodelessEvmChain(row) : createNodelessSubstrateChain(row)

@@ -45,6 +45,10 @@ const DEVNET_OVERRIDES = {
   explorerUrl: null,
 } as const
 
+/** Nodes of one network are often a block or two apart, and after a slow block for some seconds. */
+const WATCH = { everyMs: 5_000, behindMs: 30_000, behindBlocks: 3n } as const
+const LOCAL_WATCH = { everyMs: 500, behindMs: 2_000, behindBlocks: 3n } as const
+
 type Setting = {
   /** The networks of NETWORKS_FILE. */
   readonly further?: readonly EvmNetworkFile[]
@@ -71,6 +75,7 @@ const evmRow = (file: EvmNetworkFile, { environment, devnet, maxFeesPerGasWei }:
     ...(devnet ? DEVNET_OVERRIDES : {}),
     maxFeePerGasCapWei: ceilingOf(file, maxFeesPerGasWei?.[file.network]),
     chainId: chainIds[environment],
+    watch: devnet ? LOCAL_WATCH : WATCH,
   }
 }
 
@@ -87,6 +92,7 @@ const substrateRow = (file: SubstrateNetworkFile, { environment, devnet }: Setti
     genesisHash: devnet ? localGenesisHash : genesisHashes[environment],
     era: devnet ? LOCAL_ERA : ERA,
     pollIntervalMs: devnet ? 200 : 3_000,
+    watch: devnet ? LOCAL_WATCH : WATCH,
   }
 }
 

@@ -10,6 +10,7 @@ import { freezeCommands, unfreezeCommands } from './freeze.ts'
 import { jobCommands } from './jobs.ts'
 import { keyCommands } from './keys.ts'
 import { networkCommands } from './networks.ts'
+import { nodeCommands } from './nodes.ts'
 import { sentenceOf } from './operator.ts'
 import { projectCommands } from './project.ts'
 import { runtimeCommands } from './runtime.ts'
@@ -35,6 +36,7 @@ const program = new Command('strongroom')
   .addCommand(abiCommands())
   .addCommand(tokenCommands())
   .addCommand(networkCommands())
+  .addCommand(nodeCommands())
   .addCommand(runtimeCommands())
   .addCommand(auditCommands())
   .addCommand(databaseCommands())

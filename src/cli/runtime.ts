@@ -9,7 +9,7 @@ const loadReader = () => import('../chains/read-pin.ts')
 
 const pin = async (network: SubstrateNetwork, { url, json }: { url?: string; json?: boolean }) => {
   const config = readConfig()
-  const rpcUrl = url ?? config.rpcUrls[network]?.reveal()
+  const rpcUrl = url ?? config.rpcUrls[network]?.[0]?.reveal()
   if (rpcUrl === undefined) throw new Error(`The configuration has no node of ${network}: name one with --url.`)
   const { readPin } = await loadReader()
   const row = substrateNetworkRow({ ...config, network })

@@ -4,7 +4,11 @@ import { Gauge, Registry } from 'prom-client'
 import { COUNTED_TAIL_MAX } from '../../db/queries/audit-chain.ts'
 import type { Numbers } from '../../db/queries/numbers.ts'
 import { BACKFILL_OBSTACLES, type Network, TRANSACTION_STATUSES } from '../../db/words.ts'
+import type { NodeView } from '../chains/chain.ts'
 import { type LabelValues, namesOf, PREFIX, seriesOf, TASKS } from './metrics.ts'
+
+/** How each node of each network is. */
+type NodeViews = readonly (NodeView & { readonly network: Network })[]
 
 export type Heads = ReadonlyMap<Network, { readonly isUp: boolean; readonly latest: bigint | null }>
 
@@ -104,6 +108,26 @@ const addAudit = (gauge: AddGauge, { audit }: Numbers): void => {
   })
 }
 
+const addNodes = (gauge: AddGauge, nodes: NodeViews): void => {
+  const labels = { network: [], node: [] }
+  const rows = nodes.map((view) => ({ ...view, node: view.name }))
+  gauge('node_ready', 'Whether questions go to this node: it is up, of the right chain, and not behind.', {
+    labels,
+    rows,
+    value: ({ state }) => Number(state === 'up'),
+  })
+  gauge('node_behind_seconds', "By how much the node's newest block is older than the best node's.", {
+    labels,
+    rows,
+    value: ({ behindSeconds }) => behindSeconds,
+  })
+  gauge('node_latency_seconds', 'The moving average of the time of an answer of this node.', {
+    labels,
+    rows: rows.filter(({ latencyMs }) => latencyMs !== null),
+    value: ({ latencyMs }) => (latencyMs ?? 0) / 1_000,
+  })
+}
+
 const addProcess = (gauge: AddGauge, { heads, argon2 }: { readonly heads: Heads; readonly argon2: Argon2Load }) => {
   gauge('node_up', "Whether the network's node returned its newest block in time.", {
     labels: { network: [] },
@@ -126,6 +150,7 @@ const addProcess = (gauge: AddGauge, { heads, argon2 }: { readonly heads: Heads;
 export const gaugesText = (input: {
   readonly numbers: Numbers | null
   readonly heads: Heads
+  readonly nodes: NodeViews
   readonly networks: readonly Network[]
   readonly argon2: Argon2Load
 }): Promise<string> => {
@@ -136,6 +161,7 @@ export const gaugesText = (input: {
   const isUp = Number(numbers !== null)
   gauge('database_up', 'Whether the database answered this scrape.', { labels: {}, rows: [{}], value: () => isUp })
   addProcess(gauge, input)
+  addNodes(gauge, input.nodes)
   if (numbers !== null) {
     addTransactions(gauge, numbers, networks)
     addFollowers(gauge, numbers, heads)

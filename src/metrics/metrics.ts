@@ -117,6 +117,11 @@ const ofChains = (registry: Registry, network: readonly Network[]) => {
       network,
       trouble: NODE_TROUBLES,
     }),
+    nodeTroubles: counter(
+      'node_troubles_total',
+      'Requests to one node of a network that failed, also if another node then answered.',
+      { network: [], node: [], trouble: NODE_TROUBLES },
+    ),
     balanceChecks: counter(
       'balance_checks_total',
       'Balances of wallets that were compared with the activity recorded for a block.',

@@ -73,7 +73,8 @@ export const createScrape = (ctx: MetricsCtx): (() => Promise<string>) => {
     reading ??= read()
     const [numbers, latestHeads] = await Promise.all([inTime(reading, DATABASE_TIMEOUT_MS), heads.read()])
     const networks = ctx.chains.all.map(({ network }) => network)
-    const gauges = await gaugesText({ numbers, heads: latestHeads, networks, argon2: ctx.vault.argon2Load() })
+    const nodes = ctx.chains.all.flatMap(({ network, nodeViews }) => nodeViews().map((view) => ({ ...view, network })))
+    const gauges = await gaugesText({ numbers, heads: latestHeads, nodes, networks, argon2: ctx.vault.argon2Load() })
     return gauges + (await ctx.metrics.text())
   }
 }

@@ -40,6 +40,7 @@ describe('a file of further networks', () => {
       finalDepth: 64,
       wholeBackfillBlocks: 3_600,
       pollIntervalMs: 1_000,
+      watch: { everyMs: 5_000, behindMs: 30_000, behindBlocks: 3n },
       climbAfterSeconds: 20,
       expireAfterSeconds: 1_800,
       gasPriceOracle: null,
@@ -55,7 +56,7 @@ describe('a file of further networks', () => {
       HARBOR_RPC_URL: 'https://node.example',
       HARBOR_MAX_FEE_GWEI: '7',
     })
-    expect(config.rpcUrls.Harbor?.reveal()).toBe('https://node.example')
+    expect(config.rpcUrls.Harbor?.[0]?.reveal()).toBe('https://node.example')
     expect(config.networks.at(-1)).toMatchObject({ maxFeePerGasCapWei: 7n * GWEI })
     expect(() => readConfig({ ...VARIABLES, ...rest, HARBOR_RPC_URL: 'http://node.example' })).toThrow(
       'HARBOR_RPC_URL must be a URL with https or wss on mainnet, unless its host is this machine.',

@@ -32,6 +32,7 @@ const COMMANDS = [
   'tx cancel',
   'networks',
   'networks list',
+  'nodes',
   'jobs',
   'jobs list',
   'jobs retry',

@@ -629,6 +629,7 @@ describe('the exposed text', () => {
         'le',
         'method',
         'network',
+        'node',
         'purpose',
         'route',
         'state',

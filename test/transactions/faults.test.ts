@@ -2,6 +2,7 @@
 // node works again, the transaction is mined once.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import type { Hex } from 'viem'
 import { addJob } from '../../db/jobs.ts'
@@ -198,6 +199,11 @@ describe('the tracker, if its node fails at', () => {
     })
   }
 
+  /** After a request that timed out, the node is asked again when it has answered a probe. */
+  const untilAnswered = async () => {
+    while (!(await node.head().then(Boolean, () => false))) await sleep(20)
+  }
+
   test('any request by not answering: waits for the configured time', async () => {
     await catchUp()
     const sent = await record()
@@ -211,6 +217,7 @@ describe('the tracker, if its node fails at', () => {
       }
       expect(ends).toMatchObject([{ message: `The Ethereum node did not answer within ${NODE_TIMEOUT_MS} ms.` }])
       gate.heal()
+      await untilAnswered()
     }
     await expectMinedOnce(sent)
   })

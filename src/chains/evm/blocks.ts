@@ -5,7 +5,7 @@ import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hash, listOf, nullable, quantity, record, smallQuantity, toQuantity } from '../node/wire.ts'
 import { isBlockMissing } from './node-errors.ts'
 
-const parseRef = (value: unknown): BlockRef => {
+export const parseRef = (value: unknown): BlockRef => {
   const block = record(value)
   return {
     number: quantity(block.number),

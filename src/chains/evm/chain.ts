@@ -1,10 +1,11 @@
-// Creates the Chain of an EVM network with one node, from the operations in the files of this folder.
+// Creates the Chain of an EVM network with its nodes, from the operations in the files of this folder.
 
-import type { Chain, ChainMemory, EvmUnsigned, Unsigned } from '../chain.ts'
+import type { Chain, ChainMemory, EvmUnsigned, Opinion, Unsigned } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
-import { identified } from '../node/identity.ts'
-import { createRpc, type NodeTrouble } from '../node/rpc.ts'
-import { withTroubleReported } from '../node/trouble.ts'
+import { deliver } from '../node/deliver.ts'
+import { createNodePool, type NodesInput, nodesOf } from '../node/pool.ts'
+import type { Rpc } from '../node/rpc.ts'
+import { createToldHead } from '../node/told-head.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
 import { readBlock, readHead } from './blocks.ts'
@@ -13,7 +14,7 @@ import { readAccountState, readCountAt, readCounts } from './counts.ts'
 import { assemble, disassemble, signerOf, signingBytes } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
 import { readHistory } from './history.ts'
-import { identityOf } from './identity.ts'
+import { evmFamily } from './identity.ts'
 import { ladderOf, outbidding } from './ladder.ts'
 import { createLimits } from './limits.ts'
 import { verifyMessage } from './messages.ts'
@@ -31,16 +32,8 @@ import { readStatus, readStatuses } from './status.ts'
 import { createTerms } from './terms.ts'
 import { complete, effectOf, offerOf } from './unsigned.ts'
 
-/** The network's data, its node, and the memory that outlives the process. */
-type EvmChainInput = {
-  readonly row: EvmNetworkRow
-  readonly rpcUrl: string
-  /** The time limit for an answer; logs, blocks and traces have a longer one. */
-  readonly timeoutMs?: number
-  readonly memory: ChainMemory
-  /** Called for each failure of the node. */
-  readonly onTrouble?: (trouble: NodeTrouble) => void
-}
+/** The network's data, its nodes, and the memory that outlives the process. */
+type EvmChainInput = NodesInput & { readonly row: EvmNetworkRow; readonly memory: ChainMemory }
 
 /** Only some blocks are checked, because the receipts of one take about a megabyte. */
 const CHECKED_PERCENT = 10
@@ -51,11 +44,17 @@ const ours = (unsigned: Unsigned): EvmUnsigned => {
   return unsigned
 }
 
+const opinionOf = (peer: Rpc): Opinion => ({
+  head: () => readHead(peer),
+  statuses: (asked) => readStatuses(peer, asked),
+  transactionCountAt: (at) => readCountAt(peer, at),
+})
+
 /** Creates the chain. It connects to the node at the first request. */
-export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: EvmChainInput): Chain => {
+export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain => {
   const { network, chainId } = row
-  const known = identified({ plain: createRpc({ ...node, network }), network, identity: identityOf(chainId) })
-  const { rpc, bulk, outbound, readChainId, confirm } = withTroubleReported({ network, node: known }, onTrouble)
+  const pool = createNodePool({ ...nodes, row, family: evmFamily(chainId) })
+  const { rpc, bulk } = pool
   const limits = createLimits()
   const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
   const facts: Chain['facts'] = (addresses) => readAddressFacts({ rpc, memory, network }, addresses)
@@ -93,7 +92,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     offerOf: ({ raw }) => offerOf(disassemble(raw)),
     contractWallets: createContractWallets({ rpc, network, chainId, limits, memory }),
     verifyMessage: (signed) => verifyMessage(rpc, signed),
-    broadcast: (raw) => broadcast(outbound, raw),
+    broadcast: (raw) => deliver(pool.outbounds(), (outbound) => broadcast(outbound, raw)),
     status: (hash) => readStatus(rpc, hash),
     statuses: (asked) => readStatuses(rpc, asked),
     preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts }, { from, intents }),
@@ -110,13 +109,12 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
       return transferNftIntent(request, known.get(request.contract))
     },
     collectionIntent: async (request) => collectionIntent(request),
-    head: () => readHead(rpc),
+    head: createToldHead(pool, readHead),
     block: (number) => readBlock(rpc, number),
     movements: (range) => readMovements({ rpc: bulk, tracing }, range),
     eventMovements: (range) => readEventMovements(bulk, range),
     checkBalances: (block, scope) => checkBalances(bulk, { block, scope }),
     history: (number) => readHistory(bulk, { number, finalDepth: row.finalDepth }),
-    isRightNode: async () => (await readChainId()) === chainId,
-    confirmNode: confirm,
+    ...nodesOf(pool, opinionOf),
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Environment, Network } from '../../../db/words.ts'
 import type { Hex } from '../intent.ts'
+import type { Watch } from '../node/pool.ts'
 
 export type NativeCoin = {
   /** The word that stands for the coin where a token has a contract address. */
@@ -20,6 +21,8 @@ type Common = {
   /** The block explorer; null if there is none. */
   readonly explorerUrl: string | null
   readonly pollIntervalMs: number
+  /** When one of several nodes is behind the others. */
+  readonly watch: Watch
 }
 
 export type EvmNetworkRow = Common & {
@@ -73,14 +76,14 @@ export type SubstrateNetworkRow = Common & {
 export type NetworkRow = EvmNetworkRow | SubstrateNetworkRow
 
 /** A network in its file, with the values that differ by environment. */
-export type EvmNetworkFile = Omit<EvmNetworkRow, 'chainId' | 'explorerUrl'> & {
+export type EvmNetworkFile = Omit<EvmNetworkRow, 'chainId' | 'explorerUrl' | 'watch'> & {
   readonly chainIds: Readonly<Record<Environment, number>>
   readonly explorerUrls: Readonly<Record<Environment, string | null>>
 }
 
 export type SubstrateNetworkFile = Omit<
   SubstrateNetworkRow,
-  'genesisHash' | 'hashedSymbol' | 'explorerUrl' | 'era' | 'pollIntervalMs'
+  'genesisHash' | 'hashedSymbol' | 'explorerUrl' | 'era' | 'pollIntervalMs' | 'watch'
 > & {
   readonly genesisHashes: Readonly<Record<Environment, Hex>>
   /** The genesis hash of the chain that the devnet starts for this network. */

@@ -13,6 +13,9 @@ export type Transport = (request: {
   readonly timeoutMs: number
 }) => Promise<unknown>
 
+/** A node that asks for a longer pause (`Retry-After`) gets this one. */
+const RETRY_AFTER_MAX_MS = 30_000
+
 type Wire = { readonly rpcUrl: string; readonly network: Network }
 
 /** Errors of fetch have the URL in a property and often in the message, so only the safe parts are kept. */
@@ -36,7 +39,9 @@ const readText = async (wire: Wire, response: Response): Promise<string> => {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-const post = async (wire: Wire, body: string, timeoutMs: number): Promise<{ status: number; text: string }> => {
+type HttpAnswer = { readonly status: number; readonly retryAfter: string | null; readonly text: string }
+
+const post = async (wire: Wire, body: string, timeoutMs: number): Promise<HttpAnswer> => {
   try {
     const response = await fetch(wire.rpcUrl, {
       method: 'POST',
@@ -44,7 +49,8 @@ const post = async (wire: Wire, body: string, timeoutMs: number): Promise<{ stat
       body,
       signal: AbortSignal.timeout(timeoutMs),
     })
-    return { status: response.status, text: await readText(wire, response) }
+    const { status, headers } = response
+    return { status, retryAfter: headers.get('retry-after'), text: await readText(wire, response) }
   } catch (error) {
     if (error instanceof NodeUnavailable) throw error
     const cause = causeWithoutUrl(error, wire.rpcUrl)
@@ -55,21 +61,30 @@ const post = async (wire: Wire, body: string, timeoutMs: number): Promise<{ stat
   }
 }
 
-const statusTrouble = (wire: Wire, status: number): NodeUnavailable => {
+/** RFC 9110 §10.2.3: seconds or a date. @returns null if the header is missing or has another form. */
+const retryAfterMsOf = (retryAfter: string | null): number | null => {
+  const text = retryAfter?.trim() ?? ''
+  const waitMs = /^[0-9]{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now()
+  return Number.isNaN(waitMs) ? null : Math.min(Math.max(waitMs, 0), RETRY_AFTER_MAX_MS)
+}
+
+const statusTrouble = (wire: Wire, { status, retryAfter }: Omit<HttpAnswer, 'text'>): NodeUnavailable => {
   if (status === 413) {
     return new NodeUnavailable('too_large', `The ${wire.network} node refused the question as too large.`)
   }
-  return new NodeUnavailable('http', `The ${wire.network} node answered with HTTP status ${status}.`)
+  const sentence = `The ${wire.network} node answered with HTTP status ${status}.`
+  const retryAfterMs = status === 429 || status === 503 ? retryAfterMsOf(retryAfter) : null
+  return new NodeUnavailable('http', sentence, undefined, retryAfterMs)
 }
 
 /** Some nodes send JSON-RPC errors with a 4xx status. 429 and 5xx are failures of the node, not refusals of the question. */
-const decode = (wire: Wire, answer: { readonly status: number; readonly text: string }): unknown => {
+const decode = (wire: Wire, answer: HttpAnswer): unknown => {
   const { status } = answer
-  if (status >= 500 || status === 413 || status === 429) throw statusTrouble(wire, status)
+  if (status >= 500 || status === 413 || status === 429) throw statusTrouble(wire, answer)
   try {
     return JSON.parse(answer.text)
   } catch {
-    if (status >= 400) throw statusTrouble(wire, status)
+    if (status >= 400) throw statusTrouble(wire, answer)
     throw new NodeUnavailable('unreadable', `The ${wire.network} node answered something other than JSON.`)
   }
 }

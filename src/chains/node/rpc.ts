@@ -12,9 +12,9 @@ export { RPC_ANSWER_LIMIT_BYTES } from './http.ts'
 export { type NodeTrouble, NodeUnavailable } from './unavailable.ts'
 
 /** The default time limit for an answer. */
-const RPC_TIMEOUT_MS = 15_000
+export const RPC_TIMEOUT_MS = 15_000
 /** Questions of the indexer and the tracker (logs, blocks, traces) may take this many times longer. */
-const BULK_TIMEOUT_TIMES = 4
+export const BULK_TIMEOUT_TIMES = 4
 /** Requests in one JSON-RPC batch: geth allows 1,000, hosted nodes often 100. */
 export const RPC_BATCH_LIMIT = 100
 /** Batches of one `tryAll` that are sent in parallel. */
@@ -59,6 +59,8 @@ export type AskOptions = {
   readonly batchLimit?: number
   /** Sent first in each batch. If its parser throws, the batch fails. */
   readonly along?: Question<unknown>
+  /** Asks the node how it is, also while other calls are not sent to it (health.ts). */
+  readonly isProbe?: true
 }
 
 /** A client of one node. */

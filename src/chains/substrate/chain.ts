@@ -1,10 +1,13 @@
-// Implements Chain for a Substrate network behind one node. Each verb is in a file of this folder; this file puts them together.
+// Implements Chain for a Substrate network. Each verb is in a file of this folder; this file puts them together.
 
-import type { Chain, Submission, SubstrateUnsigned, Unsigned } from '../chain.ts'
+import type { BlockRef, Chain, Head, Opinion, Submission, SubstrateUnsigned, Unsigned } from '../chain.ts'
+import { deliver } from '../node/deliver.ts'
+import { nodesOf } from '../node/pool.ts'
+import { createToldHead } from '../node/told-head.ts'
 import { accountQuestion, readCounts } from './account.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
-import { createRecentState, type FinalState, readFinalState } from './blocks.ts'
+import { createRecentState, type FinalState, readFinalHead, readFinalState } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { assemble, signingBytes } from './extrinsic.ts'
 import { readFacts } from './facts.ts'
@@ -34,17 +37,26 @@ const ours = (unsigned: Unsigned): SubstrateUnsigned => {
   return unsigned
 }
 
+/** The number of transactions of an account up to a final block; null if the node does not have that block. */
+const readCountAt = async (
+  { rpc, runtimes }: Pick<SubstrateNode, 'rpc' | 'runtimes'>,
+  finalBlocks: FinalBlocks,
+  { address, blockNumber }: { readonly address: string; readonly blockNumber: bigint },
+): Promise<number | null> => {
+  const block = await finalBlocks.block(blockNumber)
+  if (block === null) return null
+  const runtime = await runtimes.at(block.hash)
+  return (await rpc.ask(accountQuestion(runtime, address, block.hash))).nonce
+}
+
+/** Only final blocks are read, so the newest final block is the newest block. */
+const headOf = (ref: BlockRef): Head => ({ latest: ref, finalized: ref, baseFeePerGas: null })
+
 const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submission => {
-  const { rpc, runtimes } = node
+  const { rpc } = node
   const recentState = createRecentState(node)
   const countsAsOf = (address: string, { head, runtime }: FinalState) =>
     readCounts(rpc, { runtime, address, blockHash: head.hash })
-  const countAt = async ({ address, blockNumber }: { readonly address: string; readonly blockNumber: bigint }) => {
-    const block = await finalBlocks.block(blockNumber)
-    if (block === null) return null
-    const runtime = await runtimes.at(block.hash)
-    return (await rpc.ask(accountQuestion(runtime, address, block.hash))).nonce
-  }
   return {
     prepare: (intent, from, { pending }) => prepare(node, { intent, from, pending }),
     complete: () => null,
@@ -55,7 +67,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
       const { minedCount, pendingCount, account } = await countsAsOf(address, await readFinalState(node))
       return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: null }
     },
-    transactionCountAt: (at) => unlessPruned(countAt(at)),
+    transactionCountAt: (at) => unlessPruned(readCountAt(node, finalBlocks, at)),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
     // A higher tip could replace an extrinsic in the pool, but that is not needed: a mortal extrinsic expires by itself.
     ladder: ({ unsigned }) => ({ rungs: [unsigned], cancel: null, isFixed: false, isCutByFunds: false }),
@@ -78,11 +90,16 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
   }
 }
 
+const opinionOf = (peer: SubstrateNode): Opinion => ({
+  head: async () => headOf((await readFinalHead(peer)).ref),
+  statuses: (asked) => readStatuses(peer, asked),
+  transactionCountAt: (at) => unlessPruned(readCountAt(peer, createFinalBlocks(peer), at)),
+})
+
 /** Creates the chain of a network. It holds no keys, and connects to the node only when a verb is called. */
 export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
   const { row } = input
   const node = createSubstrateNode(input)
-  const { outbound, readChainId, confirm } = node
   const search = createSearch(node)
   const finalBlocks = createFinalBlocks(node)
   // On a network with programs, NFTs belong to VNFT programs; elsewhere to a pallet of the runtime.
@@ -91,7 +108,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     ...createNodelessSubstrateChain(row),
     ...createSubmission(node, finalBlocks),
     names: null,
-    broadcast: (raw) => broadcast(outbound, raw),
+    broadcast: (raw) => deliver(node.outbounds(), (outbound) => broadcast(outbound, raw)),
     status: (hash) => findStatus(node, { hash, search }),
     statuses: (asked) => readStatuses(node, asked),
     preview: (from, intents) => previewBundle(node, { from, intents }),
@@ -115,16 +132,12 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     wholeBackfillBlocks: Number.MAX_SAFE_INTEGER,
     checkedPercent: CHECKED_PERCENT,
     pollIntervalMs: row.pollIntervalMs,
-    head: async () => {
-      const ref = await finalBlocks.head()
-      return { latest: ref, finalized: ref, baseFeePerGas: null }
-    },
+    head: createToldHead(node, async () => headOf(await finalBlocks.head())),
     block: finalBlocks.block,
     movements: (range) => readMovements(node, range),
     eventMovements: (input) => readEventMovements(node, input),
     checkBalances: (block, scope) => checkBalances(node, { block, scope }),
     history: (number) => readHistory(node, number),
-    isRightNode: async () => (await readChainId()) === row.genesisHash,
-    confirmNode: confirm,
+    ...nodesOf(node, (rpc) => opinionOf({ ...node, rpc })),
   }
 }

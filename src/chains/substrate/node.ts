@@ -1,31 +1,26 @@
-// Connects to the node of a Substrate network, and holds what the verbs of this folder share.
+// Connects to the nodes of a Substrate network, and holds what the verbs of this folder share.
 
-import type { ChainMemory, Hex } from '../chain.ts'
+import type { ChainMemory } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
-import { type IdentifiedNode, identified } from '../node/identity.ts'
-import { createRpc, type NodeTrouble, question } from '../node/rpc.ts'
-import { withTroubleReported } from '../node/trouble.ts'
+import { createNodePool, type NodePool, type NodesInput } from '../node/pool.ts'
+import { question } from '../node/rpc.ts'
 import { hash } from '../node/wire.ts'
 import { createEras, type Eras } from './eras.ts'
 import { createRuntimes, type MetadataPins, type Runtimes } from './runtime.ts'
+import { isPruned, newestHeaderQuestion, newestTimestampQuestion } from './storage.ts'
 import { createTrust, type Trust } from './trust.ts'
 
-/** A network's data, its node, and the memory that is shared between processes. */
-export type SubstrateChainInput = {
+/** A network's data, its nodes (by ws, wss, http or https), and the memory that is shared between processes. */
+export type SubstrateChainInput = NodesInput & {
   readonly row: SubstrateNetworkRow
-  /** ws, wss, http or https. */
-  readonly rpcUrl: string
-  readonly timeoutMs?: number
   /** Pins of the operator and a second node confirm metadata that signatures do not cover (trust.ts). */
   readonly metadataPins?: MetadataPins | undefined
   readonly secondRpcUrl?: string | undefined
   readonly memory: ChainMemory
-  /** Called for each failure of the node. */
-  readonly onTrouble?: (trouble: NodeTrouble) => void
 }
 
-/** Use `rpc` for ordinary questions, `bulk` for large answers and `outbound` to send transactions. */
-export type SubstrateNode = IdentifiedNode<Hex> & {
+/** Use `rpc` for ordinary questions, `bulk` for large answers and `outbounds` to send transactions. */
+export type SubstrateNode = NodePool & {
   readonly row: SubstrateNetworkRow
   readonly memory: ChainMemory
   readonly runtimes: Runtimes
@@ -34,21 +29,23 @@ export type SubstrateNode = IdentifiedNode<Hex> & {
 }
 
 /** Creates a node that is used only while its genesis block is the network's. It connects on the first question. */
-export const createKnownNode = ({
-  row: { network, genesisHash },
-  onTrouble = () => {},
-  ...node
-}: Pick<SubstrateChainInput, 'row' | 'rpcUrl' | 'timeoutMs' | 'onTrouble'>): IdentifiedNode<Hex> => {
-  const identity = {
-    question: question('chain_getBlockHash', [0], hash),
-    right: genesisHash,
-    word: 'the genesis block',
-  }
-  return withTroubleReported(
-    { network, node: identified({ plain: createRpc({ ...node, network }), network, identity }) },
-    onTrouble,
-  )
-}
+export const createKnownNode = ({ row, ...nodes }: NodesInput & Pick<SubstrateChainInput, 'row'>): NodePool =>
+  createNodePool({
+    ...nodes,
+    row,
+    family: {
+      identity: {
+        question: question('chain_getBlockHash', [0], hash),
+        right: row.genesisHash,
+        word: 'the genesis block',
+      },
+      readHead: async (rpc, options) => {
+        const [header, timestampMs] = await rpc.askAll([newestHeaderQuestion, newestTimestampQuestion], options)
+        return { number: header.number, timestampMs }
+      },
+      isLack: isPruned,
+    },
+  })
 
 /** Creates a network's node with its runtimes, trust and eras. It connects on the first question. */
 export const createSubstrateNode = ({
@@ -61,7 +58,9 @@ export const createSubstrateNode = ({
   const { network, ss58Prefix } = row
   const known = createKnownNode(input)
   const { rpc } = known
-  const second = secondRpcUrl === undefined ? null : createKnownNode({ ...input, rpcUrl: secondRpcUrl }).rpc
+  // Not one of the pool: it only confirms metadata.
+  const second =
+    secondRpcUrl === undefined ? null : createKnownNode({ ...input, rpcUrl: secondRpcUrl, furtherRpcUrls: [] }).rpc
   return {
     ...known,
     row,

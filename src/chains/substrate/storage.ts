@@ -38,11 +38,14 @@ export const converted = <From, To>(asked: Question<From>, convert: (value: From
   parse: (answer) => convert(asked.parse(answer)),
 })
 
+const parseTimestamp = (value: unknown): number => Number(littleEndian(fromHex(nullable(bytes)(value) ?? '0x')))
+
 /** Asks for the time of a block, in milliseconds. */
 export const timestampQuestion = (blockHash: Hex): Question<number> =>
-  question('state_getStorage', [TIMESTAMP_NOW, blockHash], (value) =>
-    Number(littleEndian(fromHex(nullable(bytes)(value) ?? '0x'))),
-  )
+  question('state_getStorage', [TIMESTAMP_NOW, blockHash], parseTimestamp)
+
+/** Asks for the time of the newest block, which may not be final. */
+export const newestTimestampQuestion = question('state_getStorage', [TIMESTAMP_NOW], parseTimestamp)
 
 /** Whether an error means that the node pruned the block or its state (sp_blockchain, Error::UnknownBlock). */
 export const isPruned = ({ message, data }: RpcError): boolean =>
@@ -74,5 +77,8 @@ export const parseHeader = (value: unknown): Header => {
 /** Asks for a header, by default the newest block's; null if the node does not have the block. */
 export const headerQuestion = (blockHash?: Hex): Question<Header | null> =>
   question('chain_getHeader', blockHash === undefined ? [] : [blockHash], nullable(parseHeader))
+
+/** Asks for the header of the newest block, which may not be final. */
+export const newestHeaderQuestion = question('chain_getHeader', [], parseHeader)
 
 export const finalizedHashQuestion: Question<Hex> = question('chain_getFinalizedHead', [], hash)

@@ -1,0 +1,65 @@
+// One node of a network's pool: its client, its health, and its newest block.
+
+import type { Network } from '../../../db/words.ts'
+import { createHealth, type Health } from './health.ts'
+import { type IdentifiedNode, type Identity, identified } from './identity.ts'
+import { type AskOptions, createRpc, type NodeTrouble, type Rpc, type RpcError } from './rpc.ts'
+
+/** The newest block of a node. */
+type NodeHead = { readonly number: bigint; readonly timestampMs: number }
+
+/** The family's questions about a node. */
+export type NodeFamily<Id> = {
+  readonly identity: Identity<Id>
+  readonly readHead: (rpc: Rpc, options: AskOptions) => Promise<NodeHead>
+  /** Whether a refusal says that the node lacks a block or its state. Another node may have it. */
+  readonly isLack: (error: RpcError) => boolean
+}
+
+export type Member<Id> = {
+  /** Its position and host: `1 (node.example.com)`. A path, query or user may be a secret, so they are never shown. */
+  readonly name: string
+  readonly node: IdentifiedNode<Id>
+  readonly health: Health
+  /** null before the first answer. */
+  head(): NodeHead | null
+  /** Asks for the newest block now. */
+  probe(): Promise<NodeHead>
+  /** Whether a probe waits for its answer. */
+  isProbed(): boolean
+}
+
+export const createMember = <Id extends string | number>(input: {
+  readonly rpcUrl: string
+  readonly position: number
+  readonly isOnly: boolean
+  readonly network: Network
+  readonly timeoutMs: number
+  readonly family: NodeFamily<Id>
+  readonly tell: (node: string, trouble: NodeTrouble) => void
+  readonly nowMs: () => number
+}): Member<Id> => {
+  const { rpcUrl, network, timeoutMs, family } = input
+  const name = `${input.position} (${new URL(rpcUrl).hostname})`
+  let head: NodeHead | null = null
+  let probes = 0
+
+  const probe = async (): Promise<NodeHead> => {
+    probes += 1
+    try {
+      head = await family.readHead(node.rpc, { isProbe: true })
+      return head
+    } finally {
+      probes -= 1
+    }
+  }
+
+  const health = createHealth({
+    ...input,
+    plain: createRpc({ rpcUrl, network, timeoutMs }),
+    probe,
+    tell: (trouble) => input.tell(name, trouble),
+  })
+  const node = identified({ plain: health.rpc, network, identity: family.identity, nowMs: input.nowMs })
+  return { name, node, health, head: () => head, probe, isProbed: () => probes > 0 }
+}

@@ -1,0 +1,46 @@
+// The nodes behind a network.
+
+import type { Head } from './blocks.ts'
+import type { Delivery } from './delivery.ts'
+import type { Submission } from './submission.ts'
+
+/**
+ * How a node of a network is. `behind`: too far behind the best one. `slow`: a question waits longer than usual. `failing`:
+ * it failed several times in a row. `resting`: it asked for a pause. `down`: it does not answer.
+ */
+export type NodeState = 'up' | 'behind' | 'slow' | 'failing' | 'wrong_chain' | 'resting' | 'down'
+
+export type NodeView = {
+  /** Its position and host: `1 (node.example.com)`. */
+  readonly name: string
+  readonly state: NodeState
+  /** Its newest block when it was last asked; null before that. */
+  readonly height: bigint | null
+  /** By how much its newest block is older than the best node's; 0 if it is only a few blocks behind. */
+  readonly behindSeconds: number
+  /** The moving average of the time of an answer; null before the first. */
+  readonly latencyMs: number | null
+  readonly lastTrouble: { readonly trouble: string; readonly at: Date } | null
+}
+
+/** What one node says. */
+export type Opinion = Pick<Delivery, 'statuses'> & Pick<Submission, 'transactionCountAt'> & { head(): Promise<Head> }
+
+export type Nodes = {
+  /** Whether one of the nodes says that it belongs to this chain. */
+  isRightNode(): Promise<boolean>
+  /**
+   * Checks that the node is of the right chain. Call it before signing something for which no other request goes to the node.
+   * @returns null if there is nothing to wait for; otherwise a promise that rejects with node_unavailable or wrong_chain.
+   */
+  confirmNode(): Promise<void> | null
+  /** How each node was when it was last asked. Sends nothing. */
+  nodeViews(): readonly NodeView[]
+  /** Asks each node how it is. Does not throw for nodes that do not answer. */
+  lookAtNodes(): Promise<readonly NodeView[]>
+  /**
+   * With several nodes: what each one says that is up, right and not behind. With a single node there is no second opinion,
+   * and this is empty.
+   */
+  opinions(): readonly Opinion[]
+}

@@ -1,0 +1,236 @@
+// Several nodes of one network, of which some are in trouble: two proxies in front of one anvil.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Chain } from '../../../src/chains/chain.ts'
+import { createEvmChain } from '../../../src/chains/evm/chain.ts'
+import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { NodeUnavailable } from '../../../src/chains/node/rpc.ts'
+import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { type SickNode, startSickNode, TROUBLES } from '../../support/sick-node.ts'
+import { startFakeNode } from '../evm/fake-node.ts'
+import { createMemory } from '../evm/memory.ts'
+
+const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })
+const TIMEOUT_MS = 1_500
+const MORE_THAN_A_FEW_BLOCKS = 20
+
+let node: TestChain
+let first: SickNode
+let second: SickNode
+const open: { stop: () => unknown }[] = []
+
+beforeAll(async () => {
+  node = await startChain('Ethereum')
+})
+afterAll(() => node.stop())
+beforeEach(() => {
+  first = startSickNode(node.rpcUrl)
+  second = startSickNode(node.rpcUrl)
+  open.push(first, second)
+})
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.stop()
+})
+
+const chainOf = (rpcUrl: string, ...furtherRpcUrls: readonly string[]): Chain =>
+  createEvmChain({ row, rpcUrl, furtherRpcUrls, timeoutMs: TIMEOUT_MS, memory: createMemory() })
+
+const both = () => chainOf(first.url, second.url)
+
+const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => null,
+    (error: unknown) => error,
+  )
+
+/** Asks until it is so. */
+const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await isSo())) await sleep(20)
+}
+
+/** Blocks as far apart as on a real chain. */
+const mineSome = () => node.rpc('anvil_mine', [`0x${MORE_THAN_A_FEW_BLOCKS.toString(16)}`, '0xc'])
+
+const stateOf = (chain: Chain, position: number) => chain.nodeViews()[position - 1]?.state
+
+const signedTransfer = async () => {
+  const account = fundedAccount(3)
+  const request = await node.walletClient.prepareTransactionRequest({
+    account,
+    to: fundedAccount(4).address,
+    value: 1n,
+  })
+  return account.signTransaction({ ...request, account: undefined } as never)
+}
+
+describe.each(TROUBLES)('one of two nodes %s', (trouble) => {
+  test.each([1, 2])('node %d: every question is answered, and by a node that is not in trouble', async (position) => {
+    const chain = both()
+    const sick = position === 1 ? first : second
+    const well = position === 1 ? second : first
+    await chain.lookAtNodes()
+    await sick.fall(trouble)
+    await mineSome()
+    const address = fundedAccount(1).address
+    for (let times = 0; times < 5; times += 1) {
+      const balances = await chain.balances({ address, contracts: [] })
+      expect(balances.coin).toBeGreaterThan(0n)
+      expect((await chain.head()).latest.number).toBeGreaterThanOrEqual(0n)
+      expect(await chain.isRightNode()).toBe(true)
+      expect(await chain.confirmNode()).toBeFalsy()
+    }
+    // Only with time: a node that lags is found at the next look.
+    await chain.lookAtNodes()
+    const newest = await node.publicClient.getBlockNumber({ cacheTime: 0 })
+    expect((await chain.head()).latest.number).toBe(newest)
+    well.takeAsked()
+    expect((await chain.broadcast(await signedTransfer())).kind).toBe('accepted')
+    await node.poolMined()
+  })
+})
+
+test('a node that is right again is used again', async () => {
+  const chain = both()
+  await chain.lookAtNodes()
+  await first.fall('lies')
+  await chain.head()
+  await until(() => stateOf(chain, 1) === 'wrong_chain')
+  await first.fall(null)
+  await until(async () => {
+    await chain.head()
+    return stateOf(chain, 1) === 'up'
+  })
+  second.takeAsked()
+  await chain.balances({ address: fundedAccount(1).address, contracts: [] })
+  expect(second.takeAsked()).not.toContain('eth_getBalance')
+})
+
+test('a signed transaction is sent to all nodes, and one acceptance counts', async () => {
+  const chain = both()
+  expect((await chain.broadcast(await signedTransfer())).kind).toBe('accepted')
+  await until(() => second.takeAsked().includes('eth_sendRawTransaction'))
+  expect(first.takeAsked()).toContain('eth_sendRawTransaction')
+  await node.poolMined()
+  await first.fall('answers 500')
+  expect((await chain.broadcast(await signedTransfer())).kind).toBe('accepted')
+  await node.poolMined()
+})
+
+test('without an acceptance, the answer of a node that is certain counts', async () => {
+  const chain = both()
+  await first.fall('closes')
+  const raw = await signedTransfer()
+  expect((await chain.broadcast(raw)).kind).toBe('accepted')
+  await node.poolMined()
+  expect((await chain.broadcast(raw)).kind).toBe('nonce_too_low')
+})
+
+test('a node that is far behind is asked after the others, and its head is not told', async () => {
+  const chain = both()
+  await chain.lookAtNodes()
+  await first.fall('lags')
+  await mineSome()
+  const newest = await node.publicClient.getBlockNumber({ cacheTime: 0 })
+  await chain.lookAtNodes()
+  expect(chain.nodeViews()).toMatchObject([
+    { name: '1 (127.0.0.1)', state: 'behind', height: newest - BigInt(MORE_THAN_A_FEW_BLOCKS) },
+    { name: '2 (127.0.0.1)', state: 'up', height: newest },
+  ])
+  expect((await chain.head()).latest.number).toBe(newest)
+  // Now only the node that is behind answers.
+  await second.fall('closes')
+  expect((await chain.head()).latest.number).toBe(newest)
+})
+
+test('a node that lacks the state of a block is no obstacle where another one has it', async () => {
+  const pruned = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: ({ method, params }) =>
+      method === 'eth_getTransactionCount' && params[1] !== 'latest'
+        ? { error: { code: -32_000, message: 'missing trie node' } }
+        : undefined,
+  })
+  open.push(pruned)
+  const blockNumber = await node.publicClient.getBlockNumber({ cacheTime: 0 })
+  const at = { address: fundedAccount(9).address, blockNumber }
+  expect(await chainOf(pruned.rpcUrl).transactionCountAt(at)).toBeNull()
+  expect(await chainOf(pruned.rpcUrl, second.url).transactionCountAt(at)).toBe(0)
+})
+
+test('a refusal of the question itself is not asked elsewhere', async () => {
+  const chain = both()
+  const { address } = fundedAccount(1)
+  await chain.lookAtNodes()
+  second.takeAsked()
+  await errorOf(chain.names?.addressOfName('nobody.eth') ?? Promise.resolve())
+  await errorOf(chain.prepare({ to: address, value: 10n ** 30n, input: '0x' } as never, address, {} as never))
+  expect(second.takeAsked().filter((method) => method !== 'eth_getBlockByNumber' && method !== 'eth_chainId')).toEqual(
+    [],
+  )
+})
+
+describe('one node alone', () => {
+  test('that hangs is not asked again until it answers a probe; calls fail at once with the reason', async () => {
+    const chain = chainOf(first.url)
+    await chain.head()
+    await first.fall('hangs')
+    expect(await errorOf(chain.head())).toMatchObject({ code: 'node_unavailable', trouble: 'timeout' })
+    first.takeAsked()
+    const refusal = await errorOf(chain.head())
+    expect(refusal).toBeInstanceOf(NodeUnavailable)
+    expect((refusal as Error).message).toMatch(
+      /^The Ethereum node has not answered since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ; it is asked again at \S+Z\.$/,
+    )
+    expect(first.takeAsked()).not.toContain('eth_getBlockByNumber finalized')
+    expect(stateOf(chain, 1)).toBe('down')
+    await first.fall(null)
+    await until(async () => (await errorOf(chain.head())) === null)
+    expect(stateOf(chain, 1)).toBe('up')
+  })
+
+  test('that only leaves one question unanswered stays in use', async () => {
+    const slow = startFakeNode({
+      behind: node.rpcUrl,
+      behaviour: async ({ method }) => {
+        if (method === 'eth_getBalance') await sleep(2 * TIMEOUT_MS)
+        return undefined
+      },
+    })
+    open.push(slow)
+    const chain = chainOf(slow.rpcUrl)
+    const late = errorOf(chain.balances({ address: fundedAccount(1).address, contracts: [] }))
+    expect(await late).toMatchObject({ code: 'node_unavailable' })
+    expect(await errorOf(chain.head())).toBeNull()
+  })
+
+  test('that fails quickly is asked again at once, however often it failed', async () => {
+    const chain = chainOf(first.url)
+    await first.fall('answers 500')
+    for (let times = 0; times < 6; times += 1) {
+      expect(await errorOf(chain.head())).toMatchObject({ message: 'The Ethereum node answered with HTTP status 500.' })
+    }
+    expect(stateOf(chain, 1)).toBe('failing')
+    await first.fall(null)
+    expect(await errorOf(chain.head())).toBeNull()
+  })
+
+  test('that asks for a short pause gets it, and the call waits for it', async () => {
+    const chain = chainOf(first.url)
+    await first.fall('answers 429')
+    const head = chain.head()
+    await until(() => stateOf(chain, 1) === 'resting')
+    await first.fall(null)
+    first.takeAsked()
+    expect((await head).latest.number).toBeGreaterThanOrEqual(0n)
+  })
+
+  test('is named by its position and host, and never by a path, a query or a user', async () => {
+    const chain = chainOf('http://user:secret@127.0.0.1:1/secret?key=secret', 'http://127.0.0.1:1/also-secret')
+    const views = await chain.lookAtNodes()
+    expect(views.map(({ name }) => name)).toEqual(['1 (127.0.0.1)', '2 (127.0.0.1)'])
+    expect(JSON.stringify(views, (_, value) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(
+      'secret',
+    )
+  })
+})
