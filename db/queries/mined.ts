@@ -47,9 +47,24 @@ export const minedBeside = (
 ): Promise<readonly MinedIn[]> =>
   minedWhere(db, network, and(eq(minedBlockNumber, blockNumber), ne(minedBlockHash, blockHash)))
 
-/** Transactions mined up to this block that are not final yet. */
-export const minedUpTo = (db: Queryable, { network, blockNumber }: At): Promise<readonly MinedIn[]> =>
-  minedWhere(db, network, lte(minedBlockNumber, blockNumber))
+export type FinalCandidate = MinedIn &
+  Pick<TransactionRow, 'status' | 'kind' | 'contractWallet'> & {
+    /** Of the attempt that was mined. */
+    readonly hash: string
+  }
+
+/** Transactions mined up to this block that are not final yet, oldest blocks first. */
+export const minedUpTo = async (db: Queryable, { network, blockNumber }: At): Promise<readonly FinalCandidate[]> => {
+  const { shownHash: hash, status, kind, contractWallet } = transactions
+  const rows = await db
+    .select({ transactionId: id, blockHash: minedBlockHash, hash, status, kind, contractWallet })
+    .from(transactions)
+    .where(and(eq(transactions.network, network), isUnfinished, lte(minedBlockNumber, blockNumber)))
+    .orderBy(asc(minedBlockNumber))
+  return rows.flatMap(({ blockHash, hash, ...row }) =>
+    blockHash === null || hash === null ? [] : [{ ...row, blockHash, hash }],
+  )
+}
 
 export type UnsettledRow = MinedIn &
   Pick<TransactionRow, 'kind' | 'contractWallet' | 'signerAddress' | 'to' | 'input'> & { readonly hash: string }

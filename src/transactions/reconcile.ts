@@ -12,6 +12,7 @@ import { finalNumberOf } from '../blocks/fork.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { type Observation, recordObservation } from './record-observation.ts'
+import { isNonceUsedForAll, isUnknownToAll } from './second-opinion.ts'
 
 /** The node is asked about a live transaction after this time without news. */
 const QUIET_SECONDS = 20
@@ -149,7 +150,9 @@ const observationOf = async (
   if (statuses[chosen]?.kind === 'pending') return null
   // The pool has another attempt only. That may never be mined, and the job that sends the chosen one may be lost.
   if (statuses.some(({ kind }) => kind === 'pending')) return { kind: 'dropped' }
-  return { kind: (await isNonceUsedInFinalBlock(ctx, { chain, row: found.transaction })) ? 'nonce_taken' : 'dropped' }
+  if (!(await isNonceUsedInFinalBlock(ctx, { chain, row: found.transaction }))) return { kind: 'dropped' }
+  const hashes = found.attempts.map(({ hash }) => hash as Hex)
+  return (await isUnknownToAll(ctx, chain, hashes)) ? { kind: 'nonce_taken' } : null
 }
 
 /** Whether another block is at that height. That the node does not know the transaction would prove nothing. */
@@ -166,7 +169,7 @@ const hasBlockChanged = async (
  * hashes: that a node does not know them proves nothing.
  */
 export const isNonceUsedInFinalBlock = async (
-  ctx: Pick<WorkerCtx, 'db'>,
+  ctx: Pick<WorkerCtx, 'db' | 'log'>,
   input: { readonly chain: Chain; readonly row: Pick<QuietRow, 'signerAddress' | 'nonce'> },
 ): Promise<boolean> => {
   const { chain, row } = input
@@ -178,5 +181,6 @@ export const isNonceUsedInFinalBlock = async (
   // A node that does not answer proves nothing.
   if (count === null || count <= row.nonce) return false
   // The tracker may be on a branch that a reorganisation has left.
-  return (await chain.block(cursor.number))?.hash === cursor.hash
+  if ((await chain.block(cursor.number))?.hash !== cursor.hash) return false
+  return isNonceUsedForAll(ctx, chain, { address: row.signerAddress, nonce: row.nonce, blockNumber: final })
 }

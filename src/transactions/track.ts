@@ -17,7 +17,6 @@ import {
   type UnsettledRow,
 } from '../../db/queries/mined.ts'
 import { hasUnfinished, longQuiet, noteAttemptError } from '../../db/queries/transactions.ts'
-import type { Network } from '../../db/words.ts'
 import { advance, move, rewind } from '../blocks/cursor.ts'
 import type { StepResult } from '../blocks/follow.ts'
 import {
@@ -36,6 +35,7 @@ import type { WorkerCtx } from '../context.ts'
 import { findUsedNonces, runClocks } from './after-block.ts'
 import { type Observation, type Observed, recordObservations } from './record-observation.ts'
 import { recordFinalBlocksLost } from './repair.ts'
+import { agreedFinal, hasSucceeded, isFinalForAll } from './second-opinion.ts'
 
 type Failure = Extract<Observation, { kind: 'confirmed' }>['failure']
 
@@ -48,8 +48,7 @@ const failureOf = async (
   { row, status }: { readonly row: UnsettledRow; readonly status: Extract<HashStatus, { kind: 'mined' }> },
 ): Promise<Failure> => {
   const { kind, contractWallet: address, input } = row
-  const isExecuted = address === null || kind === 'deployment' || status.executedBy.includes(address)
-  if (status.success && isExecuted) return null
+  if (hasSucceeded(row, status)) return null
   if (address === null || kind === 'deployment' || contractWallets === null) {
     return { code: 'execution_reverted', reason: status.reason }
   }
@@ -229,21 +228,22 @@ const settleDeepEnough = async (
   const finalNumber = lower(finalNumberOf(chain, head), tracked)
   const final = await minedUpTo(ctx.db, { network: chain.network, blockNumber: finalNumber })
   for (let at = 0; at < final.length; at += SETTLE_BATCH) {
-    const finalized = final
-      .slice(at, at + SETTLE_BATCH)
-      .map(({ transactionId }): Observed => ({ transactionId, observation: { kind: 'finalized' } }))
+    const agreed = await agreedFinal(ctx, { chain, rows: final.slice(at, at + SETTLE_BATCH) })
+    const finalized = agreed.map(
+      ({ transactionId }): Observed => ({ transactionId, observation: { kind: 'finalized' } }),
+    )
     await ctx.db.transaction((tx) => recordObservations(ctx, tx, finalized))
   }
-  await settleLapsed(ctx, { network: chain.network, blockNumber: finalNumber })
+  await settleLapsed(ctx, { chain, blockNumber: finalNumber })
 }
 
 /** Ends mortal transactions whose last possible block is final and processed. */
 const settleLapsed = async (
   ctx: WorkerCtx,
-  upTo: { readonly network: Network; readonly blockNumber: bigint },
+  { chain, blockNumber }: { readonly chain: Chain; readonly blockNumber: bigint },
 ): Promise<void> => {
-  const lapsed = await lapsedBy(ctx.db, { ...upTo, limit: SETTLE_BATCH })
-  if (lapsed.length === 0) return
+  const lapsed = await lapsedBy(ctx.db, { network: chain.network, blockNumber, limit: SETTLE_BATCH })
+  if (lapsed.length === 0 || !(await isFinalForAll(ctx, chain, blockNumber))) return
   const observation = lapsed.map(({ transactionId }): Observed => ({ transactionId, observation: { kind: 'lapsed' } }))
   await ctx.db.transaction((tx) => recordObservations(ctx, tx, observation))
 }
