@@ -17,7 +17,7 @@ import {
 import { type DevDatabase, prepareDatabase } from './dev-database.ts'
 import { type DevFolder, type DevProject, ensureKeys, parseProject, readProject, writeProject } from './dev-folder.ts'
 import type { DevJson } from './dev-json.ts'
-import { fundSubstrateWallet, fundWallet, projectWallet } from './dev-project.ts'
+import { addProjectWallet, fundSubstrateWallet, fundWallet, projectWallet, TESTNET_SECRET } from './dev-project.ts'
 import { EVM_ROWS, NETWORKS_FILE } from './networks.ts'
 import { createParts, type Parts } from './parts.ts'
 import { startPostgres } from './postgres.ts'
@@ -56,9 +56,6 @@ const POLL_MS = 20
 const SERVICE_GRACE_MS = 3000
 /** PostgreSQL can recover after this, and together with the services' own time the stack ends within 5 s. */
 const DATABASE_GRACE_MS = 1500
-/** The secret of all projects on a testnet. */
-const TESTNET_SECRET = 'testnet-secret'
-
 /** Without this, Bun would read a `.env` file that is meant for something else. */
 const BUN_FLAGS = ['--no-env-file']
 
@@ -232,9 +229,8 @@ const prepareProject = async (
   }
   const found = project
   const addressOn = async (network: Network): Promise<string> => {
-    const address = await projectWallet({ baseUrl, project: found, network })
-    if (address === undefined) throw new Error(`The new project has no project wallet on ${network}.`)
-    return address
+    const place = { baseUrl, project: found, network }
+    return (await projectWallet(place)) ?? (await addProjectWallet(place))
   }
   for (const [network, chain] of chains.evm) await fundWallet(chain, await addressOn(network))
   for (const [network, chain] of chains.substrate) {
