@@ -118,16 +118,25 @@ create trigger append_only before update or delete or truncate on public.${table
   .join('\n')}
 `
 
-export const GRANTS = `
+const TABLES = `
 revoke all on all tables in schema public from ${API_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
-grant usage on schema public to ${API_ROLE}, ${WORKER_ROLE};
+grant usage on schema public to ${API_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
 ${TABLE_GRANTS}
-${DELETE_POLICIES}
-${QUEUE}
+`
+
+const FUNCTIONS = `
 -- Without superuser rights, a function can only be given to a role that may create one.
-grant usage, create on schema public to ${JOBS_ROLE};
+grant create on schema public to ${JOBS_ROLE};
 ${JOB_FUNCTIONS}
 ${JOB_NUMBERS}
 revoke create on schema public from ${JOBS_ROLE};
-${APPEND_ONLY_AUDIT}
 `
+
+/** What follows the tables, in the order in which it is made. db/objects.ts applies what has changed. */
+export const GRANTS = {
+  tables: TABLES,
+  policies: DELETE_POLICIES,
+  queue: QUEUE,
+  functions: FUNCTIONS,
+  audit: APPEND_ONLY_AUDIT,
+} as const

@@ -1,12 +1,12 @@
 -- The operators' views: each transaction with its signer, its attempts and its job, and why it is not done. `cli tx` and
--- `cli jobs` read them too, so that the reason is computed in one place. Every `db migrate` recreates them, because they use our
--- tables and graphile-worker's view, which change. Their owner is a role that no process logs in as. They use its rights, so
--- readers need no rights on the tables. No view shows an attempt's raw bytes or a job's payload.
+-- `cli jobs` read them too, so that the reason is computed in one place. A `db migrate` that changes tables, or this text, makes them
+-- again, because they use our tables and graphile-worker's view. Their owner is a role that no process logs in as. They use its
+-- rights, so readers need no rights on the tables. No view shows an attempt's raw bytes or a job's payload.
 
 create schema strongroom_views authorization strongroom_jobs;
 set local role strongroom_jobs;
 
-comment on schema strongroom_views is 'Views for operators, recreated by every migration: build nothing on them. docs/operations.md explains them.';
+comment on schema strongroom_views is 'Views for operators, recreated by migrations: build nothing on them. docs/operations.md explains them.';
 
 create function strongroom_views.span(seconds numeric) returns text language sql immutable as $$
   select case

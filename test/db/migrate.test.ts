@@ -1,0 +1,150 @@
+// Migrations of a database in use: what they wait for, whom they hold up, and what is left when they give up.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import postgres, { type Sql } from 'postgres'
+import { migrate } from '../../db/migrate.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const FOLDER = fileURLToPath(new URL('../../db/migrations', import.meta.url))
+
+let chain: TestChain
+let service: Service
+let sql: Sql
+let wallet: string
+const folders: string[] = []
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address)
+  wallet = address
+})
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await chain.stop()
+  for (const folder of folders) await rm(folder, { recursive: true })
+})
+
+const send = () =>
+  service.post('/transactions/sign-and-send', {
+    network,
+    signer_wallet_address: wallet,
+    unsigned_transaction: { to: fundedAccount(5).address, value: '1' },
+    developer_secret: 'testnet-secret',
+  })
+
+/** Runs `work` while a transaction is open that has read `audit`, as that of a dump. */
+const underReader = async (work: () => Promise<void>): Promise<void> => {
+  const reader = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  try {
+    await reader.begin(async (tx) => {
+      await tx`select from audit limit 1`
+      await work()
+    })
+  } finally {
+    await reader.end()
+  }
+}
+
+/** Whatever a migration could make again, each with its identity. */
+const objects = async (): Promise<readonly string[]> => {
+  const rows = await sql<{ line: string }[]>`
+    select 'relation ' || oid || ' ' || oid::regclass || ' ' || coalesce(relacl::text, '') as line from pg_class
+      where relnamespace in ('public'::regnamespace, 'strongroom_views'::regnamespace, 'graphile_worker'::regnamespace)
+    union all select 'trigger ' || oid from pg_trigger where not tgisinternal
+    union all select 'policy ' || oid || ' ' || polname from pg_policy
+    union all select 'function ' || proname || ' ' || xmin from pg_proc
+      where pronamespace in ('public'::regnamespace, 'strongroom_views'::regnamespace)
+    order by 1`
+  return rows.map(({ line }) => line)
+}
+
+/** A folder with the migrations and these behind them. */
+const withMigrations = async (...texts: readonly string[]): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'strongroom-migrations-'))
+  folders.push(folder)
+  await cp(FOLDER, folder, { recursive: true })
+  const path = join(folder, 'meta', '_journal.json')
+  const journal = JSON.parse(await readFile(path, 'utf8'))
+  const last = journal.entries.at(-1)
+  for (const [index, text] of texts.entries()) {
+    const tag = `${String(index + 1).padStart(4, '0')}_later`
+    await writeFile(join(folder, `${tag}.sql`), text)
+    journal.entries.push({ ...last, idx: index + 1, when: last.when + index + 1, tag })
+  }
+  await writeFile(path, JSON.stringify(journal))
+  return folder
+}
+
+describe('a migration of a database that is up to date', () => {
+  test('ends while a reader holds the audit, holds up no signature, and makes nothing again', async () => {
+    const before = await objects()
+    await underReader(async () => {
+      const [, answer] = await Promise.all([migrate(service.database.url, { attemptsMax: 1 }), send()])
+      expect(answer.json).toMatchObject({ status: 'submitted' })
+    })
+    expect(await objects()).toEqual(before)
+  })
+
+  test('makes again what somebody has dropped, and nothing else', async () => {
+    const before = await objects()
+    await sql`drop trigger append_only on audit`
+    await sql`revoke select on wallets from strongroom_api`
+    expect((await send()).status).toBe(500)
+    await migrate(service.database.url)
+    expect((await send()).status).toBe(200)
+    await expect(sql`delete from audit`).rejects.toThrow('append-only')
+    const isOther = (line: string) => !/^trigger|wallets|refuse_change/.test(line)
+    expect((await objects()).filter(isOther)).toEqual(before.filter(isOther))
+  })
+})
+
+describe('a migration with changes', () => {
+  test('gives up if a reader does not end, says why, and leaves nothing half done', async () => {
+    const before = await objects()
+    const migrationsFolder = await withMigrations(
+      'create table public.earlier (id integer);--> statement-breakpoint\nalter table public.audit add column later text;',
+    )
+    await underReader(async () => {
+      const migrated = migrate(service.database.url, { migrationsFolder, attemptsMax: 2, pauseMs: 100 })
+      await expect(migrated).rejects.toThrow('nothing was changed: another session kept a table locked')
+      expect(await objects()).toEqual(before)
+      expect((await send()).json).toMatchObject({ status: 'submitted' })
+    })
+    await migrate(service.database.url, { migrationsFolder })
+    expect([...(await sql`select later from audit limit 1`)]).toEqual([{ later: null }])
+    expect([...(await sql`select to_regclass('public.earlier') is not null as made`)]).toEqual([{ made: true }])
+    expect((await send()).json).toMatchObject({ status: 'submitted' })
+    await sql`drop table earlier`
+    await sql`alter table audit drop column later`
+  })
+
+  test('makes indexes outside of a transaction, and again if that failed once', async () => {
+    await sql`create table numbered (number integer)`
+    await sql`insert into numbered values (1), (1)`
+    const migrationsFolder = await withMigrations(
+      'alter table numbered add constraint positive check (number > 0) not valid;',
+      '-- outside of a transaction\ncreate unique index concurrently if not exists numbers on numbered (number);--> statement-breakpoint\nalter table numbered validate constraint positive;',
+    )
+    await expect(migrate(service.database.url, { migrationsFolder })).rejects.toThrow('unique index')
+    const valid = () =>
+      sql`select indisvalid as index, convalidated as constraint from pg_index, pg_constraint
+        where indexrelid = to_regclass('public.numbers') and conname = 'positive'`
+    expect([...(await valid())]).toEqual([{ index: false, constraint: false }])
+    await sql`delete from numbered where ctid = (select min(ctid) from numbered)`
+    // Others migrate at the same time: nobody waits in a way that the index waits for.
+    await Promise.all([1, 2, 3].map(() => migrate(service.database.url, { migrationsFolder })))
+    expect([...(await valid())]).toEqual([{ index: true, constraint: true }])
+    await sql`drop table numbered`
+  })
+})
