@@ -3,15 +3,22 @@
 import { isDatabaseAway } from '../db/client.ts'
 import { readConfig } from '../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../src/context.ts'
+import { sentenceOf } from '../src/environment/failure.ts'
+import { warnOfUnknown } from '../src/environment/unknown-variables.ts'
+import { NotReadyYet } from '../src/errors.ts'
 import { listenForScrapes } from '../src/metrics/routes.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/security/core-dumps.ts'
 import { startWritingEvents } from '../src/security/events.ts'
+import { createLog } from '../src/security/log.ts'
 import { beginQueue, type Queue } from './queue.ts'
 
 /** How long running jobs may take to end after SIGTERM; then the process exits. */
 const DRAIN_MS = 10_000
 const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 10_000
+/** How often a worker that came too early looks, and how often it says so. */
+const EARLY_PAUSE_MS = 1_000
+const EARLY_PAUSES_BETWEEN_LINES = 60
 
 /** Runs one queue after the other: a queue can end by itself when it loses the database. */
 const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue | null; readonly stopping: AbortSignal }) => {
@@ -35,11 +42,34 @@ const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue | null
   }
 }
 
+/** Waits for what the operator or the first API has still to do, and says what it waits for. */
+const createWhenReady = async (input: Parameters<typeof createWorkerCtx>[0]): Promise<WorkerCtx> => {
+  const log = createLog(input)
+  const giveUp = () => process.exit(0)
+  process.on('SIGTERM', giveUp).on('SIGINT', giveUp)
+  let told = ''
+  for (let pause = 0; ; pause += 1) {
+    try {
+      const ctx = await createWorkerCtx(input)
+      process.off('SIGTERM', giveUp).off('SIGINT', giveUp)
+      return ctx
+    } catch (error) {
+      if (!(error instanceof NotReadyYet)) throw error
+      if (error.message !== told || pause % EARLY_PAUSES_BETWEEN_LINES === 0) {
+        log.warn({ reason: error.message }, 'the worker waits')
+      }
+      told = error.message
+    }
+    await new Promise((resolve) => setTimeout(resolve, EARLY_PAUSE_MS))
+  }
+}
+
 const main = async (): Promise<void> => {
   const dumpsNothing = await forbidCoreDumps()
   const config = readConfig()
-  const ctx = await createWorkerCtx({ config, process: 'worker' })
+  const ctx = await createWhenReady({ config, process: 'worker' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
+  warnOfUnknown(ctx)
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopping = new AbortController()
   const stop = (signal: string): void => {
@@ -68,6 +98,6 @@ const main = async (): Promise<void> => {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`The worker cannot start: ${error instanceof Error ? error.message : 'unknown failure'}\n`)
+  process.stderr.write(`The worker cannot start: ${sentenceOf(error)}\n`)
   process.exit(1)
 })

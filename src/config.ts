@@ -11,6 +11,7 @@ import {
   variableOf,
 } from './chains/networks.ts'
 import { isLocal, isPrivate } from './environment/hosts.ts'
+import { recorded } from './environment/unknown-variables.ts'
 
 /** A text that prints as `[secret]` if it is logged, joined or serialised by accident. */
 export class Secret {
@@ -300,13 +301,10 @@ const publicBaseUrlOf = (variables: Variables, port: number): string => {
 const metricsListenerOf = (
   variables: Variables,
   name: string,
-): { readonly host: string; readonly port: number } | null =>
-  variables[name]?.trim()
-    ? {
-        host: variables.METRICS_HOST?.trim() || '127.0.0.1',
-        port: wholeNumber(variables, name, 0, 65_535, 0),
-      }
-    : null
+): { readonly host: string; readonly port: number } | null => {
+  const host = variables.METRICS_HOST?.trim() || '127.0.0.1'
+  return variables[name]?.trim() ? { host, port: wholeNumber(variables, name, 0, 65_535, 0) } : null
+}
 
 const nodesOf = (variables: Variables) => {
   const networks = readNetworks(variables)
@@ -345,7 +343,16 @@ const limitsOf = (variables: Variables, devnet: boolean) => ({
 export type Config = Readonly<ReturnType<typeof readConfig>>
 
 /** @throws Error with one sentence that names the variable and what it must be, never its value. */
-export const readConfig = (variables: Variables = process.env) => {
+export const readConfig = (given: Variables = process.env) => {
+  const { variables, unknown } = recorded(given)
+  return {
+    ...configOf(variables),
+    /** Names that look like ours, perhaps misspelt. */
+    unknownVariables: unknown(),
+  }
+}
+
+const configOf = (variables: Variables) => {
   const { environment, devnet } = settingOf(variables)
   if (devnet && environment === 'mainnet') throw new Error('DEVNET must be false where ENVIRONMENT is mainnet.')
   const port = wholeNumber(variables, 'PORT', 3000, 65_535, 0)

@@ -20,6 +20,7 @@ import { type Audit, createAudit } from './custody/audit.ts'
 import { checkDeployment } from './custody/deployment.ts'
 import { openSealer, type Sealer } from './custody/sealer.ts'
 import { createVault, openRootKey, type Vault } from './custody/vault.ts'
+import { requireSchema } from './environment/schema.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createBatcher, createQueues, type Queues } from './queue.ts'
@@ -151,6 +152,7 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
   const networks = bindingsOf(config)
+  await requireSchema(base.db)
   await checkDeployment({ db: base.db, environment, networks, rootKey, nextRootKey, sealer, identity })
   const vault = createVault({
     db: base.db,
@@ -174,11 +176,22 @@ const createServiceCtx = async (input: Process, identity: Sealer | null): Promis
   const base = createBase(input)
   const { environment } = config
   const sealer = await openServiceKey(config)
-  await checkDeployment({ db: base.db, environment, networks: bindingsOf(config), rootKey: null, sealer, identity })
+  try {
+    await requireSchema(base.db)
+    await checkDeployment({ db: base.db, environment, networks: bindingsOf(config), rootKey: null, sealer, identity })
+  } catch (error) {
+    // A worker tries again.
+    await base.db.close({ timeoutSeconds: 1 })
+    throw error
+  }
   return withService(base, sealer)
 }
 
-/** The worker's context. @throws Error if the service key or the environment does not belong to the database. */
+/**
+ * The worker's context.
+ * @throws NotReadyYet if the worker comes before the first API, and Error if the service key or the environment does not
+ * belong to the database.
+ */
 export const createWorkerCtx = (input: Process): Promise<WorkerCtx> => createServiceCtx(input, null)
 
 /** The context of a command about identities. @throws Error like createWorkerCtx, and for the identity key. */

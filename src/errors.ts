@@ -120,6 +120,9 @@ export class AppError extends Error {
   }
 }
 
+/** A process started too early: what it needs is still to be done by an operator or by another process. */
+export class NotReadyYet extends Error {}
+
 /** The answer for something that does not exist or belongs to another project; it is exactly the same in both cases. */
 export const notFound = (thing: string): AppError => new AppError('not_found', `This project has no such ${thing}.`)
 

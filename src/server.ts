@@ -4,6 +4,8 @@ import { createApp } from './app.ts'
 import { startRotatingTokenKeys } from './auth/access-token.ts'
 import { readConfig } from './config.ts'
 import { createCtx } from './context.ts'
+import { sentenceOf } from './environment/failure.ts'
+import { warnOfUnknown } from './environment/unknown-variables.ts'
 import { listen } from './http/listen.ts'
 import { listenForScrapes } from './metrics/routes.ts'
 import { createScrape } from './metrics/scrape.ts'
@@ -18,6 +20,7 @@ const main = async (): Promise<void> => {
   const config = readConfig()
   const ctx = await createCtx({ config, process: 'api' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
+  warnOfUnknown(ctx)
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
   const { log } = ctx
@@ -36,10 +39,14 @@ const main = async (): Promise<void> => {
   process.once('SIGINT', () => void stop('SIGINT'))
   // Log this last: whoever reads it may stop the process, which must then end cleanly.
   const metrics = listenForScrapes(ctx, { at: config.metricsListener, read: createScrape(ctx) })
-  log.info({ url: `http://${server.hostname}:${server.port}`, environment: config.environment }, 'listening')
+  const url = `http://${server.hostname}:${server.port}`
+  log.info(
+    { url, environment: config.environment, networks: ctx.chains.all.map(({ network }) => network) },
+    'listening',
+  )
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`The server cannot start: ${error instanceof Error ? error.message : 'unknown failure'}\n`)
+  process.stderr.write(`The server cannot start: ${sentenceOf(error)}\n`)
   process.exit(1)
 })

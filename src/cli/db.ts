@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { migrate } from '../../db/migrate.ts'
 import { readDatabaseUrl } from '../config.ts'
+import { databaseSentenceOf } from '../environment/failure.ts'
 import { print } from './operator.ts'
 
 export const databaseCommands = (): Command => {
@@ -11,7 +12,9 @@ export const databaseCommands = (): Command => {
       'Migrate DATABASE_URL to the newest schema, with roles and grants. Needs a role that may create roles.',
     )
     .action(async () => {
-      await migrate(readDatabaseUrl().reveal())
+      await migrate(readDatabaseUrl().reveal()).catch((cause: unknown) => {
+        throw new Error(databaseSentenceOf(cause), { cause })
+      })
       print('The database has the newest schema.')
     })
   return command

@@ -2,6 +2,7 @@
 // The operator's commands. Results go to standard output, and everything else to standard error.
 
 import { Command, CommanderError } from 'commander'
+import { sentenceOf } from '../environment/failure.ts'
 import { abiCommands } from './abi.ts'
 import { apiKeyCommands } from './api-key.ts'
 import { auditCommands } from './audit.ts'
@@ -11,7 +12,6 @@ import { jobCommands } from './jobs.ts'
 import { keyCommands } from './keys.ts'
 import { networkCommands } from './networks.ts'
 import { nodeCommands } from './nodes.ts'
-import { sentenceOf } from './operator.ts'
 import { projectCommands } from './project.ts'
 import { runtimeCommands } from './runtime.ts'
 import { sessionCommands } from './sessions.ts'

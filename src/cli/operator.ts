@@ -37,13 +37,6 @@ export const withIdentityCtx = runIn(({ createIdentityCtx }) => createIdentityCt
 /** Refuses arguments that do not fit together, in commander's own form. */
 export const usageError = (command: Command, sentence: string): never => command.error(`error: ${sentence}`)
 
-/** An error as one sentence. For a failed statement it gives the database's message, without the statement and its values. */
-export const sentenceOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return 'Something failed.'
-  if ('query' in error && 'params' in error && error.cause !== undefined) return `Database: ${sentenceOf(error.cause)}`
-  return error.message || ('code' in error ? String(error.code) : error.name)
-}
-
 /** Prints progress, which is not part of the result. */
 export const note = (text: string): void => {
   process.stderr.write(`${text}\n`)

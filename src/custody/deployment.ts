@@ -15,6 +15,7 @@ import {
   readNetworks,
 } from '../../db/queries/custody/deployment.ts'
 import type { Environment } from '../../db/words.ts'
+import { NotReadyYet } from '../errors.ts'
 import type { RootKey } from './root/root-key.ts'
 import type { Sealer } from './sealer.ts'
 import { EnvelopeError } from './sealing/envelope.ts'
@@ -87,7 +88,7 @@ const bindNetworks = async ({ db, networks, rootKey }: Deployment): Promise<void
   requireSameChains(after, networks)
   const missing = isUnknownTo(after).map(({ name }) => name)
   if (missing.length > 0) {
-    throw new Error(
+    throw new NotReadyYet(
       `This database does not know ${missing.join(', ')} yet: start a process that has the root key and the same networks first.`,
     )
   }
@@ -119,7 +120,10 @@ const requireFit = async (what: string, sealer: Sealer, sealed: Uint8Array): Pro
   throw new Error(`The ${what} key does not fit this database: it does not open the check value.`)
 }
 
-/** Binds the database to this environment, these networks and these keys, or checks that it already is. */
+/**
+ * Binds the database to this environment, these networks and these keys, or checks that it already is.
+ * @throws NotReadyYet in a process without the root key, which comes too early.
+ */
 export const checkDeployment = async (input: Deployment): Promise<void> => {
   const { db, rootKey, sealer, identity } = input
   requireDifferentKeys(input)
@@ -134,7 +138,9 @@ export const checkDeployment = async (input: Deployment): Promise<void> => {
     })
   }
   const row = await readDeployment(db)
-  if (row === null) throw new Error('This database is not set up yet: start a process that has the root key first.')
+  if (row === null) {
+    throw new NotReadyYet('This database is not set up yet: start a process that has the root key first.')
+  }
   if (row.environment !== input.environment) {
     throw new Error(`This database belongs to ${row.environment}, and this process is set up for ${input.environment}.`)
   }

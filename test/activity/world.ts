@@ -60,6 +60,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   serviceKey: 'fd:0',
   networks: networkRows({ environment: 'testnet', devnet: true }),
   identityKey: null,
+  unknownVariables: [],
   rpcUrls: { Ethereum: [new Secret(rpcUrl)] },
   secondRpcUrls: {},
   metadataPins: {},

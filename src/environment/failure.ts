@@ -1,0 +1,68 @@
+// An error as one sentence for the operator who started a process or a command: the cause, and what to do.
+
+import { databaseTrouble } from '../../db/client.ts'
+
+/** SQLSTATE (PostgreSQL, Appendix A) and the codes of Node for TLS and for files. */
+const SENTENCES: readonly (readonly [code: RegExp, sentence: string])[] = [
+  [
+    /^28P01$/,
+    'PostgreSQL refuses the user or the password of DATABASE_URL: correct them, or create the user ("Running it for real" in docs/deployment.md).',
+  ],
+  [
+    /^28000$/,
+    'PostgreSQL refuses the connection (pg_hba.conf): allow the user of DATABASE_URL from this machine, and if the server demands TLS, add ?sslmode=verify-full to DATABASE_URL.',
+  ],
+  [/^3D000$/, 'The database of DATABASE_URL does not exist: correct its name, or create it.'],
+  [
+    /^(?:42P01|42703|42883|3F000)$/,
+    'The database does not have the schema of this version: run "bun run cli db migrate".',
+  ],
+  [
+    /^42501$/,
+    'The user of DATABASE_URL has too few rights: it must be in the role strongroom_api for the API and for commands, in strongroom_worker for the worker, and the owner of the database for "db migrate".',
+  ],
+  [/^53300$/, 'PostgreSQL has no connection left: raise its max_connections, or lower DATABASE_MAX_CONNECTIONS.'],
+  [/^57P03$/, 'PostgreSQL is starting or shutting down: try again in a moment.'],
+  [
+    /^(?:ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/,
+    "PostgreSQL's TLS certificate is not for the host of DATABASE_URL: use the host's name in the certificate.",
+  ],
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, "PostgreSQL's TLS certificate is expired or not valid yet: renew it."],
+  [
+    /^(?:CERT_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|ERR_TLS_|ERR_SSL_|EPROTO)/,
+    "PostgreSQL's TLS certificate cannot be verified: name the file of its certificate authority in DATABASE_URL (&sslrootcert=/path).",
+  ],
+]
+
+/** pg has no code for it. */
+const NO_TLS = /^The server does not support SSL connections/
+
+const AWAY = 'PostgreSQL cannot be reached: check that it runs, and the host and port in DATABASE_URL'
+
+const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
+
+/** The cause of a failure of the database, and what to do. */
+export const databaseSentenceOf = (error: unknown): string => {
+  let last = ''
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (NO_TLS.test(at.message)) {
+      return 'PostgreSQL does not offer TLS, which the sslmode of DATABASE_URL demands: switch TLS on at the server.'
+    }
+    const code = codeOf(at)
+    const sentence = SENTENCES.find(([codes]) => codes.test(code))?.[1]
+    if (sentence !== undefined) return sentence
+    last = at.message || code
+    if (databaseTrouble(at) === 'away' && !(at.cause instanceof Error)) return `${AWAY} (${code || last}).`
+  }
+  return last || 'Something failed.'
+}
+
+/** drizzle's error for a statement, or one of PostgreSQL. */
+const isOfDatabase = (error: Error): boolean => ('query' in error && 'params' in error) || 'severity' in error
+
+/** An error as one sentence, without the values of a failed statement. */
+export const sentenceOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return 'Something failed.'
+  if (!isOfDatabase(error)) return error.message || codeOf(error) || error.name
+  return databaseSentenceOf(error)
+}

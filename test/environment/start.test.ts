@@ -1,0 +1,229 @@
+// What an operator reads when a process cannot start, and how a worker waits that comes too early. Real processes.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chmod, chown, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import postgres, { type Sql } from 'postgres'
+import { migrate } from '../../db/migrate.ts'
+import { freePort } from '../../devnet/port.ts'
+import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
+import { keyFile } from '../custody/support.ts'
+import { ROOT } from '../support/imports.ts'
+import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { startService } from '../support/service.ts'
+
+const API = ['src/server.ts']
+const WORKER = ['jobs/worker.ts']
+const COMMAND = ['src/cli/main.ts', 'project', 'list']
+const PASSWORD = 'a-password-that-nobody-may-see'
+
+let migrated: TestDatabase
+let superuser: Sql
+let files: readonly ReturnType<typeof keyFile>[]
+let keys: { ROOT_KEY: string; SERVICE_KEY: string; IDENTITY_KEY: string }
+const emptyDatabase = `test_${randomBytes(6).toString('hex')}`
+
+beforeAll(async () => {
+  migrated = await createDatabase()
+  superuser = postgres(migrated.url, { max: 1, onnotice: () => {} })
+  await superuser`create database ${superuser(emptyDatabase)}`
+  files = [1, 2, 3].map((fill) => keyFile(new Uint8Array(32).fill(fill)))
+  const [root, service, identity] = files.map(({ spec }) => spec)
+  keys = { ROOT_KEY: root ?? '', SERVICE_KEY: service ?? '', IDENTITY_KEY: identity ?? '' }
+})
+afterAll(async () => {
+  await superuser`drop database ${superuser(emptyDatabase)} with (force)`
+  await superuser.end()
+  for (const file of files) file.remove()
+  await migrated.close()
+})
+
+const start = (args: readonly string[], variables: Readonly<Record<string, string>>) =>
+  Bun.spawn(['bun', '--no-env-file', ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH ?? '', ENVIRONMENT: 'testnet', PORT: '0', ...keys, ...variables },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+
+/** What a process that cannot start says, without its first words. */
+const refusal = async (args: readonly string[], databaseUrl: string): Promise<string> => {
+  const child = start(args, { DATABASE_URL: databaseUrl })
+  const errors = await new Response(child.stderr).text()
+  expect(await child.exited).toBe(1)
+  expect(errors).not.toContain(PASSWORD)
+  expect(errors.trim().split('\n')).toHaveLength(1)
+  return errors.trim().replace(/^The (?:server|worker) cannot start: /, '')
+}
+
+const urlWith = (changes: { password?: string; port?: number; database?: string; query?: string; user?: string }) => {
+  const url = new URL(migrated.apiUrl)
+  url.password = changes.password ?? url.password
+  url.username = changes.user ?? url.username
+  url.port = String(changes.port ?? url.port)
+  url.pathname = changes.database ?? url.pathname
+  url.search = changes.query ?? ''
+  return url.href
+}
+
+describe.each([
+  ['the API', API],
+  ['the worker', WORKER],
+  ['a command', COMMAND],
+  ['db migrate', ['src/cli/main.ts', 'db', 'migrate']],
+] as const)('%s says in one sentence that', (_who, args) => {
+  test('its password is wrong', async () => {
+    expect(await refusal(args, urlWith({ password: PASSWORD }))).toStartWith(
+      'PostgreSQL refuses the user or the password of DATABASE_URL: correct them',
+    )
+  })
+
+  test('PostgreSQL is away', async () => {
+    expect(await refusal(args, urlWith({ password: PASSWORD, port: await freePort() }))).toBe(
+      'PostgreSQL cannot be reached: check that it runs, and the host and port in DATABASE_URL (ECONNREFUSED).',
+    )
+  })
+
+  test('there is no such database', async () => {
+    expect(await refusal(args, urlWith({ database: '/nobody_made_it' }))).toStartWith(
+      'The database of DATABASE_URL does not exist',
+    )
+  })
+
+  test('the server has no TLS', async () => {
+    expect(await refusal(args, urlWith({ query: '?sslmode=verify-full' }))).toStartWith(
+      'PostgreSQL does not offer TLS, which the sslmode of DATABASE_URL demands',
+    )
+  })
+})
+
+describe('a certificate of nobody', () => {
+  let folder: string
+  let server: PostgresServer
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'strongroom-tls-'))
+    // PostgreSQL may run as another user here, who must own the key.
+    await chmod(folder, 0o755)
+    const [key, certificate] = [join(folder, 'tls.key'), join(folder, 'tls.crt')]
+    const subject = ['-subj', '/CN=db.example.org', '-days', '1', '-keyout', key, '-out', certificate]
+    execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...subject], { stdio: 'ignore' })
+    if (process.getuid?.() === 0) await chown(key, 65534, 65534)
+    server = await startPostgres({
+      dataDirectory: join(folder, 'data'),
+      durable: false,
+      settings: { ssl: 'on', ssl_key_file: key, ssl_cert_file: certificate },
+    })
+  })
+  afterAll(async () => {
+    await server.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  test.each([
+    ['the API', API],
+    ['the worker', WORKER],
+    ['a command', COMMAND],
+  ])('is refused by %s, which says so', async (_who, args) => {
+    expect(await refusal(args, `${server.url}?sslmode=verify-full`)).toStartWith(
+      "PostgreSQL's TLS certificate cannot be verified",
+    )
+  })
+})
+
+const NO_SCHEMA =
+  /^The database does not have the schema of this version \(it lacks abi_items\.\w+ and \d+ more\): run "bun run cli db migrate" with this version\.$/
+
+test.each([
+  ['the API', API],
+  ['a command', COMMAND],
+])('%s says that the database is not migrated', async (_who, args) => {
+  expect(await refusal(args, urlWith({ database: `/${emptyDatabase}` }))).toMatch(NO_SCHEMA)
+})
+
+test('db migrate says that its user has too few rights', async () => {
+  expect(await refusal(['src/cli/main.ts', 'db', 'migrate'], urlWith({ database: `/${emptyDatabase}` }))).toStartWith(
+    'The user of DATABASE_URL has too few rights',
+  )
+})
+
+/** The lines of a process's log, as they come. */
+const follow = (child: ReturnType<typeof start>) => {
+  let text = ''
+  const ended = (async () => {
+    for await (const chunk of child.stdout) text += Buffer.from(chunk).toString()
+  })()
+  const lines = () =>
+    text
+      .trim()
+      .split('\n')
+      .filter((line) => line !== '')
+  return async (what: string): Promise<Record<string, unknown>> => {
+    for (;;) {
+      const line = lines().find((each) => each.includes(what))
+      if (line !== undefined) return JSON.parse(line)
+      if (child.exitCode !== null)
+        throw new Error(`The process ended: ${text} ${await new Response(child.stderr).text()}`)
+      await Promise.race([ended, Bun.sleep(20)])
+    }
+  }
+}
+
+test('a worker that comes before everybody waits for the migration, then for the first API, and then works', async () => {
+  const urlOf = (url: string) => {
+    const at = new URL(url)
+    at.pathname = `/${emptyDatabase}`
+    return at.href
+  }
+  const unknown = { ETHERUM_RPC_URL: 'http://127.0.0.1:1', BASE_MAX_FEE_GWAI: '1', POLYGON_MAX_FEE_GWEI: '500' }
+  const worker = start(WORKER, { DATABASE_URL: urlOf(migrated.workerUrl), ROOT_KEY: '', IDENTITY_KEY: '', ...unknown })
+  const logged = follow(worker)
+  try {
+    expect(await logged('"the worker waits"')).toMatchObject({ level: 40, reason: expect.stringMatching(NO_SCHEMA) })
+    await migrate(urlOf(migrated.url))
+    expect(await logged('not set up yet')).toMatchObject({ msg: 'the worker waits' })
+    const [url, apiUrl, workerUrl] = [migrated.url, migrated.apiUrl, migrated.workerUrl].map(urlOf)
+    const database = { name: emptyDatabase, url, apiUrl, workerUrl, close: async () => {} } as TestDatabase
+    const service = await startService({ database, variables: { ...keys, DEVNET: 'false' } })
+    try {
+      expect(await logged('"working"')).toMatchObject({ networks: [] })
+      expect(await logged('unknown variables')).toMatchObject({
+        level: 40,
+        variables: ['BASE_MAX_FEE_GWAI', 'ETHERUM_RPC_URL'],
+      })
+    } finally {
+      await service.close()
+    }
+  } finally {
+    worker.kill('SIGTERM')
+    expect(await worker.exited).toBe(0)
+  }
+}, 120_000)
+
+test('a worker that waits ends at once when it is told to', async () => {
+  const worker = start(WORKER, { DATABASE_URL: migrated.workerUrl, ROOT_KEY: '', IDENTITY_KEY: '' })
+  await follow(worker)('"the worker waits"')
+  worker.kill('SIGTERM')
+  expect(await worker.exited).toBe(0)
+})
+
+test('an API says which networks it serves, and which variables it does not know', async () => {
+  const api = start(API, {
+    DATABASE_URL: migrated.apiUrl,
+    ETHEREUM_RPC_URL: 'http://127.0.0.1:1',
+    ETHERUM_RPC_URL: 'http://127.0.0.1:1/secret',
+    DATABASE_MAX_CONECTIONS: '5',
+    METRICS_HOST: '::1',
+    NODE_ENV: 'production',
+  })
+  const logged = follow(api)
+  expect(await logged('"listening"')).toMatchObject({ networks: ['Ethereum'] })
+  const warning = await logged('unknown variables')
+  expect(warning).toMatchObject({ variables: ['DATABASE_MAX_CONECTIONS', 'ETHERUM_RPC_URL'] })
+  expect(JSON.stringify(warning)).not.toContain('secret')
+  api.kill('SIGTERM')
+  expect(await api.exited).toBe(0)
+})
