@@ -38,8 +38,9 @@ const refuseOddHost = (request: Request): void => {
 /**
  * The whole HTTP interface; it does not listen. Unknown properties are refused rather than dropped (`normalize: false`),
  * bodies are read by our own parser, and every failure leaves through the one error handler.
+ * @param input.stopping aborted when the process is about to end: from then on it is not ready.
  */
-export const createApp = (ctx: Ctx): AnyElysia => {
+export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } = {}): AnyElysia => {
   const requests = createRequestTimer(ctx.metrics)
   const bytes = byteRate(ctx.config)
   const auth = authentication(ctx, bytes)
@@ -83,7 +84,7 @@ export const createApp = (ctx: Ctx): AnyElysia => {
     .onAfterResponse({ as: 'global' }, ({ request, route, set }) =>
       requests.end(request, { route, status: set.status }),
     )
-    .use(healthRoutes(ctx))
+    .use(healthRoutes(ctx, input))
     .use(metricsRoutes(ctx))
     .use(walletRoutes(ctx, auth))
     .use(transactionRoutes(ctx, auth))

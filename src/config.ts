@@ -382,6 +382,8 @@ const configOf = (variables: Variables) => {
     /** Where an API process serves `/metrics` besides its main address. */
     metricsListener: metricsListenerOf(variables, 'METRICS_PORT'),
     workerMetricsListener: metricsListenerOf(variables, 'WORKER_METRICS_PORT'),
+    /** How long an API process that is about to end still accepts requests, while it says that it is not ready. */
+    shutdownGraceSeconds: wholeNumber(variables, 'SHUTDOWN_GRACE_SECONDS', devnet ? 0 : 5, 300, 0),
     /** How many of our own proxies are in front of this service and add to X-Forwarded-For. */
     trustedProxies: wholeNumber(variables, 'TRUSTED_PROXIES', 0, 10, 0),
     /** The mail server: `smtp://` or `smtps://` with user and password; null: no mail is sent. */

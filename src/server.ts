@@ -1,5 +1,6 @@
-// The API process: config → context → listen → drain on SIGTERM.
+// The API process: config → context → listen; on SIGTERM: not ready → stop listening → finish → end.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createApp } from './app.ts'
 import { startRotatingTokenKeys } from './auth/access-token.ts'
 import { readConfig } from './config.ts'
@@ -12,8 +13,8 @@ import { createScrape } from './metrics/scrape.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
 import { startWritingEvents } from './security/events.ts'
 
-/** How long running requests may take after a stop signal. */
-const DRAIN_MS = 10_000
+/** The longest request: the runtime closes a connection on which nothing was sent for a minute. */
+const DRAIN_MS = 65_000
 
 const main = async (): Promise<void> => {
   const dumpsNothing = await forbidCoreDumps()
@@ -24,13 +25,27 @@ const main = async (): Promise<void> => {
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
   const { log } = ctx
-  const server = listen({ fetch: createApp(ctx).fetch, hostname: config.host, port: config.port, log })
+  const stopping = new AbortController()
+  const app = createApp(ctx, { stopping: stopping.signal })
+  const server = listen({
+    fetch: app.fetch,
+    hostname: config.host,
+    port: config.port,
+    log,
+    stopping: stopping.signal,
+  })
 
   const stop = async (signal: string): Promise<void> => {
-    ctx.log.info({ signal }, 'stopping')
-    const givenUp = setTimeout(() => process.exit(1), DRAIN_MS)
-    await Promise.all([server.stop(false), metrics?.stop(true)])
-    await Promise.all([stopWritingEvents(), stopRotating()])
+    log.info({ signal, graceSeconds: config.shutdownGraceSeconds }, 'stopping')
+    stopping.abort()
+    // Load balancers go on sending requests until they have asked /readyz again.
+    await sleep(config.shutdownGraceSeconds * 1000)
+    const givenUp = setTimeout(() => {
+      log.error('stopped before all requests had ended')
+      process.exit(1)
+    }, DRAIN_MS)
+    await server.stop(false)
+    await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating()])
     await ctx.db.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
     process.exit(0)

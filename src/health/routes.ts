@@ -18,18 +18,20 @@ const Readiness = Type.Object(
   { title: 'Readiness' },
 )
 
-export const healthRoutes = (ctx: Ctx) =>
+const STOPPING = { error: 'This process is stopping: send requests to another one.', code: 'unavailable' } as const
+
+export const healthRoutes = (ctx: Ctx, { stopping }: { readonly stopping?: AbortSignal }) =>
   new Elysia({ normalize: false })
     .get('/healthz', () => ({ status: 'ok' as const }), {
       response: { 200: Health },
       detail: { tags: ['Health'], summary: 'The process is alive', description: 'Checks nothing else.' },
     })
-    .get('/readyz', () => readiness(ctx), {
+    .get('/readyz', async ({ status }) => (stopping?.aborted ? status(503, STOPPING) : readiness(ctx)), {
       response: { 200: Readiness, 503: ErrorResponse },
       detail: {
         tags: ['Health'],
         summary: 'The process is ready',
         description:
-          "Checks the database, and each node's chain. A node that does not answer within 1.5 s is `unreachable`. 503 if the database does not answer.",
+          "Checks the database, and each node's chain. A node that does not answer within 1.5 s is `unreachable`. 503 if the database does not answer, or the process is about to end.",
       },
     })

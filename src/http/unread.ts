@@ -13,10 +13,12 @@ export const declaredBytes = (request: Request): number | null => {
   return declared === null ? null : Number(declared)
 }
 
+export const hasBody = ({ headers }: Request): boolean =>
+  headers.has('content-length') || headers.has('transfer-encoding')
+
 /** Whether a request has a body and asks to close the connection after the answer. */
-export const endsWithBody = ({ headers }: Request): boolean =>
-  (headers.has('content-length') || headers.has('transfer-encoding')) &&
-  /\bclose\b/i.test(headers.get('connection') ?? '')
+export const endsWithBody = (request: Request): boolean =>
+  hasBody(request) && /\bclose\b/i.test(request.headers.get('connection') ?? '')
 
 /** Receives and drops the unread part of a body, up to the limits above. */
 export const dropUnread = async (request: Request): Promise<void> => {

@@ -77,6 +77,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   metricsListener: null,
   workerMetricsListener: null,
   accessTokenSeconds: 3_600,
+  shutdownGraceSeconds: 0,
   trustedProxies: 0,
   mailUrl: null,
   mailFrom: 'Strongroom <no-reply@custody.example>',

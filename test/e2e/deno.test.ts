@@ -2,11 +2,11 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { arch, platform } from 'node:process'
+import { platform } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { verifyMessage } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { denoCommand } from '../support/deno.ts'
 import { type Service, startService } from '../support/service.ts'
 import { peopleOf } from '../users/people.ts'
 
@@ -22,15 +22,8 @@ let api: ReturnType<typeof deno>
 let worker: ReturnType<typeof deno>
 let onDeno: Service
 
-/** The program itself. The package's entry in node_modules/.bin is a script for Node. */
-const denoPath = (): string => {
-  const require = createRequire(createRequire(import.meta.url).resolve('deno/package.json'))
-  const libc = platform === 'linux' ? '-glibc' : ''
-  return require.resolve(`@deno/${platform}-${arch}${libc}/deno`)
-}
-
 const deno = (file: string, variables: Record<string, string>, ...args: readonly string[]) =>
-  Bun.spawn([denoPath(), 'run', '--allow-all', '--no-check', '--node-modules-dir=manual', file, ...args], {
+  Bun.spawn([...denoCommand(), file, ...args], {
     cwd: ROOT,
     env: {
       PATH: process.env.PATH ?? '',
