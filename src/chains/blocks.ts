@@ -43,6 +43,8 @@ export type Blocks = {
   head(): Promise<Head>
   /** A block with its transaction hashes; null if the node does not have it (yet). */
   block(number: bigint): Promise<BlockWithHashes | null>
+  /** At most `limit` blocks from a number on, each the child of the one before, in few round trips. It ends where one is missing. */
+  blocksFrom(input: { readonly number: bigint; readonly limit: number }): Promise<readonly BlockWithHashes[]>
   /**
    * All movements in a range of blocks, both ends included; null if the node does not have all of them (yet).
    * @throws RangeTooWide
@@ -65,6 +67,17 @@ export type Blocks = {
   checkBalances(block: BlockMovements, scope: BalanceScope): Promise<BalanceCheck | null>
   /** Whether the node has a block and its events; if so, it also has those of later blocks. */
   history(number: bigint): Promise<History>
+}
+
+/** The blocks up to the first that is missing, or that is no child of the one before: the chain changed between two answers. */
+export const chained = (blocks: readonly (BlockWithHashes | null)[]): readonly BlockWithHashes[] => {
+  const found: BlockWithHashes[] = []
+  for (const block of blocks) {
+    const last = found.at(-1)
+    if (block === null || (last !== undefined && block.parentHash !== last.hash)) break
+    found.push(block)
+  }
+  return found
 }
 
 /** A node refused a range of blocks because it, or the number of results, is too large. Ask for a smaller range. */

@@ -1,5 +1,5 @@
 // The tracker, one per network: it matches each new block's hashes to live attempts in one query, and asks for receipts of
-// those only. It reads block after block from a cursor, so it skips none. The cursor moves in the same database transaction
+// those only. It reads all blocks from a cursor on, so it skips none. The cursor moves in the same database transaction
 // in which the observations are stored, so a killed worker repeats both.
 
 import type { Tx } from '../../db/client.ts'
@@ -100,7 +100,7 @@ const recordMinedBelow = async (
 /** How many get their result, or become final, in one database transaction. */
 const SETTLE_BATCH = 100
 
-/** Processes the next block of a network, or a reorganisation, and settles what has enough confirmations. */
+/** Processes the next blocks of a network, or a reorganisation, and settles what has enough confirmations. */
 export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResult> => {
   const follower: Follower = { network: chain.network, purpose: 'track' }
   const head = await chain.head()
@@ -112,7 +112,8 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
     await beginCursor(ctx.db, follower, first)
     return 'advanced'
   }
-  const next = cursor.number < head.latest.number ? await chain.block(cursor.number + 1n) : null
+  const blocks = await nextBlocks(chain, { cursor, head })
+  const [next = null] = blocks
   if (isReorganised({ cursor, latest: head.latest, next })) {
     const undo = async (tx: Tx, fork: Fork) => {
       if (fork.isBelowFinal) await recordFinalBlocksLost(ctx, tx, { chain, fork })
@@ -130,10 +131,23 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
       ? skipBlocks(ctx, { chain, follower, cursor, head })
       : 'caught_up'
   }
-  const moved = await processBlock(ctx, { chain, follower, cursor, next, head })
-  if (moved) await settleDeepEnough(ctx, { chain, head, tracked: next.number })
-  if (moved && next.number >= head.latest.number) await findUsedNonces(ctx, { chain, at: next })
-  return moved ? 'advanced' : 'overtaken'
+  const last = blocks.at(-1) ?? next
+  if (!(await processBlocks(ctx, { chain, follower, cursor, blocks, head }))) return 'overtaken'
+  await settleDeepEnough(ctx, { chain, head, tracked: last.number })
+  if (last.number >= head.latest.number) await findUsedNonces(ctx, { chain, at: last })
+  return 'advanced'
+}
+
+/** Far behind, a round trip for each block would take longer than the chain needs to make it. */
+const BLOCKS_AT_ONCE = 32
+
+const nextBlocks = (
+  chain: Chain,
+  { cursor, head }: Pick<Step, 'cursor' | 'head'>,
+): Promise<readonly BlockWithHashes[]> => {
+  const behind = head.latest.number - cursor.number
+  if (behind <= 0n) return Promise.resolve([])
+  return chain.blocksFrom({ number: cursor.number + 1n, limit: Math.min(Number(behind), BLOCKS_AT_ONCE) })
 }
 
 /**
@@ -182,21 +196,27 @@ const skipBlocks = async (
   return moved ? 'advanced' : 'overtaken'
 }
 
-const processBlock = async (ctx: WorkerCtx, input: Step & { readonly next: BlockWithHashes }): Promise<boolean> => {
-  const { chain, next } = input
+const processBlocks = async (
+  ctx: WorkerCtx,
+  input: Step & { readonly blocks: readonly BlockWithHashes[] },
+): Promise<boolean> => {
+  const { chain, blocks } = input
   const { network } = chain
-  const hits = await attemptsAmong(ctx.db, { network, hashes: next.transactionHashes })
+  const hits = await attemptsAmong(ctx.db, { network, hashes: blocks.flatMap((block) => block.transactionHashes) })
+  const hitBy = new Map(hits.map(({ hash, transactionId }) => [hash, transactionId]))
   return advance(ctx, {
     ...input,
-    blocks: [next],
     write: async (tx) => {
-      // The reconciler may have found a transaction in a block that a reorganisation then replaced with this one.
-      const block = { blockNumber: next.number, blockHash: next.hash }
-      await recordExcluded(ctx, tx, await minedBeside(tx, { network, ...block }))
-      const included = hits.map(
-        ({ transactionId, hash }): Observed => ({ transactionId, observation: { kind: 'included', hash, ...block } }),
-      )
-      await recordObservations(ctx, tx, included)
+      for (const { number: blockNumber, hash: blockHash, transactionHashes } of blocks) {
+        // The reconciler may have found a transaction in a block that a reorganisation then replaced with this one.
+        await recordExcluded(ctx, tx, await minedBeside(tx, { network, blockNumber, blockHash }))
+        const included = transactionHashes.flatMap((hash): readonly Observed[] => {
+          const transactionId = hitBy.get(hash)
+          if (transactionId === undefined) return []
+          return [{ transactionId, observation: { kind: 'included', hash, blockNumber, blockHash } }]
+        })
+        await recordObservations(ctx, tx, included)
+      }
     },
   })
 }

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { type Hex, keccak256 } from 'viem'
+import { chained } from '../../src/chains/blocks.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
@@ -37,7 +38,8 @@ afterAll(async () => {
   await node.stop()
 })
 
-const step = () => trackStep(ctx, chain)
+/** Processes one block, where the tracker processes all that there are. */
+const step = () => trackStep(ctx, { ...chain, blocksFrom: ({ number }) => chain.blocksFrom({ number, limit: 1 }) })
 
 const catchUp = async () => {
   for (let steps = 0; steps < MAX_STEPS; steps += 1) if ((await step()) === 'caught_up') return
@@ -185,5 +187,40 @@ describe('a reorganisation', () => {
     await node.mine(3)
     await catchUp()
     expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null })
+  })
+})
+
+describe('a tracker that is far behind', () => {
+  test('reads many blocks in one request, and finds what was mined in any of them', async () => {
+    await catchUp()
+    const ids: string[] = []
+    for (let each = 0; each < 3; each += 1) {
+      ids.push(await send())
+      await broadcast(ids.at(-1) ?? '')
+      await node.mine(30)
+    }
+    const mined = await Promise.all(ids.map(rowOf))
+    expect(mined.map(({ block }) => block)).toEqual([null, null, null])
+    let reads = 0
+    const counted: Chain = {
+      ...chain,
+      blocksFrom: (from) => {
+        reads += 1
+        return chain.blocksFrom(from)
+      },
+    }
+    for (let steps = 0; steps < MAX_STEPS && (await trackStep(ctx, counted)) !== 'caught_up'; steps += 1);
+    expect(reads).toBeLessThan(8)
+    const found = await Promise.all(ids.map(rowOf))
+    for (const { number, block } of found) expect((await chain.block(BigInt(number)))?.hash).toBe(block as Hex)
+    expect(new Set(found.map(({ number }) => number)).size).toBe(3)
+  })
+
+  test('takes no block whose parent is another than the one before', async () => {
+    const head = (await chain.head()).latest.number
+    const [first, second, third] = await chain.blocksFrom({ number: head - 2n, limit: 10 })
+    expect([first?.number, second?.number, third?.number]).toEqual([head - 2n, head - 1n, head])
+    expect(chained([first ?? null, third ?? null, second ?? null])).toEqual(first === undefined ? [] : [first])
+    expect(chained([null, second ?? null])).toEqual([])
   })
 })

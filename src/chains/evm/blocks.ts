@@ -1,5 +1,6 @@
 // Reads block headers: hash, parent hash and transaction hashes.
 
+import { chained } from '../blocks.ts'
 import type { BlockRef, BlockWithHashes, Head, Hex } from '../chain.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hash, listOf, nullable, quantity, record, smallQuantity, toQuantity } from '../node/wire.ts'
@@ -46,12 +47,27 @@ export const readHeaders = async (rpc: Rpc, numbers: readonly bigint[]): Promise
   return answers.map((answer) => (!answer.ok && isBlockMissing(answer.error) ? null : rpc.need(answer)))
 }
 
-export const readBlock = async (rpc: Rpc, number: bigint): Promise<BlockWithHashes | null> => {
-  const [header] = await readHeaders(rpc, [number])
-  if (header === null || header === undefined) return null
-  const { bloom: _, ...block } = header
-  return block
-}
+const readBlocks = async (rpc: Rpc, numbers: readonly bigint[]): Promise<readonly (BlockWithHashes | null)[]> =>
+  (await readHeaders(rpc, numbers)).map((header) => {
+    if (header === null) return null
+    const { bloom: _, ...block } = header
+    return block
+  })
+
+export const readBlock = async (rpc: Rpc, number: bigint): Promise<BlockWithHashes | null> =>
+  (await readBlocks(rpc, [number]))[0] ?? null
+
+/** See `Blocks.blocksFrom`. */
+export const readBlocksFrom = async (
+  rpc: Rpc,
+  { number, limit }: { readonly number: bigint; readonly limit: number },
+): Promise<readonly BlockWithHashes[]> =>
+  chained(
+    await readBlocks(
+      rpc,
+      Array.from({ length: limit }, (_, index) => number + BigInt(index)),
+    ),
+  )
 
 /** The newest block, and the newest final one if the node supports that tag. */
 export const readHead = async (rpc: Rpc): Promise<Head> => {

@@ -8,7 +8,7 @@ import type { Rpc } from '../node/rpc.ts'
 import { createToldHead } from '../node/told-head.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
-import { readBlock, readHead } from './blocks.ts'
+import { readBlock, readBlocksFrom, readHead } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { readAccountState, readCountAt, readCounts } from './counts.ts'
 import { assemble, disassemble, signerOf, signingBytes } from './encode.ts'
@@ -111,6 +111,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     collectionIntent: async (request) => collectionIntent(request),
     head: createToldHead(pool, readHead),
     block: (number) => readBlock(rpc, number),
+    blocksFrom: (from) => readBlocksFrom(rpc, from),
     movements: (range) => readMovements({ rpc: bulk, tracing }, range),
     eventMovements: (range) => readEventMovements(bulk, range),
     checkBalances: (block, scope) => checkBalances(bulk, { block, scope }),

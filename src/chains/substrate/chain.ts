@@ -134,6 +134,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     pollIntervalMs: row.pollIntervalMs,
     head: createToldHead(node, async () => headOf(await finalBlocks.head())),
     block: finalBlocks.block,
+    blocksFrom: finalBlocks.blocksFrom,
     movements: (range) => readMovements(node, range),
     eventMovements: (input) => readEventMovements(node, input),
     checkBalances: (block, scope) => checkBalances(node, { block, scope }),

@@ -1,4 +1,4 @@
-// Reads final blocks by number for the tracker, one after the other, in as few round trips as possible.
+// Reads final blocks by number for the tracker, in their order, in as few round trips as possible.
 //
 // A node answers a height with a block of its best chain, which may not be final, and several nodes may be behind one URL.
 // So a hash counts as final only if
@@ -7,6 +7,7 @@
 //   (the questions of a batch may be answered in any order).
 // Final hashes of the next blocks are kept, and each is used once.
 
+import { type Blocks, chained } from '../blocks.ts'
 import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
 import { blockOf, blockQuestions, type FinalHead, hashQuestion, readFinalHead } from './blocks.ts'
 import type { SubstrateNode } from './node.ts'
@@ -21,6 +22,7 @@ export type FinalBlocks = {
   head(): Promise<BlockRef>
   /** null if the block is not final yet, or the node does not have it. */
   block(number: bigint): Promise<BlockWithHashes | null>
+  blocksFrom: Blocks['blocksFrom']
 }
 
 /** The hashes that the node gave before and after it named a final block of at least their height. */
@@ -80,5 +82,15 @@ export const createFinalBlocks = (node: Pick<SubstrateNode, 'rpc'>): FinalBlocks
     return blockOf(node, hash, await rpc.tryAll(blockQuestions(hash)))
   }
 
-  return { head, block }
+  const blocksFrom: Blocks['blocksFrom'] = async ({ number, limit }) => {
+    const first = await block(number)
+    if (first === null) return []
+    // The hashes of the next ones are known by now.
+    const numbers = Array.from({ length: limit - 1 }, (_, index) => number + 1n + BigInt(index))
+    const missing = numbers.findIndex((each) => !known.has(each))
+    const ready = missing === -1 ? numbers : numbers.slice(0, missing)
+    return chained([first, ...(await Promise.all(ready.map(block)))])
+  }
+
+  return { head, block, blocksFrom }
 }
