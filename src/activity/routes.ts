@@ -3,9 +3,12 @@ import { Elysia } from 'elysia'
 import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, pagingOf } from '../http/schema.ts'
+import { OWN_WALLET } from '../http/codes.ts'
+import { describedAs, pagingOf } from '../http/schema.ts'
 import { itemOf, listActivity } from './list.ts'
 import { beforeOf, ListActivityQuery, WalletActivityItem } from './schema.ts'
+
+const { detail } = describedAs('Activity')
 
 export const activityRoutes = (
   ctx: Pick<Ctx, 'db' | 'chains' | 'config' | 'now' | 'log'>,
@@ -25,14 +28,13 @@ export const activityRoutes = (
     },
     {
       query: ListActivityQuery,
-      response: answers(Type.Array(WalletActivityItem)),
-      detail: {
-        tags: ['Activity'],
-        summary: 'List activity',
-        description:
-          'Coins, tokens and NFTs that came into a wallet of the project or went out, newest first. New items move older ' +
+      response: { 200: Type.Array(WalletActivityItem) },
+      ...detail(
+        'List activity',
+        'Coins, tokens and NFTs that came into a wallet of the project or went out, newest first. New items move older ' +
           'ones to later pages, so a caller who pages by number sees some twice (by uuid) and misses none. To see each ' +
           'once, ask with `before`, the uuid of the last item seen, instead of the next page.',
-      },
+        OWN_WALLET,
+      ),
     },
   )

@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, describedAs } from '../http/schema.ts'
+import { ADDRESS, NODE } from '../http/codes.ts'
+import { describedAs } from '../http/schema.ts'
 import { addressesMetadata, lookupByName } from './look-up.ts'
 import { AddressesMetadata, Lookup, LookupQuery, MetadataQuery } from './schema.ts'
 
@@ -15,12 +16,15 @@ export const addressRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: A
       ({ query }) => addressesMetadata(ctx, { network: query.network, texts: query.addresses.split(',') }),
       {
         query: MetadataQuery,
-        response: answers(AddressesMetadata),
-        ...detail('Describe addresses', 'Tokens, collections and other contracts, as they describe themselves.'),
+        response: { 200: AddressesMetadata },
+        ...detail('Describe addresses', 'Tokens, collections and other contracts, as they describe themselves.', [
+          ...ADDRESS,
+          ...NODE,
+        ]),
       },
     )
     .get('/lookup-by-name', async ({ query }) => ({ address: await lookupByName(ctx, { name: query.name }) }), {
       query: LookupQuery,
-      response: answers(Lookup),
-      ...detail('Look up a name', 'The address of an ENS name on Ethereum.'),
+      response: { 200: Lookup },
+      ...detail('Look up a name', 'The address of an ENS name on Ethereum.', NODE),
     })

@@ -21,6 +21,7 @@ export const MetadataQuery = t.Object(
 
 export const AddressesMetadata = Type.Record(Type.String(), Type.Union([PreviewContract, Type.Null()]), {
   description: 'By address, as in the request; null if it is no contract, asset or collection.',
+  examples: [{ '0x70997970C51812dc3A010C7d01b50e0d17dc79C8': null }],
 })
 export type AddressesMetadata = Static<typeof AddressesMetadata>
 
@@ -41,6 +42,7 @@ export const Lookup = Type.Object(
   {
     address: Type.Union([Type.String(), Type.Null()], {
       description: 'null if the name has no address on the chain itself; off-chain data (EIP-3668) is not fetched.',
+      examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
     }),
   },
   { ...closed, title: 'NameLookup' },

@@ -1,12 +1,32 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
+import { describedAs } from '../http/schema.ts'
 import { JWKS_MAX_AGE_SECONDS } from './access-token.ts'
 
 const JwkSet = Type.Object(
   { keys: Type.Array(Type.Record(Type.String(), Type.String())) },
-  { title: 'JwkSet', description: 'RFC 7517 §5; the keys are of RFC 8037.' },
+  {
+    title: 'JwkSet',
+    description: 'RFC 7517 §5; the keys are of RFC 8037.',
+    examples: [
+      {
+        keys: [
+          {
+            kty: 'OKP',
+            crv: 'Ed25519',
+            alg: 'EdDSA',
+            use: 'sig',
+            kid: '0b5a9c1e-2f4d-4a6b-8c7d-9e0f1a2b3c4d',
+            x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+          },
+        ],
+      },
+    ],
+  },
 )
+
+const { detail } = describedAs('Users')
 
 /** Publishes the public keys of access tokens. */
 export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
@@ -20,10 +40,9 @@ export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
     },
     {
       response: { 200: JwkSet },
-      detail: {
-        tags: ['Users'],
-        summary: 'The public keys of access tokens',
-        description: 'A key is published an hour before it signs, until the last token that it signed has expired.',
-      },
+      ...detail(
+        'The public keys of access tokens',
+        'A key is published an hour before it signs, until the last token that it signed has expired.',
+      ),
     },
   )

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
-import { ErrorResponse } from '../http/schema.ts'
+import { describedAs } from '../http/schema.ts'
 import { readiness } from './readiness.ts'
 
 const Health = Type.Object({ status: Type.Literal('ok') }, { title: 'Health' })
@@ -18,20 +18,21 @@ const Readiness = Type.Object(
   { title: 'Readiness' },
 )
 
+const Stopping = Type.Object({ error: Type.String(), code: Type.Literal('unavailable') })
 const STOPPING = { error: 'This process is stopping: send requests to another one.', code: 'unavailable' } as const
+
+const { detail } = describedAs('Health')
 
 export const healthRoutes = (ctx: Ctx, { stopping }: { readonly stopping?: AbortSignal }) =>
   new Elysia({ normalize: false })
     .get('/healthz', () => ({ status: 'ok' as const }), {
       response: { 200: Health },
-      detail: { tags: ['Health'], summary: 'The process is alive', description: 'Checks nothing else.' },
+      ...detail('The process is alive', 'Checks nothing else.'),
     })
     .get('/readyz', async ({ status }) => (stopping?.aborted ? status(503, STOPPING) : readiness(ctx)), {
-      response: { 200: Readiness, 503: ErrorResponse },
-      detail: {
-        tags: ['Health'],
-        summary: 'The process is ready',
-        description:
-          "Checks the database, and each node's chain. A node that does not answer within 1.5 s is `unreachable`. 503 if the database does not answer, or the process is about to end.",
-      },
+      response: { 200: Readiness, 503: Stopping },
+      ...detail(
+        'The process is ready',
+        "Checks the database, and each node's chain. A node that does not answer within 1.5 s is `unreachable`. 503 if the database does not answer, or the process is about to end.",
+      ),
     })

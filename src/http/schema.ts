@@ -5,13 +5,13 @@ import {
   type ObjectOptions,
   type Static,
   type TProperties,
-  type TSchema,
   type TUnsafe,
   Type,
   TypeRegistry,
 } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { CONTROL_MODES, type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
+import type { ErrorCode } from '../errors.ts'
 
 export const closed = { additionalProperties: false } as const
 
@@ -48,6 +48,7 @@ export const NetworkField = Type.Unsafe<Network>({
   [Kind]: 'Network',
   type: 'string',
   isNetwork: true,
+  title: 'Network',
   description: 'The network.',
   examples: ['Ethereum'],
 })
@@ -125,6 +126,14 @@ export const CredentialFields = {
   user_pin: Type.Optional(UserPinField),
 }
 
+/**
+ * Which of the credential fields a body must have, for the document: one of them, one or both as the wallet needs, or both.
+ * Only custody checks it, because a missing credential has a code of its own.
+ */
+export type CredentialsTaken = 'one' | 'one_or_both' | 'both'
+
+export const takesCredentials = (credentials: CredentialsTaken) => ({ credentials })
+
 /** A text, so that `0x10` and `1e3` are refused. An empty value and `null` mean absent. */
 const PageText = (description: string, digits: number) =>
   t.Optional(
@@ -159,33 +168,6 @@ export const pagingOf = (query: { page?: string; page_size?: string }): Paging =
   return { limit, offset: (page - 1) * limit }
 }
 
-export const ErrorResponse = Type.Object(
-  {
-    error: Type.String({ description: 'One sentence: what was wrong, and what would be right.' }),
-    code: Type.Union([Type.String(), Type.Null()], { description: 'A stable word for programs.' }),
-  },
-  {
-    title: 'ErrorResponse',
-    examples: [{ error: 'Field "user_pin" must be exactly 6 digits.', code: 'invalid_input' }],
-  },
-)
-
-/** The responses of a route: 200, and the errors that every route can answer. */
-export const answers = <Schema extends TSchema>(success: Schema) => ({
-  200: success,
-  400: ErrorResponse,
-  401: ErrorResponse,
-  403: ErrorResponse,
-  404: ErrorResponse,
-  409: ErrorResponse,
-  413: ErrorResponse,
-  415: ErrorResponse,
-  429: ErrorResponse,
-  500: ErrorResponse,
-  501: ErrorResponse,
-  503: ErrorResponse,
-})
-
 /** Documents the header `Idempotency-Key`. */
 const IDEMPOTENT = {
   parameters: [
@@ -200,11 +182,23 @@ const IDEMPOTENT = {
   ],
 }
 
+/** A route's description, and the error codes of its own that it can answer (codes.ts). */
+type RouteDetail = {
+  readonly tags: string[]
+  readonly summary: string
+  readonly description: string
+  readonly errorCodes: readonly ErrorCode[]
+}
+
 /** Descriptions of the routes of one resource; `idempotent` is for routes that accept the header `Idempotency-Key`. */
 export const describedAs = (tag: string) => {
-  const detail = (summary: string, description: string) => ({ detail: { tags: [tag], summary, description } })
-  const idempotent = (summary: string, description: string) => ({
-    detail: { ...detail(summary, description).detail, ...IDEMPOTENT },
+  const detail = (
+    summary: string,
+    description: string,
+    errorCodes: readonly ErrorCode[] = [],
+  ): { readonly detail: RouteDetail } => ({ detail: { tags: [tag], summary, description, errorCodes } })
+  const idempotent = (summary: string, description: string, errorCodes: readonly ErrorCode[]) => ({
+    detail: { ...detail(summary, description, errorCodes).detail, ...IDEMPOTENT },
   })
   return { detail, idempotent }
 }

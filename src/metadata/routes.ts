@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
-import { ErrorResponse } from '../http/schema.ts'
+import { describedAs } from '../http/schema.ts'
 import { getMetadata } from './host.ts'
 import { NftMetadata } from './schema.ts'
 
@@ -11,6 +11,8 @@ const CACHE_FOR_EVER = 'public, max-age=31536000, immutable'
 const isKnown = (digest: string, ifNoneMatch: string | null): boolean =>
   ifNoneMatch?.trim() === '*' ||
   (ifNoneMatch?.split(',').some((each) => /^\s*(?:W\/)?"([0-9a-f]{64})"\s*$/.exec(each)?.[1] === digest) ?? false)
+
+const { detail } = describedAs('NFTs')
 
 /** Public, because wallets and marketplaces read the metadata of NFTs. */
 export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
@@ -26,11 +28,11 @@ export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
       return new Response(body, { headers: { ...headers, 'content-type': 'application/json; charset=utf-8' } })
     },
     {
-      response: { 200: NftMetadata, 404: ErrorResponse, 500: ErrorResponse },
-      detail: {
-        tags: ['NFTs'],
-        summary: 'Get hosted metadata',
-        description: 'The EIP-721 metadata of an NFT that was minted here, under its token URI. Public.',
-      },
+      response: { 200: NftMetadata },
+      ...detail(
+        'Get hosted metadata',
+        'The EIP-721 metadata of an NFT that was minted here, under its token URI. Public.',
+        ['not_found'],
+      ),
     },
   )

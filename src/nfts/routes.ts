@@ -3,7 +3,8 @@ import { Elysia } from 'elysia'
 import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, describedAs, pagingOf, shownSubmitted, TransactionResult } from '../http/schema.ts'
+import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SIGNING } from '../http/codes.ts'
+import { describedAs, pagingOf, shownSubmitted, TransactionResult } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { collectionByAddress, listCollections } from './collections.ts'
 import { createCollection } from './create-collection.ts'
@@ -41,8 +42,12 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
       },
       {
         query: ListNftsQuery,
-        response: answers(Type.Array(Nft)),
-        ...detail('List NFTs', 'The NFTs of a wallet of the project, or those of one collection in all its wallets.'),
+        response: { 200: Type.Array(Nft) },
+        ...detail(
+          'List NFTs',
+          'The NFTs of a wallet of the project, or those of one collection in all its wallets.',
+          OWN_WALLET,
+        ),
       },
     )
     .get(
@@ -56,8 +61,12 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         }),
       {
         query: ListCollectionsQuery,
-        response: answers(Type.Array(NftCollection)),
-        ...detail('List collections', 'Those that a wallet of the project created through this service, oldest first.'),
+        response: { 200: Type.Array(NftCollection) },
+        ...detail(
+          'List collections',
+          'Those that a wallet of the project created through this service, oldest first.',
+          OWN_WALLET,
+        ),
       },
     )
     .get(
@@ -70,10 +79,11 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         }),
       {
         query: CollectionByAddressQuery,
-        response: answers(NftCollection),
+        response: { 200: NftCollection },
         ...detail(
           'Get a collection',
           'A collection that the project created through this service; with `network` also any other of that network.',
+          [...ADDRESS, ...NODE, 'network_required', 'not_found'],
         ),
       },
     )
@@ -93,10 +103,11 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: CreateCollectionBody,
-        response: answers(TransactionResult),
+        response: { 200: TransactionResult },
         ...idempotent(
           'Create a collection',
           'On EVM networks an ERC-721 contract with ERC-2981; on Polkadot a collection of its NFT pallet, owned by the sender. Its address or id is in the status of the transaction. On Vara, collections are programs and cannot be created here.',
+          [...SIGNING, ...NAMED_WALLET],
         ),
       },
     )
@@ -116,11 +127,12 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: MintBody,
-        response: answers(TransactionResult),
+        response: { 200: TransactionResult },
         ...idempotent(
           'Mint an NFT',
           'The service finds by simulation how the collection mints. `metadata` is hosted here; or give a `uri`. ' +
             'Refused with `mint_unauthorized`, `mint_requires_value` or `mint_unsupported`.',
+          [...SIGNING, ...NAMED_WALLET, 'mint_unsupported', 'mint_unauthorized', 'mint_requires_value'],
         ),
       },
     )
@@ -140,10 +152,11 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: TransferBody,
-        response: answers(TransactionResult),
+        response: { 200: TransactionResult },
         ...idempotent(
           'Transfer an NFT',
           'From a wallet of the project to any address; for an ERC-1155 token also several pieces.',
+          [...SIGNING, ...NAMED_WALLET],
         ),
       },
     )

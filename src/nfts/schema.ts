@@ -1,6 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { AddressField, CredentialFields, closed, NetworkField, PagingFields, ShortText, Text } from '../http/schema.ts'
+import {
+  AddressField,
+  CredentialFields,
+  closed,
+  NetworkField,
+  PagingFields,
+  ShortText,
+  Text,
+  takesCredentials,
+} from '../http/schema.ts'
 import { MetadataBody, NftMetadata, UriField } from '../metadata/schema.ts'
 import { NftCollection } from '../transactions/preview-schema.ts'
 import { Quantity } from '../transactions/schema.ts'
@@ -30,6 +39,7 @@ export const CreateCollectionBody = Type.Object(
   {
     ...closed,
     title: 'CreateCollection',
+    ...takesCredentials('one'),
     examples: [
       {
         network: 'Ethereum',
@@ -55,6 +65,7 @@ export const MintBody = Type.Object(
   {
     ...closed,
     title: 'MintNft',
+    ...takesCredentials('one'),
     examples: [
       {
         network: 'Ethereum',
@@ -91,6 +102,7 @@ export const TransferBody = Type.Object(
   {
     ...closed,
     title: 'TransferNft',
+    ...takesCredentials('one'),
     examples: [
       {
         network: 'Ethereum',

@@ -1,23 +1,20 @@
 // The OpenAPI document: generated from the routes' schemas, with the generator's gaps filled in.
 
 import type { Config } from '../config.ts'
+import type { ErrorCode } from '../errors.ts'
+import { codesOf } from '../http/codes.ts'
+import type { CredentialsTaken } from '../http/schema.ts'
+import { ERROR_EXAMPLES, ERROR_SCHEMAS, HEADERS, responsesOf } from './responses.ts'
 
 type Json = { readonly [key: string]: unknown }
-type DescribedRoute = { readonly method: string; readonly path: string; readonly body: Json | null }
-
-const MEANING: Readonly<Record<string, string>> = {
-  200: 'Success.',
-  400: 'The input is not valid; `code` says why.',
-  401: 'The caller is unknown: the bearer token or the project is wrong, or the login failed.',
-  403: 'The caller or the credential may not do this.',
-  404: 'The project has no such thing.',
-  409: 'It conflicts with what exists.',
-  413: 'The body is too large.',
-  415: 'The body is not JSON.',
-  429: 'Too many requests; see the header Retry-After.',
-  500: 'An error on our side; nothing was done.',
-  501: 'This deployment does not offer it.',
-  503: 'A required part is unavailable at the moment; try again.',
+type DescribedRoute = {
+  readonly method: string
+  readonly path: string
+  readonly body: Json | null
+  /** Of the answer 200. */
+  readonly success: unknown
+  /** Those that the route itself names. */
+  readonly errorCodes: readonly ErrorCode[]
 }
 
 const TAGS = [
@@ -35,7 +32,7 @@ const TAGS = [
 const DESCRIPTION = [
   'Wallet custody, transaction preview and submission, NFTs and activity.',
   "Press **Authorize** and enter your project id and an API key, or a user's access token; then you can try each call below.",
-  'Every failure is an `ErrorResponse`: one sentence for people, one `code` for programs.',
+  'Every failure is an `ErrorResponse`: one sentence for people, one `code` for programs. Each operation lists its codes; docs/errors.md says what to do about each.',
 ].join(' ')
 
 const SECURITY_SCHEMES = {
@@ -44,6 +41,17 @@ const SECURITY_SCHEMES = {
 }
 
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const has = (...names: string[]) => names.map((name) => ({ title: name, required: [name] }))
+
+/** JSON Schema's words for which credentials a body must have. */
+const CREDENTIALS: Readonly<Record<CredentialsTaken, Json>> = {
+  one: { oneOf: has('developer_secret', 'user_pin') },
+  one_or_both: { anyOf: has('developer_secret', 'user_pin') },
+  both: { allOf: has('developer_secret', 'user_pin') },
+}
+
+const isTaken = (value: unknown): value is CredentialsTaken => typeof value === 'string' && value in CREDENTIALS
 
 type Known = { readonly schemas: Record<string, unknown>; readonly networks: readonly string[] }
 
@@ -55,6 +63,7 @@ const hoist = (value: unknown, known: Known): unknown => {
   const walked: Record<string, unknown> = {}
   for (const [key, item] of Object.entries(value)) {
     if (key === 'isNetwork' && item === true) walked.enum = networks
+    else if (key === 'credentials' && isTaken(item)) Object.assign(walked, CREDENTIALS[item])
     // A schema's own `rule` is only for our error sentences. A property named `rule` is an object, and stays.
     else if (key !== 'rule' || typeof item !== 'string') walked[key] = hoist(item, known)
   }
@@ -64,22 +73,11 @@ const hoist = (value: unknown, known: Known): unknown => {
   return { $ref: `#/components/schemas/${title}` }
 }
 
-/** All answers are JSON; the generator would declare texts as plain text. */
-const asJson = (content: unknown): Json =>
-  isJson(content) ? { content: { 'application/json': Object.values(content)[0] } } : {}
-
 /** Each value of an object, changed; what is no object is taken for an empty one. */
 const mapped = (value: unknown, change: (each: Json, name: string) => unknown): Json =>
   Object.fromEntries(
     Object.entries(isJson(value) ? value : {}).map(([name, each]) => [name, change(isJson(each) ? each : {}, name)]),
   )
-
-const withMeanings = (responses: unknown): Json =>
-  mapped(responses, (response, status) => ({
-    ...response,
-    ...asJson(response.content),
-    description: MEANING[status] ?? status,
-  }))
 
 /** Names of operations that cannot be derived from the path. */
 const OPERATIONS: Readonly<Record<string, string>> = {
@@ -92,10 +90,14 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   'get /policies': 'policies_list',
   'post /policies': 'policies_create',
   'get /metadata/{file}': 'metadata_get',
+  'get /.well-known/jwks.json': 'token_keys_get',
 }
 
 const operationIdOf = (method: string, path: string): string =>
   OPERATIONS[`${method} ${path}`] ?? path.slice(1).replaceAll(/[/-]/g, '_')
+
+const takesHeader = ({ parameters }: Json, header: string): boolean =>
+  Array.isArray(parameters) && parameters.some((each) => isJson(each) && each.name === header)
 
 /** @param paths from the generator, which does not know that our own parser reads JSON. */
 export const describe = (input: {
@@ -107,17 +109,25 @@ export const describe = (input: {
   /** The credentials that a path needs; null: project and bearer token. */
   readonly securityOf: (path: string) => readonly Json[] | null
 }): Json => {
-  const schemas: Record<string, unknown> = {}
+  const schemas: Record<string, unknown> = { ...ERROR_SCHEMAS }
   const known = { schemas, networks: input.networks }
-  const bodies = new Map(input.routes.map(({ method, path, body }) => [`${method.toLowerCase()} ${path}`, body]))
-  const operationOf = (path: string, method: string, operation: Json): Json => {
-    const body = bodies.get(`${method} ${path}`) ?? null
+  const routes = new Map(input.routes.map((route) => [`${route.method.toLowerCase()} ${route.path}`, route]))
+  const operationOf = (path: string, method: string, { errorCodes: _, ...operation }: Json): Json => {
+    const route = routes.get(`${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`)
+    if (route === undefined) throw new Error(`no route is ${method} ${path}`)
+    const { body, success } = route
     const security = input.securityOf(path)
+    const codes = codesOf({
+      own: route.errorCodes,
+      hasBody: method === 'post',
+      hasIdempotencyKey: takesHeader(operation, 'Idempotency-Key'),
+      caller: security === null ? 'bearer' : security.length === 0 ? 'none' : 'project',
+    })
     return {
       ...operation,
       operationId: operationIdOf(method, path),
       ...(body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
-      responses: withMeanings(operation.responses),
+      responses: responsesOf({ success, codes, isPrivate: security?.length !== 0 }),
       ...(security === null ? {} : { security }),
     }
   }
@@ -131,6 +141,6 @@ export const describe = (input: {
     tags: TAGS,
     security: [{ project: [], bearer: [] }],
     paths,
-    components: { securitySchemes: SECURITY_SCHEMES, schemas },
+    components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, examples: ERROR_EXAMPLES, schemas },
   }
 }

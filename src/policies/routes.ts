@@ -3,7 +3,8 @@ import { Elysia } from 'elysia'
 import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
+import { ADDRESS, CREDENTIAL, NODE } from '../http/codes.ts'
+import { describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { agreedIn, createPolicy, listPolicies, revokePolicy } from './policies.ts'
 import { CreatePolicyBody, ListPoliciesQuery, Policy, RevokePolicyBody } from './schema.ts'
@@ -44,10 +45,11 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: CreatePolicyBody,
-        response: answers(Policy),
+        response: { 200: Policy },
         ...idempotent(
           'Create a policy',
           'Lets the developer use a user-controlled wallet without its PIN if all rules match: sign, sign-and-send, batch-sign-and-send, mint, transfer. Call data needs a rule `decodedInput.function eq …`; without one only payments are allowed. Fees are charged to a budget. A policy never allows signing a message, an export, a PIN change, creating a contract or changing a contract wallet.',
+          [...CREDENTIAL, ...NODE, ...ADDRESS, 'not_found'],
         ),
       },
     )
@@ -64,8 +66,11 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
       },
       {
         query: ListPoliciesQuery,
-        response: answers(Type.Array(Policy)),
-        ...detail('List policies', 'All that are not revoked, including expired ones, oldest first.'),
+        response: { 200: Type.Array(Policy) },
+        ...detail('List policies', 'All that are not revoked, including expired ones, oldest first.', [
+          ...ADDRESS,
+          'not_found',
+        ]),
       },
     )
     .post(
@@ -73,10 +78,11 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
       ({ body, caller }) => successOf(revokePolicy(ctx, { ...signatoryOf(caller, body), id: body.uuid.toLowerCase() })),
       {
         body: RevokePolicyBody,
-        response: answers(Success),
+        response: { 200: Success },
         ...detail(
           'Revoke a policy',
           'From the next request on, the policy allows nothing. Transactions that were accepted before are still sent.',
+          [...CREDENTIAL, 'not_found'],
         ),
       },
     )

@@ -10,6 +10,7 @@ import {
   OneOf,
   PagingFields,
   Text,
+  takesCredentials,
   UuidField,
 } from '../http/schema.ts'
 
@@ -100,6 +101,7 @@ export const CreatePolicyBody = ClosedObject(
     ...CredentialFields,
   },
   {
+    ...takesCredentials('both'),
     description: 'Needs both credentials: the PIN grants the policy, and the developer secret then uses it.',
     examples: [
       {
@@ -152,6 +154,7 @@ export const RevokePolicyBody = ClosedObject(
   'RevokePolicy',
   { uuid: UuidField('The policy.'), ...CredentialFields },
   {
+    ...takesCredentials('one'),
     description: "Needs the wallet's `user_pin` or the project's `developer_secret`: either side may revoke it.",
     examples: [{ uuid: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f', user_pin: '493817' }],
   },

@@ -3,9 +3,12 @@ import { Elysia } from 'elysia'
 import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers } from '../http/schema.ts'
+import { OWN_WALLET } from '../http/codes.ts'
+import { describedAs } from '../http/schema.ts'
 import { tokenBalances } from './balances.ts'
 import { BalancesQuery, TokenBalance } from './schema.ts'
+
+const { detail } = describedAs('Tokens')
 
 export const tokenRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: Authentication) =>
   new Elysia({ prefix: '/tokens', normalize: false }).use(authentication).get(
@@ -18,11 +21,11 @@ export const tokenRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: Aut
       }),
     {
       query: BalancesQuery,
-      response: answers(Type.Array(TokenBalance)),
-      detail: {
-        tags: ['Tokens'],
-        summary: 'List balances',
-        description: 'The balances of a wallet of the project: the coin first, then tokens with a balance above zero.',
-      },
+      response: { 200: Type.Array(TokenBalance) },
+      ...detail(
+        'List balances',
+        'The balances of a wallet of the project: the coin first, then tokens with a balance above zero.',
+        OWN_WALLET,
+      ),
     },
   )

@@ -35,6 +35,27 @@ export const PreviewBundleBody = Type.Object(
   },
 )
 
+const EXAMPLE_TOKEN = {
+  uuid: '0f1e2d3c-4b5a-5697-8877-665544332211',
+  network: 'Ethereum',
+  contract_address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+  name: 'USD Coin',
+  symbol: 'USDC',
+  decimals: 6,
+  display_decimals: 2,
+  logo_url: '',
+}
+
+const EXAMPLE_CONTRACT = {
+  network: 'Ethereum',
+  address: EXAMPLE_TOKEN.contract_address,
+  type: 'token',
+  name: EXAMPLE_TOKEN.name,
+  logo_url: '',
+  token: EXAMPLE_TOKEN,
+  nft: null,
+}
+
 const OrNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
   Type.Union([schema, Type.Null()])
 
@@ -46,7 +67,19 @@ export const NftCollection = Type.Object(
     image_url: Type.String(),
     symbol: Type.String(),
   },
-  { ...closed, title: 'NftCollection' },
+  {
+    ...closed,
+    title: 'NftCollection',
+    examples: [
+      {
+        network: 'Ethereum',
+        contract_address: '0x5FbDB2315678afecb367f032d93F642f64180aa3',
+        name: 'Doors',
+        image_url: 'https://example.com/door.png',
+        symbol: 'DOOR',
+      },
+    ],
+  },
 )
 export type NftCollection = Static<typeof NftCollection>
 
@@ -60,7 +93,11 @@ export const PreviewContract = Type.Object(
     token: OrNull(Token),
     nft: OrNull(NftCollection),
   },
-  { ...closed, title: 'PreviewContract' },
+  {
+    ...closed,
+    title: 'PreviewContract',
+    examples: [EXAMPLE_CONTRACT],
+  },
 )
 export type PreviewContract = Static<typeof PreviewContract>
 
@@ -128,6 +165,33 @@ export const PreviewResult = Type.Object(
       ),
     ),
   },
-  { ...closed, title: 'PreviewResult' },
+  {
+    ...closed,
+    title: 'PreviewResult',
+    examples: [
+      {
+        network: 'Ethereum',
+        from: EXAMPLE.from,
+        to: EXAMPLE_TOKEN.contract_address,
+        contract: EXAMPLE_CONTRACT,
+        function_name: 'transfer',
+        arguments: { to: EXAMPLE.unsigned_transaction.to, value: '2500000' },
+        simulation: {
+          success: true,
+          asset_changes: [
+            {
+              amount: '2.5',
+              raw_amount: '2500000',
+              from: EXAMPLE.from,
+              to: EXAMPLE.unsigned_transaction.to,
+              token: EXAMPLE_TOKEN,
+              nft: null,
+            },
+          ],
+          error: null,
+        },
+      },
+    ],
+  },
 )
 export type PreviewResult = Static<typeof PreviewResult>

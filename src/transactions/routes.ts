@@ -3,7 +3,8 @@ import { Elysia } from 'elysia'
 import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, describedAs, shownSubmitted, TransactionResult } from '../http/schema.ts'
+import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, NONCE, SIGNING } from '../http/codes.ts'
+import { describedAs, shownSubmitted, TransactionResult } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { parseFees } from './intent.ts'
 import { previewTransactions } from './preview.ts'
@@ -67,8 +68,12 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       },
       {
         body: PreviewBody,
-        response: answers(PreviewResult),
-        ...detail('Preview a transaction', 'Simulates it and sends nothing: the decoded call and the asset changes.'),
+        response: { 200: PreviewResult },
+        ...detail('Preview a transaction', 'Simulates it and sends nothing: the decoded call and the asset changes.', [
+          ...NODE,
+          ...ADDRESS,
+          'network_required',
+        ]),
       },
     )
     .post(
@@ -83,8 +88,12 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       ],
       {
         body: PreviewBundleBody,
-        response: answers(Type.Array(PreviewResult)),
-        ...detail('Preview a bundle', 'In sequence: later transactions see the effects of earlier ones.'),
+        response: { 200: Type.Array(PreviewResult) },
+        ...detail('Preview a bundle', 'In sequence: later transactions see the effects of earlier ones.', [
+          ...NODE,
+          ...ADDRESS,
+          'network_required',
+        ]),
       },
     )
     .post(
@@ -95,10 +104,11 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       },
       {
         body: SignBody,
-        response: answers(RawTransaction),
+        response: { 200: RawTransaction },
         ...detail(
           'Sign a transaction',
           'Sends nothing. For an `eoa` wallet with every field given it asks no node. For a wallet of type `contract` it signs a transaction of the key, which also deploys the wallet if that has no code. The answer is a JSON string.',
+          [...SIGNING, ...NAMED_WALLET, 'fee_too_low'],
         ),
       },
     )
@@ -108,8 +118,13 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         submit({ body, caller, request, route }, (by) => signAndSend(ctx, { ...by, ...signInput(body) })),
       {
         body: SignBody,
-        response: answers(TransactionResult),
-        ...idempotent('Sign and send a transaction', 'Answers once it is recorded; a job sends it. See status-by-id.'),
+        response: { 200: TransactionResult },
+        ...idempotent('Sign and send a transaction', 'Answers once it is recorded; a job sends it. See status-by-id.', [
+          ...SIGNING,
+          ...NAMED_WALLET,
+          ...NONCE,
+          'fee_too_low',
+        ]),
       },
     )
     .post(
@@ -120,10 +135,11 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: BatchBody,
-        response: answers(TransactionResult),
+        response: { 200: TransactionResult },
         ...idempotent(
           'Sign and send a batch',
           'In order, all of them or none, by a wallet of type `contract`; any other wallet: `batch_unsupported`.',
+          [...SIGNING, ...NAMED_WALLET, 'batch_unsupported'],
         ),
       },
     )
@@ -139,10 +155,11 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: SpeedUpBody,
-        response: answers(TransactionResult),
+        response: { 200: TransactionResult },
         ...idempotent(
           'Sign again at higher fees',
           'Signs a transaction that is in no block again, for the same nonce, at fees above what was sent of it, and sends it, even if it was given up. Whichever is mined counts. Not on Polkadot and Vara: an extrinsic there ends by itself.',
+          [...SIGNING, 'fee_too_low', 'transaction_not_found', 'transaction_not_waiting'],
         ),
       },
     )
@@ -163,10 +180,11 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       },
       {
         query: StatusByHashQuery,
-        response: answers(TransactionStatusByHash),
+        response: { 200: TransactionStatusByHash },
         ...detail(
           'Status by hash',
           'For any transaction that the chain knows; for a replaced hash the answer has the mined one. On Polkadot and Vara an extrinsic that `sign` returned is `pending` as long as a block may take it.',
+          [...NODE, 'transaction_not_found'],
         ),
       },
     )
@@ -175,8 +193,10 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       async ({ query, caller }) => shownStatus(await statusById(ctx, { ...reachOf(caller), id: query.id })),
       {
         query: StatusByIdQuery,
-        response: answers(TransactionStatusById),
-        ...detail('Status by id', 'For an id that sign-and-send, mint, transfer or collections returned.'),
+        response: { 200: TransactionStatusById },
+        ...detail('Status by id', 'For an id that sign-and-send, mint, transfer or collections returned.', [
+          'transaction_not_found',
+        ]),
       },
     )
     .post(
@@ -192,10 +212,11 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       }),
       {
         body: SignMessageBody,
-        response: answers(SignedMessage),
+        response: { 200: SignedMessage },
         ...detail(
           'Sign a message',
           'Never with a policy. If developer and user share control, it needs both credentials, as an export does.',
+          [...CREDENTIAL, ...NODE, ...NAMED_WALLET, 'contract_wallet_changed'],
         ),
       },
     )

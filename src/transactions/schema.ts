@@ -1,7 +1,16 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { WAITS_FOR } from '../../db/words.ts'
-import { AddressField, CredentialFields, closed, NetworkField, OneOf, StatusField, UuidField } from '../http/schema.ts'
+import {
+  AddressField,
+  CredentialFields,
+  closed,
+  NetworkField,
+  OneOf,
+  StatusField,
+  takesCredentials,
+  UuidField,
+} from '../http/schema.ts'
 
 const HASH = '0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'
 
@@ -82,6 +91,7 @@ export const SignBody = Type.Object(
   {
     ...closed,
     title: 'SignTransaction',
+    ...takesCredentials('one'),
     examples: [
       {
         network: 'Ethereum',
@@ -114,6 +124,7 @@ export const SignMessageBody = Type.Object(
   {
     ...closed,
     title: 'SignMessage',
+    ...takesCredentials('one_or_both'),
     examples: [
       {
         network: 'Ethereum',
@@ -161,6 +172,7 @@ export const BatchBody = Type.Object(
   {
     ...closed,
     title: 'BatchTransactions',
+    ...takesCredentials('one'),
     examples: [
       {
         network: 'Ethereum',
@@ -190,6 +202,7 @@ export const SpeedUpBody = Type.Object(
   {
     ...closed,
     title: 'SpeedUpTransaction',
+    ...takesCredentials('one'),
     examples: [{ transaction_id: '0a3f9c31-6a0e-4d8c-b6f2-743b06c0a4c2', developer_secret: 'testnet-secret' }],
   },
 )
@@ -198,7 +211,9 @@ export const RawTransaction = Type.String({
   title: 'RawTransaction',
   description:
     'The raw signed transaction, as `eth_sendRawTransaction` takes it; on Polkadot and Vara the extrinsic, as `author_submitExtrinsic` takes it.',
-  examples: ['0x02f8…'],
+  examples: [
+    '0x02f8720180843b9aca008506fc23ac008252089470997970c51812dc3a010c7d01b50e0d17dc79c887038d7ea4c6800080c001a07858ad1b4e8606c73d1cb38dcb446ce8d5e170de221b79e84e5f736b641a4abca0401146451658c50ec53c0b3d22f5a32f1b13cd2d4282ef9449115b80e207a8eb',
+  ],
 })
 
 export const StatusByHashQuery = t.Object(
@@ -222,7 +237,11 @@ const AddressOrNull = Type.Union([Type.String(), Type.Null()], {
 
 export const TransactionStatusByHash = Type.Object(
   { transaction_hash: HashOrNull, network: NetworkField, status: StatusField, contract_address: AddressOrNull },
-  { ...closed, title: 'TransactionStatus' },
+  {
+    ...closed,
+    title: 'TransactionStatus',
+    examples: [{ transaction_hash: HASH, network: 'Ethereum', status: 'success', contract_address: null }],
+  },
 )
 
 export const StatusByIdQuery = t.Object({ id: UuidField('The transaction_id of an answer.') }, closed)
@@ -248,6 +267,18 @@ export const TransactionStatusById = Type.Object(
       }),
     ),
   },
-  { ...closed, title: 'TransactionStatusById' },
+  {
+    ...closed,
+    title: 'TransactionStatusById',
+    examples: [
+      {
+        transaction_id: '0a3f9c31-6a0e-4d8c-b6f2-743b06c0a4c2',
+        transaction_hash: HASH,
+        network: 'Ethereum',
+        status: 'success',
+        contract_address: null,
+      },
+    ],
+  },
 )
 export type TransactionStatusById = Static<typeof TransactionStatusById>

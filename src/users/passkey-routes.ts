@@ -2,8 +2,9 @@ import { Elysia } from 'elysia'
 import { requireUser } from '../auth/caller.ts'
 import type { Authentication, VisitorAdmission } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
+import { ADDRESS, FRESH_USER, USER } from '../http/codes.ts'
 import { clientOf } from '../http/peer.ts'
-import { answers, describedAs, Success, successOf } from '../http/schema.ts'
+import { describedAs, Success, successOf } from '../http/schema.ts'
 import { beginDiscoverableLogin, loginWithPasskey } from './passkey-login.ts'
 import { beginPasskeyRegistration, finishPasskeyRegistration } from './passkey-registration.ts'
 import { CreationOptions, PasskeyId, PasskeyRegistration, Passkeys, RequestOptions } from './passkey-schema.ts'
@@ -16,10 +17,11 @@ const openRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(visitors)
     .post('/login-with-discoverable-passkey', ({ caller }) => beginDiscoverableLogin(ctx, caller), {
-      response: answers(RequestOptions),
+      response: { 200: RequestOptions },
       ...detail(
         'Log in with a passkey that the user chooses',
         'Pass the answer to navigator.credentials.get, and its result to verify-login as `passkey_credential_assertion_response`.',
+        ['passkey_domain_required'],
       ),
     })
     .post(
@@ -27,10 +29,11 @@ const openRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
       ({ caller, body }) => loginWithPasskey(ctx, caller, { email: body.email, signInWallet: body.sign_in_wallet }),
       {
         body: LoginWithPasskeyBody,
-        response: answers(RequestOptions),
+        response: { 200: RequestOptions },
         ...detail(
           'Log in with a passkey of a user',
           'Takes exactly one of the two fields. Only a passkey of that user completes the login. The answer does not reveal whether the user exists.',
+          [...ADDRESS, 'passkey_domain_required'],
         ),
       },
     )
@@ -39,8 +42,8 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(authentication)
     .get('/passkeys', ({ caller }) => listOwnPasskeys(ctx, requireUser(caller)), {
-      response: answers(Passkeys),
-      ...detail("List a user's passkeys", 'Oldest first.'),
+      response: { 200: Passkeys },
+      ...detail("List a user's passkeys", 'Oldest first.', USER),
     })
     .post(
       '/passkey/begin-registration',
@@ -50,10 +53,11 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
           origin: request.headers.get('origin'),
         }),
       {
-        response: answers(CreationOptions),
+        response: { 200: CreationOptions },
         ...detail(
           'Begin to add a passkey',
           'Pass the answer to navigator.credentials.create, and its result to finish-registration. Requires a login within the last ten minutes, else 403 `fresh_login_required`.',
+          [...FRESH_USER, 'passkey_domain_required'],
         ),
       },
     )
@@ -65,10 +69,11 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
       },
       {
         body: PasskeyRegistration,
-        response: answers(Success),
+        response: { 200: Success },
         ...detail(
           'Add a passkey',
           "Takes the browser's answer as JSON. 409 `passkey_exists` if the passkey is registered already.",
+          [...FRESH_USER, 'login_failed', 'passkey_exists'],
         ),
       },
     )
@@ -77,10 +82,11 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
       ({ caller, body }) => successOf(removePasskey(ctx, requireUser(caller), { id: body.id.toLowerCase() })),
       {
         body: PasskeyId,
-        response: answers(Success),
+        response: { 200: Success },
         ...detail(
           'Remove a passkey',
           'A user without an e-mail address and a wallet cannot remove their last passkey. Requires a login within the last ten minutes, else 403 `fresh_login_required`.',
+          [...FRESH_USER, 'not_found'],
         ),
       },
     )

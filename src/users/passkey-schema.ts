@@ -77,22 +77,36 @@ export const PasskeyAssertion = Type.Object(
   { ...open, title: 'AuthenticationResponseJSON' },
 )
 
-const Challenge = Type.String({ description: 'Valid once, for five minutes.' })
-const Timeout = Type.Integer({ description: 'Milliseconds.' })
+const Challenge = Type.String({
+  description: 'Valid once, for five minutes.',
+  examples: ['q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA'],
+})
+const Timeout = Type.Integer({ description: 'Milliseconds.', examples: [300_000] })
+const Transports = (description: string) => Type.Array(Type.String(), { description, examples: [['internal']] })
 const Descriptor = {
   type: Type.Literal('public-key'),
-  id: Type.String({ description: "The credential's id in base64url." }),
+  id: Type.String({ description: "The credential's id in base64url.", examples: [CREDENTIAL] }),
 }
 
 export const CreationOptions = ClosedObject('PasskeyCreationOptions', {
   publicKey: Type.Object(
     {
-      rp: Type.Object({ id: Type.String(), name: Type.String() }, closed),
-      user: Type.Object({ id: Type.String(), name: Type.String(), displayName: Type.String() }, closed),
+      rp: Type.Object(
+        { id: Type.String(), name: Type.String() },
+        { ...closed, examples: [{ id: 'example.com', name: 'Doors' }] },
+      ),
+      user: Type.Object(
+        { id: Type.String(), name: Type.String(), displayName: Type.String() },
+        { ...closed, examples: [{ id: 'XwwtHmo7TI2efwobLD1OXw', name: 'alice@example.com', displayName: 'alice' }] },
+      ),
       challenge: Challenge,
-      pubKeyCredParams: Type.Array(Type.Object({ type: Type.Literal('public-key'), alg: Type.Integer() }, closed)),
+      pubKeyCredParams: Type.Array(
+        Type.Object({ type: Type.Literal('public-key'), alg: Type.Integer({ examples: [-7] }) }, closed),
+      ),
       timeout: Timeout,
-      excludeCredentials: Type.Array(Type.Object({ ...Descriptor, transports: Type.Array(Type.String()) }, closed)),
+      excludeCredentials: Type.Array(
+        Type.Object({ ...Descriptor, transports: Transports('How it is reached.') }, closed),
+      ),
       authenticatorSelection: Type.Object(
         {
           residentKey: Type.Literal('required'),
@@ -113,8 +127,12 @@ export const RequestOptions = ClosedObject('PasskeyRequestOptions', {
     {
       challenge: Challenge,
       timeout: Timeout,
-      rpId: Type.String({ description: 'The domain of the passkeys.' }),
-      allowCredentials: Type.Array(Type.Never(), { maxItems: 0, description: 'None: passkeys are discoverable.' }),
+      rpId: Type.String({ description: 'The domain of the passkeys.', examples: ['example.com'] }),
+      allowCredentials: Type.Array(Type.Never(), {
+        maxItems: 0,
+        description: 'None: passkeys are discoverable.',
+        examples: [[]],
+      }),
       userVerification: Type.Literal('required'),
     },
     { ...closed, description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn).' },
@@ -125,10 +143,13 @@ export type RequestOptions = Static<typeof RequestOptions>
 export const Passkey = ClosedObject('Passkey', {
   id: UuidField("The passkey's id."),
   created_at: Type.String({ description: 'When the passkey was added.', examples: ['2026-01-31T12:00:00.000Z'] }),
-  last_used_at: Type.Union([Type.String(), Type.Null()], { description: 'When it last began a session.' }),
+  last_used_at: Type.Union([Type.String(), Type.Null()], {
+    description: 'When it last began a session.',
+    examples: ['2026-01-31T12:00:00.000Z'],
+  }),
   rp_id: Type.String({ description: 'The domain whose pages can use the passkey.', examples: ['example.com'] }),
   backed_up: Type.Boolean({ description: 'Whether the passkey is backed up, for example synced to other devices.' }),
-  transports: Type.Array(Type.String(), { description: 'How the authenticator is reached.' }),
+  transports: Transports('How the authenticator is reached.'),
 })
 export type Passkey = Static<typeof Passkey>
 

@@ -3,8 +3,9 @@ import { bearerOf } from '../auth/authenticate.ts'
 import { type Caller, requireUser } from '../auth/caller.ts'
 import type { Authentication, VisitorAdmission } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
+import { ADDRESS, FRESH_USER, NODE, USER } from '../http/codes.ts'
 import { clientOf } from '../http/peer.ts'
-import { answers, describedAs, SUCCESS, Success, successOf } from '../http/schema.ts'
+import { describedAs, SUCCESS, Success, successOf } from '../http/schema.ts'
 import { addEmail, loginWithEmail, verifyEmail } from './email-code.ts'
 import { endOwnSessions } from './end-sessions.ts'
 import { listOwnSessions } from './list.ts'
@@ -75,17 +76,19 @@ const loginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
     .use(visitors)
     .post('/verify-login', async ({ body, caller }) => sessionBody(await verifyLogin(ctx, caller, proofsOf(body))), {
       body: VerifyLogin,
-      response: answers(Session),
+      response: { 200: Session },
       ...detail(
         'Prove a login',
         'Takes exactly one proof: a mailed code, a signed message, a completed challenge or a passkey.',
+        [...NODE, 'login_failed'],
       ),
     })
     .post('/login-anonymously', async ({ caller }) => sessionBody(await loginAnonymously(ctx, caller)), {
-      response: answers(Session),
+      response: { 200: Session },
       ...detail(
         'Log in without a proof',
         'Creates a user, who can add an e-mail address or a passkey later. 403 `anonymous_login_off` if the project does not allow it.',
+        ['anonymous_login_off'],
       ),
     })
     .post(
@@ -100,10 +103,11 @@ const loginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
         ),
       {
         body: RefreshTokenBody,
-        response: answers(Session),
+        response: { 200: Session },
         ...detail(
           'Refresh a session',
           'Exchanges the refresh token for its successor. A token that was exchanged more than 10 s ago ends the session.',
+          ['session_ended'],
         ),
       },
     )
@@ -115,10 +119,11 @@ const loginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
         return SUCCESS
       },
       {
-        response: answers(Success),
+        response: { 200: Success },
         ...detail(
           'Log out',
           'Ends the session of the access token at once, and expires the session cookies. Also takes an expired access token.',
+          USER,
         ),
       },
     )
@@ -130,10 +135,11 @@ const loginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
       },
       {
         body: SignInWalletBody,
-        response: answers(WalletChallenge),
+        response: { 200: WalletChallenge },
         ...detail(
           'Log in with a wallet',
           'Returns a nonce for an EIP-4361 message, or for the same message by a Substrate account. The domain and the URI must be of an allowed origin. Pass the signed message to verify-login. The answer does not reveal whether the wallet is known.',
+          [...ADDRESS, 'origin_not_allowed'],
         ),
       },
     )
@@ -144,14 +150,15 @@ const challengeRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
     .use(visitors)
     .post('/login-with-email', async ({ body, caller }) => ({ user_id: await loginWithEmail(ctx, caller, body) }), {
       body: EmailBody,
-      response: answers(UserId),
+      response: { 200: UserId },
       ...detail(
         'Log in with a mailed code',
         'Mails a code of 6 digits, valid for 10 minutes and 5 tries. A new code replaces the previous one. The answer does not reveal whether the address is known.',
+        ['not_implemented'],
       ),
     })
     .post('/create-session-challenge', ({ caller }) => createSessionChallenge(ctx, caller), {
-      response: answers(SessionChallenge),
+      response: { 200: SessionChallenge },
       ...detail(
         'Ask to be logged in by another device',
         'Show the code. The user enters it on a device where they are logged in. Poll session-challenge until the challenge is completed, then pass the code to verify-login. Valid for five minutes and one session.',
@@ -159,10 +166,11 @@ const challengeRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
     })
     .post('/login-with-magic-link', ({ body, caller }) => loginWithMagicLink(ctx, caller, body), {
       body: EmailBody,
-      response: answers(SessionChallenge),
+      response: { 200: SessionChallenge },
       ...detail(
         'Log in with a mailed link',
         'Mails a link to a page on which the user confirms the login. Only the link completes this challenge. The answer does not reveal whether the address is known.',
+        ['not_implemented'],
       ),
     })
 
@@ -174,10 +182,11 @@ const ownEmailRoutes = (ctx: Ctx, authentication: Authentication) =>
       ({ body, caller, request }) => successOf(addEmail(ctx, { ...byUser(ctx, caller, request), email: body.email })),
       {
         body: EmailBody,
-        response: answers(Success),
+        response: { 200: Success },
         ...detail(
           'Add an e-mail address',
           'Mails a code to the address. For a user who has no address yet. Requires a login within the last ten minutes, else 403 `fresh_login_required`.',
+          [...FRESH_USER, 'email_exists', 'not_implemented'],
         ),
       },
     )
@@ -187,10 +196,11 @@ const ownEmailRoutes = (ctx: Ctx, authentication: Authentication) =>
         successOf(verifyEmail(ctx, { ...byUser(ctx, caller, request), code: body.verification_code })),
       {
         body: VerifyEmailBody,
-        response: answers(Success),
+        response: { 200: Success },
         ...detail(
           'Prove an added e-mail address',
           'From then on the user can also log in with the address. 409 `email_taken` if another user of the project has it.',
+          [...FRESH_USER, 'INVALID_SECRET', 'email_exists', 'email_taken'],
         ),
       },
     )
@@ -210,13 +220,17 @@ const pollRoute = (ctx: Ctx) =>
     },
     {
       query: ChallengeCodeQuery,
-      response: answers(SessionChallenge),
+      response: { 200: SessionChallenge },
       ...detail(
         'Read a session challenge',
         'Says whether it is completed or has expired. Poll at most once a second. The answer contains no token.',
+        ['not_found', 'origin_not_allowed', 'rate_limited'],
       ),
     },
   )
+
+/** Completing a session challenge. */
+const CHALLENGE = ['not_found', 'challenge_expired', 'challenge_completed'] as const
 
 /** Letting other devices in, and managing one's own sessions. */
 const ownSessionRoutes = (ctx: Ctx, authentication: Authentication) =>
@@ -235,8 +249,11 @@ const ownSessionRoutes = (ctx: Ctx, authentication: Authentication) =>
       },
       {
         query: ChallengeCodeQuery,
-        response: answers(ChallengeAsker),
-        ...detail('See which device asks to be logged in', 'Show it to the user before they complete the challenge.'),
+        response: { 200: ChallengeAsker },
+        ...detail('See which device asks to be logged in', 'Show it to the user before they complete the challenge.', [
+          ...USER,
+          ...CHALLENGE,
+        ]),
       },
     )
     .post(
@@ -245,16 +262,17 @@ const ownSessionRoutes = (ctx: Ctx, authentication: Authentication) =>
         successOf(completeSessionChallenge(ctx, { ...byUser(ctx, caller, request), code })),
       {
         body: ChallengeCodeBody,
-        response: answers(Success),
+        response: { 200: Success },
         ...detail(
           'Let another device in',
           'Logs in the device that shows the code, as the calling user. First show the user which device asks. Requires a login within the last ten minutes, else 403 `fresh_login_required`.',
+          [...FRESH_USER, ...CHALLENGE],
         ),
       },
     )
     .get('/sessions', ({ caller }) => listOwnSessions(ctx, requireUser(caller)), {
-      response: answers(OwnSessions),
-      ...detail("List a user's own sessions", 'Live sessions, newest first. The list contains no token.'),
+      response: { 200: OwnSessions },
+      ...detail("List a user's own sessions", 'Live sessions, newest first. The list contains no token.', USER),
     })
     .post(
       '/sessions/end',
@@ -264,10 +282,11 @@ const ownSessionRoutes = (ctx: Ctx, authentication: Authentication) =>
       },
       {
         body: EndSessionsBody,
-        response: answers(EndedSessions),
+        response: { 200: EndedSessions },
         ...detail(
           'End own sessions',
           'Ends one session, or without a session_id all except the calling one. Their tokens are refused at once.',
+          [...USER, 'not_found'],
         ),
       },
     )

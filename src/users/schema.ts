@@ -4,6 +4,9 @@ import { LOGIN_WAYS } from '../../db/words.ts'
 import { ClosedObject, closed, OneOf, Text, UuidField } from '../http/schema.ts'
 import { PasskeyAssertion } from './passkey-schema.ts'
 
+const IP_ADDRESS = '203.0.113.7'
+const USER_AGENT = 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0'
+const CHALLENGE_CODE = '7KQ2-M9XD-0HRT-5VWA-C3EZ-8NPB-4GJS'
 const Instant = (description: string) => Type.String({ description, examples: ['2026-01-31T12:00:00.000Z'] })
 
 const ChallengeCode = Type.String({
@@ -11,7 +14,7 @@ const ChallengeCode = Type.String({
   maxLength: 128,
   description: 'The code of a session challenge; letter case, hyphens and spaces do not matter.',
   rule: 'the code of a session challenge',
-  examples: ['7KQ2-M9XD-0HRT-5VWA-C3EZ-8NPB-4GJS'],
+  examples: [CHALLENGE_CODE],
 })
 
 const EmailField = Text(
@@ -53,8 +56,14 @@ export const ChallengeCodeQuery = t.Object({ code: ChallengeCode }, closed)
 export const ChallengeCodeBody = ClosedObject('ChallengeCode', { code: ChallengeCode })
 
 export const ChallengeAsker = ClosedObject('ChallengeAsker', {
-  address: Type.String({ description: 'The IP address of the device that asks; "" if it is unknown.' }),
-  device: Type.String({ description: 'The User-Agent header of the device, at most 256 characters.' }),
+  address: Type.String({
+    description: 'The IP address of the device that asks; "" if it is unknown.',
+    examples: [IP_ADDRESS],
+  }),
+  device: Type.String({
+    description: 'The User-Agent header of the device, at most 256 characters.',
+    examples: [USER_AGENT],
+  }),
   created_at: Instant('When it asked.'),
   expires_at: Instant('When the challenge expires.'),
 })
@@ -66,9 +75,13 @@ export const OwnSession = ClosedObject('OwnSession', {
   created_at: Instant('When it began.'),
   last_refreshed_at: Instant('When its tokens were last issued.'),
   expires_at: Instant('When it ends unless it is refreshed.'),
-  address: Type.String({ description: 'The IP address from which it began; "" if it is unknown.' }),
+  address: Type.String({
+    description: 'The IP address from which it began; "" if it is unknown.',
+    examples: [IP_ADDRESS],
+  }),
   device: Type.String({
     description: 'The User-Agent header of the device, at most 256 characters.',
+    examples: [USER_AGENT],
   }),
 })
 export type OwnSession = Static<typeof OwnSession>
@@ -80,7 +93,7 @@ export const EndSessionsBody = ClosedObject('EndSessions', {
 })
 
 export const EndedSessions = ClosedObject('EndedSessions', {
-  ended: Type.Integer({ minimum: 0, description: 'How many sessions this call ended.' }),
+  ended: Type.Integer({ minimum: 0, description: 'How many sessions this call ended.', examples: [1] }),
 })
 
 export const SignInWalletBody = ClosedObject('SignInWallet', {
@@ -107,9 +120,15 @@ export const Session = ClosedObject('Session', {
   created_at: Instant('When it began.'),
   project_id: UuidField('The project.'),
   user_id: UuidField('The user.'),
-  access_token: Type.String({ description: 'The bearer token: a JWT, signed with a key of /.well-known/jwks.json.' }),
+  access_token: Type.String({
+    description: 'The bearer token: a JWT, signed with a key of /.well-known/jwks.json.',
+    examples: ['eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1ZjBjMmQxZSJ9.c2lnbmF0dXJl'],
+  }),
   access_token_expires_at: Instant('When the access token expires.'),
-  refresh_token: Type.String({ description: 'Valid for one exchange at refresh-token.' }),
+  refresh_token: Type.String({
+    description: 'Valid for one exchange at refresh-token.',
+    examples: ['AAAAAXVQ4Rk2bW9v0eXJ5c2VjcmV0d29yZGJ5ZXhhbXBsZSE'],
+  }),
   refresh_token_expires_at: Instant('When the refresh token expires. Unless it is refreshed, the session ends then.'),
 })
 export type Session = Static<typeof Session>
@@ -118,6 +137,7 @@ export const SessionChallenge = ClosedObject('SessionChallenge', {
   id: UuidField("The challenge's id."),
   code: Type.String({
     description: 'Identifies the challenge. Once it is completed, the code is the proof for verify-login.',
+    examples: [CHALLENGE_CODE],
   }),
   expired: Type.Boolean({ description: 'Whether its five minutes are over, completed or not.' }),
   completed: Type.Boolean({

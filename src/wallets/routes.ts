@@ -5,8 +5,9 @@ import { type Caller, principalOf, reachOf, requireUser, signatoryOf } from '../
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { ADDRESS, CREDENTIAL, USER } from '../http/codes.ts'
 import { subnetOf } from '../http/peer.ts'
-import { answers, describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
+import { describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { createWallet, importWallet } from './create.ts'
 import { getWallet, listWallets } from './get.ts'
@@ -66,10 +67,11 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         submit({ body, caller, request, route }, (by) => createWallet(ctx, { ...by, ...newWalletInput(body, caller) })),
       {
         body: CreateWalletBody,
-        response: answers(Wallet),
+        response: { 200: Wallet },
         ...idempotent(
           'Create a wallet',
           'Wallets of one `owner_id` on different networks have the same seed phrase. The first user-controlled wallet sets the PIN of its owner. A PIN that is easy to guess is refused: `pin_obvious`.',
+          [...CREDENTIAL, 'wallet_exists', 'pin_obvious'],
         ),
       },
     )
@@ -86,8 +88,13 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: ImportWalletBody,
-        response: answers(Wallet),
-        ...idempotent('Import a wallet', 'From a private key or a phrase. A project can import an address once.'),
+        response: { 200: Wallet },
+        ...idempotent('Import a wallet', 'From a private key or a phrase. A project can import an address once.', [
+          ...CREDENTIAL,
+          'wallet_exists',
+          'pin_obvious',
+          'invalid_key',
+        ]),
       },
     )
     .post(
@@ -106,10 +113,11 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: ChangeUserPinBody,
-        response: answers(Success),
+        response: { 200: Success },
         ...detail(
           'Change a user PIN',
           "Changes it for all of the owner's user-controlled wallets, on every network. If the owner is a user, their other sessions end. A new PIN that is easy to guess is refused: `pin_obvious`.",
+          [...CREDENTIAL, ...ADDRESS, 'not_found', 'pin_obvious'],
         ),
       },
     )
@@ -125,10 +133,11 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       },
       {
         body: ExportWalletBody,
-        response: answers(ExportedWallet),
+        response: { 200: ExportedWallet },
         ...detail(
           'Export a wallet',
           'The phrase or the imported key. If developer and user share control, both credentials are needed.',
+          [...CREDENTIAL, ...ADDRESS, 'not_found'],
         ),
       },
     )
@@ -140,7 +149,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       },
       {
         query: ListWalletsQuery,
-        response: answers(Type.Array(Wallet)),
+        response: { 200: Type.Array(Wallet) },
         ...detail('List wallets', 'The wallets of the project, or of the user, on a network, oldest first.'),
       },
     )
@@ -149,23 +158,26 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       ({ query, caller }) => find(caller, { ...query, by: { ownerId: requireUser(caller).userId } }),
       {
         query: GetByNetworkQuery,
-        response: answers(Wallet),
-        ...detail("Get the user's wallet", 'The wallet, on a network, of the user whose access token is sent.'),
+        response: { 200: Wallet },
+        ...detail("Get the user's wallet", 'The wallet, on a network, of the user whose access token is sent.', [
+          ...USER,
+          'not_found',
+        ]),
       },
     )
     .get('/get-by-id', ({ query, caller }) => find(caller, { ...query, by: { id: query.id.toLowerCase() } }), {
       query: GetByIdQuery,
-      response: answers(Wallet),
-      ...detail('Get a wallet by id', 'A wallet by network and id.'),
+      response: { 200: Wallet },
+      ...detail('Get a wallet by id', 'A wallet by network and id.', ['not_found']),
     })
     .get('/get-by-address', ({ query, caller }) => find(caller, { ...query, by: { address: query.address } }), {
       query: GetByAddressQuery,
-      response: answers(Wallet),
-      ...detail('Get a wallet by address', 'A wallet by network and address.'),
+      response: { 200: Wallet },
+      ...detail('Get a wallet by address', 'A wallet by network and address.', [...ADDRESS, 'not_found']),
     })
     .get('/get-by-owner-id', ({ query, caller }) => find(caller, { ...query, by: { ownerId: ownerIdOf(query) } }), {
       query: GetByOwnerIdQuery,
-      response: answers(Wallet),
-      ...detail('Get a wallet by owner', 'A wallet by network and owner id.'),
+      response: { 200: Wallet },
+      ...detail('Get a wallet by owner', 'A wallet by network and owner id.', ['not_found']),
     })
 }

@@ -11,6 +11,7 @@ import {
   OneOf,
   PagingFields,
   ShortText,
+  takesCredentials,
   UserPinField,
   UuidField,
 } from '../http/schema.ts'
@@ -48,6 +49,7 @@ const NewWalletFields = {
 export const CreateWalletBody = Type.Object(NewWalletFields, {
   ...closed,
   title: 'CreateWallet',
+  ...takesCredentials('one_or_both'),
   examples: [
     {
       network: 'Ethereum',
@@ -84,6 +86,7 @@ export const ImportWalletBody = ClosedObject(
     ),
   },
   {
+    ...takesCredentials('one_or_both'),
     description: 'The fields of a new wallet, and exactly one of `private_key` and `mnemonic_phrase`.',
     examples: [
       {
@@ -114,7 +117,10 @@ export const ChangeUserPinBody = ClosedObject(
 export const ExportWalletBody = ClosedObject(
   'ExportWallet',
   { network: NetworkField, address: AddressField('A wallet of the project.'), ...CredentialFields },
-  { examples: [{ network: 'Ethereum', address: ADDRESS, user_pin: '493817' }] },
+  {
+    ...takesCredentials('one_or_both'),
+    examples: [{ network: 'Ethereum', address: ADDRESS, user_pin: '493817' }],
+  },
 )
 
 const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })

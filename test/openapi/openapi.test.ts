@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import Ajv from 'ajv/dist/2020'
+import addFormats from 'ajv-formats'
+import { ERROR_STATUS, type ErrorCode } from '../../src/errors.ts'
+import { lackFor } from '../support/document.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
@@ -15,6 +19,7 @@ let operations: { readonly method: string; readonly path: string; readonly opera
 beforeAll(async () => {
   service = await startService({ rpcUrls: { Ethereum: NOWHERE } })
   document = (await service.call('/openapi/json')).json
+  ajv = addFormats(new Ajv({ strict: false })).addSchema(document, 'document', undefined, false)
   operations = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
     Object.entries<Json>(methods).map(([method, operation]) => ({ method, path, operation })),
   )
@@ -36,6 +41,25 @@ const walk = (value: Json, seen: (value: Json) => void): void => {
   if (typeof value !== 'object' || value === null) return
   seen(value)
   for (const item of Object.values(value)) walk(item, seen)
+}
+
+/** What a reference names. */
+const resolved = (value: Json): Json =>
+  typeof value?.$ref === 'string'
+    ? value.$ref
+        .slice(2)
+        .split('/')
+        .reduce((at: Json, name: string) => at[name], document)
+    : value
+
+let ajv: Ajv
+
+/** Checks a value by the schema of the document at a path of names. */
+const problemsOf = (path: readonly string[], value: Json): Json => {
+  const pointer = path.map((name) => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')
+  const validate = ajv.getSchema(`document#/${pointer}`)
+  if (validate === undefined) throw new Error(`the document has no ${pointer}`)
+  return validate(value) ? null : validate.errors
 }
 
 describe('the document', () => {
@@ -76,6 +100,7 @@ describe('the document', () => {
       'GET /addresses/lookup-by-name',
       'GET /activity',
       'GET /metadata/{file}',
+      'GET /.well-known/jwks.json',
       'GET /healthz',
       'GET /readyz',
     ]) {
@@ -100,25 +125,30 @@ describe('the document', () => {
       for (const [status, response] of Object.entries<Json>(operation.responses)) {
         const types = Object.keys(response.content ?? {})
         expect({ of, status, types }).toEqual({ of, status, types: ['application/json'] })
-        const isError = Number(status) >= 400
-        const ref = response.content['application/json'].schema.$ref
-        if (isError) expect(ref).toBe('#/components/schemas/ErrorResponse')
+        const { schema } = response.content['application/json']
+        if (status !== '200') expect(schema.allOf[0].$ref).toBe('#/components/schemas/ErrorResponse')
         expect(response.description.length).toBeGreaterThan(0)
       }
       for (const parameter of operation.parameters ?? []) {
-        if (parameter.in === 'query')
-          expect(parameter.schema.examples?.length ?? parameter.schema.enum?.length).toBeGreaterThan(0)
+        const { examples, enum: words } = resolved(parameter.schema)
+        if (parameter.in === 'query') expect(examples?.length ?? words?.length).toBeGreaterThan(0)
       }
     }
   })
 
   test('has no dangling references and no keywords of our own', () => {
     walk(document, (value) => {
-      if (typeof value.$ref === 'string') {
-        expect(document.components.schemas[value.$ref.replace('#/components/schemas/', '')]).toBeObject()
-      }
+      if (typeof value.$ref === 'string') expect(resolved(value)).toBeObject()
       expect(typeof value.rule).not.toBe('string')
+      for (const own of ['isNetwork', 'credentials', 'errorCodes']) expect(value).not.toHaveProperty(own)
     })
+  })
+
+  test('names the networks once', () => {
+    const enums: Json[] = []
+    walk(document, (value) => Array.isArray(value.enum) && value.enum.includes('Polygon') && enums.push(value))
+    expect(enums).toEqual([document.components.schemas.Network])
+    expect(document.components.schemas.Wallet.properties.network).toEqual({ $ref: '#/components/schemas/Network' })
   })
 
   test('requires project and key where they are needed, and only there', async () => {
@@ -152,10 +182,30 @@ describe('its examples', () => {
         }
       } else if (method === 'get' && !path.includes('{')) {
         const required = (operation.parameters ?? []).filter((parameter: Json) => parameter.required)
-        const query = required.map((parameter: Json) => [parameter.name, parameter.schema.examples[0]])
+        const query = required.map((parameter: Json) => [parameter.name, resolved(parameter.schema).examples[0]])
         const answer = await service.get(path, Object.fromEntries(query))
         if (!['/nfts', '/wallets/get-by-owner-id'].includes(path)) {
           expect({ path, code: answer.json.code }).not.toEqual({ path, code: 'invalid_input' })
+        }
+      }
+    }
+  })
+
+  test('fit their schemas, whole, in requests and in answers', () => {
+    for (const { method, path, operation } of operations) {
+      const of = `${method} ${path}`
+      const { schema } = operation.requestBody?.content['application/json'] ?? {}
+      for (const example of resolved(schema)?.examples ?? []) {
+        const at = ['paths', path, method, 'requestBody', 'content', 'application/json', 'schema']
+        expect({ of, problems: problemsOf(at, example) }).toEqual({ of, problems: null })
+      }
+      for (const [status, response] of Object.entries<Json>(operation.responses)) {
+        const at = ['paths', path, method, 'responses', status, 'content', 'application/json', 'schema']
+        const { example, examples } = response.content['application/json']
+        const all = examples === undefined ? [example] : Object.values<Json>(examples).map((one) => resolved(one).value)
+        expect(all.length).toBeGreaterThan(0)
+        for (const each of all) {
+          expect({ of, status, each, problems: problemsOf(at, each) }).toEqual({ of, status, each, problems: null })
         }
       }
     }
@@ -167,6 +217,78 @@ describe('its examples', () => {
     const found = await service.get('/wallets/get-by-owner-id', { network: example.network, ownerID: example.owner_id })
     expect([200, 409]).toContain(made.status)
     expect(found.json).toMatchObject({ name: example.name, owner_id: example.owner_id })
+  })
+})
+
+describe('credentials', () => {
+  test('are one or the other, one or both, or both, as the service asks for them', async () => {
+    const { address } = await service.newWallet({ network: 'Ethereum', ownerId: 'one', pin: '604913' })
+    const [secret, pin] = [{ developer_secret: 'testnet-secret' }, { user_pin: '604913' }]
+    const sign = { network: 'Ethereum', signer_wallet_address: address, unsigned_transaction: { to: address } }
+    const policy = {
+      network: 'Ethereum',
+      wallet_address: address,
+      argument_rules: [{ argument: 'value', operator: 'le', value: '1' }],
+    }
+    for (const { path, title, rest, wanted } of [
+      { path: '/transactions/sign', title: 'SignTransaction', rest: sign, wanted: [false, true, true, false] },
+      { path: '/policies', title: 'CreatePolicy', rest: policy, wanted: [false, false, false, true] },
+      {
+        path: '/wallets/export',
+        title: 'ExportWallet',
+        rest: { network: 'Ethereum', address },
+        wanted: [false, true, true, true],
+      },
+    ]) {
+      const bodies = [{}, pin, secret, { ...secret, ...pin }].map((credentials) => ({ ...rest, ...credentials }))
+      const fit = bodies.map((body) => problemsOf(['components', 'schemas', title], body) === null)
+      expect({ path, fit }).toEqual({ path, fit: wanted })
+      for (const [index, body] of bodies.entries()) {
+        const { code } = (await service.post(path, body)).json
+        // What fits may still be refused for this wallet; what does not fit always is.
+        if (wanted[index] === false) expect(code).toMatch(/^credential_(?:required|ambiguous)$/)
+      }
+    }
+  })
+})
+
+describe('the error codes of an operation', () => {
+  const codesOf = ({ responses }: Json): Record<string, string[]> =>
+    Object.fromEntries(
+      Object.entries<Json>(responses)
+        .filter(([status]) => status !== '200')
+        .map(([status, { content }]) => [status, content['application/json'].schema.allOf[1].properties.code.enum]),
+    )
+
+  test('stand at their status', () => {
+    for (const { method, path, operation } of operations) {
+      const codes = codesOf(operation)
+      for (const [status, each] of Object.entries(codes)) {
+        const misplaced = each.filter((code) => String(ERROR_STATUS[code as ErrorCode]) !== status)
+        expect({ of: `${method} ${path}`, misplaced }).toEqual({ of: `${method} ${path}`, misplaced: [] })
+      }
+    }
+    expect(codesOf(document.paths['/users/login-anonymously'].post)['403']).toEqual([
+      'origin_not_allowed',
+      'anonymous_login_off',
+    ])
+  })
+
+  test('leave out only what no operation answers', () => {
+    const answered = new Set(operations.flatMap(({ operation }) => Object.values(codesOf(operation)).flat()))
+    const others = Object.keys(ERROR_STATUS).filter((code) => !answered.has(code))
+    expect(others.sort()).toEqual(['body_incomplete', 'method_not_allowed'])
+  })
+
+  test('are checked for each answer that a test gets', async () => {
+    const [method, path] = ['POST', '/wallets?x=1']
+    const given = await service.post('/wallets', {})
+    const lack = (answer: Partial<typeof given>) => lackFor(document, { method, path, answer: { ...given, ...answer } })
+    expect(lack({})).toBeNull()
+    expect(lack({ json: { error: '', code: 'nonce_gap' } })).toContain('POST /wallets answered 400 nonce_gap')
+    expect(lack({ status: 404 })).toContain('no such status')
+    expect(lack({ headers: new Headers() })).toContain('without the header X-Request-Id')
+    expect(lack({ status: 429, json: { code: 'rate_limited' } })).toContain('without the header Retry-After')
   })
 })
 

@@ -10,6 +10,7 @@ import { readConfig } from '../../src/config.ts'
 import { type Ctx, createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
 import { createProject } from '../../src/projects/projects.ts'
+import { documentCheck } from './document.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
 import { LOCAL_METADATA_PINS } from './substrate.ts'
 
@@ -75,7 +76,9 @@ export const startService = async (
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-service-'))
   const variables = { ...(await variablesOf({ database, folder, rpcUrls: input.rpcUrls ?? {} })), ...input.variables }
   const ctx: Ctx = await createCtx({ config: readConfig(variables), process: 'test' })
-  const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: input.port ?? 0, log: ctx.log })
+  const app = createApp(ctx)
+  const check = documentCheck(ctx, app)
+  const server = listen({ fetch: app.fetch, hostname: '127.0.0.1', port: input.port ?? 0, log: ctx.log })
   const baseUrl = `http://127.0.0.1:${server.port}`
   const project = await createProject(ctx, { name: 'Test', actor: 'operator' })
   const workers = new Set<ReturnType<typeof Bun.spawn>>()
@@ -106,8 +109,8 @@ export const startService = async (
     variables,
     startWorker,
     /** @param at another API process. */
-    as: (who: { readonly projectId: string; readonly apiKey: string }, at = baseUrl) => clientOf(at, who),
-    ...clientOf(baseUrl, project),
+    as: (who: { readonly projectId: string; readonly apiKey: string }, at = baseUrl) => clientOf(at, who, check),
+    ...clientOf(baseUrl, project, check),
     close: async () => {
       for (const worker of workers) {
         if (worker.exitCode === null) worker.kill('SIGTERM')
@@ -123,7 +126,11 @@ export const startService = async (
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
-const clientOf = (baseUrl: string, who: { readonly projectId: string; readonly apiKey: string }) => {
+const clientOf = (
+  baseUrl: string,
+  who: { readonly projectId: string; readonly apiKey: string },
+  check: ReturnType<typeof documentCheck>,
+) => {
   const call = async (path: string, { method, body, rawBody, headers = {} }: Call = {}): Promise<Answer> => {
     const sent: Record<string, string | undefined> = {
       authorization: `Bearer ${who.apiKey}`,
@@ -132,15 +139,18 @@ const clientOf = (baseUrl: string, who: { readonly projectId: string; readonly a
       ...headers,
     }
     const payload = rawBody ?? (body === undefined ? undefined : JSON.stringify(body))
+    const verb = method ?? (payload === undefined ? 'GET' : 'POST')
     const response = await fetch(baseUrl + path, {
-      method: method ?? (payload === undefined ? 'GET' : 'POST'),
+      method: verb,
       headers: Object.fromEntries(
         Object.entries(sent).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
       ),
       ...(payload === undefined ? {} : { body: payload }),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, json: parsed(text) }
+    const answer = { status: response.status, headers: response.headers, text, json: parsed(text) }
+    check({ method: verb, path, answer })
+    return answer
   }
 
   const post = (path: string, body: unknown, headers?: Record<string, string | undefined>) =>

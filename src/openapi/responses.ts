@@ -1,0 +1,123 @@
+// What the document says of answers: statuses, headers, error codes and examples.
+
+import { ERROR_STATUS, type ErrorCode } from '../errors.ts'
+import { ERROR_WORDS } from './error-words.ts'
+import { exampleOf } from './example.ts'
+
+type Json = { readonly [key: string]: unknown }
+
+const MEANING: Readonly<Record<number, string>> = {
+  400: 'The input is not valid.',
+  401: 'The caller is unknown: the bearer token or the project is wrong, or the login failed.',
+  403: 'The caller or the credential may not do this.',
+  404: 'The project has no such thing.',
+  409: 'It conflicts with what exists.',
+  413: 'The body is too large.',
+  415: 'The body is not JSON.',
+  429: 'Too many requests.',
+  500: 'An error on our side.',
+  501: 'This deployment does not offer it.',
+  503: 'A required part is unavailable at the moment; try again.',
+}
+
+const CODES = Object.keys(ERROR_STATUS) as ErrorCode[]
+
+export const ERROR_SCHEMAS = {
+  ErrorCode: {
+    type: 'string',
+    description: 'A stable word for programs. It is never renamed; later versions may have further codes.',
+    enum: CODES,
+  },
+  ErrorResponse: {
+    type: 'object',
+    required: ['error', 'code'],
+    properties: {
+      error: { type: 'string', description: 'One sentence: what was wrong, and what would be right.' },
+      code: { anyOf: [{ $ref: '#/components/schemas/ErrorCode' }, { type: 'null' }] },
+    },
+    examples: [{ error: 'Field "user_pin" must be exactly 6 digits.', code: 'invalid_input' }],
+  },
+} as const
+
+/** By code; the sentence of an answer says more. */
+export const ERROR_EXAMPLES: Json = Object.fromEntries(
+  CODES.map((code) => {
+    const { means, remedy } = ERROR_WORDS[code]
+    return [code, { summary: remedy, value: { error: means, code } }]
+  }),
+)
+
+export const HEADERS = {
+  RequestId: {
+    description: "Names the request in the service's log; tell it to the operator after an error.",
+    required: true,
+    schema: { type: 'string', format: 'uuid', examples: ['0b5a9c1e-2f4d-4a6b-8c7d-9e0f1a2b3c4d'] },
+  },
+  CacheControl: {
+    description: '`no-store`: the answer is private.',
+    required: true,
+    schema: { type: 'string', examples: ['no-store'] },
+  },
+  RetryAfter: {
+    description: 'After how many whole seconds to try again.',
+    required: true,
+    schema: { type: 'integer', minimum: 1, examples: [1] },
+  },
+  /** The same, where only some answers have it. */
+  MayRetryAfter: {
+    description: 'If it is known: after how many whole seconds to try again.',
+    schema: { type: 'integer', minimum: 1, examples: [1] },
+  },
+  AcceptEncoding: {
+    description: 'Only with the code `content_encoding_unsupported`.',
+    schema: { type: 'string', examples: ['identity'] },
+  },
+} as const
+
+const headerRef = (name: keyof typeof HEADERS) => ({ $ref: `#/components/headers/${name}` })
+
+/** Header names of a status beside those of all answers. */
+const OWN_HEADERS: Readonly<Record<number, Json>> = {
+  403: { 'Retry-After': headerRef('MayRetryAfter') },
+  415: { 'Accept-Encoding': headerRef('AcceptEncoding') },
+  429: { 'Retry-After': headerRef('RetryAfter') },
+  503: { 'Retry-After': headerRef('MayRetryAfter') },
+}
+
+type Answers = { readonly success: unknown; readonly codes: readonly ErrorCode[]; readonly isPrivate: boolean }
+
+const headersOf = (status: number, { isPrivate, codes }: Answers): Json => ({
+  'X-Request-Id': headerRef('RequestId'),
+  ...(status === 200 && isPrivate ? { 'Cache-Control': headerRef('CacheControl') } : {}),
+  ...(status === 403 && !codes.includes('TOO_MANY_FAILED_ATTEMPTS') ? {} : OWN_HEADERS[status]),
+})
+
+const errorContent = (codes: readonly ErrorCode[]): Json => ({
+  schema: {
+    allOf: [
+      { $ref: '#/components/schemas/ErrorResponse' },
+      { type: 'object', properties: { code: { type: 'string', enum: codes } } },
+    ],
+  },
+  examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+})
+
+/** All answers of an operation. @param answers.success the schema of the answer 200. */
+export const responsesOf = (answers: Answers): Json => {
+  const { success, codes } = answers
+  const statuses = [...new Set(codes.map((code) => ERROR_STATUS[code]))].sort((one, other) => one - other)
+  const ok = {
+    description: 'Success.',
+    headers: headersOf(200, answers),
+    content: { 'application/json': { schema: success, example: exampleOf(success) } },
+  }
+  const errors = statuses.map((status) => [
+    String(status),
+    {
+      description: MEANING[status] ?? String(status),
+      headers: headersOf(status, answers),
+      content: { 'application/json': errorContent(codes.filter((code) => ERROR_STATUS[code] === status)) },
+    },
+  ])
+  return { 200: ok, ...Object.fromEntries(errors) }
+}

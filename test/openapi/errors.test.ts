@@ -1,0 +1,28 @@
+// The documented contract of errors: docs/errors.md is the table of the code.
+
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { ERROR_STATUS } from '../../src/errors.ts'
+import { withErrorTable } from '../../src/openapi/build.ts'
+import { ERROR_WORDS } from '../../src/openapi/error-words.ts'
+
+const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
+
+describe('docs/errors.md', () => {
+  test('has exactly the codes of the code, with status, meaning, advice and retry (else run `bun run build`)', () => {
+    expect(page).toBe(withErrorTable(page))
+    const rows = [
+      ...page.matchAll(/^\| `(\w+)` \| (\d{3}) \| [^|]+ \| [^|]+ \| (?:no|later|later, with the same key) \|$/gm),
+    ]
+    expect(rows.map(([, code, status]) => [code, Number(status)])).toEqual(Object.entries(ERROR_STATUS))
+  })
+
+  test('tells only those to repeat a request that may succeed later', () => {
+    const later = Object.entries(ERROR_WORDS).filter(([, { retry }]) => retry !== 'no')
+    const statuses = new Set(later.map(([code]) => ERROR_STATUS[code as keyof typeof ERROR_STATUS]))
+    expect([...statuses].sort()).toEqual([403, 429, 499, 500, 503])
+    expect(
+      later.filter(([code]) => ERROR_STATUS[code as keyof typeof ERROR_STATUS] === 403).map(([code]) => code),
+    ).toEqual(['TOO_MANY_FAILED_ATTEMPTS'])
+  })
+})
