@@ -46,8 +46,8 @@ const DEVNET_OVERRIDES = {
 } as const
 
 /** Nodes of one network are often a block or two apart, and after a slow block for some seconds. */
-const WATCH = { everyMs: 5_000, behindMs: 30_000, behindBlocks: 3n } as const
-const LOCAL_WATCH = { everyMs: 500, behindMs: 2_000, behindBlocks: 3n } as const
+const WATCH = { everyMs: 5_000, behindMs: 30_000 } as const
+const LOCAL_WATCH = { everyMs: 500, behindMs: 2_000 } as const
 
 type Setting = {
   /** The networks of NETWORKS_FILE. */

@@ -16,7 +16,7 @@ export type NodeView = {
   readonly state: NodeState
   /** Its newest block when it was last asked; null before that. */
   readonly height: bigint | null
-  /** By how much its newest block is older than the best node's; 0 if it is only a few blocks behind. */
+  /** For how long another node has had a block that this one did not have when it was last asked. */
   readonly behindSeconds: number
   /** The moving average of the time of an answer; null before the first. */
   readonly latencyMs: number | null

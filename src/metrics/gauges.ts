@@ -116,7 +116,7 @@ const addNodes = (gauge: AddGauge, nodes: NodeViews): void => {
     rows,
     value: ({ state }) => Number(state === 'up'),
   })
-  gauge('node_behind_seconds', "By how much the node's newest block is older than the best node's.", {
+  gauge('node_behind_seconds', 'For how long another node of the network has had a block that this one lacks.', {
     labels,
     rows,
     value: ({ behindSeconds }) => behindSeconds,

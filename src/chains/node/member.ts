@@ -7,6 +7,8 @@ import { type AskOptions, createRpc, type NodeTrouble, type Rpc, type RpcError }
 
 /** The newest block of a node. */
 type NodeHead = { readonly number: bigint; readonly timestampMs: number }
+/** `readAtMs`: on the monotonic clock. */
+export type ReadHead = NodeHead & { readonly readAtMs: number }
 
 /** The family's questions about a node. */
 export type NodeFamily<Id> = {
@@ -22,9 +24,9 @@ export type Member<Id> = {
   readonly node: IdentifiedNode<Id>
   readonly health: Health
   /** null before the first answer. */
-  head(): NodeHead | null
+  head(): ReadHead | null
   /** Asks for the newest block now. */
-  probe(): Promise<NodeHead>
+  probe(): Promise<ReadHead>
   /** Whether a probe waits for its answer. */
   isProbed(): boolean
 }
@@ -37,17 +39,19 @@ export const createMember = <Id extends string | number>(input: {
   readonly timeoutMs: number
   readonly family: NodeFamily<Id>
   readonly tell: (node: string, trouble: NodeTrouble) => void
+  readonly onHead: (head: ReadHead) => void
   readonly nowMs: () => number
 }): Member<Id> => {
   const { rpcUrl, network, timeoutMs, family } = input
   const name = `${input.position} (${new URL(rpcUrl).hostname})`
-  let head: NodeHead | null = null
+  let head: ReadHead | null = null
   let probes = 0
 
-  const probe = async (): Promise<NodeHead> => {
+  const probe = async (): Promise<ReadHead> => {
     probes += 1
     try {
-      head = await family.readHead(node.rpc, { isProbe: true })
+      head = { ...(await family.readHead(node.rpc, { isProbe: true })), readAtMs: input.nowMs() }
+      input.onHead(head)
       return head
     } finally {
       probes -= 1

@@ -6,11 +6,13 @@
 // - Signed bytes go to all nodes at once.
 // - While several nodes are in use, each is asked for its newest block from time to time. A node that is too far behind the best
 //   one is asked after the others.
-// - If no node can take a question, the call fails at once; only a short pause that a node asked for is waited for.
+// - Nodes that are resting or down come last: a moment is waited for them. The only node of a network is waited for if it asked
+//   for a short pause; if it hangs, calls fail at once.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Network } from '../../../db/words.ts'
 import type { Nodes, NodeView, Opinion } from '../nodes.ts'
+import { createLag } from './lag.ts'
 import { createMember, type Member, type NodeFamily } from './member.ts'
 import {
   type Answer,
@@ -27,10 +29,8 @@ import {
 /** When a node is behind, and how often that is looked at. */
 export type Watch = {
   readonly everyMs: number
-  /** A node is behind if its newest block is older than the best node's by more than this, */
+  /** A node is behind if another one is ahead of it by more than this (lag.ts). */
   readonly behindMs: number
-  /** and lower by more than this. */
-  readonly behindBlocks: bigint
 }
 
 /** A request waits at most this long for nodes that are resting or down, when there is no other. */
@@ -46,7 +46,7 @@ export type NodePool = Omit<Nodes, 'opinions'> & {
   /** For large answers. */
   readonly bulk: Rpc
   readonly hasSeveral: boolean
-  /** A client of each node that may be asked now, best first: signed bytes go to all. At least one. */
+  /** A client of each node, the best one first: signed bytes go to all. */
   outbounds(): readonly Rpc[]
   /** With several nodes: a client of each one that is up, right and not behind. Otherwise empty. */
   peers(): readonly Rpc[]
@@ -128,20 +128,13 @@ const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
   const { network, watch } = row
   const rpcUrls = [input.rpcUrl, ...(input.furtherRpcUrls ?? [])]
   const isOnly = rpcUrls.length === 1
+  const lag = createLag()
   const members = rpcUrls.map((rpcUrl, index) =>
-    createMember({ rpcUrl, position: index + 1, isOnly, network, timeoutMs, family, tell, nowMs }),
+    createMember({ rpcUrl, position: index + 1, isOnly, network, timeoutMs, family, tell, onHead: lag.see, nowMs }),
   )
   let watchedAtMs = Number.NEGATIVE_INFINITY
 
-  const behindMs = (member: Member<Id>): number => {
-    const own = member.head()
-    if (own === null) return 0
-    const most = members.reduce((best, { head }) => {
-      const other = head()
-      return other !== null && other.number > best.number ? other : best
-    }, own)
-    return most.number - own.number > watch.behindBlocks ? Math.max(most.timestampMs - own.timestampMs, 0) : 0
-  }
+  const behindMs = ({ head }: Member<Id>): number => lag.behindMs(head())
 
   const stateOf = (member: Member<Id>): keyof typeof RANKS => {
     const standing = member.health.standing()
@@ -190,20 +183,20 @@ type Members<Id> = {
   watch(): void
 }
 
-/** Waits a moment for members that are resting or down. @returns those that may be asked by then. */
-const cameBack = async <Id>(
-  members: readonly Member<Id>[],
-  { isOnly }: { readonly isOnly: boolean },
-): Promise<readonly Member<Id>[]> => {
-  const waits = members.map(async ({ health, probe }) => {
-    const restMs = health.restMs()
-    if (health.standing() === 'resting' && restMs <= COMES_BACK_WITHIN_MS) return void (await sleep(restMs + 1))
-    // The only node of a network is not waited for: whoever calls would wait each time while it hangs.
-    if (health.standing() === 'down' && !isOnly) return void (await probe())
-    throw new Error('not soon')
-  })
-  await Promise.race([Promise.any(waits).catch(() => {}), sleep(COMES_BACK_WITHIN_MS, undefined, { ref: false })])
-  return members.filter(({ health }) => health.refusal() === null)
+const isRestingShortly = <Id>({ health }: Member<Id>): boolean =>
+  health.standing() === 'resting' && health.restMs() <= COMES_BACK_WITHIN_MS
+
+/** Waits a moment for a member that is resting or down. If it does not come back, it refuses by itself, with its reason. */
+const wake = async <Id>(member: Member<Id>, { isOnly }: { readonly isOnly: boolean }): Promise<void> => {
+  const { health, probe } = member
+  if (isRestingShortly(member)) await sleep(health.restMs() + 1)
+  // The only node of a network is not waited for: everybody who calls while it hangs would wait.
+  if (health.standing() !== 'down' || isOnly) return
+  const probed = probe().then(
+    () => {},
+    () => {},
+  )
+  await Promise.race([probed, sleep(COMES_BACK_WITHIN_MS, undefined, { ref: false })])
 }
 
 /** Providers' codes and words for "too many requests" as an answer to a question. */
@@ -218,19 +211,21 @@ const readyOrAll = <Id>({ ranked, all }: Members<Id>): readonly Member<Id>[] => 
   return isSome(ready) ? ready : all
 }
 
-/** Asks the members until one answers. */
-const askMembers = async <Id>(members: Members<Id>, input: Parameters<typeof firstAnswer<Id>>[1]): Promise<Answers> => {
-  members.watch()
-  const now = readyOrAll(members)
-  if (!isSome(now)) throw new Error('a network without a node cannot be asked')
+/** Asks the members until one answers. Those that are resting or down come last. */
+const askMembers = async <Id>(
+  { watch, ranked }: Members<Id>,
+  input: Parameters<typeof firstAnswer<Id>>[1],
+): Promise<Answers> => {
+  watch()
+  const all = ranked()
+  if (!isSome(all)) throw new Error('a network without a node cannot be asked')
   try {
-    return await firstAnswer(now, input)
+    return await firstAnswer(all, input)
   } catch (error) {
-    if (!isOfTheNode(error)) throw error
-    const away = members.all.filter(({ health }) => health.refusal() !== null)
-    const back = await cameBack(away, { isOnly: members.all.length === 1 })
-    if (!isSome(back)) throw error
-    return firstAnswer(back, input)
+    // Perhaps one asked for a pause just now.
+    const soon = all.filter(isRestingShortly)
+    if (!isOfTheNode(error) || !isSome(soon)) throw error
+    return firstAnswer(soon, input)
   }
 }
 
@@ -269,9 +264,16 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
   const reporting = (tryAll: Rpc['tryAll']): Rpc =>
     rpcOf(input.row.network, (questions, options) => tryAll(questions, options).catch(report), onTrouble)
 
+  const awake = (member: Member<Id>, way: 'rpc' | 'bulk' | 'outbound'): Pick<Rpc, 'tryAll'> => ({
+    tryAll: async (questions, options) => {
+      if (member.health.refusal() !== null) await wake(member, { isOnly: !hasSeveral })
+      return member.node[way].tryAll(questions, options)
+    },
+  })
+
   const rpcBy = (way: 'rpc' | 'bulk'): Rpc => {
     const tryAll = (questions: AnyQuestions, options?: AskOptions): Promise<Answers> =>
-      askMembers(members, { ask: ({ node }) => node[way].tryAll(questions, options), options, lacks })
+      askMembers(members, { ask: (member) => awake(member, way).tryAll(questions, options), options, lacks })
     // TypeScript cannot infer that each answer has the type of its question.
     return reporting(tryAll as Rpc['tryAll'])
   }
@@ -283,7 +285,7 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
     rpc: rpcBy('rpc'),
     bulk: rpcBy('bulk'),
     hasSeveral,
-    outbounds: () => readyOrAll(members).map(({ node }) => reporting(node.outbound.tryAll)),
+    outbounds: () => members.ranked().map((member) => reporting(awake(member, 'outbound').tryAll)),
     peers: hasSeveral ? peers : () => [],
     isRightNode: () => isAnyRight(readyOrAll(members), family.identity.right).catch(report),
     confirmNode: () => confirmAny(members.ranked())?.catch(report) ?? null,

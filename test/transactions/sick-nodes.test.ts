@@ -1,0 +1,145 @@
+// The whole service over two nodes of one network, of which one is in trouble: no request fails, no status is wrong.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { encodeAddress } from '@polkadot/util-crypto'
+import type { Network } from '../../db/words.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+import { type SickNode, startSickNode, TROUBLES } from '../support/sick-node.ts'
+import { devAccount, startSubstrateChain } from '../support/substrate.ts'
+
+const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
+const INTENTS = 3
+
+type World = {
+  readonly network: Network
+  readonly nodes: readonly [SickNode, SickNode]
+  readonly to: string
+  fund(address: string): Promise<void>
+  stop(): Promise<unknown>
+}
+
+const evmWorld = async (): Promise<World> => {
+  const chain = await startChain('Ethereum')
+  return {
+    network: 'Ethereum',
+    nodes: [startSickNode(chain.rpcUrl), startSickNode(chain.rpcUrl)],
+    to: fundedAccount(5).address,
+    fund: (address) => chain.fund(address as `0x${string}`),
+    stop: chain.stop,
+  }
+}
+
+const substrateWorld = async (): Promise<World> => {
+  const chain = await startSubstrateChain('Polkadot')
+  const to = encodeAddress((await devAccount('Bob')).publicKey, 0)
+  await chain.fund(to)
+  return {
+    network: 'Polkadot',
+    nodes: [startSickNode(chain.rpcUrl, 'substrate'), startSickNode(chain.rpcUrl, 'substrate')],
+    to,
+    fund: (address) => chain.fund(address),
+    stop: chain.stop,
+  }
+}
+
+describe.each([
+  ['an EVM network', evmWorld],
+  ['a Substrate network', substrateWorld],
+])('%s with two nodes', (_, start) => {
+  let world: World
+  let service: Service
+  let signer: string
+
+  beforeAll(async () => {
+    world = await start()
+    const [first, second] = world.nodes
+    service = await startService({ rpcUrls: { [world.network]: `${first.url},${second.url}` } })
+    service.startWorker({ LOG_LEVEL: 'error' })
+    signer = (await service.newWallet({ network: world.network })).address
+    await world.fund(signer)
+  })
+
+  afterAll(async () => {
+    await service.close()
+    for (const node of world.nodes) await node.stop()
+    await world.stop()
+  })
+
+  afterEach(async () => {
+    for (const node of world.nodes) await node.fall(null)
+    while ((await views()).some(({ state }) => state !== 'up')) await sleep(50)
+  })
+
+  const intent = (value: number): Promise<Answer> =>
+    service.post('/transactions/sign-and-send', {
+      network: world.network,
+      signer_wallet_address: signer,
+      unsigned_transaction: { to: world.to, value: String(value) },
+      developer_secret: 'testnet-secret',
+    })
+
+  const preview = (): Promise<Answer> =>
+    service.post('/transactions/preview', {
+      network: world.network,
+      from: signer,
+      unsigned_transaction: { to: world.to, value: '1' },
+    })
+
+  const views = () => service.ctx.chains.withNode(world.network).lookAtNodes()
+
+  describe.each(TROUBLES)('of which one %s', (trouble) => {
+    test.each([0, 1] as const)('node %d: every intent is accepted and succeeds', async (position) => {
+      const sick = world.nodes[position]
+      await sick.fall(trouble)
+      const answers: Answer[] = []
+      for (let value = 1; value <= INTENTS; value += 1) answers.push(await intent(value), await preview())
+      expect(answers.filter(({ status }) => status !== 200).map(({ text }) => text)).toEqual([])
+      for (const { json } of answers.filter(({ json: { transaction_id: id } }) => id !== undefined)) {
+        const { json: settled } = await service.settled(json.transaction_id, 60_000)
+        expect(settled).toMatchObject({ status: 'success' })
+      }
+      // A check waits only 1.5 s for the nodes, which may be too short on a busy machine.
+      const readyz = async () => (await service.get('/readyz')).json.networks[world.network]
+      while (!['ready', 'stalled'].includes(await readyz())) await sleep(100)
+    })
+  })
+
+  test('a signed transaction reaches both nodes', async () => {
+    for (const node of world.nodes) node.takeAsked()
+    const { json } = await intent(1)
+    expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
+    const method = world.network === 'Ethereum' ? 'eth_sendRawTransaction' : 'author_submitExtrinsic'
+    for (const node of world.nodes) {
+      const asked: string[] = []
+      while (!asked.includes(method)) {
+        asked.push(...node.takeAsked())
+        await sleep(20)
+      }
+    }
+  })
+
+  test('the command line shows each node', async () => {
+    const [first] = world.nodes
+    await first.fall('lies')
+    const child = Bun.spawn(['bun', '--no-env-file', CLI, 'nodes', '--json'], {
+      env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '', IDENTITY_KEY: '' },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const [text, errors] = [await new Response(child.stdout).text(), await new Response(child.stderr).text()]
+    await first.fall(null)
+    expect({ errors, code: await child.exited }).toMatchObject({ code: 0 })
+    expect(JSON.parse(text)).toMatchObject([
+      { network: world.network, node: '1 (127.0.0.1)', state: 'wrong_chain', height: null },
+      {
+        network: world.network,
+        node: '2 (127.0.0.1)',
+        state: 'up',
+        height: expect.stringMatching(/^\d+$/),
+        behind_seconds: 0,
+      },
+    ])
+  })
+})
