@@ -20,7 +20,7 @@ const NETWORKS = `array['Ethereum', 'Ethereum', 'Ethereum', 'Ethereum', 'Ethereu
 const STRANGER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
 /** Digits only, so that each is its own checksum (EIP-55). */
-const addressSql = (kind: string, index: string): string =>
+export const addressSql = (kind: string, index: string): string =>
   `'0x' || translate(md5('${kind}' || (${index})) || left(md5((${index}) || '${kind}'), 8), 'abcdef', '012345')`
 
 /** From 0 to 1, the same for the same number. */
