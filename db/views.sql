@@ -122,9 +122,9 @@ from public.attempts attempt
 join public.transactions transaction on transaction.id = attempt.transaction_id;
 
 -- First the cause as a word, from the strongest evidence to the weakest; then the sentence. Rows are looked up by key with a
--- limit, because the planner's estimates would make it scan whole tables.
+-- limit, because the planner's estimates would make it scan whole tables. The lowest waiting ones are one value, computed once and
+-- only if a row needs it: with a CTE in the view, PostgreSQL would compute all rows before it sorts and limits them.
 create view strongroom_views.transactions as
-with lowest_waiting as materialized (select * from strongroom_views.lowest_waiting)
 select transaction.id, transaction.project_id, transaction.wallet_id, transaction.network, transaction.signer_address,
   transaction.contract_wallet, transaction.nonce, transaction.kind, transaction."to", transaction.value,
   transaction.fee_asset, transaction.fee_asset_cost, transaction.status, transaction.final,
@@ -154,9 +154,11 @@ left join lateral (
   where network = transaction.network and hash = transaction.shown_hash and transaction.mined_block_hash is not null
   limit 1
 ) shown on true
-left join lowest_waiting lowest
-  on lowest.network = transaction.network and lowest.signer_address = transaction.signer_address
-  and transaction.status in ('submitted', 'pending') and transaction.mined_block_hash is null
+left join lateral jsonb_to_record(
+  case when transaction.status in ('submitted', 'pending') and transaction.mined_block_hash is null then (
+    select jsonb_object_agg(each.network || ' ' || each.signer_address, to_jsonb(each)) from strongroom_views.lowest_waiting each
+  ) -> (transaction.network || ' ' || transaction.signer_address) end
+) lowest (transaction_id uuid, nonce bigint, mined_count bigint, pending_count bigint, missing_nonce bigint) on true
 left join lateral (select * from strongroom_views.jobs where key = 'broadcast:' || transaction.id limit 1) job on true
 left join lateral (
   select state, last_error from strongroom_views.jobs where key = 'track_blocks:' || transaction.network limit 1

@@ -624,6 +624,7 @@ CREATE INDEX "transactions_unfinished" ON "transactions" USING btree ("network",
 CREATE INDEX "transactions_in_a_block" ON "transactions" USING btree ("network","mined_block_number") WHERE not "transactions"."final" and "transactions"."mined_block_number" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_untold" ON "transactions" USING btree ("network","mined_block_number") WHERE not "transactions"."final" and "transactions"."mined_block_number" is not null and "transactions"."settled_at" is null;--> statement-breakpoint
 CREATE INDEX "transactions_project" ON "transactions" USING btree ("project_id","created_at");--> statement-breakpoint
+CREATE INDEX "transactions_newest" ON "transactions" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "transactions_mortal" ON "transactions" USING btree ("network","valid_until_block") WHERE not "transactions"."final" and "transactions"."valid_until_block" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_of_contract_wallet" ON "transactions" USING btree ("network","contract_wallet") WHERE not "transactions"."final" and "transactions"."contract_wallet" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_deployments" ON "transactions" USING btree ("network","contract_wallet") WHERE "transactions"."kind" = 'deployment';--> statement-breakpoint

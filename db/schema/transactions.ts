@@ -120,6 +120,8 @@ export const transactions = pgTable(
       .on(table.network, table.minedBlockNumber)
       .where(sql`not ${table.final} and ${table.minedBlockNumber} is not null and ${table.settledAt} is null`),
     index('transactions_project').on(table.projectId, table.createdAt),
+    // For the operators' view and command line: the newest of all projects.
+    index('transactions_newest').on(table.createdAt),
     index('transactions_mortal')
       .on(table.network, table.validUntilBlock)
       .where(sql`not ${table.final} and ${table.validUntilBlock} is not null`),
