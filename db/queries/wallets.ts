@@ -1,4 +1,4 @@
-import { and, asc, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
@@ -89,18 +89,81 @@ export const networksOfAddress = async (
   return rows.map((row) => row.network)
 }
 
-/** Oldest first. */
+const afterWallet = (id: string | null) =>
+  id === null
+    ? undefined
+    : sql`(${wallets.createdAt}, ${wallets.id}) > ((select created_at from ${wallets} where id = ${id}), ${id}::uuid)`
+
+const OLDEST_FIRST = [asc(wallets.createdAt), asc(wallets.id)]
+
+/**
+ * Oldest first: the order of the index `wallets_listed`. What lies before the page is passed in that index alone.
+ * @param input.after counts from behind this wallet; null: from the beginning.
+ */
 export const listWallets = async (
   db: Queryable,
-  input: Reach & Page & { readonly network: Network },
-): Promise<readonly WalletRow[]> =>
-  db
-    .select()
+  input: Reach & {
+    readonly network: Network
+    readonly after: string | null
+    readonly limit: number
+    readonly offset: number
+  },
+): Promise<readonly WalletRow[]> => {
+  const page = db
+    .select({ id: wallets.id })
     .from(wallets)
-    .where(and(within(input), eq(wallets.network, input.network)))
-    .orderBy(asc(wallets.createdAt), asc(wallets.id))
+    .where(and(within(input), eq(wallets.network, input.network), afterWallet(input.after)))
+    .orderBy(...OLDEST_FIRST)
     .limit(input.limit)
     .offset(input.offset)
+    .as('page')
+  return db
+    .select(getTableColumns(wallets))
+    .from(page)
+    .innerJoin(wallets, eq(wallets.id, page.id))
+    .orderBy(...OLDEST_FIRST)
+}
+
+/** No transaction lasts as long: no wallet can be committed any more that is older than this. */
+const SETTLED_AFTER = sql`interval '10 minutes'`
+
+/**
+ * The ids of every so many of a project's wallets, oldest first. Wallets are never deleted, so these keep their places.
+ * @param input.after counts from behind this wallet; null: from the beginning.
+ * @param input.count how many wallets are counted.
+ */
+export const walletMarks = async (
+  db: Queryable,
+  input: {
+    readonly projectId: string
+    readonly network: Network
+    readonly after: string | null
+    readonly count: number
+    readonly every: number
+  },
+): Promise<readonly string[]> => {
+  const { projectId, network, after, count, every } = input
+  const counted = db
+    .select({ id: wallets.id, place: sql<number>`row_number() over (order by created_at, id)`.as('place') })
+    .from(wallets)
+    .where(
+      and(
+        eq(wallets.projectId, projectId),
+        eq(wallets.network, network),
+        sql`${wallets.createdAt} < now() - ${SETTLED_AFTER}`,
+        afterWallet(after),
+      ),
+    )
+    .orderBy(...OLDEST_FIRST)
+    .limit(count)
+    .as('counted')
+  const rows = await db
+    .select({ id: counted.id })
+    .from(counted)
+    .where(sql`${counted.place} % ${every} = 0`)
+    .orderBy(counted.place)
+  return rows.map(({ id }) => id)
+}
 
 /** Which of these addresses belong to a wallet of any project. */
 export const watchedAddresses = async (

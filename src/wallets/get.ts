@@ -1,4 +1,4 @@
-import { findWallet, type Reach, listWallets as selectWallets, type WalletRow } from '../../db/queries/wallets.ts'
+import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
@@ -16,15 +16,6 @@ export const getWallet = async (
   const wallet = await findWallet(ctx.db, { ...input, by })
   if (wallet === null) throw notFound('wallet')
   return wallet
-}
-
-/** The wallets on a network that the caller can see, oldest first. */
-export const listWallets = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
-  input: Reach & { readonly network: Network; readonly limit: number; readonly offset: number },
-): Promise<readonly WalletRow[]> => {
-  ctx.chains.get(input.network)
-  return selectWallets(ctx.db, input)
 }
 
 /**

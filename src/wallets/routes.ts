@@ -10,7 +10,8 @@ import { subnetOf } from '../http/peer.ts'
 import { describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { createWallet, importWallet } from './create.ts'
-import { getWallet, listWallets } from './get.ts'
+import { getWallet } from './get.ts'
+import { createWalletList } from './list.ts'
 import {
   ChangeUserPinBody,
   CreateWalletBody,
@@ -57,6 +58,7 @@ const ownerIdOf = (query: { ownerID?: string; owner_id?: string }): string => {
 
 export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
   const submit = submitRoute(ctx, shown)
+  const list = createWalletList(ctx)
   const find = async (caller: Caller, { network, by }: Pick<Parameters<typeof getWallet>[1], 'network' | 'by'>) =>
     shown(await getWallet(ctx, { ...reachOf(caller), network, by }))
   return new Elysia({ prefix: '/wallets', normalize: false })
@@ -144,7 +146,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
     .get(
       '',
       async ({ query, caller }) => {
-        const rows = await listWallets(ctx, { ...reachOf(caller), network: query.network, ...pagingOf(query) })
+        const rows = await list({ ...reachOf(caller), network: query.network, ...pagingOf(query) })
         return rows.map(shown)
       },
       {

@@ -1,0 +1,106 @@
+// In a database with some ten thousand rows of each kind: questions read what they answer, not the tables. `bun run bench size`
+// measures the same questions in one with millions.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import type { Db } from '../../db/client.ts'
+import { createWalletList } from '../../src/wallets/list.ts'
+import { makeSizeRows, type SizeRows } from '../bench/size-rows.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const SIZES = { wallets: 20_000, movements: 20_000, attempts: 70_000, auditRows: 10_000 }
+
+let service: Service
+let sql: Sql
+let made: SizeRows
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  made = await makeSizeRows({ url: service.database.url, sizes: SIZES })
+  sql = postgres(service.database.url, { max: 1 })
+}, 120_000)
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+type Plan = { readonly 'Node Type': string; readonly 'Relation Name'?: string; readonly Plans?: readonly Plan[] }
+
+const nodesOf = (plan: Plan): readonly Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+
+/** Which of our tables a query reads as a whole, and what it sorts. */
+const wholeReadsOf = async (query: string): Promise<readonly string[]> => {
+  const [row] = await sql.unsafe(`explain (format json) ${query}`)
+  return nodesOf(row?.['QUERY PLAN'][0].Plan).flatMap((node) => {
+    if (node['Node Type'] === 'Sort') return ['Sort']
+    const isLarge = ['transactions', 'attempts', 'wallets', 'movements', 'audit'].includes(node['Relation Name'] ?? '')
+    return isLarge && node['Node Type'] === 'Seq Scan' ? [`Seq Scan ${node['Relation Name']}`] : []
+  })
+}
+
+describe('the view of transactions', () => {
+  test.each([
+    ['the newest', 'order by created_at desc limit 50'],
+    ['the newest of a network', `where network = 'Ethereum' order by created_at desc limit 50`],
+    ['one', `where id = '00000000-0000-0000-0000-000000000000'`],
+  ])('computes %s alone', async (_, which) => {
+    expect(await wholeReadsOf(`select * from strongroom_views.transactions ${which}`)).toEqual([])
+  })
+
+  test('shows the cause of each that waits, and none behind another of another signer', async () => {
+    const rows = await sql`select cause, waits_for from strongroom_views.transactions where not final`
+    expect(rows.filter(({ cause }) => cause !== null)).toHaveLength(20)
+    expect(rows.filter(({ waits_for }) => waits_for !== null)).toEqual([])
+  })
+})
+
+describe('a page of wallets', () => {
+  const reach = () => ({ projectId: made.projectId, ownedBy: null, network: 'Ethereum' })
+  const idsOf = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id)
+
+  test('is the same from a remembered place on as from the beginning', async () => {
+    const all = idsOf(
+      await sql<{ id: string }[]>`
+      select id from wallets where project_id = ${made.projectId} and network = 'Ethereum' order by created_at, id`,
+    )
+    const list = createWalletList(service.ctx)
+    for (const offset of [all.length - 100, 5_000, 999, 1_000, 1_001, 0, 18_950, all.length - 1, all.length, 90_000]) {
+      expect(idsOf(await list({ ...reach(), limit: 100, offset }))).toEqual(all.slice(offset, offset + 100))
+    }
+    // What is added is listed at once, also behind the last place that is remembered.
+    const { id } = await service.newWallet({ network: 'Ethereum' })
+    expect(idsOf(await list({ ...reach(), limit: 100, offset: all.length }))).toEqual([id])
+    expect(idsOf(await list({ ...reach(), limit: 2, offset: all.length - 1 }))).toEqual([all.at(-1) ?? '', id])
+  })
+
+  test('reads no more than the entries from the nearest such place', async () => {
+    await service.ctx.db.transaction(async (tx) => {
+      const entries = async () => {
+        const { rows } = await tx.execute<{ entries: number }>(
+          `select pg_stat_get_xact_tuples_returned('wallets_listed'::regclass)::int as entries`,
+        )
+        return rows[0]?.entries ?? Number.NaN
+      }
+      const list = createWalletList({ ...service.ctx, db: tx as unknown as Db })
+      const page = { ...reach(), limit: 20, offset: Math.floor((made.listedWallets - 100) / 1000) * 1000 + 50 }
+      expect(await list(page)).toHaveLength(20)
+      const before = await entries()
+      expect(await list(page)).toHaveLength(20)
+      expect((await entries()) - before).toBe(70)
+      expect(await list({ ...page, offset: 4_999 })).toHaveLength(20)
+      expect((await entries()) - before).toBe(70 + 1_019)
+    })
+  })
+})
+
+describe('the rows of this test', () => {
+  const refused = () => makeSizeRows({ url: service.database.url, sizes: SIZES }).then(() => 'filled')
+
+  test('are not added to others, nor to a mainnet', async () => {
+    await expect(refused()).rejects.toThrow('must be empty')
+    await sql`update deployment set environment = 'mainnet'`
+    await expect(refused()).rejects.toThrow('must be bound to testnet')
+    await sql`update deployment set environment = 'testnet'`
+  })
+})
