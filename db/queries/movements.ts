@@ -154,15 +154,18 @@ const { network, address, contract, tokenId } = movements
 /** More came in than went out. */
 const isHeld = sql`sum(case ${movements.direction} when 'in' then ${movements.amount} else -${movements.amount} end) > 0`
 
-/** The NFTs of an address, by contract and token id. */
+/** The NFTs of an address, by contract and token id. @param input.after only those that come after this one. */
 export const holdingsOfAddress = async (
   db: Queryable,
-  input: Page & { readonly network: Network; readonly address: string },
+  input: Page & { readonly network: Network; readonly address: string; readonly after: HoldingRow | null },
 ): Promise<readonly HoldingRow[]> => {
+  const { after } = input
+  const isAfter =
+    after === null ? undefined : sql`(${contract}, ${tokenId}) > (${after.contract}, ${after.tokenId}::numeric)`
   const rows = await db
     .select({ address, contract, tokenId })
     .from(movements)
-    .where(and(eq(network, input.network), eq(address, input.address), isNotNull(tokenId)))
+    .where(and(eq(network, input.network), eq(address, input.address), isNotNull(tokenId), isAfter))
     .groupBy(address, contract, tokenId)
     .having(isHeld)
     .orderBy(asc(contract), asc(tokenId))
@@ -171,17 +174,23 @@ export const holdingsOfAddress = async (
   return rows.flatMap(complete)
 }
 
-/** The NFTs of a contract that are in wallets within reach, by token id and address. */
+/**
+ * The NFTs of a contract that are in wallets within reach, by token id and address.
+ * @param input.after only those that come after this one.
+ */
 export const holdingsOfContract = async (
   db: Queryable,
-  input: Page & Reach & { readonly network: Network; readonly contract: string },
+  input: Page & Reach & { readonly network: Network; readonly contract: string; readonly after: HoldingRow | null },
 ): Promise<readonly HoldingRow[]> => {
+  const { after } = input
   const isOfWallet = and(within(input), eq(wallets.network, network), eq(wallets.address, address))
+  const isAfter =
+    after === null ? undefined : sql`(${tokenId}, ${address}) > (${after.tokenId}::numeric, ${after.address})`
   const rows = await db
     .select({ address, contract, tokenId })
     .from(movements)
     .innerJoin(wallets, isOfWallet)
-    .where(and(eq(network, input.network), eq(contract, input.contract), isNotNull(tokenId)))
+    .where(and(eq(network, input.network), eq(contract, input.contract), isNotNull(tokenId), isAfter))
     .groupBy(contract, tokenId, address)
     .having(isHeld)
     .orderBy(asc(tokenId), asc(address))

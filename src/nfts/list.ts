@@ -12,6 +12,8 @@ type ListNftsInput = Reach & {
   readonly network: Network
   readonly walletAddress?: string | undefined
   readonly contractAddress?: string | undefined
+  /** Lists only what comes after this NFT. */
+  readonly after: { readonly contractAddress: string; readonly tokenId: bigint; readonly ownerAddress: string } | null
   readonly limit: number
   readonly offset: number
 }
@@ -32,13 +34,22 @@ export const listNfts = async (ctx: ListCtx, input: ListNftsInput): Promise<read
 
 const holdingsOf = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly HoldingRow[]> => {
   const { projectId, ownedBy, network, walletAddress, contractAddress, limit, offset } = input
+  const chain = ctx.chains.withNode(network)
+  const after =
+    input.after === null
+      ? null
+      : {
+          contract: chain.parseContract(input.after.contractAddress, 'after'),
+          tokenId: input.after.tokenId,
+          address: chain.parseAddress(input.after.ownerAddress, 'after'),
+        }
   if (walletAddress !== undefined && contractAddress === undefined) {
     const { address } = await ownWallet(ctx, { ...input, walletAddress })
-    return holdingsOfAddress(ctx.db, { network, address, limit, offset })
+    return holdingsOfAddress(ctx.db, { network, address, after, limit, offset })
   }
   if (contractAddress !== undefined && walletAddress === undefined) {
-    const contract = ctx.chains.withNode(network).parseContract(contractAddress, 'contract_address')
-    return holdingsOfContract(ctx.db, { projectId, ownedBy, network, contract, limit, offset })
+    const contract = chain.parseContract(contractAddress, 'contract_address')
+    return holdingsOfContract(ctx.db, { projectId, ownedBy, network, contract, after, limit, offset })
   }
   throw new AppError('invalid_input', 'Exactly one of "wallet_address" and "contract_address" must be given.')
 }

@@ -125,10 +125,26 @@ export const ListNftsQuery = t.Object(
     contract_address: t.Optional(
       AddressField("A collection, whose NFTs in the project's wallets to list. Either this or `wallet_address`."),
     ),
+    after: t.Optional(
+      t.String({
+        pattern: '^(?:|null|[0-9A-Za-z]{1,66}:[0-9]{1,78}:[0-9A-Za-z]{1,66})$',
+        description:
+          'Only NFTs that are listed after this one: its `contract_address:token_id:owner_wallet_address`. Pages are counted from there.',
+        rule: '"contract_address:token_id:owner_wallet_address" of an NFT',
+        examples: [`${COLLECTION}:1:${WALLET}`],
+      }),
+    ),
     ...PagingFields,
   },
   closed,
 )
+
+/** What `after` names; null if it is absent. The addresses are not checked yet. */
+export const afterOf = ({ after }: { readonly after?: string }) => {
+  const [contractAddress, tokenId, ownerAddress] = after?.split(':') ?? []
+  if (contractAddress === undefined || tokenId === undefined || ownerAddress === undefined) return null
+  return { contractAddress, tokenId: BigInt(tokenId), ownerAddress }
+}
 
 export const Nft = Type.Object(
   {

@@ -389,7 +389,7 @@ describe('in a large table', () => {
   })
 
   test('the NFTs of an address and of a contract are summed by index, only up to the end of the page', async () => {
-    const page = { network, limit: LIMIT, offset: 0 } as const
+    const page = { network, after: null, limit: LIMIT, offset: 0 } as const
     const held = (contract: string) => [1n, 2n, 3n].map((tokenId) => ({ address: COLLECTOR, contract, tokenId }))
     const ofAddress = await readsOf(async (tx) => {
       expect(await holdingsOfAddress(tx, { ...page, address: COLLECTOR })).toEqual(held('nft 0'))

@@ -32,7 +32,7 @@ import { pagingOf } from '../../src/http/schema.ts'
 import { metadataRoutes } from '../../src/metadata/routes.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { listNfts, shownNft } from '../../src/nfts/list.ts'
-import { ListNftsQuery, Nft } from '../../src/nfts/schema.ts'
+import { afterOf, ListNftsQuery, Nft } from '../../src/nfts/schema.ts'
 import { createSecurityEvents } from '../../src/security/events.ts'
 import { createLog } from '../../src/security/log.ts'
 import { createObservationRecorder } from '../../src/transactions/record-observation.ts'
@@ -149,6 +149,7 @@ const createTestApp = (worker: WorkerCtx) => {
               network: query.network,
               walletAddress: query.wallet_address,
               contractAddress: query.contract_address,
+              after: afterOf(query),
               ...pagingOf(query),
             })
           ).map(shownNft),

@@ -147,6 +147,10 @@ describe('the NFTs of a wallet', () => {
     const pages = []
     for (let page = 1; page <= 10; page += 1) pages.push(...(await list(`${query}&page=${page}&page_size=5`)))
     expect(pages).toEqual([...all])
+    for (const [index, nft] of all.entries()) {
+      const after = `${nft.contract_address}:${nft.token_id}:${nft.owner_wallet_address}`
+      expect(await list(`${query}&after=${after}&page=2&page_size=2`)).toEqual(all.slice(index + 3, index + 5))
+    }
     expect(await held(bob.address, doors)).toEqual(Array.from({ length: 12 }, (_, token) => String(token)))
   })
 
@@ -168,6 +172,8 @@ describe('the holders of a collection', () => {
       { owner_wallet_address: alice.address, contract_address, token_id: '0' },
       { owner_wallet_address: bob.address, contract_address, token_id: '1' },
     ])
+    const second = `contract_address=${doors.address}&after=${doors.address}:0:${alice.address}`
+    expect((await list(second)).map((nft) => nft.token_id)).toEqual(['1'])
     const theirs = await world.get(other, path(`contract_address=${doors.address}`))
     expect(theirs.json).toMatchObject([{ owner_wallet_address: carol.address, token_id: '2' }])
   })
@@ -184,6 +190,8 @@ describe('an invalid request', () => {
     ['an address that is none', 'wallet_address=0x1', 'address_invalid'],
     ['a contract that is none', 'contract_address=doors', 'address_invalid'],
     ['an unknown parameter', `wallet_address=${alice.address}&owner=x`, 'invalid_input'],
+    ['half an NFT to begin after', `wallet_address=${alice.address}&after=${bob.address}:1`, 'invalid_input'],
+    ['no address to begin after', `wallet_address=${alice.address}&after=${bob.address}:1:x`, 'address_invalid'],
     ['101 a page', `wallet_address=${alice.address}&page_size=101`, 'invalid_input'],
   ])('refuses %s', async (_, query, code) => {
     const answer = await world.get(project, path(query))
