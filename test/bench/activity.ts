@@ -18,7 +18,7 @@ const SECONDS_A_CASE = 5
 /** As many as /tokens/balances asks for. */
 const TOKENS_MAX = 250
 
-type Figures = { readonly p50Ms: number; readonly p99Ms: number }
+export type Figures = { readonly p50Ms: number; readonly p99Ms: number }
 export type ActivityCosts = { readonly what: string; readonly few: Figures; readonly many: Figures }
 export type ActivityBench = {
   readonly rows: { readonly few: number; readonly many: number }
@@ -113,11 +113,12 @@ const figuresOf = (latencies: readonly number[]): Figures => {
   return { p50Ms: percentile(sorted, 0.5), p99Ms: percentile(sorted, 0.99) }
 }
 
-const measure = async (
-  { what, ask }: Case,
-  tables: { readonly few: Table; readonly many: Table },
+/** Asks a small and a large table in turn. */
+export const measure = async <Asked>(
+  { what, ask }: { readonly what: string; readonly ask: (table: Asked) => Promise<unknown> },
+  tables: { readonly few: Asked; readonly many: Asked },
 ): Promise<ActivityCosts> => {
-  const timed = async (table: Table): Promise<number> => {
+  const timed = async (table: Asked): Promise<number> => {
     const begun = performance.now()
     await ask(table)
     return performance.now() - begun

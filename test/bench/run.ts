@@ -1,4 +1,4 @@
-// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [activity] [index]
+// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [activity] [size] [index]
 // [substrate-sign] [substrate-index] [users] [body] [dev]`: tables with the baseline of the same run beside each figure.
 
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -15,6 +15,7 @@ import { benchDevStart } from './dev-start.ts'
 import { benchIndex, indexTable } from './index.ts'
 import { benchPreview } from './preview.ts'
 import { benchSign } from './sign.ts'
+import { benchSize, sizeTable } from './size.ts'
 import { COUNTING_SETTINGS } from './statements.ts'
 import { benchSubmit } from './submit.ts'
 import { benchSubstrateIndex, substrateIndexTable } from './substrate-index.ts'
@@ -171,6 +172,11 @@ try {
       )
     }
     say(`  the table was made in ${fixed(buildSeconds, 0)} s, and read as a whole ${fullReads} times (aim: 0)`)
+  }
+  if (wants('size')) {
+    const size = await benchSize({ start: () => startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }) })
+    results.size = size
+    for (const text of sizeTable(size)) say(text)
   }
   if (wants('index')) {
     const index = await benchIndex({ databaseUrl: server.url })

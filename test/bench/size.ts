@@ -1,0 +1,169 @@
+// What questions cost in a database as years of use leave it (size-rows.ts), beside one of a hundredth of it: over HTTP, and for
+// operators by the views and queries of the command line.
+
+import { findTransactionOverview, listTransactions } from '../../db/queries/overview.ts'
+import { TRANSACTION_STATUSES } from '../../db/words.ts'
+import type { Service } from '../support/service.ts'
+import { type Figures, measure } from './activity.ts'
+import { BIG, makeSizeRows, type SizeRows, type Sizes } from './size-rows.ts'
+
+const SMALL_SHARE = 0.01
+const PAGE_SIZE = 100
+const VIEW_ROWS = 50
+
+type Asked = {
+  readonly service: Service
+  readonly made: SizeRows
+  readonly transactionId: string
+  readonly quietWallet: { readonly id: string; readonly address: string; readonly owner_id: string }
+  /** Half down the large wallet's lists: the last items of the page before. */
+  readonly activityBefore: string
+  readonly nftAfter: string
+  readonly halfActivity: string
+  readonly halfNfts: string
+}
+
+export type SizeBench = {
+  readonly seconds: number
+  readonly sizes: Sizes
+  readonly costs: readonly { readonly what: string; readonly few: Figures; readonly many: Figures }[]
+}
+
+const get = async (service: Service, path: string, query: Record<string, string>) => {
+  const answer = await service.get(path, query)
+  if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}: ${answer.text}`)
+  if (Array.isArray(answer.json) && answer.json.length === 0) {
+    throw new Error(`${path} with ${JSON.stringify(query)} was answered without an item`)
+  }
+  return answer.json
+}
+
+const onEthereum = ({ service }: Pick<Asked, 'service'>, path: string, query: Record<string, string>) =>
+  get(service, path, { network: 'Ethereum', ...query })
+
+const pageOf = (items: number) => String(Math.max(1, Math.ceil(items / PAGE_SIZE)))
+
+const fill = async (service: Service, sizes: Sizes): Promise<Asked> => {
+  const made = await makeSizeRows({ url: service.database.url, sizes })
+  const wallet_address = made.largeWallet
+  // The large wallet has a tenth of all movements, and of those a tenth are NFTs that are still there.
+  const halfActivity = pageOf(sizes.movements * 0.05)
+  const halfNfts = pageOf(sizes.movements * 0.005)
+  const page = (path: string, number: string) =>
+    onEthereum({ service }, path, { wallet_address, page: number, page_size: String(PAGE_SIZE) })
+  const nft = (await page('/nfts', halfNfts)).at(-1)
+  const [newest] = await listTransactions(service.ctx.db, { statuses: ['pending'], limit: 1 })
+  const listed = await onEthereum({ service }, '/wallets', { page: '2', page_size: '1' })
+  return {
+    service,
+    made,
+    transactionId: newest?.id ?? '',
+    quietWallet: listed[0],
+    activityBefore: (await page('/activity', halfActivity)).at(-1).uuid,
+    nftAfter: `${nft.contract_address}:${nft.token_id}:${nft.owner_wallet_address}`,
+    halfActivity,
+    halfNfts,
+  }
+}
+
+type Question = { readonly what: string; readonly ask: (asked: Asked) => Promise<unknown> }
+
+const lists: readonly Question[] = [
+  ['wallets, page 1', '/wallets', () => ({})],
+  ['wallets, the middle page', '/wallets', ({ made }: Asked) => ({ page: pageOf(made.listedWallets / 2) })],
+  ['wallets, the last page', '/wallets', ({ made }: Asked) => ({ page: pageOf(made.listedWallets) })],
+  ['activity, page 1', '/activity', ({ made }: Asked) => ({ wallet_address: made.largeWallet })],
+  [
+    'activity, half down, by `before`',
+    '/activity',
+    ({ made, activityBefore }: Asked) => ({ wallet_address: made.largeWallet, before: activityBefore }),
+  ],
+  [
+    'activity, half down, by `page`',
+    '/activity',
+    ({ made, halfActivity }: Asked) => ({ wallet_address: made.largeWallet, page: halfActivity }),
+  ],
+  ['NFTs of a wallet, page 1', '/nfts', ({ made }: Asked) => ({ wallet_address: made.largeWallet })],
+  [
+    'NFTs of a wallet, half down, by `after`',
+    '/nfts',
+    ({ made, nftAfter }: Asked) => ({ wallet_address: made.largeWallet, after: nftAfter }),
+  ],
+  [
+    'NFTs of a wallet, half down, by `page`',
+    '/nfts',
+    ({ made, halfNfts }: Asked) => ({ wallet_address: made.largeWallet, page: halfNfts }),
+  ],
+  ['NFTs of a collection, page 1', '/nfts', ({ made }: Asked) => ({ contract_address: made.keptCollection })],
+  [
+    'NFTs of a collection that strangers hold',
+    '/nfts',
+    ({ made }: Asked) => ({ contract_address: made.givenAwayCollection }),
+  ],
+].map(([what, path, queryOf]) => ({
+  what: what as string,
+  ask: (asked) =>
+    onEthereum(asked, path as string, {
+      page_size: String(PAGE_SIZE),
+      ...(queryOf as (of: Asked) => Record<string, string>)(asked),
+    }),
+}))
+
+const lookUps: readonly Question[] = [
+  { what: 'a wallet by id', ask: (asked) => onEthereum(asked, '/wallets/get-by-id', { id: asked.quietWallet.id }) },
+  {
+    what: 'a wallet by address',
+    ask: (asked) => onEthereum(asked, '/wallets/get-by-address', { address: asked.quietWallet.address }),
+  },
+  {
+    what: 'a wallet by owner',
+    ask: (asked) => onEthereum(asked, '/wallets/get-by-owner-id', { ownerID: asked.quietWallet.owner_id }),
+  },
+  {
+    what: "a transaction's status",
+    ask: ({ service, transactionId }) => get(service, '/transactions/status-by-id', { id: transactionId }),
+  },
+]
+
+const operators: readonly Question[] = [
+  {
+    what: 'the view of transactions, the newest 50',
+    ask: ({ service }) =>
+      service.ctx.db.execute(`select * from strongroom_views.transactions order by created_at desc limit ${VIEW_ROWS}`),
+  },
+  {
+    what: 'the view of transactions, one',
+    ask: ({ service, transactionId }) => findTransactionOverview(service.ctx.db, { id: transactionId }),
+  },
+  {
+    what: '`cli tx list`',
+    ask: ({ service }) => listTransactions(service.ctx.db, { statuses: TRANSACTION_STATUSES, limit: VIEW_ROWS }),
+  },
+]
+
+export const benchSize = async (input: { readonly start: () => Promise<Service> }): Promise<SizeBench> => {
+  const small = Object.fromEntries(Object.entries(BIG).map(([rows, count]) => [rows, count * SMALL_SHARE])) as Sizes
+  const services = { few: await input.start(), many: await input.start() }
+  try {
+    const tables = { few: await fill(services.few, small), many: await fill(services.many, BIG) }
+    const costs = []
+    for (const question of [...lists, ...lookUps, ...operators]) costs.push(await measure(question, tables))
+    return { seconds: tables.many.made.seconds, sizes: BIG, costs }
+  } finally {
+    await services.few.close()
+    await services.many.close()
+  }
+}
+
+export const sizeTable = ({ seconds, sizes, costs }: SizeBench): readonly string[] => {
+  const figure = (ms: number) => ms.toFixed(2).padStart(12)
+  const { wallets, movements, attempts, auditRows } = sizes
+  return [
+    `\nAt size: ${wallets} wallets, ${movements} movements, ${attempts} attempts, ${auditRows} audit rows, made in ${seconds.toFixed(0)} s, and a hundredth of it`,
+    `  ${''.padEnd(44)}${'small p50 ms'.padStart(12)}${'big p50 ms'.padStart(12)}${'ratio'.padStart(8)}   (aim: 2)`,
+    ...costs.map(
+      ({ what, few, many }) =>
+        `  ${what.padEnd(44)}${figure(few.p50Ms)}${figure(many.p50Ms)}${(many.p50Ms / few.p50Ms).toFixed(2).padStart(8)}`,
+    ),
+  ]
+}
