@@ -7,6 +7,7 @@ import { readConfig } from './config.ts'
 import { createCtx } from './context.ts'
 import { sentenceOf } from './environment/failure.ts'
 import { warnOfUnknown } from './environment/unknown-variables.ts'
+import { startBeingSeen } from './health/being-seen.ts'
 import { listen } from './http/listen.ts'
 import { listenForScrapes } from './metrics/routes.ts'
 import { createScrape } from './metrics/scrape.ts'
@@ -24,6 +25,7 @@ const main = async (): Promise<void> => {
   warnOfUnknown(ctx)
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
+  const stopBeingSeen = startBeingSeen(ctx)
   const { log } = ctx
   const stopping = new AbortController()
   const app = createApp(ctx, { stopping: stopping.signal })
@@ -45,7 +47,7 @@ const main = async (): Promise<void> => {
       process.exit(1)
     }, DRAIN_MS)
     await server.stop(false)
-    await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating()])
+    await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating(), stopBeingSeen()])
     await ctx.db.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
     process.exit(0)

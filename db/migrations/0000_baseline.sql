@@ -546,6 +546,14 @@ CREATE TABLE "users" (
 	CONSTRAINT "users_project" UNIQUE("project_id","id")
 );
 --> statement-breakpoint
+CREATE TABLE "api_processes" (
+	"id" text PRIMARY KEY NOT NULL,
+	"name" text NOT NULL,
+	"root_key_ids" text[] NOT NULL,
+	"started_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"seen_at" timestamp (6) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "workers" (
 	"id" text PRIMARY KEY NOT NULL,
 	"application_name" text NOT NULL,

@@ -1,4 +1,4 @@
-// What worker processes keep of themselves.
+// What processes keep of themselves.
 
 import { pgTable, text } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
@@ -16,3 +16,15 @@ export const workers = pgTable('workers', {
 })
 
 export const workersAccess = access(workers, { worker: 'select, insert, update, delete', views: 'select' })
+
+/** The API processes that run: each renews `seen_at` every few seconds, and deletes its row when it ends. */
+export const apiProcesses = pgTable('api_processes', {
+  id: text('id').primaryKey(),
+  /** Host and process number, for operators. */
+  name: text('name').notNull(),
+  rootKeyIds: text('root_key_ids').array().notNull(),
+  startedAt: instant('started_at').notNull().default(now),
+  seenAt: instant('seen_at').notNull().default(now),
+})
+
+export const apiProcessesAccess = access(apiProcesses, { api: 'select, insert, update, delete' })

@@ -1,20 +1,37 @@
 import { Command } from 'commander'
+import { listApiProcesses } from '../../db/queries/api-processes.ts'
 import { readConfig, readRootKeyConfig } from '../config.ts'
 import type { Ctx } from '../context.ts'
 import type { Progress } from '../custody/vault.ts'
 import { listProjects } from '../projects/projects.ts'
 import { uuid } from './arguments.ts'
-import { note, OPERATOR, print, usageError, withCtx } from './operator.ts'
+import { confirmed, counted, note, OPERATOR, print, usageError, withCtx } from './operator.ts'
 
 const noteProgress =
   (what: string) =>
   ({ done, total }: Progress): void =>
     note(`${what}: ${done} of ${total}`)
 
-const rotateRoot = ({ to }: { to: string }) => {
+/** Says which API processes run, and which of them lack the next root key. */
+const noteProcesses = async ({ db, vault }: Pick<Ctx, 'db' | 'vault'>): Promise<void> => {
+  const next = vault.rootKeyIds.at(-1) ?? ''
+  const running = await listApiProcesses(db)
+  const lacking = running.filter(({ rootKeyIds }) => !rootKeyIds.includes(next))
+  note(`${counted(running.length, 'API process', 'es')} running, ${lacking.length} without the next root key.`)
+  for (const { name, startedAt } of lacking) {
+    note(
+      `${name}, started ${startedAt.toISOString()}: has no ROOT_KEY_NEXT, and will not be ready until it is restarted.`,
+    )
+  }
+}
+
+const rotateRoot = ({ to, yes = false }: { to: string; yes?: boolean }, command: Command) => {
+  if (!yes && !process.stdin.isTTY) usageError(command, 'confirm the rotation with --yes, or at a terminal')
   const nextRootKey = readRootKeyConfig(to)
   return withCtx(
     async (ctx) => {
+      await noteProcesses(ctx)
+      if (!yes && !(await confirmed('Rotate the root key now?'))) throw new Error('Nothing was done.')
       const onProgress = noteProgress('project keys wrapped')
       const { rootKeyId, rewrapped, already } = await ctx.vault.rotateRootKey({ actor: OPERATOR, onProgress })
       if (already) return print(`The database already belongs to ${rootKeyId}: nothing was done.`)
@@ -67,12 +84,14 @@ export const keyCommands = (): Command => {
     .description(
       'Wrap every project key with another root key. ROOT_KEY names the current one. The change is one transaction, so the ' +
         'command can be killed and run again. API processes that have the new key in ROOT_KEY_NEXT go on without a pause. ' +
-        'Others answer 503 for projects that they have not used in the last ten minutes, until you restart them with the new key.',
+        'Others are not ready any more and answer 503 for projects that they have not used in the last ten minutes, until you ' +
+        'restart them with the new key. The command names them and asks before it begins.',
     )
     .requiredOption(
       '--to <root key>',
       'where the new root key is: file:/path, fd:N, aws-kms:…, gcp-kms:… or vault-transit:…',
     )
+    .option('--yes', 'do not ask for confirmation, for scripts')
     .action(rotateRoot)
   command
     .command('rotate-project')

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
+import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../config.ts'
 import type { WorkerCtx } from '../context.ts'
@@ -37,6 +38,16 @@ export const withIdentityCtx = runIn(({ createIdentityCtx }) => createIdentityCt
 /** Refuses arguments that do not fit together, in commander's own form. */
 export const usageError = (command: Command, sentence: string): never => command.error(`error: ${sentence}`)
 
+/** Asks a question at the terminal. @returns whether the answer is "yes". */
+export const confirmed = async (question: string): Promise<boolean> => {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return (await terminal.question(`${question} Type "yes": `)).trim().toLowerCase() === 'yes'
+  } finally {
+    terminal.close()
+  }
+}
+
 /** Prints progress, which is not part of the result. */
 export const note = (text: string): void => {
   process.stderr.write(`${text}\n`)
@@ -66,7 +77,8 @@ export const readTextFile = async (path: string, bytesMax: number): Promise<stri
   return readFile(path, 'utf8')
 }
 
-export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+export const counted = (count: number, what: string, plural = 's'): string =>
+  `${count} ${what}${count === 1 ? '' : plural}`
 
 /** @param none what to print instead of a time that does not exist. */
 export const timeOr = (none: string, at: Date | null): string => at?.toISOString() ?? none

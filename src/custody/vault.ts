@@ -89,6 +89,10 @@ export const createVault = (settings: CustodySettings) => {
      * killed at any point; `resume` finishes such a run without making another version.
      */
     rotateProjectKey: bind(rotateProjectKey),
+    /** The root keys that this process has: the present one, and perhaps the next one. */
+    rootKeyIds: ctx.rootKeys.ids,
+    /** Whether this process has the root key that the database belongs to: somebody may have changed it since the start. */
+    holdsRootKey: ctx.rootKeys.arePresent,
     /** How many PINs are being verified, and how many wait. */
     argon2Load: ctx.argon2.load,
   }

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { stalledNetworks } from '../../db/queries/cursors.ts'
+import { missingColumns } from '../../db/queries/schema-fit.ts'
 import type { Chain } from '../chains/chain.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
 type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
@@ -9,14 +10,13 @@ type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
 /**
  * Whether this process can serve requests. What affects only one network is reported, but is no failure: a node that does not
  * answer, and followers that have stopped.
- * @throws unavailable if the database does not answer.
+ * @throws unavailable if the database does not answer, or does not fit this process any more.
  */
 export const readiness = async (
-  ctx: Pick<WorkerCtx, 'db' | 'chains' | 'log'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'log' | 'vault'>,
 ): Promise<{ status: 'ready'; networks: Record<string, NetworkState> }> => {
-  const stalled = await stalledNetworks(ctx.db).catch((cause: unknown) => {
-    throw new AppError('unavailable', 'The database does not answer.', { cause })
-  })
+  await requireFit(ctx)
+  const stalled = await stalledNetworks(ctx.db).catch(noAnswer)
   const states = await Promise.all(
     ctx.chains.all.map(async (chain) => {
       const state = await stateOf(ctx, chain)
@@ -27,10 +27,31 @@ export const readiness = async (
   return { status: 'ready', networks: Object.fromEntries(states) }
 }
 
+const noAnswer = (cause: unknown): never => {
+  throw new AppError('unavailable', 'The database does not answer.', { cause })
+}
+
+/** Both fitted when the process started. Then somebody migrated the database or restored another one, or changed the root key. */
+const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): Promise<void> => {
+  const missing = await missingColumns(ctx.db).catch(noAnswer)
+  if (missing.length > 0) {
+    ctx.log.error({ missing }, 'the database does not have the schema of this version')
+    throw new AppError(
+      'unavailable',
+      'The database does not have the schema of this version: migrate it, or start the version that fits.',
+    )
+  }
+  if (await ctx.vault.holdsRootKey().catch(noAnswer)) return
+  throw new AppError(
+    'unavailable',
+    'The root key was changed: this process must be restarted with the present one as ROOT_KEY.',
+  )
+}
+
 /** Load balancers wait only a few seconds, which is less than the time-out for nodes. */
 const CHECK_TIMEOUT_MS = 1_500
 
-const stateOf = async (ctx: Pick<WorkerCtx, 'log'>, chain: Chain): Promise<NetworkState> => {
+const stateOf = async (ctx: Pick<Ctx, 'log'>, chain: Chain): Promise<NetworkState> => {
   try {
     const isRight = await Promise.race([chain.isRightNode(), sleep(CHECK_TIMEOUT_MS, null, { ref: false })])
     if (isRight === null) throw new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`)

@@ -295,7 +295,7 @@ describe('keys rotate-project', () => {
 })
 
 describe('keys rotate-root', () => {
-  const rotate = () => ['rotate-root', '--to', `file:${newRootKey}`]
+  const rotate = () => ['rotate-root', '--to', `file:${newRootKey}`, '--yes']
 
   /** The database's root key, and the root keys that wrapped project keys. */
   const belongsTo = async () => {
@@ -336,7 +336,7 @@ describe('keys rotate-root', () => {
     expect(again).toEqual({
       exitCode: 0,
       output: `The database already belongs to ${to}: nothing was done.\n`,
-      errors: '',
+      errors: '0 API processes running, 0 without the next root key.\n',
     })
 
     // A process with both keys goes on with a project that it has not used before.
@@ -363,7 +363,10 @@ describe('keys rotate-root', () => {
       [['rotate-root', '--to', service.variables.SERVICE_KEY ?? ''], 'two different keys'],
       [['rotate-root', '--to', service.variables.IDENTITY_KEY ?? ''], 'two different keys'],
     ] as const) {
-      const { exitCode, output, errors } = await run(args, { ...service.variables, ROOT_KEY: `file:${newRootKey}` })
+      const { exitCode, output, errors } = await run([...args, '--yes'], {
+        ...service.variables,
+        ROOT_KEY: `file:${newRootKey}`,
+      })
       expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
       expect(errors).toContain(sentence)
       expect(errors).not.toContain('6d61726b')

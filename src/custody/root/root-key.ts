@@ -77,6 +77,7 @@ export const createRootKeys = (parts: {
   readonly rootKey: RootKey
   readonly nextRootKey?: RootKey | null | undefined
 }) => {
+  const ids = [parts.rootKey, parts.nextRootKey].flatMap((each) => (each ? [each.id] : []))
   const byId = (id: string): RootKey => {
     const held = [parts.rootKey, parts.nextRootKey].find((each) => each?.id === id)
     if (held) return held
@@ -87,6 +88,7 @@ export const createRootKeys = (parts: {
     )
   }
   return {
+    ids,
     rootKey: parts.rootKey,
     /** null if no change is prepared. */
     nextRootKey: parts.nextRootKey ?? null,
@@ -95,6 +97,11 @@ export const createRootKeys = (parts: {
       const row = await readDeployment(parts.db)
       const rootKey = byId(row?.rootKeyId ?? parts.rootKey.id)
       return { rootKeyId: rootKey.id, wrapped: await rootKey.wrap(input) }
+    },
+    /** Whether one of them is the root key that the database belongs to. */
+    arePresent: async (): Promise<boolean> => {
+      const row = await readDeployment(parts.db)
+      return ids.some((id) => id === row?.rootKeyId)
     },
     /** @returns bytes that the caller zeroes. @throws EnvelopeError */
     unwrap: async ({ rootKeyId, wrapped, identity }: WrappedKey & { readonly identity: Identity }) =>
