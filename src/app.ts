@@ -97,7 +97,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     .use(tokenKeyRoutes(ctx))
     .use(userRoutes(ctx, visitors, auth))
     .use(linkRoutes(ctx, bytes))
-    .use(pageRoutes())
+    .use(pageRoutes(ctx))
     .use(loginRoutes(ctx))
     .use(devMailboxRoutes(ctx))
     .use(openapiRoutes(ctx, () => app))

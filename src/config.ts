@@ -81,8 +81,8 @@ const url = (name: string, text: string, protocols: readonly string[]): string =
   return text
 }
 
-const flag = (variables: Variables, name: string): boolean =>
-  oneOf(variables, name, ['true', 'false'], 'false') === 'true'
+const flag = (variables: Variables, name: string, fallback: 'true' | 'false' = 'false'): boolean =>
+  oneOf(variables, name, ['true', 'false'], fallback) === 'true'
 
 const vaultOf = (variables: Variables): RootKeyConfig['vault'] => {
   const [token, file] = [variables.VAULT_TOKEN?.trim(), variables.VAULT_TOKEN_FILE?.trim()]
@@ -361,6 +361,8 @@ const configOf = (variables: Variables) => {
     environment,
     /** Local chains, where one block confirms. `http://localhost:*` is an allowed origin. */
     devnet,
+    /** Whether `/openapi` is served, where people type API keys. */
+    hasApiPage: flag(variables, 'API_PAGE', environment === 'mainnet' ? 'false' : 'true'),
     host: variables.HOST?.trim() || '127.0.0.1',
     /** 0 chooses a free port and logs it. */
     port,

@@ -12,7 +12,6 @@ window.ui = SwaggerUIBundle({
   url: '/openapi/json',
   dom_id: '#viewer',
   deepLinking: true,
-  persistAuthorization: true,
   tryItOutEnabled: true,
   displayRequestDuration: true,
   defaultModelsExpandDepth: 0,

@@ -31,8 +31,9 @@ export const documentOf = (ctx: Pick<Ctx, 'config' | 'chains'>, app: AnyElysia) 
     securityOf: (path) => (OPEN.test(path) ? [] : WAYS_IN.test(path) ? [{ project: [] }] : null),
   })
 
-/** /openapi/json, generated from the routes' schemas, and /openapi, a page to try each call. */
+/** /openapi/json, generated from the routes' schemas, and /openapi, a page to try each call; nothing where they are switched off. */
 export const openapiRoutes = (ctx: Pick<Ctx, 'config' | 'chains'>, app: () => AnyElysia) => {
+  if (!ctx.config.hasApiPage) return new Elysia()
   let document: string | null = null
   const viewer = new Elysia({ prefix: '/openapi' })
     .get(

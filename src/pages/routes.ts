@@ -1,11 +1,33 @@
 import { readFile } from 'node:fs/promises'
 import { Elysia } from 'elysia'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { html, PAGE_HEADERS, page } from './page.ts'
 
 const hidden = { detail: { hide: true } }
 const STYLE = new URL('style.css', import.meta.url)
 
-/** The style sheet of all pages. */
-export const pageRoutes = () =>
+const reading = html`
+      <p><a href="openapi">Read about each call, and try it</a></p>
+      <p><a href="openapi/json">The same for programs, in OpenAPI</a></p>`
+
+const unread = html`
+      <p>This deployment does not publish the description of its calls. It is in <code>docs/api.md</code> of the source, and at
+        <code>/openapi</code> where the operator sets <code>API_PAGE=true</code>.</p>`
+
+const welcomePage = ({ config }: Pick<Ctx, 'config'>): string =>
+  page({
+    root: '.',
+    title: 'Strongroom',
+    body: html`<main>
+      <h1>Strongroom</h1>
+      <p>A service for programs: wallets, previews, transactions and NFTs.</p>${config.hasApiPage ? reading : unread}
+    </main>`,
+  })
+
+const isForPeople = ({ headers }: Request): boolean => headers.get('accept')?.includes('text/html') ?? false
+
+const styleRoutes = () =>
   new Elysia({ prefix: '/pages' }).get(
     '/style.css',
     async ({ set }) => {
@@ -13,6 +35,19 @@ export const pageRoutes = () =>
       set.headers['cache-control'] = 'no-cache'
       set.headers['x-content-type-options'] = 'nosniff'
       return readFile(STYLE, 'utf8')
+    },
+    hidden,
+  )
+
+/** `/` for a person's browser, and the style sheet of all pages. */
+export const pageRoutes = (ctx: Pick<Ctx, 'config'>) =>
+  new Elysia().use(styleRoutes()).get(
+    '/',
+    ({ request, set }) => {
+      set.headers.vary = 'Accept'
+      if (!isForPeople(request)) throw new AppError('not_found', 'There is no such path.')
+      Object.assign(set.headers, PAGE_HEADERS)
+      return welcomePage(ctx)
     },
     hidden,
   )

@@ -50,6 +50,7 @@ type ConfigChanges = Partial<
 const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = {}): Config => ({
   environment: 'testnet',
   devnet: true,
+  hasApiPage: false,
   host: '127.0.0.1',
   port: 3000,
   publicBaseUrl: PUBLIC_BASE_URL,

@@ -1,0 +1,65 @@
+// What a person sees who opens the service's address, and who may read about the calls there.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readConfig } from '../../src/config.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+let service: Service
+let without: Service
+
+beforeAll(async () => {
+  service = await startService()
+  without = await startService({ variables: { API_PAGE: 'false' } })
+})
+
+afterAll(async () => {
+  await service.close()
+  await without.close()
+})
+
+describe('the address of the service', () => {
+  test('shows a person a page whose links lead to the documentation', async () => {
+    const welcome = await service.call('/', { headers: BROWSER })
+    expect(welcome.status).toBe(200)
+    expect(welcome.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(welcome.headers.get('vary')).toContain('Accept')
+    const links = [...welcome.text.matchAll(/href="([^":]+)"/g)].map(([, path]) => path ?? '')
+    expect(links).toEqual(['./pages/style.css', 'openapi', 'openapi/json'])
+    for (const path of links) {
+      expect((await fetch(new URL(path, `${service.baseUrl}/`))).status).toBe(200)
+    }
+  })
+
+  test('answers a program as before', async () => {
+    for (const headers of [{}, { accept: 'application/json' }, { accept: '*/*' }]) {
+      const answer = await service.call('/', { headers })
+      expect({ status: answer.status, code: answer.json.code }).toEqual({ status: 404, code: 'not_found' })
+    }
+  })
+})
+
+describe('where the page of the API is off', () => {
+  test('nothing of it is served, and the page says so', async () => {
+    for (const path of ['/openapi', '/openapi/json', '/openapi/swagger-ui.css']) {
+      expect({ path, status: (await without.call(path)).status }).toEqual({ path, status: 404 })
+    }
+    const welcome = await without.call('/', { headers: BROWSER })
+    expect(welcome.text).toContain('API_PAGE=true')
+    expect(welcome.text).not.toContain('href="openapi')
+  })
+
+  test('it is off on mainnet unless it is switched on, and on elsewhere', () => {
+    const mainnet = {
+      ...service.variables,
+      ENVIRONMENT: 'mainnet',
+      DEVNET: 'false',
+      PUBLIC_BASE_URL: 'https://custody.example.com',
+    }
+    expect(readConfig(mainnet).hasApiPage).toBe(false)
+    expect(readConfig({ ...mainnet, API_PAGE: 'true' }).hasApiPage).toBe(true)
+    expect(service.ctx.config.hasApiPage).toBe(true)
+    expect(() => readConfig({ ...mainnet, API_PAGE: 'yes' })).toThrow('API_PAGE')
+  })
+})
