@@ -1,6 +1,6 @@
 // The worker process: config → context (without a vault) → graphile-worker → drain on SIGTERM.
 
-import { isDatabaseAway } from '../db/client.ts'
+import { databaseTrouble } from '../db/client.ts'
 import { readConfig } from '../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../src/context.ts'
 import { sentenceOf } from '../src/environment/failure.ts'
@@ -85,8 +85,8 @@ const main = async (): Promise<void> => {
 
   const metrics = listenForScrapes(ctx, { at: config.workerMetricsListener, read: ctx.metrics.text })
   const queue = await beginQueue(ctx).catch((error: unknown) => {
-    // createWorkerCtx could reach the database a moment ago, so it will come back.
-    if (isDatabaseAway(error)) return null
+    // createWorkerCtx could use the database a moment ago, so it will work again; its disk may be full.
+    if (databaseTrouble(error) !== null) return null
     throw error
   })
   ctx.log.info({ networks: ctx.chains.all.map((chain) => chain.network) }, 'working')

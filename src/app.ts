@@ -66,6 +66,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     .onError({ as: 'global' }, ({ error, code, request, set }) => {
       const allowed = code === 'NOT_FOUND' ? methodNotAllowed(app.routes, request) : null
       const answer = answerOf(error)
+      ctx.space.note(error)
       if (allowed !== null) {
         set.status = 405
         set.headers.allow = allowed.allow

@@ -21,6 +21,7 @@ import { checkDeployment } from './custody/deployment.ts'
 import { openSealer, type Sealer } from './custody/sealer.ts'
 import { createVault, openRootKey, type Vault } from './custody/vault.ts'
 import { requireSchema } from './environment/schema.ts'
+import { type Space, watchSpace } from './health/space.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createBatcher, createQueues, type Queues } from './queue.ts'
@@ -37,6 +38,8 @@ export type Ctx = {
   readonly sealer: Sealer
   /** Sealed with `IDENTITY_KEY`, which protects identities. The worker does not have it. */
   readonly identity: Sealer
+  /** Whether the database has space left. */
+  readonly space: Space
   /** Users' access tokens. */
   readonly tokens: AccessTokens
   /** For actions that use no wallet's key. */
@@ -58,7 +61,7 @@ export type Ctx = {
 }
 
 /** The worker's context. It has no vault and no identity key, so no job can open a wallet or create a token. */
-export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'walletAt' | 'tokens' | 'identity'>
+export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'walletAt' | 'tokens' | 'identity' | 'space'>
 
 /** For commands about identities that open no wallet. */
 export type IdentityCtx = WorkerCtx & Pick<Ctx, 'identity'>
@@ -167,7 +170,8 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   const signerQueues = createQueues()
   const tokens = createAccessTokens({ ...base, identity })
   const service = withService(base, sealer)
-  return { ...service, identity, vault, tokens, signerQueues, walletAt: createWalletAt(base.db) }
+  const space = watchSpace(base)
+  return { ...service, identity, vault, tokens, signerQueues, walletAt: createWalletAt(base.db), space }
 }
 
 /** A context without a vault. It checks that the keys of the process belong to the database. */

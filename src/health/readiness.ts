@@ -10,13 +10,14 @@ type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
 /**
  * Whether this process can serve requests. What affects only one network is reported, but is no failure: a node that does not
  * answer, and followers that have stopped.
- * @throws unavailable if the database does not answer, or does not fit this process any more.
+ * @throws unavailable if the database does not answer, has no space left, or does not fit this process any more.
  */
 export const readiness = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'log' | 'vault'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'log' | 'vault' | 'space'>,
 ): Promise<{ status: 'ready'; networks: Record<string, NetworkState> }> => {
   await requireFit(ctx)
   const stalled = await stalledNetworks(ctx.db).catch(noAnswer)
+  if (await ctx.space.isFull()) throw new AppError('unavailable', 'The database has no space or memory left.')
   const states = await Promise.all(
     ctx.chains.all.map(async (chain) => {
       const state = await stateOf(ctx, chain)

@@ -149,6 +149,8 @@ const addProcess = (gauge: AddGauge, { heads, argon2 }: { readonly heads: Heads;
 /** All gauges in Prometheus' text format. @param input.numbers null if the database did not answer. */
 export const gaugesText = (input: {
   readonly numbers: Numbers | null
+  /** null if it is not known. */
+  readonly isFull: boolean | null
   readonly heads: Heads
   readonly nodes: NodeViews
   readonly networks: readonly Network[]
@@ -160,6 +162,11 @@ export const gaugesText = (input: {
   const gauge = gaugeIn(registry)
   const isUp = Number(numbers !== null)
   gauge('database_up', 'Whether the database answered this scrape.', { labels: {}, rows: [{}], value: () => isUp })
+  gauge('database_full', 'Whether the database had no space or memory left when this process last tried.', {
+    labels: {},
+    rows: input.isFull === null ? [] : [{ isFull: input.isFull }],
+    value: ({ isFull }) => Number(isFull),
+  })
   addProcess(gauge, input)
   addNodes(gauge, input.nodes)
   if (numbers !== null) {

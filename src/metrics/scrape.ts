@@ -8,7 +8,7 @@ import { gaugesText, type Heads } from './gauges.ts'
 /** Well below the 10 s after which Prometheus gives a scrape up. */
 const DATABASE_TIMEOUT_MS = 2_000
 
-type MetricsCtx = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'metrics' | 'log'>
+type MetricsCtx = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'metrics' | 'log' | 'space'>
 
 /** Waits for the promise. @returns null if it takes longer than `timeoutMs`. */
 const inTime = <Value>(promise: Promise<Value>, timeoutMs: number): Promise<Value | null> =>
@@ -71,10 +71,21 @@ export const createScrape = (ctx: MetricsCtx): (() => Promise<string>) => {
 
   return async () => {
     reading ??= read()
-    const [numbers, latestHeads] = await Promise.all([inTime(reading, DATABASE_TIMEOUT_MS), heads.read()])
+    const [numbers, latestHeads, isFull] = await Promise.all([
+      inTime(reading, DATABASE_TIMEOUT_MS),
+      heads.read(),
+      inTime(ctx.space.isFull(), DATABASE_TIMEOUT_MS),
+    ])
     const networks = ctx.chains.all.map(({ network }) => network)
     const nodes = ctx.chains.all.flatMap(({ network, nodeViews }) => nodeViews().map((view) => ({ ...view, network })))
-    const gauges = await gaugesText({ numbers, heads: latestHeads, nodes, networks, argon2: ctx.vault.argon2Load() })
+    const gauges = await gaugesText({
+      numbers,
+      isFull,
+      heads: latestHeads,
+      nodes,
+      networks,
+      argon2: ctx.vault.argon2Load(),
+    })
     return gauges + (await ctx.metrics.text())
   }
 }
