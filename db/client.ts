@@ -80,6 +80,22 @@ class PipeliningClient extends pg.Client {
   }
 }
 
+/**
+ * A client that ends when it loses its connection. For users who give it back to the pool without the error, as graphile-worker
+ * does: the pool would hand it out again before it has noticed the loss.
+ */
+export class EndingClient extends pg.Client {
+  override query(...args: unknown[]): never {
+    const result: unknown = (super.query as (...args: unknown[]) => unknown).apply(this, args)
+    if (result instanceof Promise) {
+      result.catch((error: unknown) => {
+        if (isDatabaseAway(error)) this.end().catch(() => {})
+      })
+    }
+    return result as never
+  }
+}
+
 const isUnnamed = (config: unknown): config is pg.QueryConfig =>
   typeof config === 'object' && config !== null && 'text' in config && !('name' in config && config.name !== undefined)
 

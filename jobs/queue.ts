@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { Logger, parseCrontab, type Runner, run, type WorkerEvents } from 'graphile-worker'
 import pg from 'pg'
-import { poolConfig } from '../db/client.ts'
+import { EndingClient, poolConfig } from '../db/client.ts'
 import { addJob } from '../db/jobs.ts'
 import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../db/queries/workers.ts'
 import type { WorkerCtx } from '../src/context.ts'
@@ -122,7 +122,10 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
   const applicationName = `strongroom-jobs-${randomUUID()}`
   const maxPoolSize = ctx.config.workerConcurrency + SPARE_CONNECTIONS
   const url = ctx.config.databaseUrl.reveal()
-  const pgPool = new pg.Pool(poolConfig({ url, maxConnections: maxPoolSize, applicationName }))
+  const pgPool = new pg.Pool({
+    ...poolConfig({ url, maxConnections: maxPoolSize, applicationName }),
+    Client: EndingClient,
+  })
   const disconnect = keepConnections(ctx, pgPool)
   const events: WorkerEvents = new EventEmitter()
   countJobs(events, ctx.metrics)

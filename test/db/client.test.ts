@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { sql } from 'drizzle-orm'
+import pg from 'pg'
 import postgres from 'postgres'
-import { isDatabaseAway, openDb, type Queryable } from '../../db/client.ts'
+import { EndingClient, isDatabaseAway, openDb, poolConfig, type Queryable } from '../../db/client.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 const CUTS = 10
@@ -224,5 +225,43 @@ describe('whether the database is away', () => {
     }
     expect(isDatabaseAway(new Error('x'))).toBe(false)
     expect(isDatabaseAway(null)).toBe(false)
+  })
+})
+
+describe('a client that is given back to the pool without an error', () => {
+  const loseConnection = async (pool: pg.Pool): Promise<{ readonly code: string; readonly idle: number }> => {
+    const client = await pool.connect()
+    client.on('error', () => {})
+    const failure = await client
+      .query('select pg_terminate_backend(pg_backend_pid())')
+      .catch((error: { readonly code: string }) => error)
+    client.release()
+    return { code: 'code' in failure ? failure.code : '', idle: pool.idleCount }
+  }
+
+  test('is not handed out again if it has lost its connection', async () => {
+    const database = await createDatabase()
+    const config = poolConfig({ url: database.url, maxConnections: 2, applicationName: NAME })
+    const pool = new pg.Pool({ ...config, Client: EndingClient })
+    pool.on('error', () => {})
+    for (let each = 0; each < 5; each += 1) {
+      expect(await loseConnection(pool)).toEqual({ code: '57P01', idle: 0 })
+      expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+    }
+    await pool.end()
+    await database.close()
+  })
+
+  test('is kept after an error of the statement alone', async () => {
+    const database = await createDatabase()
+    const config = poolConfig({ url: database.url, maxConnections: 2, applicationName: NAME })
+    const pool = new pg.Pool({ ...config, Client: EndingClient })
+    const client = await pool.connect()
+    expect(client.query('select nonsense')).rejects.toThrow('does not exist')
+    await client.query('select 1')
+    client.release()
+    expect(pool.idleCount).toBe(1)
+    await pool.end()
+    await database.close()
   })
 })
