@@ -92,9 +92,9 @@ const makeCompany = async (sql: Sql, { rows, projectId, largeWallet }: Input): P
       insert into keyrings (id, project_id, owner_id, kind, sealed)
       values (gen_random_uuid(), '${projectId}', 'bench', 'key', '\\x00') returning id
     )
-    insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key)
+    insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, created_at)
     select gen_random_uuid(), '${projectId}', w.network, 'bench ' || index, 'Bench', w.address, 'developer', 'eoa',
-      keyring.id, '\\x00'
+      keyring.id, '\\x00', timestamptz '2020-01-01' + make_interval(secs => index)
     from keyring, bench_wallets w where index >= 0;
     insert into contract_facts (network, address, standard, name, symbol, decimals)
     select network, address, standard, 'Name ' || index, 'S' || index, decimals
@@ -164,9 +164,9 @@ const makeCreatedCollections = async (sql: Sql, { rows, projectId, largeWallet }
     insert into signers (network, address) values ('Ethereum', '${largeWallet}');
     with created as (
       insert into transactions (id, project_id, wallet_id, network, signer_address, kind, nonce, value, input, gas_limit,
-        worst_cost, status, final, rungs, contract_address)
+        worst_cost, status, final, rungs, contract_address, created_at)
       select gen_random_uuid(), '${projectId}', wallets.id, 'Ethereum', '${largeWallet}', 'collection', n, 0, '0x', 1, 1,
-        'success', true, 1, ${addressSql('created', 'n')}
+        'success', true, 1, ${addressSql('created', 'n')}, timestamptz '2021-01-01' + make_interval(secs => n)
       from wallets, generate_series(1, ${Math.ceil(rows / ROWS_A_CREATED_COLLECTION)}) n
       where project_id = '${projectId}' and network = 'Ethereum' and address = '${largeWallet}'
       returning id, nonce
