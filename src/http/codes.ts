@@ -8,13 +8,11 @@ type Codes = readonly ErrorCode[]
 /** A field with an address. */
 export const ADDRESS = ['address_invalid', 'network_mismatch'] as const satisfies Codes
 
+/** A network of the request, which this deployment may not serve. */
+export const NETWORK = ['not_implemented'] as const satisfies Codes
+
 /** A call to a network's node. */
-export const NODE = [
-  'not_implemented',
-  'node_unavailable',
-  'wrong_chain',
-  'metadata_untrusted',
-] as const satisfies Codes
+export const NODE = [...NETWORK, 'node_unavailable', 'wrong_chain', 'metadata_untrusted'] as const satisfies Codes
 
 /** Reading from the chain about one of the caller's wallets. */
 export const OWN_WALLET = [...ADDRESS, ...NODE, 'wallet_forbidden'] as const satisfies Codes

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { ADDRESS, CREDENTIAL, NODE } from '../http/codes.ts'
+import { ADDRESS, CREDENTIAL, NETWORK, NODE } from '../http/codes.ts'
 import { describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { agreedIn, createPolicy, listPolicies, revokePolicy } from './policies.ts'
@@ -69,6 +69,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: Type.Array(Policy) },
         ...detail('List policies', 'All that are not revoked, including expired ones, oldest first.', [
           ...ADDRESS,
+          ...NETWORK,
           'not_found',
         ]),
       },
@@ -82,7 +83,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...detail(
           'Revoke a policy',
           'From the next request on, the policy allows nothing. Transactions that were accepted before are still sent.',
-          [...CREDENTIAL, 'not_found'],
+          [...CREDENTIAL, ...NETWORK, 'not_found'],
         ),
       },
     )

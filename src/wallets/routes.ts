@@ -5,7 +5,7 @@ import { type Caller, principalOf, reachOf, requireUser, signatoryOf } from '../
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { ADDRESS, CREDENTIAL, USER } from '../http/codes.ts'
+import { ADDRESS, CREDENTIAL, NETWORK, USER } from '../http/codes.ts'
 import { subnetOf } from '../http/peer.ts'
 import { describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
@@ -73,7 +73,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...idempotent(
           'Create a wallet',
           'Wallets of one `owner_id` on different networks have the same seed phrase. The first user-controlled wallet sets the PIN of its owner. A PIN that is easy to guess is refused: `pin_obvious`.',
-          [...CREDENTIAL, 'wallet_exists', 'pin_obvious'],
+          [...CREDENTIAL, ...NETWORK, 'wallet_exists', 'pin_obvious'],
         ),
       },
     )
@@ -93,6 +93,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: Wallet },
         ...idempotent('Import a wallet', 'From a private key or a phrase. A project can import an address once.', [
           ...CREDENTIAL,
+          ...NETWORK,
           'wallet_exists',
           'pin_obvious',
           'invalid_key',
@@ -119,7 +120,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...detail(
           'Change a user PIN',
           "Changes it for all of the owner's user-controlled wallets, on every network. If the owner is a user, their other sessions end. A new PIN that is easy to guess is refused: `pin_obvious`.",
-          [...CREDENTIAL, ...ADDRESS, 'not_found', 'pin_obvious'],
+          [...CREDENTIAL, ...NETWORK, ...ADDRESS, 'not_found', 'pin_obvious'],
         ),
       },
     )
@@ -139,7 +140,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...detail(
           'Export a wallet',
           'The phrase or the imported key. If developer and user share control, both credentials are needed.',
-          [...CREDENTIAL, ...ADDRESS, 'not_found'],
+          [...CREDENTIAL, ...NETWORK, ...ADDRESS, 'not_found'],
         ),
       },
     )
@@ -152,7 +153,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         query: ListWalletsQuery,
         response: { 200: Type.Array(Wallet) },
-        ...detail('List wallets', 'The wallets of the project, or of the user, on a network, oldest first.'),
+        ...detail('List wallets', 'The wallets of the project, or of the user, on a network, oldest first.', NETWORK),
       },
     )
     .get(
@@ -163,6 +164,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: Wallet },
         ...detail("Get the user's wallet", 'The wallet, on a network, of the user whose access token is sent.', [
           ...USER,
+          ...NETWORK,
           'not_found',
         ]),
       },
@@ -170,16 +172,16 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
     .get('/get-by-id', ({ query, caller }) => find(caller, { ...query, by: { id: query.id.toLowerCase() } }), {
       query: GetByIdQuery,
       response: { 200: Wallet },
-      ...detail('Get a wallet by id', 'A wallet by network and id.', ['not_found']),
+      ...detail('Get a wallet by id', 'A wallet by network and id.', [...NETWORK, 'not_found']),
     })
     .get('/get-by-address', ({ query, caller }) => find(caller, { ...query, by: { address: query.address } }), {
       query: GetByAddressQuery,
       response: { 200: Wallet },
-      ...detail('Get a wallet by address', 'A wallet by network and address.', [...ADDRESS, 'not_found']),
+      ...detail('Get a wallet by address', 'A wallet by network and address.', [...ADDRESS, ...NETWORK, 'not_found']),
     })
     .get('/get-by-owner-id', ({ query, caller }) => find(caller, { ...query, by: { ownerId: ownerIdOf(query) } }), {
       query: GetByOwnerIdQuery,
       response: { 200: Wallet },
-      ...detail('Get a wallet by owner', 'A wallet by network and owner id.', ['not_found']),
+      ...detail('Get a wallet by owner', 'A wallet by network and owner id.', [...NETWORK, 'not_found']),
     })
 }
