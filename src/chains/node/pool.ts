@@ -84,9 +84,13 @@ const firstAnswer = async <Id>(
   const asked = ask(first)
   if (!isSome(others)) return asked
   const outcome = await outcomeWithin(asked, first.health.patienceMs(options))
-  if (outcome !== 'late' && 'answers' in outcome && !lacks(outcome.answers)) return outcome.answers
+  const hasAnswered = outcome !== 'late' && 'answers' in outcome
+  if (hasAnswered && !lacks(outcome.answers)) return outcome.answers
   if (outcome !== 'late' && 'error' in outcome && !isOfTheNode(outcome.error)) throw outcome.error
-  const askedNext = firstAnswer(others, input)
+  // It would say again that it lacks something.
+  const left = hasAnswered ? others.filter((member) => member !== first) : others
+  if (!isSome(left)) return asked
+  const askedNext = firstAnswer(left, input)
   const complete = async (answers: Promise<Answers>): Promise<Answers> => {
     if (lacks(await answers)) throw new Error('lacks what was asked for')
     return answers
@@ -220,7 +224,8 @@ const askMembers = async <Id>(
   const all = ranked()
   if (!isSome(all)) throw new Error('a network without a node cannot be asked')
   try {
-    return await firstAnswer(all, input)
+    // A second round: while one node was waited for in vain, another one may have fallen ill, and the first one may be well.
+    return await firstAnswer(all.length === 1 ? all : [...all, ...all], input)
   } catch (error) {
     // Perhaps one asked for a pause just now.
     const soon = all.filter(isRestingShortly)

@@ -234,3 +234,15 @@ describe('one node alone', () => {
     )
   })
 })
+
+test('a node that hung is asked again within the request, if the other one fails by then', async () => {
+  const chain = both()
+  await chain.lookAtNodes()
+  await first.fall('hangs')
+  const head = chain.head()
+  await until(() => first.takeAsked().includes('eth_getBlockByNumber'))
+  // The question that hangs stays unanswered.
+  await second.fall('answers 500')
+  await first.fall(null)
+  expect((await head).latest.number).toBeGreaterThanOrEqual(0n)
+})
