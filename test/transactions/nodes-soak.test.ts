@@ -1,0 +1,112 @@
+// A steady load over two nodes of one network, of which one is always in some trouble, beside the same load over well nodes.
+// No request may fail and no status may be wrong. Figures are printed. `STRONGROOM_LONG=1` runs a quarter of an hour.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+import { type SickNode, startSickNode, TROUBLES } from '../support/sick-node.ts'
+
+const network = 'Ethereum'
+const isLong = process.env.STRONGROOM_LONG === '1'
+const SOAK_SECONDS = Number(process.env.STRONGROOM_SOAK_SECONDS ?? (isLong ? 900 : 12))
+const QUIET_SECONDS = Math.max(SOAK_SECONDS / 5, 6)
+const INTENTS_PER_SECOND = isLong || process.env.STRONGROOM_SOAK_SECONDS ? 20 : 5
+/** Each spell is on the other node than the one before, so that each must take over from the other. */
+const SPELL_MS = 6_000
+const SIGNERS = 40
+const SETTLES_WITHIN_MS = 120_000
+
+let chain: TestChain
+let nodes: readonly [SickNode, SickNode]
+let service: Service
+let signers: readonly string[]
+
+beforeAll(async () => {
+  chain = await startChain(network, { blockTimeSeconds: 1 })
+  nodes = [startSickNode(chain.rpcUrl), startSickNode(chain.rpcUrl)]
+  service = await startService({ rpcUrls: { [network]: nodes.map(({ url }) => url).join(' ') } })
+  service.startWorker({ LOG_LEVEL: 'error' })
+  const wallets = await Promise.all(Array.from({ length: SIGNERS }, () => service.newWallet({ network })))
+  for (const { address } of wallets) await chain.fund(address)
+  signers = wallets.map(({ address }) => address)
+}, 120_000)
+
+afterAll(async () => {
+  await service.close()
+  for (const node of nodes) await node.stop()
+  await chain.stop()
+})
+
+type Sent = { readonly status: number; readonly text: string; readonly id: string; readonly tookMs: number }
+
+const send = async (index: number): Promise<Sent> => {
+  const beganMs = performance.now()
+  const { status, text, json } = await service.post('/transactions/sign-and-send', {
+    network,
+    signer_wallet_address: signers[index % SIGNERS],
+    unsigned_transaction: { to: fundedAccount(5).address, value: String(index + 1) },
+    developer_secret: 'testnet-secret',
+  })
+  return { status, text, id: json?.transaction_id, tookMs: performance.now() - beganMs }
+}
+
+/** Sends at a steady rate, whether answers come or not. */
+const load = async (seconds: number): Promise<readonly Sent[]> => {
+  const beganMs = performance.now()
+  const sent: Promise<Sent>[] = []
+  for (let index = 0; index < seconds * INTENTS_PER_SECOND; index += 1) {
+    await sleep(Math.max(beganMs + (index * 1_000) / INTENTS_PER_SECOND - performance.now(), 0))
+    sent.push(send(index))
+  }
+  return Promise.all(sent)
+}
+
+const percentile = (sent: readonly Sent[], percent: number): number => {
+  const times = sent.map(({ tookMs }) => tookMs).toSorted((one, other) => one - other)
+  return Math.round(times[Math.min(Math.floor((times.length * percent) / 100), times.length - 1)] ?? 0)
+}
+
+/** The statuses that are not `success` in the end. */
+const wrongAmong = async (sent: readonly Sent[]): Promise<readonly unknown[]> => {
+  const wrong: unknown[] = []
+  const deadline = Date.now() + SETTLES_WITHIN_MS
+  for (const { id } of sent) {
+    const { json } = await service.settled(id, Math.max(deadline - Date.now(), 1))
+    if (json.status !== 'success') wrong.push(json)
+  }
+  return wrong
+}
+
+test(
+  'no request fails and no status is wrong while one of two nodes is always in trouble',
+  async () => {
+    // Each signer once before, so that the quiet run does not measure first uses.
+    const first = await Promise.all(signers.map((_, index) => send(index)))
+    const quiet = await load(QUIET_SECONDS)
+    const over = { isSo: false }
+    const trouble = (async () => {
+      for (let spell = 0; !over.isSo; spell += 1) {
+        const kind = TROUBLES[spell % TROUBLES.length] ?? 'closes'
+        const [sick, well] = spell % 2 === 0 ? nodes : [nodes[1], nodes[0]]
+        await well.fall(null)
+        await sick.fall(kind)
+        await sleep(SPELL_MS)
+      }
+      for (const node of nodes) await node.fall(null)
+    })()
+    const sick = await load(SOAK_SECONDS)
+    over.isSo = true
+    await trouble
+    const all = [...first, ...quiet, ...sick]
+    const failed = all.filter(({ status }) => status !== 200)
+    const wrong = await wrongAmong(all.filter(({ status }) => status === 200))
+    const figures = [quiet, sick].map((sent) => [50, 95, 99].map((percent) => percentile(sent, percent)))
+    console.log(
+      `${sick.length} intents: ${failed.length} failed, ${wrong.length} wrong; p50, p95, p99 in ms quiet ${figures[0]?.join(', ')}, in trouble ${figures[1]?.join(', ')}`,
+    )
+    expect(failed.map(({ text }) => text)).toEqual([])
+    expect(wrong).toEqual([])
+  },
+  (QUIET_SECONDS + SOAK_SECONDS) * 1_000 + 2 * SETTLES_WITHIN_MS,
+)
