@@ -7,7 +7,8 @@ import { addressAt, RECIPIENT, type Story, tell, textAt } from '../../devnet/dem
 import type { DevJson } from '../../devnet/dev-json.ts'
 import { testContract } from '../support/contracts.ts'
 
-const network = 'Ethereum'
+/** A network that a file adds: everything here works there as on those that are built in. */
+const network = 'Harbor'
 const ERC6492_MAGIC = '6492'.repeat(16)
 const ETHER = 10n ** 18n
 
@@ -97,6 +98,28 @@ const createCollection = async ({ get, post, succeeded, safe, credential }: Worl
   expect(await get('/nfts/collection-by-address', { contract_address })).toMatchObject(collection)
 }
 
+/** The developer of a user's wallet does what the user allowed, and nothing else. */
+const delegate = async ({ post, refused, succeeded, sendFromOutside, credential }: World) => {
+  const user_pin = '604913'
+  const wallet = { network, name: 'Delegated', control_mode: 'user', user_pin }
+  const from = addressAt(await post('/wallets', wallet), 'address')
+  await sendFromOutside(network, { to: from, value: toHex(ETHER) })
+  const argument_rules = [{ argument: 'to', operator: 'eq', value: RECIPIENT }]
+  const policy = { network, wallet_address: from, argument_rules, user_pin, ...credential }
+  const uuid = textAt(await post('/policies', policy), 'uuid')
+  const pay = (to: string) => ({
+    network,
+    signer_wallet_address: from,
+    unsigned_transaction: { to, value: '1' },
+    ...credential,
+  })
+  await succeeded(await post('/transactions/sign-and-send', pay(RECIPIENT)))
+  expect(await refused('/transactions/sign-and-send', pay(from))).toMatchObject({ status: 403, code: 'policy_denied' })
+  await post('/policies/revoke', { uuid, user_pin })
+  // Without any policy the wallet is the user's alone.
+  expect((await refused('/transactions/sign-and-send', pay(RECIPIENT))).code).toBe('credential_required')
+}
+
 /** Checks each step on the chain. */
 export const walkContractWallet = async (dev: DevJson): Promise<void> => {
   const world = await openSafe(tell(dev))
@@ -107,4 +130,5 @@ export const walkContractWallet = async (dev: DevJson): Promise<void> => {
   expect(await codeOf()).toBeDefined()
   expect(size(await proveControl(world, dev))).toBe(65)
   await createCollection(world)
+  await delegate(world)
 }
