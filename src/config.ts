@@ -373,7 +373,8 @@ const configOf = (variables: Variables) => {
     rootKey: rootKeyOf(variables, 'ROOT_KEY'),
     /** The new root key during a rotation. */
     nextRootKey: rootKeyOf(variables, 'ROOT_KEY_NEXT'),
-    serviceKey: required(variables, 'SERVICE_KEY', 'where the service key is: file:/path or fd:N'),
+    /** null in a process that only reads. */
+    serviceKey: variables.SERVICE_KEY?.trim() || null,
     /** null in a process that neither creates nor verifies tokens. */
     identityKey: variables.IDENTITY_KEY?.trim() || null,
     ...nodesOf(variables),

@@ -17,7 +17,7 @@ import type { ChainMemory } from './chains/chain.ts'
 import { type Chains, createChains } from './chains/chains.ts'
 import type { Config } from './config.ts'
 import { type Audit, createAudit } from './custody/audit.ts'
-import { checkDeployment } from './custody/deployment.ts'
+import { checkDeployment, requireEnvironment } from './custody/deployment.ts'
 import { openSealer, type Sealer } from './custody/sealer.ts'
 import { createVault, openRootKey, type Vault } from './custody/vault.ts'
 import { requireSchema } from './environment/schema.ts'
@@ -95,14 +95,15 @@ const chainsOf = ({ config, db, metrics }: { config: Config; db: Db; metrics: Me
 
 type Process = { readonly config: Config; readonly process: string }
 
-type Base = Omit<WorkerCtx, 'sealer' | 'audit' | 'securityEvents'>
+/** For commands that only read and need no key. */
+export type ReadingCtx = Omit<WorkerCtx, 'sealer' | 'audit' | 'securityEvents'>
 
-const withService = (base: Base, sealer: Sealer): WorkerCtx => {
+const withService = (base: ReadingCtx, sealer: Sealer): WorkerCtx => {
   const audit = createAudit({ ...base, sealer })
   return { ...base, sealer, audit, securityEvents: createSecurityEvents({ ...base, audit }) }
 }
 
-const createBase = (input: Process): Base => {
+const createBase = (input: Process): ReadingCtx => {
   const db = openDb({
     url: input.config.databaseUrl.reveal(),
     maxConnections: input.config.databaseMaxConnections,
@@ -134,7 +135,10 @@ const createWalletAt = (db: Db): Ctx['walletAt'] => {
   return async (place) => (await readTogether(place)).get(keyOf(place)) ?? null
 }
 
-const openServiceKey = ({ serviceKey: spec }: Config) => openSealer({ name: 'SERVICE_KEY', spec })
+const openServiceKey = ({ serviceKey: spec }: Config): Promise<Sealer> => {
+  if (spec === null) throw new Error('SERVICE_KEY must be where the service key is: file:/path or fd:N.')
+  return openSealer({ name: 'SERVICE_KEY', spec })
+}
 
 const openIdentityKey = ({ identityKey: spec }: Config): Promise<Sealer> => {
   if (spec === null) throw new Error('IDENTITY_KEY must say where the identity key is: file:/path or fd:N.')
@@ -197,6 +201,14 @@ const createServiceCtx = async (input: Process, identity: Sealer | null): Promis
  * belong to the database.
  */
 export const createWorkerCtx = (input: Process): Promise<WorkerCtx> => createServiceCtx(input, null)
+
+/** The context of a command that only reads. @throws Error if the environment does not belong to the database. */
+export const createReadingCtx = async (input: Process): Promise<ReadingCtx> => {
+  const base = createBase(input)
+  await requireSchema(base.db)
+  await requireEnvironment({ db: base.db, environment: input.config.environment })
+  return base
+}
 
 /** The context of a command about identities. @throws Error like createWorkerCtx, and for the identity key. */
 export const createIdentityCtx = async (input: Process): Promise<IdentityCtx> => {

@@ -22,6 +22,12 @@ export const findProject = async (db: Queryable, id: string): Promise<Project | 
   return row ?? null
 }
 
+/** Reads a project and locks its row, so that two changes of its settings do not undo each other. */
+export const lockProject = async (db: Queryable, id: string): Promise<Project | null> => {
+  const [row] = await db.select().from(projects).where(eq(projects.id, id)).for('update')
+  return row ?? null
+}
+
 /** The project that a row belongs to. @throws Error if there is none. */
 export const projectOf = async (db: Queryable, row: { readonly projectId: string }): Promise<Project> => {
   const project = await findProject(db, row.projectId)

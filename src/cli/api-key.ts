@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { API_KEY_SCOPES, type ApiKeyScope } from '../../db/words.ts'
 import { createApiKey, listApiKeys, revokeApiKey } from '../api-keys/api-keys.ts'
 import { instant, listOf, uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, rowAsJson, timeOr, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, rowAsJson, timeOr, withReadingCtx, withServiceCtx } from './operator.ts'
 
 type CreateOptions = {
   project: string
@@ -26,7 +26,7 @@ const create = ({ project: projectId, name, scopes, expires, json }: CreateOptio
   })
 
 const list = ({ project, json }: { project: string; json?: boolean }) =>
-  withServiceCtx(async (ctx) => {
+  withReadingCtx(async (ctx) => {
     const keys = await listApiKeys(ctx, project)
     if (json) return printJson(keys.map(({ projectId: _, ...key }) => rowAsJson(key)))
     for (const { id, name, scopes, expiresAt, lastUsedAt, revokedAt } of keys) {

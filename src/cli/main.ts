@@ -1,6 +1,7 @@
 #!/usr/bin/env -S bun --no-install
 // The operator's commands. Results go to standard output, and everything else to standard error.
 
+import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { sentenceOf } from '../environment/failure.ts'
 import { abiCommands } from './abi.ts'
@@ -19,7 +20,12 @@ import { tokenCommands } from './tokens.ts'
 import { transactionCommands } from './tx.ts'
 import { ownerCommands, userCommands } from './users.ts'
 
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+/** As with the commands of a shell; a command that fails ends with 1. */
+const USAGE_EXIT_CODE = 2
+
 const program = new Command('strongroom')
+  .version(version, '--version', 'print the version')
   .description(
     "Strongroom's commands for operators. They read the same environment variables as the servers. Add `--help` to a command for details.",
   )
@@ -53,7 +59,7 @@ try {
   // Exit explicitly, because an open connection to a node would keep the process alive.
   process.stdout.write('', () => process.exit())
 } catch (error) {
-  if (error instanceof CommanderError) process.exit(error.exitCode)
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : USAGE_EXIT_CODE)
   process.stderr.write(`${sentenceOf(error)}\n`)
   process.exit(1)
 }

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../config.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { ReadingCtx } from '../context.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../security/core-dumps.ts'
 
 /** The operator's name in the audit log. */
@@ -13,7 +13,7 @@ type Create<Of> = (input: { readonly config: Config; readonly process: string })
 
 /** Runs a command in a context, and always closes its connections. */
 const runIn =
-  <Of extends WorkerCtx>(choose: (contexts: Contexts) => Create<Of>) =>
+  <Of extends ReadingCtx>(choose: (contexts: Contexts) => Create<Of>) =>
   async (command: (ctx: Of) => Promise<void>, config: Config = readConfig()): Promise<void> => {
     if (!(await forbidCoreDumps())) note(CORE_DUMPS_ALLOWED)
     // Loaded late: it takes half of a command's start-up time, and help texts do not need it.
@@ -29,7 +29,10 @@ const runIn =
 /** Runs a command with the full context. */
 export const withCtx = runIn(({ createCtx }) => createCtx)
 
-/** Runs a command that needs neither ROOT_KEY nor IDENTITY_KEY. */
+/** Runs a command that only reads, and needs no key. */
+export const withReadingCtx = runIn(({ createReadingCtx }) => createReadingCtx)
+
+/** Runs a command that needs neither ROOT_KEY nor IDENTITY_KEY, but SERVICE_KEY, with which the audit is authenticated. */
 export const withServiceCtx = runIn(({ createWorkerCtx }) => createWorkerCtx)
 
 /** Runs a command that needs IDENTITY_KEY but not ROOT_KEY. */

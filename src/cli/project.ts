@@ -1,8 +1,8 @@
 import { Command } from 'commander'
-import { activateProject, createProject, listProjects } from '../projects/projects.ts'
-import { setAllowedOrigins, setAnonymousLogin, setPasskeyDomain } from '../projects/settings.ts'
+import { activateProject, createProject, listProjects, showProject } from '../projects/projects.ts'
+import { addOrigins, removeOrigins, setAnonymousLogin, setPasskeyDomain } from '../projects/settings.ts'
 import { oneOf, uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, withCtx, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, withCtx, withReadingCtx, withServiceCtx } from './operator.ts'
 import { readSecrets } from './secrets.ts'
 
 export const projectCommands = (): Command => {
@@ -46,12 +46,19 @@ export const projectCommands = (): Command => {
     .description('List the projects, oldest first.')
     .option('--json', 'print a JSON array')
     .action(({ json }: { json?: boolean }) =>
-      withCtx(async (ctx) => {
+      withReadingCtx(async (ctx) => {
         const projects = await listProjects(ctx)
         if (json) return printJson(projects)
         for (const project of projects) print(`${project.id}  ${project.created_at}  ${project.name}`)
       }),
     )
+  command
+    .command('show')
+    .description('Show a project and its settings.')
+    .argument('<project-id>', 'the project', uuid)
+    .option('--json', 'print a JSON object')
+    .action((projectId: string, options: { json?: boolean }) => show(projectId, options))
+  command.addCommand(originCommands())
   addPageCommands(command)
   addLoginCommands(command)
   return command
@@ -74,19 +81,56 @@ const addLoginCommands = (command: Command): void => {
     )
 }
 
-/** Settings of a project's web pages. */
-const addPageCommands = (command: Command): void => {
+const show = (projectId: string, { json }: { json?: boolean }) =>
+  withReadingCtx(async (ctx) => {
+    const project = await showProject(ctx, { projectId })
+    if (json) return printJson(project)
+    print(`project id:      ${project.id}`)
+    print(`name:            ${project.name}`)
+    print(`created:         ${project.created_at}`)
+    print(`activated:       ${project.activated_at ?? 'no'}`)
+    print(`anonymous login: ${project.anonymous_login ? 'on' : 'off'}`)
+    print(`origins:         ${project.allowed_origins.join(', ') || 'none'}`)
+    print(`passkey domain:  ${project.passkey_domain ?? 'the host of the calling page'}`)
+  })
+
+const printOrigins = (origins: readonly string[]): void =>
+  print(origins.length === 0 ? 'No origin is allowed now.' : `Allowed now: ${origins.join(', ')}`)
+
+/** Where a project's web pages are. */
+const originCommands = (): Command => {
+  const command = new Command('origins').description('The web origins from which browsers may call for a project.')
   command
-    .command('origins')
-    .description('Set the web origins from which browsers may call for a project. Replaces the earlier list.')
-    .argument('<project-id>')
-    .argument('[origins...]', 'for instance https://app.example.com')
-    .action((projectId: string, origins: readonly string[]) =>
-      withCtx(async (ctx) => {
-        await setAllowedOrigins(ctx, { projectId, origins })
-        print(origins.length === 0 ? 'No origin is allowed now.' : `Allowed now: ${origins.join(', ')}`)
+    .command('list')
+    .description('List the allowed origins.')
+    .argument('<project-id>', 'the project', uuid)
+    .option('--json', 'print a JSON array')
+    .action((projectId: string, { json }: { json?: boolean }) =>
+      withReadingCtx(async (ctx) => {
+        const { allowed_origins: origins } = await showProject(ctx, { projectId })
+        if (json) return printJson(origins)
+        for (const origin of origins) print(origin)
+        if (origins.length === 0) print('No origin is allowed.')
       }),
     )
+  for (const [name, description, change] of [
+    ['add', 'Allow further origins.', addOrigins],
+    ['remove', 'Allow origins no longer.', removeOrigins],
+  ] as const) {
+    command
+      .command(name)
+      .description(description)
+      .argument('<project-id>', 'the project', uuid)
+      .argument('<origins...>', 'for instance https://app.example.com; on mainnet only https')
+      .action((projectId: string, origins: readonly string[]) =>
+        withServiceCtx(async (ctx) => printOrigins(await change(ctx, { projectId, origins }))),
+      )
+  }
+  return command
+}
+
+/** Settings of a project's web pages. */
+const addPageCommands = (command: Command): void => {
   command
     .command('passkey-domain')
     .description(
@@ -95,7 +139,7 @@ const addPageCommands = (command: Command): void => {
     .argument('<project-id>', 'the project', uuid)
     .argument('[domain]', 'for instance example.com; by default the host of the calling page')
     .action((projectId: string, domain?: string) =>
-      withCtx(async (ctx) => {
+      withServiceCtx(async (ctx) => {
         await setPasskeyDomain(ctx, { projectId, rpId: domain ?? null })
         print(
           `New passkeys belong to ${domain ?? 'the host of the calling page'}. Passkeys of other domains no longer work.`,

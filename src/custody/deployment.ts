@@ -137,15 +137,22 @@ export const checkDeployment = async (input: Deployment): Promise<void> => {
       identityKeyCheck: checkValueOf(identity),
     })
   }
-  const row = await readDeployment(db)
-  if (row === null) {
-    throw new NotReadyYet('This database is not set up yet: start a process that has the root key first.')
-  }
-  if (row.environment !== input.environment) {
-    throw new Error(`This database belongs to ${row.environment}, and this process is set up for ${input.environment}.`)
-  }
+  const row = await requireEnvironment(input)
   if (held.length > 0) await requireRootKey(row, held)
   await requireFit('service', sealer, row.serviceKeyCheck)
   if (identity !== null) await requireFit('identity', identity, row.identityKeyCheck)
   await bindNetworks(input)
+}
+
+/** Checks without a key that the database belongs to this environment. @throws NotReadyYet if it belongs to none yet. */
+export const requireEnvironment = async ({
+  db,
+  environment,
+}: Pick<Deployment, 'db' | 'environment'>): Promise<DeploymentRow> => {
+  const row = await readDeployment(db)
+  if (row === null) {
+    throw new NotReadyYet('This database is not set up yet: start a process that has the root key first.')
+  }
+  if (row.environment === environment) return row
+  throw new Error(`This database belongs to ${row.environment}, and this process is set up for ${environment}.`)
 }

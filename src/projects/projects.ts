@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { insertProject, markProjectActivated, listProjects as selectProjects } from '../../db/queries/projects.ts'
+import {
+  findProject,
+  insertProject,
+  markProjectActivated,
+  type Project,
+  listProjects as selectProjects,
+} from '../../db/queries/projects.ts'
 import { API_KEY_SCOPES } from '../../db/words.ts'
 import { addApiKey } from '../api-keys/api-keys.ts'
 import type { Ctx, WorkerCtx } from '../context.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../custody/vault.ts'
-import { AppError } from '../errors.ts'
+import { AppError, noSuchProject } from '../errors.ts'
 import { createProjectWallet } from './wallet.ts'
 
 const MAX_NAME_LENGTH = 256
@@ -69,12 +75,30 @@ type ListedProject = {
   readonly anonymous_login: boolean
 }
 
+type ShownProject = ListedProject & {
+  readonly allowed_origins: readonly string[]
+  /** null: the host of the calling page. */
+  readonly passkey_domain: string | null
+}
+
+const listed = (row: Project): ListedProject => ({
+  id: row.id,
+  name: row.name,
+  created_at: row.createdAt.toISOString(),
+  activated_at: row.activatedAt?.toISOString() ?? null,
+  anonymous_login: row.anonymousLogin,
+})
+
 /** All projects, oldest first. For operators. */
 export const listProjects = async (ctx: Pick<WorkerCtx, 'db'>): Promise<readonly ListedProject[]> =>
-  (await selectProjects(ctx.db)).map((row) => ({
-    id: row.id,
-    name: row.name,
-    created_at: row.createdAt.toISOString(),
-    activated_at: row.activatedAt?.toISOString() ?? null,
-    anonymous_login: row.anonymousLogin,
-  }))
+  (await selectProjects(ctx.db)).map(listed)
+
+/** A project with its settings. For operators. */
+export const showProject = async (
+  ctx: Pick<WorkerCtx, 'db'>,
+  { projectId }: { readonly projectId: string },
+): Promise<ShownProject> => {
+  const row = await findProject(ctx.db, projectId)
+  if (row === null) throw noSuchProject()
+  return { ...listed(row), allowed_origins: row.allowedOrigins, passkey_domain: row.passkeyRpId }
+}

@@ -1,6 +1,6 @@
 import type { Tx } from '../../db/client.ts'
 import {
-  findProject,
+  lockProject,
   type Project,
   setPasskeyRpId,
   setAnonymousLogin as store,
@@ -27,7 +27,7 @@ const changeSetting = async (
 ): Promise<void> => {
   if (!UUID.test(projectId)) throw noSuchProject()
   await ctx.db.transaction(async (tx) => {
-    const before = await findProject(tx, projectId)
+    const before = await lockProject(tx, projectId)
     if (before === null) throw noSuchProject()
     const details = await write(tx, before)
     await ctx.audit.record(tx, { projectId, actor: 'operator', action, subject: projectId, details })
@@ -51,37 +51,79 @@ export const setAnonymousLogin = (
 /** Whether a text is an origin as browsers send it: a scheme, a host and perhaps a port. */
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
-/** Replaces the origins from which browsers may call for a project. For operators. */
-export const setAllowedOrigins = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
-  { projectId, origins }: { readonly projectId: string; readonly origins: readonly string[] },
-): Promise<void> => {
+type SettingsCtx = Pick<WorkerCtx, 'db' | 'config' | 'audit'>
+type Origins = { readonly projectId: string; readonly origins: readonly string[] }
+
+/** On mainnet, tokens and PINs must not pass through a page that others on the way can change. */
+const isSafe = ({ config }: Pick<WorkerCtx, 'config'>, origin: string): boolean =>
+  config.environment !== 'mainnet' || origin.startsWith('https://')
+
+const requireOrigins = (ctx: SettingsCtx, origins: readonly string[]): void => {
   if (!origins.every(isOrigin)) {
     throw new AppError('invalid_input', 'Each origin must be like https://app.example.com, without a path.')
   }
+  if (!origins.every((origin) => isSafe(ctx, origin))) {
+    throw new AppError('invalid_input', 'On mainnet each origin must begin with https://.')
+  }
+}
+
+/** @returns the origins that are allowed now. */
+const changeOrigins = async (
+  ctx: SettingsCtx,
+  { projectId, change }: { readonly projectId: string; readonly change: (before: readonly string[]) => string[] },
+): Promise<readonly string[]> => {
+  let origins: readonly string[] = []
   await changeSetting(ctx, {
     projectId,
     action: 'origins_changed',
     write: async (tx, before) => {
+      origins = change(before.allowedOrigins)
       await update(tx, { projectId, origins })
       return { origins: origins.join(' '), before: before.allowedOrigins.join(' ') }
     },
   })
+  return origins
 }
+
+/** Replaces the origins from which browsers may call for a project. For operators. */
+export const setAllowedOrigins = async (ctx: SettingsCtx, { projectId, origins }: Origins): Promise<void> => {
+  requireOrigins(ctx, origins)
+  await changeOrigins(ctx, { projectId, change: () => [...origins] })
+}
+
+/** Allows browsers to call for a project from further origins. For operators. @returns all that are allowed now. */
+export const addOrigins = async (ctx: SettingsCtx, { projectId, origins }: Origins): Promise<readonly string[]> => {
+  requireOrigins(ctx, origins)
+  return changeOrigins(ctx, { projectId, change: (before) => [...new Set([...before, ...origins])] })
+}
+
+/** The opposite. @throws invalid_input for an origin that is not allowed. @returns those that are still allowed. */
+export const removeOrigins = (ctx: SettingsCtx, { projectId, origins }: Origins): Promise<readonly string[]> =>
+  changeOrigins(ctx, {
+    projectId,
+    change: (before) => {
+      const unknown = origins.filter((origin) => !before.includes(origin))
+      if (unknown.length > 0) {
+        throw new AppError('invalid_input', `The project does not allow ${unknown.join(', ')}: nothing was changed.`)
+      }
+      return before.filter((origin) => !origins.includes(origin))
+    },
+  })
 
 /**
  * Sets the domain of a project's new passkeys (WebAuthn's RP ID); null: the host of the calling page. Passkeys of another
  * domain stay stored, but work only if that domain is set again. For operators.
  */
 export const setPasskeyDomain = (
-  ctx: Pick<WorkerCtx, 'db' | 'config' | 'audit'>,
+  ctx: SettingsCtx,
   { projectId, rpId }: { readonly projectId: string; readonly rpId: string | null },
 ): Promise<void> =>
   changeSetting(ctx, {
     projectId,
     action: 'passkey_domain_changed',
     write: async (tx, before) => {
-      if (rpId !== null && !isRpIdFor(ctx, before, rpId)) {
+      const allowedOrigins = before.allowedOrigins.filter((origin) => isSafe(ctx, origin))
+      if (rpId !== null && !isRpIdFor(ctx, { allowedOrigins }, rpId)) {
         throw new AppError(
           'invalid_input',
           'The passkey domain must be the host of an allowed origin or a parent domain of it, in lower case, without a port, and not an IP address.',

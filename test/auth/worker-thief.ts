@@ -32,7 +32,7 @@ const claims = {
 
 /** The service key, used as each secret that an attacker might try. */
 const sealers = await Promise.all(
-  (['SERVICE_KEY', 'IDENTITY_KEY'] as const).map((name) => openSealer({ name, spec: config.serviceKey })),
+  (['SERVICE_KEY', 'IDENTITY_KEY'] as const).map((name) => openSealer({ name, spec: config.serviceKey ?? '' })),
 )
 
 const refreshed = async (refreshToken: string): Promise<number> => {

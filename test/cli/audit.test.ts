@@ -150,7 +150,7 @@ describe('audit verify', () => {
     ['deployment:1:'],
   ])('refuses the head %p', async (head) => {
     const { exitCode, output, errors } = await cli(['verify', '--head', head])
-    expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
+    expect({ exitCode, output }).toEqual({ exitCode: 2, output: '' })
     expect(errors).toContain('It must be CHAIN:POSITION:HEX')
   })
 })

@@ -1,8 +1,11 @@
 // The operator's commands, each run as a process of its own.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
+import { createProject, showProject } from '../../src/projects/projects.ts'
+import { addOrigins } from '../../src/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
@@ -15,6 +18,23 @@ beforeAll(async () => {
 })
 
 afterAll(() => service.close())
+
+/** For commands that only need the service key, and for those that need none. */
+const lacking = (...names: readonly string[]): Variables => ({
+  ...service.variables,
+  ...Object.fromEntries(names.map((name) => [name, ''])),
+})
+
+const audited = async (projectId: string, action: string) => {
+  const sql = postgres(service.database.url, { max: 1 })
+  try {
+    return [
+      ...(await sql`select actor, details from audit where project_id = ${projectId} and action = ${action} order by id`),
+    ]
+  } finally {
+    await sql.end()
+  }
+}
 
 type Variables = Readonly<Record<string, string>>
 
@@ -80,15 +100,51 @@ describe('project list and origins', () => {
     const origin = 'https://app.example.com'
     const call = async () => (await service.call('/wallets?network=Base', { headers: { origin } })).status
     expect(await call()).toBe(403)
-    const { exitCode, output } = await cli(['project', 'origins', service.project.projectId, origin])
+    const origins = (...args: string[]) => cli(['project', 'origins', ...args], lacking('ROOT_KEY', 'IDENTITY_KEY'))
+    const { projectId } = service.project
+    const { exitCode, output } = await origins('add', projectId, origin)
     expect({ exitCode, output }).toEqual({ exitCode: 0, output: `Allowed now: ${origin}\n` })
     expect(await call()).toBe(200)
+    expect((await origins('add', projectId, 'https://b.example.com', origin)).output).toBe(
+      `Allowed now: ${origin}, https://b.example.com\n`,
+    )
+    // What once wiped the list is a usage error now.
+    expect(await origins(projectId)).toMatchObject({ exitCode: 2, output: '' })
+    expect(await origins('remove', projectId, 'https://c.example.com')).toEqual({
+      exitCode: 1,
+      output: '',
+      errors: 'The project does not allow https://c.example.com: nothing was changed.\n',
+    })
+    expect(await call()).toBe(200)
+    expect((await origins('remove', projectId, origin)).output).toBe('Allowed now: https://b.example.com\n')
+    expect(await call()).toBe(403)
+    const shown = JSON.parse(
+      (await cli(['project', 'show', projectId, '--json'], lacking('ROOT_KEY', 'IDENTITY_KEY', 'SERVICE_KEY'))).output,
+    )
+    expect(shown).toMatchObject({ id: projectId, allowed_origins: ['https://b.example.com'], passkey_domain: null })
+    expect(
+      (await cli(['project', 'origins', 'list', projectId], lacking('ROOT_KEY', 'IDENTITY_KEY', 'SERVICE_KEY'))).output,
+    ).toBe('https://b.example.com\n')
+    const acts = await audited(projectId, 'origins_changed')
+    expect(acts).toEqual([
+      { actor: 'operator', details: { origins: origin, before: '' } },
+      { actor: 'operator', details: { origins: `${origin} https://b.example.com`, before: origin } },
+      { actor: 'operator', details: { origins: 'https://b.example.com', before: `${origin} https://b.example.com` } },
+    ])
+  })
+
+  test('loses no origin of two that are added at once', async () => {
+    const { projectId } = await createProject(service.ctx, { name: 'Two', actor: 'operator' })
+    const added = ['https://a.example.com', 'https://b.example.com', 'https://c.example.com', 'https://d.example.com']
+    await Promise.all(added.map((origin) => addOrigins(service.ctx, { projectId, origins: [origin] })))
+    const { allowed_origins } = await showProject(service.ctx, { projectId })
+    expect([...allowed_origins].sort()).toEqual(added)
   })
 
   test('refuses an unknown project and an invalid origin', async () => {
-    const unknown = await cli(['project', 'origins', 'no-uuid', 'https://app.example.com'])
+    const unknown = await cli(['project', 'origins', 'add', randomUUID(), 'https://app.example.com'])
     expect(unknown).toEqual({ exitCode: 1, output: '', errors: 'There is no such project.\n' })
-    const path = await cli(['project', 'origins', service.project.projectId, 'https://app.example.com/x'])
+    const path = await cli(['project', 'origins', 'add', service.project.projectId, 'https://app.example.com/x'])
     expect(path.exitCode).toBe(1)
     expect(path.errors).toContain('without a path')
   })
@@ -108,12 +164,18 @@ describe('help and usage errors', () => {
       [['frobnicate'], "unknown command 'frobnicate'"],
       [['project', 'create'], "required option '--name <name>'"],
       [['project', 'create', '--name', 'x', '--colour'], "unknown option '--colour'"],
-      [['project', 'origins'], "missing required argument 'project-id'"],
+      [['project', 'show'], "missing required argument 'project-id'"],
+      [['project', 'origins', 'add', service.project.projectId], "missing required argument 'origins'"],
     ] as const) {
       const { exitCode, output, errors } = await cli(args)
-      expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
+      expect({ exitCode, output }).toEqual({ exitCode: 2, output: '' })
       expect(errors).toContain(sentence)
     }
+  })
+
+  test('--version prints the version of package.json', async () => {
+    const { version } = await Bun.file(file('package.json')).json()
+    expect(await cli(['--version'], {})).toEqual({ exitCode: 0, output: `${version}\n`, errors: '' })
   })
 })
 
@@ -138,7 +200,7 @@ describe('an incomplete environment', () => {
       [{ POLKADOT_METADATA_PIN: `1:0x${'ab'.repeat(32)},1:0x${'cd'.repeat(32)}` }, 'POLKADOT_METADATA_PIN'],
       [{ LOG_LEVEL: MARK }, 'LOG_LEVEL'],
     ] as const) {
-      const { exitCode, output, errors } = await cli(['project', 'list'], { ...complete, ...change })
+      const { exitCode, output, errors } = await cli(['abi', 'list'], { ...complete, ...change })
       expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
       expect(errors).toStartWith(`${name} must be `)
       expect(errors.trim().split('\n')).toHaveLength(1)

@@ -3,6 +3,11 @@ import { runCli } from '../support/cli.ts'
 
 const COMMANDS = [
   'project',
+  'project show',
+  'project origins',
+  'project origins list',
+  'project origins add',
+  'project origins remove',
   'project anonymous-login',
   'api-key',
   'api-key create',

