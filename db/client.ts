@@ -128,9 +128,13 @@ class Lease {
   }
 }
 
+/** Makes `sslmode` mean what it means to libpq: pg verifies in every mode otherwise. */
+export const libpqUrl = (url: string): string =>
+  /[?&]sslmode=/.test(url) ? `${url.replace(/([?&]sslmode=)allow\b/g, '$1prefer')}&uselibpqcompat=true` : url
+
 /** For every pool of every process; its limits are those above. @param settings further options of the server. */
 export const poolConfig = (options: DbOptions, settings = ''): pg.PoolConfig => ({
-  connectionString: options.url,
+  connectionString: libpqUrl(options.url),
   max: options.maxConnections,
   application_name: options.applicationName,
   connectionTimeoutMillis: CONNECT_TIMEOUT_MS,

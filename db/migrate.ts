@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
 import { runMigrations as runJobMigrations } from 'graphile-worker'
 import pg from 'pg'
+import { libpqUrl } from './client.ts'
 import { CREATE_ROLES, JOBS_ROLE } from './grants.ts'
 import { applyObjects, CREATE_APPLIED, changedObjects } from './objects.ts'
 
@@ -53,7 +54,7 @@ type Options = {
 export async function migrate(databaseUrl: string, options: Options = {}): Promise<void> {
   const { migrationsFolder = MIGRATIONS_FOLDER, attemptsMax = ATTEMPTS_MAX, pauseMs = PAUSE_MS } = options
   const migrations = readMigrationFiles({ migrationsFolder })
-  const client = new pg.Client({ connectionString: databaseUrl, lock_timeout: LOCK_TIMEOUT_MS })
+  const client = new pg.Client({ connectionString: libpqUrl(databaseUrl), lock_timeout: LOCK_TIMEOUT_MS })
   // A lost connection also fails its running statement, which reports it.
   client.on('error', () => {})
   await client.connect()
@@ -204,7 +205,7 @@ const migrateJobTables = async (client: pg.Client, databaseUrl: string): Promise
   // The role needs CREATE only while it makes its schema.
   await client.query(`grant create on database ${database} to ${JOBS_ROLE}`)
   const pgPool = new pg.Pool({
-    connectionString: databaseUrl,
+    connectionString: libpqUrl(databaseUrl),
     max: 1,
     lock_timeout: LOCK_TIMEOUT_MS,
     options: `-c role=${JOBS_ROLE}`,

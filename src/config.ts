@@ -10,6 +10,7 @@ import {
   SUBSTRATE_NETWORKS,
   variableOf,
 } from './chains/networks.ts'
+import { rightDatabaseUrl } from './environment/database-url.ts'
 import { isLocal, isPrivate } from './environment/hosts.ts'
 import { recorded } from './environment/unknown-variables.ts'
 
@@ -248,9 +249,6 @@ export const readRootKeyConfig = (spec: string, variables: Variables = process.e
   vault: spec.startsWith('vault-transit:') ? vaultOf(variables) : null,
 })
 
-/** A database URL may name several hosts, separated by commas. */
-const areLocal = (hosts: string): boolean => hosts.split(',').every(isLocal)
-
 const isMainnet = (variables: Variables): boolean => variables.ENVIRONMENT?.trim() === 'mainnet'
 
 /** On mainnet, traffic to other machines must be encrypted. */
@@ -260,27 +258,14 @@ const refuseUnencrypted = (name: string, text: string): void => {
   throw problem(name, 'a URL with https or wss on mainnet, unless its host is this machine')
 }
 
-const TLS_MODES = ['require', 'verify-ca', 'verify-full']
-
-/** The same for the database, whose clients also take the host from other places than the URL. */
-const refuseUnencryptedDatabase = (variables: Variables, text: string): void => {
-  const { hostname, searchParams } = new URL(text)
-  const hosts = [hostname || variables.PGHOST || 'localhost', ...searchParams.getAll('host')]
-  const modes = searchParams.getAll('sslmode')
-  if (hosts.every(areLocal) || (modes.length > 0 && modes.every((mode) => TLS_MODES.includes(mode)))) return
-  throw problem(
-    'DATABASE_URL',
-    'a URL with ?sslmode=verify-full (or verify-ca, or require) on mainnet, unless its host is this machine',
-  )
-}
-
 /** For commands that need only the database. */
 export const readDatabaseUrl = (variables: Variables = process.env): Secret => {
   const text = url('DATABASE_URL', required(variables, 'DATABASE_URL', 'the URL of a PostgreSQL database'), [
     'postgres:',
     'postgresql:',
   ])
-  if (isMainnet(variables)) refuseUnencryptedDatabase(variables, text)
+  const right = rightDatabaseUrl(text, { isMainnet: isMainnet(variables), defaultHost: variables.PGHOST })
+  if (right !== null) throw problem('DATABASE_URL', right)
   return new Secret(text)
 }
 

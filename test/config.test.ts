@@ -47,7 +47,6 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
       'postgresql://a:b@10.0.0.5:5432/s',
       'postgres://a:b@db.example.org/s?sslmode=disable',
       'postgres://a:b@db.example.org/s?sslmode=prefer',
-      'postgres://a:b@db.example.org/s?sslmode=require&sslmode=disable',
       'postgres://a:b@localhost.example.org/s',
       'postgres://a:b@127.0.0.1.example.org/s',
       'postgres://a:b@localhost/s?host=db.example.org',
@@ -65,6 +64,15 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
     }
     expect(refusalOf({ DATABASE_URL: 'postgres:///s', PGHOST: 'db.example.org' })).toContain(right)
     expect(refusalOf({ DATABASE_URL: 'postgres://a:hunter2@db.example.org/s' })).not.toContain('hunter2')
+  })
+
+  test('the sslmode must be one of libpq, and one alone', () => {
+    for (const query of ['sslmode=no-verify', 'sslmode=require&sslmode=disable', 'sslmode=']) {
+      const DATABASE_URL = `postgres://a:b@localhost/s?${query}`
+      expect(() => readDatabaseUrl({ DATABASE_URL })).toThrow('a URL with at most one sslmode')
+    }
+    const DATABASE_URL = 'postgres://a:b@localhost/s?sslmode=verify-ca'
+    expect(() => readDatabaseUrl({ DATABASE_URL })).toThrow('&sslrootcert=/path')
   })
 
   test('a local database needs no TLS', () => {
