@@ -72,7 +72,7 @@ describe('a recorded transaction', () => {
     expect(byHash.json).toEqual({ transaction_hash: null, network, status: 'submitted', contract_address: null })
   })
 
-  test('is one transaction, its attempts, one audit row and one job with only an id', async () => {
+  test('is one transaction, its attempts, one audit row and one job without any of its data', async () => {
     const { send } = await sender()
     const before = await countRows(service.database.url)
     const id = (await send()).json.transaction_id
@@ -87,7 +87,7 @@ describe('a recorded transaction', () => {
     ])
     const [job] = await sql<{ payload: unknown }[]>`
       select payload from graphile_worker._private_jobs where key = ${`broadcast:${id}`}`
-    expect(job?.payload).toEqual({ transactionId: id })
+    expect(job?.payload).toEqual({ transactionId: id, network })
   })
 })
 
