@@ -90,7 +90,7 @@ test('a collection is created there, and an NFT of it minted and listed', async 
 
 test('its name is in the OpenAPI document, and in the error for an unknown network', async () => {
   const document = await service.get('/openapi/json')
-  expect(document.json.components.schemas.CreateWallet.properties.network.enum).toEqual([
+  expect(document.json.components.schemas.Network.enum).toEqual([
     ...['Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'],
     network,
   ])
