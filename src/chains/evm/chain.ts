@@ -3,9 +3,9 @@
 import type { Chain, ChainMemory, EvmUnsigned, Opinion, Unsigned } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { deliver } from '../node/deliver.ts'
+import { createMonotonicHead } from '../node/monotonic-head.ts'
 import { createNodePool, type NodesInput, nodesOf } from '../node/pool.ts'
 import type { Rpc } from '../node/rpc.ts'
-import { createToldHead } from '../node/told-head.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
 import { readBlock, readBlocksFrom, readHead } from './blocks.ts'
@@ -109,7 +109,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
       return transferNftIntent(request, known.get(request.contract))
     },
     collectionIntent: async (request) => collectionIntent(request),
-    head: createToldHead(pool, readHead),
+    head: createMonotonicHead(pool, readHead),
     block: (number) => readBlock(rpc, number),
     blocksFrom: (from) => readBlocksFrom(rpc, from),
     movements: (range) => readMovements({ rpc: bulk, tracing }, range),

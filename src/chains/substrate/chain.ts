@@ -2,8 +2,8 @@
 
 import type { BlockRef, Chain, Head, Opinion, Submission, SubstrateUnsigned, Unsigned } from '../chain.ts'
 import { deliver } from '../node/deliver.ts'
+import { createMonotonicHead } from '../node/monotonic-head.ts'
 import { nodesOf } from '../node/pool.ts'
-import { createToldHead } from '../node/told-head.ts'
 import { accountQuestion, readCounts } from './account.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
@@ -132,7 +132,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     wholeBackfillBlocks: Number.MAX_SAFE_INTEGER,
     checkedPercent: CHECKED_PERCENT,
     pollIntervalMs: row.pollIntervalMs,
-    head: createToldHead(node, async () => headOf(await finalBlocks.head())),
+    head: createMonotonicHead(node, async () => headOf(await finalBlocks.head())),
     block: finalBlocks.block,
     blocksFrom: finalBlocks.blocksFrom,
     movements: (range) => readMovements(node, range),

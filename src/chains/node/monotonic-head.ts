@@ -1,31 +1,31 @@
 import type { Head } from '../blocks.ts'
 import type { Rpc } from './rpc.ts'
 
-/** A chain that really is shorter by now, after an emergency of its network, is believed after this time. */
+/** After this time a lower head is accepted: the chain may really be shorter, after an emergency of its network. */
 const HELD_MS = 60_000
 
 /**
- * Reads heads that never go back because another node answers: while a node is behind what was told before, that is told
- * again. A block that was final stays so.
+ * Reads heads that never go back because another node answers: if a node is behind the last head that was returned, that one is
+ * returned again. A block that was final stays final.
  */
-export const createToldHead = (
+export const createMonotonicHead = (
   { rpc, hasSeveral }: { readonly rpc: Rpc; readonly hasSeveral: boolean },
   read: (rpc: Rpc) => Promise<Head>,
   nowMs: () => number = () => performance.now(),
 ): (() => Promise<Head>) => {
   if (!hasSeveral) return () => read(rpc)
-  let told: { readonly head: Head; readonly atMs: number } | null = null
+  let last: { readonly head: Head; readonly atMs: number } | null = null
   return async () => {
     const head = await read(rpc)
-    const before = told !== null && nowMs() - told.atMs < HELD_MS ? told.head : null
+    const before = last !== null && nowMs() - last.atMs < HELD_MS ? last.head : null
     if (before === null) {
-      told = { head, atMs: nowMs() }
+      last = { head, atMs: nowMs() }
       return head
     }
     const isBehind = head.latest.number < before.latest.number
     const finalized = newer(before.finalized, head.finalized)
     const merged = { ...(isBehind ? before : head), finalized }
-    told = { head: merged, atMs: isBehind ? (told?.atMs ?? nowMs()) : nowMs() }
+    last = { head: merged, atMs: isBehind ? (last?.atMs ?? nowMs()) : nowMs() }
     return merged
   }
 }
