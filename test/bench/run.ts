@@ -1,7 +1,8 @@
 // `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [activity] [size] [index]
 // [substrate-sign] [substrate-index] [users] [body] [dev]`: tables with the baseline of the same run beside each figure.
 
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startPostgres } from '../../devnet/postgres.ts'
@@ -40,6 +41,9 @@ const server = await startPostgres({
   settings: COUNTING_SETTINGS,
 })
 process.env.STRONGROOM_TEST_POSTGRES_URL = server.url
+// At every end, also of an interrupted run: the database may have gigabytes.
+process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 const results: Record<string, unknown> = {}
 
 try {
@@ -218,5 +222,4 @@ try {
   if (json) process.stdout.write(`${JSON.stringify(results, null, 2)}\n`)
 } finally {
   await server.stop()
-  await rm(folder, { recursive: true, force: true })
 }
