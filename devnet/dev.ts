@@ -67,7 +67,7 @@ const welcome = (dev: DevJson, folder: string): string => {
   return `
 Strongroom is ready after ${(performance.now() / 1000).toFixed(1)} s.
 
-  URL              ${dev.base_url} (${dev.base_url}/openapi to try each call)
+  URL              ${dev.base_url} (${dev.base_url}/openapi describes each call)
   project id       ${dev.project_id}
   API key          ${dev.api_key}
   developer_secret ${dev.developer_secret}

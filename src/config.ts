@@ -346,7 +346,7 @@ const configOf = (variables: Variables) => {
     environment,
     /** Local chains, where one block confirms. `http://localhost:*` is an allowed origin. */
     devnet,
-    /** Whether `/openapi` is served, where people type API keys. */
+    /** Whether `/openapi` is served, where people read about each call. */
     hasApiPage: flag(variables, 'API_PAGE', environment === 'mainnet' ? 'false' : 'true'),
     host: variables.HOST?.trim() || '127.0.0.1',
     /** 0 chooses a free port and logs it. */

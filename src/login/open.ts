@@ -5,6 +5,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { UUID } from '../http/text.ts'
 import { sendsMail } from '../mail/queue.ts'
+import { rootOf } from '../pages/page.ts'
 
 /** The data of the login page. */
 export type Login = {
@@ -80,7 +81,7 @@ export const openLogin = async (
     refuse(`The parameter state must be a text of at most ${STATE_MAX} characters.`)
   }
   return {
-    root: new URL(ctx.config.publicBaseUrl).pathname.replace(/\/$/, ''),
+    root: rootOf(ctx.config),
     projectId: project.id,
     projectName: project.name,
     returnTo,

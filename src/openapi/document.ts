@@ -4,9 +4,9 @@ import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'
 import { codesOf } from '../http/codes.ts'
 import type { CredentialsTaken } from '../http/schema.ts'
+import { isJson, type Json } from './json.ts'
 import { ERROR_EXAMPLES, ERROR_SCHEMAS, HEADERS, responsesOf } from './responses.ts'
 
-type Json = { readonly [key: string]: unknown }
 type DescribedRoute = {
   readonly method: string
   readonly path: string
@@ -31,7 +31,7 @@ const TAGS = [
 
 const DESCRIPTION = [
   'Wallet custody, transaction preview and submission, NFTs and activity.',
-  "Press **Authorize** and enter your project id and an API key, or a user's access token; then you can try each call below.",
+  "Most calls need the id of your project and a bearer token: an API key of the project, or a user's access token.",
   'Every failure is an `ErrorResponse`: one sentence for people, one `code` for programs. Each operation lists its codes; docs/errors.md says what to do about each.',
 ].join(' ')
 
@@ -39,8 +39,6 @@ const SECURITY_SCHEMES = {
   project: { type: 'apiKey', in: 'header', name: 'X-WalletKit-Project-ID', description: 'Your project id.' },
   bearer: { type: 'http', scheme: 'bearer', description: "An API key of the project, or a user's access token." },
 }
-
-const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const has = (...names: string[]) => names.map((name) => ({ title: name, required: [name] }))
 

@@ -336,7 +336,7 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
   },
 }
 
-const RETRY_TEXT = {
+export const RETRY_TEXT = {
   no: 'no',
   later: 'later',
   'same key': 'later, with the same key',

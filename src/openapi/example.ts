@@ -1,6 +1,4 @@
-type Json = { readonly [key: string]: unknown }
-
-const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+import { isJson, type Json } from './json.ts'
 
 const first = (value: unknown): unknown => (Array.isArray(value) ? value[0] : undefined)
 

@@ -3,8 +3,7 @@
 import { ERROR_STATUS, type ErrorCode } from '../errors.ts'
 import { ERROR_WORDS } from './error-words.ts'
 import { exampleOf } from './example.ts'
-
-type Json = { readonly [key: string]: unknown }
+import type { Json } from './json.ts'
 
 const MEANING: Readonly<Record<number, string>> = {
   400: 'The input is not valid.',

@@ -1,14 +1,11 @@
-import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { toOpenAPISchema } from '@elysiajs/openapi'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
+import { PAGE_HEADERS, rootOf } from '../pages/page.ts'
 import { describe } from './document.ts'
-import { ASSETS, CONTENT_SECURITY_POLICY, PAGE, SCRIPT } from './page.ts'
+import { apiPage } from './page.ts'
 
 const hidden = { detail: { hide: true } }
-const scriptDigest = createHash('sha256').update(SCRIPT).digest('base64')
 /** Paths that need neither project nor bearer token. */
 const OPEN = /^\/(?:healthz|readyz|metadata\/.*|\.well-known\/.*|users\/session-challenge)$/
 /** Paths that need only the project, because nobody is logged in yet. */
@@ -31,17 +28,23 @@ export const documentOf = (ctx: Pick<Ctx, 'config' | 'chains'>, app: AnyElysia) 
     securityOf: (path) => (OPEN.test(path) ? [] : WAYS_IN.test(path) ? [{ project: [] }] : null),
   })
 
-/** /openapi/json, generated from the routes' schemas, and /openapi, a page to try each call; nothing where they are switched off. */
+/** /openapi/json, generated from the routes' schemas, and /openapi, a page that shows it; nothing where they are switched off. */
 export const openapiRoutes = (ctx: Pick<Ctx, 'config' | 'chains'>, app: () => AnyElysia) => {
   if (!ctx.config.hasApiPage) return new Elysia()
-  let document: string | null = null
-  const viewer = new Elysia({ prefix: '/openapi' })
+  let made: { readonly json: string; readonly page: string } | null = null
+  // The routes are complete only when the first request comes.
+  const texts = () => {
+    if (made !== null) return made
+    const document = documentOf(ctx, app())
+    made = { json: JSON.stringify(document), page: apiPage(document, { root: rootOf(ctx.config) }) }
+    return made
+  }
+  return new Elysia({ prefix: '/openapi' })
     .get(
       '',
       ({ set }) => {
-        set.headers['content-type'] = 'text/html; charset=utf-8'
-        set.headers['content-security-policy'] = CONTENT_SECURITY_POLICY.replace('SCRIPT_DIGEST', scriptDigest)
-        return PAGE
+        Object.assign(set.headers, PAGE_HEADERS)
+        return texts().page
       },
       hidden,
     )
@@ -49,21 +52,8 @@ export const openapiRoutes = (ctx: Pick<Ctx, 'config' | 'chains'>, app: () => An
       '/json',
       ({ set }) => {
         set.headers['content-type'] = 'application/json'
-        document ??= JSON.stringify(documentOf(ctx, app()))
-        return document
+        return texts().json
       },
       hidden,
     )
-  for (const [name, type] of Object.entries(ASSETS)) {
-    viewer.get(
-      `/${name}`,
-      ({ set }) => {
-        set.headers['content-type'] = type
-        set.headers['cache-control'] = 'max-age=3600'
-        return readFile(fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)))
-      },
-      hidden,
-    )
-  }
-  return viewer
 }

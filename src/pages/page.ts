@@ -1,5 +1,7 @@
 // HTML pages in which no value can become markup, and the headers of all pages.
 
+import type { Config } from '../config.ts'
+
 /** Markup, as opposed to text. */
 export class Html {
   readonly markup: string
@@ -48,6 +50,10 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
   'cache-control': 'no-store',
 }
+
+/** The path under which clients reach this service, without a slash at its end; '' if it is the host's root. */
+export const rootOf = ({ publicBaseUrl }: Pick<Config, 'publicBaseUrl'>): string =>
+  new URL(publicBaseUrl).pathname.replace(/\/$/, '')
 
 /**
  * A complete HTML page, in English.

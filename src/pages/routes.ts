@@ -5,10 +5,11 @@ import { AppError } from '../errors.ts'
 import { html, PAGE_HEADERS, page } from './page.ts'
 
 const hidden = { detail: { hide: true } }
-const STYLE = new URL('style.css', import.meta.url)
+/** Of all pages, and of the page of the API. */
+const STYLES = ['style.css', 'api.css'] as const
 
 const reading = html`
-      <p><a href="openapi">Read about each call, and try it</a></p>
+      <p><a href="openapi">Read about each call</a></p>
       <p><a href="openapi/json">The same for programs, in OpenAPI</a></p>`
 
 const unread = html`
@@ -27,19 +28,24 @@ const welcomePage = ({ config }: Pick<Ctx, 'config'>): string =>
 
 const isForPeople = ({ headers }: Request): boolean => headers.get('accept')?.includes('text/html') ?? false
 
-const styleRoutes = () =>
-  new Elysia({ prefix: '/pages' }).get(
-    '/style.css',
-    async ({ set }) => {
-      set.headers['content-type'] = 'text/css; charset=utf-8'
-      set.headers['cache-control'] = 'no-cache'
-      set.headers['x-content-type-options'] = 'nosniff'
-      return readFile(STYLE, 'utf8')
-    },
-    hidden,
-  )
+const styleRoutes = () => {
+  const routes = new Elysia({ prefix: '/pages' })
+  for (const name of STYLES) {
+    routes.get(
+      `/${name}`,
+      async ({ set }) => {
+        set.headers['content-type'] = 'text/css; charset=utf-8'
+        set.headers['cache-control'] = 'no-cache'
+        set.headers['x-content-type-options'] = 'nosniff'
+        return readFile(new URL(name, import.meta.url), 'utf8')
+      },
+      hidden,
+    )
+  }
+  return routes
+}
 
-/** `/` for a person's browser, and the style sheet of all pages. */
+/** `/` for a person's browser, and the style sheets. */
 export const pageRoutes = (ctx: Pick<Ctx, 'config'>) =>
   new Elysia().use(styleRoutes()).get(
     '/',

@@ -1,7 +1,6 @@
 // The set-up for tests of the login page: the service, a worker for its mail, Chromium, and a small app of a project.
 
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, BrowserContext, CDPSession, Page, Request } from 'playwright-core'
 import postgres from 'postgres'
@@ -178,17 +177,6 @@ export const startLoginWorld = async () => {
 }
 
 export type LoginWorld = Awaited<ReturnType<typeof startLoginWorld>>
-
-const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'))
-
-/** The accessibility problems that axe-core finds on the page as it is now. */
-export const accessibilityProblemsOn = async (page: Page): Promise<readonly string[]> => {
-  await page.evaluate(await readFile(AXE, 'utf8'))
-  const found: unknown = await page.evaluate(
-    'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ")))',
-  )
-  return found as string[]
-}
 
 export const newAddress = (): string => `${randomUUID()}@example.com`
 

@@ -7,9 +7,8 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createProject } from '../../src/projects/projects.ts'
 import { setAllowedOrigins } from '../../src/projects/settings.ts'
 import { handleOf } from '../../src/users/passkey-ceremony.ts'
-import { hasChromium } from '../support/chromium.ts'
+import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import {
-  accessibilityProblemsOn,
   giveAuthenticator,
   giveWallet,
   interceptProof,

@@ -3,6 +3,8 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import Ajv from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
 import { ERROR_STATUS, type ErrorCode } from '../../src/errors.ts'
+import { PAGE_HEADERS } from '../../src/pages/page.ts'
+import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
 import { lackFor } from '../support/document.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -53,6 +55,9 @@ const resolved = (value: Json): Json =>
     : value
 
 let ajv: Ajv
+
+const unescaped = (markup: string): string =>
+  markup.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&amp;', '&')
 
 /** Checks a value by the schema of the document at a path of names. */
 const problemsOf = (path: readonly string[], value: Json): Json => {
@@ -317,26 +322,81 @@ describe('answers', () => {
 })
 
 describe('the page', () => {
-  test('loads nothing from other origins', async () => {
+  /** What a reader follows and finds. */
+  const read = async () => {
     const page = await service.call('/openapi')
-    expect(page.headers.get('content-type')).toContain('text/html')
-    const policy = page.headers.get('content-security-policy') ?? ''
-    expect(policy).toContain("default-src 'none'")
-    expect(policy).toContain("connect-src 'self'")
-    expect(page.text).not.toMatch(/(?:src|href)="(?:https?:)?\/\//)
-    const files = [...page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map((match) => match[1] ?? '')
-    expect(files.length).toBeGreaterThan(1)
-    for (const path of files) {
-      const asset = await service.call(path)
-      expect({ path, status: asset.status }).toEqual({ path, status: 200 })
-      expect(asset.text.length).toBeGreaterThan(1_000)
-    }
+    const ids = [...page.text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id ?? '')
+    const links = [...page.text.matchAll(/ href="([^"]+)"/g)].map(([, link]) => link ?? '')
+    return { ...page, ids, links }
+  }
+
+  test('shows each operation, each field and each code of the document', async () => {
+    const { text, ids } = await read()
+    expect(new Set(ids).size).toBe(ids.length)
+    const missing = operations.filter(({ operation }) => !ids.includes(operation.operationId))
+    expect(missing).toEqual([])
+    expect(Object.keys(ERROR_STATUS).filter((code) => !ids.includes(`error-${code}`))).toEqual([])
+    const names = new Set<string>()
+    walk([document.paths, document.components.schemas], ({ properties, parameters }) => {
+      for (const name of Object.keys(properties ?? {})) names.add(name)
+      for (const { name } of Array.isArray(parameters) ? parameters : []) names.add(name)
+    })
+    expect([...names].filter((name) => !text.includes(`<code class="name">${name}</code>`)).sort()).toEqual([])
+    expect(text).toContain('exactly one of <code>developer_secret</code>, <code>user_pin</code>')
   })
 
-  test('has a content security policy with the digest of its script', async () => {
-    const page = await service.call('/openapi')
-    const script = /<script>([\s\S]*?)<\/script>/.exec(page.text)?.[1] ?? ''
-    const digest = new Bun.CryptoHasher('sha256').update(script).digest('base64')
-    expect(page.headers.get('content-security-policy')).toContain(`'sha256-${digest}'`)
+  test('has no script, loads nothing from other origins, and has no dead link', async () => {
+    const { text, ids, links, headers } = await read()
+    expect(headers.get('content-security-policy')).toBe(PAGE_HEADERS['content-security-policy'] ?? null)
+    expect(text).not.toMatch(/<script|<style|style=|\son[a-z]+=|src=/)
+    const dead = links.filter((link) => link.startsWith('#') && !ids.includes(link.slice(1)))
+    expect(dead).toEqual([])
+    const others = [...new Set(links.filter((link) => !link.startsWith('#')))]
+    expect(others).toEqual(['data:,', '/pages/style.css', '/pages/api.css', '/openapi/json'])
+    for (const path of others.slice(1)) expect((await service.call(path)).status).toBe(200)
+  })
+
+  test('has lines for a shell that make the call', async () => {
+    const { text } = await read()
+    const lines = [...text.matchAll(/<code>(curl [\s\S]*?)<\/code>/g)].map(([, line]) => unescaped(line ?? ''))
+    expect(lines.length).toBe(operations.length)
+    const { projectId, apiKey } = service.project
+    const run = async (line: string) => {
+      const typed = line.replace(document.servers[0].url, service.baseUrl)
+      const shell = Bun.spawn(['bash', '-c', typed], { env: { ...process.env, project: projectId, key: apiKey } })
+      return JSON.parse(await new Response(shell.stdout).text())
+    }
+    const lineOf = (path: string) => lines.find((line) => line.includes(`${path}"`) || line.includes(`${path}?`)) ?? ''
+    expect(await run(lineOf('/wallets'))).not.toMatchObject({ code: 'invalid_input' })
+    expect(await run(lineOf('/wallets/get-by-owner-id'))).toMatchObject({ owner_id: 'user-1' })
+    expect(await run(lineOf('/policies/revoke'))).toMatchObject({ code: 'not_found' })
+  })
+
+  test.skipIf(!hasChromium())('has no accessibility problems, wide and light, and on a phone and dark', async () => {
+    const browser = await startChromium()
+    try {
+      for (const [width, colorScheme] of [
+        [1440, 'light'],
+        [390, 'dark'],
+      ] as const) {
+        const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme })
+        await page.goto(`${service.baseUrl}/openapi`)
+        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+        // On a phone the contents are behind everything else.
+        if (width === 390) await page.getByRole('link', { name: 'Contents', exact: true }).click()
+        const link = page.getByRole('link', { name: 'GET List wallets', exact: true })
+        expect(await link.evaluate((it) => it.getBoundingClientRect().top < innerHeight)).toBe(true)
+        await link.click()
+        const top = () => page.locator('#wallets_list').evaluate((it) => Math.abs(it.getBoundingClientRect().top))
+        expect(await top()).toBeLessThan(100)
+        // All operations are made alike, and axe would take a minute for them.
+        await page.evaluate(() => {
+          for (const each of document.querySelectorAll('article + article')) each.remove()
+        })
+        expect({ width, problems: await accessibilityProblemsOn(page) }).toEqual({ width, problems: [] })
+      }
+    } finally {
+      await browser.close()
+    }
   })
 })

@@ -1,7 +1,8 @@
 // Real Chromium, for tests that need a browser.
 
 import { existsSync } from 'node:fs'
-import { type Browser, chromium } from 'playwright-core'
+import { readFile } from 'node:fs/promises'
+import { type Browser, chromium, type Page } from 'playwright-core'
 
 const PATHS = [
   '/usr/bin/chromium',
@@ -44,6 +45,17 @@ export const startChromium = async (): Promise<Browser> => {
   const executablePath = chromiumPath()
   if (executablePath === null) throw new Error(NONE)
   return chromium.launch({ executablePath, headless: true, args: ARGUMENTS })
+}
+
+const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'))
+
+/** The accessibility problems that axe-core finds on the page as it is now. */
+export const accessibilityProblemsOn = async (page: Page): Promise<readonly string[]> => {
+  await page.evaluate(await readFile(AXE, 'utf8'))
+  const found: unknown = await page.evaluate(
+    'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ")))',
+  )
+  return found as string[]
 }
 
 // For .ci/run: prints the path of Chromium, or fails with one sentence.
