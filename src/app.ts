@@ -12,6 +12,7 @@ import { answerOf, methodNotAllowed } from './http/failure.ts'
 import { addressOf, subnetOf } from './http/peer.ts'
 import { checkNetwork, checkQuery } from './http/query.ts'
 import { byteRate } from './http/rate.ts'
+import { oauthRoutes } from './login/oauth-routes.ts'
 import { loginRoutes } from './login/routes.ts'
 import { devMailboxRoutes } from './mail/routes.ts'
 import { metadataRoutes } from './metadata/routes.ts'
@@ -100,6 +101,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     .use(linkRoutes(ctx, bytes))
     .use(pageRoutes(ctx))
     .use(loginRoutes(ctx))
+    .use(oauthRoutes(ctx, bytes))
     .use(devMailboxRoutes(ctx))
     .use(openapiRoutes(ctx, () => app))
   return app

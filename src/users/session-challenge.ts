@@ -41,7 +41,7 @@ const grouped = (symbols: string): string => symbols.match(/.{4}/g)?.join('-') ?
  * Normalises a typed code: ignores letter case, hyphens and spaces, and reads O as 0, and I and L as 1.
  * @returns null for a text that cannot be a code.
  */
-const readCode = (typed: string): string | null => {
+export const readCode = (typed: string): string | null => {
   const symbols = typed.replace(/[\s-]/g, '').toUpperCase().replaceAll('O', '0').replace(/[IL]/g, '1')
   return CODE.test(symbols) ? grouped(symbols) : null
 }

@@ -352,7 +352,9 @@ describe.skipIf(!isHere)('the login page', () => {
       await press(mine, 'Yes, log it in')
       await isLoggedIn(television)
       expect(await television.locator('#account').textContent()).toContain(email)
-      expect(await mine.locator('#status').textContent()).toBe('The other device is logged in now.')
+      expect(await mine.locator('#status').textContent()).toBe(
+        'The other device is logged in now. You can go on there.',
+      )
     })
   })
 
@@ -408,6 +410,111 @@ describe.skipIf(!isHere)('the login page', () => {
         return new Promise((resolve) => frame.addEventListener('load', resolve))
       }, world.addressOf())
       expect(await page.frames()[1]?.locator('main').count()).toBe(0)
+    })
+  })
+
+  describe('after Google or Apple sent somebody back', () => {
+    const visitor = () => world.service.as({ projectId: world.projectId, apiKey: '' }, world.origin)
+    const stateOf = (state: object) => btoa(JSON.stringify(state))
+    /** What an app does before it opens Google's page: it has a session challenge, and waits for it. */
+    const beginInApp = async () => {
+      const { json } = await visitor().post('/users/create-session-challenge', {}, { authorization: undefined })
+      const redirect_uri = `${world.origin}/users/oauth/google-callback`
+      const state = stateOf({ project_id: world.projectId, session_challenge_code: json.code, redirect_uri })
+      return { code: String(json.code), state }
+    }
+    const addressOf = (query: Record<string, string>) =>
+      `${world.origin}/users/oauth/google-callback?${new URLSearchParams(query)}`
+
+    test('the page says that this is not offered, and its link leads to a login of the app that began', async () => {
+      const { code, state } = await beginInApp()
+      const page = await world.newPage({ viewport: { width: 390, height: 844 } })
+      const answer = await page.goto(addressOf({ state, code: '4/0Ab', scope: 'email', prompt: 'none' }))
+      expect(answer?.status()).toBe(501)
+      expect(await page.locator('h1').textContent()).toBe('Logging in with Google is not offered here')
+      expect(await page.locator('li').allTextContents()).toEqual([
+        'a code or a link that we mail you',
+        'a passkey',
+        'a wallet',
+        'another device on which you are logged in',
+      ])
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        expect(await accessibilityProblemsOn(page)).toEqual([])
+      }
+      await page.getByRole('link', { name: 'Log in another way' }).click()
+      await page.locator('#ways').waitFor()
+      expect(page.url()).toBe(world.addressOf())
+      const email = newAddress()
+      await world.logInByCode(page, email)
+      // Whoever made the link may be a stranger, so the user is asked.
+      await page.locator('#ask').waitFor()
+      const looked = await visitor().get('/users/session-challenge', { code })
+      expect(looked.json).toMatchObject({ completed: false })
+      await press(page, 'Yes, log it in')
+      await page.getByText('The other device is logged in now.').waitFor()
+      const session = await visitor().post(
+        '/users/verify-login',
+        { session_challenge_code: code },
+        { authorization: undefined },
+      )
+      expect([session.status, session.json.user_id]).toEqual([200, await world.userIdOf(email)])
+    })
+
+    test('a form that Apple posts from its own page gets the same', async () => {
+      const { code, state } = await beginInApp()
+      const page = await world.newPage()
+      await page.goto(world.app.origin)
+      await page.evaluate(
+        ([action, value]) => {
+          const form = document.createElement('form')
+          Object.assign(form, { method: 'post', action })
+          for (const [name, text] of Object.entries({ state: value, code: 'c1', id_token: 'eyJ.e30.x', user: '{}' })) {
+            form.append(Object.assign(document.createElement('input'), { name, value: text }))
+          }
+          document.body.append(form)
+          form.submit()
+        },
+        [`${world.origin}/users/oauth/apple-callback`, state] as const,
+      )
+      await page.getByRole('heading', { name: 'Logging in with Apple is not offered here' }).waitFor()
+      expect(await page.getByRole('link').getAttribute('href')).toBe(
+        `/login?project_id=${world.projectId}#session_challenge_code=${code}`,
+      )
+    })
+
+    test('a state that no app of ours made gets the page without a link', async () => {
+      const { code } = await beginInApp()
+      const project_id = world.projectId
+      const plain = await world.service.call('/users/oauth/google-callback')
+      expect(plain.status).toBe(501)
+      expect(plain.headers.get('content-security-policy')).toContain("default-src 'none'")
+      expect(plain.text).not.toContain('<a ')
+      const hostile = '"><script>alert(1)</script>'
+      for (const state of [
+        hostile,
+        '%',
+        stateOf({}),
+        btoa('[]'),
+        btoa('{'),
+        stateOf({ project_id, session_challenge_code: 7 }),
+        stateOf({ project_id, session_challenge_code: hostile }),
+        stateOf({ project_id: hostile, session_challenge_code: code }),
+        stateOf({ project_id: randomUUID(), session_challenge_code: code }),
+        stateOf({ project_id, session_challenge_code: `${code}#https://evil.example` }),
+        stateOf({ project_id, session_challenge_code: code, filler: 'a'.repeat(1_000) }),
+      ]) {
+        const { text } = await world.service.get('/users/oauth/google-callback', { state })
+        expect({ state, text }).toEqual({ state, text: plain.text })
+      }
+      const elsewhere = stateOf({
+        project_id,
+        session_challenge_code: code,
+        redirect_uri: 'https://evil.example/',
+      })
+      const { text } = await world.service.get('/users/oauth/google-callback', { state: elsewhere })
+      expect(text).toContain('href="/login?')
+      expect(text).not.toContain('evil.example')
     })
   })
 })

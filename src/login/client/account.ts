@@ -74,13 +74,19 @@ const letIn = (page: Page): void => {
       await callAsUser(page, '/users/complete-session-challenge', { body: { code } })
       input('challenge-field').value = ''
       await showAccount(page)
-      showStatus('The other device is logged in now.')
+      showStatus('The other device is logged in now. You can go on there.')
     }),
   )
   onPress('ask-no', async () => {
     await showAccount(page)
     showStatus('Nobody was let in.')
   })
+}
+
+/** Asks the user about a code as if they had typed it. */
+export const askAbout = (code: string): void => {
+  input('challenge-field').value = code
+  element('challenge-form', HTMLFormElement).requestSubmit()
 }
 
 /** Sets up the account view. @param onLogout is called after logout. */

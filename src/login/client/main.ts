@@ -3,7 +3,7 @@
 // only for the project.
 
 import type { Session, SessionChallenge } from '../../users/schema.ts'
-import { offerAccount, showAccount } from './account.ts'
+import { askAbout, offerAccount, showAccount } from './account.ts'
 import { callAsUser, currentLogin, hasFlag, type Page, readPage, setFlag, setSession, whileLoggedIn } from './page.ts'
 import { addPasskey, endSuggestions, knowsPasskeys } from './passkeys.ts'
 import { element, onPress, show, toggle } from './views.ts'
@@ -32,11 +32,25 @@ const goBack = (page: Page, returnTo: string): Promise<void> =>
     })
   })()
 
+/** The code of a session challenge for which this page was opened. It does not stay in the address. */
+const takeChallenge = (): string | null => {
+  const code = new URLSearchParams(location.hash.slice(1)).get('session_challenge_code')
+  if (code !== null) history.replaceState(null, '', location.pathname + location.search)
+  return code
+}
+
 const begin = (): void => {
+  let challenge = takeChallenge()
   const enter = async (session: Session): Promise<void> => {
     endSuggestions()
     setSession(session)
-    if (page.returnTo === null) return showAccount(page)
+    if (page.returnTo === null) {
+      await showAccount(page)
+      // The user still decides, because a stranger could have made the link.
+      if (challenge !== null) askAbout(challenge)
+      challenge = null
+      return
+    }
     const canHave = page.hasPasskeys && knowsPasskeys() && !currentLogin().claims.has_passkey_credentials
     // Do not ask again after a refusal.
     const offers = canHave && !hasFlag(page.projectId, 'wants no passkey')
