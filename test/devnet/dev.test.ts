@@ -145,9 +145,9 @@ test('the stack starts, keeps its data, survives a kill, and stops cleanly', asy
   }
 
   // The walks in the docs work as written.
-  const walked = await walkPages(dev, folder)
+  const walked = await walkPages(folder)
   expect(walked).not.toContain('"error":"')
-  expect(walked.match(/"status":"success"/g)?.length).toBe(5)
+  expect(walked.match(/"status":"success"/g)?.length).toBe(6)
   expect(walked).toContain('"name":"Door #1"')
   expect(walked).toContain('"name":"Ada"')
 

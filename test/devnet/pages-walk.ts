@@ -3,7 +3,9 @@
 import { expect } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import type { DevJson } from '../../devnet/dev-json.ts'
+import { mkdtemp, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 const WALKS = ['README.md', 'docs/contract-wallets.md', 'docs/users.md'] as const
 
@@ -16,18 +18,20 @@ const commandsOf = (page: (typeof WALKS)[number]): string => {
     .join('')
 }
 
-/** What a shell prints that is given all walks, one after the other. */
-export const walkPages = async (dev: DevJson, devFolder: string): Promise<string> => {
+/**
+ * What a shell prints that is given all walks exactly as they are written, one after the other.
+ * @param devFolder of the running stack; the walks expect it as `.dev` in the working directory.
+ */
+export const walkPages = async (devFolder: string): Promise<string> => {
   const commands = WALKS.map(commandsOf)
   for (const each of commands) expect(each).toContain('call ')
-  const typed = commands
-    .join('')
-    .replaceAll('.dev/dev.json', `${devFolder}/dev.json`)
-    .replaceAll('http://localhost:3000', dev.base_url)
-  const shell = spawn('bash', ['-euo', 'pipefail', '-c', typed], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const cwd = await mkdtemp(join(tmpdir(), 'strongroom-walk-'))
+  await symlink(devFolder, join(cwd, '.dev'))
+  const shell = spawn('bash', ['-euo', 'pipefail', '-c', commands.join('')], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
   const exit = await new Promise((resolve) => shell.once('close', resolve))
+  await rm(cwd, { recursive: true })
   expect({ exit, output }).toEqual({ exit: 0, output: expect.any(String) })
   return output
 }
