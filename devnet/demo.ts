@@ -1,8 +1,8 @@
 // `bun run demo`: the main job as a story on the dev stack (started here if none is running). The result of each step is
 // checked on the chain by plain JSON-RPC, and the exit code is 0 only if all are right.
 
-import { mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CONTRACT_WALLET } from './demo-contract-wallet.ts'
 import { DELEGATION } from './demo-delegation.ts'
@@ -14,12 +14,12 @@ import { type DevJson, readDevJson } from './dev-json.ts'
 import { startTethered, type TetheredProcess } from './tether.ts'
 
 const STEPS = [...MAIN_JOB, ...FURTHER, ...SUBSTRATE, ...CONTRACT_WALLET, ...DELEGATION]
-const START_TIMEOUT_MS = 120_000
 const POLL_MS = 100
 
 const devFolder = (): string => process.env.DEV_DIR?.trim() || '.dev'
 
-const stackLog = (): string => join(devFolder(), 'logs', 'stack.log')
+/** Not among the logs of the stack, which a start renames. */
+const stackLog = (): string => join(devFolder(), 'stack.log')
 
 const isAlive = async (dev: DevJson | undefined): Promise<boolean> => {
   if (dev === undefined) return false
@@ -34,7 +34,8 @@ const findStack = async (): Promise<{ readonly dev: DevJson; readonly stop: () =
   const running = await readDevJson(devFolder())
   if (running !== undefined && (await isAlive(running))) return { dev: running, stop: async () => {} }
   console.log('No dev stack is running: starting one for the length of the demo.')
-  await mkdir(dirname(stackLog()), { recursive: true, mode: 0o700 })
+  await mkdir(devFolder(), { recursive: true, mode: 0o700 })
+  await rm(stackLog(), { force: true })
   const child = await startTethered({
     program: process.execPath,
     args: [fileURLToPath(new URL('./dev.ts', import.meta.url))],
@@ -45,14 +46,17 @@ const findStack = async (): Promise<{ readonly dev: DevJson; readonly stop: () =
   return { dev: await untilReady(child), stop: async () => void (await child.stop()) }
 }
 
+/** Waits as long as the stack starts, which ends by itself if it cannot. Shows what it prints meanwhile. */
 const untilReady = async (child: TetheredProcess): Promise<DevJson> => {
-  const deadline = Date.now() + START_TIMEOUT_MS
-  while (Date.now() < deadline && child.isRunning()) {
+  let shown = 0
+  while (child.isRunning()) {
     const dev = await readDevJson(devFolder())
     if (dev !== undefined && (await isAlive(dev))) return dev
+    const printed = await readFile(stackLog(), 'utf8')
+    process.stdout.write(printed.slice(shown))
+    shown = printed.length
     await Bun.sleep(POLL_MS)
   }
-  await child.stop()
   throw new Error(`The dev stack did not start; its output is in ${stackLog()}.`)
 }
 

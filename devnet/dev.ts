@@ -5,12 +5,13 @@ import { relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { lockDevFolder, openDevFolder, rotateLogs } from './dev-folder.ts'
 import { type DevJson, readDevJson, removeDevJson, writeDevJson } from './dev-json.ts'
+import { createProgress } from './progress.ts'
 import { runnerGone } from './runner.ts'
 import { createStack } from './stack.ts'
 
 const DEFAULT_PORT = 3000
 /** How long the API of a killed stack may still hold its port. */
-const KILLED_STACK_GRACE_MS = 5000
+const KILLED_STACK_GRACE_MS = 30_000
 const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'USER']
 
 const canListen = (port: number, host: string): Promise<boolean> =>
@@ -29,11 +30,13 @@ const isFree = async (port: number): Promise<boolean> =>
 
 const waitUntilFree = async (port: number, graceMs: number): Promise<boolean> => {
   const deadline = Date.now() + graceMs
-  while (!(await isFree(port))) {
-    if (Date.now() >= deadline) return false
+  if (await isFree(port)) return true
+  if (graceMs > 0) console.log(`Waiting for port ${port}, which the stack that was killed may still hold.`)
+  while (Date.now() < deadline) {
     await sleep(50)
+    if (await isFree(port)) return true
   }
-  return true
+  return false
 }
 
 /** The shortest path from the working directory. */
@@ -110,16 +113,19 @@ const run = async (): Promise<number> => {
   await rotateLogs(folder)
 
   const inherited = Object.fromEntries(INHERITED.map((name) => [name, process.env[name]]))
-  const stack = createStack({ folder, port, inherited })
+  const progress = createProgress((line) => console.log(line))
+  const stack = createStack({ folder, port, inherited, progress })
   const end = askedToEnd().then(() => undefined)
   try {
     const dev = await Promise.race([stack.start(), stack.failed.then(fail), end])
+    progress.end()
     if (dev === undefined) return 0
     await writeDevJson(folder.root, dev)
     console.log(welcome(dev, shownFolder))
     await Promise.race([stack.failed.then(fail), end])
     return 0
   } finally {
+    progress.end()
     await removeDevJson(folder.root)
     await stack.stop()
   }

@@ -1,12 +1,10 @@
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { awaitPart } from './await-part.ts'
 import { startTethered, type TetheredCommand, type TetheredProcess } from './tether.ts'
 
 const LOG_BYTES_MAX = 65_536
-const READY_TIMEOUT_MS = 30_000
-const POLL_MS = 10
 
 /** Reads a log file, even after it was deleted. */
 type Messages = { readonly read: () => Promise<string>; readonly close: () => Promise<void> }
@@ -20,23 +18,25 @@ const follow = async (path: string): Promise<Messages> => {
   return { read, close: () => file.close() }
 }
 
-type Waiting = { readonly name: string; readonly process: TetheredProcess; readonly messages: Messages }
+type Waiting = {
+  readonly name: string
+  readonly logPath: string
+  readonly process: TetheredProcess
+  readonly messages: Messages
+}
 
 /**
  * Waits until a node's output names its port. Probing the port instead could reach another chain that has taken it.
  */
-const waitForPort = async ({ name, process, messages }: Waiting): Promise<number> => {
-  const deadline = Date.now() + READY_TIMEOUT_MS
-  while (true) {
-    const wasRunning = process.isRunning()
-    const port = /^Listening on 127\.0\.0\.1:([0-9]+)$/m.exec(await messages.read())?.[1]
-    if (port !== undefined) return Number(port)
-    if (!wasRunning || Date.now() > deadline) break
-    await sleep(POLL_MS)
-  }
+const waitForPort = async ({ name, process, logPath, messages }: Waiting): Promise<number> => {
+  const waited = await awaitPart(
+    { process, logPath },
+    async () => /^Listening on 127\.0\.0\.1:([0-9]+)$/m.exec(await messages.read())?.[1],
+  )
+  if ('found' in waited) return Number(waited.found)
   await process.stop()
   const lastMessages = (await messages.read()).trim().split('\n').slice(-6).join('\n')
-  throw new Error(`${name} did not start (${await process.exited}):\n${lastMessages}`)
+  throw new Error(`${name} did not start: it ${waited.failure}. It wrote:\n${lastMessages}`)
 }
 
 /**
@@ -56,7 +56,7 @@ export const startListening = async (
   const messages = await follow(logPath)
   await rm(folder, { recursive: true, force: true })
   try {
-    const port = await waitForPort({ name: command.name, process, messages })
+    const port = await waitForPort({ name: command.name, process, logPath, messages })
     return { process, rpcUrl: `http://127.0.0.1:${port}` }
   } finally {
     await messages.close()

@@ -1,3 +1,4 @@
+import { lastLines } from './await-part.ts'
 import type { TetheredProcess } from './tether.ts'
 
 /** The order of stopping: services before the foundations that they use. */
@@ -36,9 +37,9 @@ export const createParts = (): Parts => {
       throw new Error('The stack was stopped while it was starting.')
     }
     parts.push(part)
-    void part.process.exited.then((reason) => {
+    void part.process.exited.then(async (reason) => {
       if (ending) return
-      const warning = `Warning: ${part.name} ended unexpectedly (${reason}). See ${part.logPath}`
+      const warning = `Warning: ${part.name} ended unexpectedly (${reason}). ${part.logPath} ends:\n${await lastLines(part.logPath)}`
       if (part.isDispensable) console.error(warning)
       else failure.resolve(warning)
     })

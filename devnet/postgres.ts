@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { chown, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { awaitPart, lastLines } from './await-part.ts'
 import { freePort } from './port.ts'
 import { anyoneMayEnter, findPostgres, type SystemUser } from './postgres-binaries.ts'
 import { readProcess } from './process-info.ts'
@@ -41,9 +42,8 @@ type PostgresOptions = {
 const PASSWORD_FILE = 'strongroom.password'
 const START_ATTEMPTS_MAX = 20
 const START_ATTEMPT_PAUSE_MS = 250
-const ORPHAN_TIMEOUT_MS = 10_000
+const ORPHAN_TIMEOUT_MS = 60_000
 const POLL_MS = 20
-const READY_TIMEOUT_MS = 60_000
 const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
 
 /** A cluster's folder, the user who owns it, and the name under which that user reaches it. */
@@ -173,15 +173,14 @@ const waitUntilReady = async (
   cluster: Cluster,
   logPath: string,
 ): Promise<string | undefined> => {
-  const deadline = Date.now() + READY_TIMEOUT_MS
-  while (server.isRunning() && Date.now() < deadline) {
+  const waited = await awaitPart({ process: server, logPath }, async () => {
     // pg_ctl reads postmaster.pid like this: the pid on line 1, the state on line 8.
     const lines = await readLines(join(cluster.directory, 'postmaster.pid'))
-    if (Number(lines[0]) === server.pid && lines[7]?.trim() === 'ready') return undefined
-    await sleep(POLL_MS)
-  }
+    return Number(lines[0]) === server.pid && lines[7]?.trim() === 'ready' ? true : undefined
+  })
+  if ('found' in waited) return undefined
   await server.stop()
-  return (await readLines(logPath)).slice(-8).join('\n').trim()
+  return `It ${waited.failure}. ${logPath} ends:\n${await lastLines(logPath)}`
 }
 
 const startServer = async (cluster: Cluster, options: PostgresOptions): Promise<PostgresServer> => {
@@ -209,7 +208,7 @@ const startServer = async (cluster: Cluster, options: PostgresOptions): Promise<
     const passes =
       /still in use/.test(failure) || (options.port === undefined && /Address already in use/.test(failure))
     if (!passes || attempt >= START_ATTEMPTS_MAX) {
-      throw new Error(`PostgreSQL did not start. ${logPath} ends:\n${failure}`)
+      throw new Error(`PostgreSQL did not start. ${failure}`)
     }
     await sleep(START_ATTEMPT_PAUSE_MS)
   }

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Network } from '../db/words.ts'
 import { type EvmNetworkRow, SUBSTRATE_NETWORKS, type SubstrateNetwork } from '../src/chains/networks.ts'
 import { ANVIL_FUNDED_PRIVATE_KEY, type Anvil, startAnvil } from './anvil.ts'
+import { awaitPart, lastLines } from './await-part.ts'
 import { deployCanonicalContracts } from './canonical-contracts.ts'
 import {
   CHOPSTICKS_FUNDED_PRIVATE_KEY,
@@ -21,6 +21,7 @@ import { addProjectWallet, fundSubstrateWallet, fundWallet, projectWallet, TESTN
 import { EVM_ROWS, NETWORKS_FILE } from './networks.ts'
 import { createParts, type Parts } from './parts.ts'
 import { startPostgres } from './postgres.ts'
+import type { Progress } from './progress.ts'
 import { startTethered, type TetheredProcess } from './tether.ts'
 
 /** Everything that `bun run dev` runs. */
@@ -39,28 +40,27 @@ type StackOptions = {
   readonly port: number
   /** The environment variables that child processes inherit: where programs and the home folder are. */
   readonly inherited: Readonly<Record<string, string | undefined>>
+  readonly progress: Progress
 }
 
 type Chains = {
   readonly evm: ReadonlyMap<Network, Anvil>
   readonly substrate: ReadonlyMap<SubstrateNetwork, Chopsticks>
 }
+type ServicePart = { readonly name: string; readonly process: TetheredProcess; readonly logPath: string }
 type Environment = Readonly<Record<string, string | undefined>>
 
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 const BLOCK_TIME_SECONDS = 1
 /** Asset Hub's runtime needs a fifth of a second to build a block. */
 const SUBSTRATE_BLOCK_TIME_SECONDS = 3
-const READY_TIMEOUT_MS = 30_000
-const POLL_MS = 20
+/** Of one question to the API whether it is ready. */
+const ANSWER_TIMEOUT_MS = 5_000
 const SERVICE_GRACE_MS = 3000
 /** PostgreSQL can recover after this, and together with the services' own time the stack ends within 5 s. */
 const DATABASE_GRACE_MS = 1500
 /** Without this, Bun would read a `.env` file that is meant for something else. */
 const BUN_FLAGS = ['--no-env-file']
-
-const lastLines = async (logPath: string): Promise<string> =>
-  (await readFile(logPath, 'utf8').catch(() => '')).trim().split('\n').slice(-5).join('\n')
 
 const baseUrlOf = (port: number): string => `http://localhost:${port}`
 
@@ -91,26 +91,23 @@ const environmentOf = (options: StackOptions, chains: Chains): Environment => ({
   LOG_LEVEL: 'info',
 })
 
-const waitUntilReady = async (api: TetheredProcess, baseUrl: string, logPath: string): Promise<void> => {
-  const deadline = Date.now() + READY_TIMEOUT_MS
-  while (api.isRunning() && Date.now() < deadline) {
-    const response = await fetch(`${baseUrl}/readyz`).catch(() => undefined)
-    if (response?.status === 200) return
-    await sleep(POLL_MS)
-  }
-  throw new Error(`The API did not become ready. ${logPath} ends:\n${await lastLines(logPath)}`)
+/** Resolves with what a service shows when it is ready. @throws Error with its last messages if it does not get there */
+const ready = async <Shown>(part: ServicePart, look: () => Promise<Shown | undefined>): Promise<Shown> => {
+  const waited = await awaitPart(part, look)
+  if ('found' in waited) return waited.found
+  const { name, logPath } = part
+  throw new Error(`The ${name} is not ready: it ${waited.failure}. ${logPath} ends:\n${await lastLines(logPath)}`)
+}
+
+const isReady = async (baseUrl: string): Promise<true | undefined> => {
+  const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS)
+  const response = await fetch(`${baseUrl}/readyz`, { signal }).catch(() => undefined)
+  return response?.status === 200 ? true : undefined
 }
 
 /** The worker chooses a free port and logs it; a port that we choose could be taken by then. */
-const waitForMetricsUrl = async (worker: TetheredProcess, logPath: string): Promise<string> => {
-  const deadline = Date.now() + READY_TIMEOUT_MS
-  while (worker.isRunning() && Date.now() < deadline) {
-    const url = /"metricsUrl":"([^"]+)"/.exec(await readFile(logPath, 'utf8').catch(() => ''))?.[1]
-    if (url !== undefined) return url
-    await sleep(POLL_MS)
-  }
-  throw new Error(`The worker did not become ready. ${logPath} ends:\n${await lastLines(logPath)}`)
-}
+const readMetricsUrl = async ({ logPath }: ServicePart): Promise<string | undefined> =>
+  /"metricsUrl":"([^"]+)"/.exec(await readFile(logPath, 'utf8').catch(() => ''))?.[1]
 
 const createProject = async (env: Environment): Promise<DevProject> => {
   const args = [...BUN_FLAGS, 'src/cli/main.ts', 'project', 'create', '--name', 'Dev project', '--json']
@@ -141,12 +138,13 @@ const describe = (
   ]),
 })
 
-const startDatabase = async ({ folder }: StackOptions, parts: Parts): Promise<DevDatabase> => {
+const startDatabase = async ({ folder, progress }: StackOptions, parts: Parts): Promise<DevDatabase> => {
   const logPath = folder.logOf('postgres')
-  const server = await startPostgres({ dataDirectory: folder.postgres, logPath, durable: true })
+  const options = { dataDirectory: folder.postgres, logPath, durable: true }
+  const server = await progress.step('PostgreSQL', () => startPostgres(options))
   const stop = () => server.stop(DATABASE_GRACE_MS)
   await parts.keep({ name: 'postgres', kind: 'foundation', process: server.process, logPath, stop })
-  return await prepareDatabase(server.url)
+  return await progress.step('tables of the database', () => prepareDatabase(server.url))
 }
 
 const startChain = async (
@@ -186,10 +184,19 @@ const startSubstrateChain = async (
 }
 
 const startChains = async (options: StackOptions, parts: Parts): Promise<Chains> => {
+  const { progress } = options
   const [evm, substrate] = await settled([
-    settled(EVM_ROWS.map(async (row) => [row.network, await startChain(options, parts, row)] as const)),
     settled(
-      SUBSTRATE_NETWORKS.map(async (network) => [network, await startSubstrateChain(options, parts, network)] as const),
+      EVM_ROWS.map(async (row) => {
+        const chain = await progress.step(`chain ${row.network}`, () => startChain(options, parts, row))
+        return [row.network, chain] as const
+      }),
+    ),
+    settled(
+      SUBSTRATE_NETWORKS.map(async (network) => {
+        const chain = await progress.step(`chain ${network}`, () => startSubstrateChain(options, parts, network))
+        return [network, chain] as const
+      }),
     ),
   ])
   return { evm: new Map(evm), substrate: new Map(substrate) }
@@ -199,7 +206,7 @@ const startService = async (
   { folder }: StackOptions,
   parts: Parts,
   service: { readonly name: string; readonly script: string; readonly env: Environment },
-): Promise<TetheredProcess> => {
+): Promise<ServicePart> => {
   const { name, script, env } = service
   const logPath = folder.logOf(name)
   const child = await startTethered({
@@ -211,7 +218,7 @@ const startService = async (
     stopSignal: 'SIGTERM',
   })
   await parts.keep({ name, kind: 'service', process: child, logPath, stop: () => child.stop(SERVICE_GRACE_MS) })
-  return child
+  return { name, process: child, logPath }
 }
 
 /** The project of an earlier start if the database still has it, else a new one with coins on every network. */
@@ -243,7 +250,7 @@ const prepareProject = async (
 
 /** The dev stack of one folder. Nothing runs before `start`. */
 export const createStack = (options: StackOptions): Stack => {
-  const { folder, port } = options
+  const { folder, port, progress } = options
   const parts = createParts()
 
   const start = async (): Promise<DevJson> => {
@@ -254,13 +261,18 @@ export const createStack = (options: StackOptions): Stack => {
     const ofApi = { ...environment, ...secrets }
 
     const apiEnv = { ...ofApi, DATABASE_URL: database.apiUrl }
-    const api = await startService(options, parts, { name: 'api', script: 'src/server.ts', env: apiEnv })
-    await waitUntilReady(api, baseUrlOf(port), folder.logOf('api'))
+    await progress.step('API', async () => {
+      const api = await startService(options, parts, { name: 'api', script: 'src/server.ts', env: apiEnv })
+      await ready(api, () => isReady(baseUrlOf(port)))
+    })
     // The worker has neither of these keys, so it refuses a database that no API has bound to them.
     const workerEnv = { ...environment, DATABASE_URL: database.workerUrl, WORKER_METRICS_PORT: '0' }
     const worker = await startService(options, parts, { name: 'worker', script: 'jobs/worker.ts', env: workerEnv })
-    const project = await prepareProject(options, chains, { ...ofApi, DATABASE_URL: database.ownerUrl })
-    const workerMetricsUrl = await waitForMetricsUrl(worker, folder.logOf('worker'))
+    const ofOwner = { ...ofApi, DATABASE_URL: database.ownerUrl }
+    const [project, workerMetricsUrl] = await settled([
+      progress.step('project with coins', () => prepareProject(options, chains, ofOwner)),
+      progress.step('worker', () => ready(worker, () => readMetricsUrl(worker))),
+    ])
     return describe({ baseUrl: baseUrlOf(port), workerMetricsUrl }, project, database, chains)
   }
   return { start, failed: parts.failed, stop: parts.stop }
