@@ -26,7 +26,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 }
 
 /** The body of an operation as the document shows it first; undefined if it has none. */
-export const bodyExampleOf = (schemas: Schemas, operation: Json): unknown => {
+const bodyExampleOf = (schemas: Schemas, operation: Json): unknown => {
   const { schema } = under(under(under(operation, 'requestBody'), 'content'), 'application/json')
   return isJson(schema) ? exampleOf(resolved(schemas, schema)) : undefined
 }
