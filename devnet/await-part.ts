@@ -14,9 +14,11 @@ const POLL_MS = 20
 const WORK_POLL_MS = 1_000
 const LINES_SHOWN = 8
 
-/** The last lines of a log, to show after a failure. */
-export const lastLines = async (logPath: string): Promise<string> =>
-  (await readFile(logPath, 'utf8').catch(() => '')).trim().split('\n').slice(-LINES_SHOWN).join('\n')
+/** Shows the last lines of a log after a failure. */
+export const endOf = async (logPath: string): Promise<string> => {
+  const text = (await readFile(logPath, 'utf8').catch(() => '')).trim()
+  return text === '' ? `${logPath} is empty.` : `${logPath} ends:\n${text.split('\n').slice(-LINES_SHOWN).join('\n')}`
+}
 
 /** Watches whether a process works: whether its CPU time or its log grows. @returns for how long it has done nothing. */
 const watchWork = ({ process, logPath }: StartingPart): (() => Promise<number>) => {

@@ -111,6 +111,7 @@ const run = async (): Promise<number> => {
     throw new Error(`Port ${port} is taken: choose another with PORT=…, for example PORT=${port + 1} bun run dev.`)
   }
   await rotateLogs(folder)
+  console.log(`Strongroom starts in ${shownFolder}. On a slow machine this takes minutes.`)
 
   const inherited = Object.fromEntries(INHERITED.map((name) => [name, process.env[name]]))
   const progress = createProgress((line) => console.log(line))

@@ -1,4 +1,4 @@
-import { lastLines } from './await-part.ts'
+import { endOf } from './await-part.ts'
 import type { TetheredProcess } from './tether.ts'
 
 /** The order of stopping: services before the foundations that they use. */
@@ -39,7 +39,7 @@ export const createParts = (): Parts => {
     parts.push(part)
     void part.process.exited.then(async (reason) => {
       if (ending) return
-      const warning = `Warning: ${part.name} ended unexpectedly (${reason}). ${part.logPath} ends:\n${await lastLines(part.logPath)}`
+      const warning = `Warning: ${part.name} ended unexpectedly (${reason}). ${await endOf(part.logPath)}`
       if (part.isDispensable) console.error(warning)
       else failure.resolve(warning)
     })

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { chown, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { awaitPart, lastLines } from './await-part.ts'
+import { awaitPart, endOf } from './await-part.ts'
 import { freePort } from './port.ts'
 import { anyoneMayEnter, findPostgres, type SystemUser } from './postgres-binaries.ts'
 import { readProcess } from './process-info.ts'
@@ -180,7 +180,7 @@ const waitUntilReady = async (
   })
   if ('found' in waited) return undefined
   await server.stop()
-  return `It ${waited.failure}. ${logPath} ends:\n${await lastLines(logPath)}`
+  return `It ${waited.failure}. ${await endOf(logPath)}`
 }
 
 const startServer = async (cluster: Cluster, options: PostgresOptions): Promise<PostgresServer> => {

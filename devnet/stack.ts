@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import type { Network } from '../db/words.ts'
 import { type EvmNetworkRow, SUBSTRATE_NETWORKS, type SubstrateNetwork } from '../src/chains/networks.ts'
 import { ANVIL_FUNDED_PRIVATE_KEY, type Anvil, startAnvil } from './anvil.ts'
-import { awaitPart, lastLines } from './await-part.ts'
+import { awaitPart, endOf } from './await-part.ts'
 import { deployCanonicalContracts } from './canonical-contracts.ts'
 import {
   CHOPSTICKS_FUNDED_PRIVATE_KEY,
@@ -96,7 +96,7 @@ const ready = async <Shown>(part: ServicePart, look: () => Promise<Shown | undef
   const waited = await awaitPart(part, look)
   if ('found' in waited) return waited.found
   const { name, logPath } = part
-  throw new Error(`The ${name} is not ready: it ${waited.failure}. ${logPath} ends:\n${await lastLines(logPath)}`)
+  throw new Error(`The ${name} is not ready: it ${waited.failure}. ${await endOf(logPath)}`)
 }
 
 const isReady = async (baseUrl: string): Promise<true | undefined> => {
@@ -221,22 +221,21 @@ const startService = async (
   return { name, process: child, logPath }
 }
 
-/** The project of an earlier start if the database still has it, else a new one with coins on every network. */
-const prepareProject = async (
-  { folder, port }: StackOptions,
-  chains: Chains,
-  environment: Environment,
-): Promise<DevProject> => {
-  const baseUrl = baseUrlOf(port)
-  let project = await readProject(folder)
-  if (project !== undefined && !(await projectWallet({ baseUrl, project, network: 'Ethereum' }))) project = undefined
-  if (project === undefined) {
-    project = await createProject(environment)
-    await writeProject(folder, project)
-  }
-  const found = project
+/** The project of an earlier start if the database still has it, else a new one. */
+const prepareProject = async ({ folder, port }: StackOptions, environment: Environment): Promise<DevProject> => {
+  const project = await readProject(folder)
+  const isKept = async (found: DevProject) =>
+    (await projectWallet({ baseUrl: baseUrlOf(port), project: found, network: 'Ethereum' })) !== undefined
+  if (project !== undefined && (await isKept(project))) return project
+  const created = await createProject(environment)
+  await writeProject(folder, created)
+  return created
+}
+
+/** Gives the project a wallet with coins on every network. */
+const fundProject = async ({ port }: StackOptions, chains: Chains, project: DevProject): Promise<void> => {
   const addressOn = async (network: Network): Promise<string> => {
-    const place = { baseUrl, project: found, network }
+    const place = { baseUrl: baseUrlOf(port), project, network }
     return (await projectWallet(place)) ?? (await addProjectWallet(place))
   }
   for (const [network, chain] of chains.evm) await fundWallet(chain, await addressOn(network))
@@ -245,7 +244,6 @@ const prepareProject = async (
       await fundSubstrateWallet(chain, account)
     }
   }
-  return found
 }
 
 /** The dev stack of one folder. Nothing runs before `start`. */
@@ -268,9 +266,14 @@ export const createStack = (options: StackOptions): Stack => {
     // The worker has neither of these keys, so it refuses a database that no API has bound to them.
     const workerEnv = { ...environment, DATABASE_URL: database.workerUrl, WORKER_METRICS_PORT: '0' }
     const worker = await startService(options, parts, { name: 'worker', script: 'jobs/worker.ts', env: workerEnv })
-    const ofOwner = { ...ofApi, DATABASE_URL: database.ownerUrl }
+    const prepare = async (): Promise<DevProject> => {
+      const ofOwner = { ...ofApi, DATABASE_URL: database.ownerUrl }
+      const project = await progress.step('project', () => prepareProject(options, ofOwner))
+      await progress.step('coins on all networks', () => fundProject(options, chains, project))
+      return project
+    }
     const [project, workerMetricsUrl] = await settled([
-      progress.step('project with coins', () => prepareProject(options, chains, ofOwner)),
+      prepare(),
       progress.step('worker', () => ready(worker, () => readMetricsUrl(worker))),
     ])
     return describe({ baseUrl: baseUrlOf(port), workerMetricsUrl }, project, database, chains)

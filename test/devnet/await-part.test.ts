@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { awaitPart, lastLines } from '../../devnet/await-part.ts'
+import { awaitPart, endOf } from '../../devnet/await-part.ts'
 import { startTethered } from '../../devnet/tether.ts'
 
 /** Longer than a part may do nothing. */
@@ -31,13 +31,13 @@ describe('a part that starts', () => {
   test('is given up when it has ended, with its last words', async () => {
     const part = await start('echo first; echo "no such key"; exit 3')
     expect(await awaitPart(part, nothing)).toEqual({ failure: 'ended (exit code 3)' })
-    expect(await lastLines(part.logPath)).toBe('first\nno such key')
+    expect(await endOf(part.logPath)).toBe(`${part.logPath} ends:\nfirst\nno such key`)
   })
 
   test('counts as ready by what it wrote before it ended', async () => {
     const part = await start('echo ready')
     await part.process.exited
-    const look = async () => (await lastLines(part.logPath)) || undefined
+    const look = async () => /ready/.exec(await endOf(part.logPath))?.[0]
     expect(await awaitPart(part, look)).toEqual({ found: 'ready' })
   })
 })

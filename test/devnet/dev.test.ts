@@ -106,7 +106,8 @@ test(
       'chain Vara',
       'API',
       'worker',
-      'project with coins',
+      'project',
+      'coins on all networks',
     ]) {
       expect(first.output()).toMatch(new RegExp(`^ +[0-9.]+ s  ${step} after [0-9.]+ s$`, 'm'))
     }
