@@ -47,7 +47,7 @@ const createWhenReady = async (input: Parameters<typeof createWorkerCtx>[0]): Pr
   const log = createLog(input)
   const giveUp = () => process.exit(0)
   process.on('SIGTERM', giveUp).on('SIGINT', giveUp)
-  let told = ''
+  let reason = ''
   for (let pause = 0; ; pause += 1) {
     try {
       const ctx = await createWorkerCtx(input)
@@ -55,10 +55,10 @@ const createWhenReady = async (input: Parameters<typeof createWorkerCtx>[0]): Pr
       return ctx
     } catch (error) {
       if (!(error instanceof NotReadyYet)) throw error
-      if (error.message !== told || pause % EARLY_PAUSES_BETWEEN_LINES === 0) {
-        log.warn({ reason: error.message }, 'the worker waits')
+      if (error.message !== reason || pause % EARLY_PAUSES_BETWEEN_LINES === 0) {
+        reason = error.message
+        log.warn({ reason }, 'the worker waits')
       }
-      told = error.message
     }
     await new Promise((resolve) => setTimeout(resolve, EARLY_PAUSE_MS))
   }

@@ -12,6 +12,7 @@
 // once. A long question that times out while the node answers others says nothing about the node.
 
 import type { Network } from '../../../db/words.ts'
+import type { NodeState } from '../nodes.ts'
 import { type AskOptions, BULK_TIMEOUT_TIMES, type NodeTrouble, NodeUnavailable, type Rpc, rpcOf } from './rpc.ts'
 
 const FAILURES_MAX = 3
@@ -27,14 +28,15 @@ const LATE_TIMES = 8
 const LATE_MIN_MS = 500
 const LATE_MAX_MS = 3_000
 
-type Standing = 'up' | 'slow' | 'failing' | 'wrong_chain' | 'resting' | 'down'
+/** `behind` shows only beside other nodes. */
+type OwnState = Exclude<NodeState, 'behind'>
 
 type LastTrouble = { readonly trouble: NodeTrouble; readonly at: Date }
 
 export type Health = {
   /** The node's client. It does not send what the node cannot take now, and learns from each answer. */
   readonly rpc: Rpc
-  standing(): Standing
+  state(): OwnState
   /** The error of a call that is not sent; null if the node may be asked. */
   refusal(): NodeUnavailable | null
   /** How long the node still rests; 0 if it does not. */
@@ -146,7 +148,7 @@ const createRecord = (input: Pick<HealthInput, 'network' | 'probe' | 'tell' | 'n
     return new NodeUnavailable('http', `The ${network} node asked for a pause until ${clockTime(waitMs)}.`)
   }
 
-  const standing = (): Standing => {
+  const state = (): OwnState => {
     if (down.read() !== null) return 'down'
     if (restMs() > 0) return 'resting'
     if (isWrong) return 'wrong_chain'
@@ -158,7 +160,7 @@ const createRecord = (input: Pick<HealthInput, 'network' | 'probe' | 'tell' | 'n
     isSlow = true
   }
 
-  return { answered, failed, waitsLong, restMs, refusal, standing, lastTrouble: () => lastTrouble }
+  return { answered, failed, waitsLong, restMs, refusal, state, lastTrouble: () => lastTrouble }
 }
 
 /** Watches the requests to one node. */

@@ -11,7 +11,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Network } from '../../../db/words.ts'
-import type { Nodes, NodeView, Opinion } from '../nodes.ts'
+import type { NodeState, Nodes, NodeView, Opinion } from '../nodes.ts'
 import { createLag } from './lag.ts'
 import { createMember, type Member, type NodeFamily } from './member.ts'
 import {
@@ -103,7 +103,15 @@ const firstAnswer = async <Id>(
 const isSome = <One>(list: readonly One[]): list is readonly [One, ...One[]] => list.length > 0
 
 /** Among nodes that may be asked: the better ones first. */
-const RANKS = { up: 0, behind: 1, slow: 2, failing: 3, wrong_chain: 4, resting: 5, down: 6 } as const
+const RANKS: Readonly<Record<NodeState, number>> = {
+  up: 0,
+  behind: 1,
+  slow: 2,
+  failing: 3,
+  wrong_chain: 4,
+  resting: 5,
+  down: 6,
+}
 
 /** The nodes of a network, as its operator configured them. */
 export type NodesInput = {
@@ -140,9 +148,9 @@ const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
 
   const behindMs = ({ head }: Member<Id>): number => lag.behindMs(head())
 
-  const stateOf = (member: Member<Id>): keyof typeof RANKS => {
-    const standing = member.health.standing()
-    return standing === 'up' && behindMs(member) > watch.behindMs ? 'behind' : standing
+  const stateOf = (member: Member<Id>): NodeState => {
+    const state = member.health.state()
+    return state === 'up' && behindMs(member) > watch.behindMs ? 'behind' : state
   }
 
   const views = (): readonly NodeView[] =>
@@ -183,19 +191,19 @@ const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
 type Members<Id> = {
   readonly all: readonly Member<Id>[]
   ranked(): readonly Member<Id>[]
-  stateOf(member: Member<Id>): NodeView['state']
+  stateOf(member: Member<Id>): NodeState
   watch(): void
 }
 
 const isRestingShortly = <Id>({ health }: Member<Id>): boolean =>
-  health.standing() === 'resting' && health.restMs() <= COMES_BACK_WITHIN_MS
+  health.state() === 'resting' && health.restMs() <= COMES_BACK_WITHIN_MS
 
 /** Waits a moment for a member that is resting or down. If it does not come back, it refuses by itself, with its reason. */
 const wake = async <Id>(member: Member<Id>, { isOnly }: { readonly isOnly: boolean }): Promise<void> => {
   const { health, probe } = member
   if (isRestingShortly(member)) await sleep(health.restMs() + 1)
   // The only node of a network is not waited for: everybody who calls while it hangs would wait.
-  if (health.standing() !== 'down' || isOnly) return
+  if (health.state() !== 'down' || isOnly) return
   const probed = probe().then(
     () => {},
     () => {},
