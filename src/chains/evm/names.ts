@@ -3,7 +3,6 @@
 // not open URLs of strangers, so such a name has no address here.
 
 import { decodeAbiParameters, encodeFunctionData, parseAbi, toHex } from 'viem'
-import { namehash, normalize, packetToBytes } from 'viem/ens'
 import { AppError } from '../../errors.ts'
 import type { Hex, Names } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
@@ -34,7 +33,7 @@ const addressIn = (data: Hex | null | undefined): string | null => {
 }
 
 /** @throws invalid_input for a name that ENSIP-15 does not allow. Pure. */
-const normalizedName = (name: string): string => {
+const normalizedName = (name: string, normalize: (name: string) => string): string => {
   const normal = (() => {
     try {
       return normalize(name)
@@ -63,7 +62,9 @@ const readAddressOfName = async (
   { rpc, registry }: { readonly rpc: Rpc; readonly registry: string },
   input: string,
 ): Promise<string | null> => {
-  const name = normalizedName(input)
+  // Loaded late: its tables of characters take a tenth of the time in which a process starts, and few callers have names.
+  const { namehash, normalize, packetToBytes } = await import('viem/ens')
+  const name = normalizedName(input, normalize)
   const read = (to: string, data: Hex) => readQuestion({ to, data, gasLimit: READ_GAS_LIMIT })
   const found: readonly Answer<Hex>[] = await rpc.tryAll(
     nameAndParents(name).map((each) =>
