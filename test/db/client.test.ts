@@ -3,7 +3,9 @@ import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import postgres from 'postgres'
 import { EndingClient, isDatabaseAway, openDb, poolConfig, type Queryable } from '../../db/client.ts'
+import { answerOf } from '../../src/http/failure.ts'
 import { createDatabase } from '../support/postgres.ts'
+import { startService } from '../support/service.ts'
 
 const CUTS = 10
 const PARALLEL = 16
@@ -225,6 +227,69 @@ describe('whether the database is away', () => {
     }
     expect(isDatabaseAway(new Error('x'))).toBe(false)
     expect(isDatabaseAway(null)).toBe(false)
+  })
+})
+
+describe('a database that cannot do its work', () => {
+  const BUSY = {
+    status: 503,
+    body: { code: 'busy', error: expect.stringContaining('took too long; nothing was done') },
+  }
+  const FULL = {
+    status: 503,
+    body: { code: 'unavailable', error: expect.stringContaining('has no space or memory left') },
+  }
+
+  test.each([
+    ['a lock takes too long', '55P03', sql`set local lock_timeout = '20ms'`, sql`lock table wallets`, BUSY],
+    ['a statement takes too long', '57014', sql`set local statement_timeout = '20ms'`, sql`select pg_sleep(60)`, BUSY],
+    ['the disk is full', '53100', sql`select 1`, sql`do $$ begin raise sqlstate '53100'; end $$`, FULL],
+  ])('because %s says so to the caller, and has done nothing', async (_why, code, limit, statement, told) => {
+    const database = await createDatabase()
+    const admin = postgres(database.url, { max: 1, onnotice: () => {} })
+    const db = openDb({ url: database.url, maxConnections: 1, applicationName: NAME })
+    const held = await admin.reserve()
+    try {
+      await held`begin`
+      await held`lock table wallets`
+      const failed = db.transaction(async (tx) => {
+        await tx.execute(sql`insert into projects (name) values ('Lost')`)
+        await tx.execute(limit)
+        await tx.execute(statement)
+      })
+      const error = await failed.catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({ cause: { code } })
+      expect(answerOf(error)).toMatchObject(told)
+      expect((await db.execute(sql`select from projects`)).rows).toEqual([])
+    } finally {
+      held.release()
+      await admin.end()
+      await db.close({ timeoutSeconds: 1 })
+      await database.close()
+    }
+  })
+
+  test('refuses a request that waits too long for a lock as busy, and has done nothing', async () => {
+    const database = await createDatabase()
+    // Of the URL, as ten seconds are long here.
+    const service = await startService({ database, variables: { DATABASE_URL: `${database.apiUrl}?lock_timeout=200` } })
+    const admin = postgres(database.url, { max: 2, onnotice: () => {} })
+    const body = { network: 'Polkadot', name: 'W', control_mode: 'developer', developer_secret: 'testnet-secret' }
+    const count = async () => (await admin`select count(*)::int from wallets`)[0]?.count
+    const before = await count()
+    const held = await admin.reserve()
+    try {
+      await held`begin`
+      await held`lock table wallets in exclusive mode`
+      expect(await service.post('/wallets', body)).toMatchObject({ status: 503, json: { code: 'busy' } })
+      await held`commit`
+      held.release()
+      expect(await count()).toBe(before)
+      expect((await service.post('/wallets', body)).status).toBe(200)
+    } finally {
+      await admin.end()
+      await service.close()
+    }
   })
 })
 
