@@ -1,17 +1,13 @@
 // Many transactions at once: requests of the tracker and the reconciler to a node are limited in size and number.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
-import type { Chain } from '../../src/chains/chain.ts'
 import { RPC_BATCH_LIMIT } from '../../src/chains/node/rpc.ts'
-import { readConfig } from '../../src/config.ts'
-import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { trackStep } from '../../src/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type Stepped, startStepped } from './stepped.ts'
 
 const network = 'Ethereum'
 /** More than one batch of receipts. */
@@ -19,36 +15,22 @@ const MANY = 150
 
 let chain: TestChain
 let gate: Gate
-let service: Service
-let ctx: WorkerCtx
-let node: Chain
-let sql: Sql
+let world: Stepped
 let signer: string
 
 beforeAll(async () => {
-  chain = await startChain(network)
+  chain = await startChain('Ethereum')
   gate = startGate(chain.rpcUrl)
-  service = await startService({ rpcUrls: { [network]: gate.url } })
-  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
-  ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
-  node = ctx.chains.withNode(network)
-  sql = postgres(service.database.url, { max: 1 })
+  world = await startStepped({ node: chain, rpcUrls: gate.url })
 })
 
 afterAll(async () => {
-  await sql.end()
-  await ctx.db.close({ timeoutSeconds: 2 })
-  await service.close()
+  await world.close()
   await gate.stop()
-  await chain.stop()
 })
 
-const catchUp = async () => {
-  while ((await trackStep(ctx, node)) !== 'caught_up');
-}
-
 const send = async (): Promise<string> => {
-  const answer = await service.post('/transactions/sign-and-send', {
+  const answer = await world.service.post('/transactions/sign-and-send', {
     network,
     signer_wallet_address: signer,
     unsigned_transaction: { to: fundedAccount(5).address, value: '1', gasLimit: '21000' },
@@ -60,21 +42,20 @@ const send = async (): Promise<string> => {
 /** Sends this many transactions of one signer, and waits until all are in the node's pool. */
 const sendMany = async (count: number): Promise<readonly string[]> => {
   const ids = await Promise.all(Array.from({ length: count }, send))
-  await Promise.all(ids.map((id) => broadcastTransaction(ctx, id)))
-  await sql`delete from graphile_worker._private_jobs`
+  await Promise.all(ids.map((id) => broadcastTransaction(world.ctx, id)))
+  await world.clearJobs()
   return ids
 }
 
 const statuses = async (ids: readonly string[]) =>
-  (await sql`select distinct status from transactions where id = any(${ids})`).map(({ status }) => status)
+  (await world.sql`select distinct status from transactions where id = any(${ids})`).map(({ status }) => status)
 
 beforeEach(async () => {
   gate.heal()
   await chain.setAutomine(true)
-  await catchUp()
+  await world.catchUp()
   await chain.setAutomine(false)
-  signer = (await service.newWallet({ network })).address
-  await chain.fund(signer as `0x${string}`)
+  signer = await world.newSigner()
 })
 
 test('all transactions of a block are settled in its step, with one receipt request each, in bounded batches', async () => {
@@ -82,7 +63,7 @@ test('all transactions of a block are settled in its step, with one receipt requ
   expect(await statuses(ids)).toEqual(['pending'])
   await chain.mine()
   gate.takeRequests()
-  expect(await trackStep(ctx, node)).toBe('advanced')
+  expect(await trackStep(world.ctx, world.chain)).toBe('advanced')
   expect(await statuses(ids)).toEqual(['success'])
   const requests = gate.takeRequests()
   expect(requests.flat().filter((method) => method === 'eth_getTransactionReceipt')).toHaveLength(MANY)
@@ -94,61 +75,63 @@ test('all transactions of a block are settled in its step, with one receipt requ
 test('a receipt that the node does not have yet is requested again, and does not delay others', async () => {
   const ids = await sendMany(3)
   await chain.mine()
-  const [late] = await sql<{ hash: string }[]>`select shown_hash as hash from transactions where id = ${ids[1] ?? ''}`
+  const [late] = await world.sql<
+    { hash: string }[]
+  >`select shown_hash as hash from transactions where id = ${ids[1] ?? ''}`
   const isLate = ([hash]: readonly unknown[]) => hash === late?.hash
   gate.spoil({ fault: 'answers null', method: 'eth_getTransactionReceipt', where: isLate })
-  await catchUp()
+  await world.catchUp()
   expect(await statuses([ids[0] ?? '', ids[2] ?? ''])).toEqual(['success'])
   expect(await statuses([ids[1] ?? ''])).toEqual(['pending'])
   gate.heal()
-  await catchUp()
+  await world.catchUp()
   expect(await statuses(ids)).toEqual(['success'])
 })
 
 test('waiting transactions are checked in a few bounded batches, and those that are not in the pool are sent again', async () => {
   const ids = await sendMany(MANY)
   const forgotten = ids[100] ?? ''
-  const [row] = await sql<{ hash: string }[]>`select shown_hash as hash from transactions where id = ${forgotten}`
+  const [row] = await world.sql<{ hash: string }[]>`select shown_hash as hash from transactions where id = ${forgotten}`
   const isForgotten = ([hash]: readonly unknown[]) => hash === row?.hash
   gate.spoil({ fault: 'answers null', method: 'eth_getTransactionByHash', where: isForgotten })
-  const quiet = () => sql`update transactions set updated_at = now() - interval '1 hour' where not final`
+  const quiet = () => world.sql`update transactions set updated_at = now() - interval '1 hour' where not final`
   const toBeSent = async () =>
-    (await sql<{ key: string }[]>`select key from graphile_worker._private_jobs`).map(({ key }) => key)
+    (await world.sql<{ key: string }[]>`select key from graphile_worker._private_jobs`).map(({ key }) => key)
   await quiet()
   gate.takeRequests()
-  await reconcileTransactions(ctx, node)
+  await reconcileTransactions(world.ctx, world.chain)
   const requests = gate.takeRequests()
   expect(await toBeSent()).toEqual([`broadcast:${forgotten}`])
   expect(Math.max(...requests.map(({ length }) => length))).toBeLessThanOrEqual(RPC_BATCH_LIMIT)
   // Receipts and look-ups in two batches each; the other requests are about the one transaction.
   expect(requests.length).toBeLessThan(10)
-  const unasked = await sql`
+  const unasked = await world.sql`
     select from transactions where status = 'pending' and updated_at < now() - interval '1 minute'`
   expect(unasked).toHaveLength(0)
 
   // If a batch cannot be read, each is requested by itself.
   gate.heal()
-  await sql`delete from graphile_worker._private_jobs`
+  await world.clearJobs()
   gate.spoil({ fault: 'answers in another form', method: 'eth_getTransactionReceipt', times: 1 })
   await quiet()
-  await reconcileTransactions(ctx, node)
+  await reconcileTransactions(world.ctx, world.chain)
   expect(await toBeSent()).toEqual([])
   await chain.mine()
-  await catchUp()
+  await world.catchUp()
   expect(await statuses(ids)).toEqual(['success'])
 })
 
 test('simultaneous observations of one transaction are recorded one after the other', async () => {
   const id = await send()
-  const attempts = await sql<
+  const attempts = await world.sql<
     { hash: string }[]
   >`select hash from attempts where transaction_id = ${id} order by kind desc, rung`
   const accepted = { kind: 'accepted', hash: attempts[0]?.hash ?? '' } as const
   await Promise.all([
-    ctx.recordObservation({ transactionId: id, observation: accepted }),
-    ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
-    ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
+    world.ctx.recordObservation({ transactionId: id, observation: accepted }),
+    world.ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
+    world.ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
   ])
-  const [row] = await sql`select status, chosen from transactions where id = ${id}`
+  const [row] = await world.sql`select status, chosen from transactions where id = ${id}`
   expect({ ...row }).toEqual({ status: 'pending', chosen: 2 })
 })

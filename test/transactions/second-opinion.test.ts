@@ -1,90 +1,39 @@
 // Two nodes of one network: what cannot be taken back is recorded only if both say so.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
-import type { Chain } from '../../src/chains/chain.ts'
-import { readConfig } from '../../src/config.ts'
-import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
-import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
-import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
-import { trackStep } from '../../src/transactions/track.ts'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Service, startService } from '../support/service.ts'
-
-const network = 'Ethereum'
-const MAX_STEPS = 400
-/** For anvil a block is final when two epochs of 32 blocks are above it. */
-const BLOCKS_TO_FINAL = 64
+import { startChain, type TestChain } from '../support/chains.ts'
+import { BLOCKS_TO_FINAL, type Stepped, startStepped } from './stepped.ts'
 
 let node: TestChain
 let other: ReturnType<typeof startFakeNode>
-let service: Service
-let sql: Sql
-let ctx: WorkerCtx
-let chain: Chain
+let world: Stepped
 
 beforeAll(async () => {
-  node = await startChain(network)
+  node = await startChain('Ethereum')
   other = startFakeNode({ behind: node.rpcUrl })
-  service = await startService({ rpcUrls: { [network]: `${node.rpcUrl} ${other.rpcUrl}` } })
-  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
-  ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
-  chain = ctx.chains.withNode(network)
-  sql = postgres(service.database.url, { max: 2 })
+  world = await startStepped({ node, rpcUrls: `${node.rpcUrl} ${other.rpcUrl}` })
 })
 
 afterAll(async () => {
-  await sql.end()
-  await ctx.db.close({ timeoutSeconds: 2 })
-  await service.close()
+  await world.close()
   await other.stop()
-  await node.stop()
 })
 
 const ANSWERS: Behaviour = () => undefined
 
 beforeEach(async () => {
   other.behave(ANSWERS)
-  await chain.lookAtNodes()
+  await world.chain.lookAtNodes()
 })
-
-const catchUp = async () => {
-  for (let steps = 0; steps < MAX_STEPS; steps += 1) if ((await trackStep(ctx, chain)) === 'caught_up') return
-  throw new Error('the tracker did not catch up')
-}
-
-const reconcile = async () => {
-  await sql`update transactions set updated_at = now() - interval '1 hour' where not final`
-  await reconcileTransactions(ctx, chain)
-}
-
-const record = async (): Promise<{ readonly id: string; readonly address: string }> => {
-  const { address } = await service.newWallet({ network })
-  await node.fund(address)
-  const answer = await service.post('/transactions/sign-and-send', {
-    network,
-    signer_wallet_address: address,
-    unsigned_transaction: { to: fundedAccount(5).address, value: '1' },
-    developer_secret: 'testnet-secret',
-  })
-  return { id: answer.json.transaction_id, address }
-}
-
-const rowOf = async (id: string) => {
-  const [row] = await sql<{ status: string; final: boolean; code: string | null }[]>`
-    select status, final, error_code as code from transactions where id = ${id}`
-  return row
-}
 
 /** A transaction that succeeded, in a block that is final by now. */
 const mined = async (): Promise<string> => {
-  await catchUp()
-  const { id } = await record()
-  await broadcastTransaction(ctx, id)
-  await node.poolMined()
-  await catchUp()
-  expect(await rowOf(id)).toEqual({ status: 'success', final: false, code: null })
+  await world.catchUp()
+  const id = await world.send()
+  await world.broadcast(id)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: false, code: null })
   return id
 }
 
@@ -107,16 +56,16 @@ test.each(Object.keys(DISAGREEMENTS))('a transaction is not final while the othe
   const id = await mined()
   other.behave(DISAGREEMENTS[name] ?? ANSWERS)
   await node.mine(BLOCKS_TO_FINAL + 6)
-  await catchUp()
-  expect(await rowOf(id)).toEqual({ status: 'success', final: false, code: null })
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: false, code: null })
   other.behave(ANSWERS)
-  await catchUp()
-  expect(await rowOf(id)).toEqual({ status: 'success', final: true, code: null })
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
 })
 
 test('a transaction is not final while its block is not final for the other node', async () => {
   const id = await mined()
-  const { number } = (await chain.head()).latest
+  const { number } = (await world.chain.head()).latest
   const old = `0x${number.toString(16)}`
   other.behave(async ({ method, params }) =>
     method === 'eth_getBlockByNumber' && params[0] === 'finalized'
@@ -124,35 +73,37 @@ test('a transaction is not final while its block is not final for the other node
       : undefined,
   )
   await node.mine(BLOCKS_TO_FINAL + 6)
-  await catchUp()
-  expect({ old, ...(await rowOf(id)) }).toMatchObject({ final: false })
+  await world.catchUp()
+  expect({ old, ...(await world.rowOf(id)) }).toMatchObject({ final: false })
   other.behave(ANSWERS)
-  await catchUp()
-  expect(await rowOf(id)).toMatchObject({ status: 'success', final: true })
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true })
 })
 
 test('a nonce is not reported as taken while the other node does not count it, or has our transaction', async () => {
-  await catchUp()
-  const { id, address } = await record()
+  await world.catchUp()
+  const address = await world.newSigner()
+  const id = await world.send(address)
   await node.rpc('anvil_setNonce', [address, '0x1'])
   await node.mine(BLOCKS_TO_FINAL + 6)
-  await catchUp()
+  await world.catchUp()
   other.behave(({ method }) => (method === 'eth_getTransactionCount' ? { result: '0x0' } : undefined))
-  await reconcile()
-  expect(await rowOf(id)).toMatchObject({ final: false, code: null })
+  await world.reconcile()
+  expect(await world.rowOf(id)).toMatchObject({ final: false, code: null })
   other.behave(({ method }) => (method === 'eth_getTransactionByHash' ? { result: { hash: '0x1' } } : undefined))
-  await reconcile()
-  expect(await rowOf(id)).toMatchObject({ final: false, code: null })
+  await world.reconcile()
+  expect(await world.rowOf(id)).toMatchObject({ final: false, code: null })
   other.behave(ANSWERS)
-  await reconcile()
-  expect(await rowOf(id)).toMatchObject({ status: 'failed', final: true, code: 'nonce_taken' })
+  await world.reconcile()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'failed', final: true, code: 'nonce_taken' })
 })
 
 test('a node that is away has no opinion: the other one decides', async () => {
   const id = await mined()
   await other.stop()
   await node.mine(BLOCKS_TO_FINAL + 6)
-  while ((await chain.lookAtNodes())[1]?.state !== 'failing' || chain.opinions().length === 2) await chain.lookAtNodes()
-  await catchUp()
-  expect(await rowOf(id)).toMatchObject({ status: 'success', final: true })
+  while ((await world.chain.lookAtNodes())[1]?.state !== 'failing' || world.chain.opinions().length === 2)
+    await world.chain.lookAtNodes()
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true })
 })

@@ -1,0 +1,83 @@
+// The service with a worker that runs step by step in this process, so that a test acts between two steps.
+
+import postgres from 'postgres'
+import { readConfig } from '../../src/config.ts'
+import { createWorkerCtx } from '../../src/context.ts'
+import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
+import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { trackStep } from '../../src/transactions/track.ts'
+import { fundedAccount, type TestChain } from '../support/chains.ts'
+import { startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const MAX_STEPS = 400
+/** For anvil a block is final when two epochs of 32 blocks are above it. */
+export const BLOCKS_TO_FINAL = 64
+
+export type Stepped = Awaited<ReturnType<typeof startStepped>>
+
+/** @param input.rpcUrls as in the configuration: of the node, or of what is in front of it. `close` stops the node too. */
+export const startStepped = async ({ node, rpcUrls }: { readonly node: TestChain; readonly rpcUrls: string }) => {
+  const service = await startService({ rpcUrls: { [network]: rpcUrls } })
+  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
+  const ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
+  const chain = ctx.chains.withNode(network)
+  const sql = postgres(service.database.url, { max: 2 })
+
+  const newSigner = async () => {
+    const { address } = await service.newWallet({ network })
+    await node.fund(address)
+    return address
+  }
+
+  /** Records a transaction, by default of a new signer. @returns its id. */
+  const send = async (signer?: string): Promise<string> => {
+    const answer = await service.post('/transactions/sign-and-send', {
+      network,
+      signer_wallet_address: signer ?? (await newSigner()),
+      unsigned_transaction: { to: fundedAccount(5).address, value: '1' },
+      developer_secret: 'testnet-secret',
+    })
+    if (answer.status !== 200) throw new Error(`not recorded: ${answer.text}`)
+    return answer.json.transaction_id
+  }
+
+  return {
+    service,
+    ctx,
+    chain,
+    sql,
+    newSigner,
+    send,
+    catchUp: async (tracked = chain): Promise<void> => {
+      for (let steps = 0; steps < MAX_STEPS; steps += 1) if ((await trackStep(ctx, tracked)) === 'caught_up') return
+      throw new Error('the tracker did not catch up')
+    },
+    /** Makes transactions look as if nothing had been observed for long, so that the reconciler asks the node. */
+    reconcile: async (): Promise<void> => {
+      await sql`update transactions set updated_at = now() - interval '1 hour' where not final`
+      await reconcileTransactions(ctx, chain)
+    },
+    /** Sends a transaction to the node and waits until it is mined. */
+    broadcast: async (id: string): Promise<void> => {
+      await broadcastTransaction(ctx, id)
+      await node.poolMined()
+    },
+    rowOf: async (id: string) => {
+      const [row] = await sql<
+        { status: string; final: boolean; code: string | null; block: string | null; number: string }[]
+      >`
+        select status, final, error_code as code, mined_block_hash as block, mined_block_number as number
+        from transactions where id = ${id}`
+      if (row === undefined) throw new Error('the transaction is not recorded')
+      return { ...row, number: Number(row.number) }
+    },
+    clearJobs: () => sql`delete from graphile_worker._private_jobs`,
+    close: async (): Promise<void> => {
+      await sql.end()
+      await ctx.db.close({ timeoutSeconds: 2 })
+      await service.close()
+      await node.stop()
+    },
+  }
+}
