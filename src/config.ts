@@ -44,7 +44,7 @@ type RootKeyConfig = {
   } | null
 }
 
-type Variables = Readonly<Record<string, string | undefined>>
+export type Variables = Readonly<Record<string, string | undefined>>
 
 const problem = (name: string, right: string): Error => new Error(`${name} must be ${right}.`)
 

@@ -6,7 +6,6 @@
 //   running balance check, and the address from which a request came.
 
 import type { Db } from '../db/client.ts'
-import { openDb } from '../db/client.ts'
 import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
@@ -16,11 +15,16 @@ import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import type { ChainMemory } from './chains/chain.ts'
 import { type Chains, createChains } from './chains/chains.ts'
 import type { Config } from './config.ts'
-import { type Audit, createAudit } from './custody/audit.ts'
-import { checkDeployment, requireEnvironment } from './custody/deployment.ts'
-import { openSealer, type Sealer } from './custody/sealer.ts'
+import type { Audit } from './custody/audit.ts'
+import type { Sealer } from './custody/sealer.ts'
 import { createVault, openRootKey, type Vault } from './custody/vault.ts'
-import { requireSchema } from './environment/schema.ts'
+import {
+  createAuditingCtx,
+  createIdentityCtx,
+  createReadingCtx,
+  type Process,
+  type ReadingCtx,
+} from './environment/contexts.ts'
 import { type Space, watchSpace } from './health/space.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
@@ -63,8 +67,8 @@ export type Ctx = {
 /** The worker's context. It has no vault and no identity key, so no job can open a wallet or create a token. */
 export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'walletAt' | 'tokens' | 'identity' | 'space'>
 
-/** For commands about identities that open no wallet. */
-export type IdentityCtx = WorkerCtx & Pick<Ctx, 'identity'>
+/** For commands that ask nodes, and need no key. */
+export type AskingCtx = Omit<WorkerCtx, 'sealer' | 'audit' | 'securityEvents'>
 
 const memoryOf = (db: Db): ChainMemory => ({
   readAbiItems: (query) => readAbiItems(db, query),
@@ -93,33 +97,17 @@ const chainsOf = ({ config, db, metrics }: { config: Config; db: Db; metrics: Me
     },
   })
 
-type Process = { readonly config: Config; readonly process: string }
-
-/** For commands that only read and need no key. */
-export type ReadingCtx = Omit<WorkerCtx, 'sealer' | 'audit' | 'securityEvents'>
-
-const withService = (base: ReadingCtx, sealer: Sealer): WorkerCtx => {
-  const audit = createAudit({ ...base, sealer })
-  return { ...base, sealer, audit, securityEvents: createSecurityEvents({ ...base, audit }) }
-}
-
-const createBase = (input: Process): ReadingCtx => {
-  const db = openDb({
-    url: input.config.databaseUrl.reveal(),
-    maxConnections: input.config.databaseMaxConnections,
-    applicationName: `strongroom-${input.process}`,
-  })
-  const log = createLog(input)
-  const metrics = createMetrics(Object.keys(input.config.rpcUrls))
+/** Adds what asks nodes, and what measures and logs it. */
+const withChains = <Of extends ReadingCtx>(base: Of, input: Process): Of & AskingCtx => {
+  const { config, db } = base
+  const metrics = createMetrics(Object.keys(config.rpcUrls))
   return {
-    config: input.config,
-    db,
-    chains: chainsOf({ config: input.config, db, metrics }),
+    ...base,
+    chains: chainsOf({ config, db, metrics }),
     metrics,
     recordObservation: createObservationRecorder({ db, metrics }),
-    mailer: createMailer(input.config),
-    now: () => new Date(),
-    log,
+    mailer: createMailer(config),
+    log: createLog(input),
   }
 }
 
@@ -135,91 +123,43 @@ const createWalletAt = (db: Db): Ctx['walletAt'] => {
   return async (place) => (await readTogether(place)).get(keyOf(place)) ?? null
 }
 
-const openServiceKey = ({ serviceKey: spec }: Config): Promise<Sealer> => {
-  if (spec === null) throw new Error('SERVICE_KEY must be where the service key is: file:/path or fd:N.')
-  return openSealer({ name: 'SERVICE_KEY', spec })
-}
-
-const openIdentityKey = ({ identityKey: spec }: Config): Promise<Sealer> => {
-  if (spec === null) throw new Error('IDENTITY_KEY must say where the identity key is: file:/path or fd:N.')
-  return openSealer({ name: 'IDENTITY_KEY', spec })
-}
-
 /**
  * Creates the context of a process that opens wallets.
- * @param input.process the process's name in the log and in pg_stat_activity.
  * @throws Error if a key, the environment or a chain id does not belong to the database.
  */
 export const createCtx = async (input: Process): Promise<Ctx> => {
   const { config } = input
   if (config.rootKey === null) throw new Error('ROOT_KEY must say where the root key is: file:/path or fd:N.')
-  const base = createBase(input)
-  const { environment } = config
-  const [sealer, identity] = [await openServiceKey(config), await openIdentityKey(config)]
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
-  const networks = bindingsOf(config)
-  await requireSchema(base.db)
-  await checkDeployment({ db: base.db, environment, networks, rootKey, nextRootKey, sealer, identity })
+  const base = withChains(await createIdentityCtx(input, { rootKey, nextRootKey }), input)
   const vault = createVault({
     db: base.db,
     rootKey,
     nextRootKey,
-    sealer,
-    environment,
+    sealer: base.sealer,
+    environment: config.environment,
     limits: config,
     now: base.now,
     familyOf: (network) => base.chains.of(network).family,
   })
-  const signerQueues = createQueues()
-  const tokens = createAccessTokens({ ...base, identity })
-  const service = withService(base, sealer)
-  const space = watchSpace(base)
-  return { ...service, identity, vault, tokens, signerQueues, walletAt: createWalletAt(base.db), space }
-}
-
-/** A context without a vault. It checks that the keys of the process belong to the database. */
-const createServiceCtx = async (input: Process, identity: Sealer | null): Promise<WorkerCtx> => {
-  const { config } = input
-  const base = createBase(input)
-  const { environment } = config
-  const sealer = await openServiceKey(config)
-  try {
-    await requireSchema(base.db)
-    await checkDeployment({ db: base.db, environment, networks: bindingsOf(config), rootKey: null, sealer, identity })
-  } catch (error) {
-    // A worker tries again.
-    await base.db.close({ timeoutSeconds: 1 })
-    throw error
+  return {
+    ...base,
+    securityEvents: createSecurityEvents(base),
+    vault,
+    tokens: createAccessTokens(base),
+    signerQueues: createQueues(),
+    walletAt: createWalletAt(base.db),
+    space: watchSpace(base),
   }
-  return withService(base, sealer)
 }
 
-/**
- * The worker's context.
- * @throws NotReadyYet if the worker comes before the first API, and Error if the service key or the environment does not
- * belong to the database.
- */
-export const createWorkerCtx = (input: Process): Promise<WorkerCtx> => createServiceCtx(input, null)
-
-/** The context of a command that only reads. @throws Error if the environment does not belong to the database. */
-export const createReadingCtx = async (input: Process): Promise<ReadingCtx> => {
-  const base = createBase(input)
-  await requireSchema(base.db)
-  await requireEnvironment({ db: base.db, environment: input.config.environment })
-  return base
+/** The worker's context. @throws NotReadyYet if the worker comes before the first API. */
+export const createWorkerCtx = async (input: Process): Promise<WorkerCtx> => {
+  const base = withChains(await createAuditingCtx(input), input)
+  return { ...base, securityEvents: createSecurityEvents(base) }
 }
 
-/** The context of a command about identities. @throws Error like createWorkerCtx, and for the identity key. */
-export const createIdentityCtx = async (input: Process): Promise<IdentityCtx> => {
-  const identity = await openIdentityKey(input.config)
-  return { ...(await createServiceCtx(input, identity)), identity }
-}
-
-/** The networks of this process that the database is bound to, with or without a node. */
-const bindingsOf = ({ networks }: Config) =>
-  networks.map((row) => ({
-    name: row.network,
-    family: row.family,
-    chainId: 'chainId' in row ? row.chainId : null,
-  }))
+/** The context of a command that asks nodes, and needs no key. */
+export const createAskingCtx = async (input: Process): Promise<AskingCtx> =>
+  withChains(await createReadingCtx(input), input)

@@ -3,7 +3,7 @@
 import { InvalidArgumentError } from 'commander'
 import type { Network } from '../../db/words.ts'
 import { EVM_NETWORKS, NETWORKS } from '../chains/networks.ts'
-import { readNetworks } from '../config.ts'
+import { readNetworks, type Variables } from '../config.ts'
 import { UUID } from '../http/text.ts'
 
 const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
@@ -34,10 +34,15 @@ export const NETWORK_WORDS = NETWORKS.join(', ')
 export const EVM_NETWORK_WORDS = EVM_NETWORKS.join(', ')
 
 /** A network of this deployment. */
-export const network = (text: string): Network => oneOf(readNetworks().map((row) => row.network))(text)
+export const networkIn =
+  (variables: Variables) =>
+  (text: string): Network =>
+    oneOf(readNetworks(variables).map((row) => row.network))(text)
 
-export const evmNetwork = (text: string): Network =>
-  oneOf(readNetworks().flatMap((row) => ('chainId' in row ? [row.network] : [])))(text)
+export const evmNetworkIn =
+  (variables: Variables) =>
+  (text: string): Network =>
+    oneOf(readNetworks(variables).flatMap((row) => ('chainId' in row ? [row.network] : [])))(text)
 
 /** A comma-separated list of words. */
 export const listOf =

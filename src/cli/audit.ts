@@ -5,7 +5,8 @@ import { shownHead } from '../audit/chain.ts'
 import { type Broken, listAudit, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
 import { listSecurityEvents } from '../security/events.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
-import { note, print, printJson, rowAsJson, withServiceCtx } from './operator.ts'
+import { rowAsJson } from './operator.ts'
+import type { Shell } from './shell.ts'
 
 const HEAD = /^(deployment|[0-9a-f-]{36}):([1-9][0-9]{0,17}):([0-9a-f]{64})$/i
 const PROGRESS_ROWS = 100_000n
@@ -31,59 +32,68 @@ const shownVerification = ({ ends, broken, rows, unchained }: Verification) => (
   unchained: rowAsJson(unchained),
 })
 
-const printVerification = (verification: Verification, input: { readonly heads: boolean }): void => {
-  const { ends, broken, rows, unchained } = verification
-  for (const each of broken) print(sentenceOf(each))
-  if (input.heads) for (const end of ends) print(shownHead(end))
+const linesOf = ({ ends, broken, rows, unchained }: Verification, input: { readonly heads: boolean }) => {
   const since = unchained.oldest === null ? '' : `, the oldest of ${unchained.oldest.toISOString()}`
-  print(`Unchained tail: ${unchained.rows} rows${since}.`)
-  print(broken.length === 0 ? `The audit holds: ${rows} rows in ${ends.length} chains.` : 'The audit does not hold.')
+  return [
+    ...broken.map(sentenceOf),
+    ...(input.heads ? ends.map(shownHead) : []),
+    `Unchained tail: ${unchained.rows} rows${since}.`,
+    broken.length === 0 ? `The audit holds: ${rows} rows in ${ends.length} chains.` : 'The audit does not hold.',
+  ]
 }
 
 type VerifyOptions = { project?: string; head?: readonly NotedHead[]; heads?: boolean; json?: boolean }
 
-const verify = ({ project, head: heads = [], heads: showHeads = false, json }: VerifyOptions) =>
-  withServiceCtx(async (ctx) => {
-    let noted = 0n
-    const onProgress = (rows: bigint) => {
-      if (rows - noted < PROGRESS_ROWS) return
-      noted = rows
-      note(`${rows} rows verified`)
-    }
-    const verification = await verifyAudit(ctx, { chain: project ?? null, heads, onProgress })
-    if (json) printJson(shownVerification(verification))
-    else printVerification(verification, { heads: showHeads })
-    if (verification.broken.length > 0) process.exitCode = 1
-  })
+const verify =
+  ({ print, printJson, note, fail, withAuditingCtx }: Shell) =>
+  ({ project, head: heads = [], heads: showHeads = false, json }: VerifyOptions) =>
+    withAuditingCtx(async (ctx) => {
+      let noted = 0n
+      const onProgress = (rows: bigint) => {
+        if (rows - noted < PROGRESS_ROWS) return
+        noted = rows
+        note(`${rows} rows verified`)
+      }
+      const verification = await verifyAudit(ctx, { chain: project ?? null, heads, onProgress })
+      if (json) printJson(shownVerification(verification))
+      else for (const line of linesOf(verification, { heads: showHeads })) print(line)
+      if (verification.broken.length > 0) fail()
+    })
 
 const shown = ({ id, at, actor, action, subject, details }: AuditRecord) =>
   rowAsJson({ id, at, actor, action, subject, details })
 
-const list = ({ project, limit, json }: { project: string; limit: number; json?: boolean }) =>
-  withServiceCtx(async (ctx) => {
-    const rows = await listAudit(ctx, { projectId: project, limit })
-    if (json) return printJson(rows.map(shown))
-    for (const { id, at, actor, action, subject, details } of rows) {
-      print(`${id}  ${at.toISOString()}  ${action}  ${subject}  by ${actor}  ${JSON.stringify(details)}`)
-    }
-  })
+const list =
+  ({ print, printJson, withReadingCtx }: Shell) =>
+  ({ project, limit, json }: { project: string; limit: number; json?: boolean }) =>
+    withReadingCtx(async (ctx) => {
+      const rows = await listAudit(ctx, { projectId: project, limit })
+      if (json) return printJson(rows.map(shown))
+      for (const { id, at, actor, action, subject, details } of rows) {
+        print(`${id}  ${at.toISOString()}  ${action}  ${subject}  by ${actor}  ${JSON.stringify(details)}`)
+      }
+    })
 
 type SecurityOptions = { project?: string; kind?: SecurityEventKind; limit: number; json?: boolean }
 
-const security = ({ project, kind, limit, json }: SecurityOptions) =>
-  withServiceCtx(async (ctx) => {
-    const rows = await listSecurityEvents(ctx, { projectId: project ?? null, kind: kind ?? null, limit })
-    if (json) return printJson(rows.map((row) => ({ ...shown(row), project_id: row.projectId })))
-    for (const { at, action, projectId, actor, subject, details } of rows) {
-      const { count, since, until: _, ...others } = details
-      const what = Object.entries(others).map(([name, value]) => `  ${name} ${value}`)
-      const where = projectId === null ? '' : `  project ${projectId}`
-      print(`${at.toISOString()}  ${action}  ${count} since ${since}  ${subject}  by ${actor}${what.join('')}${where}`)
-    }
-    if (rows.length === 0) print('There are no security events.')
-  })
+const security =
+  ({ print, printJson, withReadingCtx }: Shell) =>
+  ({ project, kind, limit, json }: SecurityOptions) =>
+    withReadingCtx(async (ctx) => {
+      const rows = await listSecurityEvents(ctx, { projectId: project ?? null, kind: kind ?? null, limit })
+      if (json) return printJson(rows.map((row) => ({ ...shown(row), project_id: row.projectId })))
+      for (const { at, action, projectId, actor, subject, details } of rows) {
+        const { count, since, until: _, ...others } = details
+        const what = Object.entries(others).map(([name, value]) => `  ${name} ${value}`)
+        const where = projectId === null ? '' : `  project ${projectId}`
+        print(
+          `${at.toISOString()}  ${action}  ${count} since ${since}  ${subject}  by ${actor}${what.join('')}${where}`,
+        )
+      }
+      if (rows.length === 0) print('There are no security events.')
+    })
 
-export const auditCommands = (): Command => {
+export const auditCommands = (shell: Shell): Command => {
   const command = new Command('audit').description('The audit log: who did what, and whether the log is intact.')
   command
     .command('verify')
@@ -100,14 +110,14 @@ export const auditCommands = (): Command => {
     )
     .option('--heads', 'print the head of each intact chain, so that you can note it')
     .option('--json', 'print { ok, rows, broken, heads, unchained }')
-    .action(verify)
+    .action(verify(shell))
   command
     .command('list')
     .description("Print a project's audit rows, newest first.")
     .requiredOption('--project <id>', 'the project', uuid)
     .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
     .option('--json', 'print a JSON array')
-    .action(list)
+    .action(list(shell))
   command
     .command('security')
     .summary('Print security events: refusals that may be part of an attack, newest first.')
@@ -120,6 +130,6 @@ export const auditCommands = (): Command => {
     .addOption(new Option('--kind <kind>', 'only those of this kind').choices(SECURITY_EVENTS))
     .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
     .option('--json', 'print a JSON array')
-    .action(security)
+    .action(security(shell))
   return command
 }

@@ -3,8 +3,9 @@ import { listFreezes } from '../../db/queries/freezes.ts'
 import type { Network } from '../../db/words.ts'
 import { unreachable } from '../errors.ts'
 import { freeze, type Target, unfreeze } from '../freezes/freeze.ts'
-import { NETWORK_WORDS, network, uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, rowAsJson, withServiceCtx } from './operator.ts'
+import { NETWORK_WORDS, networkIn, uuid } from './arguments.ts'
+import { OPERATOR, rowAsJson } from './operator.ts'
+import type { Shell } from './shell.ts'
 
 const STILL_SENT =
   'From the next request on, it cannot sign, and no wallet of it can be created, exported or changed. Transactions that are already recorded are still sent.'
@@ -24,29 +25,40 @@ const nameOf = (target: Target): string => {
   }
 }
 
-const runFreeze = (target: Target, { reason }: { reason: string }) =>
-  withServiceCtx(async (ctx) => {
-    const isNew = await freeze(ctx, { target, reason, actor: OPERATOR })
-    print(isNew ? `Frozen: ${nameOf(target)}. ${STILL_SENT}` : `Already frozen: ${nameOf(target)}.`)
-    if (isNew && target.scope === 'wallet') {
-      print("The owner's wallets on other networks may have the same private key. To stop them too, freeze the owner.")
-    }
-  })
-
-const runUnfreeze = (target: Target, { reason }: { reason: string }) =>
-  withServiceCtx(async (ctx) => {
-    const wasFrozen = await unfreeze(ctx, { target, reason, actor: OPERATOR })
-    print(wasFrozen ? `Released: ${nameOf(target)}.` : `Not frozen: ${nameOf(target)}.`)
-  })
-
 type Run = (target: Target, options: { reason: string }) => Promise<void>
+
+const runFreeze =
+  ({ print, withAuditingCtx }: Shell): Run =>
+  (target: Target, { reason }: { reason: string }) =>
+    withAuditingCtx(async (ctx) => {
+      const isNew = await freeze(ctx, { target, reason, actor: OPERATOR })
+      print(isNew ? `Frozen: ${nameOf(target)}. ${STILL_SENT}` : `Already frozen: ${nameOf(target)}.`)
+      if (isNew && target.scope === 'wallet') {
+        print(
+          "The owner's wallets on other networks may have the same private key. To stop them too, freeze the owner.",
+        )
+      }
+    })
+
+const runUnfreeze =
+  ({ print, withAuditingCtx }: Shell): Run =>
+  (target: Target, { reason }: { reason: string }) =>
+    withAuditingCtx(async (ctx) => {
+      const wasFrozen = await unfreeze(ctx, { target, reason, actor: OPERATOR })
+      print(wasFrozen ? `Released: ${nameOf(target)}.` : `Not frozen: ${nameOf(target)}.`)
+    })
 
 /** The four kinds of target, as subcommands. */
 const addTargets = (
   command: Command,
-  input: { readonly verb: string; readonly withReason: (each: Command) => Command; readonly run: Run },
+  input: {
+    readonly network: (text: string) => Network
+    readonly verb: string
+    readonly withReason: (each: Command) => Command
+    readonly run: Run
+  },
 ) => {
-  const { verb, withReason, run } = input
+  const { network, verb, withReason, run } = input
   const add = (name: string, what: string) => withReason(command.command(name).description(`${verb} ${what}.`))
   add('project', 'all wallets of a project; it cannot get new ones either')
     .argument('<project-id>', '', uuid)
@@ -63,37 +75,39 @@ const addTargets = (
     .action((name: Network, options) => run({ scope: 'network', network: name }, options))
 }
 
-const list = ({ json }: { json?: boolean }) =>
-  withServiceCtx(async (ctx) => {
-    const rows = await listFreezes(ctx.db)
-    if (json) return printJson(rows.map(({ id: _, ...row }) => rowAsJson(row)))
-    for (const { scope, projectId, ownerId, walletId, network, reason, createdAt } of rows) {
-      const thing = [network, walletId, ownerId, projectId].filter((each) => each !== null).join(' of project ')
-      print(`${createdAt.toISOString()}  ${scope} ${thing}: ${reason}`)
-    }
-    if (rows.length === 0) print('Nothing is frozen.')
-  })
+const list =
+  ({ print, printJson, withReadingCtx }: Shell) =>
+  ({ json }: { json?: boolean }) =>
+    withReadingCtx(async (ctx) => {
+      const rows = await listFreezes(ctx.db)
+      if (json) return printJson(rows.map(({ id: _, ...row }) => rowAsJson(row)))
+      for (const { scope, projectId, ownerId, walletId, network, reason, createdAt } of rows) {
+        const thing = [network, walletId, ownerId, projectId].filter((each) => each !== null).join(' of project ')
+        print(`${createdAt.toISOString()}  ${scope} ${thing}: ${reason}`)
+      }
+      if (rows.length === 0) print('Nothing is frozen.')
+    })
 
-export const freezeCommands = (): Command => {
+export const freezeCommands = (shell: Shell): Command => {
   const command = new Command('freeze').description(
     'Stop the use of keys. Signing, new wallets, import, export and PIN changes answer 403 "frozen", in every process from the next request on.',
   )
   const withReason = (each: Command) =>
     each.requiredOption('--reason <text>', 'why; goes into the audit log, and is not shown to callers')
-  addTargets(command, { verb: 'Freeze', withReason, run: runFreeze })
+  addTargets(command, { network: networkIn(shell.variables), verb: 'Freeze', withReason, run: runFreeze(shell) })
   command
     .command('list')
     .description('List what is frozen, oldest first.')
     .option('--json', 'print a JSON array')
-    .action(list)
+    .action(list(shell))
   return command
 }
 
-export const unfreezeCommands = (): Command => {
+export const unfreezeCommands = (shell: Shell): Command => {
   const command = new Command('unfreeze').description(
     'End a freeze. A wallet of a frozen project stays frozen with the project.',
   )
   const withReason = (each: Command) => each.option('--reason <text>', 'why; goes into the audit log', '')
-  addTargets(command, { verb: 'Release', withReason, run: runUnfreeze })
+  addTargets(command, { network: networkIn(shell.variables), verb: 'Release', withReason, run: runUnfreeze(shell) })
   return command
 }

@@ -5,15 +5,16 @@ import type { Ctx } from '../context.ts'
 import type { Progress } from '../custody/vault.ts'
 import { listProjects } from '../projects/projects.ts'
 import { uuid } from './arguments.ts'
-import { confirmed, counted, note, OPERATOR, print, usageError, withCtx } from './operator.ts'
+import { counted, OPERATOR, usageError } from './operator.ts'
+import type { Shell } from './shell.ts'
 
 const noteProgress =
-  (what: string) =>
+  ({ note }: Shell, what: string) =>
   ({ done, total }: Progress): void =>
     note(`${what}: ${done} of ${total}`)
 
 /** Says which API processes run, and which of them lack the next root key. */
-const noteProcesses = async ({ db, vault }: Pick<Ctx, 'db' | 'vault'>): Promise<void> => {
+const noteProcesses = async ({ note }: Shell, { db, vault }: Pick<Ctx, 'db' | 'vault'>): Promise<void> => {
   const next = vault.rootKeyIds.at(-1) ?? ''
   const running = await listApiProcesses(db)
   const lacking = running.filter(({ rootKeyIds }) => !rootKeyIds.includes(next))
@@ -25,32 +26,37 @@ const noteProcesses = async ({ db, vault }: Pick<Ctx, 'db' | 'vault'>): Promise<
   }
 }
 
-const rotateRoot = ({ to, yes = false }: { to: string; yes?: boolean }, command: Command) => {
-  if (!yes && !process.stdin.isTTY) usageError(command, 'confirm the rotation with --yes, or at a terminal')
-  const nextRootKey = readRootKeyConfig(to)
-  return withCtx(
-    async (ctx) => {
-      await noteProcesses(ctx)
-      if (!yes && !(await confirmed('Rotate the root key now?'))) throw new Error('Nothing was done.')
-      const onProgress = noteProgress('project keys wrapped')
-      const { rootKeyId, rewrapped, already } = await ctx.vault.rotateRootKey({ actor: OPERATOR, onProgress })
-      if (already) return print(`The database already belongs to ${rootKeyId}: nothing was done.`)
-      print(`The database belongs to ${rootKeyId} now; ${rewrapped} project keys were wrapped with it.`)
-      print(
-        'Restart every API process with ROOT_KEY set to it. Keep the old root key as long as you keep backups that need it.',
-      )
-    },
-    { ...readConfig(), nextRootKey },
-  )
-}
+const rotateRoot =
+  (shell: Shell) =>
+  ({ to, yes = false }: { to: string; yes?: boolean }, command: Command) => {
+    const { variables, isTerminal, confirmed, print, withCtx } = shell
+    if (!yes && !isTerminal) usageError(command, 'confirm the rotation with --yes, or at a terminal')
+    const nextRootKey = readRootKeyConfig(to, variables)
+    return withCtx(
+      async (ctx) => {
+        await noteProcesses(shell, ctx)
+        if (!yes && !(await confirmed('Rotate the root key now?'))) throw new Error('Nothing was done.')
+        const onProgress = noteProgress(shell, 'project keys wrapped')
+        const { rootKeyId, rewrapped, already } = await ctx.vault.rotateRootKey({ actor: OPERATOR, onProgress })
+        if (already) return print(`The database already belongs to ${rootKeyId}: nothing was done.`)
+        print(`The database belongs to ${rootKeyId} now; ${rewrapped} project keys were wrapped with it.`)
+        print(
+          'Restart every API process with ROOT_KEY set to it. Keep the old root key as long as you keep backups that need it.',
+        )
+      },
+      { ...readConfig(variables), nextRootKey },
+    )
+  }
 
 /** @returns how many rows could not be decrypted. */
 const rotateOne = async (
+  shell: Shell,
   ctx: Ctx,
   input: { readonly projectId: string; readonly resume: boolean },
 ): Promise<number> => {
   const { projectId } = input
-  const onProgress = noteProgress(`project ${projectId}, rows re-sealed`)
+  const { print } = shell
+  const onProgress = noteProgress(shell, `project ${projectId}, rows re-sealed`)
   const { version, resealed, broken } = await ctx.vault.rotateProjectKey({ ...input, actor: OPERATOR, onProgress })
   print(`project ${projectId}: version ${version}, ${resealed} rows re-sealed`)
   if (broken.rows > 0)
@@ -62,21 +68,19 @@ const rotateOne = async (
 
 type ProjectOptions = { all?: boolean; resume?: boolean }
 
-const rotateProject = (
-  project: string | undefined,
-  { all = false, resume = false }: ProjectOptions,
-  command: Command,
-) => {
-  if ((project === undefined) !== all) throw usageError(command, 'name one project, or give --all')
-  return withCtx(async (ctx) => {
-    const ids = project === undefined ? (await listProjects(ctx)).map(({ id }) => id) : [project]
-    let broken = 0
-    for (const projectId of ids) broken += await rotateOne(ctx, { projectId, resume })
-    if (broken > 0) process.exitCode = 1
-  })
-}
+const rotateProject =
+  (shell: Shell) =>
+  (project: string | undefined, { all = false, resume = false }: ProjectOptions, command: Command) => {
+    if ((project === undefined) !== all) throw usageError(command, 'name one project, or give --all')
+    return shell.withCtx(async (ctx) => {
+      const ids = project === undefined ? (await listProjects(ctx)).map(({ id }) => id) : [project]
+      let broken = 0
+      for (const projectId of ids) broken += await rotateOne(shell, ctx, { projectId, resume })
+      if (broken > 0) shell.fail()
+    })
+  }
 
-export const keyCommands = (): Command => {
+export const keyCommands = (shell: Shell): Command => {
   const command = new Command('keys').description('Key rotation. Addresses, signatures and credentials do not change.')
   command
     .command('rotate-root')
@@ -92,7 +96,7 @@ export const keyCommands = (): Command => {
       'where the new root key is: file:/path, fd:N, aws-kms:…, gcp-kms:… or vault-transit:…',
     )
     .option('--yes', 'do not ask for confirmation, for scripts')
-    .action(rotateRoot)
+    .action(rotateRoot(shell))
   command
     .command('rotate-project')
     .summary("Make a new version of a project's key and re-encrypt the project's rows with it.")
@@ -103,6 +107,6 @@ export const keyCommands = (): Command => {
     .argument('[project-id]', 'the project', uuid)
     .option('--all', 'every project, one after the other')
     .option('--resume', 'finish what a killed run began, without another new version')
-    .action(rotateProject)
+    .action(rotateProject(shell))
   return command
 }

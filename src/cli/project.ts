@@ -2,10 +2,11 @@ import { Command } from 'commander'
 import { activateProject, createProject, listProjects, showProject } from '../projects/projects.ts'
 import { addOrigins, removeOrigins, setAnonymousLogin, setPasskeyDomain } from '../projects/settings.ts'
 import { oneOf, uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, withCtx, withReadingCtx, withServiceCtx } from './operator.ts'
-import { readSecrets } from './secrets.ts'
+import { OPERATOR } from './operator.ts'
+import type { Shell } from './shell.ts'
 
-export const projectCommands = (): Command => {
+export const projectCommands = (shell: Shell): Command => {
+  const { print, printJson, readSecrets, withCtx, withReadingCtx } = shell
   const command = new Command('project').description('Projects: developer accounts, the tenants of this service.')
   command
     .command('create')
@@ -57,15 +58,15 @@ export const projectCommands = (): Command => {
     .description('Show a project and its settings.')
     .argument('<project-id>', 'the project', uuid)
     .option('--json', 'print a JSON object')
-    .action((projectId: string, options: { json?: boolean }) => show(projectId, options))
-  command.addCommand(originCommands())
-  addPageCommands(command)
-  addLoginCommands(command)
+    .action(show(shell))
+  command.addCommand(originCommands(shell))
+  addPageCommands(command, shell)
+  addLoginCommands(command, shell)
   return command
 }
 
 /** Settings of how a project's users log in. */
-const addLoginCommands = (command: Command): void => {
+const addLoginCommands = (command: Command, { print, withAuditingCtx }: Shell): void => {
   command
     .command('anonymous-login')
     .description(
@@ -74,31 +75,33 @@ const addLoginCommands = (command: Command): void => {
     .argument('<project-id>', 'the project', uuid)
     .argument('<on|off>', 'whether anonymous login is allowed', oneOf(['on', 'off']))
     .action((projectId: string, anonymousLogin: 'on' | 'off') =>
-      withServiceCtx(async (ctx) => {
+      withAuditingCtx(async (ctx) => {
         await setAnonymousLogin(ctx, { projectId, anonymousLogin })
         print(`Anonymous login is ${anonymousLogin} now. Users who logged in with it keep their sessions.`)
       }),
     )
 }
 
-const show = (projectId: string, { json }: { json?: boolean }) =>
-  withReadingCtx(async (ctx) => {
-    const project = await showProject(ctx, { projectId })
-    if (json) return printJson(project)
-    print(`project id:      ${project.id}`)
-    print(`name:            ${project.name}`)
-    print(`created:         ${project.created_at}`)
-    print(`activated:       ${project.activated_at ?? 'no'}`)
-    print(`anonymous login: ${project.anonymous_login ? 'on' : 'off'}`)
-    print(`origins:         ${project.allowed_origins.join(', ') || 'none'}`)
-    print(`passkey domain:  ${project.passkey_domain ?? 'the host of the calling page'}`)
-  })
+const show =
+  ({ print, printJson, withReadingCtx }: Shell) =>
+  (projectId: string, { json }: { json?: boolean }) =>
+    withReadingCtx(async (ctx) => {
+      const project = await showProject(ctx, { projectId })
+      if (json) return printJson(project)
+      print(`project id:      ${project.id}`)
+      print(`name:            ${project.name}`)
+      print(`created:         ${project.created_at}`)
+      print(`activated:       ${project.activated_at ?? 'no'}`)
+      print(`anonymous login: ${project.anonymous_login ? 'on' : 'off'}`)
+      print(`origins:         ${project.allowed_origins.join(', ') || 'none'}`)
+      print(`passkey domain:  ${project.passkey_domain ?? 'the host of the calling page'}`)
+    })
 
-const printOrigins = (origins: readonly string[]): void =>
-  print(origins.length === 0 ? 'No origin is allowed now.' : `Allowed now: ${origins.join(', ')}`)
+const allowedNow = (origins: readonly string[]): string =>
+  origins.length === 0 ? 'No origin is allowed now.' : `Allowed now: ${origins.join(', ')}`
 
 /** Where a project's web pages are. */
-const originCommands = (): Command => {
+const originCommands = ({ print, printJson, withReadingCtx, withAuditingCtx }: Shell): Command => {
   const command = new Command('origins').description('The web origins from which browsers may call for a project.')
   command
     .command('list')
@@ -123,14 +126,14 @@ const originCommands = (): Command => {
       .argument('<project-id>', 'the project', uuid)
       .argument('<origins...>', 'for instance https://app.example.com; on mainnet only https')
       .action((projectId: string, origins: readonly string[]) =>
-        withServiceCtx(async (ctx) => printOrigins(await change(ctx, { projectId, origins }))),
+        withAuditingCtx(async (ctx) => print(allowedNow(await change(ctx, { projectId, origins })))),
       )
   }
   return command
 }
 
 /** Settings of a project's web pages. */
-const addPageCommands = (command: Command): void => {
+const addPageCommands = (command: Command, { print, withAuditingCtx }: Shell): void => {
   command
     .command('passkey-domain')
     .description(
@@ -139,7 +142,7 @@ const addPageCommands = (command: Command): void => {
     .argument('<project-id>', 'the project', uuid)
     .argument('[domain]', 'for instance example.com; by default the host of the calling page')
     .action((projectId: string, domain?: string) =>
-      withServiceCtx(async (ctx) => {
+      withAuditingCtx(async (ctx) => {
         await setPasskeyDomain(ctx, { projectId, rpId: domain ?? null })
         print(
           `New passkeys belong to ${domain ?? 'the host of the calling page'}. Passkeys of other domains no longer work.`,

@@ -2,21 +2,23 @@
 // command line.
 
 import { createInterface } from 'node:readline/promises'
-import { Writable } from 'node:stream'
+import { type Readable, Writable } from 'node:stream'
 import { AppError } from '../errors.ts'
 
 const INPUT_BYTES_MAX = 4096
 
+type Streams = { readonly stdin: Readable & { readonly isTTY?: boolean }; readonly stderr: Writable }
+
 /** Asks at the terminal, without showing what is typed. */
-const ask = async (prompts: readonly string[]): Promise<readonly string[]> => {
+const ask = async ({ stdin, stderr }: Streams, prompts: readonly string[]): Promise<readonly string[]> => {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true })
+  const terminal = createInterface({ input: stdin, output: nowhere, terminal: true })
   try {
     const answers: string[] = []
     for (const prompt of prompts) {
-      process.stderr.write(`${prompt}: `)
+      stderr.write(`${prompt}: `)
       answers.push(await terminal.question(''))
-      process.stderr.write('\n')
+      stderr.write('\n')
     }
     return answers
   } finally {
@@ -24,10 +26,10 @@ const ask = async (prompts: readonly string[]): Promise<readonly string[]> => {
   }
 }
 
-const readAll = async (): Promise<string> => {
+const readAll = async (stdin: Readable): Promise<string> => {
   const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of process.stdin) {
+  for await (const chunk of stdin) {
     const bytes = Buffer.from(chunk)
     length += bytes.length
     if (length > INPUT_BYTES_MAX) throw new AppError('invalid_input', 'Standard input is too long for a secret.')
@@ -44,9 +46,9 @@ const readAll = async (): Promise<string> => {
  * Reads secrets from standard input: prompts for each at a terminal, and otherwise reads one a line.
  * @throws invalid_input for fewer or more lines than prompts.
  */
-export const readSecrets = async (prompts: readonly string[]): Promise<readonly string[]> => {
-  if (process.stdin.isTTY) return ask(prompts)
-  const lines = (await readAll()).replace(/\r?\n$/, '').split(/\r?\n/)
+export const readSecrets = async (streams: Streams, prompts: readonly string[]): Promise<readonly string[]> => {
+  if (streams.stdin.isTTY) return ask(streams, prompts)
+  const lines = (await readAll(streams.stdin)).replace(/\r?\n$/, '').split(/\r?\n/)
   if (lines.length !== prompts.length) {
     throw new AppError('invalid_input', `Standard input must have one line each for: ${prompts.join(', ')}.`)
   }

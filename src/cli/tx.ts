@@ -4,13 +4,15 @@ import { type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../.
 import { displayAmount } from '../chains/amount.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import type { Chains } from '../chains/chains.ts'
+import type { WorkerCtx } from '../context.ts'
 import { UUID } from '../http/text.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { type InspectedAttempt, type Inspection, inspectTransaction, type NodeView } from '../transactions/inspect.ts'
 import { type Fate, findLost, repairLost } from '../transactions/repair.ts'
 import { cancelTransaction, retryTransaction } from '../transactions/waiting.ts'
-import { listOf, NETWORK_WORDS, network, uuid, wholeNumber } from './arguments.ts'
-import { OPERATOR, print, printJson, rowAsJson, table, withServiceCtx } from './operator.ts'
+import { listOf, NETWORK_WORDS, networkIn, uuid, wholeNumber } from './arguments.ts'
+import { OPERATOR, rowAsJson, table } from './operator.ts'
+import type { Shell } from './shell.ts'
 
 const HASH = /^0x[0-9a-f]{64}$/i
 const GWEI_DECIMALS = 9
@@ -45,32 +47,37 @@ type ListOptions = {
   json?: boolean
 }
 
-const list = ({ network, status, late, project, signer, limit, json }: ListOptions) =>
-  withServiceCtx(async (ctx) => {
-    const rows = await listTransactions(ctx.db, {
-      statuses: status,
-      limit,
-      ...(network === undefined ? {} : { network }),
-      ...(late === undefined ? {} : { late }),
-      ...(project === undefined ? {} : { projectId: project }),
-      ...(signer === undefined ? {} : { signerAddress: addressOn(ctx.chains, signer) }),
-    })
-    if (json) return printJson(rows.map(rowAsJson))
-    if (rows.length === 0) return print('No such transaction.')
-    const head = ['ID', 'NETWORK', 'SIGNER', 'NONCE', 'KIND', 'STATUS', 'AGE', 'ATTEMPT', 'WHY']
-    const lines = rows.map((row) => [
-      row.id,
-      row.network,
-      row.signerAddress,
-      String(row.nonce),
-      row.kind,
-      row.status,
-      row.age,
-      attemptOf(row),
-      row.why ?? row.error ?? '',
-    ])
-    print(table([head, ...lines]))
-  })
+const list =
+  (shell: Shell) =>
+  ({ signer, ...options }: ListOptions) => {
+    // Only an address needs the networks.
+    if (signer === undefined) return shell.withReadingCtx((ctx) => printList(shell, ctx, options))
+    return shell.withAskingCtx((ctx) =>
+      printList(shell, ctx, { ...options, signerAddress: addressOn(ctx.chains, signer) }),
+    )
+  }
+
+type Listed = Omit<ListOptions, 'signer'> & { readonly signerAddress?: string }
+
+const printList = async ({ print, printJson }: Shell, { db }: Pick<WorkerCtx, 'db'>, input: Listed): Promise<void> => {
+  const { json, status: statuses, project: projectId, ...filter } = input
+  const rows = await listTransactions(db, { ...filter, statuses, ...(projectId === undefined ? {} : { projectId }) })
+  if (json) return printJson(rows.map(rowAsJson))
+  if (rows.length === 0) return print('No such transaction.')
+  const head = ['ID', 'NETWORK', 'SIGNER', 'NONCE', 'KIND', 'STATUS', 'AGE', 'ATTEMPT', 'WHY']
+  const lines = rows.map((row) => [
+    row.id,
+    row.network,
+    row.signerAddress,
+    String(row.nonce),
+    row.kind,
+    row.status,
+    row.age,
+    attemptOf(row),
+    row.why ?? row.error ?? '',
+  ])
+  print(table([head, ...lines]))
+}
 
 const FATES: Record<Fate['kind'], string> = {
   gone: 'on no chain: will be marked failed (reorganised), and its nonce freed',
@@ -79,24 +86,26 @@ const FATES: Record<Fate['kind'], string> = {
   above_head: "above the node's newest block, which may lag behind: nothing to do yet",
 }
 
-const repair = ({ network, yes }: { network: Network; yes?: boolean }) =>
-  withServiceCtx(async (ctx) => {
-    const chain = ctx.chains.withNode(network)
-    const found = await findLost(ctx, chain)
-    if (found.length === 0) return print(`All final transactions of ${network} are on the chain.`)
-    const lines = found.map(({ row, fate }) => [
-      row.id,
-      row.signerAddress,
-      String(row.nonce),
-      row.errorCode ?? row.status,
-      String(row.blockNumber),
-      FATES[fate.kind],
-    ])
-    print(table([['ID', 'SIGNER', 'NONCE', 'WAS', 'IN BLOCK', 'IS'], ...lines]))
-    if (yes !== true) return print('Nothing was changed. Confirm with --yes.')
-    const done = await repairLost(ctx, { chain, actor: OPERATOR })
-    print(`Repaired: ${done.length} of ${found.length}.`)
-  })
+const repair =
+  ({ print, withWorkerCtx }: Shell) =>
+  ({ network, yes }: { network: Network; yes?: boolean }) =>
+    withWorkerCtx(async (ctx) => {
+      const chain = ctx.chains.withNode(network)
+      const found = await findLost(ctx, chain)
+      if (found.length === 0) return print(`All final transactions of ${network} are on the chain.`)
+      const lines = found.map(({ row, fate }) => [
+        row.id,
+        row.signerAddress,
+        String(row.nonce),
+        row.errorCode ?? row.status,
+        String(row.blockNumber),
+        FATES[fate.kind],
+      ])
+      print(table([['ID', 'SIGNER', 'NONCE', 'WAS', 'IN BLOCK', 'IS'], ...lines]))
+      if (yes !== true) return print('Nothing was changed. Confirm with --yes.')
+      const done = await repairLost(ctx, { chain, actor: OPERATOR })
+      print(`Repaired: ${done.length} of ${found.length}.`)
+    })
 
 const gwei = (wei: bigint): string => `${displayAmount(wei, GWEI_DECIMALS)} gwei`
 
@@ -184,13 +193,15 @@ const facts = (
   ]
 }
 
-const printInspection = (chain: NodelessChain, inspection: Inspection): void => {
+const shownInspection = (chain: NodelessChain, inspection: Inspection): string => {
   const { attempts, acts } = inspection
-  print(table(facts(chain, inspection).map(([name, value]) => [`${name}:`, value])))
-  print('attempts:')
-  print(table(attempts.map((attempt) => attemptLine(chain, attempt))))
-  print('audit:')
-  print(table(acts.map((act) => [`  ${act.id}`, time(act.at), act.action, `by ${act.actor}`])))
+  return [
+    table(facts(chain, inspection).map(([name, value]) => [`${name}:`, value])),
+    'attempts:',
+    table(attempts.map((attempt) => attemptLine(chain, attempt))),
+    'audit:',
+    table(acts.map((act) => [`  ${act.id}`, time(act.at), act.action, `by ${act.actor}`])),
+  ].join('\n')
 }
 
 const shownNode = (node: NodeView | null): unknown => {
@@ -201,49 +212,55 @@ const shownNode = (node: NodeView | null): unknown => {
   return { ...rowAsJson(accountState), ...shown }
 }
 
-const show = (key: { readonly id: string } | { readonly hash: string }, { json }: { json?: boolean }) =>
-  withServiceCtx(async (ctx) => {
-    const inspection = await inspectTransaction(ctx, key)
-    if (!json) return printInspection(ctx.chains.of(inspection.transaction.network), inspection)
-    const { transaction, attempts, signer, jobs, acts, node } = inspection
-    printJson({
-      transaction: rowAsJson(transaction),
-      attempts: attempts.map(({ offer, ...attempt }) => ({
-        ...rowAsJson(attempt),
-        offer: offer === null ? null : rowAsJson(offer),
-      })),
-      signer: signer === null ? null : rowAsJson(signer),
-      jobs: jobs.map(rowAsJson),
-      audit: acts.map(rowAsJson),
-      node: shownNode(node),
+const show =
+  ({ print, printJson, withAskingCtx }: Shell) =>
+  (key: { readonly id: string } | { readonly hash: string }, { json }: { json?: boolean }) =>
+    withAskingCtx(async (ctx) => {
+      const inspection = await inspectTransaction(ctx, key)
+      if (!json) return print(shownInspection(ctx.chains.of(inspection.transaction.network), inspection))
+      const { transaction, attempts, signer, jobs, acts, node } = inspection
+      printJson({
+        transaction: rowAsJson(transaction),
+        attempts: attempts.map(({ offer, ...attempt }) => ({
+          ...rowAsJson(attempt),
+          offer: offer === null ? null : rowAsJson(offer),
+        })),
+        signer: signer === null ? null : rowAsJson(signer),
+        jobs: jobs.map(rowAsJson),
+        audit: acts.map(rowAsJson),
+        node: shownNode(node),
+      })
     })
-  })
 
-const retry = (id: string) =>
-  withServiceCtx(async (ctx) => {
-    await retryTransaction(ctx, { id, actor: OPERATOR })
-    print('A job sends it now, if a worker runs. `tx show` shows the outcome.')
-  })
+const retry =
+  ({ print, withWorkerCtx }: Shell) =>
+  (id: string) =>
+    withWorkerCtx(async (ctx) => {
+      await retryTransaction(ctx, { id, actor: OPERATOR })
+      print('A job sends it now, if a worker runs. `tx show` shows the outcome.')
+    })
 
-const cancel = (id: string) =>
-  withServiceCtx(async (ctx) => {
-    const isNew = await cancelTransaction(ctx, { id, actor: OPERATOR })
-    print(
-      isNew
-        ? 'Given up: from now on only its cancelling transaction is sent, which uses the nonce.'
-        : 'It was already given up.',
-    )
-    print(
-      'An attempt that a node already has may still be mined, and then counts. Otherwise it ends as failed (expired) once the cancelling transaction is final.',
-    )
-  })
+const cancel =
+  ({ print, withWorkerCtx }: Shell) =>
+  (id: string) =>
+    withWorkerCtx(async (ctx) => {
+      const isNew = await cancelTransaction(ctx, { id, actor: OPERATOR })
+      print(
+        isNew
+          ? 'Given up: from now on only its cancelling transaction is sent, which uses the nonce.'
+          : 'It was already given up.',
+      )
+      print(
+        'An attempt that a node already has may still be mined, and then counts. Otherwise it ends as failed (expired) once the cancelling transaction is final.',
+      )
+    })
 
-export const transactionCommands = (): Command => {
+export const transactionCommands = (shell: Shell): Command => {
   const command = new Command('tx').description('Transactions: which are not done, why, and what you can do about it.')
   command
     .command('list')
     .description('List transactions and why each is not done: by default the live ones, oldest first.')
-    .option('--network <network>', NETWORK_WORDS, network)
+    .option('--network <network>', NETWORK_WORDS, networkIn(shell.variables))
     .option(
       '--status <list>',
       `${TRANSACTION_STATUSES.join(', ')}; if one of them is a final status, the newest come first`,
@@ -255,35 +272,35 @@ export const transactionCommands = (): Command => {
     .option('--signer <address>', 'only those from this signer or contract wallet')
     .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
     .option('--json', 'print a JSON array with all columns of the view strongroom_views.transactions')
-    .action(list)
+    .action(list(shell))
   command
     .command('show')
     .description("Show all about one transaction, with the node's current view of its signer.")
     .argument('<id|hash>', 'its id here, or the hash of any of its attempts', idOrHash)
     .option('--json', 'print { transaction, attempts, signer, jobs, audit, node }')
-    .action(show)
+    .action(show(shell))
   command
     .command('retry')
     .description('Send the chosen attempt again now. Sending is idempotent.')
     .argument('<id>', 'the transaction', uuid)
-    .action(retry)
+    .action(retry(shell))
   command
     .command('cancel')
     .description(
       'Give up a transaction now: from now on only its cancelling transaction is sent, which uses the nonce.',
     )
     .argument('<id>', 'the transaction', uuid)
-    .action(cancel)
+    .action(cancel(shell))
   command
     .command('repair')
     .description(
       'Find final transactions that a deep reorganisation has removed from the chain. Only shows them, unless --yes is given.',
     )
-    .requiredOption('--network <network>', NETWORK_WORDS, network)
+    .requiredOption('--network <network>', NETWORK_WORDS, networkIn(shell.variables))
     .option(
       '--yes',
       'repair them: mark those on no chain as failed, free their nonces, and follow those in another block',
     )
-    .action(repair)
+    .action(repair(shell))
   return command
 }

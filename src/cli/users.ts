@@ -3,53 +3,60 @@ import type { UserRow } from '../../db/queries/users.ts'
 import { LISTED_MAX, listUsers, showUser } from '../users/list.ts'
 import { removeAllPasskeys } from '../users/passkeys.ts'
 import { uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, rowAsJson, withCtx, withServiceCtx } from './operator.ts'
+import { OPERATOR, rowAsJson } from './operator.ts'
+import type { Shell } from './shell.ts'
 
 const shown = ({ id, email, signInWallet, createdAt }: UserRow) => rowAsJson({ id, email, signInWallet, createdAt })
 
-const list = ({ project, json }: { project: string; json?: boolean }) =>
-  withServiceCtx(async (ctx) => {
-    const users = await listUsers(ctx, project)
-    if (json) return printJson(users.map(shown))
-    for (const { id, createdAt, email, signInWallet } of users) {
-      print(`${id}  since ${createdAt.toISOString()}  ${email ?? '-'}  ${signInWallet ?? '-'}`)
-    }
-  })
+const list =
+  ({ print, printJson, withReadingCtx }: Shell) =>
+  ({ project, json }: { project: string; json?: boolean }) =>
+    withReadingCtx(async (ctx) => {
+      const users = await listUsers(ctx, project)
+      if (json) return printJson(users.map(shown))
+      for (const { id, createdAt, email, signInWallet } of users) {
+        print(`${id}  since ${createdAt.toISOString()}  ${email ?? '-'}  ${signInWallet ?? '-'}`)
+      }
+    })
 
-const show = (userId: string, { project: projectId, json }: { project: string; json?: boolean }) =>
-  withServiceCtx(async (ctx) => {
-    const user = await showUser(ctx, { projectId, userId })
-    if (json) return printJson({ ...shown(user), passkeys: user.passkeys })
-    print(`user:     ${user.id}`)
-    print(`since:    ${user.createdAt.toISOString()}`)
-    print(`e-mail:   ${user.email ?? 'none'}`)
-    print(`wallet:   ${user.signInWallet ?? 'none'}`)
-    print(`passkeys: ${user.passkeys}`)
-  })
+const show =
+  ({ print, printJson, withReadingCtx }: Shell) =>
+  (userId: string, { project: projectId, json }: { project: string; json?: boolean }) =>
+    withReadingCtx(async (ctx) => {
+      const user = await showUser(ctx, { projectId, userId })
+      if (json) return printJson({ ...shown(user), passkeys: user.passkeys })
+      print(`user:     ${user.id}`)
+      print(`since:    ${user.createdAt.toISOString()}`)
+      print(`e-mail:   ${user.email ?? 'none'}`)
+      print(`wallet:   ${user.signInWallet ?? 'none'}`)
+      print(`passkeys: ${user.passkeys}`)
+    })
 
-const removePasskeys = (userId: string, { project: projectId }: { project: string }) =>
-  withServiceCtx(async (ctx) => {
-    const removed = await removeAllPasskeys(ctx, { projectId, userId, actor: OPERATOR })
-    print(
-      `${removed === 1 ? 'One passkey is' : `${removed} passkeys are`} removed, and the user's sessions have ended: refused from the next request on.`,
-    )
-  })
+const removePasskeys =
+  ({ print, withAuditingCtx }: Shell) =>
+  (userId: string, { project: projectId }: { project: string }) =>
+    withAuditingCtx(async (ctx) => {
+      const removed = await removeAllPasskeys(ctx, { projectId, userId, actor: OPERATOR })
+      print(
+        `${removed === 1 ? 'One passkey is' : `${removed} passkeys are`} removed, and the user's sessions have ended: refused from the next request on.`,
+      )
+    })
 
-export const userCommands = (): Command => {
+export const userCommands = (shell: Shell): Command => {
   const command = new Command('users').description("Projects' end users.")
   command
     .command('list')
     .description(`List a project's users, newest first, at most ${LISTED_MAX}.`)
     .requiredOption('--project <id>', 'the project', uuid)
     .option('--json', 'print a JSON array')
-    .action(list)
+    .action(list(shell))
   command
     .command('show')
     .description('Show how a user can log in.')
     .argument('<user-id>', 'the user', uuid)
     .requiredOption('--project <id>', 'the project', uuid)
     .option('--json', 'print { id, email, sign_in_wallet, created_at, passkeys }')
-    .action(show)
+    .action(show(shell))
   command
     .command('remove-passkeys')
     .description(
@@ -57,11 +64,11 @@ export const userCommands = (): Command => {
     )
     .argument('<user-id>', 'the user', uuid)
     .requiredOption('--project <id>', 'the project', uuid)
-    .action(removePasskeys)
+    .action(removePasskeys(shell))
   return command
 }
 
-export const ownerCommands = (): Command => {
+export const ownerCommands = ({ print, withCtx }: Shell): Command => {
   const command = new Command('owner').description('Wallet owners: the users of projects.')
   command
     .command('unlock')

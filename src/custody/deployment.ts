@@ -21,7 +21,7 @@ import type { Sealer } from './sealer.ts'
 import { EnvelopeError } from './sealing/envelope.ts'
 import { KEY_BYTES } from './sealing/kdf.ts'
 
-type Deployment = {
+export type Deployment = {
   readonly db: Db
   readonly environment: Environment
   readonly networks: readonly NetworkBinding[]

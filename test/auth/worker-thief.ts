@@ -4,8 +4,9 @@
 import postgres from 'postgres'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { readConfig } from '../../src/config.ts'
-import { createIdentityCtx, createWorkerCtx } from '../../src/context.ts'
+import { createWorkerCtx } from '../../src/context.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
+import { createIdentityCtx } from '../../src/environment/contexts.ts'
 import { refreshTokenOf } from '../../src/users/session.ts'
 
 const { BASE_URL = '', PROJECT_ID: projectId = '', SESSION_ID: sessionId = '', USER_ID: userId = '' } = process.env

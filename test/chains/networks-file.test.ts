@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { furtherNetworks } from '../../src/chains/networks.ts'
 import { readConfig, readNetworks } from '../../src/config.ts'
+import { runCli } from '../support/cli.ts'
 
 const PATH = new URL('../../devnet/networks.json', import.meta.url).pathname
 const TEXT = readFileSync(PATH, 'utf8')
@@ -198,17 +199,7 @@ describe('a file of further networks', () => {
 })
 
 describe('cli networks list', () => {
-  const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
-  const run = async (file: string) => {
-    const environment = { PATH: process.env.PATH ?? '', ENVIRONMENT: 'mainnet', NETWORKS_FILE: file }
-    const child = Bun.spawn(['bun', CLI, 'networks', 'list', '--json'], {
-      env: environment,
-      stdout: 'pipe',
-      stderr: 'pipe',
-    })
-    const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-    return { output, errors, exitCode: await child.exited }
-  }
+  const run = (file: string) => runCli(['networks', 'list', '--json'], { ENVIRONMENT: 'mainnet', NETWORKS_FILE: file })
 
   test('shows the networks of a file, without a database', async () => {
     const { output, exitCode } = await run(PATH)

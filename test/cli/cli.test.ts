@@ -1,4 +1,4 @@
-// The operator's commands, each run as a process of its own.
+// What all of the operator's commands have in common.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { createProject, showProject } from '../../src/projects/projects.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
+import { runCli, runCliProcess } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
@@ -38,18 +39,53 @@ const audited = async (projectId: string, action: string) => {
 
 type Variables = Readonly<Record<string, string>>
 
-const run = async (path: string, args: readonly string[], variables: Variables) => {
-  const child = Bun.spawn(['bun', '--no-env-file', file(path), ...args], {
-    env: { PATH: process.env.PATH ?? '', ...variables },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  return { exitCode: await child.exited, output, errors }
+/** Runs a server that cannot start. */
+const refused = async (path: string, variables: Variables) => {
+  const env = { PATH: process.env.PATH ?? '', ...variables }
+  const child = Bun.spawn(['bun', '--no-env-file', file(path)], { env, stdout: 'inherit', stderr: 'pipe' })
+  const errors = await new Response(child.stderr).text()
+  return { exitCode: await child.exited, errors }
 }
 
-const cli = (args: readonly string[], variables: Variables = service.variables) =>
-  run('src/cli/main.ts', args, variables)
+const cli = (args: readonly string[], variables: Variables = service.variables) => runCli(args, variables)
+
+describe('a command as a process of its own', () => {
+  test('ends with 0, and its standard output is its result', async () => {
+    const { exitCode, output, errors } = await runCliProcess(['project', 'list', '--json'], service.variables)
+    expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' })
+    expect(JSON.parse(output)).toMatchObject([{ name: 'Test' }])
+  })
+
+  test('ends with 1 if it fails, and with 2 if it is called wrongly, with one sentence at standard error', async () => {
+    expect(await runCliProcess(['project', 'show', randomUUID()], service.variables)).toEqual({
+      exitCode: 1,
+      output: '',
+      errors: 'There is no such project.\n',
+    })
+    expect(await runCliProcess(['project', 'create'], {})).toEqual({
+      exitCode: 2,
+      output: '',
+      errors: "error: required option '--name <name>' not specified\n",
+    })
+  })
+
+  test('reads a secret from standard input', async () => {
+    const refused = await runCliProcess(['project', 'activate', service.project.projectId], service.variables, 'a\nb\n')
+    expect(refused).toEqual({
+      exitCode: 1,
+      output: '',
+      errors: 'Standard input must have one line each for: developer secret.\n',
+    })
+  })
+
+  test('prints help and version without any environment variable', async () => {
+    const { version } = await Bun.file(file('package.json')).json()
+    expect(await runCliProcess(['--version'], {})).toEqual({ exitCode: 0, output: `${version}\n`, errors: '' })
+    const { exitCode, output, errors } = await runCliProcess(['--help'], {})
+    expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' })
+    expect(output).toMatch(/^Usage: strongroom/)
+  })
+})
 
 describe('project create', () => {
   test('prints, with --json, only the id and the key of a project that works at once', async () => {
@@ -172,11 +208,6 @@ describe('help and usage errors', () => {
       expect(errors).toContain(sentence)
     }
   })
-
-  test('--version prints the version of package.json', async () => {
-    const { version } = await Bun.file(file('package.json')).json()
-    expect(await cli(['--version'], {})).toEqual({ exitCode: 0, output: `${version}\n`, errors: '' })
-  })
 })
 
 describe('an incomplete environment', () => {
@@ -200,7 +231,7 @@ describe('an incomplete environment', () => {
       [{ POLKADOT_METADATA_PIN: `1:0x${'ab'.repeat(32)},1:0x${'cd'.repeat(32)}` }, 'POLKADOT_METADATA_PIN'],
       [{ LOG_LEVEL: MARK }, 'LOG_LEVEL'],
     ] as const) {
-      const { exitCode, output, errors } = await cli(['abi', 'list'], { ...complete, ...change })
+      const { exitCode, output, errors } = await cli(['abi', 'remove', 'x'], { ...complete, ...change })
       expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
       expect(errors).toStartWith(`${name} must be `)
       expect(errors.trim().split('\n')).toHaveLength(1)
@@ -210,7 +241,7 @@ describe('an incomplete environment', () => {
       ['src/server.ts', 'The server cannot start: ENVIRONMENT must be'],
       ['jobs/worker.ts', 'The worker cannot start: ENVIRONMENT must be'],
     ] as const) {
-      const { exitCode, errors } = await run(path, [], { ...complete, ENVIRONMENT: '' })
+      const { exitCode, errors } = await refused(path, { ...complete, ENVIRONMENT: '' })
       expect(exitCode).toBe(1)
       expect(errors).toStartWith(sentence)
       expect(errors).not.toContain(MARK)
@@ -228,9 +259,31 @@ describe('an incomplete environment', () => {
       expect(exitCode).toBe(1)
       expect(errors).toStartWith(`${name} must say where the `)
     }
-    const server = await run('src/server.ts', [], { ...service.variables, IDENTITY_KEY: '' })
+    const server = await refused('src/server.ts', { ...service.variables, IDENTITY_KEY: '' })
     expect(server.errors).toStartWith('The server cannot start: IDENTITY_KEY must say where the ')
     expect((await cli(replace, { ...service.variables, ROOT_KEY: '' })).exitCode).toBe(0)
+  })
+
+  test.each([
+    'project list',
+    'project show PROJECT',
+    'project origins list PROJECT',
+    'api-key list --project PROJECT',
+    'users list --project PROJECT',
+    'sessions list --project PROJECT',
+    'freeze list',
+    'tx list',
+    `tx list --signer 0x${'1'.repeat(40)}`,
+    'jobs list',
+    'abi list',
+    'tokens list',
+    'audit list --project PROJECT',
+    'audit security',
+    'nodes',
+  ])('without any key is enough for a command that only reads: %s', async (line) => {
+    const { ENVIRONMENT = '', DATABASE_URL = '' } = service.variables
+    const args = line.replace('PROJECT', service.project.projectId).split(' ')
+    expect(await cli(args, { ENVIRONMENT, DATABASE_URL })).toMatchObject({ exitCode: 0, errors: '' })
   })
 
   test('is also reported if it belongs to another database', async () => {

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import { exitCodeOf, runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const STILL_SENT =
   'From the next request on, it cannot sign, and no wallet of it can be created, exported or changed. Transactions that are already recorded are still sent.'
 
@@ -95,15 +93,11 @@ describe('freeze and unfreeze', () => {
   })
 
   test("need the API's database login; the worker's is not enough", async () => {
-    const child = Bun.spawn(
-      ['bun', '--no-env-file', CLI, 'freeze', 'project', service.project.projectId, '--reason', 'r'],
-      {
-        env: { PATH: process.env.PATH ?? '', ...service.variables, DATABASE_URL: service.database.workerUrl },
-        stdout: 'pipe',
-        stderr: 'pipe',
-      },
-    )
-    expect(await new Response(child.stderr).text()).toStartWith('The user of DATABASE_URL has too few rights: ')
-    expect(await child.exited).toBe(1)
+    const { exitCode, errors } = await runCli(['freeze', 'project', service.project.projectId, '--reason', 'r'], {
+      ...service.variables,
+      DATABASE_URL: service.database.workerUrl,
+    })
+    expect(errors).toStartWith('The user of DATABASE_URL has too few rights: ')
+    expect(exitCode).toBe(1)
   })
 })

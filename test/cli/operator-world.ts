@@ -13,7 +13,7 @@ import { startGate } from '../support/gate.ts'
 import { startService } from '../support/service.ts'
 
 const WORKER = fileURLToPath(new URL('../../jobs/worker.ts', import.meta.url))
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 60_000
 const POLL_MS = 20
 
 export const network = 'Ethereum'

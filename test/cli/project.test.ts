@@ -1,4 +1,4 @@
-// The operator's commands for a mainnet project, as processes of their own; secrets come from standard input.
+// The operator's commands for a mainnet project; secrets come from standard input.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -7,13 +7,13 @@ import postgres from 'postgres'
 import { SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { setAllowedOrigins } from '../../src/projects/settings.ts'
+import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 const SECRET = 'correct horse battery staple'
 const NEXT = 'another secret of this project'
 const PIN = '493817'
-const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
 
 let service: Service
 let sql: Sql
@@ -34,16 +34,9 @@ afterAll(async () => {
 })
 
 const run = async (args: readonly string[], input: string | Uint8Array, variables = service.variables) => {
-  const child = Bun.spawn(['bun', CLI, 'project', ...args], {
-    env: { PATH: process.env.PATH ?? '', ...variables },
-    stdin: Buffer.from(input),
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  const code = await child.exited
-  for (const secret of [SECRET, NEXT, 'fifteen letters']) expect(out + err).not.toContain(secret)
-  return { code, out, err }
+  const done = await runCli(['project', ...args], variables, input)
+  for (const secret of [SECRET, NEXT, 'fifteen letters']) expect(done.output + done.errors).not.toContain(secret)
+  return done
 }
 
 const newProject = async () => {
@@ -90,7 +83,7 @@ describe('a mainnet project before its activation', () => {
 describe('project activate', () => {
   test('reads the secret from standard input and creates the project wallets', async () => {
     const project = await newProject()
-    expect(await activate(project)).toMatchObject({ code: 0, err: '' })
+    expect(await activate(project)).toMatchObject({ exitCode: 0, errors: '' })
     const networks = ['Ethereum', 'Base', ...SUBSTRATE_NETWORKS]
     expect(await rows(project)).toEqual({ keys: 1, wallets: networks.length, audited: 1, active: true })
     for (const network of networks) {
@@ -107,7 +100,7 @@ describe('project activate', () => {
 
   test('reads the secret exactly: spaces count, the line end does not', async () => {
     const project = await newProject()
-    expect((await activate(project, ` ${SECRET} \r\n`)).code).toBe(0)
+    expect((await activate(project, ` ${SECRET} \r\n`)).exitCode).toBe(0)
     expect((await create(project, developer(SECRET))).json.code).toBe('INVALID_SECRET')
     expect((await create(project, developer(` ${SECRET} `))).status).toBe(200)
   })
@@ -124,16 +117,16 @@ describe('project activate', () => {
     ['a flood', 'a'.repeat(10_000)],
   ])('refuses %s', async (_what, input) => {
     const project = await newProject()
-    const { code, out, err } = await run(['activate', project.projectId], input)
-    expect([code, out]).toEqual([1, ''])
-    expect(err).toMatch(/^[A-Z].*\.\n$/)
+    const { exitCode, output, errors } = await run(['activate', project.projectId], input)
+    expect([exitCode, output]).toEqual([1, ''])
+    expect(errors).toMatch(/^[A-Z].*\.\n$/)
     expect(await rows(project)).toEqual(NOTHING)
   })
 
   test('accepts no secret on the command line', async () => {
     const project = await newProject()
     const refused = await run(['activate', project.projectId, 'a secret on the line'], '')
-    expect(refused.code).toBe(2)
+    expect(refused.exitCode).toBe(2)
     expect(await rows(project)).toEqual(NOTHING)
   })
 
@@ -141,8 +134,8 @@ describe('project activate', () => {
     const project = await newProject()
     await activate(project)
     const again = await activate(project, `${NEXT}\n`)
-    expect(again.code).toBe(1)
-    expect(again.err).toContain('change-developer-secret')
+    expect(again.exitCode).toBe(1)
+    expect(again.errors).toContain('change-developer-secret')
     expect((await create(project, developer(SECRET))).status).toBe(200)
   })
 
@@ -159,13 +152,13 @@ describe('project activate', () => {
   })
 
   test('refuses an unknown project and a malformed id', async () => {
-    expect((await run(['activate', randomUUID()], SECRET)).err).toBe('There is no such project.\n')
-    expect((await run(['activate', 'mine'], SECRET)).err).toContain('It must be a UUID.')
+    expect((await run(['activate', randomUUID()], SECRET)).errors).toBe('There is no such project.\n')
+    expect((await run(['activate', 'mine'], SECRET)).errors).toContain('It must be a UUID.')
   })
 
   test('seals under the id as the database spells it, even if the id is given in capitals', async () => {
     const project = await newProject()
-    expect((await run(['activate', project.projectId.toUpperCase()], SECRET)).code).toBe(0)
+    expect((await run(['activate', project.projectId.toUpperCase()], SECRET)).exitCode).toBe(0)
     expect((await create(project, developer(SECRET))).status).toBe(200)
   })
 })
@@ -178,7 +171,7 @@ describe('project change-developer-secret', () => {
     const phrase = async (developer_secret: string) =>
       (await project.post('/wallets/export', { network: 'Ethereum', address: wallet.address, developer_secret })).json
     const before = await phrase(SECRET)
-    expect(await changeSecret(project)).toMatchObject({ code: 0, err: '' })
+    expect(await changeSecret(project)).toMatchObject({ exitCode: 0, errors: '' })
     expect(await phrase(NEXT)).toEqual(before)
     expect(await phrase(SECRET)).toMatchObject({ code: 'INVALID_SECRET' })
     const [row] = await sql`select version from developer_keys where project_id = ${project.projectId}`
@@ -194,14 +187,14 @@ describe('project change-developer-secret', () => {
   ])('refuses %s', async (_what, input) => {
     const project = await newProject()
     await activate(project)
-    const { code, out } = await changeSecret(project, input)
-    expect([code, out]).toEqual([1, ''])
+    const { exitCode, output } = await changeSecret(project, input)
+    expect([exitCode, output]).toEqual([1, ''])
     expect((await create(project, developer(SECRET))).status).toBe(200)
   })
 
   test('refuses a project that is not active', async () => {
     const project = await newProject()
-    expect((await changeSecret(project)).err).toContain('must be activated first')
+    expect((await changeSecret(project)).errors).toContain('must be activated first')
   })
 })
 
@@ -209,15 +202,15 @@ describe('project passkey-domain', () => {
   test('accepts only the host of an allowed origin or a parent domain of it', async () => {
     const { projectId } = await newProject()
     const plain = await run(['origins', 'add', projectId, 'https://a.example.com', 'http://app.example.com'], '')
-    expect(plain).toEqual({ code: 1, out: '', err: 'On mainnet each origin must begin with https://.\n' })
+    expect(plain).toEqual({ exitCode: 1, output: '', errors: 'On mainnet each origin must begin with https://.\n' })
     // As an earlier version stored it.
     await sql`update projects set allowed_origins = '{http://app.example.org}' where id = ${projectId}`
-    expect((await run(['passkey-domain', projectId, 'example.org'], '')).code).toBe(1)
+    expect((await run(['passkey-domain', projectId, 'example.org'], '')).exitCode).toBe(1)
     await setAllowedOrigins(service.ctx, { projectId, origins: ['https://app.example.com'] })
-    expect(await run(['passkey-domain', projectId, 'example.com'], '')).toMatchObject({ code: 0, err: '' })
+    expect(await run(['passkey-domain', projectId, 'example.com'], '')).toMatchObject({ exitCode: 0, errors: '' })
     const refused = await run(['passkey-domain', projectId, 'example.org'], '')
-    expect([refused.code, refused.out]).toEqual([1, ''])
-    expect(refused.err).toStartWith('The passkey domain must be the host of an allowed origin')
+    expect([refused.exitCode, refused.output]).toEqual([1, ''])
+    expect(refused.errors).toStartWith('The passkey domain must be the host of an allowed origin')
     const [row] = await sql`select passkey_rp_id as of from projects where id = ${projectId}`
     expect(row?.of).toBe('example.com')
   })
@@ -241,13 +234,13 @@ describe('project anonymous-login', () => {
     const variables = { ...service.variables, ROOT_KEY: '', IDENTITY_KEY: '' }
     const on = await run(['anonymous-login', project.projectId, 'on'], '', variables)
     expect(on).toEqual({
-      code: 0,
-      out: 'Anonymous login is on now. Users who logged in with it keep their sessions.\n',
-      err: '',
+      exitCode: 0,
+      output: 'Anonymous login is on now. Users who logged in with it keep their sessions.\n',
+      errors: '',
     })
     const { told, token } = await login(project)
     expect(told).toEqual([200, 'done'])
-    expect((await run(['anonymous-login', project.projectId, 'off'], '', variables)).code).toBe(0)
+    expect((await run(['anonymous-login', project.projectId, 'off'], '', variables)).exitCode).toBe(0)
     expect((await login(project)).told).toEqual(OFF)
     const { status } = await project.call('/users/passkeys', { headers: { authorization: `Bearer ${token}` } })
     expect([status, await usersOf(project)]).toEqual([200, 1])
@@ -266,9 +259,9 @@ describe('project anonymous-login', () => {
       await run(['anonymous-login', projectId], ''),
       await run(['anonymous-login', randomUUID(), 'off'], ''),
     ]
-    expect(refused.map(({ code }) => code)).toEqual([2, 2, 1])
-    expect(refused[0]?.err).toContain('It must be one of on, off.')
-    expect(refused[2]?.err).toBe('There is no such project.\n')
+    expect(refused.map(({ exitCode }) => exitCode)).toEqual([2, 2, 1])
+    expect(refused[0]?.errors).toContain('It must be one of on, off.')
+    expect(refused[2]?.errors).toBe('There is no such project.\n')
   })
 })
 
@@ -281,6 +274,6 @@ describe('on testnet', () => {
       await run(['change-developer-secret', projectId], `testnet-secret\n${SECRET}\n`, testnet.variables),
     ]
     await testnet.close()
-    expect(refusals.map(({ code, err }) => [code, /testnet/.test(err)])).toEqual(Array(2).fill([1, true]))
+    expect(refusals.map(({ exitCode, errors }) => [exitCode, /testnet/.test(errors)])).toEqual(Array(2).fill([1, true]))
   }, 20_000)
 })

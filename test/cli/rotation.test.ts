@@ -7,13 +7,13 @@ import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import postgres, { type Sql } from 'postgres'
 import { insertProject } from '../../db/queries/projects.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Ctx, createCtx } from '../../src/context.ts'
 import { createWallet } from '../../src/wallets/create.ts'
+import { runCli, startCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const DEVELOPER_WALLETS = 960
@@ -24,7 +24,6 @@ const KILLS = process.env.STRONGROOM_LONG === '1' ? 6 : 4
 const SECRET = 'testnet-secret'
 const PIN = '493817'
 const digest = new Uint8Array(32).fill(9)
-const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 let service: Service
 let sql: Sql
@@ -64,22 +63,11 @@ const faceOf =
     return `${row?.address} ${signature}`
   }
 
-const start = (args: readonly string[], variables: Record<string, string>) =>
-  Bun.spawn(['bun', '--no-env-file', CLI, 'keys', ...args], {
-    env: { PATH: process.env.PATH ?? '', ...variables },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-
-const run = async (args: readonly string[], variables = service.variables) => {
-  const child = start(args, variables)
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  return { exitCode: await child.exited, output, errors }
-}
+const run = (args: readonly string[], variables = service.variables) => runCli(['keys', ...args], variables)
 
 /** Kills a command with SIGKILL a while after it has printed some lines. @returns whether it was still running. */
 const killed = async (args: readonly string[], when: { readonly lines: number; readonly delayMs: number }) => {
-  const child = start(args, service.variables)
+  const child = startCli(['keys', ...args], service.variables)
   let lines = 0
   const reading = (async () => {
     for await (const chunk of child.stderr) {

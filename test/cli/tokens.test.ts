@@ -121,16 +121,16 @@ test('imports the valid tokens of a list and names the others', async () => {
   )
   const [act] = await sql`select details from audit where subject = 'Mistakes'`
   expect(act?.details).toEqual({ version: '1.0.0', tokens: '2', skipped: '0', refused: '2' })
-}, 30_000)
+})
 
-test('stores nothing of a list without a valid token, and imports the largest list in seconds', async () => {
+test('stores nothing of a list without a valid token, and imports the largest list', async () => {
   const before = await sql`select count(*)::int from listed_tokens`
   await expect(importList(listOf('Mistakes', [{ ...TOKEN, address: '0x12' }]))).rejects.toThrow('tokens.0.address')
   expect([...(await sql`select count(*)::int from listed_tokens`)]).toEqual([...before])
   const tokens = Array.from({ length: 50_000 }, (_, at) => ({ ...TOKEN, address: `0x${String(at).padStart(40, '0')}` }))
   for (const patch of [0, 1]) await importList(listOf('Large', tokens, patch))
   expect((await sql`select count(*)::int from listed_tokens where list_name = 'Large'`)[0]?.count).toBe(50_000)
-}, 30_000)
+})
 
 test('the worker cannot read token lists', async () => {
   const worker = postgres(service.database.workerUrl, { max: 1 })

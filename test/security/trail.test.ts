@@ -10,9 +10,9 @@ import { verifyAudit } from '../../src/audit/verify.ts'
 import { newApiKey } from '../../src/auth/api-key.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { setAllowedOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
+import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const SERVER = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
 const PIN = '493817'
 const WRONG_PIN = '518370'
@@ -280,30 +280,23 @@ test('the metrics count each kind, with 0 for kinds that never occurred', async 
 })
 
 describe('an operator', () => {
-  const cli = async (...args: readonly string[]) => {
-    const child = Bun.spawn(['bun', '--no-env-file', CLI, 'audit', 'security', ...args], {
-      env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
-      stdout: 'pipe',
-      stderr: 'pipe',
-    })
-    const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-    return { code: await child.exited, out, err }
-  }
+  const cli = (...args: readonly string[]) =>
+    runCli(['audit', 'security', ...args], { ...service.variables, ROOT_KEY: '' })
 
   test('can list the events of all projects or one, and of all kinds or one', async () => {
-    const all = JSON.parse((await cli('--json')).out)
+    const all = JSON.parse((await cli('--json')).output)
     expect(new Set(all.map(({ action }: { action: string }) => action)).size).toBeGreaterThan(8)
     expect(all.every(({ action }: { action: string }) => !action.endsWith('_created'))).toBe(true)
     const { projectId } = service.project
     const locked = await cli('--project', projectId, '--kind', 'owner_locked')
-    expect(locked).toMatchObject({ code: 0, err: '' })
-    expect(locked.out).toMatch(
+    expect(locked).toMatchObject({ exitCode: 0, errors: '' })
+    expect(locked.output).toMatch(
       new RegExp(
         `^\\S+Z  owner_locked  1 since \\S+Z  [0-9a-f-]{36}  by api_key:[0-9a-f-]{36}  from ${FROM}  project ${projectId}\\n$`,
       ),
     )
-    expect((await cli('--project', randomUUID())).err).toBe('There is no such project.\n')
-    expect((await cli('--kind', 'nothing')).code).toBe(2)
+    expect((await cli('--project', randomUUID())).errors).toBe('There is no such project.\n')
+    expect((await cli('--kind', 'nothing')).exitCode).toBe(2)
   }, 30_000)
 })
 

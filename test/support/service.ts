@@ -160,7 +160,7 @@ const clientOf = (
     call(Object.keys(query).length === 0 ? path : `${path}?${new URLSearchParams(query)}`)
 
   /** Polls a transaction's status until it is final for callers. */
-  const settled = async (transactionId: string, timeoutMs = 20_000): Promise<Answer> => {
+  const settled = async (transactionId: string, timeoutMs = 120_000): Promise<Answer> => {
     const deadline = Date.now() + timeoutMs
     for (;;) {
       const answer = await get('/transactions/status-by-id', { id: transactionId })

@@ -9,13 +9,13 @@ import { createRuntimes, type Runtime } from '../../src/chains/substrate/runtime
 import { storageKey } from '../../src/chains/substrate/storage.ts'
 import { inspectTransaction } from '../../src/transactions/inspect.ts'
 import { differencesOf } from '../chains/substrate/specs.ts'
+import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 
 const network = 'Polkadot'
 const SECRET = 'testnet-secret'
 const UNIT = 10n ** 10n
-const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
 const LEAST = 10_000n
 
 let chain: Awaited<ReturnType<typeof startSubstrateChain>>
@@ -182,11 +182,8 @@ describe('a fee in an asset', () => {
       expect(refused?.json.error).toMatch(/ lacks 0\.\d+ of asset:1984 for this and its pending transactions\.$/)
       const { transaction } = await inspectTransaction(service.ctx, { id: taken?.json.transaction_id })
       expect([transaction.feeAsset, transaction.feeAssetCost]).toEqual(['asset:1984', fee])
-      const env = { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' }
-      const shown = Bun.spawn(['bun', '--no-env-file', CLI, 'tx', 'show', transaction.id], { env, stdout: 'pipe' })
-      expect(await new Response(shown.stdout).text()).toContain(
-        `paid in asset:1984, of which it takes at most ${fee} base units`,
-      )
+      const shown = await runCli(['tx', 'show', transaction.id], { ...service.variables, ROOT_KEY: '' })
+      expect(shown.output).toContain(`paid in asset:1984, of which it takes at most ${fee} base units`)
       // Transactions that pay in the coin do not matter here.
       expect((await send(from, { asset_id: undefined })).json.status).toBe('submitted')
     } finally {

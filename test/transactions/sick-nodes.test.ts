@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { encodeAddress } from '@polkadot/util-crypto'
 import type { Network } from '../../db/words.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { type SickNode, startSickNode, TROUBLES } from '../support/sick-node.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 
-const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
 const INTENTS = 3
 
 type World = {
@@ -123,15 +123,11 @@ describe.each([
   test('the command line shows each node', async () => {
     const [first] = world.nodes
     await first.fall('lies')
-    const child = Bun.spawn(['bun', '--no-env-file', CLI, 'nodes', '--json'], {
-      env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '', IDENTITY_KEY: '' },
-      stdout: 'pipe',
-      stderr: 'pipe',
-    })
-    const [text, errors] = [await new Response(child.stdout).text(), await new Response(child.stderr).text()]
+    const variables = { ...service.variables, ROOT_KEY: '', IDENTITY_KEY: '' }
+    const { exitCode, output, errors } = await runCli(['nodes', '--json'], variables)
     await first.fall(null)
-    expect({ errors, code: await child.exited }).toMatchObject({ code: 0 })
-    expect(JSON.parse(text)).toMatchObject([
+    expect({ errors, exitCode }).toMatchObject({ exitCode: 0 })
+    expect(JSON.parse(output)).toMatchObject([
       { network: world.network, node: '1 (127.0.0.1)', state: 'wrong_chain', height: null },
       {
         network: world.network,

@@ -8,13 +8,13 @@ import postgres from 'postgres'
 import { createProject } from '../../src/projects/projects.ts'
 import { cancelTransaction } from '../../src/transactions/waiting.ts'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
+import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 
 const network = 'Polkadot'
 const SECRET = 'testnet-secret'
 const UNIT = 10n ** 10n
-const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
 
 let chain: Awaited<ReturnType<typeof startSubstrateChain>>
 let service: Service
@@ -458,11 +458,6 @@ describe('a worker that starts late', () => {
     const [attempt] = await sql`select last_error from attempts where transaction_id = ${id}`
     return attempt?.last_error ?? ''
   }
-  const cli = async (...args: readonly string[]): Promise<string> => {
-    const env = { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' }
-    const child = Bun.spawn(['bun', '--no-env-file', CLI, ...args], { env, stdout: 'pipe', stderr: 'inherit' })
-    return new Response(child.stdout).text()
-  }
 
   let node: ReturnType<typeof startFakeNode>
   let forgotten = new Set<unknown>()
@@ -531,7 +526,7 @@ describe('a worker that starts late', () => {
   test('a signer that can no longer pay is shown with the missing amount', async () => {
     await until(async () => (await refusalOf(poor.id)).startsWith('insufficient_funds'))
     expect(await refusalOf(poor.id)).toMatch(new RegExp(`^insufficient_funds: ${poor.address} lacks [0-9.]+ DOT `))
-    const shown = await cli('tx', 'show', poor.id)
+    const shown = (await runCli(['tx', 'show', poor.id], { ...service.variables, ROOT_KEY: '' })).output
     expect(shown).toContain(`the signer lacks`)
     expect(shown).toMatch(/ [0-9.]+ DOT as far as is known /)
     await expect(cancelTransaction(service.ctx, { id: poor.id, actor: 'operator' })).rejects.toMatchObject({

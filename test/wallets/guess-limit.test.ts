@@ -12,6 +12,7 @@ import { createCtx } from '../../src/context.ts'
 import { stretchPin } from '../../src/custody/sealing/kdf.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
@@ -141,16 +142,7 @@ const at = <Item>(items: readonly Item[], index: number): Item => {
   return item
 }
 
-const unlock = async (args: readonly string[]) => {
-  const path = new URL('../../src/cli/main.ts', import.meta.url).pathname
-  const child = Bun.spawn(['bun', path, 'owner', 'unlock', ...args], {
-    env: { PATH: process.env.PATH ?? '', ...service.variables },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [out, err] = [await new Response(child.stdout).text(), await new Response(child.stderr).text()]
-  return { code: await child.exited, out, err }
-}
+const unlock = (args: readonly string[]) => runCli(['owner', 'unlock', ...args], service.variables)
 
 describe('wrong PINs', () => {
   test('of two hundred at once over all endpoints and networks of an owner, five are checked', async () => {
@@ -270,7 +262,7 @@ describe('a locked owner', () => {
       await lock(owner.ownerId, row)
       expect((await signWith('Ethereum', owner.ethereum.address, PIN)).json.code).toBe('TOO_MANY_FAILED_ATTEMPTS')
       const done = await unlock(['--project', service.project.projectId.toUpperCase(), '--owner', owner.ownerId])
-      expect(done).toEqual({ code: 0, out: 'The owner is unlocked.\n', err: '' })
+      expect(done).toEqual({ exitCode: 0, output: 'The owner is unlocked.\n', errors: '' })
       expect(await counts(owner.ownerId)).toEqual({ fails: 0, total: 0, locked: false })
       expect((await signWith('Ethereum', owner.ethereum.address, PIN)).status).toBe(200)
       const rows = await sql`select actor, project_id, details from audit
@@ -292,8 +284,8 @@ describe('a locked owner', () => {
       await unlock(['--owner', owner.ownerId]),
     ]
     // The last two are no proper calls of the command.
-    expect(refusals.map(({ code, out }) => [code, out])).toEqual([1, 1, 2, 2].map((code) => [code, '']))
-    for (const { err } of refusals) expect(err).not.toMatch(/select|update|Failed query/i)
+    expect(refusals.map(({ exitCode, output }) => [exitCode, output])).toEqual([1, 1, 2, 2].map((code) => [code, '']))
+    for (const { errors } of refusals) expect(errors).not.toMatch(/select|update|Failed query/i)
     expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
   }, 20_000)
 })

@@ -1,0 +1,68 @@
+// What commands ask at a terminal.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { createProject } from '../../src/projects/projects.ts'
+import { keyFile } from '../custody/support.ts'
+import { runCli, terminal } from '../support/cli.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const SECRET = 'correct horse battery staple'
+
+let service: Service
+let sql: Sql
+const nextRootKey = keyFile(new Uint8Array(32).fill(0x92))
+
+beforeAll(async () => {
+  const variables = { ENVIRONMENT: 'mainnet', DEVNET: 'false', PUBLIC_BASE_URL: 'https://custody.example.com' }
+  service = await startService({ variables })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  nextRootKey.remove()
+})
+
+describe('project activate', () => {
+  test('asks for the secret, and does not show it', async () => {
+    const { projectId, apiKey } = await createProject(service.ctx, { name: 'Mainnet', actor: 'operator' })
+    const done = await runCli(['project', 'activate', projectId], service.variables, terminal(`${SECRET}\n`))
+    expect(done).toEqual({
+      exitCode: 0,
+      output: 'The project is active. Keep the secret: nobody can recover it.\n',
+      errors: 'developer secret: \n',
+    })
+    const wallet = { network: 'Polkadot', name: 'W', control_mode: 'developer', developer_secret: SECRET }
+    expect((await service.as({ projectId, apiKey }).post('/wallets', wallet)).status).toBe(200)
+  })
+})
+
+describe('keys rotate-root', () => {
+  const ASKED = '0 API processes running, 0 without the next root key.\nRotate the root key now? Type "yes": '
+  const rotate = (typed: string) =>
+    runCli(['keys', 'rotate-root', '--to', nextRootKey.spec], service.variables, terminal(typed))
+
+  const belongsTo = async () => [
+    ...(await sql`select root_key_id from deployment`),
+    ...(await sql`select * from project_keys order by project_id`),
+  ]
+
+  test.each([
+    ['no', 'no\n'],
+    ['nothing', '\n'],
+    ['y', 'y\n'],
+    ['yes and more', 'yes, please\n'],
+    ['the end of the input', ''],
+  ])('does nothing if the answer is %s', async (_what, typed) => {
+    const before = await belongsTo()
+    expect(await rotate(typed)).toEqual({ exitCode: 1, output: '', errors: `${ASKED}Nothing was done.\n` })
+    expect(await belongsTo()).toEqual(before)
+  })
+
+  test('rotates the root key if the answer is yes', async () => {
+    const { exitCode, output, errors } = await rotate('yes\n')
+    expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: expect.stringContaining(ASKED) })
+    expect(output).toStartWith('The database belongs to ')
+  })
+})
