@@ -10,6 +10,7 @@ export const ERROR_STATUS = {
   address_invalid: 400,
   network_mismatch: 400,
   network_required: 400,
+  page_too_deep: 400,
   project_required: 400,
   credential_required: 400,
   credential_ambiguous: 400,

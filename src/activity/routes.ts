@@ -4,9 +4,9 @@ import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { OWN_WALLET } from '../http/codes.ts'
-import { describedAs, pagingOf } from '../http/schema.ts'
+import { describedAs } from '../http/schema.ts'
 import { itemOf, listActivity } from './list.ts'
-import { beforeOf, ListActivityQuery, WalletActivityItem } from './schema.ts'
+import { activityPaging, beforeOf, ListActivityQuery, WalletActivityItem } from './schema.ts'
 
 const { detail } = describedAs('Activity')
 
@@ -22,7 +22,7 @@ export const activityRoutes = (
         network: query.network,
         walletAddress: query.wallet_address,
         before: beforeOf(query),
-        ...pagingOf(query),
+        ...activityPaging.of(query),
       })
       return activities.map((activity) => itemOf(ctx.chains.withNode(query.network), activity))
     },
@@ -34,7 +34,7 @@ export const activityRoutes = (
         'Coins, tokens and NFTs that came into a wallet of the project or went out, newest first. New items move older ' +
           'ones to later pages, so a caller who pages by number sees some twice (by uuid) and misses none. To see each ' +
           'once, ask with `before`, the uuid of the last item seen, instead of the next page.',
-        OWN_WALLET,
+        [...OWN_WALLET, 'page_too_deep'],
       ),
     },
   )

@@ -1,14 +1,16 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { AddressField, closed, NetworkField, OptionalUuidText, PagingFields, UuidField } from '../http/schema.ts'
+import { AddressField, cappedPaging, closed, NetworkField, OptionalUuidText, UuidField } from '../http/schema.ts'
 import { Token } from '../tokens/schema.ts'
+
+export const activityPaging = cappedPaging({ itemsMax: 10_000, from: 'before' })
 
 export const ListActivityQuery = t.Object(
   {
     network: NetworkField,
     wallet_address: AddressField('A wallet of the project.'),
     before: OptionalUuidText('Only items older than the one with this uuid. Pages are counted from there.'),
-    ...PagingFields,
+    ...activityPaging.fields,
   },
   closed,
 )

@@ -11,7 +11,7 @@ import {
 } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { CONTROL_MODES, type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
-import type { ErrorCode } from '../errors.ts'
+import { AppError, type ErrorCode } from '../errors.ts'
 
 export const closed = { additionalProperties: false } as const
 
@@ -162,11 +162,31 @@ export const PagingFields = {
 
 type Paging = { readonly limit: number; readonly offset: number }
 
-export const pagingOf = (query: { page?: string; page_size?: string }): Paging => {
+type PagingQuery = { readonly page?: string; readonly page_size?: string }
+
+export const pagingOf = (query: PagingQuery): Paging => {
   const limit = Number.parseInt(query.page_size ?? '', 10) || DEFAULT_PAGE_SIZE
   const page = Number.parseInt(query.page ?? '', 10) || 1
   return { limit, offset: (page - 1) * limit }
 }
+
+/**
+ * Paging of a list that can also be asked from an item on. Its pages have numbers only so far: to find one, PostgreSQL passes
+ * everything before it.
+ * @param input.from the field that names the item.
+ */
+export const cappedPaging = ({ itemsMax, from }: { readonly itemsMax: number; readonly from: 'before' | 'after' }) => ({
+  fields: { ...PagingFields, page: PageText(`The page, from 1. It must begin within the first ${itemsMax} items.`, 6) },
+  /** @throws page_too_deep */
+  of: (query: PagingQuery): Paging => {
+    const paging = pagingOf(query)
+    if (paging.offset < itemsMax) return paging
+    throw new AppError(
+      'page_too_deep',
+      `Field "page" must begin within the first ${itemsMax} items; from there go on with "${from}", the last item seen, and "page" from 1.`,
+    )
+  },
+})
 
 /** Documents the header `Idempotency-Key`. */
 const IDEMPOTENT = {

@@ -19,6 +19,7 @@ import {
   MintBody,
   Nft,
   NftCollection,
+  nftPaging,
   TransferBody,
 } from './schema.ts'
 import { transferNft } from './transfer.ts'
@@ -38,7 +39,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
           walletAddress: query.wallet_address,
           contractAddress: query.contract_address,
           after: afterOf(query),
-          ...pagingOf(query),
+          ...nftPaging.of(query),
         })
         return held.map(shownNft)
       },
@@ -49,7 +50,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
           'List NFTs',
           'The NFTs of a wallet of the project, or those of one collection in all its wallets. Of a long list, ask with ' +
             '`after`, the last NFT seen, instead of the next page: each page is then equally fast.',
-          OWN_WALLET,
+          [...OWN_WALLET, 'page_too_deep'],
         ),
       },
     )

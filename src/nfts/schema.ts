@@ -3,6 +3,7 @@ import { t } from 'elysia'
 import {
   AddressField,
   CredentialFields,
+  cappedPaging,
   closed,
   NetworkField,
   PagingFields,
@@ -116,6 +117,9 @@ export const TransferBody = Type.Object(
   },
 )
 
+/** Fewer than of activity: every NFT before the page is summed. */
+export const nftPaging = cappedPaging({ itemsMax: 2_000, from: 'after' })
+
 export const ListNftsQuery = t.Object(
   {
     network: NetworkField,
@@ -134,7 +138,7 @@ export const ListNftsQuery = t.Object(
         examples: [`${COLLECTION}:1:${WALLET}`],
       }),
     ),
-    ...PagingFields,
+    ...nftPaging.fields,
   },
   closed,
 )

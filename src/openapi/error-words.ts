@@ -43,6 +43,11 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
     remedy: 'Send the field `network`.',
     retry: 'no',
   },
+  page_too_deep: {
+    means: 'Pages this far down have no number.',
+    remedy: 'Ask with `before` (activity) or `after` (NFTs), the last item seen; pages are counted from there.',
+    retry: 'no',
+  },
   project_required: {
     means: 'The header X-WalletKit-Project-ID is missing or no UUID.',
     remedy: 'Send the id of your project.',

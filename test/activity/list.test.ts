@@ -219,6 +219,15 @@ describe('paging', () => {
       expect(answer.json).toMatchObject({ code: 'invalid_input' })
     },
   )
+
+  test('have numbers within the first 10,000 items; behind them `before` leads on', async () => {
+    const ask = async (more: string) => (await world.get(project, path(bob.address, more))).json
+    expect(await ask('&page=500')).toEqual([])
+    expect(await ask('&page=100&page_size=100')).toEqual([])
+    const refused = { code: 'page_too_deep', error: expect.stringContaining('"before"') }
+    expect(await ask('&page=501')).toEqual(refused)
+    expect(await ask('&page=101&page_size=100')).toEqual(refused)
+  })
 })
 
 describe("access to a wallet's activity", () => {

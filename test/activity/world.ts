@@ -28,11 +28,10 @@ import { createAudit } from '../../src/custody/audit.ts'
 import { AppError } from '../../src/errors.ts'
 import { answerOf } from '../../src/http/failure.ts'
 import { checkNetwork, checkQuery } from '../../src/http/query.ts'
-import { pagingOf } from '../../src/http/schema.ts'
 import { metadataRoutes } from '../../src/metadata/routes.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { listNfts, shownNft } from '../../src/nfts/list.ts'
-import { afterOf, ListNftsQuery, Nft } from '../../src/nfts/schema.ts'
+import { afterOf, ListNftsQuery, Nft, nftPaging } from '../../src/nfts/schema.ts'
 import { createSecurityEvents } from '../../src/security/events.ts'
 import { createLog } from '../../src/security/log.ts'
 import { createObservationRecorder } from '../../src/transactions/record-observation.ts'
@@ -151,7 +150,7 @@ const createTestApp = (worker: WorkerCtx) => {
               walletAddress: query.wallet_address,
               contractAddress: query.contract_address,
               after: afterOf(query),
-              ...pagingOf(query),
+              ...nftPaging.of(query),
             })
           ).map(shownNft),
         { query: ListNftsQuery, response: { 200: Type.Array(Nft) } },

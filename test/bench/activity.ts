@@ -3,7 +3,7 @@
 
 import postgres from 'postgres'
 import { listedAddresses } from '../../db/queries/listed-tokens.ts'
-import { contractsReceived } from '../../db/queries/movements.ts'
+import { contractsReceived, listMovements } from '../../db/queries/movements.ts'
 import type { Service } from '../support/service.ts'
 import { type ActivityRows, makeActivityRows } from './activity-rows.ts'
 import { percentile } from './load.ts'
@@ -51,10 +51,10 @@ const get = async ({ service }: Table, path: string, query: Record<string, strin
 }
 
 const PAGE_SIZE = 20
-/** Nine tenths down the large wallet's list, which has a tenth of all rows. */
-const deepPage = ({ rows }: Table): string => String(Math.floor((rows * 0.1 * 0.9) / PAGE_SIZE))
+/** The last page with a number, or nine tenths down the large wallet's list, which has a tenth of all rows. */
+const deepPage = ({ rows }: Table): string => String(Math.floor(Math.min(rows * 0.1 * 0.9, 10_000) / PAGE_SIZE))
 /** A tenth of its rows are NFTs that are still there, in two of each four. */
-const deepNftPage = ({ rows }: Table): string => String(Math.floor((rows * 0.1 * 0.1) / PAGE_SIZE))
+const deepNftPage = ({ rows }: Table): string => String(Math.floor(Math.min(rows * 0.1 * 0.1, 2_000) / PAGE_SIZE))
 
 const casesOf = (deepItems: ReadonlyMap<Table, string>): readonly Case[] => {
   const activity = (
@@ -74,8 +74,8 @@ const casesOf = (deepItems: ReadonlyMap<Table, string>): readonly Case[] => {
     activity('large wallet, page 1', large, () => ({})),
     activity('large wallet, page 1 of 100', large, () => ({ page_size: '100' })),
     activity('large wallet, page 50', large, () => ({ page: '50' })),
-    activity('large wallet, nine tenths down', large, (table) => ({ page: deepPage(table) })),
-    activity('the same, from an item on', large, (table) => ({ before: deepItems.get(table) ?? '' })),
+    activity('large wallet, deep down', large, (table) => ({ page: deepPage(table) })),
+    activity('nine tenths down, from an item on', large, (table) => ({ before: deepItems.get(table) ?? '' })),
     activity(
       'a wallet with a thousandth',
       ({ made }) => made.someWallet,
@@ -88,7 +88,7 @@ const casesOf = (deepItems: ReadonlyMap<Table, string>): readonly Case[] => {
     ),
     nfts('large wallet, page 1', (table) => ({ wallet_address: table.largeWallet })),
     nfts('large wallet, page 5', (table) => ({ wallet_address: table.largeWallet, page: '5' })),
-    nfts('large wallet, two thirds down', (table) => ({ wallet_address: table.largeWallet, page: deepNftPage(table) })),
+    nfts('large wallet, deep down', (table) => ({ wallet_address: table.largeWallet, page: deepNftPage(table) })),
     nfts('of a collection, page 1', ({ made }) => ({ contract_address: made.keptCollection })),
     nfts('of a collection that strangers hold', ({ made }) => ({
       contract_address: made.givenAwayCollection,
@@ -151,8 +151,10 @@ export const benchActivity = async (input: { readonly start: () => Promise<Servi
     const many = await fill(services.many, MANY_ROWS)
     const deepItems = new Map<Table, string>()
     for (const table of [few, many]) {
-      const [item] = await get(table, '/activity', { wallet_address: table.largeWallet, page: deepPage(table) })
-      deepItems.set(table, item.uuid)
+      const { service, largeWallet: address, rows } = table
+      const list = { network: NETWORK, address, before: null, limit: 1, offset: rows * 0.1 * 0.9 } as const
+      const [item] = await listMovements(service.ctx.db, list)
+      deepItems.set(table, item?.id ?? '')
     }
     const before = await fullReadsOf(services.many.database.url)
     const costs: ActivityCosts[] = []

@@ -1,7 +1,8 @@
 // What questions cost in a database as years of use leave it (size-rows.ts), beside one of a hundredth of it: over HTTP, and for
 // operators by the views and queries of the command line.
 
-import { findTransactionOverview, listTransactions } from '../../db/queries/overview.ts'
+import { holdingsOfAddress, listMovements } from '../../db/queries/movements.ts'
+import { findTransactionOverview, listActs, listTransactions } from '../../db/queries/overview.ts'
 import { TRANSACTION_STATUSES } from '../../db/words.ts'
 import type { Service } from '../support/service.ts'
 import { type Figures, measure } from './activity.ts'
@@ -10,6 +11,8 @@ import { BIG, makeSizeRows, type SizeRows, type Sizes } from './size-rows.ts'
 const SMALL_SHARE = 0.01
 const PAGE_SIZE = 100
 const VIEW_ROWS = 50
+/** Pages of activity and of NFTs have numbers no further down. */
+const NUMBERED = { activity: 10_000, nfts: 2_000 }
 
 type Asked = {
   readonly service: Service
@@ -19,8 +22,9 @@ type Asked = {
   /** Half down the large wallet's lists: the last items of the page before. */
   readonly activityBefore: string
   readonly nftAfter: string
-  readonly halfActivity: string
-  readonly halfNfts: string
+  /** Half down these lists, or the last page that has a number. */
+  readonly deepActivity: string
+  readonly deepNfts: string
 }
 
 export type SizeBench = {
@@ -44,25 +48,24 @@ const onEthereum = ({ service }: Pick<Asked, 'service'>, path: string, query: Re
 const pageOf = (items: number) => String(Math.max(1, Math.ceil(items / PAGE_SIZE)))
 
 const fill = async (service: Service, sizes: Sizes): Promise<Asked> => {
+  const { db } = service.ctx
   const made = await makeSizeRows({ url: service.database.url, sizes })
-  const wallet_address = made.largeWallet
   // The large wallet has a tenth of all movements, and of those a tenth are NFTs that are still there.
-  const halfActivity = pageOf(sizes.movements * 0.05)
-  const halfNfts = pageOf(sizes.movements * 0.005)
-  const page = (path: string, number: string) =>
-    onEthereum({ service }, path, { wallet_address, page: number, page_size: String(PAGE_SIZE) })
-  const nft = (await page('/nfts', halfNfts)).at(-1)
-  const [newest] = await listTransactions(service.ctx.db, { statuses: ['pending'], limit: 1 })
+  const half = { activity: sizes.movements * 0.05, nfts: sizes.movements * 0.005 }
+  const of = { network: 'Ethereum', address: made.largeWallet, limit: 1 } as const
+  const [movement] = await listMovements(db, { ...of, before: null, offset: half.activity })
+  const [nft] = await holdingsOfAddress(db, { ...of, after: null, offset: half.nfts })
+  const [newest] = await listTransactions(db, { statuses: ['pending'], limit: 1 })
   const listed = await onEthereum({ service }, '/wallets', { page: '2', page_size: '1' })
   return {
     service,
     made,
     transactionId: newest?.id ?? '',
     quietWallet: listed[0],
-    activityBefore: (await page('/activity', halfActivity)).at(-1).uuid,
-    nftAfter: `${nft.contract_address}:${nft.token_id}:${nft.owner_wallet_address}`,
-    halfActivity,
-    halfNfts,
+    activityBefore: movement?.id ?? '',
+    nftAfter: `${nft?.contract}:${nft?.tokenId}:${nft?.address}`,
+    deepActivity: pageOf(Math.min(half.activity, NUMBERED.activity)),
+    deepNfts: pageOf(Math.min(half.nfts, NUMBERED.nfts)),
   }
 }
 
@@ -79,9 +82,9 @@ const lists: readonly Question[] = [
     ({ made, activityBefore }: Asked) => ({ wallet_address: made.largeWallet, before: activityBefore }),
   ],
   [
-    'activity, half down, by `page`',
+    'activity, deep down, by `page`',
     '/activity',
-    ({ made, halfActivity }: Asked) => ({ wallet_address: made.largeWallet, page: halfActivity }),
+    ({ made, deepActivity }: Asked) => ({ wallet_address: made.largeWallet, page: deepActivity }),
   ],
   ['NFTs of a wallet, page 1', '/nfts', ({ made }: Asked) => ({ wallet_address: made.largeWallet })],
   [
@@ -90,9 +93,9 @@ const lists: readonly Question[] = [
     ({ made, nftAfter }: Asked) => ({ wallet_address: made.largeWallet, after: nftAfter }),
   ],
   [
-    'NFTs of a wallet, half down, by `page`',
+    'NFTs of a wallet, deep down, by `page`',
     '/nfts',
-    ({ made, halfNfts }: Asked) => ({ wallet_address: made.largeWallet, page: halfNfts }),
+    ({ made, deepNfts }: Asked) => ({ wallet_address: made.largeWallet, page: deepNfts }),
   ],
   ['NFTs of a collection, page 1', '/nfts', ({ made }: Asked) => ({ contract_address: made.keptCollection })],
   [
@@ -134,6 +137,10 @@ const operators: readonly Question[] = [
   {
     what: 'the view of transactions, one',
     ask: ({ service, transactionId }) => findTransactionOverview(service.ctx.db, { id: transactionId }),
+  },
+  {
+    what: "`cli tx show`'s audit rows",
+    ask: ({ service, made: { projectId }, transactionId }) => listActs(service.ctx.db, { projectId, transactionId }),
   },
   {
     what: '`cli tx list`',

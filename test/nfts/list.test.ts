@@ -193,6 +193,7 @@ describe('an invalid request', () => {
     ['half an NFT to begin after', `wallet_address=${alice.address}&after=${bob.address}:1`, 'invalid_input'],
     ['no address to begin after', `wallet_address=${alice.address}&after=${bob.address}:1:x`, 'address_invalid'],
     ['101 a page', `wallet_address=${alice.address}&page_size=101`, 'invalid_input'],
+    ['a page behind the first 2,000', `wallet_address=${alice.address}&page=101`, 'page_too_deep'],
   ])('refuses %s', async (_, query, code) => {
     const answer = await world.get(project, path(query))
     expect([answer.status, answer.json]).toEqual([400, { error: expect.any(String), code }])
