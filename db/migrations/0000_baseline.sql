@@ -106,6 +106,7 @@ CREATE TABLE "movements" (
 	"log_index" integer NOT NULL,
 	"item_index" integer NOT NULL,
 	"at" timestamp (6) with time zone NOT NULL,
+	"of_wallet" boolean DEFAULT true NOT NULL,
 	CONSTRAINT "movements_direction" CHECK (direction in ('in', 'out')),
 	CONSTRAINT "movements_standard" CHECK ("standard" in ('native', 'erc20', 'erc721', 'erc1155', 'other'))
 );
@@ -608,13 +609,14 @@ ALTER TABLE "sessions" ADD CONSTRAINT "sessions_project_id_user_id_users_project
 ALTER TABLE "users" ADD CONSTRAINT "users_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "audit_project" ON "audit" USING btree ("project_id","id");--> statement-breakpoint
 CREATE INDEX "audit_security" ON "audit" USING btree ("id") WHERE "action" in ('wrong_pin', 'owner_locked', 'locked_owner_tried', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong');--> statement-breakpoint
+CREATE INDEX "audit_transaction" ON "audit" USING btree ((details->>'transaction')) WHERE details->>'transaction' is not null;--> statement-breakpoint
 CREATE INDEX "audit_mortal_signatures" ON "audit" USING btree ("project_id",(details->>'hash')) WHERE details->>'valid_until_block' is not null;--> statement-breakpoint
 CREATE INDEX "backfills_begun" ON "backfills" USING btree ("network","begun_at");--> statement-breakpoint
 CREATE INDEX "backfills_open" ON "backfills" USING btree ("requested_at") WHERE done_at is null;--> statement-breakpoint
 CREATE INDEX "movements_listed" ON "movements" USING btree ("network","address","block_number","log_index","item_index","id");--> statement-breakpoint
 CREATE INDEX "movements_block" ON "movements" USING btree ("network","block_number");--> statement-breakpoint
-CREATE INDEX "movements_held_by" ON "movements" USING btree ("network","address","contract","token_id","direction","amount") WHERE token_id is not null;--> statement-breakpoint
-CREATE INDEX "movements_held_of" ON "movements" USING btree ("network","contract","token_id","address","direction","amount") WHERE token_id is not null;--> statement-breakpoint
+CREATE INDEX "movements_held_by" ON "movements" USING btree ("network","address","contract","token_id","direction","amount") WHERE token_id is not null and of_wallet;--> statement-breakpoint
+CREATE INDEX "movements_held_of" ON "movements" USING btree ("network","contract","token_id","address","direction","amount") WHERE token_id is not null and of_wallet;--> statement-breakpoint
 CREATE INDEX "movements_received" ON "movements" USING btree ("network","address","contract","block_number") WHERE direction = 'in' and token_id is null and contract is not null;--> statement-breakpoint
 CREATE INDEX "abi_items_selector" ON "abi_items" USING btree ("selector","kind");--> statement-breakpoint
 CREATE INDEX "collections_listed" ON "collections" USING btree ("project_id","network","owner_address","created_at","transaction_id");--> statement-breakpoint

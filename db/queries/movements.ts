@@ -57,6 +57,19 @@ export const deleteMovementsAbove = async (
   return rowCount ?? 0
 }
 
+/** Marks what was stored of an address while it was a stranger's. The indexer's cursor must be locked. */
+export const claimMovements = async (
+  tx: Tx,
+  input: { readonly network: Network; readonly address: string },
+): Promise<void> => {
+  await tx
+    .update(movements)
+    .set({ ofWallet: true })
+    .where(
+      and(eq(movements.network, input.network), eq(movements.address, input.address), sql`not ${movements.ofWallet}`),
+    )
+}
+
 /** A movement's place in the list of its address. */
 type ListKey = Pick<MovementRow, 'blockNumber' | 'logIndex' | 'itemIndex' | 'id'>
 
@@ -149,7 +162,10 @@ export const createdCollectionsAmong = async (
 /** One NFT, or one id of a multi-token, that an address holds. */
 export type HoldingRow = { readonly address: string; readonly contract: string; readonly tokenId: bigint }
 
-const { network, address, contract, tokenId } = movements
+const { network, address, contract, tokenId, ofWallet } = movements
+
+/** As the indexes of held NFTs say it. */
+const isWalletsNft = and(isNotNull(tokenId), sql`${ofWallet}`)
 
 /** More came in than went out. */
 const isHeld = sql`sum(case ${movements.direction} when 'in' then ${movements.amount} else -${movements.amount} end) > 0`
@@ -165,7 +181,7 @@ export const holdingsOfAddress = async (
   const rows = await db
     .select({ address, contract, tokenId })
     .from(movements)
-    .where(and(eq(network, input.network), eq(address, input.address), isNotNull(tokenId), isAfter))
+    .where(and(eq(network, input.network), eq(address, input.address), isWalletsNft, isAfter))
     .groupBy(address, contract, tokenId)
     .having(isHeld)
     .orderBy(asc(contract), asc(tokenId))
@@ -190,7 +206,7 @@ export const holdingsOfContract = async (
     .select({ address, contract, tokenId })
     .from(movements)
     .innerJoin(wallets, isOfWallet)
-    .where(and(eq(network, input.network), eq(contract, input.contract), isNotNull(tokenId), isAfter))
+    .where(and(eq(network, input.network), eq(contract, input.contract), isWalletsNft, isAfter))
     .groupBy(contract, tokenId, address)
     .having(isHeld)
     .orderBy(asc(tokenId), asc(address))

@@ -233,12 +233,7 @@ export const listActs = async (
   db
     .select({ id: audit.id, at: audit.at, actor: audit.actor, action: audit.action })
     .from(audit)
-    .where(
-      and(
-        eq(audit.projectId, input.projectId),
-        or(eq(audit.subject, input.transactionId), sql`${audit.details}->>'transaction' = ${input.transactionId}`),
-      ),
-    )
+    .where(and(eq(audit.projectId, input.projectId), sql`${audit.details}->>'transaction' = ${input.transactionId}`))
     .orderBy(asc(audit.id))
 
 export type JobFilter = { readonly task?: string; readonly failed?: boolean; readonly transactionId?: string }

@@ -25,6 +25,7 @@ export const audit = pgTable(
     action: text('action', { enum: AUDIT_ACTIONS }).notNull(),
     /** The object of the act: the id of a wallet, a project, an API key. */
     subject: text('subject').notNull(),
+    /** `transaction` is the id of the transaction that an act is about. */
     details: jsonb('details').$type<Record<string, string>>().notNull(),
     /** HMAC-SHA-256 of the row under HKDF(SERVICE_KEY, "audit"). */
     mac: bytes('mac').notNull(),
@@ -32,6 +33,7 @@ export const audit = pgTable(
   (table) => [
     index('audit_project').on(table.projectId, table.id),
     index('audit_security').on(table.id).where(oneOf('action', SECURITY_EVENTS)),
+    index('audit_transaction').on(sql`(details->>'transaction')`).where(sql`details->>'transaction' is not null`),
     index('audit_mortal_signatures')
       .on(table.projectId, sql`(details->>'hash')`)
       .where(sql`details->>'valid_until_block' is not null`),

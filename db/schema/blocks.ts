@@ -1,7 +1,7 @@
 // The cursors of the block followers, and the movements that they found.
 
 import { sql } from 'drizzle-orm'
-import { bigint, check, index, integer, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import { bigint, boolean, check, index, integer, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { instant, now, oneOf, uint256 } from '../columns.ts'
 import { ASSET_STANDARDS, BACKFILL_OBSTACLES, CURSOR_PURPOSES } from '../words.ts'
@@ -77,6 +77,8 @@ export const movements = pgTable(
     logIndex: integer('log_index').notNull(),
     itemIndex: integer('item_index').notNull(),
     at: instant('at').notNull(),
+    /** false for a stranger's, which is kept only because the collection was created here. */
+    ofWallet: boolean('of_wallet').notNull().default(true),
   },
   (table) => [
     // Read backwards. Not .desc(), which puts nulls last: a plain `order by … desc` could not use the index.
@@ -89,13 +91,14 @@ export const movements = pgTable(
       table.id,
     ),
     index('movements_block').on(table.network, table.blockNumber),
-    // These two end with the columns to be summed, so that a sum over many rows reads only the index.
+    // These two end with the columns to be summed, so that a sum over many rows reads only the index. They are without what
+    // strangers hold, which may be nearly all of a collection.
     index('movements_held_by')
       .on(table.network, table.address, table.contract, table.tokenId, table.direction, table.amount)
-      .where(sql`token_id is not null`),
+      .where(sql`token_id is not null and of_wallet`),
     index('movements_held_of')
       .on(table.network, table.contract, table.tokenId, table.address, table.direction, table.amount)
-      .where(sql`token_id is not null`),
+      .where(sql`token_id is not null and of_wallet`),
     index('movements_received')
       .on(table.network, table.address, table.contract, table.blockNumber)
       .where(sql`direction = 'in' and token_id is null and contract is not null`),

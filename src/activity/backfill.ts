@@ -25,7 +25,7 @@ import {
   readBackfill,
   seenByIndexer,
 } from '../../db/queries/backfills.ts'
-import { insertMovements } from '../../db/queries/movements.ts'
+import { claimMovements, insertMovements } from '../../db/queries/movements.ts'
 import type { BackfillObstacle } from '../../db/words.ts'
 import { type BlockMovements, type Chain, RangeTooWide } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
@@ -91,6 +91,7 @@ const begin = (ctx: WorkerCtx, place: BackfillPlace): Promise<StepResult> =>
     const cursor = await holdIndexer(tx, place.network)
     if (cursor === null) return 'wait'
     await beginBackfill(tx, place, cursor.number)
+    await claimMovements(tx, place)
     return 'advanced'
   })
 

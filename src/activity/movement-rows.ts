@@ -61,7 +61,7 @@ export const keptRows = ({
   const rows: MovementRow[] = []
   for (const block of blocks) {
     for (const movement of block.movements) {
-      for (const side of keptSides(watched, movement)) rows.push(rowOf({ network, block, movement, side }))
+      for (const side of keptSides(watched, movement)) rows.push(rowOf({ network, block, movement, side, watched }))
     }
   }
   return rows
@@ -98,8 +98,9 @@ const rowOf = (input: {
   readonly block: BlockMovements
   readonly movement: RecordedMovement
   readonly side: Side
+  readonly watched: Watched
 }): MovementRow => {
-  const { network, block, movement, side } = input
+  const { network, block, movement, side, watched } = input
   const { from: _from, to: _to, ...moved } = movement
   const { transactionHash, logIndex, itemIndex } = moved
   const name = `${network}:${transactionHash}:${logIndex}:${itemIndex}:${side.address}:${side.direction}`
@@ -110,6 +111,7 @@ const rowOf = (input: {
     ...moved,
     blockNumber: block.number,
     at: new Date(block.timestampMs),
+    ofWallet: watched.addresses.has(side.address),
   }
 }
 

@@ -124,7 +124,7 @@ export const repairLost = async (
       const isDone = fate.kind === 'gone' ? await releaseLost(tx, row, failure) : await reopenMoved(tx, row, fate)
       if (!isDone) return
       const { projectId, id: subject, nonce, status } = row
-      const details = { network: chain.network, nonce: String(nonce), was: status, is: fate.kind }
+      const details = { network: chain.network, transaction: subject, nonce: String(nonce), was: status, is: fate.kind }
       await ctx.audit.record(tx, { projectId, actor, action: 'lost_transaction_settled', subject, details })
       done.push(each)
     })

@@ -46,7 +46,7 @@ export const cancelTransaction = (
     }
     await recordObservation(ctx, tx, { transactionId: id, observation: { kind: 'cancel_requested' } })
     const { projectId, network, rungs } = transaction
-    const details = { network, hash: attempts[rungs]?.hash ?? '' }
+    const details = { network, transaction: id, hash: attempts[rungs]?.hash ?? '' }
     await ctx.audit.record(tx, { projectId, actor, action: 'transaction_cancelled', subject: id, details })
     return true
   })
@@ -60,6 +60,6 @@ export const retryTransaction = (
     const { transaction } = await lockWaiting(tx, id)
     await addBroadcastJob(tx, transaction)
     const { projectId, network, chosen } = transaction
-    const details = { network, attempt: String(chosen + 1) }
+    const details = { network, transaction: id, attempt: String(chosen + 1) }
     await ctx.audit.record(tx, { projectId, actor, action: 'transaction_retried', subject: id, details })
   })

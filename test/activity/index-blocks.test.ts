@@ -238,6 +238,19 @@ describe('collections that were created here', () => {
     expect(summary(await rowsOf(hash))).toEqual([[STRANGER, 'in', '1']])
   })
 
+  test('are listed from when the address of their holder is a wallet', async () => {
+    const { address } = fundedAccount(3)
+    const nfts = await ownCollection()
+    await mint(nfts, address)
+    await world.index()
+    await world.own(project, address)
+    await world.walkBack(address)
+    for (const query of [`wallet_address=${address}`, `contract_address=${nfts.address}`]) {
+      const { json } = await world.get(project, `/nfts?network=Ethereum&${query}`)
+      expect(json).toMatchObject([{ owner_wallet_address: address, token_id: '0' }])
+    }
+  })
+
   test('differ from other collections, whose movements are not stored', async () => {
     const hash = await mint(await world.chain.deploy('WizardCollection', ['No', 'NO', outsider.address]), STRANGER)
     await world.index()

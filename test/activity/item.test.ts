@@ -22,6 +22,7 @@ const activity = (movement: Partial<Activity['movement']>, decimals: number): Ac
     logIndex: 0,
     itemIndex: 0,
     at: new Date(0),
+    ofWallet: true,
     ...movement,
   },
   facts: { isContract: true, standard: 'erc20', name: 'Odd', symbol: 'ODD', decimals },

@@ -122,7 +122,7 @@ const dropIndexes = async (sql: Sql): Promise<() => Promise<unknown>> => {
 }
 
 const COLUMNS = `id, network, address, direction, counterparty, standard, contract, token_id, amount, block_number,
-  transaction_hash, log_index, item_index, at`
+  transaction_hash, log_index, item_index, at, of_wallet`
 const HASH = `'0x' || lpad(to_hex(n / 4), 64, '0')`
 const AT = `timestamptz '2020-01-01' + make_interval(secs => n / ${ROWS_A_BLOCK} * ${SECONDS_A_BLOCK})`
 
@@ -133,7 +133,7 @@ const movementsSql = (input: Input & { readonly from: number; readonly to: numbe
     coalesce(c.standard, 'native'), c.address,
     case when c.standard = 'erc721' then case when n % 4 = 3 then n - 3 else n end end,
     case when c.standard = 'erc721' then 1 else (1 + n) * 100000000000 end,
-    1 + n / ${ROWS_A_BLOCK}, ${HASH}, n % 4, 0, ${AT}
+    1 + n / ${ROWS_A_BLOCK}, ${HASH}, n % 4, 0, ${AT}, true
   from (
     select n,
       case when u < ${LARGE_WALLET_SHARE} then -1 else
@@ -152,11 +152,13 @@ const movementsSql = (input: Input & { readonly from: number; readonly to: numbe
 
 const givenAwaySql = (input: Input & { readonly from: number }): string => `
   insert into movements (${COLUMNS})
-  select gen_random_uuid(), 'Ethereum',
-    case when n % ${Math.floor((input.rows * GIVEN_AWAY_SHARE) / KEPT_OF_GIVEN_AWAY)} = 0 then '${input.largeWallet}' else ${addressSql('stranger', 'n')} end, 'in', '${STRANGER}', 'erc721',
-    (select address from bench_contracts where index = -1), n, 1, 1 + n / ${ROWS_A_BLOCK}, ${HASH},
-    n % 4, 0, ${AT}
-  from generate_series(${input.from}::bigint, ${input.rows - 1}::bigint) n`
+  select gen_random_uuid(), 'Ethereum', case when is_kept then '${input.largeWallet}' else ${addressSql('stranger', 'n')} end,
+    'in', '${STRANGER}', 'erc721', (select address from bench_contracts where index = -1), n, 1, 1 + n / ${ROWS_A_BLOCK}, ${HASH},
+    n % 4, 0, ${AT}, is_kept
+  from (
+    select n, n % ${Math.floor((input.rows * GIVEN_AWAY_SHARE) / KEPT_OF_GIVEN_AWAY)} = 0 as is_kept
+    from generate_series(${input.from}::bigint, ${input.rows - 1}::bigint) n
+  ) tokens`
 
 /** Of the large wallet a hundred, and many more of another one. */
 const makeCreatedCollections = async (sql: Sql, { rows, projectId, largeWallet }: Input): Promise<void> => {

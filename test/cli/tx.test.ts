@@ -43,7 +43,7 @@ describe('a transaction that was not sent', () => {
     expect(retried.output).toStartWith('A job sends it now')
     expect(await settled(id)).toMatchObject({ status: 'success' })
     expect([...(await actsOn(id))]).toEqual([
-      { actor: 'operator', action: 'transaction_retried', details: { network, attempt: '1' } },
+      { actor: 'operator', action: 'transaction_retried', details: { network, transaction: id, attempt: '1' } },
     ])
   })
 
@@ -206,7 +206,7 @@ describe('a transaction that the node did not accept', () => {
       {
         actor: 'operator',
         action: 'transaction_cancelled',
-        details: { network, hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
+        details: { network, transaction: id, hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
       },
     ])
   })

@@ -3,7 +3,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
-import type { Db } from '../../db/client.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import { holdingsOfContract } from '../../db/queries/movements.ts'
+import { listActs } from '../../db/queries/overview.ts'
 import { createWalletList } from '../../src/wallets/list.ts'
 import { makeSizeRows, type SizeRows } from '../bench/size-rows.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -52,6 +54,56 @@ describe('the view of transactions', () => {
     const rows = await sql`select cause, waits_for from strongroom_views.transactions where not final`
     expect(rows.filter(({ cause }) => cause !== null)).toHaveLength(20)
     expect(rows.filter(({ waits_for }) => waits_for !== null)).toEqual([])
+  })
+})
+
+/** How many entries of a table and of its indexes are read by statements in one transaction. */
+const entriesOf = async (table: string, ask: (tx: Tx) => Promise<unknown>): Promise<number> =>
+  service.ctx.db.transaction(async (tx) => {
+    const count = async () => {
+      const { rows } = await tx.execute<{ entries: number }>(`
+        select sum(pg_stat_get_xact_tuples_returned(oid))::int as entries from pg_class where oid = '${table}'::regclass
+          or oid in (select indexrelid from pg_index where indrelid = '${table}'::regclass)`)
+      return rows[0]?.entries ?? Number.NaN
+    }
+    // PostgreSQL reads entries of its own when it first meets a table.
+    await ask(tx)
+    const before = await count()
+    await ask(tx)
+    return (await count()) - before
+  })
+
+describe('the NFTs of a collection that strangers hold', () => {
+  test('are found among those of wallets alone', async () => {
+    const { projectId, givenAwayCollection: contract } = made
+    const page = {
+      network: 'Ethereum',
+      contract,
+      projectId,
+      ownedBy: null,
+      after: null,
+      limit: 100,
+      offset: 0,
+    } as const
+    const [all] = await sql`
+      select count(*)::int as tokens, (count(*) filter (where address = ${made.largeWallet}))::int as held
+      from movements where contract = ${contract}`
+    expect(all).toEqual({ tokens: SIZES.movements * 0.02, held: 20 })
+    const entries = await entriesOf('movements', async (tx) => {
+      expect(await holdingsOfContract(tx, page)).toHaveLength(20)
+    })
+    expect(entries).toBe(20)
+  })
+})
+
+describe('the acts on a transaction', () => {
+  test('are found without reading the others of its project', async () => {
+    const [row] = await sql`select id from transactions where kind = 'send' order by created_at limit 1`
+    const entries = await entriesOf('audit', async (tx) => {
+      const acts = await listActs(tx, { projectId: made.projectId, transactionId: row?.id })
+      expect(acts).toMatchObject([{ action: 'transaction_submitted' }])
+    })
+    expect(entries).toBe(1)
   })
 })
 
