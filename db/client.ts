@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import type { ExtractTablesWithRelations } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
@@ -62,9 +63,13 @@ const PREPARED_CONNECTIONS = 4
 /** Longer statements contain lists of varying length: prepared, they would fill the memory of every connection. */
 const PREPARED_LENGTH_MAX = 1_500
 
-/** A client that pipelines statements, and has short ones prepared by the server: parsed once per connection. */
+/**
+ * A client that pipelines statements: those of one turn of the event loop travel in one message. Short ones are prepared by the
+ * server, so parsed once per connection.
+ */
 class PipeliningClient extends pg.Client {
   readonly #names = new Map<string, string>()
+  #isCorked = false
 
   constructor(config?: pg.ClientConfig) {
     super({ ...config, pipeline: true })
@@ -72,11 +77,23 @@ class PipeliningClient extends pg.Client {
 
   // Overrides all overloads, also those for callbacks and streams.
   override query(config: unknown, ...rest: unknown[]): never {
+    this.#cork()
     const query = super.query as (...args: unknown[]) => never
     if (!isUnnamed(config) || config.text.length > PREPARED_LENGTH_MAX) return query.call(this, config, ...rest)
     const name = this.#names.get(config.text) ?? `s${this.#names.size}`
     this.#names.set(config.text, name)
     return query.call(this, { ...config, name }, ...rest)
+  }
+
+  #cork(): void {
+    if (this.#isCorked) return
+    const { stream } = (this as unknown as { readonly connection: { readonly stream: Writable } }).connection
+    this.#isCorked = true
+    stream.cork()
+    setImmediate(() => {
+      this.#isCorked = false
+      stream.uncork()
+    })
   }
 }
 
@@ -155,6 +172,69 @@ const openPool = (options: DbOptions, settings?: string): pg.Pool => {
   return pool
 }
 
+/** A connection on which statements follow each other without waiting for the answers. */
+type Lane = { readonly client: Promise<pg.PoolClient>; isOpening: boolean; isLost: boolean; statements: number }
+
+/**
+ * Runs statements outside of transactions: each on a connection of its own, or if none is free, behind others on a shared one.
+ * While a transaction waits for a connection, they join none that is open: so one becomes free.
+ */
+class Lanes {
+  readonly #lanes = new Set<Lane>()
+  constructor(readonly pool: pg.Pool) {}
+
+  async query(config: pg.QueryConfig, ...rest: readonly unknown[]): Promise<pg.QueryResult> {
+    const lane = this.#leastBusy() ?? this.#open()
+    lane.statements += 1
+    try {
+      const client = await lane.client
+      const query = client.query as unknown as (...args: readonly unknown[]) => Promise<pg.QueryResult>
+      return await query.call(client, config, ...rest)
+    } catch (error) {
+      lane.isLost ||= isDatabaseAway(error)
+      throw error
+    } finally {
+      lane.statements -= 1
+      if (lane.statements === 0) this.#close(lane)
+    }
+  }
+
+  /** null if a connection is free, or if there is none to share. */
+  #leastBusy(): Lane | null {
+    const { idleCount, totalCount, waitingCount, options } = this.pool
+    if (idleCount + options.max - totalCount > waitingCount) return null
+    const lanes = [...this.#lanes].filter(({ isLost }) => !isLost)
+    const opening = lanes.filter(({ isOpening }) => isOpening)
+    const shared = waitingCount > opening.length ? opening : lanes
+    return shared.reduce<Lane | null>(
+      (least, lane) => (least && least.statements <= lane.statements ? least : lane),
+      null,
+    )
+  }
+
+  #open(): Lane {
+    const lane: Lane = { client: this.pool.connect(), isOpening: true, isLost: false, statements: 0 }
+    this.#lanes.add(lane)
+    lane.client.then(
+      () => {
+        lane.isOpening = false
+      },
+      () => {
+        lane.isLost = true
+      },
+    )
+    return lane
+  }
+
+  #close(lane: Lane): void {
+    this.#lanes.delete(lane)
+    lane.client.then(
+      (client) => client.release(lane.isLost),
+      () => {},
+    )
+  }
+}
+
 /** Runs `work` in a transaction on its own connection, and after the commit its `afterCommit` functions. */
 const transactionOn =
   (pool: pg.Pool): Transaction =>
@@ -179,10 +259,10 @@ const transactionOn =
   }
 
 const preparedOn =
-  (pool: pg.Pool): Db['prepared'] =>
+  (lanes: Lanes): Db['prepared'] =>
   async <Row extends object>(strings: TemplateStringsArray, ...values: readonly unknown[]) => {
     const text = strings.reduce((before, part, index) => `${before}$${index}${part}`)
-    return (await pool.query<Row & pg.QueryResultRow>({ text, values: [...values] })).rows
+    return (await lanes.query({ text, values: [...values] })).rows as Row[]
   }
 
 /** Opens a pool on one PostgreSQL database; nothing is connected before the first query. */
@@ -194,8 +274,8 @@ export const openDb = (options: DbOptions): Db => {
     '-c plan_cache_mode=force_generic_plan',
   )
   let ended: Promise<unknown> | null = null
-  return Object.assign(drizzle(pool), {
-    prepared: preparedOn(planned),
+  return Object.assign(drizzle(new Lanes(pool) as unknown as pg.Pool), {
+    prepared: preparedOn(new Lanes(planned)),
     transaction: transactionOn(pool),
     close: async ({ timeoutSeconds }: { timeoutSeconds: number }) => {
       // A pg pool refuses a second end().

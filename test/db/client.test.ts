@@ -115,6 +115,53 @@ describe('when the connections are cut under load', () => {
   }, 20_000)
 })
 
+describe('more statements than connections', () => {
+  const open = async (maxConnections: number) => {
+    const database = await createDatabase()
+    const db = openDb({ url: database.apiUrl, maxConnections, applicationName: NAME })
+    return { db, close: () => db.close({ timeoutSeconds: 2 }).then(database.close) }
+  }
+  const quotient = async (db: Queryable, n: number) => {
+    const { rows } = await db.execute<{ n: number }>(sql`select 12 / (${n}::int % 7) as n`)
+    return rows[0]?.n
+  }
+
+  test('each has its own result, and one that fails fails alone', async () => {
+    const { db, close } = await open(2)
+    const numbers = Array.from({ length: 200 }, (_, n) => n)
+    const results = await Promise.allSettled(numbers.map((n) => quotient(db, n)))
+    const wrong = numbers.filter((n) => {
+      const result = results[n]
+      const right = n % 7 === 0 ? undefined : Math.floor(12 / (n % 7))
+      return right === undefined
+        ? result?.status !== 'rejected'
+        : result?.status !== 'fulfilled' || result.value !== right
+    })
+    expect(wrong).toEqual([])
+    await close()
+  })
+
+  test('a transaction gets a connection, although statements never stop', async () => {
+    const { db, close } = await open(1)
+    let isOver = false
+    // Of different lengths, so that their answers do not come together.
+    const load = async (_: unknown, index: number): Promise<void> => {
+      while (!isOver) await db.execute(sql`select pg_sleep(${index / 1_000}::float)`)
+    }
+    const loads = Array.from({ length: PARALLEL }, load)
+    // Behind the others, so that they have the connection.
+    await quotient(db, 1)
+    const inTransaction = await db
+      .transaction((tx) => quotient(tx, 1))
+      .finally(() => {
+        isOver = true
+      })
+    expect(inTransaction).toBe(12)
+    await Promise.all(loads)
+    await close()
+  })
+})
+
 describe('a transaction', () => {
   test('that could not begin gives its connection back, and one whose connection was cut gives its place back', async () => {
     const database = await createDatabase()
