@@ -8,13 +8,18 @@ import { type Service, startService } from '../support/service.ts'
 import { type SickNode, startSickNode, TROUBLES } from '../support/sick-node.ts'
 
 const network = 'Ethereum'
-const isLong = process.env.STRONGROOM_LONG === '1'
-const SOAK_SECONDS = Number(process.env.STRONGROOM_SOAK_SECONDS ?? (isLong ? 900 : 12))
-const QUIET_SECONDS = Math.max(SOAK_SECONDS / 5, 6)
-const INTENTS_PER_SECOND = isLong || process.env.STRONGROOM_SOAK_SECONDS ? 20 : 5
+const LONG_SECONDS = Number(process.env.STRONGROOM_SOAK_SECONDS ?? (process.env.STRONGROOM_LONG === '1' ? 900 : 0))
+const LONG = {
+  soakSeconds: LONG_SECONDS,
+  quietSeconds: LONG_SECONDS / 5,
+  perSecond: 20,
+  spellMs: 6_000,
+  signerCount: 40,
+}
+/** Each trouble once, and no quiet load, as nobody reads the figures. */
+const SHORT = { soakSeconds: TROUBLES.length, quietSeconds: 0, perSecond: 5, spellMs: 1_000, signerCount: 10 }
 /** Each spell is on the other node than the one before, so that each must take over from the other. */
-const SPELL_MS = 6_000
-const SIGNERS = 40
+const { soakSeconds, quietSeconds, perSecond, spellMs, signerCount } = LONG_SECONDS > 0 ? LONG : SHORT
 const SETTLES_WITHIN_MS = 120_000
 
 let chain: TestChain
@@ -27,7 +32,7 @@ beforeAll(async () => {
   nodes = [startSickNode(chain.rpcUrl), startSickNode(chain.rpcUrl)]
   service = await startService({ rpcUrls: { [network]: nodes.map(({ url }) => url).join(' ') } })
   service.startWorker({ LOG_LEVEL: 'error' })
-  const wallets = await Promise.all(Array.from({ length: SIGNERS }, () => service.newWallet({ network })))
+  const wallets = await Promise.all(Array.from({ length: signerCount }, () => service.newWallet({ network })))
   for (const { address } of wallets) await chain.fund(address)
   signers = wallets.map(({ address }) => address)
 }, 120_000)
@@ -44,7 +49,7 @@ const send = async (index: number): Promise<Sent> => {
   const beganMs = performance.now()
   const { status, text, json } = await service.post('/transactions/sign-and-send', {
     network,
-    signer_wallet_address: signers[index % SIGNERS],
+    signer_wallet_address: signers[index % signerCount],
     unsigned_transaction: { to: fundedAccount(5).address, value: String(index + 1) },
     developer_secret: 'testnet-secret',
   })
@@ -55,8 +60,8 @@ const send = async (index: number): Promise<Sent> => {
 const load = async (seconds: number): Promise<readonly Sent[]> => {
   const beganMs = performance.now()
   const sent: Promise<Sent>[] = []
-  for (let index = 0; index < seconds * INTENTS_PER_SECOND; index += 1) {
-    await sleep(Math.max(beganMs + (index * 1_000) / INTENTS_PER_SECOND - performance.now(), 0))
+  for (let index = 0; index < seconds * perSecond; index += 1) {
+    await sleep(Math.max(beganMs + (index * 1_000) / perSecond - performance.now(), 0))
     sent.push(send(index))
   }
   return Promise.all(sent)
@@ -83,7 +88,7 @@ test(
   async () => {
     // Each signer once before, so that the quiet run does not measure first uses.
     const first = await Promise.all(signers.map((_, index) => send(index)))
-    const quiet = await load(QUIET_SECONDS)
+    const quiet = await load(quietSeconds)
     const over = { isSo: false }
     const trouble = (async () => {
       for (let spell = 0; !over.isSo; spell += 1) {
@@ -91,11 +96,11 @@ test(
         const [sick, well] = spell % 2 === 0 ? nodes : [nodes[1], nodes[0]]
         await well.fall(null)
         await sick.fall(kind)
-        await sleep(SPELL_MS)
+        await sleep(spellMs)
       }
       for (const node of nodes) await node.fall(null)
     })()
-    const sick = await load(SOAK_SECONDS)
+    const sick = await load(soakSeconds)
     over.isSo = true
     await trouble
     const all = [...first, ...quiet, ...sick]
@@ -108,5 +113,5 @@ test(
     expect(failed.map(({ text }) => text)).toEqual([])
     expect(wrong).toEqual([])
   },
-  (QUIET_SECONDS + SOAK_SECONDS) * 1_000 + 2 * SETTLES_WITHIN_MS,
+  (quietSeconds + soakSeconds) * 1_000 + 2 * SETTLES_WITHIN_MS,
 )
