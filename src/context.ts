@@ -77,7 +77,7 @@ const memoryOf = (db: Db): ChainMemory => ({
   readCollectionNames: (query) => readCollectionNames(db, query),
 })
 
-const chainsOf = ({ config, db, metrics }: { config: Config; db: Db; metrics: Metrics }): Chains =>
+const chainsOf = ({ config, db, metrics }: { config: Config; db: Db; metrics: Metrics }): Promise<Chains> =>
   createChains({
     rows: config.networks,
     memory: memoryOf(db),
@@ -98,12 +98,12 @@ const chainsOf = ({ config, db, metrics }: { config: Config; db: Db; metrics: Me
   })
 
 /** Adds what asks nodes, and what measures and logs it. */
-const withChains = <Of extends ReadingCtx>(base: Of, input: Process): Of & AskingCtx => {
+const withChains = async <Of extends ReadingCtx>(base: Of, input: Process): Promise<Of & AskingCtx> => {
   const { config, db } = base
   const metrics = createMetrics(Object.keys(config.rpcUrls))
   return {
     ...base,
-    chains: chainsOf({ config, db, metrics }),
+    chains: await chainsOf({ config, db, metrics }),
     metrics,
     recordObservation: createObservationRecorder({ db, metrics }),
     mailer: createMailer(config),
@@ -132,7 +132,7 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   if (config.rootKey === null) throw new Error('ROOT_KEY must say where the root key is: file:/path or fd:N.')
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
-  const base = withChains(await createIdentityCtx(input, { rootKey, nextRootKey }), input)
+  const base = await withChains(await createIdentityCtx(input, { rootKey, nextRootKey }), input)
   const vault = createVault({
     db: base.db,
     rootKey,
@@ -156,7 +156,7 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
 
 /** The worker's context. @throws NotReadyYet if the worker comes before the first API. */
 export const createWorkerCtx = async (input: Process): Promise<WorkerCtx> => {
-  const base = withChains(await createAuditingCtx(input), input)
+  const base = await withChains(await createAuditingCtx(input), input)
   return { ...base, securityEvents: createSecurityEvents(base) }
 }
 

@@ -2,12 +2,10 @@
 
 import type { ChainFamily, Network } from '../../db/words.ts'
 import type { Chain, ChainMemory, NodelessChain } from './chain.ts'
-import { createEvmChain } from './evm/chain.ts'
 import { createNodelessEvmChain } from './evm/nodeless.ts'
 import type { NetworkRow } from './networks.ts'
 import type { NodesInput } from './node/pool.ts'
 import { provided } from './provided.ts'
-import { createSubstrateChain } from './substrate/chain.ts'
 import type { SubstrateChainInput } from './substrate/node.ts'
 import { createNodelessSubstrateChain } from './substrate/nodeless.ts'
 
@@ -34,24 +32,27 @@ export type NodeInput = NodesInput & Pick<SubstrateChainInput, 'metadataPins' | 
 const nodelessOf = (row: NetworkRow): NodelessChain =>
   row.family === 'evm' ? createNodelessEvmChain(row) : createNodelessSubstrateChain(row)
 
-const chainOf = (row: NetworkRow, node: NodeInput & { readonly memory: ChainMemory }): Chain =>
-  row.family === 'evm' ? createEvmChain({ ...node, row }) : createSubstrateChain({ ...node, row })
+/** A family is loaded with its first node: each takes a good part of the time in which a process starts. */
+const chainOf = async (row: NetworkRow, node: NodeInput & { readonly memory: ChainMemory }): Promise<Chain> =>
+  row.family === 'evm'
+    ? (await import('./evm/chain.ts')).createEvmChain({ ...node, row })
+    : (await import('./substrate/chain.ts')).createSubstrateChain({ ...node, row })
 
 /**
  * Creates the chains. It opens no connection; each chain connects at its first request.
  * @param input.nodeOf null for a network without a node
  */
-export const createChains = (input: {
+export const createChains = async (input: {
   readonly rows: readonly NetworkRow[]
   readonly memory: ChainMemory
   nodeOf(network: Network): NodeInput | null
-}): Chains => {
+}): Promise<Chains> => {
   const { rows, memory, nodeOf } = input
   const withNode = new Map<Network, Chain>()
   const known = new Map<Network, NodelessChain>()
   for (const row of rows) {
     const node = nodeOf(row.network)
-    const chain = node === null ? null : chainOf(row, { ...node, memory })
+    const chain = node === null ? null : await chainOf(row, { ...node, memory })
     if (chain !== null) withNode.set(row.network, chain)
     known.set(row.network, chain ?? nodelessOf(row))
   }

@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Network } from '../../db/words.ts'
 import type { NodelessChain } from '../../src/chains/chain.ts'
-import { createChains, type NodeInput } from '../../src/chains/chains.ts'
+import { type Chains, createChains, type NodeInput } from '../../src/chains/chains.ts'
 import { EVM_NETWORKS, networkRows, SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
 import { provided } from '../../src/chains/provided.ts'
 import { createMemory } from './evm/memory.ts'
@@ -19,7 +19,11 @@ const chainsWith = (...withNode: readonly Network[]) =>
 const names = (chains: readonly NodelessChain[]) => chains.map(({ network }) => network)
 
 describe('the networks of a deployment', () => {
-  const chains = chainsWith('Base', 'Vara')
+  let chains: Chains
+
+  beforeAll(async () => {
+    chains = await chainsWith('Base', 'Vara')
+  })
 
   test('have wallets if there is a node, and on Substrate networks also without one', () => {
     expect(names(chains.all)).toEqual(['Base', 'Vara'])
@@ -39,7 +43,7 @@ describe('the networks of a deployment', () => {
   })
 
   test('accept addresses and verify messages without a node', async () => {
-    for (const chain of chainsWith().known) {
+    for (const chain of (await chainsWith()).known) {
       const address = chain.randomAddress()
       expect(chain.parseAddress(address, 'address')).toBe(address)
       expect(await chain.verifyMessage({ address, message: 'x', signature: `0x${'00'.repeat(65)}` })).toBeNull()
