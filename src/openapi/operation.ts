@@ -69,7 +69,6 @@ const needsWords = (needs: readonly string[]): string => {
 
 export const idOf = ({ described }: Operation): string => textOf(described.operationId)
 
-/** The method and the path; a long path may wrap behind each slash. */
 const callView = ({ method, path }: Operation): Html =>
   html`<span class="method ${method}">${method.toUpperCase()}</span> <code class="path">${path}</code>`
 

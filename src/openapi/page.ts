@@ -1,6 +1,6 @@
 // The page that shows the OpenAPI document to people. It is made on the server and needs no script.
 
-import { ERROR_STATUS } from '../errors.ts'
+import { ERROR_STATUS, type ErrorCode } from '../errors.ts'
 import { type Html, html, page } from '../pages/page.ts'
 import { ERROR_WORDS, RETRY_TEXT } from './error-words.ts'
 import { prose } from './fields.ts'
@@ -73,16 +73,19 @@ const beginning = (
     </section>`
 }
 
+const errorCodes = Object.keys(ERROR_STATUS) as ErrorCode[]
+
 const errors = (): Html => html`
     <section id="errors" aria-labelledby="errors-title">
       <h2 id="errors-title">Errors</h2>
       <p>Each error answers <code>{ "error": "one sentence", "code": "a stable word" }</code>. Programs compare the code; the
-        sentence is for people and may change.</p>
-      <dl class="errors">${Object.entries(ERROR_WORDS).map(
-        ([code, { means, remedy, retry }]) => html`
-        <dt id="error-${code}"><code>${code}</code> <span class="type">${ERROR_STATUS[code as keyof typeof ERROR_STATUS]}</span></dt>
-        <dd>${prose(means)} ${prose(remedy)} <span class="quiet">Send it again: ${RETRY_TEXT[retry]}.</span></dd>`,
-      )}
+        sentence is for people and may change. To send the same request again helps only where it is said.</p>
+      <dl class="errors">${errorCodes.map((code) => {
+        const { means, remedy, retry } = ERROR_WORDS[code]
+        return html`
+        <dt id="error-${code}"><code>${code}</code> <span class="type">${ERROR_STATUS[code]}</span></dt>
+        <dd>${prose(means)} ${prose(remedy)}${retry === 'no' ? null : html` Send it again ${RETRY_TEXT[retry]}.`}</dd>`
+      })}
       </dl>
     </section>`
 
