@@ -28,7 +28,7 @@ import {
 import { type Space, watchSpace } from './health/space.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
-import { createBatcher, createQueues, type Queues } from './queue.ts'
+import { createBatcher, createOrderedQueues, type OrderedQueues } from './queue.ts'
 import { createSecurityEvents, type SecurityEvents } from './security/events.ts'
 import { createLog, type Log } from './security/log.ts'
 import { createObservationRecorder, type ObservationRecorder } from './transactions/record-observation.ts'
@@ -48,8 +48,8 @@ export type Ctx = {
   readonly tokens: AccessTokens
   /** For actions that use no wallet's key. */
   readonly audit: Audit
-  /** Records transactions of one signer one after the other. */
-  readonly signerQueues: Queues
+  /** Prepares transactions of one signer together, and records them in the order of the requests. */
+  readonly signerQueues: OrderedQueues
   /** A project's wallet at an address; simultaneous requests share a query. */
   readonly walletAt: (place: WalletPlace) => Promise<WalletRow | null>
   /** Processes news about a transaction; simultaneous news shares a database transaction. */
@@ -112,6 +112,8 @@ const withChains = async <Of extends ReadingCtx>(base: Of, input: Process): Prom
 }
 
 const LOOKED_UP_TOGETHER_MAX = 500
+/** Transactions of one signer that are prepared at the same time. Each of them has the signer's key open meanwhile. */
+const PREPARED_TOGETHER_MAX = 16
 
 const createWalletAt = (db: Db): Ctx['walletAt'] => {
   const keyOf = (place: WalletPlace) => `${place.projectId} ${place.network} ${place.address}`
@@ -148,7 +150,7 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
     securityEvents: createSecurityEvents(base),
     vault,
     tokens: createAccessTokens(base),
-    signerQueues: createQueues(),
+    signerQueues: createOrderedQueues({ atOnce: PREPARED_TOGETHER_MAX }),
     walletAt: createWalletAt(base.db),
     space: watchSpace(base),
   }

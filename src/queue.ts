@@ -1,7 +1,7 @@
-// Queues within one process, in which requests wait before they take a database connection or much memory. Three kinds:
-// a limit on concurrent turns (createQueue), the same for each name (createQueues), and simultaneous requests that share one
-// run (createBatcher). And a limit for those that had better come back later
-// than wait (createShares).
+// Queues within one process, in which requests wait before they take a database connection or much memory. Four kinds:
+// a limit on concurrent turns (createQueue), the same for each name (createQueues), work that begins together and ends in
+// order (createOrderedQueues), and simultaneous requests that share one run (createBatcher). And a limit for those that had
+// better come back later than wait (createShares).
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from './errors.ts'
@@ -106,6 +106,52 @@ export const createQueues = (limits: Limits = {}): Queues => {
     run: async (name, work) => {
       using _turn = await enter(name)
       return await work()
+    },
+  }
+}
+
+/** Waits until all that entered the queue earlier has ended. @throws busy if that takes too long. */
+export type Turn = () => Promise<void>
+
+export type OrderedQueues = {
+  /** Runs `work` beside others of this name. What it does after its turn, it does before all that entered later. */
+  run<Result>(name: string, work: (turn: Turn) => Promise<Result>): Promise<Result>
+}
+
+/** @throws busy if the promise is not fulfilled by then. */
+const fulfilledBy = async (promise: Promise<void>, deadlineMs: number): Promise<void> => {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(busy()), Math.max(0, deadlineMs - performance.now()))
+  await Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
+/**
+ * A queue for each name, whose work has two parts: the first runs at the same time as others' (`limits.atOnce`), the second,
+ * after `turn`, in the order in which they entered. Work that fails, at whatever point, only lets the next one pass.
+ */
+export const createOrderedQueues = (limits: Limits): OrderedQueues => {
+  const { waitMaxMs = WAIT_MAX_MS } = limits
+  const places = createQueues(limits)
+  /** When all that has entered so far has ended. */
+  const ends = new Map<string, Promise<void>>()
+
+  return {
+    run: async (name, work) => {
+      const deadlineMs = performance.now() + waitMaxMs
+      using _place = await places.enter(name, deadlineMs)
+      const earlier = ends.get(name) ?? Promise.resolve()
+      const { promise: over, resolve: end } = Promise.withResolvers<void>()
+      const ended = earlier
+        .then(() => over)
+        .then(() => {
+          if (ends.get(name) === ended) ends.delete(name)
+        })
+      ends.set(name, ended)
+      try {
+        return await work(() => fulfilledBy(earlier, deadlineMs))
+      } finally {
+        end()
+      }
     },
   }
 }

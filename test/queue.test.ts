@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createBatcher, createQueue, createQueues, createShares, type Queue } from '../src/queue.ts'
+import {
+  createBatcher,
+  createOrderedQueues,
+  createQueue,
+  createQueues,
+  createShares,
+  type Queue,
+} from '../src/queue.ts'
 import { codeOf, tally } from './custody/support.ts'
 
 const inMs = (ms: number) => performance.now() + ms
@@ -95,6 +102,77 @@ describe('queues by name', () => {
     expect(await codeOf(queues.run('a', async () => 'late'))).toBe('busy')
     await expect(failed).rejects.toThrow('no')
     expect(await queues.run('a', async () => 'next')).toBe('next')
+  })
+})
+
+describe('an ordered queue', () => {
+  /** Work that ends its first part when it is told to. */
+  const worker = (queue: ReturnType<typeof createOrderedQueues>, order: string[]) => (name: string) => {
+    const { promise: prepared, resolve, reject } = Promise.withResolvers<void>()
+    const done = queue.run('a', async (turn) => {
+      order.push(`${name} begins`)
+      await prepared
+      await turn()
+      order.push(`${name} ends`)
+    })
+    done.catch(() => {})
+    return { done, prepared: resolve, fails: () => reject(new Error(`${name} failed`)) }
+  }
+
+  test('begins with all together, and ends them in their order', async () => {
+    const order: string[] = []
+    const work = worker(createOrderedQueues({ atOnce: 3 }), order)
+    const [first, second, third] = [work('1'), work('2'), work('3')]
+    third.prepared()
+    second.prepared()
+    await sleep(5)
+    expect(order).toEqual(['1 begins', '2 begins', '3 begins'])
+    first.prepared()
+    await Promise.all([first.done, second.done, third.done])
+    expect(order.slice(3)).toEqual(['1 ends', '2 ends', '3 ends'])
+  })
+
+  test('lets the next one pass when one fails, but not those before it', async () => {
+    const order: string[] = []
+    const work = worker(createOrderedQueues({ atOnce: 3 }), order)
+    const [first, second, third] = [work('1'), work('2'), work('3')]
+    second.fails()
+    third.prepared()
+    await expect(second.done).rejects.toThrow('2 failed')
+    await sleep(5)
+    expect(order).toHaveLength(3)
+    first.prepared()
+    await Promise.all([first.done, third.done])
+    expect(order.slice(3)).toEqual(['1 ends', '3 ends'])
+  })
+
+  test('begins with no more than its limit at once, each as soon as there is a place', async () => {
+    const order: string[] = []
+    const work = worker(createOrderedQueues({ atOnce: 2 }), order)
+    const [first, second, third] = [work('1'), work('2'), work('3')]
+    await sleep(5)
+    expect(order).toEqual(['1 begins', '2 begins'])
+    second.fails()
+    await sleep(5)
+    expect(order).toEqual(['1 begins', '2 begins', '3 begins'])
+    first.prepared()
+    third.prepared()
+    await Promise.all([first.done, third.done])
+    expect(order.slice(3)).toEqual(['1 ends', '3 ends'])
+  })
+
+  test('refuses as busy what does not get its turn in time, and goes on', async () => {
+    const order: string[] = []
+    const work = worker(createOrderedQueues({ atOnce: 2, waitMaxMs: 20 }), order)
+    const [first, second] = [work('1'), work('2')]
+    second.prepared()
+    expect(await codeOf(second.done)).toBe('busy')
+    first.prepared()
+    await first.done
+    const third = work('3')
+    third.prepared()
+    await third.done
+    expect(order).toEqual(['1 begins', '2 begins', '1 ends', '3 begins', '3 ends'])
   })
 })
 

@@ -78,28 +78,37 @@ export const unminedBefore = async (
 export type Held = {
   /** The nonces of our live and mined transactions. */
   readonly nonces: ReadonlySet<number>
-  /** The sum of the live ones' worst costs. */
-  readonly liveWorstCost: bigint
+  /** The sum of the worst costs of those that the signer's balance does not show yet. */
+  readonly worstCost: bigint
   /** The same for each asset in which fees are paid. */
-  readonly liveAssetCosts: ReadonlyMap<string, bigint>
+  readonly assetCosts: ReadonlyMap<string, bigint>
 }
 
-/** What the signer's transactions from a nonce on hold. */
-export const readHeld = async (db: Queryable, signer: Signer, fromNonce: number): Promise<Held> => {
-  const { worstCost, feeAsset, feeAssetCost, holdsNonce } = transactions
+/**
+ * What the signer's transactions from a nonce on hold. They are not in a balance that was read when the chain had counted
+ * `fromNonce`, even if a block has taken them since.
+ * @param of.asOfBlock the block of that balance, where it is known: what is mined up to there belongs to a removed account
+ * (`releaseReaped`), and its cost is in the balance.
+ */
+export const readHeld = async (
+  db: Queryable,
+  signer: Signer,
+  { fromNonce, asOfBlock }: { readonly fromNonce: number; readonly asOfBlock: bigint | null },
+): Promise<Held> => {
+  const { worstCost, feeAsset, feeAssetCost, holdsNonce, minedBlockNumber } = transactions
   const rows = await db
-    .select({ nonce, worstCost, feeAsset, feeAssetCost, status })
+    .select({ nonce, worstCost, feeAsset, feeAssetCost, minedBlockNumber })
     .from(transactions)
     .where(and(ofSigner(signer), holdsNonce, gte(nonce, fromNonce)))
-  const live = rows.filter((row) => LIVE.some((each) => each === row.status))
-  const liveAssetCosts = new Map<string, bigint>()
-  for (const { feeAsset: asset, feeAssetCost: cost } of live) {
-    if (asset !== null) liveAssetCosts.set(asset, (liveAssetCosts.get(asset) ?? 0n) + (cost ?? 0n))
+  const unpaid = rows.filter(({ minedBlockNumber: block }) => asOfBlock === null || block === null || block > asOfBlock)
+  const assetCosts = new Map<string, bigint>()
+  for (const { feeAsset: asset, feeAssetCost: cost } of unpaid) {
+    if (asset !== null) assetCosts.set(asset, (assetCosts.get(asset) ?? 0n) + (cost ?? 0n))
   }
   return {
     nonces: new Set(rows.map((row) => row.nonce)),
-    liveWorstCost: live.reduce((sum, row) => sum + row.worstCost, 0n),
-    liveAssetCosts,
+    worstCost: unpaid.reduce((sum, row) => sum + row.worstCost, 0n),
+    assetCosts,
   }
 }
 

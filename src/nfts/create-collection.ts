@@ -35,7 +35,7 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
     kind: 'collection',
     chain,
     wallet,
-    intents: async () => {
+    intents: async (turn) => {
       await pinMetadata(ctx.config, about)
       return [
         await chain.collectionIntent({
@@ -44,7 +44,7 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
           baseUri: input.baseUri ?? '',
           contractUri: about.uri,
           owner: wallet.address,
-          pending: pendingBefore(ctx, { chain, wallet }),
+          pending: pendingBefore(ctx, { chain, wallet, turn }),
         }),
       ]
     },

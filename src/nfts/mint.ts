@@ -39,14 +39,14 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
     kind: 'mint',
     chain,
     wallet,
-    intents: async () => {
+    intents: async (turn) => {
       const intent = await chain.mintIntent({
         contract,
         from: wallet.address,
         recipient,
         uri,
         metadata: input.metadata,
-        pending: pendingBefore(ctx, { chain, wallet }),
+        pending: pendingBefore(ctx, { chain, wallet, turn }),
       })
       // Pin only what this wallet can mint. A pin that is left over after a later failure does no harm.
       if (document !== null) await pinMetadata(ctx.config, document)

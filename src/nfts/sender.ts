@@ -5,6 +5,7 @@ import type { Chain, RecordedIntent } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { projectWallet } from '../projects/wallet.ts'
+import type { Turn } from '../queue.ts'
 import { recordedBefore } from '../transactions/execution.ts'
 import { signerAddressOf } from '../wallets/contract-wallet.ts'
 import { getWallet } from '../wallets/get.ts'
@@ -47,10 +48,14 @@ export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sende
 
 /** The signer's earlier intents, read when it is its turn: mints of one project must not take the same token numbers. */
 export const pendingBefore =
-  (ctx: Pick<Ctx, 'db'>, { chain, wallet }: { readonly chain: Chain; readonly wallet: WalletRow }) =>
+  (
+    ctx: Pick<Ctx, 'db'>,
+    { chain, wallet, turn }: { readonly chain: Chain; readonly wallet: WalletRow; readonly turn: Turn },
+  ) =>
   (): Promise<readonly RecordedIntent[]> =>
     recordedBefore(ctx, {
       signer: { network: chain.network, address: signerAddressOf(chain, wallet) },
       projectId: wallet.projectId,
       to: [],
+      turn,
     })

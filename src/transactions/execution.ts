@@ -10,6 +10,7 @@ import type { FailingCall } from '../chains/contract-wallets.ts'
 import { destinationsOf, isHex, sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import type { Turn } from '../queue.ts'
 import { coinAmount } from '../tokens/token.ts'
 import type { ReadContractWallet } from '../wallets/contract-wallet.ts'
 
@@ -33,11 +34,18 @@ const intentOf = (row: UnminedRow): RecordedIntent => ({
  * project's other signers that go to the same addresses or create a contract. The others count once a node has them; for new
  * ones it waits a moment.
  * @param input.to the destination of the intent and, for a contract wallet, of its calls; empty for a creation.
+ * @param input.turn after which the signer's earlier requests are recorded.
  */
 export const recordedBefore = async (
   ctx: Pick<Ctx, 'db'>,
-  input: { readonly signer: Signer; readonly projectId: string; readonly to: readonly string[] },
+  input: {
+    readonly signer: Signer
+    readonly projectId: string
+    readonly to: readonly string[]
+    readonly turn: Turn
+  },
 ): Promise<readonly RecordedIntent[]> => {
+  await input.turn()
   const isOwn = (row: UnminedRow) => row.signerAddress === input.signer.address
   const isUnsent = (row: UnminedRow) => !isOwn(row) && row.status === 'submitted'
   for (const endsAt = Date.now() + BROADCAST_WITHIN_SECONDS * 1_000; ; await sleep(POLL_MS)) {
@@ -56,19 +64,24 @@ export const recordedBefore = async (
 export type Execution = ReadContractWallet & {
   readonly chain: Chain
   readonly intents: readonly Intent[]
+  /** After this, what its signer was asked for earlier is recorded. */
+  readonly turn: Turn
   /** The pending transactions that come before it. */
   readonly pending: () => Promise<readonly RecordedIntent[]>
 }
 
 export const executionOf = (
   ctx: Pick<Ctx, 'db'>,
-  input: Pick<Execution, 'chain' | 'intents'> & { readonly projectId: string; readonly contract: ReadContractWallet },
+  input: Pick<Execution, 'chain' | 'intents' | 'turn'> & {
+    readonly projectId: string
+    readonly contract: ReadContractWallet
+  },
 ): Execution => {
-  const { chain, projectId, contract, intents } = input
+  const { chain, projectId, contract, intents, turn } = input
   const { address, owner } = contract.wallet
   const to = [address, ...destinationsOf(intents)]
   const signer = { network: chain.network, address: owner }
-  return { ...contract, chain, intents, pending: () => recordedBefore(ctx, { signer, projectId, to }) }
+  return { ...contract, chain, intents, turn, pending: () => recordedBefore(ctx, { signer, projectId, to, turn }) }
 }
 
 /** Whether we have recorded no deployment of it. A node that lags behind may not see the code of a mined one. */
@@ -81,7 +94,8 @@ export const lacksDeployment = async (
 const HELD_LIMIT = 500
 
 /** The coins that the wallet's pending executions send. */
-const heldValue = async (db: Queryable, { chain, wallet, contractWallets }: Execution): Promise<bigint> => {
+const heldValue = async (db: Queryable, { chain, wallet, contractWallets, turn }: Execution): Promise<bigint> => {
+  await turn()
   const { network } = chain
   const inputs = await pendingInputs(db, { network, contractWallet: wallet.address, limit: HELD_LIMIT })
   return sumOfValues(inputs.flatMap((input) => (isHex(input) ? (contractWallets.executed(input) ?? []) : [])))

@@ -8,6 +8,7 @@ import type { Chain, Intent, Prepared, RecordedIntent } from '../chains/chain.ts
 import { destinationsOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import type { Turn } from '../queue.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
 import {
@@ -40,6 +41,8 @@ type SendingInput = {
   readonly wallet: WalletRow
   readonly signer: Signer
   readonly intents: readonly Intent[]
+  /** What depends on the signer's earlier requests is looked at after this; the rest may be looked at before. */
+  readonly turn: Turn
 }
 
 /** Somebody else may deploy the wallet while this prepares the deployment: then it starts again. */
@@ -56,7 +59,7 @@ const soleIntent = (intents: readonly Intent[]): Intent => {
 
 /** Simulates and prices what the signer must send. Changes nothing. */
 export const prepareSending = async (ctx: Ctx, input: SendingInput): Promise<Sending> => {
-  const { projectId, kind, chain, wallet, signer, intents } = input
+  const { projectId, kind, chain, wallet, signer, intents, turn } = input
   for (let tries = 1; ; tries += 1) {
     const contract = await readContractWallet(chain, wallet)
     if (contract !== null) {
@@ -65,7 +68,7 @@ export const prepareSending = async (ctx: Ctx, input: SendingInput): Promise<Sen
       continue
     }
     const intent = soleIntent(intents)
-    const pending = () => recordedBefore(ctx, { signer, projectId, to: destinationsOf(intents) })
+    const pending = () => recordedBefore(ctx, { signer, projectId, to: destinationsOf(intents), turn })
     const prepared = await chain.prepare(intent, signer.address, { pending })
     return { contractWallet: null, deployment: null, transaction: { kind, intent, prepared } }
   }
@@ -76,9 +79,10 @@ const prepareExecution = async (
   ctx: Ctx,
   input: SendingInput & { readonly of: Execution; readonly tries: number },
 ): Promise<Sending | null> => {
-  const { kind, chain, signer, intents, of, tries } = input
+  const { kind, chain, signer, intents, of, tries, turn } = input
   const { wallet, contractWallets, isDeployed } = of
   const intent = contractWallets.execution(wallet, intents)
+  if (!isDeployed) await turn()
   const isMissing = !isDeployed && (await lacksDeployment(ctx.db, { ...signer, contractWallet: wallet.address }))
   const deployed = isMissing ? await prepareDeployment(input) : null
   if (deployed === null && isMissing && tries < TRIES_MAX) return null

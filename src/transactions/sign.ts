@@ -104,7 +104,7 @@ const nonceByPolicy = async (ctx: Ctx, { chain, wallet }: SigningInput): Promise
   const address = signerAddressOf(chain, wallet)
   const { minedCount, pendingCount } = await chain.transactionCounts(address)
   const from = chain.isMortal ? pendingCount : minedCount
-  const { nonces } = await readHeld(ctx.db, { network: chain.network, address }, from)
+  const { nonces } = await readHeld(ctx.db, { network: chain.network, address }, { fromNonce: from, asOfBlock: null })
   return nextNonce({ pendingCount: from, held: nonces })
 }
 
@@ -118,7 +118,11 @@ type FillInInput = {
 const fillIn = async (ctx: Ctx, { chain, intent, from, asIfDeployed }: FillInInput): Promise<Unsigned> => {
   if (intent.nonce !== undefined) return chain.fill(intent, from, { nonce: intent.nonce, asIfDeployed })
   const { pendingCount } = await chain.transactionCounts(from)
-  const { nonces } = await readHeld(ctx.db, { network: chain.network, address: from }, pendingCount)
+  const { nonces } = await readHeld(
+    ctx.db,
+    { network: chain.network, address: from },
+    { fromNonce: pendingCount, asOfBlock: null },
+  )
   return chain.fill(intent, from, { nonce: nextNonce({ pendingCount, held: nonces }), asIfDeployed })
 }
 
@@ -129,7 +133,9 @@ const executionUnsigned = async (ctx: Ctx, input: SigningInput): Promise<Unsigne
   if (contract === null) throw new Error('only a contract wallet executes')
   const { wallet, contractWallets, isDeployed } = contract
   const from = signerAddressOf(chain, row)
-  const of = executionOf(ctx, { chain, projectId: row.projectId, contract, intents: [intent] })
+  // It takes no nonce, so it waits for nobody.
+  const turn = async () => {}
+  const of = executionOf(ctx, { chain, projectId: row.projectId, contract, intents: [intent], turn })
   const explained = <Result>(simulate: () => Promise<Result>) => withInnerReason(ctx.db, { of, simulate })
   if (isDeployed) {
     const execution = contractWallets.execution(wallet, [intent])

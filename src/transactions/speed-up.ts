@@ -65,7 +65,7 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
   const { id, network, signerAddress } = row
   const { credentials, actor } = input
   const use = { chain, wallet, credentials, actor, intents: async () => intended(chain, row, input.fees) }
-  return ctx.signerQueues.run(`${network}/${signerAddress}`, () =>
+  return ctx.signerQueues.run(`${network}/${signerAddress}`, (turn) =>
     withKeyFor(ctx, use, async (key, { charge }) => {
       if (charge !== null && Object.values(input.fees).some((fee) => fee !== undefined)) {
         throw new AppError(
@@ -74,6 +74,7 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
         )
       }
       const offer = await offerOf(chain, row, input.fees)
+      await turn()
       return ctx.db.transaction(async (tx) => {
         const status = await record(ctx, tx, { row, chain, replacement, wallet, key, charge, offer })
         const spedUp = { transactionId: id, network, status }
@@ -147,9 +148,12 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   const { kept, firstRung } = await dropUnsent(tx, locked)
   if (firstRung >= RUNGS_MAX)
     throw new AppError('invalid_input', `It has ${RUNGS_MAX} attempts already, and cannot be signed again.`)
-  const { liveWorstCost } = await readHeld(tx, signer, offer.accountState.minedCount)
+  const { worstCost: heldCost } = await readHeld(tx, signer, {
+    fromNonce: offer.accountState.minedCount,
+    asOfBlock: null,
+  })
   const { worstCost: recordedCost } = locked.transaction
-  const spendable = offer.accountState.balance - (liveWorstCost - recordedCost)
+  const spendable = offer.accountState.balance - (heldCost - recordedCost)
   const offers = kept.map((raw) => chain.offerOf({ raw, recordedCost }))
   const unsigned = input.replacement.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
   if (input.charge !== null) await refuseFarAboveMarket(chain, { unsigned, offer })

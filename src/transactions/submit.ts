@@ -1,6 +1,18 @@
 // One intent is mined at most once. The request prepares it against the chain. Then ONE database transaction locks the
 // signer, chooses the nonce, signs, and records the transaction, its attempts, the audit row and the broadcast job. Nothing
 // is sent here: the answer is `submitted`, and the worker sends the recorded bytes as often as necessary.
+//
+// Requests of one signer are prepared at the same time, here and in other processes, and recorded one after the other, here in
+// the order in which they came. So others may have been recorded since a request was prepared. That does no harm, because the
+// lock comes before all that is decided by our records:
+// - nonce: the chain's counts say what was used when they were read. All that was recorded since is among the held nonces.
+// - balance: it is from the same batch as the mined count, and is read after it. Our rows from that count on are not paid out
+//   of it yet, whatever became of them since, so all of them count (`readHeld`).
+// - a reaped account: its count and the block are of one state; that an era had ended by then stays true (`releaseReaped`).
+// - a policy is charged under the lock, and the deployment of a contract wallet is recorded only if there still is none.
+// - fees, gas limit and era are some seconds old, as they are when a node is slow.
+// A preparation that needs to know the earlier requests (to run after them, to number a token, to add up what a contract wallet
+// sends) waits for its turn before it reads our records.
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
@@ -26,6 +38,7 @@ import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { type Charge, withKeyFor } from '../policies/delegated.ts'
 import { refuseExcess } from '../policies/terms.ts'
+import type { Turn } from '../queue.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { signerAddressOf } from '../wallets/contract-wallet.ts'
 import { lacksDeployment } from './execution.ts'
@@ -37,8 +50,8 @@ type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
   readonly kind: TransactionKind
   readonly chain: Chain
   readonly wallet: WalletRow
-  /** One for an eoa wallet. Built when it is the signer's turn, so that it reads the chain's state at that time. */
-  readonly intents: () => Promise<readonly Intent[]>
+  /** One for an eoa wallet. @param turn after which the signer's earlier requests are recorded. */
+  readonly intents: (turn: Turn) => Promise<readonly Intent[]>
   /** Writes the resource's own rows in the same database transaction. */
   readonly alsoRecord?: (tx: Tx, transactionId: string) => Promise<void>
   readonly remember?: Remember<Submitted> | undefined
@@ -53,10 +66,11 @@ export type Submitted = { readonly transactionId: string; readonly network: Netw
 export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> => {
   const { chain, wallet } = input
   const signer = { network: chain.network, address: signerAddressOf(chain, wallet) }
-  return ctx.signerQueues.run(`${signer.network}/${signer.address}`, () =>
-    withKeyFor(ctx, input, async (key, { intents, charge }) => {
-      if (charge !== null) await refuseExcessive(ctx, { ...input, signer, intents })
-      const sending = await prepareSending(ctx, { ...input, signer, intents })
+  return ctx.signerQueues.run(`${signer.network}/${signer.address}`, (turn) =>
+    withKeyFor(ctx, { ...input, intents: () => input.intents(turn) }, async (key, { intents, charge }) => {
+      if (charge !== null) await refuseExcessive(ctx, { ...input, signer, intents, turn })
+      const sending = await prepareSending(ctx, { ...input, signer, intents, turn })
+      await turn()
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
       await ctx.db.transaction(async (tx) => {
@@ -85,7 +99,10 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   if (lifetime !== null) {
     await releaseReaped(tx, signer, { fromNonce: transaction.prepared.minedCount, block: lifetime.bornAtBlock })
   }
-  const held = await readHeld(tx, signer, transaction.prepared.minedCount)
+  const held = await readHeld(tx, signer, {
+    fromNonce: transaction.prepared.minedCount,
+    asOfBlock: lifetime?.bornAtBlock ?? null,
+  })
   refuseAssetOverdraft(signer, { transaction, held })
   const deployment = await stillToDeploy(tx, input)
   const spare = spareOf(input, { transactions: deployment === null ? [transaction] : [deployment, transaction], held })
@@ -214,13 +231,13 @@ const refuseAssetOverdraft = (
   const { feeAsset } = transaction.prepared
   if (feeAsset === null) return
   const { contract, decimals, needed, balance } = feeAsset
-  const missing = (held.liveAssetCosts.get(contract) ?? 0n) + needed - balance
+  const missing = (held.assetCosts.get(contract) ?? 0n) + needed - balance
   if (missing > 0n) throw overdraft(address, `${displayAmount(missing, decimals)} of ${contract}`)
 }
 
 /**
- * What remains of the signer's balance after these and its other live transactions, at current fees: higher rungs do not
- * count. Summed under the lock, so that transactions recorded since the preparation count too.
+ * What remains of the signer's balance after these and its others that are not in it yet, at current fees: higher rungs do
+ * not count. Summed under the lock, so that transactions recorded since the preparation count too.
  */
 const spareOf = (
   { chain, signer }: RecordInput,
@@ -228,8 +245,8 @@ const spareOf = (
 ): bigint => {
   const worstCost = transactions.reduce((sum, { prepared }) => sum + prepared.worstCost, 0n)
   const balance = transactions.at(-1)?.prepared.balance ?? 0n
-  // Held from the mined count on: what is mined has left the balance already, even if the tracker has not seen it yet.
-  const missing = held.liveWorstCost + worstCost - balance
+  // Held from the mined count on: what was mined before has left the balance, even if the tracker has not seen it yet.
+  const missing = held.worstCost + worstCost - balance
   if (missing > 0n) throw overdraft(signer.address, coinAmount(chain, missing))
   return -missing
 }

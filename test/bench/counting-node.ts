@@ -1,4 +1,5 @@
 // A door to a node that counts what goes through: HTTP requests, the calls in them, bytes both ways, and the longest batch.
+// It can put the node far away.
 
 export type NodeCounts = {
   readonly requests: number
@@ -11,8 +12,11 @@ export type NodeCounts = {
 
 type Call = { readonly method: string }
 
-/** Speaks JSON-RPC on a free port of this machine, and passes everything on as it came. */
-export const startCountingNode = (behind: string) => {
+/**
+ * Speaks JSON-RPC on a free port of this machine, and passes everything on as it came.
+ * @param delayMs how much later each answer comes.
+ */
+export const startCountingNode = (behind: string, delayMs = 0) => {
   let requests = 0
   let bytes = 0
   let longestBatch = 0
@@ -25,6 +29,7 @@ export const startCountingNode = (behind: string) => {
       const parsed = JSON.parse(question) as Call | readonly Call[]
       const calls = Array.isArray(parsed) ? parsed : [parsed]
       const headers = { 'content-type': 'application/json' }
+      if (delayMs > 0) await Bun.sleep(delayMs)
       const answer = await (await fetch(behind, { method: 'POST', headers, body: question })).text()
       requests += 1
       bytes += question.length + answer.length

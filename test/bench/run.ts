@@ -1,4 +1,4 @@
-// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [activity] [size] [index]
+// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [preview] [activity] [size] [index]
 // [substrate-sign] [substrate-index] [users] [body] [dev]`: tables with the baseline of the same run beside each figure.
 
 import { rmSync } from 'node:fs'
@@ -13,6 +13,7 @@ import { benchBody, bodyTable } from './body.ts'
 import { benchBroadcast } from './broadcast.ts'
 import { benchCustody } from './custody.ts'
 import { benchDevStart } from './dev-start.ts'
+import { benchFar } from './far.ts'
 import { benchIndex, indexTable } from './index.ts'
 import { benchPreview } from './preview.ts'
 import { benchSign } from './sign.ts'
@@ -120,6 +121,15 @@ try {
     )
     say(
       `  one takes ${fixed(counted.requests)} requests to the node with ${fixed(counted.calls)} calls (${fixed(counted.bytes / 1000)} kB), ${fixed(counted.statements)} statements and ${fixed(counted.databaseMs, 2)} ms in the database`,
+    )
+  }
+  if (wants('far')) {
+    const chain = await startChain('Ethereum')
+    const far = await benchFar({ chain, start: (rpcUrl) => startService({ rpcUrls: { Ethereum: rpcUrl } }) })
+    await chain.stop()
+    results.far = far
+    say(
+      `\nIntents with a node that is 100 ms away, 32 at once: ${fixed(far.oneSigner, 0)}/s of one signer, ${fixed(far.manySigners, 0)}/s of 32 signers`,
     )
   }
   if (wants('track')) {

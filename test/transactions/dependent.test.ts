@@ -142,6 +142,22 @@ describe('two transactions of one signer, the first not yet sent, are both mined
     expect(await token.balanceOf(RECIPIENT)).toBe(30n)
   })
 
+  test('approve, then transferFrom, which comes while the approval is prepared', async () => {
+    const wallet = await fundedWallet()
+    const token = await tokenOf(wallet)
+    const preparing = gate.hold('before', 'eth_estimateGas')
+    const approve = send(wallet, token.call('approve', [wallet, 30n]))
+    await preparing.reached
+    const before = gate.count('eth_estimateGas')
+    const move = send(wallet, token.call('transferFrom', [wallet, RECIPIENT, 30n]))
+    for (const deadline = Date.now() + 20_000; gate.count('eth_estimateGas') === before; await Bun.sleep(5)) {
+      if (Date.now() > deadline) throw new Error('the transfer was not prepared')
+    }
+    preparing.release()
+    await minedInOrder([accepted(await approve), accepted(await move)])
+    expect(await token.balanceOf(RECIPIENT)).toBe(30n)
+  })
+
   test('the creation of a contract, then a call of it, with enough gas for the call', async () => {
     const wallet = await fundedWallet()
     const { creation, mint, minted } = await creationOf(wallet)
