@@ -54,10 +54,10 @@ const opinionOf = (peer: Rpc): Opinion => ({
 export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain => {
   const { network, chainId } = row
   const pool = createNodePool({ ...nodes, row, family: evmFamily(chainId) })
-  const { rpc, bulk } = pool
+  const { rpc, certain } = pool
   const limits = createLimits()
   const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
-  const facts: Chain['facts'] = (addresses) => readAddressFacts({ rpc, memory, network }, addresses)
+  const facts: Chain['facts'] = (addresses) => readAddressFacts({ rpc: certain, memory, network }, addresses)
 
   return {
     ...createNodelessEvmChain(row),
@@ -71,7 +71,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     fill: (intent, from, options) => fill({ rpc, row, limits, memory }, { intent, from, options }),
     transactionCounts: (address) => readCounts(rpc, address),
     accountState: (address) => readAccountState(rpc, address),
-    transactionCountAt: (at) => readCountAt(rpc, at),
+    transactionCountAt: (at) => readCountAt(certain, at),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
     ladder: ({ unsigned, atMarket, ...request }) =>
       ladderOf({
@@ -90,19 +90,19 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     signingBytes: (unsigned) => signingBytes(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
     offerOf: ({ raw }) => offerOf(disassemble(raw)),
-    contractWallets: createContractWallets({ rpc, network, chainId, limits, memory }),
-    verifyMessage: (signed) => verifyMessage(rpc, signed),
+    contractWallets: createContractWallets({ rpc: certain, network, chainId, limits, memory }),
+    verifyMessage: (signed) => verifyMessage(certain, signed),
     broadcast: (raw) => deliver(pool.outbounds(), (outbound) => broadcast(outbound, raw)),
-    status: (hash) => readStatus(rpc, hash),
-    statuses: (asked) => readStatuses(rpc, asked),
+    status: (hash) => readStatus(certain, hash),
+    statuses: (asked) => readStatuses(certain, asked),
     preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts }, { from, intents }),
     readCall: (intent) => readCall({ memory, network, facts }, intent),
     terms: createTerms({ rpc, row, ours }),
     facts,
     balances: (input) => readBalances(rpc, input),
-    names: createNames({ rpc, row }),
-    tokenUris: (tokens) => readTokenUris(rpc, tokens),
-    contractUri: (contract) => readContractUri(rpc, contract),
+    names: createNames({ rpc: certain, row }),
+    tokenUris: (tokens) => readTokenUris(certain, tokens),
+    contractUri: (contract) => readContractUri(certain, contract),
     mintIntent: (request) => mintIntent({ rpc, limits, memory, network }, request),
     transferNftIntent: async (request) => {
       const known = await facts([request.contract])
@@ -110,12 +110,12 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     },
     collectionIntent: async (request) => collectionIntent(request),
     head: createMonotonicHead(pool, readHead),
-    block: (number) => readBlock(rpc, number),
-    blocksFrom: (from) => readBlocksFrom(rpc, from),
-    movements: (range) => readMovements({ rpc: bulk, tracing }, range),
-    eventMovements: (range) => readEventMovements(bulk, range),
-    checkBalances: (block, scope) => checkBalances(bulk, { block, scope }),
-    history: (number) => readHistory(bulk, { number, finalDepth: row.finalDepth }),
+    block: (number) => readBlock(certain, number),
+    blocksFrom: (from) => readBlocksFrom(certain, from),
+    movements: (range) => readMovements({ rpc, tracing }, range),
+    eventMovements: (range) => readEventMovements(rpc, range),
+    checkBalances: (block, scope) => checkBalances(rpc, { block, scope }),
+    history: (number) => readHistory(rpc, { number, finalDepth: row.finalDepth }),
     ...nodesOf(pool, opinionOf),
   }
 }

@@ -1,7 +1,9 @@
 // Checks that a node belongs to the right chain: by its chain id (EVM) or its genesis block (Substrate). The node behind a
 // URL may belong to another network, by an operator's mistake or, behind a load balancer, from one request to the next. So:
-// - `rpc` (callers, tracker) asks for the chain in each batch, without a further round trip.
-// - `bulk` (large answers) asks only if the last right answer is older than FRESH_MS, because nodes limit the batch size.
+// - `certain` asks for the chain in each batch, without a further round trip. It is for what is not taken back later: what
+//   becomes final or fails, where a follower stands, what is remembered for good, who logs in, whose address a name has.
+// - `rpc` asks in the same way, but only if the last right answer is older than FRESH_MS. It is for all else: previews, lists,
+//   and what a transaction is made of, which its signature binds to our chain (EIP-155, the genesis block).
 // - `outbound` (signed bytes) asks before sending if the last right answer is older than FRESH_MS.
 // After a failed request the last answer no longer counts: the next connection may reach another node. A node of the wrong
 // chain is asked again each time, so no restart is needed once it is right.
@@ -14,7 +16,7 @@ const FRESH_MS = 5_000
 /** A node whose chain is checked. Every question may throw NodeUnavailable, also as `wrong_chain`. */
 export type IdentifiedNode<Id> = {
   readonly rpc: Rpc
-  readonly bulk: Rpc
+  readonly certain: Rpc
   readonly outbound: Rpc
   /** Asks for the chain now and remembers the answer. Does not throw for a wrong chain. */
   readChainId(): Promise<Id>
@@ -103,10 +105,10 @@ export const identified = <Id extends string | number>(input: {
   }
 
   return {
-    rpc: rpcOf(network, (questions, options) => send(questions, { ...options, along: rightChain })),
-    bulk: rpcOf(network, (questions, options) =>
+    rpc: rpcOf(network, (questions, options) =>
       send(questions, isFresh() ? options : { ...options, along: rightChain }),
     ),
+    certain: rpcOf(network, (questions, options) => send(questions, { ...options, along: rightChain })),
     outbound: rpcOf(network, async (questions, options) => {
       if (!isFresh()) assertRight(await readChainId())
       return send(questions, options)

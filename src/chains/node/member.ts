@@ -50,7 +50,7 @@ export const createMember = <Id extends string | number>(input: {
   const probe = async (): Promise<ReadHead> => {
     probes += 1
     try {
-      head = { ...(await family.readHead(node.rpc, { isProbe: true })), readAtMs: input.nowMs() }
+      head = { ...(await family.readHead(node.certain, { isProbe: true })), readAtMs: input.nowMs() }
       input.onHead(head)
       return head
     } finally {

@@ -9,14 +9,14 @@ const HELD_MS = 60_000
  * returned again. A block that was final stays final.
  */
 export const createMonotonicHead = (
-  { rpc, hasSeveral }: { readonly rpc: Rpc; readonly hasSeveral: boolean },
+  { certain, hasSeveral }: { readonly certain: Rpc; readonly hasSeveral: boolean },
   read: (rpc: Rpc) => Promise<Head>,
   nowMs: () => number = () => performance.now(),
 ): (() => Promise<Head>) => {
-  if (!hasSeveral) return () => read(rpc)
+  if (!hasSeveral) return () => read(certain)
   let last: { readonly head: Head; readonly atMs: number } | null = null
   return async () => {
-    const head = await read(rpc)
+    const head = await read(certain)
     const before = last !== null && nowMs() - last.atMs < HELD_MS ? last.head : null
     if (before === null) {
       last = { head, atMs: nowMs() }

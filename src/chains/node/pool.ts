@@ -43,8 +43,8 @@ const isOfTheNode = (error: unknown): boolean => error instanceof NodeUnavailabl
 
 export type NodePool = Omit<Nodes, 'opinions'> & {
   readonly rpc: Rpc
-  /** For large answers. */
-  readonly bulk: Rpc
+  /** For what is not taken back later (identity.ts). */
+  readonly certain: Rpc
   readonly hasSeveral: boolean
   /** A client of each node, the best one first: signed bytes go to all. */
   outbounds(): readonly Rpc[]
@@ -277,14 +277,14 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
   const reporting = (tryAll: Rpc['tryAll']): Rpc =>
     rpcOf(input.row.network, (questions, options) => tryAll(questions, options).catch(report), onTrouble)
 
-  const awake = (member: Member<Id>, way: 'rpc' | 'bulk' | 'outbound'): Pick<Rpc, 'tryAll'> => ({
+  const awake = (member: Member<Id>, way: 'rpc' | 'certain' | 'outbound'): Pick<Rpc, 'tryAll'> => ({
     tryAll: async (questions, options) => {
       if (member.health.refusal() !== null) await wake(member, { isOnly: !hasSeveral })
       return member.node[way].tryAll(questions, options)
     },
   })
 
-  const rpcBy = (way: 'rpc' | 'bulk'): Rpc => {
+  const rpcBy = (way: 'rpc' | 'certain'): Rpc => {
     const tryAll = (questions: AnyQuestions, options?: AskOptions): Promise<Answers> =>
       askMembers(members, { ask: (member) => awake(member, way).tryAll(questions, options), options, lacks })
     // TypeScript cannot infer that each answer has the type of its question.
@@ -292,11 +292,11 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
   }
 
   const peers = (): readonly Rpc[] =>
-    readyOrAll(members).flatMap((member) => (members.stateOf(member) === 'up' ? [member.node.rpc] : []))
+    readyOrAll(members).flatMap((member) => (members.stateOf(member) === 'up' ? [member.node.certain] : []))
 
   return {
     rpc: rpcBy('rpc'),
-    bulk: rpcBy('bulk'),
+    certain: rpcBy('certain'),
     hasSeveral,
     outbounds: () => members.ranked().map((member) => reporting(awake(member, 'outbound').tryAll)),
     peers: hasSeveral ? peers : () => [],

@@ -55,20 +55,20 @@ const holdingQuestion = (runtime: Runtime, { address, contract }: Holding, block
 }
 
 const check = async (
-  { bulk, runtimes }: SubstrateNode,
+  { rpc, runtimes }: SubstrateNode,
   { block, scope }: { readonly block: BlockMovements; readonly scope: BalanceScope },
 ): Promise<BalanceCheck> => {
   const { hash, parentHash, movements } = block
   // A block is executed by the runtime in its parent's state.
   const runtime = await runtimes.at(parentHash)
-  const events = await bulk.ask(eventsQuestion(runtime, hash), { size: 'bulk' })
+  const events = await rpc.ask(eventsQuestion(runtime, hash), { size: 'bulk' })
   const touched = touchedBy(events, movements)
   const chosen = await scope.choose([...touched.keys()])
   const holdings = [...chosen]
     .flatMap((address) => [...(touched.get(address) ?? [null])].map((contract): Holding => ({ address, contract })))
     .slice(0, HOLDINGS_MAX)
   const amountsAt = (blockHash: BlockMovements['hash']): Promise<readonly (bigint | null)[]> =>
-    bulk.askAll(holdings.map((holding) => holdingQuestion(runtime, holding, blockHash)))
+    rpc.askAll(holdings.map((holding) => holdingQuestion(runtime, holding, blockHash)))
   const [before, after] = [await amountsAt(parentHash), await amountsAt(hash)]
   const fees = feeChanges(runtime, events)
   const hasHiddenFees = hidesAssetFees(runtime)

@@ -67,7 +67,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
       const { minedCount, pendingCount, account } = await countsAsOf(address, await readFinalState(node))
       return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: null }
     },
-    transactionCountAt: (at) => unlessPruned(readCountAt(node, finalBlocks, at)),
+    transactionCountAt: (at) => unlessPruned(readCountAt({ ...node, rpc: node.certain }, finalBlocks, at)),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
     // A higher tip could replace an extrinsic in the pool, but that is not needed: a mortal extrinsic expires by itself.
     ladder: ({ unsigned }) => ({ rungs: [unsigned], cancel: null, isFixed: false, isCutByFunds: false }),
@@ -100,8 +100,9 @@ const opinionOf = (peer: SubstrateNode): Opinion => ({
 export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
   const { row } = input
   const node = createSubstrateNode(input)
-  const search = createSearch(node)
-  const finalBlocks = createFinalBlocks(node)
+  const certain = { ...node, rpc: node.certain }
+  const search = createSearch(certain)
+  const finalBlocks = createFinalBlocks(certain)
   // On a network with programs, NFTs belong to VNFT programs; elsewhere to a pallet of the runtime.
   const nfts = row.hasPrograms ? vnft : palletNfts
   return {
@@ -109,8 +110,8 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     ...createSubmission(node, finalBlocks),
     names: null,
     broadcast: (raw) => deliver(node.outbounds(), (outbound) => broadcast(outbound, raw)),
-    status: (hash) => findStatus(node, { hash, search }),
-    statuses: (asked) => readStatuses(node, asked),
+    status: (hash) => findStatus(certain, { hash, search }),
+    statuses: (asked) => readStatuses(certain, asked),
     preview: (from, intents) => previewBundle(node, { from, intents }),
     // With a recipient it is a plain transfer or a message to a program; without one it is a SCALE-encoded call.
     readCall: async ({ to, value, input }) => {
@@ -122,9 +123,9 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     mintIntent: (request) => nfts.mintIntent(node, request),
     transferNftIntent: (request) => nfts.transferIntent(node, request),
     collectionIntent: (request) => nfts.collectionIntent(node, request),
-    tokenUris: (tokens) => nfts.tokenUris(node, tokens),
-    contractUri: (contract) => nfts.contractUri(node, contract),
-    facts: (addresses) => readFacts(node, addresses),
+    tokenUris: (tokens) => nfts.tokenUris(certain, tokens),
+    contractUri: (contract) => nfts.contractUri(certain, contract),
+    facts: (addresses) => readFacts(certain, addresses),
     balances: (input) => readBalances(node, input),
     // Only final blocks are read.
     depth: { confirmations: 1, final: 1 },

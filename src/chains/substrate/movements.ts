@@ -35,13 +35,13 @@ const TOO_MUCH = [-32_007, -32_008, -32_010, -32_011]
 type Place = { readonly number: bigint; readonly hash: Hex; readonly before: Hex }
 
 /** null if the node does not have all blocks of the range, or they are not all final yet. */
-const readPlaces = async ({ bulk }: SubstrateNode, { fromBlock, toBlock }: Range): Promise<readonly Place[] | null> => {
+const readPlaces = async ({ rpc }: SubstrateNode, { fromBlock, toBlock }: Range): Promise<readonly Place[] | null> => {
   const first = fromBlock === 0n ? 0n : fromBlock - 1n
   const numbers = Array.from({ length: Number(toBlock - first) + 1 }, (_, index) => first + BigInt(index))
   // Ask for the final head first: the blocks up to it cannot change any more.
-  const head = await bulk.ask(headerQuestion(await bulk.ask(finalizedHashQuestion)))
+  const head = await rpc.ask(headerQuestion(await rpc.ask(finalizedHashQuestion)))
   if (head === null || toBlock > head.number) return null
-  const hashes = (await bulk.askAll(numbers.map(hashQuestion))).flatMap((each) => each ?? [])
+  const hashes = (await rpc.askAll(numbers.map(hashQuestion))).flatMap((each) => each ?? [])
   if (hashes.length !== numbers.length) return null
   const places = hashes.map((each, index) => ({
     number: first + BigInt(index),
@@ -53,11 +53,11 @@ const readPlaces = async ({ bulk }: SubstrateNode, { fromBlock, toBlock }: Range
 
 /** In the order of the places. Versions only rise: if the first and the last are equal, so are all between them. */
 const readRuntimes = async (
-  { bulk, runtimes }: SubstrateNode,
+  { rpc, runtimes }: SubstrateNode,
   places: readonly Place[],
 ): Promise<readonly Runtime[]> => {
   const ends = [places[0], places.at(-1)].flatMap((place) => place ?? [])
-  const versionsOf = (some: readonly Place[]) => bulk.askAll(some.map(({ before }) => versionQuestion(before)))
+  const versionsOf = (some: readonly Place[]) => rpc.askAll(some.map(({ before }) => versionQuestion(before)))
   const [first, last] = await versionsOf(ends)
   const versions = first?.specVersion === last?.specVersion ? places.map(() => first) : await versionsOf(places)
   const read: Runtime[] = []
@@ -110,7 +110,7 @@ const blockMovements = ({ hash }: Place, { header, timestampMs, moves, hashes }:
 })
 
 const readRange = async (node: SubstrateNode, range: Range): Promise<readonly BlockMovements[] | null> => {
-  const { bulk } = node
+  const { rpc } = node
   const places = await readPlaces(node, range)
   if (places === null) return null
   const runtimes = await readRuntimes(node, places)
@@ -119,13 +119,13 @@ const readRange = async (node: SubstrateNode, range: Range): Promise<readonly Bl
   )
   const size = 'bulk'
   const [headers, times, moves] = await Promise.all([
-    bulk.askAll(places.map((place) => headerQuestion(place.hash))),
-    bulk.askAll(places.map((place) => timestampQuestion(place.hash))),
-    bulk.askAll(moving, { size }),
+    rpc.askAll(places.map((place) => headerQuestion(place.hash))),
+    rpc.askAll(places.map((place) => timestampQuestion(place.hash))),
+    rpc.askAll(moving, { size }),
   ])
   // The inherents alone make a block some hundred kilobytes, so only blocks with movements of extrinsics are fetched.
   const needsHashes = (index: number) => moves[index]?.some(({ extrinsic }) => extrinsic !== null) === true
-  const hashes = await bulk.askAll(
+  const hashes = await rpc.askAll(
     places.map((place, index) => (needsHashes(index) ? hashesQuestion(place.hash) : null)),
     { size },
   )
@@ -179,15 +179,15 @@ const hasBlockQuestion = (blockHash: Hex) => question('chain_getBlock', [blockHa
  * Whether the node has a block's body and the state of its parent, which are needed to read it. Nodes keep the state of the
  * newest 256 blocks, and some prune the bodies of old blocks; an archive node keeps all. The oldest blocks are pruned first.
  */
-export const readHistory = async ({ bulk }: Pick<SubstrateNode, 'bulk'>, number: bigint): Promise<History> => {
-  const head = await bulk.ask(headerQuestion(await bulk.ask(finalizedHashQuestion)))
+export const readHistory = async ({ rpc }: Pick<SubstrateNode, 'rpc'>, number: bigint): Promise<History> => {
+  const head = await rpc.ask(headerQuestion(await rpc.ask(finalizedHashQuestion)))
   if (head === null || number > head.number) return 'not_there'
-  const [own, parent] = await bulk.askAll([hashQuestion(number), hashQuestion(number === 0n ? 0n : number - 1n)])
+  const [own, parent] = await rpc.askAll([hashQuestion(number), hashQuestion(number === 0n ? 0n : number - 1n)])
   if (own === null || parent === null) return 'pruned'
   // A node may still have the header after it pruned the body, so ask for the body.
-  const [block, version] = await bulk.tryAll([hasBlockQuestion(own), versionQuestion(parent)], { size: 'bulk' })
-  if (!bulk.need(block)) return 'pruned'
+  const [block, version] = await rpc.tryAll([hasBlockQuestion(own), versionQuestion(parent)], { size: 'bulk' })
+  if (!rpc.need(block)) return 'pruned'
   if (!version.ok && isPruned(version.error)) return 'pruned'
-  bulk.need(version)
+  rpc.need(version)
   return 'kept'
 }

@@ -19,7 +19,7 @@ export type SubstrateChainInput = NodesInput & {
   readonly memory: ChainMemory
 }
 
-/** Use `rpc` for ordinary questions, `bulk` for large answers and `outbounds` to send transactions. */
+/** Use `rpc` for ordinary questions, `certain` for what is not taken back later, and `outbounds` to send transactions. */
 export type SubstrateNode = NodePool & {
   readonly row: SubstrateNetworkRow
   readonly memory: ChainMemory
@@ -57,7 +57,7 @@ export const createSubstrateNode = ({
   const { row, onTrouble } = input
   const { network, ss58Prefix } = row
   const known = createKnownNode(input)
-  const { rpc } = known
+  const { certain: rpc } = known
   // Not one of the pool: it only confirms metadata.
   const second =
     secondRpcUrl === undefined ? null : createKnownNode({ ...input, rpcUrl: secondRpcUrl, furtherRpcUrls: [] }).rpc

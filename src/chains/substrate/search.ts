@@ -20,9 +20,9 @@ export type Found = { readonly blockHash: Hex } | 'not_final'
  * @throws NodeUnavailable, also if the extrinsic is not found and the node lacks some of the blocks.
  */
 export const createSearch = (
-  node: Pick<SubstrateNode, 'rpc' | 'bulk' | 'row' | 'eras'>,
+  node: Pick<SubstrateNode, 'rpc' | 'row' | 'eras'>,
 ): ((extrinsic: Hex) => Promise<Found | null>) => {
-  const { rpc, bulk, row } = node
+  const { rpc, row } = node
   /** Final blocks that were read, by number. */
   const seen = new Map<number, Seen>()
 
@@ -32,7 +32,7 @@ export const createSearch = (
       const blockHash = hashes[index] ?? null
       return blockHash === null ? [] : [{ number, blockHash }]
     })
-    const blocks = await bulk.askAll(
+    const blocks = await rpc.askAll(
       there.map(({ blockHash }) => blockQuestion(blockHash)),
       { batchLimit: BLOCKS_AT_ONCE },
     )

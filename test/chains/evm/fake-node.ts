@@ -22,6 +22,10 @@ const forward = async (rpcUrl: string, request: Request): Promise<unknown> => {
   return response.json()
 }
 
+/** The methods of each request without that for the chain id, which is asked along now and then. */
+export const withoutIdentity = (calls: readonly (readonly string[])[]): string[][] =>
+  calls.map((methods) => methods.filter((method) => method !== 'eth_chainId'))
+
 /** Speaks JSON-RPC on a free port of this machine. `calls` are the methods of each HTTP request, in order. */
 export const startFakeNode = (input: { readonly behaviour?: Behaviour; readonly behind?: string }) => {
   let behaviour: Behaviour = input.behaviour ?? (() => undefined)

@@ -45,8 +45,43 @@ const refusal = async (promise: Promise<unknown>): Promise<unknown> => {
 }
 
 describe('a request', () => {
+  test('asks for the chain id too if it was not confirmed recently', async () => {
+    const { state, rpc, calls } = start(RIGHT)
+    for (let each = 0; each < 2; each += 1) expect(await rpc.ask(seven)).toBe(7n)
+    expect(calls()).toEqual(['eth_chainId seven', 'seven'])
+    state.now += LONG_MS
+    expect(await rpc.ask(seven)).toBe(7n)
+    expect(calls()).toEqual(['eth_chainId seven'])
+  })
+
+  test('notices within five seconds that the node is of another chain now', async () => {
+    const { state, rpc } = start(RIGHT, WRONG)
+    await rpc.ask(seven)
+    state.now += 5_000
+    expect(await refusal(rpc.ask(seven))).toBe('wrong_chain')
+    expect(await refusal(rpc.ask(seven))).toBe('wrong_chain')
+  })
+
+  test('asks for the chain id after a request that failed', async () => {
+    const { rpc, calls } = start(RIGHT, WRONG)
+    await rpc.ask(seven)
+    const broken = question('eth_broken', [], () => quantity(null))
+    expect(await refusal(rpc.ask(broken))).toBe('node_unavailable')
+    calls()
+    expect(await refusal(rpc.ask(seven))).toBe('wrong_chain')
+    expect(calls()).toEqual(['eth_chainId seven'])
+  })
+
+  test('sends nothing if there is nothing to ask', async () => {
+    const { rpc, calls } = start(RIGHT)
+    expect(await rpc.askAll([null, null])).toEqual([null, null])
+    expect(calls()).toEqual([])
+  })
+})
+
+describe('a request for what is not taken back later', () => {
   test('asks for the chain id too, in every batch', async () => {
-    const { rpc, node, calls } = start(RIGHT)
+    const { certain: rpc, node, calls } = start(RIGHT)
     expect(await rpc.ask(seven)).toBe(7n)
     expect(await rpc.askAll([seven, null, seven])).toEqual([7n, null, 7n])
     expect(calls()).toEqual(['eth_chainId seven', 'eth_chainId seven seven'])
@@ -60,27 +95,8 @@ describe('a request', () => {
     ])
   })
 
-  test('for large answers asks for the chain id only if it was not confirmed recently', async () => {
-    const { state, bulk, calls } = start(RIGHT)
-    for (let each = 0; each < 2; each += 1) expect(await bulk.ask(seven)).toBe(7n)
-    expect(calls()).toEqual(['eth_chainId seven', 'seven'])
-    state.now += LONG_MS
-    expect(await bulk.ask(seven)).toBe(7n)
-    expect(calls()).toEqual(['eth_chainId seven'])
-  })
-
-  test('for large answers asks for the chain id after a request that failed', async () => {
-    const { bulk, calls } = start(RIGHT, WRONG)
-    await bulk.ask(seven)
-    const broken = question('eth_broken', [], () => quantity(null))
-    expect(await refusal(bulk.ask(broken))).toBe('node_unavailable')
-    calls()
-    expect(await refusal(bulk.ask(seven))).toBe('wrong_chain')
-    expect(calls()).toEqual(['eth_chainId seven'])
-  })
-
   test('fails if the node is of another chain, until the right one is back', async () => {
-    const { rpc } = start(WRONG, WRONG, RIGHT)
+    const { certain: rpc } = start(WRONG, WRONG, RIGHT)
     await expect(rpc.ask(seven)).rejects.toMatchObject({
       code: 'wrong_chain',
       retryable: true,
@@ -91,20 +107,14 @@ describe('a request', () => {
   })
 
   test('with alternating nodes behind one URL uses the answers of the right one only', async () => {
-    const { rpc } = start(RIGHT, WRONG, RIGHT, WRONG, RIGHT)
+    const { certain: rpc } = start(RIGHT, WRONG, RIGHT, WRONG, RIGHT)
     const ends: unknown[] = []
     for (let each = 0; each < 5; each += 1) ends.push(await refusal(rpc.ask(seven)))
     expect(ends).toEqual([null, 'wrong_chain', null, 'wrong_chain', null])
   })
 
-  test('sends nothing if there is nothing to ask', async () => {
-    const { rpc, calls } = start(RIGHT)
-    expect(await rpc.askAll([null, null])).toEqual([null, null])
-    expect(calls()).toEqual([])
-  })
-
   test('is not answered if the node refuses only the chain id; if it refuses the whole batch, that is a refusal', async () => {
-    const { rpc, node } = start(RIGHT)
+    const { certain: rpc, node } = start(RIGHT)
     const no = { error: { code: -32005, message: 'query returned more than 10000 results' } }
     node.behave(({ method }) => (method === 'eth_chainId' ? no : { result: '0x7' }))
     expect(await refusal(rpc.try(seven))).toBe('node_unavailable')
@@ -113,7 +123,7 @@ describe('a request', () => {
   })
 
   test('a malformed chain id means that the node is unavailable', async () => {
-    const { rpc, node } = start(RIGHT)
+    const { certain: rpc, node } = start(RIGHT)
     for (const result of [null, 11_155_111, '11155111', '', '0x', {}, `0x${'f'.repeat(60)}`]) {
       node.behave(({ method }) => ({ result: method === 'eth_chainId' ? result : '0x7' }))
       expect([result, await refusal(rpc.ask(seven))]).toEqual([result, 'node_unavailable'])
