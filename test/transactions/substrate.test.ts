@@ -381,11 +381,12 @@ describe('a signed extrinsic that is not sent', () => {
     const from = await fundedWallet()
     const honest = await chain.answerWith('chain_getBlockHash', `0x${'ab'.repeat(32)}`)
     try {
+      // This asks the node now; what is signed would ask within five seconds.
+      expect((await service.get('/readyz')).json.networks).toEqual({ [network]: 'wrong_chain' })
       for (const path of ['/transactions/sign', '/transactions/sign-and-send']) {
         const answer = await service.post(path, bodyOf(from, { to: bob, value: '5' }))
         expect([answer.status, answer.json.code]).toEqual([503, 'wrong_chain'])
       }
-      expect((await service.get('/readyz')).json.networks).toEqual({ [network]: 'wrong_chain' })
     } finally {
       await honest()
     }
