@@ -79,7 +79,7 @@ export const createQueue = (limits: Limits = {}): Queue => {
   }
 }
 
-export type Queues = {
+type Queues = {
   /** Waits for a turn in the queue of this name, as `Queue.enter` does. */
   enter(name: string, deadlineMs?: number): Promise<Disposable>
   /** Runs `work` in its turn. */

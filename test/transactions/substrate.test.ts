@@ -489,7 +489,7 @@ describe('a worker that starts late', () => {
         ? { error: { code: 4003, message: `Client error: UnknownBlock: State already discarded for ${params.at(-1)}` } }
         : undefined
     node = startFakeNode({ behaviour, behind: chain.rpcUrl })
-  }, 30_000)
+  }, 120_000)
 
   afterAll(async () => {
     worker.kill('SIGTERM')
