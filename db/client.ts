@@ -60,6 +60,10 @@ const KEEPALIVE_MS = 10_000
 
 const PREPARED_CONNECTIONS = 4
 
+/** How many connections `openDb` takes at most. */
+export const connectionsOf = ({ maxConnections }: Pick<DbOptions, 'maxConnections'>): number =>
+  maxConnections + PREPARED_CONNECTIONS
+
 /** Longer statements contain lists of varying length: prepared, they would fill the memory of every connection. */
 const PREPARED_LENGTH_MAX = 1_500
 

@@ -43,6 +43,10 @@ const ABORT_AFTER_MS = 50
 const POLL_INTERVAL_MS = 1_000
 /** Besides one for each running job: one for listening, one for taking jobs. */
 const SPARE_CONNECTIONS = 2
+
+/** How many connections a queue takes at most. */
+export const queueConnectionsOf = ({ workerConcurrency }: Pick<WorkerCtx['config'], 'workerConcurrency'>): number =>
+  workerConcurrency + SPARE_CONNECTIONS
 /** A queue that ends by itself may wait for ever for its lost connections. */
 const ABANDON_AFTER_MS = 2_000
 /** Jobs of a worker that was just killed are not unlocked at once, as its lock looks like that of one that just starts. */
@@ -120,7 +124,7 @@ const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): (() => void) => {
 
 const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
   const applicationName = `strongroom-jobs-${randomUUID()}`
-  const maxPoolSize = ctx.config.workerConcurrency + SPARE_CONNECTIONS
+  const maxPoolSize = queueConnectionsOf(ctx.config)
   const url = ctx.config.databaseUrl.reveal()
   const pgPool = new pg.Pool({
     ...poolConfig({ url, maxConnections: maxPoolSize, applicationName }),

@@ -1,8 +1,9 @@
 // The worker process: config → context (without a vault) → graphile-worker → drain on SIGTERM.
 
-import { databaseTrouble } from '../db/client.ts'
+import { connectionsOf, databaseTrouble } from '../db/client.ts'
 import { readConfig } from '../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../src/context.ts'
+import { logConnections } from '../src/environment/connections.ts'
 import { sentenceOf } from '../src/environment/failure.ts'
 import { warnOfUnknown } from '../src/environment/unknown-variables.ts'
 import { NotReadyYet } from '../src/errors.ts'
@@ -10,7 +11,7 @@ import { listenForScrapes } from '../src/metrics/routes.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/security/core-dumps.ts'
 import { startWritingEvents } from '../src/security/events.ts'
 import { createLog } from '../src/security/log.ts'
-import { beginQueue, type Queue } from './queue.ts'
+import { beginQueue, type Queue, queueConnectionsOf } from './queue.ts'
 
 /** How long running jobs may take to end after SIGTERM; then the process exits. */
 const DRAIN_MS = 10_000
@@ -70,6 +71,8 @@ const main = async (): Promise<void> => {
   const ctx = await createWhenReady({ config, process: 'worker' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)
+  const most = connectionsOf({ maxConnections: config.databaseMaxConnections }) + queueConnectionsOf(config)
+  await logConnections(ctx, most)
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopping = new AbortController()
   const stop = (signal: string): void => {

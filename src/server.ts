@@ -1,10 +1,12 @@
 // The API process: config → context → listen; on SIGTERM: not ready → stop listening → finish → end.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connectionsOf } from '../db/client.ts'
 import { createApp } from './app.ts'
 import { startRotatingTokenKeys } from './auth/access-token.ts'
 import { readConfig } from './config.ts'
 import { createCtx } from './context.ts'
+import { logConnections } from './environment/connections.ts'
 import { sentenceOf } from './environment/failure.ts'
 import { warnOfUnknown } from './environment/unknown-variables.ts'
 import { startBeingSeen } from './health/being-seen.ts'
@@ -23,6 +25,7 @@ const main = async (): Promise<void> => {
   const ctx = await createCtx({ config, process: 'api' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)
+  await logConnections(ctx, connectionsOf({ maxConnections: config.databaseMaxConnections }))
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
   const stopBeingSeen = startBeingSeen(ctx)

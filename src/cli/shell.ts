@@ -21,12 +21,16 @@ type Create<Of> = (input: Process) => Promise<Of>
 const contexts = () => import('../environment/contexts.ts')
 const largeContexts = () => import('../context.ts')
 
+/** A command does little at once, and runs beside APIs and workers that need their connections. */
+const POOL_SIZE = 4
+
 /** Runs a command in a context, and always closes its connections. */
 const runIn =
   <Of extends ReadingCtx>(variables: Variables, load: () => Promise<Create<Of>>) =>
   async (command: (ctx: Of) => Promise<void>, config: Config = readConfig(variables)): Promise<void> => {
     const create = await load()
-    const ctx = await create({ config: { ...config, logLevel: 'silent' }, process: 'cli' })
+    const quiet = { ...config, databaseMaxConnections: POOL_SIZE, logLevel: 'silent' } as const
+    const ctx = await create({ config: quiet, process: 'cli' })
     try {
       await command(ctx)
     } finally {

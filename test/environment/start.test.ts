@@ -179,7 +179,9 @@ test('a worker that comes before everybody waits for the migration, then for the
     return at.href
   }
   const unknown = { ETHERUM_RPC_URL: 'http://127.0.0.1:1', BASE_MAX_FEE_GWAI: '1', POLYGON_MAX_FEE_GWEI: '500' }
-  const worker = start(WORKER, { DATABASE_URL: urlOf(migrated.workerUrl), ROOT_KEY: '', IDENTITY_KEY: '', ...unknown })
+  const many = { DATABASE_MAX_CONNECTIONS: '400' }
+  const own = { DATABASE_URL: urlOf(migrated.workerUrl), ROOT_KEY: '', IDENTITY_KEY: '' }
+  const worker = start(WORKER, { ...own, ...unknown, ...many })
   const logged = follow(worker)
   try {
     expect(await logged('"the worker waits"')).toMatchObject({ level: 40, reason: expect.stringMatching(NO_SCHEMA) })
@@ -194,6 +196,7 @@ test('a worker that comes before everybody waits for the migration, then for the
         level: 40,
         variables: ['BASE_MAX_FEE_GWAI', 'ETHERUM_RPC_URL'],
       })
+      expect(await logged('more connections than PostgreSQL has free')).toMatchObject({ level: 40, most: 430 })
     } finally {
       await service.close()
     }
@@ -221,6 +224,8 @@ test('an API says which networks it serves, and which variables it does not know
   })
   const logged = follow(api)
   expect(await logged('"listening"')).toMatchObject({ networks: ['Ethereum'] })
+  const most = { most: 24, usable: expect.any(Number), free: expect.any(Number) }
+  expect(await logged('that this process may take')).toMatchObject(most)
   const warning = await logged('unknown variables')
   expect(warning).toMatchObject({ variables: ['DATABASE_MAX_CONECTIONS', 'ETHERUM_RPC_URL'] })
   expect(JSON.stringify(warning)).not.toContain('secret')
