@@ -11,8 +11,10 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
-/** Ten seconds until a silent worker is dead, two until somebody looks; the rest is a slow machine's. */
+/** Two seconds until somebody looks for dead workers; the rest is a slow machine's. */
 const TAKEN_OVER_MS = 60_000
+/** Of the API that loses its network. Longer than its transaction may be idle, so that others get the signer first. */
+const ANSWER_TIMEOUT_MS = 12_000
 
 let chain: TestChain
 let service: Service
@@ -86,6 +88,12 @@ const holders = async (): Promise<readonly string[]> => {
   return rows.map(({ pool }) => pool)
 }
 
+/** Makes what a silent pool wrote last as old as it were after half a minute. */
+const passHalfMinute = async (pool: string): Promise<void> => {
+  await sql`update workers set seen_at = seen_at - interval '30 s' where id = ${pool}`
+  await sql`update cursors set stepped_at = stepped_at - interval '30 s'`
+}
+
 const living = () => sql`select from strongroom_views.workers where lives`
 
 /** Two workers, of which the first runs a follower. */
@@ -112,6 +120,7 @@ const survives = async (
   // Followers move between workers every half a minute.
   expect(await until(holders, (pools) => pools.includes(pool), TAKEN_OVER_MS)).toContain(pool)
   stop()
+  await passHalfMinute(pool)
   const id = await send(wallet)
   expect((await service.settled(id, TAKEN_OVER_MS)).json).toMatchObject({ status: 'success' })
   expect(await until(holders, (pools) => pools.length > 0 && !pools.includes(pool), TAKEN_OVER_MS)).not.toContain(pool)
@@ -141,7 +150,9 @@ describe('a worker that holds the followers of a network', () => {
     const worker = startWorker()
     await service.settled(await send(wallet), TAKEN_OVER_MS)
     expect(await stateOf()).toBe('ready')
+    const [pool = ''] = await until(holders, ({ length }) => length > 0, TAKEN_OVER_MS)
     worker.kill('SIGSTOP')
+    await passHalfMinute(pool)
     expect(await until(stateOf, (state) => state === 'stalled', TAKEN_OVER_MS)).toBe('stalled')
     const states = await sql`select distinct state from strongroom_views.jobs where task = 'track_blocks'`
     expect([...states]).toEqual([{ state: 'abandoned' }])
@@ -157,7 +168,7 @@ describe('an API process whose network is lost in a transaction', () => {
     const lost = await startService({
       database: { ...service.database, close: async () => {} },
       rpcUrls: { [network]: chain.rpcUrl },
-      variables: { ...service.variables, DATABASE_URL: apiProxy.url },
+      variables: { ...service.variables, DATABASE_URL: `${apiProxy.url}?query_timeout=${ANSWER_TIMEOUT_MS}` },
     })
     startWorker()
     const wallet = await fundedWallet()
