@@ -10,12 +10,13 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 import { type SickNode, startSickNode, TROUBLES } from '../support/sick-node.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 
-const INTENTS = 3
-
 type World = {
   readonly network: Network
   readonly nodes: readonly [SickNode, SickNode]
   readonly to: string
+  /** For each trouble of each node. */
+  readonly intents: number
+  readonly nodeTimeoutMs: number
   fund(address: string): Promise<void>
   stop(): Promise<unknown>
 }
@@ -26,6 +27,9 @@ const evmWorld = async (): Promise<World> => {
     network: 'Ethereum',
     nodes: [startSickNode(chain.rpcUrl), startSickNode(chain.rpcUrl)],
     to: fundedAccount(5).address,
+    intents: 3,
+    // Shorter than by default, as the worker waits for it while a node hangs.
+    nodeTimeoutMs: 5_000,
     fund: (address) => chain.fund(address as `0x${string}`),
     stop: chain.stop,
   }
@@ -39,6 +43,9 @@ const substrateWorld = async (): Promise<World> => {
     network: 'Polkadot',
     nodes: [startSickNode(chain.rpcUrl, 'substrate'), startSickNode(chain.rpcUrl, 'substrate')],
     to,
+    // A block of a Substrate chain takes a second of CPU.
+    intents: process.env.STRONGROOM_LONG === '1' ? 3 : 1,
+    nodeTimeoutMs: 15_000,
     fund: (address) => chain.fund(address),
     stop: chain.stop,
   }
@@ -55,7 +62,10 @@ describe.each([
   beforeAll(async () => {
     world = await start()
     const [first, second] = world.nodes
-    service = await startService({ rpcUrls: { [world.network]: `${first.url},${second.url}` } })
+    service = await startService({
+      rpcUrls: { [world.network]: `${first.url},${second.url}` },
+      variables: { NODE_TIMEOUT_MS: String(world.nodeTimeoutMs) },
+    })
     service.startWorker({ LOG_LEVEL: 'error' })
     signer = (await service.newWallet({ network: world.network })).address
     await world.fund(signer)
@@ -94,7 +104,7 @@ describe.each([
       const sick = world.nodes[position]
       await sick.fall(trouble)
       const answers: Answer[] = []
-      for (let value = 1; value <= INTENTS; value += 1) answers.push(await intent(value), await preview())
+      for (let value = 1; value <= world.intents; value += 1) answers.push(await intent(value), await preview())
       expect(answers.filter(({ status }) => status !== 200).map(({ text }) => text)).toEqual([])
       for (const { json } of answers.filter(({ json: { transaction_id: id } }) => id !== undefined)) {
         const { json: settled } = await service.settled(json.transaction_id, 60_000)
