@@ -306,19 +306,6 @@ describe('a call that fails', () => {
     expect(await balanceOf(safe.address)).toBe(0n)
   })
 
-  test('that comes at the same time as others cannot spend the same coins', async () => {
-    const safe = await deployedSafe()
-    await chain.fund(safe.address, 10n)
-    await withoutBlocks(async () => {
-      const answers = await Promise.all([6, 6, 6].map((value) => send(safe, { to: RECIPIENT, value: String(value) })))
-      expect(answers.map(({ json }) => json.code ?? json.status).sort()).toEqual([
-        'balance_insufficient',
-        'balance_insufficient',
-        'submitted',
-      ])
-    })
-  })
-
   test('only after pending transactions is refused with the reason', async () => {
     const safe = await deployedSafe()
     await chain.fund(safe.address, 10n)

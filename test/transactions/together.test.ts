@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { type Address, parseEther } from 'viem'
+import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
@@ -26,6 +27,7 @@ let sql: Sql
 
 beforeAll(async () => {
   chain = await startChain(network)
+  await deployCanonicalContracts(chain.rpcUrl)
   gate = startGate(chain.rpcUrl)
   service = await startService({ rpcUrls: { [network]: gate.url } })
   sql = postgres(service.database.url, { max: 1 })
@@ -64,6 +66,19 @@ const send = (from: Address, unsigned: object = {}, post = service.post): Promis
     unsigned_transaction: { to: RECIPIENT, value: '1', ...unsigned },
     developer_secret: SECRET,
   })
+
+/** A contract wallet that is deployed, has this many wei, and whose key can pay fees. */
+const deployedSafe = async (wei: bigint): Promise<Address> => {
+  const body = { network, name: 'A Safe', type: 'contract', control_mode: 'developer', developer_secret: SECRET }
+  const { address } = (await service.post('/wallets', body)).json
+  // The error about missing coins names the key's address.
+  const [owner] = /^0x[0-9a-fA-F]{40}/.exec((await send(address, { value: '0' })).json.error) ?? []
+  await chain.fund(owner as Address)
+  const { transaction_id: id } = (await send(address, { value: '0' })).json
+  expect((await service.settled(id)).json).toMatchObject({ status: 'success' })
+  await chain.fund(address, wei)
+  return address
+}
 
 const told = ({ json }: Answer): string => json.code ?? json.status
 
@@ -140,6 +155,15 @@ describe('a request that comes while an earlier one of its signer is prepared', 
     const first = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
     const second = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
     second.release()
+    first.release()
+    expect(told(await first.answer)).toBe('submitted')
+    expect(told(await second.answer)).toBe('balance_insufficient')
+  })
+
+  test('is refused if both spend the same coins of a contract wallet', async () => {
+    const safe = await deployedSafe(10n)
+    const first = await heldBack(() => send(safe, { value: '6' }))
+    const second = await asked(() => send(safe, { value: '6' }))
     first.release()
     expect(told(await first.answer)).toBe('submitted')
     expect(told(await second.answer)).toBe('balance_insufficient')
