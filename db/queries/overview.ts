@@ -228,12 +228,13 @@ export const findSigner = async (
 /** The audit rows about a transaction, oldest first. */
 export const listActs = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly transactionId: string },
+  transactionId: string,
 ): Promise<readonly Pick<typeof audit.$inferSelect, 'id' | 'at' | 'actor' | 'action'>[]> =>
   db
     .select({ id: audit.id, at: audit.at, actor: audit.actor, action: audit.action })
     .from(audit)
-    .where(and(eq(audit.projectId, input.projectId), sql`${audit.details}->>'transaction' = ${input.transactionId}`))
+    // Without the project: the planner could begin with all acts of it.
+    .where(sql`${audit.details}->>'transaction' = ${transactionId}`)
     .orderBy(asc(audit.id))
 
 export type JobFilter = { readonly task?: string; readonly failed?: boolean; readonly transactionId?: string }

@@ -52,13 +52,13 @@ export const inspectTransaction = async (
 ): Promise<Inspection> => {
   const transaction = await findTransactionOverview(ctx.db, key)
   if (transaction === null) throw noSuchTransaction()
-  const { id: transactionId, network, signerAddress: address, projectId } = transaction
+  const { id: transactionId, network, signerAddress: address } = transaction
   const [overviews, raws, signer, jobs, acts] = await Promise.all([
     listAttempts(ctx.db, transactionId),
     transactionWithAttempts(ctx.db, transactionId),
     findSigner(ctx.db, { network, address }),
     listJobs(ctx.db, { transactionId, limit: JOBS_SHOWN }),
-    listActs(ctx.db, { projectId, transactionId }),
+    listActs(ctx.db, transactionId),
   ])
   const chain = ctx.chains.all.find((each) => each.network === network) ?? null
   const attempts = overviews.map((overview) => {

@@ -140,7 +140,7 @@ const operators: readonly Question[] = [
   },
   {
     what: "`cli tx show`'s audit rows",
-    ask: ({ service, made: { projectId }, transactionId }) => listActs(service.ctx.db, { projectId, transactionId }),
+    ask: ({ service, transactionId }) => listActs(service.ctx.db, transactionId),
   },
   {
     what: '`cli tx list`',
