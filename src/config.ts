@@ -109,9 +109,7 @@ const tokenOf = (variables: Variables, name: string): Secret | null => {
   return new Secret(text)
 }
 
-const EVM_PROTOCOLS = ['http:', 'https:']
-/** Substrate nodes serve HTTP and WebSocket on one port. */
-const SUBSTRATE_PROTOCOLS = ['ws:', 'wss:', ...EVM_PROTOCOLS]
+const NODE_PROTOCOLS = ['ws:', 'wss:', 'http:', 'https:']
 
 /** The values of a per-network variable; networks without the variable are left out. */
 const byNetwork = <Value>(
@@ -127,8 +125,8 @@ const byNetwork = <Value>(
     }),
   )
 
-const nodeUrl = (variables: Variables, name: string, text: string, protocols: readonly string[]): Secret => {
-  url(name, text, protocols)
+const nodeUrl = (variables: Variables, name: string, text: string): Secret => {
+  url(name, text, NODE_PROTOCOLS)
   if (isMainnet(variables)) refuseUnencrypted(name, text)
   return new Secret(text)
 }
@@ -140,10 +138,9 @@ const NODES_MAX = 8
 const wordsOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((word) => word !== '')
 
 const rpcUrlsOf = (variables: Variables, rows: readonly NetworkRow[]) => {
-  const families = new Map(rows.map(({ network, family }) => [network, family]))
-  const protocols = { evm: EVM_PROTOCOLS, substrate: SUBSTRATE_PROTOCOLS }
-  return byNetwork([...families.keys()], { variables, what: 'RPC_URL' }, (name, text, network) => {
-    const urls = wordsOf(text).map((each) => nodeUrl(variables, name, each, protocols[families.get(network) ?? 'evm']))
+  const networks = rows.map(({ network }) => network)
+  return byNetwork(networks, { variables, what: 'RPC_URL' }, (name, text) => {
+    const urls = wordsOf(text).map((each) => nodeUrl(variables, name, each))
     if (urls.length > NODES_MAX) throw problem(name, `at most ${NODES_MAX} URLs`)
     if (new Set(urls.map((each) => placeOf(each.reveal()))).size < urls.length) {
       throw problem(name, 'URLs of different nodes: one is there twice')
@@ -170,7 +167,7 @@ const placeOf = (text: string): string => {
 
 const secondRpcUrlsOf = (variables: Variables) =>
   byNetwork(SUBSTRATE_NETWORKS, { variables, what: 'SECOND_RPC_URL' }, (name, text, network) => {
-    const second = nodeUrl(variables, name, text, SUBSTRATE_PROTOCOLS)
+    const second = nodeUrl(variables, name, text)
     const first = wordsOf(variables[variableOf(network, 'RPC_URL')] ?? '')
     if (first.some((each) => URL.canParse(each) && placeOf(each) === placeOf(text))) {
       throw problem(name, `another node than ${variableOf(network, 'RPC_URL')}`)

@@ -35,6 +35,7 @@ export const followBlocksTask = (ctx: WorkerCtx, name: FollowerTask): Task =>
     const { startAgain } = await follow(ctx, {
       what: keyOf(name, network),
       pauseMs: chain.pollIntervalMs,
+      nextBlock: chain.nextBlock,
       signal,
       step: async () => {
         const result = await step(ctx, chain)

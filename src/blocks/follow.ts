@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Nodes } from '../chains/nodes.ts'
 import type { WorkerCtx } from '../context.ts'
 
 /** `advanced`: step again at once. `caught_up`: wait first. `overtaken`: another process follows too, so stop. */
@@ -18,21 +19,26 @@ export const follow = async (
   input: {
     /** For the log. */
     readonly what: string
+    /** The longest pause before the next step, when the last one found nothing more. */
     readonly pauseMs: number
+    /** Ends that pause at the next block; without it the pause is always the longest. */
+    readonly nextBlock?: Nodes['nextBlock']
     readonly signal: AbortSignal
     readonly step: () => Promise<StepResult>
   },
 ): Promise<{ readonly startAgain: boolean }> => {
   const { what, pauseMs, signal, step } = input
+  const { nextBlock = () => pause(pauseMs, signal) } = input
   // Not by the host's clock, which may jump.
   const endsAtMs = performance.now() + SHIFT_MS
   let failures = 0
   while (!signal.aborted && performance.now() < endsAtMs) {
+    const sinceMs = performance.now()
     try {
       const result = await step()
       failures = 0
       if (result === 'overtaken') return { startAgain: false }
-      if (result === 'caught_up') await pause(pauseMs, signal)
+      if (result === 'caught_up') await nextBlock({ sinceMs, waitMs: pauseMs, signal })
     } catch (err) {
       failures += 1
       ctx.log.warn({ err, what, failures }, 'a step of a follower failed')

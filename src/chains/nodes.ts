@@ -2,6 +2,7 @@
 
 import type { Head } from './blocks.ts'
 import type { Delivery } from './delivery.ts'
+import type { NextBlockInput } from './node/new-heads.ts'
 import type { Submission } from './submission.ts'
 
 /**
@@ -34,6 +35,8 @@ export type Nodes = {
    * @returns null if there is nothing to wait for; otherwise a promise that rejects with node_unavailable or wrong_chain.
    */
   confirmNode(): Promise<void> | null
+  /** Waits until a node with a WebSocket URL tells of a new block, or as long as it may. */
+  nextBlock(wait: NextBlockInput): Promise<void>
   /** How each node was when it was last asked. Sends nothing. */
   nodeViews(): readonly NodeView[]
   /** Asks each node how it is. Does not throw for nodes that do not answer. */

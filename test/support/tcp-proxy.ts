@@ -7,6 +7,8 @@ export type TcpProxy = {
   readonly url: string
   /** From now on nothing passes, in both directions; new connections are accepted, and get no answer. */
   readonly freeze: () => void
+  /** Ends all connections. New ones are accepted. */
+  readonly cut: () => void
   /** Lets pass what has waited. */
   readonly thaw: () => void
   readonly stop: () => Promise<void>
@@ -55,6 +57,9 @@ export const startTcpProxy = async (target: string): Promise<TcpProxy> => {
     freeze: () => {
       isFrozen = true
       for (const socket of sockets) socket.pause()
+    },
+    cut: () => {
+      for (const socket of sockets) socket.destroy()
     },
     thaw: () => {
       isFrozen = false

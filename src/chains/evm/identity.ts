@@ -15,6 +15,7 @@ export const identityOf = (chainId: number): Identity<number> => ({
 /** How EVM nodes are asked how they are. */
 export const evmFamily = (chainId: number): NodeFamily<number> => ({
   identity: identityOf(chainId),
+  subscription: { method: 'eth_subscribe', params: ['newHeads'] },
   readHead: (rpc, options) => rpc.ask(question('eth_getBlockByNumber', ['latest', false], parseRef), options),
   isLack: (error) => isBlockMissing(error) || isStateMissing(error) || isHistoryPruned(error),
 })

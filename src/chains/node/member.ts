@@ -3,6 +3,7 @@
 import type { Network } from '../../../db/words.ts'
 import { createHealth, type Health } from './health.ts'
 import { type IdentifiedNode, type Identity, identified } from './identity.ts'
+import type { Subscription } from './new-heads.ts'
 import { type AskOptions, createRpc, type NodeTrouble, type Rpc, type RpcError } from './rpc.ts'
 
 /** The newest block of a node. */
@@ -13,6 +14,7 @@ export type ReadHead = NodeHead & { readonly readAtMs: number }
 /** The family's questions about a node. */
 export type NodeFamily<Id> = {
   readonly identity: Identity<Id>
+  readonly subscription: Subscription
   readonly readHead: (rpc: Rpc, options: AskOptions) => Promise<NodeHead>
   /** Whether a refusal says that the node lacks a block or its state. Another node may have it. */
   readonly isLack: (error: RpcError) => boolean

@@ -14,6 +14,7 @@ import type { Network } from '../../../db/words.ts'
 import type { NodeState, Nodes, NodeView, Opinion } from '../nodes.ts'
 import { createLag } from './lag.ts'
 import { createMember, type Member, type NodeFamily } from './member.ts'
+import { createNewHeads } from './new-heads.ts'
 import {
   type Answer,
   type AnyQuestions,
@@ -133,12 +134,14 @@ type PoolInput<Id> = NodesInput & {
   readonly nowMs?: () => number
 }
 
+const rpcUrlsOf = ({ rpcUrl, furtherRpcUrls = [] }: NodesInput): readonly string[] => [rpcUrl, ...furtherRpcUrls]
+
 /** The members of a pool in order of preference, and how far each is behind. */
 const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
   const { row, family, timeoutMs = RPC_TIMEOUT_MS, onNodeTrouble: tell = () => {} } = input
   const { nowMs = () => performance.now() } = input
   const { network, watch } = row
-  const rpcUrls = [input.rpcUrl, ...(input.furtherRpcUrls ?? [])]
+  const rpcUrls = rpcUrlsOf(input)
   const isOnly = rpcUrls.length === 1
   const lag = createLag()
   const members = rpcUrls.map((rpcUrl, index) =>
@@ -302,6 +305,7 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
     peers: hasSeveral ? peers : () => [],
     isRightNode: () => isAnyRight(readyOrAll(members), family.identity.right).catch(report),
     confirmNode: () => confirmAny(members.ranked())?.catch(report) ?? null,
+    nextBlock: createNewHeads({ rpcUrls: rpcUrlsOf(input), subscription: family.subscription }),
     nodeViews: members.views,
     lookAtNodes: members.look,
   }
@@ -309,6 +313,6 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
 
 /** What a pool adds to a chain. */
 export const nodesOf = (
-  { isRightNode, confirmNode, nodeViews, lookAtNodes, peers }: NodePool,
+  { isRightNode, confirmNode, nextBlock, nodeViews, lookAtNodes, peers }: NodePool,
   opinionOf: (peer: Rpc) => Opinion,
-): Nodes => ({ isRightNode, confirmNode, nodeViews, lookAtNodes, opinions: () => peers().map(opinionOf) })
+): Nodes => ({ isRightNode, confirmNode, nextBlock, nodeViews, lookAtNodes, opinions: () => peers().map(opinionOf) })

@@ -39,6 +39,8 @@ export const createKnownNode = ({ row, ...nodes }: NodesInput & Pick<SubstrateCh
         right: row.genesisHash,
         word: 'the genesis block',
       },
+      // Followers read only final blocks.
+      subscription: { method: 'chain_subscribeFinalizedHeads', params: [] },
       readHead: async (rpc, options) => {
         const [header, timestampMs] = await rpc.askAll([newestHeaderQuestion, newestTimestampQuestion], options)
         return { number: header.number, timestampMs }

@@ -1,0 +1,112 @@
+// Wakes followers when a node has a new block, by the subscriptions of nodes with a WebSocket URL. It is a hint alone: what the
+// block is, they ask as without it. So a subscription that is lost, silent or wrong costs time at most: a follower that is
+// not woken looks again after its interval.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isRecord } from './wire.ts'
+
+/** A JSON-RPC request after which the node tells of each new block. */
+export type Subscription = { readonly method: string; readonly params: readonly unknown[] }
+
+export type NextBlockInput = {
+  /** On the monotonic clock: a block that was told of after this is new. */
+  readonly sinceMs: number
+  /** The longest wait. */
+  readonly waitMs: number
+  /** Ends the wait early. */
+  readonly signal: AbortSignal
+}
+
+/** A node that tells of no block for so long is asked by another connection: this one may be half open. */
+const SILENT_MS = 60_000
+/** Nobody waited for a block for so long: another process follows the network now. */
+const UNUSED_MS = 60_000
+const REOPEN_MIN_MS = 1_000
+const REOPEN_MAX_MS = 60_000
+/** Hints that come faster are left out, so that no node can keep a follower busy. */
+const HINTS_APART_MS = 100
+
+const isNotification = (data: unknown): boolean => {
+  try {
+    const body: unknown = JSON.parse(String(data))
+    return isRecord(body) && typeof body.method === 'string'
+  } catch {
+    return false
+  }
+}
+
+/** Listens to one node while it is tended. @returns the function that tends it: it opens what is closed or silent. */
+const listen = (input: {
+  readonly rpcUrl: string
+  readonly subscription: Subscription
+  readonly tell: () => void
+}): (() => void) => {
+  let socket: WebSocket | null = null
+  let failures = 0
+  let heardAtMs = 0
+  let tendedAtMs = 0
+  let reopensAtMs = Number.NEGATIVE_INFINITY
+
+  const close = (): void => {
+    const closed = socket
+    socket = null
+    failures += 1
+    reopensAtMs = performance.now() + Math.min(REOPEN_MIN_MS * 2 ** (failures - 1), REOPEN_MAX_MS)
+    closed?.close()
+  }
+
+  const open = (): void => {
+    const opened = new WebSocket(input.rpcUrl)
+    socket = opened
+    heardAtMs = performance.now()
+    const end = (): void => {
+      if (socket === opened) close()
+    }
+    opened.addEventListener('open', () => {
+      opened.send(JSON.stringify({ jsonrpc: '2.0', id: 1, ...input.subscription }))
+    })
+    opened.addEventListener('error', end)
+    opened.addEventListener('close', end)
+    opened.addEventListener('message', ({ data }) => {
+      if (socket !== opened || !isNotification(data)) return
+      heardAtMs = performance.now()
+      failures = 0
+      input.tell()
+      if (heardAtMs - tendedAtMs > UNUSED_MS) close()
+    })
+  }
+
+  return () => {
+    tendedAtMs = performance.now()
+    if (socket !== null && tendedAtMs - heardAtMs > SILENT_MS) close()
+    if (socket === null && tendedAtMs >= reopensAtMs) open()
+  }
+}
+
+/** Creates the function that waits for the next block of a network. It connects at the first wait. */
+export const createNewHeads = (input: {
+  readonly rpcUrls: readonly string[]
+  readonly subscription: Subscription
+}): ((wait: NextBlockInput) => Promise<void>) => {
+  const { subscription } = input
+  const waiting = new Set<() => void>()
+  let toldAtMs = Number.NEGATIVE_INFINITY
+  const tell = (): void => {
+    if (performance.now() - toldAtMs < HINTS_APART_MS) return
+    toldAtMs = performance.now()
+    for (const wake of waiting) wake()
+  }
+  const tenders = input.rpcUrls
+    .filter((rpcUrl) => /^wss?:/i.test(rpcUrl))
+    .map((rpcUrl) => listen({ rpcUrl, subscription, tell }))
+
+  return async ({ sinceMs, waitMs, signal }) => {
+    for (const tend of tenders) tend()
+    if (toldAtMs > sinceMs) return
+    const woken = new AbortController()
+    const wake = () => woken.abort()
+    waiting.add(wake)
+    await sleep(waitMs, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => {})
+    waiting.delete(wake)
+  }
+}
