@@ -118,7 +118,7 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
     const undo = async (tx: Tx, fork: Fork) => {
       if (fork.isBelowFinal) await recordFinalBlocksLost(ctx, tx, { chain, fork })
       const excluded = await minedAbove(tx, { network: chain.network, blockNumber: fork.number })
-      await recordExcluded(ctx, tx, excluded)
+      await recordObservations(ctx, tx, excluded.map(excludedOf))
       return excluded.length
     }
     return rewind(ctx, { chain, head, follower, cursor, undo })
@@ -207,27 +207,27 @@ const processBlocks = async (
   return advance(ctx, {
     ...input,
     write: async (tx) => {
-      for (const { number: blockNumber, hash: blockHash, transactionHashes } of blocks) {
-        // The reconciler may have found a transaction in a block that a reorganisation then replaced with this one.
-        await recordExcluded(ctx, tx, await minedBeside(tx, { network, blockNumber, blockHash }))
-        const included = transactionHashes.flatMap((hash): readonly Observed[] => {
+      // The reconciler may have found a transaction in a block that a reorganisation then replaced with one of these.
+      const replaced = await Promise.all(
+        blocks.map(({ number: blockNumber, hash: blockHash }) => minedBeside(tx, { network, blockNumber, blockHash })),
+      )
+      const included = blocks.flatMap(({ number: blockNumber, hash: blockHash, transactionHashes }) =>
+        transactionHashes.flatMap((hash): readonly Observed[] => {
           const transactionId = hitBy.get(hash)
           if (transactionId === undefined) return []
           return [{ transactionId, observation: { kind: 'included', hash, blockNumber, blockHash } }]
-        })
-        await recordObservations(ctx, tx, included)
-      }
+        }),
+      )
+      // All together, as rows are locked in one order: block by block, two workers could wait for each other.
+      await recordObservations(ctx, tx, [...replaced.flat().map(excludedOf), ...included])
     },
   })
 }
 
-const recordExcluded = async (ctx: Pick<WorkerCtx, 'metrics'>, tx: Tx, mined: readonly MinedIn[]): Promise<void> => {
-  await recordObservations(
-    ctx,
-    tx,
-    mined.map(({ transactionId, blockHash }) => ({ transactionId, observation: { kind: 'excluded', blockHash } })),
-  )
-}
+const excludedOf = ({ transactionId, blockHash }: MinedIn): Observed => ({
+  transactionId,
+  observation: { kind: 'excluded', blockHash },
+})
 
 const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 
