@@ -223,7 +223,7 @@ describe('an incomplete environment', () => {
       [{ SERVICE_KEY: '' }, 'SERVICE_KEY'],
       [{ PORT: MARK }, 'PORT'],
       [{ BASE_RPC_URL: MARK }, 'BASE_RPC_URL'],
-      [{ BASE_RPC_URL: `ws://${MARK}` }, 'BASE_RPC_URL'],
+      [{ BASE_RPC_URL: `ftp://${MARK}` }, 'BASE_RPC_URL'],
       [{ VARA_RPC_URL: `ftp://${MARK}` }, 'VARA_RPC_URL'],
       [{ VARA_SECOND_RPC_URL: MARK }, 'VARA_SECOND_RPC_URL'],
       [{ VARA_RPC_URL: 'ws://a.example', VARA_SECOND_RPC_URL: 'ws://a.example' }, 'VARA_SECOND_RPC_URL'],
