@@ -68,12 +68,12 @@ export const connectionsOf = ({ maxConnections }: Pick<DbOptions, 'maxConnection
 const PREPARED_LENGTH_MAX = 1_500
 
 /**
- * A client that pipelines statements: those of one turn of the event loop travel in one message. Short ones are prepared by the
- * server, so parsed once per connection.
+ * A client that pipelines statements: the first one of a turn of the event loop is sent at once, and those after it travel in one
+ * message. Short ones are prepared by the server, so parsed once per connection.
  */
 class PipeliningClient extends pg.Client {
   readonly #names = new Map<string, string>()
-  #isCorked = false
+  #turn: 'empty' | 'begun' | 'corked' = 'empty'
 
   constructor(config?: pg.ClientConfig) {
     super({ ...config, pipeline: true })
@@ -90,14 +90,17 @@ class PipeliningClient extends pg.Client {
   }
 
   #cork(): void {
-    if (this.#isCorked) return
     const { stream } = (this as unknown as { readonly connection: { readonly stream: Writable } }).connection
-    this.#isCorked = true
-    stream.cork()
-    setImmediate(() => {
-      this.#isCorked = false
-      stream.uncork()
-    })
+    if (this.#turn === 'empty') {
+      this.#turn = 'begun'
+      setImmediate(() => {
+        if (this.#turn === 'corked') stream.uncork()
+        this.#turn = 'empty'
+      })
+    } else if (this.#turn === 'begun') {
+      this.#turn = 'corked'
+      stream.cork()
+    }
   }
 }
 
