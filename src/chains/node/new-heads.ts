@@ -3,6 +3,7 @@
 // not woken looks again after its interval.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isWebSocketUrl, openSocket } from './web-socket.ts'
 import { isRecord } from './wire.ts'
 
 /** A JSON-RPC request after which the node tells of each new block. */
@@ -56,7 +57,11 @@ const listen = (input: {
   }
 
   const open = (): void => {
-    const opened = new WebSocket(input.rpcUrl)
+    const opened = openSocket(input.rpcUrl)
+    if (opened === null) {
+      close()
+      return
+    }
     socket = opened
     heardAtMs = performance.now()
     const end = (): void => {
@@ -96,9 +101,7 @@ export const createNewHeads = (input: {
     toldAtMs = performance.now()
     for (const wake of waiting) wake()
   }
-  const tenders = input.rpcUrls
-    .filter((rpcUrl) => /^wss?:/i.test(rpcUrl))
-    .map((rpcUrl) => listen({ rpcUrl, subscription, tell }))
+  const tenders = input.rpcUrls.filter(isWebSocketUrl).map((rpcUrl) => listen({ rpcUrl, subscription, tell }))
 
   return async ({ sinceMs, waitMs, signal }) => {
     for (const tend of tenders) tend()

@@ -5,7 +5,7 @@
 import type { Network } from '../../../db/words.ts'
 import { httpTransport, type Transport } from './http.ts'
 import { type NodeTrouble, NodeUnavailable } from './unavailable.ts'
-import { webSocketTransport } from './web-socket.ts'
+import { isWebSocketUrl, webSocketTransport } from './web-socket.ts'
 import { MalformedAnswer, record } from './wire.ts'
 
 export { RPC_ANSWER_LIMIT_BYTES } from './http.ts'
@@ -223,7 +223,7 @@ export const createRpc = (input: {
   readonly timeoutMs?: number
 }): Rpc => {
   const { network, timeoutMs = RPC_TIMEOUT_MS } = input
-  const transport = /^wss?:/i.test(input.rpcUrl) ? webSocketTransport(input) : httpTransport(input)
+  const transport = isWebSocketUrl(input.rpcUrl) ? webSocketTransport(input) : httpTransport(input)
   const wire: Wire = { network, timeoutMs, transport, nextId: 1 }
   return rpcOf(input.network, async <const Q extends AnyQuestions>(questions: Q, options: AskOptions = {}) => {
     const asked = questions.filter((each) => each !== null)

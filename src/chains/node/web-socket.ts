@@ -31,17 +31,20 @@ const idIn = (body: unknown): number | null => {
   return isRecord(one) && typeof one.id === 'number' ? one.id : null
 }
 
-/** The error for an invalid URL does not show it: the URL contains the provider's key. */
-const open = (rpcUrl: string, failing: Failing): Socket => {
+/** @returns null for an invalid URL. The error would show it, and with it the provider's key. */
+export const openSocket = (rpcUrl: string): Socket | null => {
   try {
     return new WebSocket(rpcUrl) as Socket
   } catch {
-    throw failing('unreachable')
+    return null
   }
 }
 
+export const isWebSocketUrl = (rpcUrl: string): boolean => /^wss?:/i.test(rpcUrl)
+
 const connect = (rpcUrl: string, failing: Failing): Connection => {
-  const socket = open(rpcUrl, failing)
+  const socket = openSocket(rpcUrl)
+  if (socket === null) throw failing('unreachable')
   const waiting = new Map<number, Waiting>()
   const { promise: opened, resolve, reject } = Promise.withResolvers<void>()
   const failAll = (trouble: Parameters<Failing>[0]): void => {

@@ -87,10 +87,10 @@ describe('a follower of an EVM network', () => {
     await wakeBy(chain, () => node.mine())
   })
 
-  test('only waits at a node that is asked by HTTP, and at one that is away', async () => {
+  test('only waits at a node that is asked by HTTP, at one that is away, and at one whose URL cannot be opened', async () => {
     const away = await startTcpProxy(node.rpcUrl.replace('http:', 'ws:'))
     await away.stop()
-    for (const chain of [chainAt(node.rpcUrl), chainAt(away.url)]) {
+    for (const chain of [chainAt(node.rpcUrl), chainAt(away.url), chainAt(`${away.url}#not-allowed`)]) {
       const woken = isWoken(chain)
       await node.mine()
       expect(await woken).toBe(false)
