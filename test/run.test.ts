@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { closingLine, tally } from './run.ts'
+import { closingLine, failures, tally } from './run.ts'
 
 const CLOSED_WELL = ' 12 pass\n 2 skip\n 1 todo\n 0 fail\n 30 expect() calls\nRan 15 tests across 3 files. [1.00s]\n'
 
@@ -22,4 +22,12 @@ test('an error outside any test counts as failed', () => {
 test('the closing line names skipped tests only if there are some', () => {
   expect(closingLine({ passed: 12, failed: 0, skipped: 0 })).toBe('12 passed, 0 failed')
   expect(closingLine({ passed: 12, failed: 1, skipped: 3 })).toBe('12 passed, 1 failed, 3 skipped')
+})
+
+test('the errors of failed tests are shown again at the end, each once', () => {
+  const output =
+    'a.test.ts:\n(pass) one [1ms]\n12 |   expect(1)\nerror: no\n(fail) two [2ms]\n(pass) three\nerror: never\n(fail) four\n\n' +
+    '2 tests failed:\n(fail) two [2ms]\n(fail) four\n\n 2 pass\n 2 fail\n'
+  expect(failures(output)).toEqual(['12 |   expect(1)\nerror: no\n(fail) two [2ms]', 'error: never\n(fail) four'])
+  expect(failures(CLOSED_WELL)).toEqual([])
 })

@@ -40,7 +40,24 @@ export const tally = (output: string, exitCode: number): Tally => {
 export const closingLine = ({ passed, failed, skipped }: Tally): string =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 
-const runTests = (postgresUrl: string): Promise<Tally> =>
+const ERROR_LINES_MAX = 40
+
+/**
+ * What was printed before each failed test, its error among it: the whole output may be too long for those who read it later.
+ * @returns one text for each failed test
+ */
+export const failures = (output: string): readonly string[] => {
+  const lines = stripVTControlCharacters(output).split('\n')
+  const closing = lines.findLastIndex((line) => /^[0-9]+ tests? failed:$/.test(line))
+  return lines.slice(0, closing < 0 ? undefined : closing).flatMap((line, index) => {
+    if (!line.startsWith('(fail) ')) return []
+    const before = lines.slice(Math.max(0, index - ERROR_LINES_MAX), index)
+    const other = before.findLastIndex((each) => /^\((pass|fail|skip)\) /.test(each))
+    return [[...before.slice(other + 1), line].join('\n')]
+  })
+}
+
+const runTests = (postgresUrl: string): Promise<Tally & { readonly output: string }> =>
   new Promise((resolve, reject) => {
     const args = [
       'test',
@@ -64,19 +81,20 @@ const runTests = (postgresUrl: string): Promise<Tally> =>
     child.stderr.on('data', pass(process.stderr))
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal))
     child.once('error', reject)
-    child.once('close', (code) => resolve(tally(output, code ?? 1)))
+    child.once('close', (code) => resolve({ ...tally(output, code ?? 1), output }))
   })
 
 const main = async (): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), `strongroom-test-${process.pid}-`))
   const server = await startTestPostgres(join(folder, 'postgres'))
-  let result: Tally
+  let result: Awaited<ReturnType<typeof runTests>>
   try {
     result = await runTests(server.url)
   } finally {
     await server.stop()
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }
+  for (const each of failures(result.output)) process.stdout.write(`\nFailed:\n${each}\n`)
   process.stdout.write(`\n${closingLine(result)}\n`)
   process.exitCode = result.failed > 0 || result.passed === 0 ? 1 : 0
 }
