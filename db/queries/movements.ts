@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, type SQL, sql } from 'drizzle-orm'
 import { type Queryable, type Tx, violatedConstraint } from '../client.ts'
 import { movements, transactions, wallets } from '../schema.ts'
@@ -6,20 +7,31 @@ import { type Page, type Reach, within } from './wallets.ts'
 
 export type MovementRow = typeof movements.$inferSelect
 
-/** About 7 MB of text in one message. */
-const ROWS_AN_INSERT = 20_000
+/** About 2 MB of text in one message. */
+const ROWS_AN_INSERT = 5_000
 
 /** Inserts what does not exist yet. A plain insert comes first: `on conflict` takes a third longer and is rarely needed. */
 export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]): Promise<void> => {
-  for (let from = 0; from < rows.length; from += ROWS_AN_INSERT) {
-    const some = rows.slice(from, from + ROWS_AN_INSERT)
-    try {
-      await tx.transaction((savepoint) => insertTogether(savepoint, some, sql``))
-    } catch (error) {
-      if (violatedConstraint(error) === null) throw error
-      await insertTogether(tx, some, sql`on conflict do nothing`)
-    }
+  if (rows.length === 0) return
+  try {
+    await tx.transaction((savepoint) => insertAll(savepoint, rows, sql``))
+  } catch (error) {
+    if (violatedConstraint(error) === null) throw error
+    await insertAll(tx, rows, sql`on conflict do nothing`)
   }
+}
+
+/** Writes the next message while PostgreSQL works on the one before. */
+const insertAll = async (tx: Queryable, rows: readonly MovementRow[], onConflict: SQL): Promise<void> => {
+  const inserts: Promise<void>[] = []
+  for (let from = 0; from < rows.length; from += ROWS_AN_INSERT) {
+    const insert = insertTogether(tx, rows.slice(from, from + ROWS_AN_INSERT), onConflict)
+    // Awaited below: this only prevents an unhandled rejection.
+    insert.catch(() => {})
+    inserts.push(insert)
+    await nextTurn()
+  }
+  await Promise.all(inserts)
 }
 
 const COLUMNS = Object.entries(getTableColumns(movements)).map(([key, column]) => ({

@@ -171,7 +171,8 @@ export const watchedAddresses = async (
   input: { readonly network: Network; readonly addresses: readonly string[] },
 ): Promise<ReadonlySet<string>> => {
   if (input.addresses.length === 0) return new Set()
-  const isAmong = eq(wallets.address, sql`any(${sql.param([...input.addresses])}::text[])`)
+  // As PostgreSQL writes an array: pg would look in each address for what must be escaped.
+  const isAmong = eq(wallets.address, sql`any(${`{${input.addresses.join()}}`}::text[])`)
   const rows = await db
     .selectDistinct({ address: wallets.address })
     .from(wallets)

@@ -79,13 +79,18 @@ const keptContracts = ({ blocks, watched }: Input): ReadonlySet<string> => {
   return contracts
 }
 
-const keptSides = (watched: Watched, movement: RecordedMovement): readonly Side[] =>
-  sidesOf(movement).filter(({ address }) => isKept(watched, movement, address))
+const NO_SIDES: readonly Side[] = []
 
-const sidesOf = ({ from, to }: RecordedMovement): readonly Side[] => [
-  { address: from, counterparty: to, direction: 'out' },
-  { address: to, counterparty: from, direction: 'in' },
-]
+const keptSides = (watched: Watched, movement: RecordedMovement): readonly Side[] => {
+  const { from, to } = movement
+  const [isOut, isIn] = [isKept(watched, movement, from), isKept(watched, movement, to)]
+  // Most movements are of strangers.
+  if (!isOut && !isIn) return NO_SIDES
+  const sides: Side[] = []
+  if (isOut) sides.push({ address: from, counterparty: to, direction: 'out' })
+  if (isIn) sides.push({ address: to, counterparty: from, direction: 'in' })
+  return sides
+}
 
 const isKept = (watched: Watched, { contract, tokenId }: RecordedMovement, address: string): boolean => {
   if (watched.addresses.has(address)) return true
