@@ -17,7 +17,9 @@ beforeAll(async () => {
   db = openDb({ url: database.workerUrl, maxConnections: 2, applicationName: 'test' })
 })
 
-beforeEach(() => db.delete(movements))
+beforeEach(async () => {
+  await db.delete(movements)
+})
 
 afterAll(async () => {
   await db.close({ timeoutSeconds: 5 })
