@@ -33,7 +33,8 @@ export type TetheredCommand = {
   readonly user?: { readonly uid: number; readonly gid: number }
 }
 
-const SCRIPT = `exec 3<&0; ( ( read -r _ ; kill -s "$0" $$ ) <&3 >/dev/null 2>&1 & ); exec "$@" </dev/null 3<&-`
+/** The watcher ends a moment after the program, and must not keep its folder in use. */
+const SCRIPT = `exec 3<&0; ( ( cd / ; read -r _ ; kill -s "$0" $$ ) <&3 >/dev/null 2>&1 & ); exec "$@" </dev/null 3<&-`
 
 /** Starts a program that ends when this process does. @throws Error when it could not be started at all. */
 export const startTethered = async (command: TetheredCommand): Promise<TetheredProcess> => {

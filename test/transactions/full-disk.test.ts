@@ -66,7 +66,7 @@ describe.skipIf(mounted === null)('with a full disk', () => {
     await service.close()
     await chain.stop()
     await server.stop()
-    spawnSync('umount', [disk])
+    expect(spawnSync('umount', [disk]).stderr.toString()).toBe('')
     await rm(folder, { recursive: true })
   })
 
