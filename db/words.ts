@@ -82,6 +82,7 @@ export const SECURITY_EVENTS = [
   'refresh_token_reused',
   'origin_refused',
   'metrics_token_wrong',
+  'row_forged',
 ] as const
 export type SecurityEventKind = (typeof SECURITY_EVENTS)[number]
 

@@ -4,23 +4,26 @@ import { apiKeys } from '../schema.ts'
 import type { ApiKeyScope } from '../words.ts'
 
 type FullRow = typeof apiKeys.$inferSelect
-export type ApiKeyRow = Omit<FullRow, 'hash'>
+export type ApiKeyRow = Omit<FullRow, 'hash' | 'mac'>
+
+/** What a key may do, and for how long. */
+export type ApiKeyFacts = Pick<FullRow, 'id' | 'projectId' | 'hash' | 'expiresAt'> & {
+  readonly scopes: readonly ApiKeyScope[]
+}
 
 export const insertApiKey = async (
   db: Queryable,
-  input: Pick<FullRow, 'id' | 'projectId' | 'name' | 'hash' | 'expiresAt'> & {
-    readonly scopes: readonly ApiKeyScope[]
-  },
+  input: ApiKeyFacts & { readonly name: string; readonly mac: Uint8Array },
 ): Promise<void> => {
   await db.insert(apiKeys).values({ ...input, scopes: [...input.scopes] })
 }
 
-export type LiveApiKey = Pick<FullRow, 'id' | 'projectId' | 'hash' | 'scopes' | 'lastUsedAt'>
+export type LiveApiKey = ApiKeyFacts & Pick<FullRow, 'lastUsedAt' | 'mac'>
 
 /** The keys with these hashes (in hex) that are neither revoked nor expired, by the database's clock; a prepared statement. */
 export const findLiveApiKeys = async (db: Db, hexHashes: readonly string[]): Promise<readonly LiveApiKey[]> =>
   db.prepared<LiveApiKey>`
-    select id, project_id as "projectId", hash, scopes, last_used_at as "lastUsedAt"
+    select id, project_id as "projectId", hash, scopes, expires_at as "expiresAt", last_used_at as "lastUsedAt", mac
     from public.api_keys
     where hash = any(${hexHashes.map((hex) => `\\x${hex}`)}::text[]::bytea[])
       and revoked_at is null and (expires_at is null or expires_at > now())`
@@ -34,9 +37,9 @@ export const touchApiKey = async (db: Queryable, id: string): Promise<void> => {
     .where(and(eq(apiKeys.id, id), isOld))
 }
 
-const { hash: _hash, ...shownColumns } = getTableColumns(apiKeys)
+const { hash: _hash, mac: _mac, ...shownColumns } = getTableColumns(apiKeys)
 
-/** A project's keys, oldest first; without their hashes. */
+/** A project's keys, oldest first; without their hashes and MACs. */
 export const listApiKeys = async (db: Queryable, projectId: string): Promise<readonly ApiKeyRow[]> =>
   db
     .select(shownColumns)
@@ -49,11 +52,11 @@ export const findApiKey = async (db: Queryable, id: string): Promise<ApiKeyRow |
   return row ?? null
 }
 
-/** @returns the key, or null if it was revoked before. */
+/** Revokes a key and erases its MAC. @returns the key, or null if it was revoked before. */
 export const revokeApiKey = async (db: Queryable, id: string): Promise<ApiKeyRow | null> => {
   const [row] = await db
     .update(apiKeys)
-    .set({ revokedAt: sql`now()` })
+    .set({ revokedAt: sql`now()`, mac: null })
     .where(and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt)))
     .returning(shownColumns)
   return row ?? null

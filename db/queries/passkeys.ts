@@ -6,6 +6,12 @@ import { passkeys } from '../schema.ts'
 
 type PasskeyRow = typeof passkeys.$inferSelect
 
+/** Whose passkey it is, and what it must sign with. */
+export type PasskeyFacts = Pick<
+  PasskeyRow,
+  'id' | 'projectId' | 'userId' | 'credentialId' | 'publicKey' | 'rpId' | 'backupEligible'
+>
+
 type OfUser = Pick<PasskeyRow, 'projectId' | 'userId'>
 
 const ofUser = ({ projectId, userId }: OfUser) => and(eq(passkeys.projectId, projectId), eq(passkeys.userId, userId))
@@ -28,7 +34,7 @@ export const findPasskey = async (
 /** @returns null if a user of the project has the credential already. */
 export const insertPasskey = async (
   tx: Tx,
-  input: Omit<PasskeyRow, 'id' | 'createdAt' | 'lastUsedAt'>,
+  input: Omit<PasskeyRow, 'createdAt' | 'lastUsedAt'>,
 ): Promise<PasskeyRow | null> => {
   const [row] = await tx.insert(passkeys).values(input).onConflictDoNothing().returning()
   return row ?? null

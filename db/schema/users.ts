@@ -67,6 +67,8 @@ export const passkeys = pgTable(
     backedUp: boolean('backed_up').notNull(),
     createdAt: instant('created_at').notNull().default(now),
     lastUsedAt: instant('last_used_at'),
+    /** Of src/auth/row-macs.ts. */
+    mac: bytes('mac').notNull(),
   },
   (table) => [
     unique('passkeys_credential').on(table.projectId, table.credentialId),

@@ -10,7 +10,8 @@ import {
 import { findProject } from '../../db/queries/projects.ts'
 import type { ApiKeyScope } from '../../db/words.ts'
 import { newApiKey } from '../auth/api-key.ts'
-import type { WorkerCtx } from '../context.ts'
+import { apiKeyMac } from '../auth/row-macs.ts'
+import type { Ctx, WorkerCtx } from '../context.ts'
 import { AppError, noSuchProject } from '../errors.ts'
 
 const NAME_LENGTH_MAX = 256
@@ -27,11 +28,16 @@ type NewApiKeyInput = {
 type MadeApiKey = { readonly id: string; readonly text: string }
 
 /** Inserts a new API key and its audit row, in the caller's transaction. */
-export const addApiKey = async (ctx: Pick<WorkerCtx, 'audit'>, tx: Tx, input: NewApiKeyInput): Promise<MadeApiKey> => {
+export const addApiKey = async (
+  ctx: Pick<Ctx, 'audit' | 'identity'>,
+  tx: Tx,
+  input: NewApiKeyInput,
+): Promise<MadeApiKey> => {
   const { projectId, name, scopes, expiresAt, actor } = input
   const { text, hash } = newApiKey()
   const id = randomUUID()
-  await insertApiKey(tx, { id, projectId, name, hash, scopes, expiresAt })
+  const facts = { id, projectId, hash, scopes, expiresAt }
+  await insertApiKey(tx, { ...facts, name, mac: apiKeyMac(ctx.identity).of(facts) })
   await ctx.audit.record(tx, {
     projectId,
     actor,
@@ -47,7 +53,7 @@ export const addApiKey = async (ctx: Pick<WorkerCtx, 'audit'>, tx: Tx, input: Ne
  * @throws invalid_input for a bad name, no scope or a past expiry.
  */
 export const createApiKey = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'now'>,
+  ctx: Pick<Ctx, 'db' | 'audit' | 'identity' | 'now'>,
   input: NewApiKeyInput,
 ): Promise<MadeApiKey> => {
   const name = input.name.trim()

@@ -9,12 +9,13 @@ import { UUID } from '../http/text.ts'
 import { createBatcher } from '../queue.ts'
 import { hashApiKey } from './api-key.ts'
 import { actorOf, type Caller } from './caller.ts'
+import { apiKeyMac, isOurs } from './row-macs.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,4096})$/i
 const LAST_USED_PRECISION_MS = 60_000
 const MAX_KEYS_A_QUERY = 200
 
-type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens' | 'config'>
+type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens' | 'config' | 'identity' | 'securityEvents'>
 
 /** Looks up keys or sessions that are requested at the same time in one query. */
 const batchedLookup = <Row>(find: (ids: readonly string[]) => Promise<readonly Row[]>, idOf: (row: Row) => string) => {
@@ -32,8 +33,9 @@ const batchedLookup = <Row>(find: (ids: readonly string[]) => Promise<readonly R
  */
 export const createAuthenticate = (ctx: AuthenticateCtx): ((request: Request) => Promise<Caller>) => {
   const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+  const keyMac = apiKeyMac(ctx.identity)
   const findKey = batchedLookup(
-    (hashes) => findLiveApiKeys(ctx.db, hashes),
+    async (hashes) => (await findLiveApiKeys(ctx.db, hashes)).filter((row) => isOurs(ctx, keyMac, row)),
     (row) => hexOf(row.hash),
   )
   const findSession = batchedLookup(

@@ -40,7 +40,7 @@ export const admission = <Who>(input: {
     .derive({ as: 'scoped' }, async (context) => ({ caller: context.caller ?? (await admit(context)) }))
 }
 
-type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'tokens'>
+type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'tokens' | 'identity' | 'securityEvents'>
 
 const rateKeyOf = (caller: Caller): string => (caller.kind === 'user' ? caller.userId : caller.apiKeyId)
 

@@ -14,9 +14,9 @@ type CreateOptions = {
 }
 
 const create =
-  ({ print, printJson, withAuditingCtx }: Shell) =>
+  ({ print, printJson, withIdentityCtx }: Shell) =>
   ({ project: projectId, name, scopes, expires, json }: CreateOptions) =>
-    withAuditingCtx(async (ctx) => {
+    withIdentityCtx(async (ctx) => {
       const expiresAt = expires ?? null
       const { id, text } = await createApiKey(ctx, { projectId, name, scopes, expiresAt, actor: OPERATOR })
       if (json)

@@ -3,6 +3,9 @@ import type { AuditRecord } from '../../db/queries/audit-chain.ts'
 import { SECURITY_EVENTS, type SecurityEventKind } from '../../db/words.ts'
 import { shownHead } from '../audit/chain.ts'
 import { type Broken, listAudit, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
+import { type Callers, type ForgedRow, verifyCallers } from '../audit/verify-callers.ts'
+import type { Sealer } from '../custody/sealer.ts'
+import type { AuditingCtx } from '../environment/contexts.ts'
 import { listSecurityEvents } from '../security/events.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
 import { rowAsJson } from './operator.ts'
@@ -24,18 +27,39 @@ const sentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
   return `BROKEN: chain ${chain}, ${where}${auditId === null ? '' : `, audit row ${auditId}`}: ${trouble}.`
 }
 
-const shownVerification = ({ ends, broken, rows, unchained }: Verification) => ({
-  ok: broken.length === 0,
-  rows: Number(rows),
-  broken: broken.map(rowAsJson),
-  heads: ends.map(shownHead),
-  unchained: rowAsJson(unchained),
-})
+const forgedSentenceOf = ({ table, id, projectId, trouble }: ForgedRow): string =>
+  `FORGED: table ${table}, row ${id}, project ${projectId}: ${trouble}.`
 
-const linesOf = ({ ends, broken, rows, unchained }: Verification, input: { readonly heads: boolean }) => {
+/** With `callers` null if the rows that decide who a caller is were not checked. */
+type Verified = Verification & { readonly callers: Callers | null }
+
+const isIntact = ({ broken, callers }: Verified): boolean => broken.length === 0 && (callers?.forged.length ?? 0) === 0
+
+const shownVerification = (verified: Verified) => {
+  const { ends, broken, rows, unchained, callers } = verified
+  return {
+    ok: isIntact(verified),
+    rows: Number(rows),
+    broken: broken.map(rowAsJson),
+    heads: ends.map(shownHead),
+    unchained: rowAsJson(unchained),
+    callers: callers && { rows: callers.rows, forged: callers.forged.map(rowAsJson) },
+  }
+}
+
+const callerLinesOf = (callers: Callers | null): readonly string[] => {
+  if (callers === null)
+    return ['API keys and passkeys were not checked: that needs IDENTITY_KEY and the login of the API.']
+  const { forged, rows } = callers
+  if (forged.length > 0) return forged.map(forgedSentenceOf)
+  return [`API keys and passkeys: ${rows} rows are as the service wrote them.`]
+}
+
+const linesOf = ({ ends, broken, rows, unchained, callers }: Verified, input: { readonly heads: boolean }) => {
   const since = unchained.oldest === null ? '' : `, the oldest of ${unchained.oldest.toISOString()}`
   return [
     ...broken.map(sentenceOf),
+    ...callerLinesOf(callers),
     ...(input.heads ? ends.map(shownHead) : []),
     `Unchained tail: ${unchained.rows} rows${since}.`,
     broken.length === 0 ? `The audit holds: ${rows} rows in ${ends.length} chains.` : 'The audit does not hold.',
@@ -45,9 +69,9 @@ const linesOf = ({ ends, broken, rows, unchained }: Verification, input: { reado
 type VerifyOptions = { project?: string; head?: readonly NotedHead[]; heads?: boolean; json?: boolean }
 
 const verify =
-  ({ print, printJson, note, fail, withAuditingCtx }: Shell) =>
-  ({ project, head: heads = [], heads: showHeads = false, json }: VerifyOptions) =>
-    withAuditingCtx(async (ctx) => {
+  ({ variables, print, printJson, note, fail, withAuditingCtx, withIdentityCtx }: Shell) =>
+  ({ project, head: heads = [], heads: showHeads = false, json }: VerifyOptions) => {
+    const run = async (ctx: AuditingCtx, identity: Sealer | null) => {
       let noted = 0n
       const onProgress = (rows: bigint) => {
         if (rows - noted < PROGRESS_ROWS) return
@@ -55,10 +79,16 @@ const verify =
         note(`${rows} rows verified`)
       }
       const verification = await verifyAudit(ctx, { chain: project ?? null, heads, onProgress })
-      if (json) printJson(shownVerification(verification))
-      else for (const line of linesOf(verification, { heads: showHeads })) print(line)
-      if (verification.broken.length > 0) fail()
-    })
+      const callers = identity && (await verifyCallers({ ...ctx, identity }, { projectId: project ?? null }))
+      const verified = { ...verification, callers }
+      if (json) printJson(shownVerification(verified))
+      else for (const line of linesOf(verified, { heads: showHeads })) print(line)
+      if (!isIntact(verified)) fail()
+    }
+    // The worker's surroundings have no identity key.
+    if (!variables.IDENTITY_KEY?.trim()) return withAuditingCtx((ctx) => run(ctx, null))
+    return withIdentityCtx((ctx) => run(ctx, ctx.identity))
+  }
 
 const shown = ({ id, at, actor, action, subject, details }: AuditRecord) =>
   rowAsJson({ id, at, actor, action, subject, details })
@@ -97,10 +127,11 @@ export const auditCommands = (shell: Shell): Command => {
   const command = new Command('audit').description('The audit log: who did what, and whether the log is intact.')
   command
     .command('verify')
-    .summary('Recompute every audit row and every link of the chains.')
+    .summary('Recompute every audit row, every link of the chains, and the MACs of API keys and passkeys.')
     .description(
       'Recompute every audit row and every link of the chains; exit code 1 if one is broken. Somebody who has the service ' +
-        'key can rewrite the whole log; only a head that was noted elsewhere reveals that: see --head.',
+        'key can rewrite the whole log; only a head that was noted elsewhere reveals that: see --head. With IDENTITY_KEY it ' +
+        'also names each API key and passkey that the service has not written, or that the audit says was revoked.',
     )
     .option('--project <id>', 'only the chain of this project', uuid)
     .option(
@@ -109,7 +140,7 @@ export const auditCommands = (shell: Shell): Command => {
       several(head),
     )
     .option('--heads', 'print the head of each intact chain, so that you can note it')
-    .option('--json', 'print { ok, rows, broken, heads, unchained }')
+    .option('--json', 'print { ok, rows, broken, heads, unchained, callers }')
     .action(verify(shell))
   command
     .command('list')

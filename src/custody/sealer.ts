@@ -2,7 +2,8 @@
 //
 // SERVICE_KEY: every process has it. It seals unsent mails, and makes the MACs of the audit.
 // IDENTITY_KEY: only the API has it. It seals the keys that sign access tokens, and makes the MACs of refresh tokens, login
-// codes, users' ids and throttles. So the worker can neither make a token nor find out a code.
+// codes, users' ids, throttles, and the rows that decide who a caller is. So the worker can neither make a token nor find out
+// a code.
 
 import { fingerprintOf, readKey } from './root/key-source.ts'
 import { encodeFields, HeldKeys } from './sealing/bytes.ts'

@@ -2,6 +2,7 @@ import { findNonce, useNonce } from '../../db/queries/logins.ts'
 import { findPasskey, notePasskeyUse } from '../../db/queries/passkeys.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
+import { isOurs, passkeyMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import { type AssertionJson, type Credential, challengeOf, verifyAssertion } from '../auth/webauthn.ts'
 import type { Chains } from '../chains/chains.ts'
@@ -80,8 +81,9 @@ export const proveByPasskey: Prove<{ readonly assertion: AssertionJson }> = asyn
   if (nonce === null) return null
   const key = { projectId, kind: 'passkey_login', nonce } as const
   const credentialId = Buffer.from(assertion.id, 'base64url')
-  const [terms, passkey] = await Promise.all([findNonce(ctx.db, key), findPasskey(ctx.db, { projectId, credentialId })])
+  const [terms, found] = await Promise.all([findNonce(ctx.db, key), findPasskey(ctx.db, { projectId, credentialId })])
   if (terms === null) return null
+  const passkey = found !== null && isOurs(ctx, passkeyMac(ctx.identity), found) ? found : null
   const rpId = terms.target
   const expected = { rpId, challenge: nonce, isOrigin: isPasskeyPage(ctx, project, rpId) }
   const result = await verifyAssertion(assertion, expected, passkey ?? DUMMY_CREDENTIAL)

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { findNonce, useNonce } from '../../db/queries/logins.ts'
 import { insertPasskey, listPasskeys } from '../../db/queries/passkeys.ts'
 import { findProject, projectOf } from '../../db/queries/projects.ts'
@@ -5,6 +6,7 @@ import { findUser, lockUser, readUserFacts, type UserRow } from '../../db/querie
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
+import { passkeyMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import { challengeOf, type Refusal, type RegistrationJson, verifyRegistration } from '../auth/webauthn.ts'
 import type { Ctx } from '../context.ts'
@@ -72,7 +74,7 @@ const refuse = (refusal: Refusal): AppError => new AppError('invalid_input', SEN
 
 /** Adds a passkey to the caller, and tells them by mail. */
 export const finishPasskeyRegistration = async (
-  ctx: Pick<Ctx, 'db' | 'config' | 'audit' | 'sealer' | 'now'>,
+  ctx: Pick<Ctx, 'db' | 'config' | 'audit' | 'sealer' | 'identity' | 'now'>,
   caller: UserCaller,
   input: { readonly credential: RegistrationJson; readonly transports: readonly string[] },
 ): Promise<void> => {
@@ -92,7 +94,8 @@ export const finishPasskeyRegistration = async (
     await requireFreshLogin(tx, caller, { begunSeconds: CEREMONY_SECONDS })
     if ((await useNonce(tx, key))?.userId !== userId) throw refuse('challenge')
     if ((await listPasskeys(tx, { projectId, userId })).length >= PASSKEYS_MAX) throw tooManyPasskeys()
-    const passkey = await insertPasskey(tx, { projectId, userId, rpId, transports, ...result.verified })
+    const row = { id: randomUUID(), projectId, userId, rpId, transports, ...result.verified }
+    const passkey = await insertPasskey(tx, { ...row, mac: passkeyMac(ctx.identity).of(row) })
     if (passkey === null) throw new AppError('passkey_exists', 'This passkey is registered already.')
     const details = { user_id: userId, rp_id: rpId }
     await ctx.audit.record(tx, {

@@ -5,7 +5,6 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import postgres from 'postgres'
 import { openDb } from '../../db/client.ts'
-import { insertApiKey } from '../../db/queries/api-keys.ts'
 import { insertKeyring } from '../../db/queries/custody/keyrings.ts'
 import { readFacts, writeFacts } from '../../db/queries/facts.ts'
 import { insertProject } from '../../db/queries/projects.ts'
@@ -15,8 +14,8 @@ import { backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { requestBackfill } from '../../src/activity/request-backfill.ts'
 import { activityRoutes } from '../../src/activity/routes.ts'
+import { addApiKey } from '../../src/api-keys/api-keys.ts'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
-import { newApiKey } from '../../src/auth/api-key.ts'
 import { reachOf } from '../../src/auth/caller.ts'
 import { authentication } from '../../src/auth/plugin.ts'
 import type { Chain } from '../../src/chains/chain.ts'
@@ -128,7 +127,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
 }
 
 const createTestApp = (worker: WorkerCtx) => {
-  const ctx = { ...worker, tokens: createAccessTokens({ ...worker, identity }) }
+  const ctx = { ...worker, identity, tokens: createAccessTokens({ ...worker, identity }) }
   return new Elysia({ normalize: false })
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
     .onBeforeHandle({ as: 'global' }, ({ query }) => checkNetwork(NETWORKS, query))
@@ -188,17 +187,10 @@ export const startWorld = async () => {
 
   const createProject = async (): Promise<Project> => {
     const id = randomUUID()
-    const key = newApiKey()
     await insertProject(api.db, { id, name: 'Test', activatedAt: null })
-    await insertApiKey(api.db, {
-      id: randomUUID(),
-      projectId: id,
-      name: 'first',
-      hash: key.hash,
-      scopes: ['read'],
-      expiresAt: null,
-    })
-    return { id, apiKey: key.text }
+    const key = { projectId: id, name: 'first', scopes: ['read'], expiresAt: null, actor: 'operator' } as const
+    const { text } = await api.db.transaction((tx) => addApiKey({ ...api, identity }, tx, key))
+    return { id, apiKey: text }
   }
 
   /** A wallet's row. It never signs here, so its keys are random. */

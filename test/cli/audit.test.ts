@@ -101,7 +101,9 @@ test('a worker chains audit rows and publishes heads that the command verifies; 
   const heads = [...first.heads, ...second.heads, end].flatMap((head) => ['--head', head])
   const proved = await cli(['verify', ...heads])
   expect(proved).toMatchObject({ exitCode: 0, errors: '' })
-  expect(proved.output).toMatch(/^Unchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/)
+  expect(proved.output).toMatch(
+    /^API keys and passkeys: 1 rows are as the service wrote them\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
+  )
 }, 60_000)
 
 describe('audit verify', () => {
@@ -129,14 +131,17 @@ describe('audit verify', () => {
       ],
       heads: [],
       unchained: { rows: 0, oldest: null },
+      callers: { rows: 1, forged: [] },
     })
     await tamper(`update audit set actor = '${row?.actor}' where id = ${row?.id}`)
   })
 
   test("works with the worker's database login, and fails with another service key", async () => {
-    const asWorker = await cli(['verify', '--json'], { DATABASE_URL: service.database.workerUrl })
-    expect(asWorker.exitCode).toBe(0)
-    expect(JSON.parse(asWorker.output)).toMatchObject({ ok: true, broken: [] })
+    const asWorker = { DATABASE_URL: service.database.workerUrl, IDENTITY_KEY: '' }
+    const { exitCode, output } = await cli(['verify', '--json'], asWorker)
+    expect(exitCode).toBe(0)
+    expect(JSON.parse(output)).toMatchObject({ ok: true, broken: [], callers: null })
+    expect((await cli(['verify'], asWorker)).output).toStartWith('API keys and passkeys were not checked: ')
     const other = await cli(['verify'], { SERVICE_KEY: service.variables.ROOT_KEY ?? '' })
     expect(other).toMatchObject({ exitCode: 1, output: '' })
     expect(other.errors).toContain('The service key does not fit this database')

@@ -254,6 +254,7 @@ describe('an incomplete environment', () => {
       [['project', 'create', '--name', 'x'], 'ROOT_KEY'],
       [['project', 'create', '--name', 'x'], 'IDENTITY_KEY'],
       [replace, 'IDENTITY_KEY'],
+      [['api-key', 'create', '--project', service.project.projectId, '--name', 'x'], 'IDENTITY_KEY'],
     ] as const) {
       const { exitCode, errors } = await cli(args, { ...service.variables, [name]: '' })
       expect(exitCode).toBe(1)

@@ -187,8 +187,8 @@ describe('adding a passkey', () => {
     const user = await newUser()
     await newPasskey(user)
     const copy = (count: number) => sql`insert into passkeys
-      (project_id, user_id, credential_id, public_key, rp_id, sign_count, transports, aaguid, backup_eligible, backed_up)
-      select project_id, user_id, sha256(credential_id || n::text::bytea), public_key, rp_id, 0, '{}', aaguid, true, true
+      (project_id, user_id, credential_id, public_key, rp_id, sign_count, transports, aaguid, backup_eligible, backed_up, mac)
+      select project_id, user_id, sha256(credential_id || n::text::bytea), public_key, rp_id, 0, '{}', aaguid, true, true, ''
       from passkeys, generate_series(1, ${count}) n where user_id = ${user.id}`
     await copy(18)
     const made = []

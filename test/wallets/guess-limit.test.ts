@@ -5,8 +5,9 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { generatePrivateKey } from 'viem/accounts'
+import { API_KEY_SCOPES } from '../../db/words.ts'
+import { createApiKey } from '../../src/api-keys/api-keys.ts'
 import { createApp } from '../../src/app.ts'
-import { newApiKey } from '../../src/auth/api-key.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { stretchPin } from '../../src/custody/sealing/kdf.ts'
@@ -317,11 +318,9 @@ describe('an API key', () => {
       rpcUrls: { Ethereum: NOWHERE },
       variables: { WRONG_PINS_PER_HOUR: '3', WRONG_SECRETS_PER_MINUTE: '3' },
     })
-    const [key, admin] = [newApiKey(), postgres(narrow.database.url, { max: 1 })]
     const { projectId } = narrow.project
-    await admin`insert into api_keys (project_id, name, hash, scopes)
-      values (${projectId}, 'second', ${Buffer.from(key.hash)}, ${['read', 'sign', 'admin']})`
-    await admin.end()
+    const second = { projectId, name: 'second', scopes: API_KEY_SCOPES, expiresAt: null, actor: 'operator' }
+    const key = await createApiKey(narrow.ctx, second)
     const ctx = await createCtx({ config: readConfig(narrow.variables), process: 'another' })
     try {
       await work(narrow, narrow.as({ projectId, apiKey: key.text }), asking(createApp(ctx), narrow))

@@ -1,0 +1,54 @@
+// The rows that decide who a caller is, as `audit verify` reads them.
+
+import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
+import type { Queryable } from '../client.ts'
+import { apiKeys, audit, passkeys } from '../schema.ts'
+import type { AuditAction } from '../words.ts'
+
+/** null: of all projects. */
+type OfProject = { readonly projectId: string | null }
+
+/** @param after the last id of the page before; null for the first page. */
+export type Page = OfProject & { readonly after: string | null; readonly limit: number }
+
+type Table = { readonly id: PgColumn; readonly projectId: PgColumn }
+
+const isOf = (table: Table, { projectId }: OfProject) =>
+  projectId === null ? undefined : eq(table.projectId, projectId)
+
+const isOn = (table: Table, { after, ...of }: Page) =>
+  and(isOf(table, of), after === null ? undefined : gt(table.id, after))
+
+const isNotRevoked = isNull(apiKeys.revokedAt)
+
+export const pageOfApiKeys = (db: Queryable, page: Page) =>
+  db
+    .select()
+    .from(apiKeys)
+    .where(and(isNotRevoked, isOn(apiKeys, page)))
+    .orderBy(asc(apiKeys.id))
+    .limit(page.limit)
+
+export const pageOfPasskeys = (db: Queryable, page: Page) =>
+  db.select().from(passkeys).where(isOn(passkeys, page)).orderBy(asc(passkeys.id)).limit(page.limit)
+
+/** Whether an audit row tells the end of a row. */
+const tellsEnd = (table: Table, action: AuditAction) =>
+  and(eq(audit.action, action), eq(audit.subject, sql`${table.id}::text`))
+
+/** API keys that are not revoked, although the audit says that they were. */
+export const revivedApiKeys = (db: Queryable, of: OfProject) =>
+  db
+    .selectDistinct({ id: apiKeys.id, projectId: apiKeys.projectId })
+    .from(apiKeys)
+    .innerJoin(audit, tellsEnd(apiKeys, 'api_key_revoked'))
+    .where(and(isNotRevoked, isOf(apiKeys, of)))
+
+/** Passkeys that are there, although the audit says that they were removed. */
+export const revivedPasskeys = (db: Queryable, of: OfProject) =>
+  db
+    .selectDistinct({ id: passkeys.id, projectId: passkeys.projectId })
+    .from(passkeys)
+    .innerJoin(audit, tellsEnd(passkeys, 'passkey_removed'))
+    .where(isOf(passkeys, of))

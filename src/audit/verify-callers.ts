@@ -1,0 +1,69 @@
+import {
+  type Page,
+  pageOfApiKeys,
+  pageOfPasskeys,
+  revivedApiKeys,
+  revivedPasskeys,
+} from '../../db/queries/caller-rows.ts'
+import { apiKeyMac, passkeyMac } from '../auth/row-macs.ts'
+import type { Ctx } from '../context.ts'
+
+const ROWS_A_PAGE = 1_000
+
+/** A row that would admit a caller, but is not from this service, or had its end. */
+export type ForgedRow = {
+  readonly table: string
+  readonly id: string
+  readonly projectId: string
+  readonly trouble: string
+}
+
+export type Callers = { readonly rows: number; readonly forged: readonly ForgedRow[] }
+
+type Keyed = { readonly id: string; readonly projectId: string }
+
+/** One table of such rows. */
+const verifyTable = async <Row extends Keyed>(
+  mac: { readonly table: string; holds(row: Row): boolean },
+  input: {
+    readonly projectId: string | null
+    readonly readPage: (page: Page) => Promise<readonly Row[]>
+    /** The rows of which the audit tells the end. */
+    readonly revived: readonly Keyed[]
+  },
+): Promise<Callers> => {
+  const { table } = mac
+  const named = (trouble: string) => (row: Keyed) => ({ table, id: row.id, projectId: row.projectId, trouble })
+  const forged = input.revived.map(named('the audit says that it was revoked or removed'))
+  let rows = 0
+  for (let after: string | null = null; ; ) {
+    const page: readonly Row[] = await input.readPage({ projectId: input.projectId, after, limit: ROWS_A_PAGE })
+    rows += page.length
+    forged.push(...page.filter((row) => !mac.holds(row)).map(named('it is not as the service wrote it')))
+    if (page.length < ROWS_A_PAGE) return { rows, forged }
+    after = page.at(-1)?.id ?? null
+  }
+}
+
+/** Checks all rows that decide who a caller is: their MACs, and that the audit does not tell their end. */
+export const verifyCallers = async (
+  { db, identity }: Pick<Ctx, 'db' | 'identity'>,
+  of: { readonly projectId: string | null },
+): Promise<Callers> => {
+  const tables = [
+    await verifyTable(apiKeyMac(identity), {
+      ...of,
+      readPage: (page) => pageOfApiKeys(db, page),
+      revived: await revivedApiKeys(db, of),
+    }),
+    await verifyTable(passkeyMac(identity), {
+      ...of,
+      readPage: (page) => pageOfPasskeys(db, page),
+      revived: await revivedPasskeys(db, of),
+    }),
+  ]
+  return {
+    rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+    forged: tables.flatMap(({ forged }) => forged),
+  }
+}

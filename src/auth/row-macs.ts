@@ -1,0 +1,61 @@
+// The rows that decide who a caller is have a MAC under a key derived from IDENTITY_KEY. So somebody who can write to the
+// database, but does not have that key, can neither insert such a row nor change one: it counts as absent.
+//
+// A MAC covers the columns that decide. It does not cover what only tells something (names), and what each use changes (a
+// passkey's counter). An API key's revocation erases its MAC, so nobody can undo it without a copy of the row from before.
+
+import { timingSafeEqual } from 'node:crypto'
+import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
+import type { PasskeyFacts } from '../../db/queries/passkeys.ts'
+import type { Ctx } from '../context.ts'
+import type { Sealer } from '../custody/sealer.ts'
+
+type RowMac<Row> = {
+  /** The table of the rows. */
+  readonly table: string
+  of(row: Row): Uint8Array
+  /** Whether the row is as a process with the identity key wrote it. */
+  holds(row: Row & { readonly mac: Uint8Array | null }): boolean
+}
+
+const rowMac =
+  <Row>(table: string, fieldsOf: (row: Row) => readonly (string | Uint8Array)[]) =>
+  (identity: Pick<Sealer, 'authenticator'>): RowMac<Row> => {
+    const authenticate = identity.authenticator(`row of ${table}`)
+    const of = (row: Row) => authenticate(fieldsOf(row))
+    return {
+      table,
+      of,
+      holds: ({ mac, ...row }) => {
+        const expected = of(row as Row)
+        return mac?.length === expected.length && timingSafeEqual(mac, expected)
+      },
+    }
+  }
+
+/** The scopes come last, as their number varies. */
+export const apiKeyMac = rowMac<ApiKeyFacts>('api_keys', ({ id, projectId, hash, expiresAt, scopes }) => {
+  const expiry = expiresAt?.toISOString() ?? ''
+  return [id, projectId, hash, expiry, ...scopes]
+})
+
+export const passkeyMac = rowMac<PasskeyFacts>('passkeys', (row) => {
+  const { id, projectId, userId, credentialId, publicKey, rpId, backupEligible } = row
+  return [id, projectId, userId, credentialId, publicKey, rpId, String(backupEligible)]
+})
+
+/**
+ * Whether a row that admits somebody is as we wrote it. If not, somebody has changed the database: this becomes a security
+ * event, and the caller treats the row as absent.
+ */
+export const isOurs = <Row extends { readonly id: string; readonly projectId: string }>(
+  ctx: Pick<Ctx, 'securityEvents'>,
+  mac: RowMac<Row>,
+  row: Row & { readonly mac: Uint8Array | null },
+): boolean => {
+  if (mac.holds(row)) return true
+  const { id: subject, projectId } = row
+  const event = { kind: 'row_forged', projectId, subject, details: { table: mac.table } } as const
+  ctx.securityEvents.record({ event, from: '' })
+  return false
+}

@@ -1,0 +1,164 @@
+// What somebody can do who owns the database, but has no key: the rows that decide who a caller is have a MAC.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { createApiKey, revokeApiKey } from '../../src/api-keys/api-keys.ts'
+import { newApiKey } from '../../src/auth/api-key.ts'
+import { runCli } from '../support/cli.ts'
+import { type Service, startService } from '../support/service.ts'
+import { type Authenticator, createAuthenticator } from '../users/authenticator.ts'
+import { peopleOf } from '../users/people.ts'
+
+const PAGE = 'http://localhost:5173'
+const FORGED = 'it is not as the service wrote it'
+const ENDED = 'the audit says that it was revoked or removed'
+
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+/** What `audit verify` says of a row: its troubles. */
+const verified = async (id: string): Promise<readonly string[]> => {
+  const { exitCode, output } = await runCli(['audit', 'verify', '--json'], { ...service.variables, ROOT_KEY: '' })
+  const { ok, callers } = JSON.parse(output)
+  const troubles = callers.forged.filter((row: { id: string }) => row.id === id)
+  expect([ok, exitCode]).toEqual(callers.forged.length === 0 ? [true, 0] : [false, 1])
+  return troubles.map(({ trouble }: { trouble: string }) => trouble)
+}
+
+const actor = 'operator'
+const newKey = async (scopes: readonly ('read' | 'sign' | 'admin')[] = ['read'], expiresAt: Date | null = null) =>
+  createApiKey(service.ctx, { projectId: service.project.projectId, name: 'x', scopes, expiresAt, actor })
+
+/** The status of a call that reads, with an API key. */
+const use = async (apiKey: string): Promise<number> =>
+  (await service.as({ ...service.project, apiKey }).get('/wallets', { network: 'Ethereum' })).status
+
+test('an API key that somebody inserted is unknown, is told, and is named', async () => {
+  const { text, hash } = newApiKey()
+  const id = randomUUID()
+  // With the MAC of a real key.
+  await sql`insert into api_keys (id, project_id, name, hash, scopes, mac)
+    select ${id}, project_id, 'mine', ${Buffer.from(hash)}, scopes, mac from api_keys limit 1`
+  const answer = await service.as({ ...service.project, apiKey: text }).get('/wallets', { network: 'Ethereum' })
+  expect([answer.status, answer.json.code]).toEqual([401, 'unauthorized'])
+  expect(await verified(id)).toEqual([FORGED])
+  await service.ctx.securityEvents.flush()
+  const told = await sql`select action, details->>'table' as table from audit where subject = ${id}`
+  expect([...told]).toEqual([{ action: 'row_forged', table: 'api_keys' }])
+  await sql`update api_keys set mac = null where id = ${id}`
+  expect(await use(text)).toBe(401)
+  await sql`delete from api_keys where id = ${id}`
+})
+
+test('an API key whose hash, scopes, expiry, project or id somebody edited is refused and named; restored, it works', async () => {
+  const expiresAt = new Date(Date.now() + 3_600_000)
+  const [key, other] = [await newKey(['read', 'sign'], expiresAt), randomUUID()]
+  await sql`insert into projects (id, name) values (${other}, 'Other')`
+  const [was] = await sql`select * from api_keys where id = ${key.id}`
+  for (const change of [
+    { scopes: ['read', 'sign', 'admin'] },
+    { scopes: ['readsign'] },
+    { scopes: ['sign', 'read'] },
+    { expires_at: null },
+    { expires_at: new Date(expiresAt.getTime() + 1_000) },
+  ]) {
+    await sql`update api_keys set ${sql(change)} where id = ${key.id}`
+    expect([change, await use(key.text), await verified(key.id)]).toEqual([change, 401, [FORGED]])
+    await sql`update api_keys set ${sql({ scopes: was?.scopes, expires_at: was?.expires_at })} where id = ${key.id}`
+  }
+  expect([await use(key.text), await verified(key.id)]).toEqual([200, []])
+  await sql`update api_keys set project_id = ${other} where id = ${key.id}`
+  const there = service.as({ projectId: other, apiKey: key.text })
+  expect((await there.get('/wallets', { network: 'Ethereum' })).status).toBe(401)
+  await sql`update api_keys set project_id = ${service.project.projectId} where id = ${key.id}`
+  // Another key's text for this key's row.
+  const { text, hash } = newApiKey()
+  await sql`update api_keys set hash = ${Buffer.from(hash)} where id = ${key.id}`
+  expect([await use(text), await verified(key.id)]).toEqual([401, [FORGED]])
+  await sql`delete from api_keys where id = ${key.id}`
+})
+
+test('a revoked API key cannot be revived; with the MAC from before it is named', async () => {
+  const key = await newKey()
+  const [was] = await sql`select mac from api_keys where id = ${key.id}`
+  expect(await use(key.text)).toBe(200)
+  await revokeApiKey(service.ctx, { id: key.id, actor })
+  expect(await verified(key.id)).toEqual([])
+  await sql`update api_keys set revoked_at = null where id = ${key.id}`
+  expect([await use(key.text), await verified(key.id)]).toEqual([401, [ENDED, FORGED]])
+  await sql`update api_keys set mac = ${was?.mac} where id = ${key.id}`
+  expect(await verified(key.id)).toEqual([ENDED])
+  await sql`delete from api_keys where id = ${key.id}`
+})
+
+const newUser = async () => {
+  const people = peopleOf(service)
+  const session = await people.anonymous()
+  const authenticator = createAuthenticator({ origin: PAGE })
+  const { publicKey } = (await people.as(session)('/users/passkey/begin-registration')).json
+  await people.as(session)('/users/passkey/finish-registration', authenticator.create(publicKey))
+  const [row] = await sql<{ id: string }[]>`select id from passkeys where user_id = ${session.user_id}`
+  return { authenticator, passkeyId: row?.id ?? '', userId: session.user_id, session }
+}
+
+/** A login without a user handle, as older authenticators do it: only the row then says whose passkey it is. */
+const logIn = async (authenticator: Authenticator) => {
+  const headers = { authorization: undefined, origin: PAGE }
+  const { publicKey } = (await service.post('/users/login-with-discoverable-passkey', {}, headers)).json
+  const { response, ...rest } = authenticator.get(publicKey)
+  const assertion = { ...rest, response: { ...response, userHandle: '' } }
+  const { status, json } = await service.post(
+    '/users/verify-login',
+    { passkey_credential_assertion_response: assertion },
+    headers,
+  )
+  return { status, userId: json.user_id, code: json.code }
+}
+
+test('a passkey that somebody moved or copied to another user, or gave another key, logs nobody in and is named', async () => {
+  const [thief, victim] = [await newUser(), await newUser()]
+  expect(await logIn(thief.authenticator)).toMatchObject({ status: 200, userId: thief.userId })
+  const refused = { status: 401, code: 'login_failed' }
+
+  await sql`update passkeys set user_id = ${victim.userId} where id = ${thief.passkeyId}`
+  expect(await logIn(thief.authenticator)).toMatchObject(refused)
+  expect(await verified(thief.passkeyId)).toEqual([FORGED])
+  await sql`update passkeys set user_id = ${thief.userId} where id = ${thief.passkeyId}`
+  expect(await logIn(thief.authenticator)).toMatchObject({ status: 200, userId: thief.userId })
+
+  const copy = randomUUID()
+  const [own] = await sql`delete from passkeys where id = ${thief.passkeyId} returning *`
+  await sql`insert into passkeys ${sql({ ...own, id: copy, user_id: victim.userId } as never)}`
+  expect(await logIn(thief.authenticator)).toMatchObject(refused)
+  expect(await verified(copy)).toEqual([FORGED])
+  await sql`delete from passkeys where id = ${copy}`
+
+  // The thief's credential in the victim's row.
+  await sql`update passkeys set ${sql({ credential_id: own?.credential_id, public_key: own?.public_key })}
+    where id = ${victim.passkeyId}`
+  expect(await logIn(thief.authenticator)).toMatchObject(refused)
+  expect(await verified(victim.passkeyId)).toEqual([FORGED])
+  await sql`delete from passkeys where id = ${victim.passkeyId}`
+})
+
+test('a removed passkey that somebody puts back is named', async () => {
+  const user = await newUser()
+  const [row] = await sql`select * from passkeys where id = ${user.passkeyId}`
+  await sql`update users set email = ${`${user.userId}@example.com`} where id = ${user.userId}`
+  const answer = await peopleOf(service).as(user.session)('/users/passkey/remove', { id: user.passkeyId })
+  expect(answer.status).toBe(200)
+  expect(await verified(user.passkeyId)).toEqual([])
+  await sql`insert into passkeys ${sql(row as never)}`
+  expect(await verified(user.passkeyId)).toEqual([ENDED])
+  await sql`delete from passkeys where id = ${user.passkeyId}`
+})
