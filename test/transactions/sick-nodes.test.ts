@@ -10,6 +10,8 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 import { type SickNode, startSickNode, TROUBLES } from '../support/sick-node.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 
+const isLong = process.env.STRONGROOM_LONG === '1'
+
 type World = {
   readonly network: Network
   readonly nodes: readonly [SickNode, SickNode]
@@ -43,18 +45,22 @@ const substrateWorld = async (): Promise<World> => {
     network: 'Polkadot',
     nodes: [startSickNode(chain.rpcUrl, 'substrate'), startSickNode(chain.rpcUrl, 'substrate')],
     to,
-    // A block of a Substrate chain takes a second of CPU.
-    intents: process.env.STRONGROOM_LONG === '1' ? 3 : 1,
+    intents: isLong ? 3 : 1,
     nodeTimeoutMs: 15_000,
     fund: (address) => chain.fund(address),
     stop: chain.stop,
   }
 }
 
+/** Each trouble at each node. */
+const ALL = TROUBLES.flatMap((trouble) => ([0, 1] as const).map((position) => ({ trouble, position })))
+/** Each trouble once, at one node after the other: a block of a Substrate chain takes a second of CPU. */
+const IN_TURN = ALL.filter(({ trouble, position }) => TROUBLES.indexOf(trouble) % 2 !== position)
+
 describe.each([
-  ['an EVM network', evmWorld],
-  ['a Substrate network', substrateWorld],
-])('%s with two nodes', (_, start) => {
+  ['an EVM network', evmWorld, ALL],
+  ['a Substrate network', substrateWorld, isLong ? ALL : IN_TURN],
+])('%s with two nodes', (_, start, cases) => {
   let world: World
   let service: Service
   let signer: string
@@ -79,7 +85,7 @@ describe.each([
 
   afterEach(async () => {
     for (const node of world.nodes) await node.fall(null)
-    while ((await views()).some(({ state }) => state !== 'up')) await sleep(50)
+    while ((await views()).some(({ state }) => state !== 'up')) await sleep(100)
   })
 
   const intent = (value: number): Promise<Answer> =>
@@ -99,8 +105,9 @@ describe.each([
 
   const views = () => service.ctx.chains.withNode(world.network).lookAtNodes()
 
-  describe.each(TROUBLES)('of which one %s', (trouble) => {
-    test.each([0, 1] as const)('node %d: every intent is accepted and succeeds', async (position) => {
+  test.each(cases)(
+    'of which node $position $trouble: every intent is accepted and succeeds',
+    async ({ trouble, position }) => {
       const sick = world.nodes[position]
       await sick.fall(trouble)
       const answers: Answer[] = []
@@ -113,8 +120,8 @@ describe.each([
       // A check waits only 1.5 s for the nodes, which may be too short on a busy machine.
       const readyz = async () => (await service.get('/readyz')).json.networks[world.network]
       while (!['ready', 'stalled'].includes(await readyz())) await sleep(100)
-    })
-  })
+    },
+  )
 
   test('a signed transaction reaches both nodes', async () => {
     for (const node of world.nodes) node.takeAsked()
