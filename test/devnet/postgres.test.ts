@@ -1,16 +1,23 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { isRunning } from '../../devnet/process-info.ts'
 
 let folder = ''
+/** The cluster of every test that needs none of its own, because making one takes more than a second of CPU. */
+let shared = ''
 const started: PostgresServer[] = []
+
+beforeAll(async () => {
+  shared = join(await mkdtemp(join(tmpdir(), 'strongroom-postgres-')), 'data')
+})
+afterAll(() => rm(dirname(shared), { recursive: true, force: true }))
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'strongroom-postgres-'))
@@ -50,27 +57,25 @@ test('a new server uses UTF-8 and UTC, and keeps its data for the next start', a
 })
 
 test('a connection without the password is refused', async () => {
-  const server = await start(join(folder, 'data'))
+  const server = await start(shared)
   const url = new URL(server.url)
   url.password = 'postgres'
   await expect(query(url.href, 'select 1')).rejects.toThrow('password authentication failed')
 })
 
 test('a killed server restarts with its committed data', async () => {
-  const data = join(folder, 'data')
-  const first = await start(data, { durable: true })
+  const first = await start(shared, { durable: true })
   await query(first.url, 'create table kept (n int); insert into kept values (7)')
   process.kill(first.process.pid, 'SIGKILL')
   expect(await first.process.exited).toBe('SIGKILL')
-  const second = await start(data, { durable: true })
+  const second = await start(shared, { durable: true })
   expect(await query(second.url, 'select n from kept')).toMatchObject([{ n: 7 }])
 })
 
 test('a pid file whose number now belongs to another program does not prevent a start', async () => {
-  const data = join(folder, 'data')
-  await (await start(data)).stop()
-  await writeFile(join(data, 'postmaster.pid'), `${process.pid}\n${data}\n1\n5432\n`)
-  const server = await start(data)
+  await (await start(shared)).stop()
+  await writeFile(join(shared, 'postmaster.pid'), `${process.pid}\n${shared}\n1\n5432\n`)
+  const server = await start(shared)
   expect(await query(server.url, 'select 1 as one')).toMatchObject([{ one: 1 }])
 })
 
@@ -83,17 +88,17 @@ test('it runs below a folder that only its owner may enter', async () => {
 })
 
 test('a port in use is an error', async () => {
-  const first = await start(join(folder, 'one'))
-  await expect(startPostgres({ dataDirectory: join(folder, 'two'), durable: false, port: first.port })).rejects.toThrow(
-    'Address already in use',
-  )
+  const first = await start(shared)
+  await expect(
+    startPostgres({ dataDirectory: join(folder, 'data'), durable: false, port: first.port }),
+  ).rejects.toThrow('Address already in use')
 })
 
 test('it ends when the process that started it is killed', async () => {
   const module = new URL('../../devnet/postgres.ts', import.meta.url).href
   const script = `
     const { startPostgres } = await import(${JSON.stringify(module)})
-    const server = await startPostgres({ dataDirectory: ${JSON.stringify(join(folder, 'data'))}, durable: false })
+    const server = await startPostgres({ dataDirectory: ${JSON.stringify(shared)}, durable: false })
     console.log(server.process.pid)
     setInterval(() => {}, 1000)`
   const parent = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
