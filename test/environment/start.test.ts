@@ -1,4 +1,5 @@
-// What an operator reads when a process cannot start, and how a worker waits that comes too early. Real processes.
+// What an operator reads when a process or a command cannot start, and how a worker waits that comes too early. Real
+// processes; the commands run in this one, which is faster.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
@@ -11,13 +12,15 @@ import { migrate } from '../../db/migrate.ts'
 import { freePort } from '../../devnet/port.ts'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { keyFile } from '../custody/support.ts'
+import { runCli } from '../support/cli.ts'
 import { ROOT } from '../support/imports.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 
 const API = ['src/server.ts']
 const WORKER = ['jobs/worker.ts']
-const COMMAND = ['src/cli/main.ts', 'project', 'list']
+const COMMAND = ['project', 'list']
+const MIGRATION = ['db', 'migrate']
 const PASSWORD = 'a-password-that-nobody-may-see'
 
 let migrated: TestDatabase
@@ -49,11 +52,16 @@ const start = (args: readonly string[], variables: Readonly<Record<string, strin
     stderr: 'pipe',
   })
 
-/** What a process that cannot start says, without its first words. */
+const run = async (args: readonly string[], variables: Readonly<Record<string, string>>) => {
+  if (args !== API && args !== WORKER) return runCli(args, { ENVIRONMENT: 'testnet', ...keys, ...variables })
+  const child = start(args, variables)
+  return { errors: await new Response(child.stderr).text(), exitCode: await child.exited }
+}
+
+/** What a process or a command that cannot start says, without its first words. */
 const refusal = async (args: readonly string[], databaseUrl: string): Promise<string> => {
-  const child = start(args, { DATABASE_URL: databaseUrl })
-  const errors = await new Response(child.stderr).text()
-  expect(await child.exited).toBe(1)
+  const { errors, exitCode } = await run(args, { DATABASE_URL: databaseUrl })
+  expect(exitCode).toBe(1)
   expect(errors).not.toContain(PASSWORD)
   expect(errors.trim().split('\n')).toHaveLength(1)
   return errors.trim().replace(/^The (?:server|worker) cannot start: /, '')
@@ -73,7 +81,7 @@ describe.each([
   ['the API', API],
   ['the worker', WORKER],
   ['a command', COMMAND],
-  ['db migrate', ['src/cli/main.ts', 'db', 'migrate']],
+  ['db migrate', MIGRATION],
 ] as const)('%s says in one sentence that', (_who, args) => {
   test('its password is wrong', async () => {
     expect(await refusal(args, urlWith({ password: PASSWORD }))).toStartWith(
@@ -145,7 +153,7 @@ test.each([
 })
 
 test('db migrate says that its user has too few rights', async () => {
-  expect(await refusal(['src/cli/main.ts', 'db', 'migrate'], urlWith({ database: `/${emptyDatabase}` }))).toStartWith(
+  expect(await refusal(MIGRATION, urlWith({ database: `/${emptyDatabase}` }))).toStartWith(
     'The user of DATABASE_URL has too few rights',
   )
 })
