@@ -14,7 +14,7 @@ import { startService } from '../support/service.ts'
 
 const WORKER = fileURLToPath(new URL('../../jobs/worker.ts', import.meta.url))
 const PATIENCE_MS = 60_000
-const POLL_MS = 20
+const POLL_MS = 100
 
 export const network = 'Ethereum'
 export const RECIPIENT = fundedAccount(5).address

@@ -165,7 +165,7 @@ const clientOf = (
     for (;;) {
       const answer = await get('/transactions/status-by-id', { id: transactionId })
       if (['success', 'failed'].includes(answer.json?.status) || Date.now() > deadline) return answer
-      await sleep(50)
+      await sleep(100)
     }
   }
 

@@ -7,7 +7,7 @@ import type { Ground, Intent } from './crash-ground.ts'
 
 /** Work that was left at a bad moment waits for the reconciler, which runs every half minute. */
 const SETTLE_TIMEOUT_MS = 60_000
-const POLL_MS = 15
+const POLL_MS = 50
 
 const until = async (isTrue: () => boolean | Promise<boolean>, otherwise: () => Promise<string>): Promise<void> => {
   const deadline = Date.now() + SETTLE_TIMEOUT_MS

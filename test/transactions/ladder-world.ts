@@ -19,7 +19,7 @@ const BLOCKS_TO_FINAL = 3
 const CLIMB_SECONDS = 4
 const EXPIRE_SECONDS = 30
 const PATIENCE_MS = 15_000
-const POLL_MS = 20
+const POLL_MS = 50
 
 export type Row = {
   readonly chosen: number
