@@ -3,13 +3,13 @@ import {
   Block,
   Blockchain,
   BuildBlockMode,
-  buildBlock,
   calculateStateRoot,
   getSlotDuration,
   inherentProviders,
 } from '@acala-network/chopsticks-core'
 import { type SubstrateNetwork, substrateNetworkRow } from '../src/chains/networks.ts'
 import { type Archive, type Genesis, openArchive } from './chopsticks-archive.ts'
+import { buildBlockAtOnce } from './chopsticks-block.ts'
 import { createPool, type Pool } from './chopsticks-pool.ts'
 
 /**
@@ -182,7 +182,7 @@ export const openLocalChain = async (input: {
       // Newer runtimes check a block's slot against the relay chain's.
       const relayChainStateOverrides: [Hex, Hex][] = [[RELAY_SLOT_KEY, relaySlot]]
       const params = { transactions, upwardMessages: {}, ...delivered(messages), relayChainStateOverrides }
-      const [block] = await buildBlock(parent, inherentProviders, params)
+      const block = await buildBlockAtOnce(parent, params)
       await archive.save(block)
       await chain.setHead(block)
       await pool.taken(transactions)

@@ -161,6 +161,20 @@ test('an extrinsic waits for earlier nonces; of two with one nonce, the higher t
   await chain.setMode('instant')
 })
 
+test('of the extrinsics of a block, one that is no longer valid is left out without a trace', async () => {
+  await chain.setMode('manual')
+  await chain.fund(bob.address)
+  const [kept, unpaid] = [await signed({ nonce: await nextNonce() }), await signed({ nonce: 0, by: bob })]
+  for (const extrinsic of [unpaid, kept]) await chain.rpc('author_submitExtrinsic', [extrinsic])
+  await chain.fund(bob.address, 1n)
+  const hash = await chain.newBlock()
+  const { block } = (await chain.rpc('chain_getBlock', [hash])) as { readonly block: { readonly extrinsics: string[] } }
+  expect(block.extrinsics.slice(2)).toEqual([kept])
+  expect(Number(await chain.rpc('system_accountNextIndex', [bob.address]))).toBe(0)
+  expect(await free(bob)).toBe(1n + UNIT)
+  await chain.setMode('instant')
+})
+
 test('finality can lag, and blocks that are not final can be replaced', async () => {
   await chain.setFinalityLag(3)
   await chain.newBlock(4)
