@@ -67,6 +67,7 @@ export const SECURITY_EVENTS = [
   'wrong_pin',
   'owner_locked',
   'locked_owner_tried',
+  'guess_count_forged',
   'wrong_pins_spent',
   'wrong_developer_secret',
   'wrong_secrets_spent',

@@ -51,12 +51,3 @@ export const reached = (limits: readonly TryLimit[]): SQL => {
   return sql`(select ceil(max(extract(epoch from throttles.window_ends_at - now())))::int as seconds from throttles
     where throttles.window_ends_at > now() and (${sql.join(each, sql` or `)}))`
 }
-
-/** The longest time until one of these limits ends, in seconds; null if none is reached. */
-export const secondsOfReached = async (db: Queryable, limits: readonly TryLimit[]): Promise<number | null> => {
-  if (limits.length === 0) return null
-  const {
-    rows: [row],
-  } = await db.execute<{ seconds: number | null }>(sql`select ${reached(limits)} as seconds`)
-  return row?.seconds ?? null
-}

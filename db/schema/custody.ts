@@ -79,6 +79,10 @@ export const pinGuesses = pgTable(
     fails: integer('fails').notNull().default(0),
     total: integer('total').notNull().default(0),
     lockedUntil: instant('locked_until'),
+    /** How often the fields above have changed. */
+    revision: bigint('revision', { mode: 'number' }).notNull().default(0),
+    /** Of the fields above, under a key that the database does not have. */
+    mac: bytes('mac').notNull(),
     lease: uuid('lease'),
     leaseUntil: instant('lease_until'),
   },

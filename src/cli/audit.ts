@@ -5,6 +5,7 @@ import { shownHead } from '../audit/chain.ts'
 import { type Broken, listAudit, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
 import { type Callers, type ForgedRow, verifyCallers } from '../audit/verify-callers.ts'
 import type { Sealer } from '../custody/sealer.ts'
+import type { ForgedCustodyRow } from '../custody/verify-rows.ts'
 import type { AuditingCtx } from '../environment/contexts.ts'
 import { listSecurityEvents } from '../security/events.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
@@ -27,16 +28,20 @@ const sentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
   return `BROKEN: chain ${chain}, ${where}${auditId === null ? '' : `, audit row ${auditId}`}: ${trouble}.`
 }
 
-const forgedSentenceOf = ({ table, id, projectId, trouble }: ForgedRow): string =>
+const forgedSentenceOf = ({ table, id, projectId, trouble }: ForgedRow | ForgedCustodyRow): string =>
   `FORGED: table ${table}, row ${id}, project ${projectId}: ${trouble}.`
 
-/** With `callers` null if the rows that decide who a caller is were not checked. */
-type Verified = Verification & { readonly callers: Callers | null }
+/** With `callers` null if the rows that decide who a caller is were not checked, and `custody` those of custody. */
+type Verified = Verification & {
+  readonly callers: Callers | null
+  readonly custody: readonly ForgedCustodyRow[] | null
+}
 
-const isIntact = ({ broken, callers }: Verified): boolean => broken.length === 0 && (callers?.forged.length ?? 0) === 0
+const isIntact = ({ broken, callers, custody }: Verified): boolean =>
+  [broken, callers?.forged ?? [], custody ?? []].every((rows) => rows.length === 0)
 
 const shownVerification = (verified: Verified) => {
-  const { ends, broken, rows, unchained, callers } = verified
+  const { ends, broken, rows, unchained, callers, custody } = verified
   return {
     ok: isIntact(verified),
     rows: Number(rows),
@@ -44,6 +49,7 @@ const shownVerification = (verified: Verified) => {
     heads: ends.map(shownHead),
     unchained: rowAsJson(unchained),
     callers: callers && { rows: callers.rows, forged: callers.forged.map(rowAsJson) },
+    custody: custody && { forged: custody.map(rowAsJson) },
   }
 }
 
@@ -55,14 +61,22 @@ const callerLinesOf = (callers: Callers | null): readonly string[] => {
   return [`API keys and passkeys: ${rows} rows are as the service wrote them.`]
 }
 
-const linesOf = ({ ends, broken, rows, unchained, callers }: Verified, input: { readonly heads: boolean }) => {
+const custodyLinesOf = (custody: readonly ForgedCustodyRow[] | null): readonly string[] => {
+  if (custody === null) return ['Counts of wrong PINs were not checked: that needs ROOT_KEY and the login of the API.']
+  if (custody.length > 0) return custody.map(forgedSentenceOf)
+  return ['Counts of wrong PINs: all rows are as the service wrote them.']
+}
+
+const linesOf = (verified: Verified, input: { readonly heads: boolean }) => {
+  const { ends, broken, rows, unchained, callers, custody } = verified
   const since = unchained.oldest === null ? '' : `, the oldest of ${unchained.oldest.toISOString()}`
   return [
     ...broken.map(sentenceOf),
     ...callerLinesOf(callers),
+    ...custodyLinesOf(custody),
     ...(input.heads ? ends.map(shownHead) : []),
     `Unchained tail: ${unchained.rows} rows${since}.`,
-    broken.length === 0 ? `The audit holds: ${rows} rows in ${ends.length} chains.` : 'The audit does not hold.',
+    isIntact(verified) ? `The audit holds: ${rows} rows in ${ends.length} chains.` : 'The audit does not hold.',
   ]
 }
 
@@ -80,7 +94,9 @@ const verify =
       }
       const verification = await verifyAudit(ctx, { chain: project ?? null, heads, onProgress })
       const callers = identity && (await verifyCallers({ ...ctx, identity }, { projectId: project ?? null }))
-      const verified = { ...verification, callers }
+      // Loaded late, as it loads the services that can hold the root key.
+      const { forgedRows } = await import('../custody/verify-rows.ts')
+      const verified = { ...verification, callers, custody: await forgedRows(ctx, { projectId: project ?? null }) }
       if (json) printJson(shownVerification(verified))
       else for (const line of linesOf(verified, { heads: showHeads })) print(line)
       if (!isIntact(verified)) fail()
@@ -131,7 +147,8 @@ export const auditCommands = (shell: Shell): Command => {
     .description(
       'Recompute every audit row and every link of the chains; exit code 1 if one is broken. Somebody who has the service ' +
         'key can rewrite the whole log; only a head that was noted elsewhere reveals that: see --head. With IDENTITY_KEY it ' +
-        'also names each API key and passkey that the service has not written, or that the audit says was revoked.',
+        'also names each API key and passkey that the service has not written, or that the audit says was revoked; with ' +
+        'ROOT_KEY each count of wrong PINs that the vault has not written.',
     )
     .option('--project <id>', 'only the chain of this project', uuid)
     .option(
@@ -140,7 +157,7 @@ export const auditCommands = (shell: Shell): Command => {
       several(head),
     )
     .option('--heads', 'print the head of each intact chain, so that you can note it')
-    .option('--json', 'print { ok, rows, broken, heads, unchained, callers }')
+    .option('--json', 'print { ok, rows, broken, heads, unchained, callers, custody }')
     .action(verify(shell))
   command
     .command('list')

@@ -6,6 +6,7 @@ import type { ChainFamily, Environment, Network } from '../../db/words.ts'
 import { createBatcher, createQueue, type Queue } from '../queue.ts'
 import { type Audit, createAudit } from './audit.ts'
 import { createGuard, type Guard, TURN_WAIT_MS, TURN_WAITING_MAX } from './credentials/guard.ts'
+import { createGuesses, type Guesses } from './credentials/guesses.ts'
 import { createPinLimits, createSecretLimit, type SecretLimit } from './credentials/limits.ts'
 import { createProjectKeys, type ProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, type RootKey, type RootKeys } from './root/root-key.ts'
@@ -24,6 +25,8 @@ export type CustodyCtx = {
   readonly rootKeys: RootKeys
   readonly projectKeys: ProjectKeys
   readonly audit: Audit
+  /** Counts the wrong PINs of each owner. */
+  readonly guesses: Guesses
   /** Limits the guesses at PINs. */
   readonly guard: Guard
   /** Limits the guesses at developer secrets. */
@@ -55,14 +58,17 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     sizeMax: READ_TOGETHER_MAX,
     run: async (ids: readonly string[]) => new Map((await readWalletKeys(db, ids)).map((row) => [row.walletId, row])),
   })
+  const projectKeys = createProjectKeys({ db, rootKeys })
+  const guesses = createGuesses({ db, projectKeys })
   return {
     db,
     environment,
     familyOf,
     rootKeys,
-    projectKeys: createProjectKeys({ db, rootKeys }),
+    projectKeys,
     audit: createAudit(settings),
-    guard: createGuard({ db, argon2, pinLimits: createPinLimits({ ...settings, ...limits }) }),
+    guesses,
+    guard: createGuard({ guesses, argon2, pinLimits: createPinLimits({ ...settings, ...limits }) }),
     secretLimit: createSecretLimit({ wrongMax: limits.wrongSecretsPerMinute }),
     argon2,
     readWalletKey: async (walletId) => (await readTogether(walletId)).get(walletId) ?? null,

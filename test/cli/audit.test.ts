@@ -102,7 +102,7 @@ test('a worker chains audit rows and publishes heads that the command verifies; 
   const proved = await cli(['verify', ...heads])
   expect(proved).toMatchObject({ exitCode: 0, errors: '' })
   expect(proved.output).toMatch(
-    /^API keys and passkeys: 1 rows are as the service wrote them\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
+    /^API keys and passkeys: 1 rows are as the service wrote them\.\nCounts of wrong PINs were not checked: that needs ROOT_KEY and the login of the API\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
   )
 }, 60_000)
 
@@ -132,6 +132,7 @@ describe('audit verify', () => {
       heads: [],
       unchained: { rows: 0, oldest: null },
       callers: { rows: 1, forged: [] },
+      custody: null,
     })
     await tamper(`update audit set actor = '${row?.actor}' where id = ${row?.id}`)
   })
@@ -189,4 +190,31 @@ describe('audit list', () => {
       errors: 'There is no such project.\n',
     })
   })
+})
+
+test('audit verify with the root key names each count of wrong PINs that somebody has edited or deleted', async () => {
+  const withKey = { ROOT_KEY: service.variables.ROOT_KEY ?? '' }
+  const { projectId } = service.project
+  const [edited, deleted] = [randomUUID(), randomUUID()]
+  for (const ownerId of [edited, deleted]) await service.newWallet({ network: 'Ethereum', ownerId, pin: '846201' })
+  const intact = await cli(['verify'], withKey)
+  expect(intact).toMatchObject({ exitCode: 0, errors: '' })
+  expect(intact.output).toContain('Counts of wrong PINs: all rows are as the service wrote them.\n')
+  await sql`update pin_guesses set total = 7 where owner_id = ${edited}`
+  await sql`delete from pin_guesses where owner_id = ${deleted}`
+  const found = await cli(['verify'], withKey)
+  expect(found).toMatchObject({ exitCode: 1, errors: '' })
+  expect(found.output).toContain(
+    `FORGED: table pin_guesses, row ${edited}, project ${projectId}: it is not as it was written.\n`,
+  )
+  expect(found.output).toContain(`FORGED: table pin_guesses, row ${deleted}, project ${projectId}: it is gone.\n`)
+  expect(found.output).toContain('The audit does not hold.')
+  const json = JSON.parse((await cli(['verify', '--json'], withKey)).output)
+  expect(json).toMatchObject({ ok: false, broken: [] })
+  expect(json.custody.forged).toHaveLength(2)
+  for (const ownerId of [edited, deleted]) {
+    const unlocked = await runCli(['owner', 'unlock', '--project', projectId, '--owner', ownerId], service.variables)
+    expect(unlocked.exitCode).toBe(0)
+  }
+  expect((await cli(['verify'], withKey)).exitCode).toBe(0)
 })

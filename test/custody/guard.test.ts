@@ -3,14 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
-import { chargeGuess } from '../../db/queries/custody/guesses.ts'
 import { createGuard, type Guard } from '../../src/custody/credentials/guard.ts'
 import { createPinLimits } from '../../src/custody/credentials/limits.ts'
 import type { Sealer } from '../../src/custody/sealer.ts'
 import { AppError } from '../../src/errors.ts'
 import { createQueue, type Queue } from '../../src/queue.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
-import { ACTOR, codeOf, openTestSealer, tally } from './support.ts'
+import { ACTOR, codeOf, openTestGuesses, openTestSealer, type TestGuesses, tally } from './support.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 
@@ -22,11 +21,13 @@ let guard: Guard
 /** A guard as in another process, with its own pool and queues. */
 let otherGuard: Guard
 let sealer: Sealer
+let guesses: TestGuesses
+let otherGuesses: TestGuesses
 const projectId = randomUUID()
 
-const guardOn = (pool: Db, argon2: Queue = createQueue({ atOnce: 2 })) =>
+const guardOn = (pool: Db, by: TestGuesses, argon2: Queue = createQueue({ atOnce: 2 })) =>
   createGuard({
-    db: pool,
+    guesses: by,
     argon2,
     pinLimits: createPinLimits({ db: pool, sealer, wrongPinsPerHour: 100_000 }),
   })
@@ -37,9 +38,12 @@ beforeAll(async () => {
   db = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'guard' })
   otherDb = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'other guard' })
   sealer = await openTestSealer()
-  guard = guardOn(db)
-  otherGuard = guardOn(otherDb)
+  guesses = await openTestGuesses(db)
+  otherGuesses = await openTestGuesses(otherDb)
+  guard = guardOn(db, guesses)
+  otherGuard = guardOn(otherDb, otherGuesses)
   await sql`insert into projects (id, name) values (${projectId}, 'Test')`
+  await guesses.makeProjectKey(projectId)
 })
 
 afterAll(async () => {
@@ -57,8 +61,9 @@ const owner = async (start: { fails?: number; total?: number; lockedSeconds?: nu
   const { fails = 0, total = fails, lockedSeconds = null } = start
   await sql`insert into user_keys (project_id, owner_id, salt, sealed) values (${projectId}, ${ownerId}, '\\x00', '\\x00')`
   await sql`
-    insert into pin_guesses (project_id, owner_id, fails, total, locked_until)
-    values (${projectId}, ${ownerId}, ${fails}, ${total}, now() + make_interval(secs => ${lockedSeconds}))`
+    insert into pin_guesses (project_id, owner_id, fails, total, locked_until, mac)
+    values (${projectId}, ${ownerId}, ${fails}, ${total}, now() + make_interval(secs => ${lockedSeconds}), '')`
+  await guesses.authenticate(projectId, ownerId)
   return ownerId
 }
 
@@ -143,7 +148,7 @@ describe('one guess', () => {
       await narrow.execute('select 1')
       return right()
     }
-    expect(await codeOf(verify(ownerId, evaluate, guardOn(narrow)))).toBe('resolved')
+    expect(await codeOf(verify(ownerId, evaluate, guardOn(narrow, await openTestGuesses(narrow))))).toBe('resolved')
     await narrow.close({ timeoutSeconds: 5 })
   })
 
@@ -156,7 +161,7 @@ describe('one guess', () => {
 
   test('always gives back its argon2 slot and its owner’s turn', async () => {
     const argon2 = createQueue({ atOnce: 1 })
-    const narrow = guardOn(db, argon2)
+    const narrow = guardOn(db, guesses, argon2)
     const ownerId = await owner()
     const changed = await owner()
     await sql`update user_keys set version = 2 where owner_id = ${changed}`
@@ -227,7 +232,7 @@ describe('a locked owner', () => {
     expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 100, locked: false, leased: false })
     const error = await refusal(verify(ownerId, neverChecked))
     expect([error.code, error.retryAfterSeconds]).toEqual(['TOO_MANY_FAILED_ATTEMPTS', DAY_SECONDS])
-    await sql`update pin_guesses set total = 0, fails = 0 where owner_id = ${ownerId}`
+    await db.transaction((tx) => guesses.unlock(tx, { projectId, ownerId }))
     expect(await codeOf(verify(ownerId, right))).toBe('resolved')
   })
 
@@ -243,7 +248,9 @@ describe('a locked owner', () => {
     const elsewhere = randomUUID()
     await sql`insert into projects (id, name) values (${elsewhere}, 'Other')`
     await sql`insert into user_keys (project_id, owner_id, salt, sealed) values (${elsewhere}, ${ownerId}, '\\x00', '\\x00')`
-    await sql`insert into pin_guesses (project_id, owner_id) values (${elsewhere}, ${ownerId})`
+    await sql`insert into pin_guesses (project_id, owner_id, mac) values (${elsewhere}, ${ownerId}, '')`
+    await guesses.makeProjectKey(elsewhere)
+    await guesses.authenticate(elsewhere, ownerId)
     expect(await codeOf(verify(ownerId, right, guard, elsewhere))).toBe('resolved')
   })
 })
@@ -301,7 +308,7 @@ describe('many at once', () => {
   })
 
   test('never more run than the argon2 pool has slots, over all owners', async () => {
-    const narrow = guardOn(db)
+    const narrow = guardOn(db, guesses)
     let atOnce = 0
     let most = 0
     const evaluate = async () => {
@@ -318,7 +325,7 @@ describe('many at once', () => {
 })
 
 describe('a crash after the charge', () => {
-  const crash = (ownerId: string) => chargeGuess(db, { projectId, ownerId, lease: randomUUID(), limits: [] })
+  const crash = (ownerId: string) => guesses.charge({ projectId, ownerId, lease: randomUUID(), limits: [] })
   const endLease = (ownerId: string) =>
     sql`update pin_guesses set lease_until = now() - interval '1 second' where owner_id = ${ownerId}`
 
@@ -418,5 +425,63 @@ describe('a PIN that was changed between the reading and the lease', () => {
     const [first, second] = [verify(ownerId, change), verify(ownerId, right)]
     expect([await codeOf(first), await codeOf(second)]).toEqual(['resolved', 'credential_changed'])
     expect((await stateOf(ownerId)).total).toBe(0)
+  })
+})
+
+describe('a count that the owner of the database has written', () => {
+  const neverChecked = () => Promise.reject(new Error('it was checked'))
+  const isRefused = async (ownerId: string): Promise<void> => {
+    const error = await refusal(verify(ownerId, neverChecked))
+    expect([error.code, error.status, error.message, error.retryAfterSeconds]).toEqual([
+      'TOO_MANY_FAILED_ATTEMPTS',
+      403,
+      'Too many wrong PINs: this owner is locked.',
+      DAY_SECONDS,
+    ])
+    expect(error.event).toMatchObject({ kind: 'guess_count_forged', projectId, subject: ownerId })
+    expect(await forged()).toContain(ownerId)
+    // Until an operator unlocks the owner.
+    await db.transaction((tx) => guesses.unlock(tx, { projectId, ownerId }))
+    expect(await codeOf(verify(ownerId, right))).toBe('resolved')
+    expect(await forged()).not.toContain(ownerId)
+  }
+  const forged = async () => (await guesses.forged(projectId)).map(({ ownerId }) => ownerId)
+
+  test.each([
+    ['fails', { fails: 0 }],
+    ['total', { total: 0 }],
+    ['lock', { locked_until: null }],
+    ['lock, to a time in the past', { locked_until: new Date(0) }],
+    ['revision', { revision: 7 }],
+    ['MAC, to none', { mac: Buffer.alloc(0) }],
+    ['MAC, to one of a project key that does not exist', { mac: Buffer.alloc(36, 9) }],
+  ])('opens nothing after a change of its %s', async (_what, change) => {
+    const ownerId = await owner({ fails: 5, total: 40, lockedSeconds: 3600 })
+    await sql`update pin_guesses set ${sql(change)} where owner_id = ${ownerId}`
+    await isRefused(ownerId)
+  })
+
+  test('opens nothing as the row of another owner', async () => {
+    const [ownerId, other] = [await owner({ fails: 5, total: 40, lockedSeconds: 3600 }), await owner()]
+    await sql`update pin_guesses set (fails, total, locked_until, revision, mac) =
+      (select fails, total, locked_until, revision, mac from pin_guesses where owner_id = ${other})
+      where owner_id = ${ownerId}`
+    await isRefused(ownerId)
+  })
+
+  test('opens nothing after its row is deleted', async () => {
+    const ownerId = await owner({ fails: 5, lockedSeconds: 3600 })
+    await sql`delete from pin_guesses where owner_id = ${ownerId}`
+    await isRefused(ownerId)
+  })
+
+  test('gives no guess while a PIN is being checked: what the check writes is what it had counted', async () => {
+    const ownerId = await owner({ fails: 1, total: 40 })
+    await verify(ownerId, async () => {
+      await sql`update pin_guesses set total = 0 where owner_id = ${ownerId}`
+      return right()
+    })
+    expect(await stateOf(ownerId)).toMatchObject({ fails: 0, total: 40 })
+    expect(await forged()).not.toContain(ownerId)
   })
 })

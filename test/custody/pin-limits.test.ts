@@ -11,7 +11,7 @@ import { ARGON2_CONCURRENCY_MAX } from '../../src/custody/sealing/kdf.ts'
 import { AppError } from '../../src/errors.ts'
 import { createQueue } from '../../src/queue.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
-import { codeOf, openTestSealer } from './support.ts'
+import { codeOf, openTestGuesses, openTestSealer, type TestGuesses } from './support.ts'
 
 const MAX = 3
 const HERE = '192.0.2.1'
@@ -21,12 +21,14 @@ let database: TestDatabase
 let sql: Sql
 let db: Db
 let sealer: Sealer
+let guesses: TestGuesses
 
 beforeAll(async () => {
   database = await createDatabase()
   sql = postgres(database.url, { max: 2, onnotice: () => {} })
   db = openDb({ url: database.apiUrl, maxConnections: 10, applicationName: 'pin limits' })
   sealer = await openTestSealer()
+  guesses = await openTestGuesses(db)
 })
 afterAll(async () => {
   await db?.close({ timeoutSeconds: 5 })
@@ -37,7 +39,7 @@ afterAll(async () => {
 /** A guard like that of a process that has just started. */
 const process = (): Guard =>
   createGuard({
-    db,
+    guesses,
     argon2: createQueue({ atOnce: ARGON2_CONCURRENCY_MAX }),
     pinLimits: createPinLimits({ db, sealer, wrongPinsPerHour: MAX }),
   })
@@ -50,12 +52,14 @@ const settle = async (by: Guard, guess: Parameters<Guard['lease']>[0], isRight: 
 const newProject = async (): Promise<string> => {
   const projectId = randomUUID()
   await sql`insert into projects (id, name) values (${projectId}, 'Test')`
+  await guesses.makeProjectKey(projectId)
   return projectId
 }
 const newOwner = async (projectId: string): Promise<string> => {
   const ownerId = randomUUID()
   await sql`insert into user_keys (project_id, owner_id, salt, sealed) values (${projectId}, ${ownerId}, '\\x00', '\\x00')`
-  await sql`insert into pin_guesses (project_id, owner_id) values (${projectId}, ${ownerId})`
+  await sql`insert into pin_guesses (project_id, owner_id, mac) values (${projectId}, ${ownerId}, '')`
+  await guesses.authenticate(projectId, ownerId)
   return ownerId
 }
 const newKey = () => `api_key:${randomUUID()}`
@@ -126,6 +130,7 @@ describe('an API key with wrong PINs for many owners', () => {
     for (let count = 0; count < MAX + 2; count += 1) expect(await right(asked)).toBe('resolved')
     const ownerId = await newOwner(asked.projectId)
     await sql`update pin_guesses set fails = 5, locked_until = now() + interval '1 hour' where owner_id = ${ownerId}`
+    await guesses.authenticate(asked.projectId, ownerId)
     const locked = { ...asked, ownerId, version: 1 }
     for (let count = 0; count < MAX + 2; count += 1) {
       expect(await codeOf(settle(process(), locked, false))).toBe('TOO_MANY_FAILED_ATTEMPTS')

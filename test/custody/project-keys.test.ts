@@ -116,9 +116,9 @@ describe('a project key', () => {
 
   test('of an unknown version or project is an internal error', async () => {
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
-    await expect(keys.sealOuter({ version: 9, identity: identity(), inner })).rejects.toThrow('does not exist')
+    await expect(keys.sealOuter({ version: 9, identity: identity(), inner })).rejects.toThrow('unknown key')
     const other = identityOf.developerKey({ projectId: randomUUID() })
-    await expect(keys.sealOuter({ version: 1, identity: other, inner })).rejects.toThrow('does not exist')
+    await expect(keys.sealOuter({ version: 1, identity: other, inner })).rejects.toThrow('unknown key')
   })
 
   test('from the row of another version does not unwrap', async () => {

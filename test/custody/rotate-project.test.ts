@@ -62,7 +62,9 @@ const everythingElse = async () => {
   return Promise.all([
     of(sql`select project_id, version, updated_at from developer_keys order by project_id`),
     of(sql`select project_id, owner_id, salt, version, updated_at from user_keys order by project_id, owner_id`),
-    of(sql`select * from pin_guesses order by project_id, owner_id`),
+    of(
+      sql`select project_id, owner_id, fails, total, locked_until, lease from pin_guesses order by project_id, owner_id`,
+    ),
     of(sql`select id, keyring_id, control_mode, created_at from owner_locks order by id`),
     of(sql`select id, policy_id, created_at from policy_locks order by id`),
     of(sql`select * from keyrings order by id`),

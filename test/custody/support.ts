@@ -2,13 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
 import { type Db, openDb } from '../../db/client.ts'
+import { readGuesses } from '../../db/queries/custody/guesses.ts'
+import { insertProjectKey } from '../../db/queries/custody/project-keys.ts'
 import { insertPolicy } from '../../db/queries/policies.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Environment, Network } from '../../db/words.ts'
-import { openRootKey, type RootKey } from '../../src/custody/root/root-key.ts'
+import { boundGuesses, createGuesses, forgedGuesses } from '../../src/custody/credentials/guesses.ts'
+import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
+import { createRootKeys, openRootKey, type RootKey } from '../../src/custody/root/root-key.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
+import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import {
   type Credentials,
   createVault,
@@ -62,6 +68,34 @@ export const openTestIdentity = async (fill = 0xa3) => {
     file.remove()
   }
 }
+
+/** The guesses of a process, and what a test needs that writes their rows by itself. */
+export const openTestGuesses = async (db: Db, openKey: () => Promise<RootKey> = openTestRootKey) => {
+  const rootKey = await openKey()
+  const projectKeys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
+  return {
+    ...createGuesses({ db, projectKeys }),
+    /** Gives a project its first key. */
+    makeProjectKey: async (projectId: string) => {
+      const identity = identityOf.projectKey({ projectId, version: 1 })
+      const wrapped = await rootKey.wrap({ key: crypto.getRandomValues(new Uint8Array(32)), identity })
+      await insertProjectKey(db, { projectId, version: 1, rootKeyId: rootKey.id, wrapped })
+    },
+    forged: (projectId: string) => forgedGuesses({ db, projectKeys }, { projectId }),
+    /** Makes the MAC of the row as it is, so that it counts as one that a vault has written. */
+    authenticate: async (projectId: string, ownerId: string) => {
+      const { row } = (await readGuesses(db, { projectId, ownerId, limits: [] })) ?? {}
+      if (!row) throw new Error('the owner has no row')
+      const mac = await projectKeys.macOf({ version: 1, row: boundGuesses(row) })
+      const { rowCount } = await db.execute(
+        sql`update pin_guesses set mac = ${mac} where project_id = ${projectId} and owner_id = ${ownerId}`,
+      )
+      if (rowCount !== 1) throw new Error('the row was not written')
+    },
+  }
+}
+
+export type TestGuesses = Awaited<ReturnType<typeof openTestGuesses>>
 
 export type TestWallet = WalletRef & { readonly publicKey: Uint8Array }
 

@@ -305,7 +305,7 @@ describe('the tables refuse', () => {
   test('more than five wrong PINs in a row', async () => {
     await owner`insert into user_keys (project_id, owner_id, salt, sealed) values (${project}, 'o', '', '')`
     await refuses(
-      owner`insert into pin_guesses (project_id, owner_id, fails) values (${project}, 'o', 6)`,
+      owner`insert into pin_guesses (project_id, owner_id, fails, mac) values (${project}, 'o', 6, '')`,
       'pin_guesses_bounds',
     )
   })

@@ -10,8 +10,10 @@ import { createApiKey } from '../../src/api-keys/api-keys.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
+import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { stretchPin } from '../../src/custody/sealing/kdf.ts'
 import { createProject } from '../../src/projects/projects.ts'
+import { openTestGuesses } from '../custody/support.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -124,9 +126,12 @@ const counts = async (ownerId: string) => {
   return { ...row }
 }
 
-const lock = (ownerId: string, row: { fails: number; total: number } = { fails: 5, total: 5 }) =>
-  sql`update pin_guesses set ${sql(row)}, locked_until = case when ${row.fails} = 5 then now() + interval '1 day' end
+const lock = async (ownerId: string, row: { fails: number; total: number } = { fails: 5, total: 5 }) => {
+  await sql`update pin_guesses set ${sql(row)}, locked_until = case when ${row.fails} = 5 then now() + interval '1 day' end
     where owner_id = ${ownerId}`
+  const guesses = await openTestGuesses(service.ctx.db, () => openRootKey(service.variables.ROOT_KEY ?? ''))
+  await guesses.authenticate(service.project.projectId, ownerId)
+}
 
 const tally = (answers: readonly Answer[]) => {
   const found: Record<string, number> = {}

@@ -35,12 +35,15 @@ export const updateDeveloperKey = async (
   return rowCount === 1
 }
 
-export type NewUserKeyRow = typeof userKeys.$inferInsert
+export type NewUserKeyRow = typeof userKeys.$inferInsert & {
+  /** Of the row that counts wrong PINs. */
+  readonly guessesMac: Uint8Array
+}
 
 /** Inserts the owner's user key, and the row that counts wrong PINs. */
-export const insertUserKey = async (db: Queryable, row: NewUserKeyRow): Promise<void> => {
+export const insertUserKey = async (db: Queryable, { guessesMac, ...row }: NewUserKeyRow): Promise<void> => {
   await db.insert(userKeys).values(row)
-  await db.insert(pinGuesses).values({ projectId: row.projectId, ownerId: row.ownerId })
+  await db.insert(pinGuesses).values({ projectId: row.projectId, ownerId: row.ownerId, mac: guessesMac })
 }
 
 type UserKeyRow = typeof userKeys.$inferSelect

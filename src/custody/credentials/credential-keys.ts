@@ -93,5 +93,6 @@ export const makeUserKey = async (
   const { salt, inner } = await sealUnderPin(ctx, { projectId, ownerId, pin, userKey: key })
   const identity = identityOf.userKey({ projectId, ownerId })
   const sealed = await ctx.projectKeys.sealOuter({ version, identity, inner })
-  return { key, row: { projectId, ownerId, salt, sealed } }
+  const guessesMac = await ctx.guesses.macOfFirst({ projectId, ownerId, projectKeyVersion: version })
+  return { key, row: { projectId, ownerId, salt, sealed, guessesMac } }
 }

@@ -2,9 +2,9 @@
 //
 // For each owner one verification runs at a time:
 //   1. the request waits for its turn in the owner's queue of this process, then for a slot of argon2. Waiting is not charged;
-//   2. one committed UPDATE charges a guess and takes a lease of 10 s, unless the caller has sent too many wrong PINs
-//      (limits.ts). The fifth charge in a row also locks the owner for 24 h; after 100 wrong PINs in all the owner stays
-//      locked. After a crash or a lost connection the guess stays charged;
+//   2. the owner's count is read and checked, and one committed UPDATE charges a guess and takes a lease of 10 s
+//      (guesses.ts), unless the caller has sent too many wrong PINs (limits.ts). The fifth charge in a row also locks the
+//      owner for 24 h; after 100 wrong PINs in all the owner stays locked. After a crash or a lost connection the guess stays charged;
 //   3. whoever holds the lease runs argon2id and opens the user key. No database connection is held meanwhile;
 //   4. the lease ends. A right PIN clears the charges, a wrong one leaves its own. If the lease ran out and another process
 //      has taken it, the result is discarded.
@@ -13,25 +13,19 @@
 //   spent           too many wrong PINs of this caller           429 rate_limited; the PIN is not checked
 //   locked          5 in a row, or 100 in all                    403 TOO_MANY_FAILED_ATTEMPTS; the PIN is not checked, so
 //                                                                nothing tells a right one from a wrong one
+//   forged          the count is not as the vault wrote it       as if locked, until an operator unlocks the owner
 //   taken           another process verifies for this owner      tried again, for at most 10 s; then 503 busy
 //   other version   the PIN was changed since it was read        409 credential_changed; the charge is taken back
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Db } from '../../../db/client.ts'
-import {
-  chargeGuess,
-  clearGuesses,
-  keepGuess,
-  takeBackGuess,
-  unlockGuesses,
-} from '../../../db/queries/custody/guesses.ts'
 import type { TryLimit } from '../../../db/queries/throttles.ts'
 import type { SecurityEventKind } from '../../../db/words.ts'
 import { AppError, notFound, type SecurityEvent, unreachable } from '../../errors.ts'
 import { createQueues, type Queue } from '../../queue.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { invalidSecret } from './credentials.ts'
+import type { ChargedGuess, Guesses } from './guesses.ts'
 import type { PinLimits } from './limits.ts'
 
 /** How long a request waits at most: in its owner's queue, for a slot and for the lease together. */
@@ -76,20 +70,15 @@ const eventOf = (kind: SecurityEventKind, { projectId, ownerId, actor }: Guess):
   subject: ownerId,
 })
 
-type Parts = { readonly db: Db; readonly pinLimits: PinLimits }
+type Parts = { readonly guesses: Guesses; readonly pinLimits: PinLimits }
 
 type Attempt = Guess & { readonly limits: readonly TryLimit[] }
 
-type Charged = Attempt & {
-  readonly lease: string
-  /** Whether the owner stays locked if this PIN is wrong. */
-  readonly locks: boolean
-}
+type Charged = Attempt & { readonly charged: ChargedGuess }
 
 /** @returns null if another process holds the lease. */
-const charge = async ({ db }: Parts, guess: Attempt): Promise<Charged | null> => {
-  const leased = { ...guess, lease: randomUUID() }
-  const charged = await chargeGuess(db, leased)
+const charge = async ({ guesses }: Parts, guess: Attempt): Promise<Charged | null> => {
+  const charged = await guesses.charge({ ...guess, lease: randomUUID() })
   switch (charged.state) {
     case 'taken':
       return null
@@ -104,9 +93,15 @@ const charge = async ({ db }: Parts, guess: Attempt): Promise<Charged | null> =>
         retryAfterSeconds: charged.retryAfterSeconds,
         event: eventOf('locked_owner_tried', guess),
       })
+    case 'forged':
+      // The answer is that of a locked owner: whoever forged the row learns nothing.
+      throw new AppError('TOO_MANY_FAILED_ATTEMPTS', 'Too many wrong PINs: this owner is locked.', {
+        retryAfterSeconds: charged.retryAfterSeconds,
+        event: eventOf('guess_count_forged', guess),
+      })
     case 'charged':
-      if (charged.version === guess.version) return { ...leased, locks: charged.locks }
-      await takeBackGuess(db, leased)
+      if (charged.version === guess.version) return { ...guess, charged }
+      await guesses.takeBack(charged)
       throw new AppError('credential_changed', 'The PIN was changed while this request waited: try again.')
     default:
       return unreachable(charged)
@@ -114,16 +109,17 @@ const charge = async ({ db }: Parts, guess: Attempt): Promise<Charged | null> =>
 }
 
 /** @param turns the owner's turn and the argon2 slot: they end with the lease. */
-const leaseOf = ({ db, pinLimits }: Parts, charged: Charged, turns: DisposableStack): Lease => {
+const leaseOf = ({ guesses, pinLimits }: Parts, guess: Charged, turns: DisposableStack): Lease => {
+  const { charged } = guess
   let settled = false
   return {
     settle: async (userKey) => {
       settled = true
       try {
-        const ours = await (userKey === null ? keepGuess : clearGuesses)(db, charged)
-        if (userKey === null) await pinLimits.countWrong(charged.limits)
+        const ours = await (userKey === null ? guesses.keep : guesses.clear)(charged)
+        if (userKey === null) await pinLimits.countWrong(guess.limits)
         if (!ours) throw busy()
-        if (userKey === null) throw invalidSecret(eventOf(charged.locks ? 'owner_locked' : 'wrong_pin', charged))
+        if (userKey === null) throw invalidSecret(eventOf(charged.locks ? 'owner_locked' : 'wrong_pin', guess))
         return userKey
       } catch (error) {
         userKey?.fill(0)
@@ -132,7 +128,7 @@ const leaseOf = ({ db, pinLimits }: Parts, charged: Charged, turns: DisposableSt
     },
     [Symbol.asyncDispose]: async () => {
       using _turns = turns
-      if (!settled) await keepGuess(db, charged)
+      if (!settled) await guesses.keep(charged)
     },
   }
 }
@@ -174,9 +170,9 @@ export const createGuard = (parts: Parts & { readonly argon2: Queue }) => {
 type OwnerAct = { readonly projectId: string; readonly ownerId: string; readonly actor: string }
 
 /** Forgets all wrong PINs of an owner, as `Vault.unlockOwner` says. */
-export const unlockOwner = ({ db, audit }: CustodyCtx, input: OwnerAct): Promise<void> =>
+export const unlockOwner = ({ db, audit, guesses }: CustodyCtx, input: OwnerAct): Promise<void> =>
   db.transaction(async (tx) => {
     const { projectId, ownerId, actor } = input
-    if (!(await unlockGuesses(tx, { projectId, ownerId }))) throw notFound('owner with a PIN')
+    if (!(await guesses.unlock(tx, { projectId, ownerId }))) throw notFound('owner with a PIN')
     await audit.record(tx, { projectId, actor, action: 'owner_unlocked', subject: ownerId, details: {} })
   })

@@ -14,7 +14,7 @@
 // against the project, because anybody may become a user of it and send wrong PINs for own wallets. They do not count against
 // the address of a project's servers either, as several projects may share it.
 //
-// The statement that charges a guess also reads the limits, and only wrong PINs are counted, before the answer. So PINs that
+// The statement that reads an owner's count also reads the limits, and only wrong PINs are counted, before the answer. So PINs that
 // are checked at the same time can exceed a limit, by at most eight for each process.
 //
 // Developer secrets: wrong ones in a minute for each caller, counted in memory. So n processes allow n times as many, and a

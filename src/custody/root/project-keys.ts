@@ -10,8 +10,9 @@ import { LRUCache } from 'lru-cache'
 import type { Db, Tx } from '../../../db/client.ts'
 import { holdProjectKey, readProjectKey } from '../../../db/queries/custody/project-keys.ts'
 import { AppError } from '../../errors.ts'
-import { type Identity, keyIdOf, open, seal } from '../sealing/envelope.ts'
+import { EnvelopeError, type Identity, keyIdOf, open, seal } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
+import { type BoundRow, isMacOfRow, macKeyIdOf, macOfRow } from '../sealing/row-mac.ts'
 import type { RootKeys } from './root-key.ts'
 
 const CACHED_KEYS_MAX = 1000
@@ -31,7 +32,7 @@ type Version = { readonly projectId: string; readonly version: number }
 const unwrap = async (input: Version & { readonly db: Db; readonly rootKeys: RootKeys }): Promise<Uint8Array> => {
   const { db, rootKeys, projectId, version } = input
   const row = await readProjectKey(db, { projectId, version })
-  if (row === null) throw new Error(`version ${version} of a project key does not exist`)
+  if (row === null) throw new EnvelopeError('unknown key')
   return rootKeys.unwrap({ ...row, identity: identityOf.projectKey({ projectId, version }) })
 }
 
@@ -67,6 +68,24 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
       const version = keyIdOf(sealed)
       const key = await keyOf({ projectId: identity.projectId, version })
       return open({ key, keyId: version, identity, sealed })
+    },
+    /** The MAC of a row under this version of its project's key. */
+    macOf: async ({ version, row }: { readonly version: number; readonly row: BoundRow }) => {
+      const { projectId } = row.identity
+      return macOfRow({ projectKey: await keyOf({ projectId, version }), keyId: version, row })
+    },
+    /** Whether a row is as it was when its MAC was made. */
+    isAsWritten: async ({ row, mac }: { readonly row: BoundRow; readonly mac: Uint8Array }): Promise<boolean> => {
+      const version = macKeyIdOf(mac)
+      if (version === null) return false
+      try {
+        const projectKey = await keyOf({ projectId: row.identity.projectId, version })
+        return isMacOfRow({ projectKey, keyId: version, row, mac })
+      } catch (error) {
+        // A forged MAC can name a version that does not exist.
+        if (error instanceof EnvelopeError) return false
+        throw error
+      }
     },
     /**
      * Call it in the transaction that writes what `sealOuter` returned. Until that transaction ends, this version stays the

@@ -53,6 +53,12 @@ export const identityOf = {
     rowId: projectId,
   }),
   userKey: ({ projectId, ownerId: rowId }: Owner): Identity => ({ ...NOWHERE, purpose: 'user key', projectId, rowId }),
+  pinGuesses: ({ projectId, ownerId: rowId }: Owner): Identity => ({
+    ...NOWHERE,
+    purpose: 'pin guesses',
+    projectId,
+    rowId,
+  }),
   ownerLock: ({ projectId, keyringId, lockId: rowId }: Lock): Identity => ({
     ...NOWHERE,
     purpose: 'owner lock',

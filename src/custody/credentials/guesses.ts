@@ -1,0 +1,191 @@
+// The count of an owner's wrong PINs. Its row has a MAC (sealing/row-mac.ts) that is renewed with each change, so that whoever
+// writes to the database cannot lower it. A change is read, checked, computed here and written only if the row is still the
+// one that was read. A row whose MAC does not fit, or that is gone, opens nothing until an operator unlocks the owner.
+//
+// A MAC cannot tell an earlier row of the same owner that was written back.
+
+import type { Db, Tx } from '../../../db/client.ts'
+import {
+  endLease,
+  type GuessCount,
+  type GuessesRow,
+  listGuesses,
+  lockGuesses,
+  readGuesses,
+  replaceGuesses,
+  writeCharge,
+  writeReleased,
+} from '../../../db/queries/custody/guesses.ts'
+import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
+import type { TryLimit } from '../../../db/queries/throttles.ts'
+import type { ProjectKeys } from '../root/project-keys.ts'
+import { identityOf } from '../sealing/hierarchy.ts'
+import { type BoundRow, macKeyIdOf } from '../sealing/row-mac.ts'
+
+/** Wrong PINs in a row that lock an owner for a day, and in total that lock the owner for good. A CHECK has the same. */
+const FAILS_MAX = 5
+const TOTAL_MAX = 100
+const LOCK_SECONDS = 24 * 60 * 60
+const MILLISECONDS = 1_000
+/** How often a count may change while one request writes it. Only an operator changes it without its lease. */
+const TRIES_MAX = 20
+
+type Owner = { readonly projectId: string; readonly ownerId: string }
+type Leased = Owner & { readonly lease: string }
+
+export type ChargedGuess = Leased & {
+  /** The user key's. */
+  readonly version: number
+  /** Whether the owner stays locked if this guess is wrong. */
+  readonly locks: boolean
+  /** What a right PIN writes. */
+  readonly cleared: GuessesRow
+}
+
+type Charge =
+  /** The lease is ours. */
+  | ({ readonly state: 'charged' } & ChargedGuess)
+  /** Another PIN is being checked, or was checked just now. */
+  | { readonly state: 'taken' }
+  | { readonly state: 'locked'; readonly retryAfterSeconds: number }
+  /** The row is gone, or is not as it was written. */
+  | { readonly state: 'forged'; readonly retryAfterSeconds: number }
+  /** One of the caller's limits is reached. */
+  | { readonly state: 'spent'; readonly retryAfterSeconds: number }
+
+/** The row as its MAC covers it. */
+export const boundGuesses = ({ fails, total, lockedUntil, revision, ...owner }: GuessCount): BoundRow => ({
+  identity: identityOf.pinGuesses(owner),
+  fields: { fails, total, locked_until: lockedUntil, revision },
+})
+
+type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
+
+type Counted = Pick<GuessCount, 'fails' | 'total' | 'lockedUntil'>
+
+/** The row after `row`. It keeps the version of the project key. */
+const nextOf = async ({ projectKeys }: Parts, row: GuessesRow, counted: Counted): Promise<GuessesRow> => {
+  const { projectId, ownerId, revision, mac } = row
+  const next = { projectId, ownerId, ...counted, revision: revision + 1 }
+  return { ...next, mac: await projectKeys.macOf({ version: macKeyIdOf(mac) ?? 0, row: boundGuesses(next) }) }
+}
+
+const isAsWritten = ({ projectKeys }: Parts, row: GuessesRow): Promise<boolean> =>
+  projectKeys.isAsWritten({ row: boundGuesses(row), mac: row.mac })
+
+const isOver = ({ lockedUntil }: Counted, now: Date): boolean => lockedUntil !== null && lockedUntil <= now
+
+const chargedOf = (row: Counted, now: Date): Counted => {
+  const fails = isOver(row, now) ? 1 : row.fails + 1
+  const lockedUntil = fails === FAILS_MAX ? new Date(now.getTime() + LOCK_SECONDS * MILLISECONDS) : null
+  return { fails, total: row.total + 1, lockedUntil }
+}
+
+/** After a right PIN. */
+const clearedOf = ({ total }: Counted): Counted => ({ fails: 0, total: Math.max(total - 1, 0), lockedUntil: null })
+
+/** After a PIN that was not checked. */
+const takenBackOf = ({ fails, total }: Counted): Counted => ({
+  fails: Math.max(fails - 1, 0),
+  total: Math.max(total - 1, 0),
+  lockedUntil: null,
+})
+
+const charge = async (parts: Parts, input: Leased & { readonly limits: readonly TryLimit[] }): Promise<Charge> => {
+  const { projectId, ownerId, lease } = input
+  const read = await readGuesses(parts.db, input)
+  if (read === null) throw new Error('An owner without a user key has no row of guesses.')
+  const { row, now, version, limitSeconds, isLeased } = read
+  if (limitSeconds !== null) return { state: 'spent', retryAfterSeconds: Math.max(1, limitSeconds) }
+  if (row === null || !(await isAsWritten(parts, row))) return { state: 'forged', retryAfterSeconds: LOCK_SECONDS }
+  // The lease first: the charge of the guess under way may have locked the owner, and a right PIN takes that back.
+  if (isLeased) return { state: 'taken' }
+  if (row.total >= TOTAL_MAX) return { state: 'locked', retryAfterSeconds: LOCK_SECONDS }
+  if (row.lockedUntil !== null && !isOver(row, now)) {
+    const seconds = Math.ceil((row.lockedUntil.getTime() - now.getTime()) / MILLISECONDS)
+    return { state: 'locked', retryAfterSeconds: seconds }
+  }
+  const charged = await nextOf(parts, row, chargedOf(row, now))
+  // Before the charge: a slow root key must not cost a guess.
+  const cleared = await nextOf(parts, charged, clearedOf(charged))
+  if (!(await writeCharge(parts.db, { ...charged, lease }))) return { state: 'taken' }
+  const locks = charged.fails === FAILS_MAX || charged.total === TOTAL_MAX
+  return { state: 'charged', projectId, ownerId, lease, version, locks, cleared }
+}
+
+/** Reads the row again and writes what follows from it. @returns false if the lease was not ours. */
+const release = async (parts: Parts, input: Leased, counted: (row: Counted) => Counted): Promise<boolean> => {
+  const { lease } = input
+  for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+    const { row = null } = (await readGuesses(parts.db, { ...input, limits: [] })) ?? {}
+    if (row?.lease !== lease || !(await isAsWritten(parts, row))) return false
+    if (await writeReleased(parts.db, { ...(await nextOf(parts, row, counted(row))), lease })) return true
+  }
+  return false
+}
+
+const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Promise<boolean> => {
+  await lockGuesses(tx, { projectId, ownerId })
+  const read = await readGuesses(tx, { projectId, ownerId, limits: [] })
+  const version = await newestProjectKeyVersion(tx, projectId)
+  if (read === null || version === null) return false
+  const was = read.row !== null && (await isAsWritten(parts, read.row)) ? read.row.revision : 0
+  const row = { projectId, ownerId, fails: 0, total: 0, lockedUntil: null, revision: was + 1 }
+  await replaceGuesses(tx, { ...row, mac: await parts.projectKeys.macOf({ version, row: boundGuesses(row) }) })
+  return true
+}
+
+export type Guesses = ReturnType<typeof createGuesses>
+
+export const createGuesses = (parts: Parts) => ({
+  /**
+   * Charges one guess and takes the owner's lease. A charge that reaches a limit also locks the owner.
+   * @param input.limits the caller's limits of wrong PINs: if one is reached, nothing is charged.
+   */
+  charge: (input: Leased & { readonly limits: readonly TryLimit[] }): Promise<Charge> => charge(parts, input),
+  /** After a right PIN: ends the lease, takes the charge back and clears `fails`. @returns false if the lease was not ours. */
+  clear: async ({ cleared, ...leased }: ChargedGuess): Promise<boolean> =>
+    (await writeReleased(parts.db, { ...cleared, lease: leased.lease })) || release(parts, leased, clearedOf),
+  /** After a wrong PIN: ends the lease and keeps the charge. @returns false if the lease was not ours. */
+  keep: (input: Leased): Promise<boolean> => endLease(parts.db, input),
+  /** Takes the charge of a PIN that was not checked back, and ends the lease. @returns false if the lease was not ours. */
+  takeBack: (input: Leased): Promise<boolean> => release(parts, input, takenBackOf),
+  /**
+   * For operators: clears all wrong PINs, also where the row is gone or was forged.
+   * @returns false if there is no such owner, or the owner has no PIN.
+   */
+  unlock: (tx: Tx, owner: Owner): Promise<boolean> => unlock(parts, tx, owner),
+  /** The MAC of a new owner's row, which has no guesses yet. */
+  macOfFirst: ({ projectKeyVersion: version, ...owner }: Owner & { readonly projectKeyVersion: number }) =>
+    parts.projectKeys.macOf({
+      version,
+      row: boundGuesses({ ...owner, fails: 0, total: 0, lockedUntil: null, revision: 0 }),
+    }),
+})
+
+const OWNERS_A_PAGE = 1_000
+
+type Forged = Owner & { readonly trouble: string }
+
+/** For `audit verify`: the owners whose count is gone or not as it was written. @param input.projectId null: of all projects. */
+export const forgedGuesses = async (
+  parts: Parts,
+  input: { readonly projectId: string | null },
+): Promise<readonly Forged[]> => {
+  const forged: Forged[] = []
+  let after: Owner | null = null
+  for (;;) {
+    const owners: Awaited<ReturnType<typeof listGuesses>> = await listGuesses(parts.db, {
+      ...input,
+      after,
+      limit: OWNERS_A_PAGE,
+    })
+    for (const { projectId, ownerId, row } of owners) {
+      if (row === null) forged.push({ projectId, ownerId, trouble: 'it is gone' })
+      else if (!(await isAsWritten(parts, row)))
+        forged.push({ projectId, ownerId, trouble: 'it is not as it was written' })
+    }
+    if (owners.length < OWNERS_A_PAGE) return forged
+    after = owners.at(-1) ?? null
+  }
+}
