@@ -41,12 +41,9 @@ const CRONTAB = [
 /** Running jobs get the abort signal this long after the queue is told to stop. */
 const ABORT_AFTER_MS = 50
 const POLL_INTERVAL_MS = 1_000
-/** Besides one for each running job: one for listening, one for taking jobs. */
-const SPARE_CONNECTIONS = 2
+/** For listening, and for taking and completing jobs, which goes in batches: a job itself uses the pool of its process. */
+export const QUEUE_CONNECTIONS = 7
 
-/** How many connections a queue takes at most. */
-export const queueConnectionsOf = ({ workerConcurrency }: Pick<WorkerCtx['config'], 'workerConcurrency'>): number =>
-  workerConcurrency + SPARE_CONNECTIONS
 /** A queue that ends by itself may wait for ever for its lost connections. */
 const ABANDON_AFTER_MS = 2_000
 /** Jobs of a worker that was just killed are not unlocked at once, as its lock looks like that of one that just starts. */
@@ -124,10 +121,9 @@ const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): (() => void) => {
 
 const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
   const applicationName = `strongroom-jobs-${randomUUID()}`
-  const maxPoolSize = queueConnectionsOf(ctx.config)
   const url = ctx.config.databaseUrl.reveal()
   const pgPool = new pg.Pool({
-    ...poolConfig({ url, maxConnections: maxPoolSize, applicationName }),
+    ...poolConfig({ url, maxConnections: QUEUE_CONNECTIONS, applicationName }),
     Client: EndingClient,
   })
   const disconnect = keepConnections(ctx, pgPool)
@@ -144,7 +140,7 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
     preset: {
       worker: {
         concurrentJobs: ctx.config.workerConcurrency,
-        maxPoolSize,
+        maxPoolSize: QUEUE_CONNECTIONS,
         pollInterval: POLL_INTERVAL_MS,
         localQueue: { size: ctx.config.workerConcurrency * 2 },
         completeJobBatchDelay: 0,

@@ -11,12 +11,14 @@ import { listenForScrapes } from '../src/metrics/routes.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/security/core-dumps.ts'
 import { startWritingEvents } from '../src/security/events.ts'
 import { createLog } from '../src/security/log.ts'
-import { beginQueue, type Queue, queueConnectionsOf } from './queue.ts'
+import { beginQueue, QUEUE_CONNECTIONS, type Queue } from './queue.ts'
 
 /** How long running jobs may take to end after SIGTERM; then the process exits. */
 const DRAIN_MS = 10_000
 const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 10_000
+/** Fewer than an API has: jobs mostly wait for nodes, and hold no connection meanwhile. */
+const POOL_SIZE = 9
 /** How often a worker that came too early looks, and how often it says so. */
 const EARLY_PAUSE_MS = 1_000
 const EARLY_PAUSES_BETWEEN_LINES = 60
@@ -67,11 +69,11 @@ const createWhenReady = async (input: Parameters<typeof createWorkerCtx>[0]): Pr
 
 const main = async (): Promise<void> => {
   const dumpsNothing = await forbidCoreDumps()
-  const config = readConfig()
+  const config = readConfig(undefined, { databaseMaxConnections: POOL_SIZE })
   const ctx = await createWhenReady({ config, process: 'worker' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)
-  const most = connectionsOf({ maxConnections: config.databaseMaxConnections }) + queueConnectionsOf(config)
+  const most = connectionsOf({ maxConnections: config.databaseMaxConnections }) + QUEUE_CONNECTIONS
   await logConnections(ctx, most)
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopping = new AbortController()

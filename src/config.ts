@@ -308,8 +308,14 @@ const nodesOf = (variables: Variables) => {
   }
 }
 
-const limitsOf = (variables: Variables, devnet: boolean) => ({
-  databaseMaxConnections: wholeNumber(variables, 'DATABASE_MAX_CONNECTIONS', 20, 500),
+/** What another process may want otherwise. */
+const DEFAULTS = { databaseMaxConnections: 20 }
+
+const limitsOf = (
+  variables: Variables,
+  { devnet, databaseMaxConnections }: { readonly devnet: boolean } & typeof DEFAULTS,
+) => ({
+  databaseMaxConnections: wholeNumber(variables, 'DATABASE_MAX_CONNECTIONS', databaseMaxConnections, 500),
   workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),
   rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
   /** Bytes of bodies, averaged over ten seconds. */
@@ -325,16 +331,16 @@ const limitsOf = (variables: Variables, devnet: boolean) => ({
 export type Config = Readonly<ReturnType<typeof readConfig>>
 
 /** @throws Error with one sentence that names the variable and what it must be, never its value. */
-export const readConfig = (given: Variables = process.env) => {
+export const readConfig = (given: Variables = process.env, defaults: Partial<typeof DEFAULTS> = {}) => {
   const { variables, unknown } = recorded(given)
   return {
-    ...configOf(variables),
+    ...configOf(variables, { ...DEFAULTS, ...defaults }),
     /** Names that look like ours, perhaps misspelt. */
     unknownVariables: unknown(),
   }
 }
 
-const configOf = (variables: Variables) => {
+const configOf = (variables: Variables, defaults: typeof DEFAULTS) => {
   const { environment, devnet } = settingOf(variables)
   if (devnet && environment === 'mainnet') throw new Error('DEVNET must be false where ENVIRONMENT is mainnet.')
   const port = wholeNumber(variables, 'PORT', 3000, 65_535, 0)
@@ -360,7 +366,7 @@ const configOf = (variables: Variables) => {
     /** null in a process that neither creates nor verifies tokens. */
     identityKey: variables.IDENTITY_KEY?.trim() || null,
     ...nodesOf(variables),
-    ...limitsOf(variables, devnet),
+    ...limitsOf(variables, { devnet, ...defaults }),
     logLevel: oneOf(variables, 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
     /** The bearer token of `/metrics`; null if none is set. */
     metricsToken: tokenOf(variables, 'METRICS_TOKEN'),
