@@ -7,16 +7,9 @@ import {
 } from '../../db/queries/caller-rows.ts'
 import { apiKeyMac, passkeyMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
+import type { ForgedRow } from '../custody/verify-rows.ts'
 
 const ROWS_A_PAGE = 1_000
-
-/** A row that would admit a caller, but is not from this service, or had its end. */
-export type ForgedRow = {
-  readonly table: string
-  readonly id: string
-  readonly projectId: string
-  readonly trouble: string
-}
 
 export type Callers = { readonly rows: number; readonly forged: readonly ForgedRow[] }
 

@@ -3,9 +3,9 @@ import type { AuditRecord } from '../../db/queries/audit-chain.ts'
 import { SECURITY_EVENTS, type SecurityEventKind } from '../../db/words.ts'
 import { shownHead } from '../audit/chain.ts'
 import { type Broken, listAudit, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
-import { type Callers, type ForgedRow, verifyCallers } from '../audit/verify-callers.ts'
+import { type Callers, verifyCallers } from '../audit/verify-callers.ts'
 import type { Sealer } from '../custody/sealer.ts'
-import type { ForgedCustodyRow } from '../custody/verify-rows.ts'
+import type { ForgedRow } from '../custody/verify-rows.ts'
 import type { AuditingCtx } from '../environment/contexts.ts'
 import { listSecurityEvents } from '../security/events.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
@@ -28,13 +28,13 @@ const sentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
   return `BROKEN: chain ${chain}, ${where}${auditId === null ? '' : `, audit row ${auditId}`}: ${trouble}.`
 }
 
-const forgedSentenceOf = ({ table, id, projectId, trouble }: ForgedRow | ForgedCustodyRow): string =>
+const forgedSentenceOf = ({ table, id, projectId, trouble }: ForgedRow): string =>
   `FORGED: table ${table}, row ${id}, project ${projectId}: ${trouble}.`
 
 /** With `callers` null if the rows that decide who a caller is were not checked, and `custody` those of custody. */
 type Verified = Verification & {
   readonly callers: Callers | null
-  readonly custody: readonly ForgedCustodyRow[] | null
+  readonly custody: readonly ForgedRow[] | null
 }
 
 const isIntact = ({ broken, callers, custody }: Verified): boolean =>
@@ -61,7 +61,7 @@ const callerLinesOf = (callers: Callers | null): readonly string[] => {
   return [`API keys and passkeys: ${rows} rows are as the service wrote them.`]
 }
 
-const custodyLinesOf = (custody: readonly ForgedCustodyRow[] | null): readonly string[] => {
+const custodyLinesOf = (custody: readonly ForgedRow[] | null): readonly string[] => {
   if (custody === null) return ['Counts of wrong PINs were not checked: that needs ROOT_KEY and the login of the API.']
   if (custody.length > 0) return custody.map(forgedSentenceOf)
   return ['Counts of wrong PINs: all rows are as the service wrote them.']

@@ -3,9 +3,9 @@ import { forgedGuesses } from './credentials/guesses.ts'
 import { createProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, openRootKey } from './root/root-key.ts'
 
-/** A row that somebody else than a vault has written or deleted. */
-export type ForgedCustodyRow = {
-  readonly table: 'pin_guesses'
+/** A row that decides something, and that somebody else than the service has written, put back or deleted. */
+export type ForgedRow = {
+  readonly table: string
   readonly projectId: string
   /** The primary key within its project. */
   readonly id: string
@@ -27,7 +27,7 @@ type Parts = {
 export const forgedRows = async (
   { db, config }: Parts,
   input: { readonly projectId: string | null },
-): Promise<readonly ForgedCustodyRow[] | null> => {
+): Promise<readonly ForgedRow[] | null> => {
   if (config.rootKey === null) return null
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey ? await openRootKey(config.nextRootKey) : null

@@ -26,7 +26,7 @@ import { type BoundRow, macKeyIdOf } from '../sealing/row-mac.ts'
 const FAILS_MAX = 5
 const TOTAL_MAX = 100
 const LOCK_SECONDS = 24 * 60 * 60
-const MILLISECONDS = 1_000
+const MS_A_SECOND = 1_000
 /** How often a count may change while one request writes it. Only an operator changes it without its lease. */
 const TRIES_MAX = 20
 
@@ -77,7 +77,7 @@ const isOver = ({ lockedUntil }: Counted, now: Date): boolean => lockedUntil !==
 
 const chargedOf = (row: Counted, now: Date): Counted => {
   const fails = isOver(row, now) ? 1 : row.fails + 1
-  const lockedUntil = fails === FAILS_MAX ? new Date(now.getTime() + LOCK_SECONDS * MILLISECONDS) : null
+  const lockedUntil = fails === FAILS_MAX ? new Date(now.getTime() + LOCK_SECONDS * MS_A_SECOND) : null
   return { fails, total: row.total + 1, lockedUntil }
 }
 
@@ -102,7 +102,7 @@ const charge = async (parts: Parts, input: Leased & { readonly limits: readonly 
   if (isLeased) return { state: 'taken' }
   if (row.total >= TOTAL_MAX) return { state: 'locked', retryAfterSeconds: LOCK_SECONDS }
   if (row.lockedUntil !== null && !isOver(row, now)) {
-    const seconds = Math.ceil((row.lockedUntil.getTime() - now.getTime()) / MILLISECONDS)
+    const seconds = Math.ceil((row.lockedUntil.getTime() - now.getTime()) / MS_A_SECOND)
     return { state: 'locked', retryAfterSeconds: seconds }
   }
   const charged = await nextOf(parts, row, chargedOf(row, now))
