@@ -56,11 +56,15 @@ export const ensureUser = async (
   tx: Tx,
   input: Pick<UserRow, 'id' | 'projectId'> & { readonly email?: string; readonly signInWallet?: string },
 ): Promise<string> => {
-  await tx.insert(users).values(input).onConflictDoNothing()
-  const { projectId, email, signInWallet, id } = input
-  const by = email !== undefined ? { email } : signInWallet !== undefined ? { signInWallet } : { id }
-  const user = await findUser(tx, { projectId, by })
-  if (user === null) throw new Error('A user was neither inserted nor found.')
+  const { projectId, email, signInWallet } = input
+  const by = email !== undefined ? { email } : signInWallet !== undefined ? { signInWallet } : null
+  // Most logins are of a user who exists.
+  const known = by && (await findUser(tx, { projectId, by }))
+  if (known) return known.id
+  const [made] = await tx.insert(users).values(input).onConflictDoNothing().returning({ id: users.id })
+  // Another login made the user meanwhile.
+  const user = made ?? (by && (await findUser(tx, { projectId, by })))
+  if (!user) throw new Error('A user was neither inserted nor found.')
   return user.id
 }
 

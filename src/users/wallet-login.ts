@@ -10,7 +10,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { beginLimit, targetLimit } from './limits.ts'
 import { chainIdsInWords, chainWithId, contractChainOf, contractWallet, readSignInWallet } from './sign-in-wallet.ts'
-import { userIdOf } from './user-id.ts'
+import { derivedUserId, userIdOf } from './user-id.ts'
 import type { Prove } from './verify-login.ts'
 
 const WAY = 'wallet'
@@ -104,7 +104,7 @@ export const proveByWallet: Prove<{ readonly message: string; readonly signature
   // A nonce for an address is valid for its key and its contract. A nonce for a contract is valid for that contract only.
   if (signer === null || ![signer, signers.key].includes(issued.target)) return null
 
-  const id = await userIdOf(ctx, { projectId, by: { signInWallet: signer } })
+  const id = derivedUserId(ctx, { projectId, by: { signInWallet: signer } })
   return {
     way: 'wallet',
     consume: async (tx) =>
