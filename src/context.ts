@@ -145,11 +145,12 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
     now: base.now,
     familyOf: (network) => base.chains.of(network).family,
   })
+  const securityEvents = createSecurityEvents(base)
   return {
     ...base,
-    securityEvents: createSecurityEvents(base),
+    securityEvents,
     vault,
-    tokens: createAccessTokens(base),
+    tokens: createAccessTokens({ ...base, securityEvents }),
     signerQueues: createOrderedQueues({ atOnce: PREPARED_TOGETHER_MAX }),
     walletAt: createWalletAt(base.db),
     space: watchSpace(base),

@@ -14,6 +14,9 @@ export const listTokenKeys = async (db: Db | Tx): Promise<readonly TokenKeyRow[]
     .where(or(isNull(tokenKeys.publishedUntil), gt(tokenKeys.publishedUntil, sql`now()`)))
     .orderBy(asc(tokenKeys.signsFrom), asc(tokenKeys.createdAt))
 
+export const listAllTokenKeys = async (db: Db): Promise<readonly TokenKeyRow[]> =>
+  db.select().from(tokenKeys).orderBy(asc(tokenKeys.createdAt))
+
 /** Only one transaction at a time may decide whether another key is needed. */
 export const lockTokenKeys = async (tx: Tx): Promise<void> => {
   await tx.execute(sql`select pg_advisory_xact_lock(hashtext('token_keys'))`)

@@ -5,11 +5,14 @@ import {
   revivedApiKeys,
   revivedPasskeys,
 } from '../../db/queries/caller-rows.ts'
+import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
 import { apiKeyMac, passkeyMac } from '../auth/row-macs.ts'
+import { isOwnTokenKey } from '../auth/token-key.ts'
 import type { Ctx } from '../context.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
 
 const ROWS_A_PAGE = 1_000
+const NOT_OURS = 'it is not as the service wrote it'
 
 export type Callers = { readonly rows: number; readonly forged: readonly ForgedRow[] }
 
@@ -32,18 +35,35 @@ const verifyTable = async <Row extends Keyed>(
   for (let after: string | null = null; ; ) {
     const page: readonly Row[] = await input.readPage({ projectId: input.projectId, after, limit: ROWS_A_PAGE })
     rows += page.length
-    forged.push(...page.filter((row) => !mac.holds(row)).map(named('it is not as the service wrote it')))
+    forged.push(...page.filter((row) => !mac.holds(row)).map(named(NOT_OURS)))
     if (page.length < ROWS_A_PAGE) return { rows, forged }
     after = page.at(-1)?.id ?? null
   }
 }
 
-/** Checks all rows that decide who a caller is: their MACs, and that the audit does not tell their end. */
+type VerifyCtx = Pick<Ctx, 'db' | 'identity'>
+
+/** The keys of access tokens, which are of no project. */
+const verifyTokenKeys = async ({ db, identity }: VerifyCtx): Promise<Callers> => {
+  const rows = await listAllTokenKeys(db)
+  const forged: ForgedRow[] = []
+  for (const row of rows) {
+    if (await isOwnTokenKey(identity, row)) continue
+    forged.push({ table: 'token_keys', id: row.id, projectId: null, trouble: NOT_OURS })
+  }
+  return { rows: rows.length, forged }
+}
+
+/**
+ * Checks all rows that decide who a caller is: that the service wrote them, and that the audit does not tell their end.
+ * @param of.projectId null: of all projects, and of the deployment.
+ */
 export const verifyCallers = async (
-  { db, identity }: Pick<Ctx, 'db' | 'identity'>,
+  { db, identity }: VerifyCtx,
   of: { readonly projectId: string | null },
 ): Promise<Callers> => {
   const tables = [
+    ...(of.projectId === null ? [await verifyTokenKeys({ db, identity })] : []),
     await verifyTable(apiKeyMac(identity), {
       ...of,
       readPage: (page) => pageOfApiKeys(db, page),

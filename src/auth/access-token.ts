@@ -3,7 +3,6 @@
 // it signed has expired.
 
 import {
-  calculateJwkThumbprint,
   decodeProtectedHeader,
   errors,
   exportJWK,
@@ -25,10 +24,12 @@ import {
 } from '../../db/queries/token-keys.ts'
 import type { Config } from '../config.ts'
 import type { Sealer } from '../custody/sealer.ts'
+import type { SecurityEvents } from '../security/events.ts'
 import type { Log } from '../security/log.ts'
+import { tellForged } from './row-macs.ts'
+import { isOwnTokenKey, openTokenKey, sealTokenKey, tokenKeyIdOf } from './token-key.ts'
 
 const ALGORITHM = 'EdDSA'
-const PURPOSE = 'token key'
 /** Each process reads the keys again after this time, so a new or dropped key takes effect within it. */
 const KEYS_KEPT_MS = 30_000
 /** A token with an unknown key makes us read the keys again, but not more often than this. */
@@ -68,15 +69,29 @@ type KeysCtx = {
 
 const addKey = async (ctx: KeysCtx, tx: Tx, signsInSeconds: number): Promise<string> => {
   const { privateKey } = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true })
-  const { x, d, ...jwk } = await exportJWK(privateKey)
+  const { x, d } = await exportJWK(privateKey)
   if (x === undefined || d === undefined) throw new Error('an Ed25519 key has x and d')
-  const id = await calculateJwkThumbprint({ ...jwk, x })
+  const id = await tokenKeyIdOf(x)
   const plaintext = Buffer.from(d, 'base64url')
-  const sealed = ctx.identity.seal({ purpose: PURPOSE, rowId: id, plaintext })
+  const sealed = sealTokenKey(ctx.identity, { id, plaintext })
   plaintext.fill(0)
   const { accessTokenSeconds: tokenSeconds } = ctx.config
   await insertTokenKey(tx, { id, publicKey: x, sealed, signsInSeconds, tokenSeconds })
   return id
+}
+
+/** The rows of the table that we made, oldest first. */
+const listOwnKeys = async (
+  { identity }: Pick<KeysCtx, 'identity'>,
+  db: Db | Tx,
+  onForged: (row: TokenKeyRow) => void = () => {},
+): Promise<readonly TokenKeyRow[]> => {
+  const own: TokenKeyRow[] = []
+  for (const row of await listTokenKeys(db)) {
+    if (await isOwnTokenKey(identity, row)) own.push(row)
+    else onForged(row)
+  }
+  return own
 }
 
 /** Adds the next key when the newest one has signed for 30 days, and drops keys whose tokens have all expired. */
@@ -84,7 +99,7 @@ export const rotateTokenKeys = async (ctx: KeysCtx, now: Date): Promise<void> =>
   await ctx.db.transaction(async (tx) => {
     await lockTokenKeys(tx)
     await dropOldTokenKeys(tx)
-    const newest = (await listTokenKeys(tx)).at(-1)
+    const newest = (await listOwnKeys(ctx, tx)).at(-1)
     const due = newest !== undefined && newest.signsFrom.getTime() + ROTATION_DAYS * 86_400_000 <= now.getTime()
     if (due) await addKey(ctx, tx, PUBLISHED_BEFORE_SECONDS)
   })
@@ -136,8 +151,10 @@ const jwkOf = (row: Pick<TokenKeyRow, 'id' | 'publicKey'>) => ({
 
 type Key = Awaited<ReturnType<typeof importJWK>>
 
+type TokensCtx = KeysCtx & { readonly now: () => Date; readonly securityEvents: SecurityEvents }
+
 /** Caches the keys as last read. A private key is decrypted when it first signs. */
-const createKeyring = (ctx: KeysCtx & { readonly now: () => Date }) => {
+const createKeyring = (ctx: TokensCtx) => {
   let rows: readonly TokenKeyRow[] = []
   let readAtMs = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | null = null
@@ -145,7 +162,7 @@ const createKeyring = (ctx: KeysCtx & { readonly now: () => Date }) => {
   const privateKeys = new Map<string, Promise<Key>>()
 
   const read = (): Promise<void> => {
-    reading ??= listTokenKeys(ctx.db)
+    reading ??= listOwnKeys(ctx, ctx.db, ({ id }) => tellForged(ctx, { table: 'token_keys', id, projectId: null }))
       .then((found) => {
         rows = found
         readAtMs = ctx.now().getTime()
@@ -184,14 +201,14 @@ const createKeyring = (ctx: KeysCtx & { readonly now: () => Date }) => {
       if (signing(await current()) === undefined) {
         await ctx.db.transaction(async (tx) => {
           await lockTokenKeys(tx)
-          if ((await listTokenKeys(tx)).length === 0) await addKey(ctx, tx, 0)
+          if ((await listOwnKeys(ctx, tx)).length === 0) await addKey(ctx, tx, 0)
         })
         await read()
       }
       const row = signing(rows) ?? rows[0]
       if (row === undefined) throw new Error('there is no key for access tokens')
       const open = () => {
-        const plaintext = ctx.identity.open({ purpose: PURPOSE, rowId: row.id, sealed: row.sealed })
+        const plaintext = openTokenKey(ctx.identity, row)
         const d = Buffer.from(plaintext).toString('base64url')
         plaintext.fill(0)
         return importJWK({ ...jwkOf(row), d }, ALGORITHM)
@@ -228,7 +245,7 @@ const keyIdOf = (token: string): string | null => {
 }
 
 export const createAccessTokens = (
-  ctx: KeysCtx & { readonly now: () => Date; readonly config: Pick<Config, 'accessTokenSeconds' | 'publicBaseUrl'> },
+  ctx: TokensCtx & { readonly config: Pick<Config, 'accessTokenSeconds' | 'publicBaseUrl'> },
 ) => {
   const { publicBaseUrl: issuer, accessTokenSeconds } = ctx.config
   const keyring = createKeyring(ctx)

@@ -44,18 +44,24 @@ export const passkeyMac = rowMac<PasskeyFacts>('passkeys', (row) => {
   return [id, projectId, userId, credentialId, publicKey, rpId, String(backupEligible)]
 })
 
-/**
- * Whether a row that admits somebody is as we wrote it. If not, somebody has changed the database: this becomes a security
- * event, and the caller treats the row as absent.
- */
+type TellCtx = Pick<Ctx, 'securityEvents'>
+
+/** Tells of a row that somebody else than the service wrote into the database. */
+export const tellForged = (
+  ctx: TellCtx,
+  row: { readonly table: string; readonly id: string; readonly projectId: string | null },
+): void => {
+  const { table, id: subject, projectId } = row
+  ctx.securityEvents.record({ event: { kind: 'row_forged', projectId, subject, details: { table } }, from: '' })
+}
+
+/** Whether a row that admits somebody is as we wrote it. If not, this tells of it, and the caller treats the row as absent. */
 export const isOurs = <Row extends { readonly id: string; readonly projectId: string }>(
-  ctx: Pick<Ctx, 'securityEvents'>,
+  ctx: TellCtx,
   mac: RowMac<Row>,
   row: Row & { readonly mac: Uint8Array | null },
 ): boolean => {
   if (mac.holds(row)) return true
-  const { id: subject, projectId } = row
-  const event = { kind: 'row_forged', projectId, subject, details: { table: mac.table } } as const
-  ctx.securityEvents.record({ event, from: '' })
+  tellForged(ctx, { table: mac.table, id: row.id, projectId: row.projectId })
   return false
 }

@@ -29,7 +29,7 @@ const sentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
 }
 
 const forgedSentenceOf = ({ table, id, projectId, trouble }: ForgedRow): string =>
-  `FORGED: table ${table}, row ${id}, project ${projectId}: ${trouble}.`
+  `FORGED: table ${table}, row ${id}${projectId === null ? '' : `, project ${projectId}`}: ${trouble}.`
 
 /** With `callers` null if the rows that decide who a caller is were not checked, and `custody` those of custody. */
 type Verified = Verification & {
@@ -55,10 +55,10 @@ const shownVerification = (verified: Verified) => {
 
 const callerLinesOf = (callers: Callers | null): readonly string[] => {
   if (callers === null)
-    return ['API keys and passkeys were not checked: that needs IDENTITY_KEY and the login of the API.']
+    return ['Rows that admit somebody were not checked: that needs IDENTITY_KEY and the login of the API.']
   const { forged, rows } = callers
   if (forged.length > 0) return forged.map(forgedSentenceOf)
-  return [`API keys and passkeys: ${rows} rows are as the service wrote them.`]
+  return [`Rows that admit somebody: all ${rows} are as the service wrote them.`]
 }
 
 const custodyLinesOf = (custody: readonly ForgedRow[] | null): readonly string[] => {
@@ -143,12 +143,12 @@ export const auditCommands = (shell: Shell): Command => {
   const command = new Command('audit').description('The audit log: who did what, and whether the log is intact.')
   command
     .command('verify')
-    .summary('Recompute every audit row, every link of the chains, and the MACs of API keys and passkeys.')
+    .summary('Check every audit row, every link of the chains, and the rows that admit somebody.')
     .description(
       'Recompute every audit row and every link of the chains; exit code 1 if one is broken. Somebody who has the service ' +
         'key can rewrite the whole log; only a head that was noted elsewhere reveals that: see --head. With IDENTITY_KEY it ' +
-        'also names each API key and passkey that the service has not written, or that the audit says was revoked; with ' +
-        'ROOT_KEY each count of wrong PINs that the vault has not written.',
+        'also names each API key, passkey and key of access tokens that the service has not written, or that the audit says ' +
+        'was revoked; with ROOT_KEY each count of wrong PINs that the vault has not written.',
     )
     .option('--project <id>', 'only the chain of this project', uuid)
     .option(

@@ -6,7 +6,8 @@ import { createRootKeys, openRootKey } from './root/root-key.ts'
 /** A row that decides something, and that somebody else than the service has written, put back or deleted. */
 export type ForgedRow = {
   readonly table: string
-  readonly projectId: string
+  /** null for a row of the deployment. */
+  readonly projectId: string | null
   /** The primary key within its project. */
   readonly id: string
   readonly trouble: string

@@ -2,8 +2,10 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import postgres, { type Sql } from 'postgres'
 import { createApiKey, revokeApiKey } from '../../src/api-keys/api-keys.ts'
+import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { newApiKey } from '../../src/auth/api-key.ts'
 import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -161,4 +163,37 @@ test('a removed passkey that somebody puts back is named', async () => {
   await sql`insert into passkeys ${sql(row as never)}`
   expect(await verified(user.passkeyId)).toEqual([ENDED])
   await sql`delete from passkeys where id = ${user.passkeyId}`
+})
+
+test('a key of access tokens that somebody inserted or exchanged signs nothing, is not published, and is named', async () => {
+  const victim = await peopleOf(service).anonymous()
+  const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true })
+  const { x = '' } = await exportJWK(publicKey)
+  const [real] = await sql`select * from token_keys`
+  const tokenOf = (kid: string) =>
+    new SignJWT({ session_id: victim.id })
+      .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT', kid })
+      .setIssuer(service.ctx.config.publicBaseUrl)
+      .setAudience(service.project.projectId)
+      .setSubject(victim.user_id)
+      .setIssuedAt()
+      .setExpirationTime('1h')
+      .sign(privateKey)
+  /** What a process says that reads the keys now: of the thief's token, and of the victim's. */
+  const told = async (kid: string) => {
+    const tokens = createAccessTokens(service.ctx)
+    const verified = [await tokens.verify(await tokenOf(kid)), await tokens.verify(victim.access_token)]
+    const { keys } = await tokens.jwks()
+    return { verified: verified.map((each) => each?.sessionId), published: keys.map((key) => key.x) }
+  }
+  const own = { verified: [undefined, victim.id], published: [real?.public_key] }
+  const id = await calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
+  await sql`insert into token_keys ${sql({ ...real, id, public_key: x } as never)}`
+  expect([await told(id), await verified(id)]).toEqual([own, [FORGED]])
+  await sql`delete from token_keys where id = ${id}`
+
+  await sql`update token_keys set public_key = ${x} where id = ${real?.id}`
+  expect([await told(real?.id), await verified(real?.id)]).toEqual([{ verified: [undefined, undefined], published: [] }, [FORGED]])
+  await sql`update token_keys set public_key = ${real?.public_key} where id = ${real?.id}`
+  expect([await told(id), await verified(real?.id)]).toEqual([own, []])
 })

@@ -102,7 +102,7 @@ test('a worker chains audit rows and publishes heads that the command verifies; 
   const proved = await cli(['verify', ...heads])
   expect(proved).toMatchObject({ exitCode: 0, errors: '' })
   expect(proved.output).toMatch(
-    /^API keys and passkeys: 1 rows are as the service wrote them\.\nCounts of wrong PINs were not checked: that needs ROOT_KEY and the login of the API\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
+    /^Rows that admit somebody: all 1 are as the service wrote them\.\nCounts of wrong PINs were not checked: that needs ROOT_KEY and the login of the API\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
   )
 }, 60_000)
 
@@ -142,7 +142,7 @@ describe('audit verify', () => {
     const { exitCode, output } = await cli(['verify', '--json'], asWorker)
     expect(exitCode).toBe(0)
     expect(JSON.parse(output)).toMatchObject({ ok: true, broken: [], callers: null })
-    expect((await cli(['verify'], asWorker)).output).toStartWith('API keys and passkeys were not checked: ')
+    expect((await cli(['verify'], asWorker)).output).toStartWith('Rows that admit somebody were not checked: ')
     const other = await cli(['verify'], { SERVICE_KEY: service.variables.ROOT_KEY ?? '' })
     expect(other).toMatchObject({ exitCode: 1, output: '' })
     expect(other.errors).toContain('The service key does not fit this database')

@@ -1,0 +1,35 @@
+// A row of a key that signs access tokens. Its private half is sealed with the identity key. The seal names the row's id, which
+// is the thumbprint of the public key: so whoever can write to the database, but does not have the identity key, can add no
+// public key under which we would accept tokens.
+
+import { calculateJwkThumbprint } from 'jose'
+import type { TokenKeyRow } from '../../db/queries/token-keys.ts'
+import type { Sealer } from '../custody/sealer.ts'
+
+const PURPOSE = 'token key'
+
+type KeyRow = Pick<TokenKeyRow, 'id' | 'publicKey' | 'sealed'>
+
+/** A row's id: the JWK thumbprint (RFC 7638) of an Ed25519 key. @param x the public key, as in a JWK. */
+export const tokenKeyIdOf = (x: string): Promise<string> => calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
+
+/** @param input.plaintext the private key, 32 bytes; the caller zeroes it. */
+export const sealTokenKey = (
+  identity: Sealer,
+  input: { readonly id: string; readonly plaintext: Uint8Array },
+): Uint8Array => identity.seal({ purpose: PURPOSE, rowId: input.id, plaintext: input.plaintext })
+
+/** @returns the private key, which the caller zeroes. @throws Error if the row was not sealed by us. */
+export const openTokenKey = (identity: Sealer, { id, sealed }: KeyRow): Uint8Array =>
+  identity.open({ purpose: PURPOSE, rowId: id, sealed })
+
+/** Whether a process with the identity key made the row. */
+export const isOwnTokenKey = async (identity: Sealer, row: KeyRow): Promise<boolean> => {
+  if ((await tokenKeyIdOf(row.publicKey)) !== row.id) return false
+  try {
+    openTokenKey(identity, row).fill(0)
+    return true
+  } catch {
+    return false
+  }
+}
