@@ -520,6 +520,7 @@ CREATE TABLE "sessions" (
 	"expires_at" timestamp (6) with time zone NOT NULL,
 	"ended_at" timestamp (6) with time zone,
 	"ended_by" text,
+	"mac" "bytea",
 	CONSTRAINT "sessions_way" CHECK ("way" in ('email_code', 'magic_link', 'wallet', 'passkey', 'session_challenge', 'anonymous')),
 	CONSTRAINT "sessions_ended" CHECK ((ended_at is null) = (ended_by is null)),
 	CONSTRAINT "sessions_ended_by" CHECK ("ended_by" in ('logout', 'user', 'reuse', 'pin_changed', 'passkey_removed', 'operator'))

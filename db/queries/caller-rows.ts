@@ -1,9 +1,9 @@
 // The rows that decide who a caller is, as `audit verify` reads them.
 
-import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Queryable } from '../client.ts'
-import { apiKeys, audit, passkeys } from '../schema.ts'
+import { apiKeys, audit, passkeys, sessions } from '../schema.ts'
 import type { AuditAction } from '../words.ts'
 
 /** null: of all projects. */
@@ -33,9 +33,19 @@ export const pageOfApiKeys = (db: Queryable, page: Page) =>
 export const pageOfPasskeys = (db: Queryable, page: Page) =>
   db.select().from(passkeys).where(isOn(passkeys, page)).orderBy(asc(passkeys.id)).limit(page.limit)
 
+const isNotEnded = isNull(sessions.endedAt)
+
+export const pageOfSessions = (db: Queryable, page: Page) =>
+  db
+    .select()
+    .from(sessions)
+    .where(and(isNotEnded, isOn(sessions, page)))
+    .orderBy(asc(sessions.id))
+    .limit(page.limit)
+
 /** Whether an audit row tells the end of a row. */
-const tellsEnd = (table: Table, action: AuditAction) =>
-  and(eq(audit.action, action), eq(audit.subject, sql`${table.id}::text`))
+const tellsEnd = (table: Table, ...actions: readonly AuditAction[]) =>
+  and(inArray(audit.action, actions), eq(audit.subject, sql`${table.id}::text`))
 
 /** API keys that are not revoked, although the audit says that they were. */
 export const revivedApiKeys = (db: Queryable, of: OfProject) =>
@@ -52,3 +62,11 @@ export const revivedPasskeys = (db: Queryable, of: OfProject) =>
     .from(passkeys)
     .innerJoin(audit, tellsEnd(passkeys, 'passkey_removed'))
     .where(isOf(passkeys, of))
+
+/** Sessions that have not ended, although the audit says that they did. */
+export const revivedSessions = (db: Queryable, of: OfProject) =>
+  db
+    .selectDistinct({ id: sessions.id, projectId: sessions.projectId })
+    .from(sessions)
+    .innerJoin(audit, tellsEnd(sessions, 'session_revoked', 'refresh_token_reused'))
+    .where(and(isNotEnded, isOf(sessions, of)))

@@ -1,37 +1,26 @@
 // Users' sessions. A refresh token is never stored: it is derived from a session's id and generation.
 
-import { and, desc, eq, gt, isNull, ne, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, gt, isNull, ne, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
-import { sessions } from '../schema.ts'
+import { sessions, users } from '../schema.ts'
 import type { SessionEnd } from '../words.ts'
+import { hasPasskeys, type UserFacts } from './users.ts'
 
 export type SessionRow = typeof sessions.$inferSelect
 
-export type SessionLifetimes = {
-  /** How long a refresh token is valid. */
-  readonly refreshSeconds: number
-  /** How long after the user's proof the session ends, even if it is refreshed. */
-  readonly sessionSeconds: number
-}
+/** Whose session it is, how long it goes on, and which refresh token is the current one. */
+export type SessionFacts = Pick<
+  SessionRow,
+  'id' | 'projectId' | 'userId' | 'authenticatedAt' | 'generation' | 'refreshedAt' | 'expiresAt'
+>
 
-/** When a session that is refreshed now expires. */
-const endOf = (provenAt: SQL | SQLWrapper, { refreshSeconds, sessionSeconds }: SessionLifetimes): SQL =>
-  sql`least(now() + make_interval(secs => ${refreshSeconds}), ${provenAt} + make_interval(secs => ${sessionSeconds}))`
+type Checked = SessionFacts & Pick<SessionRow, 'mac'>
 
 export const insertSession = async (
   db: Queryable,
-  input: Pick<SessionRow, 'id' | 'projectId' | 'userId' | 'way' | 'askerAddress' | 'askerDevice'> & {
-    /** When the user proved who they are; null: just now. */
-    readonly authenticatedAt: Date | null
-    readonly lifetimes: SessionLifetimes
-  },
+  input: SessionFacts & Pick<SessionRow, 'way' | 'askerAddress' | 'askerDevice' | 'mac'>,
 ): Promise<SessionRow> => {
-  const { lifetimes, authenticatedAt, ...values } = input
-  const provenAt = authenticatedAt === null ? sql`now()` : sql`${authenticatedAt.toISOString()}::timestamptz`
-  const [row] = await db
-    .insert(sessions)
-    .values({ ...values, authenticatedAt: provenAt, expiresAt: endOf(provenAt, lifetimes) })
-    .returning()
+  const [row] = await db.insert(sessions).values(input).returning()
   if (row === undefined) throw new Error('a session was not inserted')
   return row
 }
@@ -40,9 +29,10 @@ export const insertSession = async (
 type SessionOf = Pick<SessionRow, 'id' | 'projectId' | 'userId'>
 
 /** Which of these sessions have not ended; a prepared statement. */
-export const findLiveSessions = async (db: Db, ids: readonly string[]): Promise<readonly SessionOf[]> =>
-  db.prepared<SessionOf>`
-    select id, project_id as "projectId", user_id as "userId"
+export const findLiveSessions = async (db: Db, ids: readonly string[]): Promise<readonly Checked[]> =>
+  db.prepared<Checked>`
+    select id, project_id as "projectId", user_id as "userId", authenticated_at as "authenticatedAt", generation,
+      refreshed_at as "refreshedAt", expires_at as "expiresAt", mac
     from public.sessions where id = any(${[...ids]}::uuid[]) and ended_at is null`
 
 const isOf = ({ id, projectId, userId }: SessionOf) =>
@@ -53,42 +43,54 @@ type Shown = Pick<SessionRow, 'projectId' | 'id' | 'generation'>
 
 const isNotEnded = isNull(sessions.endedAt)
 
-const isShown = ({ projectId, id }: Shown) => and(eq(sessions.projectId, projectId), eq(sessions.id, id), isNotEnded)
+const isShown = ({ projectId, id }: Omit<Shown, 'generation'>) =>
+  and(eq(sessions.projectId, projectId), eq(sessions.id, id), isNotEnded)
 
-/** Replaces the current refresh token by the next one. @returns null if the one that was shown is not the current one. */
-export const advanceSession = async (
+/** An ended session has no MAC: so nobody revives it by clearing the time of its end. */
+const endedBy = (by: SessionEnd) => ({ endedAt: sql`now()`, endedBy: by, mac: null })
+
+/** By the database's clock. */
+const present = sql<Date>`now()`.mapWith(sessions.refreshedAt)
+
+/** A session that has not ended, with its user. */
+export const findSessionToRefresh = async (
   db: Queryable,
-  input: Shown & { readonly lifetimes: SessionLifetimes },
-): Promise<SessionRow | null> => {
-  const end = endOf(sessions.authenticatedAt, input.lifetimes)
-  // The operator may have shortened the lifetime: then the new end may be over before the old one.
-  const isValid = and(gt(sessions.expiresAt, sql`now()`), gt(end, sql`now()`))
-  const [row] = await db
-    .update(sessions)
-    .set({ generation: sql`${sessions.generation} + 1`, refreshedAt: sql`now()`, expiresAt: end })
-    .where(and(isShown(input), eq(sessions.generation, input.generation), isValid))
-    .returning()
-  return row ?? null
+  shown: Omit<Shown, 'generation'>,
+): Promise<{ readonly row: SessionRow; readonly user: UserFacts; readonly now: Date } | null> => {
+  const isItsUser = and(eq(users.projectId, sessions.projectId), eq(users.id, sessions.userId))
+  const [found] = await db
+    .select({ row: getTableColumns(sessions), user: { ...getTableColumns(users), hasPasskeys }, now: present })
+    .from(sessions)
+    .innerJoin(users, isItsUser)
+    .where(isShown(shown))
+  return found ?? null
 }
 
-/** The session, if the token that was shown is the last one before the current, replaced less than `graceSeconds` ago. */
-export const findJustAdvanced = async (
+/**
+ * Replaces the current refresh token by the next one.
+ * @param input.from the generation of the current one.
+ * @returns false if it is not the current one any more, or if the session has ended.
+ */
+export const advanceSession = async (
   db: Queryable,
-  input: Shown & { readonly graceSeconds: number },
-): Promise<SessionRow | null> => {
-  const isRecent = gt(sessions.refreshedAt, sql`now() - make_interval(secs => ${input.graceSeconds})`)
-  const [row] = await db
-    .select()
-    .from(sessions)
-    .where(and(isShown(input), eq(sessions.generation, input.generation + 1), isRecent))
-  return row ?? null
+  input: Omit<Shown, 'generation'> & {
+    readonly from: number
+    readonly next: Pick<SessionRow, 'generation' | 'refreshedAt' | 'expiresAt' | 'mac'>
+  },
+): Promise<boolean> => {
+  const { generation, refreshedAt, expiresAt, mac } = input.next
+  const { rowCount } = await db
+    .update(sessions)
+    .set({ generation, refreshedAt, expiresAt, mac })
+    .where(and(isShown(input), eq(sessions.generation, input.from)))
+  return rowCount === 1
 }
 
 /** Ends a session whose refresh token was used before. @returns null if it had ended, or if the token is the current one. */
 export const endReusedSession = async (db: Queryable, shown: Shown): Promise<SessionRow | null> => {
   const [row] = await db
     .update(sessions)
-    .set({ endedAt: sql`now()`, endedBy: 'reuse' })
+    .set(endedBy('reuse'))
     .where(and(isShown(shown), gt(sessions.generation, shown.generation)))
     .returning()
   return row ?? null
@@ -107,7 +109,7 @@ export const endSession = async (
   const { session, by } = input
   const [row] = await db
     .update(sessions)
-    .set({ endedAt: sql`now()`, endedBy: by })
+    .set(endedBy(by))
     .where(and('userId' in session ? isOf(session) : eq(sessions.id, session.id), isNotEnded))
     .returning()
   return row ?? null
@@ -138,27 +140,20 @@ export const endSessionsOf = async (
   const isOther = input.except === null ? undefined : ne(sessions.id, input.except)
   return db
     .update(sessions)
-    .set({ endedAt: sql`now()`, endedBy: input.by })
+    .set(endedBy(input.by))
     .where(and(ofUser(input), isOther, isNotEnded))
     .returning()
 }
 
-/** Times are by the database's clock. */
-type SessionAge = {
-  readonly authenticatedAt: Date
-  readonly sinceProofSeconds: number
-  readonly sinceRefreshSeconds: number
-}
-
 /** Locks a session, so that it does not end before the transaction does. @returns null if it has ended. */
-export const holdLiveSession = async (db: Queryable, session: SessionOf): Promise<SessionAge | null> => {
-  const since = (column: SQLWrapper) => sql<number>`extract(epoch from now() - ${column})::float8`
+export const holdLiveSession = async (
+  db: Queryable,
+  session: SessionOf,
+): Promise<(Checked & { readonly now: Date }) | null> => {
+  const { id, projectId, userId, authenticatedAt, generation, refreshedAt, expiresAt, mac } = sessions
+  const facts = { id, projectId, userId, authenticatedAt, generation, refreshedAt, expiresAt, mac }
   const [row] = await db
-    .select({
-      authenticatedAt: sessions.authenticatedAt,
-      sinceProofSeconds: since(sessions.authenticatedAt),
-      sinceRefreshSeconds: since(sessions.refreshedAt),
-    })
+    .select({ ...facts, now: present })
     .from(sessions)
     .where(and(isOf(session), isNotEnded))
     .for('share')

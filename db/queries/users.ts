@@ -19,7 +19,10 @@ export const lockUser = async (tx: Tx, { projectId, userId }: OfUser): Promise<v
 }
 
 /** What an access token says about a user. */
-type UserFacts = UserRow & { readonly hasPasskeys: boolean }
+export type UserFacts = UserRow & { readonly hasPasskeys: boolean }
+
+export const hasPasskeys = sql<boolean>`exists (
+  select from public.passkeys p where p.project_id = users.project_id and p.user_id = users.id)`
 
 type UserKey = { readonly id: string } | { readonly email: string } | { readonly signInWallet: string }
 
@@ -39,12 +42,14 @@ export const findUser = async (
   return row ?? null
 }
 
-/** The user of a session. @throws Error if there is none. */
-export const readUserFacts = async (db: Queryable, key: Pick<UserRow, 'projectId' | 'id'>): Promise<UserFacts> => {
-  const hasPasskeys = sql<boolean>`exists (
-    select from public.passkeys p where p.project_id = users.project_id and p.user_id = users.id)`
+/** The user of a session, and the present time by the database's clock. @throws Error if there is none. */
+export const readUserFacts = async (
+  db: Queryable,
+  key: Pick<UserRow, 'projectId' | 'id'>,
+): Promise<UserFacts & { readonly now: Date }> => {
+  const now = sql<Date>`now()`.mapWith(users.createdAt)
   const [row] = await db
-    .select({ ...getTableColumns(users), hasPasskeys })
+    .select({ ...getTableColumns(users), hasPasskeys, now })
     .from(users)
     .where(and(eq(users.projectId, key.projectId), eq(users.id, key.id)))
   if (row === undefined) throw new Error('A session belongs to a user who does not exist.')

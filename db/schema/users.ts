@@ -195,6 +195,8 @@ export const sessions = pgTable(
     expiresAt: instant('expires_at').notNull(),
     endedAt: instant('ended_at'),
     endedBy: text('ended_by', { enum: SESSION_ENDS }),
+    /** Of src/auth/row-macs.ts; null once the session has ended. */
+    mac: bytes('mac'),
   },
   (table) => [
     index('sessions_user').on(table.projectId, table.userId, table.createdAt),

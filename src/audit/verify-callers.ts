@@ -2,11 +2,13 @@ import {
   type Page,
   pageOfApiKeys,
   pageOfPasskeys,
+  pageOfSessions,
   revivedApiKeys,
   revivedPasskeys,
+  revivedSessions,
 } from '../../db/queries/caller-rows.ts'
 import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
-import { apiKeyMac, passkeyMac } from '../auth/row-macs.ts'
+import { apiKeyMac, passkeyMac, sessionMac } from '../auth/row-macs.ts'
 import { isOwnTokenKey } from '../auth/token-key.ts'
 import type { Ctx } from '../context.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
@@ -30,7 +32,7 @@ const verifyTable = async <Row extends Keyed>(
 ): Promise<Callers> => {
   const { table } = mac
   const named = (trouble: string) => (row: Keyed) => ({ table, id: row.id, projectId: row.projectId, trouble })
-  const forged = input.revived.map(named('the audit says that it was revoked or removed'))
+  const forged = input.revived.map(named('the audit says that it was revoked, removed or ended'))
   let rows = 0
   for (let after: string | null = null; ; ) {
     const page: readonly Row[] = await input.readPage({ projectId: input.projectId, after, limit: ROWS_A_PAGE })
@@ -73,6 +75,11 @@ export const verifyCallers = async (
       ...of,
       readPage: (page) => pageOfPasskeys(db, page),
       revived: await revivedPasskeys(db, of),
+    }),
+    await verifyTable(sessionMac(identity), {
+      ...of,
+      readPage: (page) => pageOfSessions(db, page),
+      revived: await revivedSessions(db, of),
     }),
   ]
   return {

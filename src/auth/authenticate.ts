@@ -9,7 +9,7 @@ import { UUID } from '../http/text.ts'
 import { createBatcher } from '../queue.ts'
 import { hashApiKey } from './api-key.ts'
 import { actorOf, type Caller } from './caller.ts'
-import { apiKeyMac, isOurs } from './row-macs.ts'
+import { apiKeyMac, isOurs, sessionMac } from './row-macs.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,4096})$/i
 const LAST_USED_PRECISION_MS = 60_000
@@ -33,13 +33,13 @@ const batchedLookup = <Row>(find: (ids: readonly string[]) => Promise<readonly R
  */
 export const createAuthenticate = (ctx: AuthenticateCtx): ((request: Request) => Promise<Caller>) => {
   const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
-  const keyMac = apiKeyMac(ctx.identity)
+  const macs = { ofKeys: apiKeyMac(ctx.identity), ofSessions: sessionMac(ctx.identity) }
   const findKey = batchedLookup(
-    async (hashes) => (await findLiveApiKeys(ctx.db, hashes)).filter((row) => isOurs(ctx, keyMac, row)),
+    async (hashes) => (await findLiveApiKeys(ctx.db, hashes)).filter((row) => isOurs(ctx, macs.ofKeys, row)),
     (row) => hexOf(row.hash),
   )
   const findSession = batchedLookup(
-    (ids) => findLiveSessions(ctx.db, ids),
+    async (ids) => (await findLiveSessions(ctx.db, ids)).filter((row) => isOurs(ctx, macs.ofSessions, row)),
     (row) => row.id,
   )
 

@@ -2,11 +2,13 @@
 // database, but does not have that key, can neither insert such a row nor change one: it counts as absent.
 //
 // A MAC covers the columns that decide. It does not cover what only tells something (names), and what each use changes (a
-// passkey's counter). An API key's revocation erases its MAC, so nobody can undo it without a copy of the row from before.
+// passkey's counter). The revocation of an API key and the end of a session erase the MAC, so nobody can undo them without a
+// copy of the row from before.
 
 import { timingSafeEqual } from 'node:crypto'
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
 import type { PasskeyFacts } from '../../db/queries/passkeys.ts'
+import type { SessionFacts } from '../../db/queries/sessions.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
 
@@ -33,15 +35,24 @@ const rowMac =
     }
   }
 
+/** Milliseconds since 1970. Somebody who writes rows can also write times that are no number, such as infinity. */
+const timeOf = (at: Date): string => String(Number(at))
+
 /** The scopes come last, as their number varies. */
 export const apiKeyMac = rowMac<ApiKeyFacts>('api_keys', ({ id, projectId, hash, expiresAt, scopes }) => {
-  const expiry = expiresAt?.toISOString() ?? ''
+  const expiry = expiresAt === null ? '' : timeOf(expiresAt)
   return [id, projectId, hash, expiry, ...scopes]
 })
 
 export const passkeyMac = rowMac<PasskeyFacts>('passkeys', (row) => {
   const { id, projectId, userId, credentialId, publicKey, rpId, backupEligible } = row
   return [id, projectId, userId, credentialId, publicKey, rpId, String(backupEligible)]
+})
+
+export const sessionMac = rowMac<SessionFacts>('sessions', (row) => {
+  const { id, projectId, userId, authenticatedAt, generation, refreshedAt, expiresAt } = row
+  const times = [authenticatedAt, refreshedAt, expiresAt].map(timeOf)
+  return [id, projectId, userId, String(generation), ...times]
 })
 
 type TellCtx = Pick<Ctx, 'securityEvents'>

@@ -135,7 +135,7 @@ export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: strin
   const email = readEmailAddress(input.email)
   const from = { projectId, client }
   await throttle(ctx, [beginLimit(ctx, from, 'add_email'), ...mailLimits(ctx, from, 'add_email', email)])
-  await requireFreshLogin(ctx.db, caller)
+  await requireFreshLogin(ctx, ctx.db, caller)
   await refuseSecond(ctx.db, caller)
   const project = await projectOf(ctx.db, caller)
   await ctx.db.transaction((tx) => mailCode(ctx, tx, { project, userId, purpose: 'add_email', email }))
@@ -158,7 +158,7 @@ export const verifyEmail = async (ctx: Ctx, input: ByUser & { readonly code: str
   try {
     await ctx.db.transaction(async (tx) => {
       await lockUser(tx, caller)
-      await requireFreshLogin(tx, caller, { begunSeconds: CODE_SECONDS })
+      await requireFreshLogin(ctx, tx, caller, { begunSeconds: CODE_SECONDS })
       if (!(await proven.use(tx))) throw refused()
       await refuseSecond(tx, caller)
       if (!(await setUserEmail(tx, { projectId, id: userId, email: proven.email }))) throw taken()

@@ -7,7 +7,8 @@ import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { WorkerCtx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 
-const recordEnd = (
+/** The end of a session in the audit, so that `audit verify` names a session that somebody revives. */
+export const recordEnd = (
   ctx: Pick<WorkerCtx, 'audit'>,
   tx: Tx,
   of: { readonly projectId: string; readonly userId: string; readonly id: string; readonly actor: string },

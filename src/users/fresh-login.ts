@@ -5,6 +5,8 @@ import type { Queryable } from '../../db/client.ts'
 import { holdLiveSession } from '../../db/queries/sessions.ts'
 import { readUserFacts } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
+import { isOurs, sessionMac } from '../auth/row-macs.ts'
+import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
 /** How long a login counts as fresh. */
@@ -22,18 +24,23 @@ const REFRESH_REQUIRED =
  * @returns when the user proved who they are.
  */
 export const requireFreshLogin = async (
+  ctx: Pick<Ctx, 'identity' | 'securityEvents'>,
   db: Queryable,
   { projectId, userId, sessionId }: UserCaller,
   input: { readonly begunSeconds: number } = { begunSeconds: 0 },
 ): Promise<Date> => {
-  const age = await holdLiveSession(db, { id: sessionId, projectId, userId })
-  if (age === null) throw new AppError('session_ended', 'The session has ended; log in again.')
-  const limit = FRESH_SECONDS + input.begunSeconds
-  if (age.sinceProofSeconds <= limit) return age.authenticatedAt
+  const session = await holdLiveSession(db, { id: sessionId, projectId, userId })
+  if (session === null || !isOurs(ctx, sessionMac(ctx.identity), session)) {
+    throw new AppError('session_ended', 'The session has ended; log in again.')
+  }
+  const { now, authenticatedAt, refreshedAt } = session
+  const limitMs = (FRESH_SECONDS + input.begunSeconds) * 1_000
+  const isWithin = (since: Date) => now.getTime() - since.getTime() <= limitMs
+  if (isWithin(authenticatedAt)) return authenticatedAt
   const user = await readUserFacts(db, { projectId, id: userId })
   if (user.email !== null || user.signInWallet !== null || user.hasPasskeys) {
     throw new AppError('fresh_login_required', LOGIN_REQUIRED)
   }
-  if (age.sinceRefreshSeconds > limit) throw new AppError('fresh_login_required', REFRESH_REQUIRED)
-  return age.authenticatedAt
+  if (!isWithin(refreshedAt)) throw new AppError('fresh_login_required', REFRESH_REQUIRED)
+  return authenticatedAt
 }

@@ -39,7 +39,7 @@ export const beginPasskeyRegistration = async (
   const { projectId, userId } = caller
   const from = { projectId, client }
   await throttle(ctx, [beginLimit(ctx, from, WAY), targetLimit(ctx, from, WAY, userId)])
-  await requireFreshLogin(ctx.db, caller)
+  await requireFreshLogin(ctx, ctx.db, caller)
   const [project, user, passkeys] = await Promise.all([
     projectOf(ctx.db, caller),
     readUserFacts(ctx.db, { projectId, id: userId }),
@@ -74,7 +74,7 @@ const refuse = (refusal: Refusal): AppError => new AppError('invalid_input', SEN
 
 /** Adds a passkey to the caller, and tells them by mail. */
 export const finishPasskeyRegistration = async (
-  ctx: Pick<Ctx, 'db' | 'config' | 'audit' | 'sealer' | 'identity' | 'now'>,
+  ctx: Pick<Ctx, 'db' | 'config' | 'audit' | 'sealer' | 'identity' | 'now' | 'securityEvents'>,
   caller: UserCaller,
   input: { readonly credential: RegistrationJson; readonly transports: readonly string[] },
 ): Promise<void> => {
@@ -91,7 +91,7 @@ export const finishPasskeyRegistration = async (
   const transports = [...new Set(input.transports)]
   await ctx.db.transaction(async (tx) => {
     await lockUser(tx, caller)
-    await requireFreshLogin(tx, caller, { begunSeconds: CEREMONY_SECONDS })
+    await requireFreshLogin(ctx, tx, caller, { begunSeconds: CEREMONY_SECONDS })
     if ((await useNonce(tx, key))?.userId !== userId) throw refuse('challenge')
     if ((await listPasskeys(tx, { projectId, userId })).length >= PASSKEYS_MAX) throw tooManyPasskeys()
     const row = { id: randomUUID(), projectId, userId, rpId, transports, ...result.verified }

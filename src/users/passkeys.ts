@@ -26,14 +26,14 @@ export const listOwnPasskeys = async (ctx: Pick<Ctx, 'db'>, caller: UserCaller):
  * @throws invalid_input if it is the user's only login method.
  */
 export const removePasskey = async (
-  ctx: Pick<Ctx, 'db' | 'audit' | 'config' | 'sealer' | 'now'>,
+  ctx: Pick<Ctx, 'db' | 'audit' | 'config' | 'sealer' | 'identity' | 'now' | 'securityEvents'>,
   caller: UserCaller,
   input: { readonly id: string },
 ): Promise<void> => {
   const { projectId, userId } = caller
   await ctx.db.transaction(async (tx) => {
     await lockUser(tx, caller)
-    await requireFreshLogin(tx, caller)
+    await requireFreshLogin(ctx, tx, caller)
     const passkeys = await listPasskeys(tx, caller)
     const passkey = passkeys.find(({ id }) => id === input.id)
     if (passkey === undefined) throw notFound('passkey')

@@ -144,7 +144,7 @@ export const completeSessionChallenge = async (ctx: Ctx, input: ByUser): Promise
   const { codeHash } = await findOpen(ctx, input)
   const isDone = await ctx.db.transaction(async (tx) => {
     // This locks the session: who ends it also ends its user's completed challenges, and must not miss this one.
-    const authenticatedAt = await requireFreshLogin(tx, input.caller)
+    const authenticatedAt = await requireFreshLogin(ctx, tx, input.caller)
     return markCompleted(tx, { projectId, codeHash, userId, authenticatedAt })
   })
   if (isDone) return

@@ -6,20 +6,23 @@ import {
   advanceSession,
   endReusedSession,
   endSession,
-  findJustAdvanced,
+  findSessionToRefresh,
   insertSession,
-  type SessionLifetimes,
   type SessionRow,
 } from '../../db/queries/sessions.ts'
-import { ensureUser, readUserFacts } from '../../db/queries/users.ts'
+import { ensureUser, readUserFacts, type UserFacts } from '../../db/queries/users.ts'
 import type { LoginWay } from '../../db/words.ts'
+import { actorOf } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
+import { isOurs, sessionMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
-import { AppError, type SecurityEvent } from '../errors.ts'
+import { AppError, type SecurityEvent, unreachable } from '../errors.ts'
 import type { Client } from '../http/peer.ts'
+import { recordEnd } from './end-sessions.ts'
 import { beginLimit } from './limits.ts'
+import { expiryOf, refreshOf, type SessionLifetimes } from './session-refresh.ts'
 
 const FORM = /^[A-Za-z0-9_-]{48}$/
 const GENERATION_BYTES = 4
@@ -65,8 +68,11 @@ export type OpenSession = {
   readonly refreshToken: string
 }
 
-export const beginSession = (
-  ctx: Pick<Ctx, 'config'>,
+/** A session's row and its user. */
+type Begun = { readonly row: SessionRow; readonly user: UserFacts }
+
+export const beginSession = async (
+  ctx: Pick<Ctx, 'config' | 'identity'>,
   tx: Tx,
   input: {
     readonly projectId: string
@@ -76,24 +82,19 @@ export const beginSession = (
     /** When the user proved who they are; null for now. */
     readonly authenticatedAt: Date | null
   },
-): Promise<SessionRow> =>
-  insertSession(tx, {
-    id: randomUUID(),
-    projectId: input.projectId,
-    userId: input.userId,
-    way: input.way,
-    askerAddress: input.client.address,
-    askerDevice: input.client.device,
-    authenticatedAt: input.authenticatedAt,
-    lifetimes: lifetimesOf(ctx),
-  })
+): Promise<Begun> => {
+  const { projectId, userId, way, client } = input
+  const { now, ...user } = await readUserFacts(tx, { projectId, id: userId })
+  const authenticatedAt = input.authenticatedAt ?? now
+  const expiresAt = expiryOf({ authenticatedAt, now }, lifetimesOf(ctx))
+  const facts = { id: randomUUID(), projectId, userId, authenticatedAt, generation: 1, refreshedAt: now, expiresAt }
+  const mac = sessionMac(ctx.identity).of(facts)
+  const row = await insertSession(tx, { ...facts, way, askerAddress: client.address, askerDevice: client.device, mac })
+  return { row, user }
+}
 
-/** Issues the tokens of a session. Reads the user again for the access token's claims. */
-export const withTokens = async (
-  ctx: Pick<Ctx, 'db' | 'identity' | 'tokens'>,
-  row: SessionRow,
-): Promise<OpenSession> => {
-  const user = await readUserFacts(ctx.db, { projectId: row.projectId, id: row.userId })
+/** Issues the tokens of a session. */
+export const withTokens = async (ctx: Pick<Ctx, 'identity' | 'tokens'>, { row, user }: Begun): Promise<OpenSession> => {
   const { token, expiresAt } = await ctx.tokens.issue({
     projectId: row.projectId,
     userId: row.userId,
@@ -117,15 +118,17 @@ export const loginAnonymously = async (ctx: Ctx, visitor: Visitor): Promise<Open
       'This project does not allow anonymous logins: log in with an e-mail address, a wallet or a passkey.',
     )
   }
-  const row = await ctx.db.transaction(async (tx) => {
+  const begun = await ctx.db.transaction(async (tx) => {
     const userId = await ensureUser(tx, { id: randomUUID(), projectId })
     return beginSession(ctx, tx, { projectId, userId, way: 'anonymous', client, authenticatedAt: null })
   })
-  return withTokens(ctx, row)
+  return withTokens(ctx, begun)
 }
 
-/** A client that lost the answer may retry for this long, and gets the same successor. */
-const GRACE_SECONDS = 10
+type RefreshCtx = Pick<Ctx, 'db' | 'config' | 'identity' | 'tokens' | 'securityEvents'>
+
+/** Whoever loses against a request at the same moment reads again, and finds the session advanced or ended. */
+const READS_MAX = 2
 
 /**
  * Exchanges a refresh token for its successor and a new access token. A token that was used before ends the session, because
@@ -133,20 +136,37 @@ const GRACE_SECONDS = 10
  * @throws session_ended for every invalid token, without saying why.
  */
 export const refreshToken = async (
-  ctx: Pick<Ctx, 'db' | 'config' | 'identity' | 'tokens'>,
+  ctx: RefreshCtx,
   input: { readonly projectId: string; readonly sessionId: string; readonly refreshToken: string },
 ): Promise<OpenSession> => {
   const { projectId, sessionId: id } = input
   const generation = readRefreshToken(ctx.identity, { sessionId: id, token: input.refreshToken })
   // No project: the one that the header names may not exist.
   if (generation === null) throw sessionEnded({ kind: 'refresh_token_forged', projectId: null, subject: id })
+  const mac = sessionMac(ctx.identity)
   const shown = { projectId, id, generation }
-  const row =
-    (await advanceSession(ctx.db, { ...shown, lifetimes: lifetimesOf(ctx) })) ??
-    (await findJustAdvanced(ctx.db, { ...shown, graceSeconds: GRACE_SECONDS }))
-  if (row !== null) return withTokens(ctx, row)
-  if ((await endReusedSession(ctx.db, shown)) !== null) {
-    throw sessionEnded({ kind: 'refresh_token_reused', projectId, subject: id })
+  for (let reads = 0; reads < READS_MAX; reads += 1) {
+    const found = await findSessionToRefresh(ctx.db, shown)
+    if (found === null || !isOurs(ctx, mac, found.row)) throw sessionEnded()
+    const { row, user, now } = found
+    const refresh = refreshOf(row, { generation, now, lifetimes: lifetimesOf(ctx) })
+    switch (refresh.kind) {
+      case 'advance': {
+        const next = { ...row, ...refresh.next, mac: mac.of(refresh.next) }
+        if (await advanceSession(ctx.db, { ...shown, from: generation, next }))
+          return withTokens(ctx, { row: next, user })
+        break
+      }
+      case 'repeat':
+        return withTokens(ctx, { row, user })
+      case 'reuse':
+        if ((await endReusedSession(ctx.db, shown)) === null) throw sessionEnded()
+        throw sessionEnded({ kind: 'refresh_token_reused', projectId, subject: id })
+      case 'refuse':
+        throw sessionEnded()
+      default:
+        return unreachable(refresh)
+    }
   }
   throw sessionEnded()
 }
@@ -160,7 +180,7 @@ const sessionEnded = (event?: SecurityEvent): AppError =>
  * @throws user_session_required for an API key.
  */
 export const logout = async (
-  ctx: Pick<Ctx, 'db' | 'tokens'>,
+  ctx: Pick<Ctx, 'db' | 'tokens' | 'audit'>,
   input: { readonly projectId: string; readonly bearer: string },
 ): Promise<void> => {
   if (input.bearer.startsWith('sk_')) {
@@ -174,5 +194,12 @@ export const logout = async (
     throw new AppError('project_mismatch', 'The access token belongs to another project than the header names.')
   }
   const { projectId, userId, sessionId: id } = token
-  await endSession(ctx.db, { session: { id, projectId, userId }, by: 'logout' })
+  const session = { id, projectId, userId }
+  await ctx.db.transaction(async (tx) => {
+    if ((await endSession(tx, { session, by: 'logout' })) === null) return
+    await recordEnd(ctx, tx, {
+      ...session,
+      actor: actorOf({ kind: 'user', projectId, userId, sessionId: id, address: '' }),
+    })
+  })
 }

@@ -90,12 +90,12 @@ export const verifyLogin = async (ctx: Ctx, visitor: Visitor, proofs: Proofs): P
   if (proven === null) throw failed()
   // With a mailed code, `user_id` is the id that login-with-email returned. The user may have another id.
   const namedUserId = proofs.verificationCode === undefined ? proofs.userId : undefined
-  const row = await ctx.db.transaction(async (tx) => {
+  const begun = await ctx.db.transaction(async (tx) => {
     const user = await proven.consume(tx)
     // Throwing rolls back, so that a proof of another user than the named one is not used up.
     if (user === null || (namedUserId ?? user.userId) !== user.userId) throw failed()
     const { userId, authenticatedAt = null } = user
     return beginSession(ctx, tx, { projectId, userId, way: proven.way, client, authenticatedAt })
   })
-  return withTokens(ctx, row)
+  return withTokens(ctx, begun)
 }

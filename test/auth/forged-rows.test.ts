@@ -7,14 +7,12 @@ import postgres, { type Sql } from 'postgres'
 import { createApiKey, revokeApiKey } from '../../src/api-keys/api-keys.ts'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { newApiKey } from '../../src/auth/api-key.ts'
-import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type Authenticator, createAuthenticator } from '../users/authenticator.ts'
 import { peopleOf } from '../users/people.ts'
+import { ENDED, FORGED, troublesOf } from './forged.ts'
 
 const PAGE = 'http://localhost:5173'
-const FORGED = 'it is not as the service wrote it'
-const ENDED = 'the audit says that it was revoked or removed'
 
 let service: Service
 let sql: Sql
@@ -28,14 +26,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** What `audit verify` says of a row: its troubles. */
-const verified = async (id: string): Promise<readonly string[]> => {
-  const { exitCode, output } = await runCli(['audit', 'verify', '--json'], { ...service.variables, ROOT_KEY: '' })
-  const { ok, callers } = JSON.parse(output)
-  const troubles = callers.forged.filter((row: { id: string }) => row.id === id)
-  expect([ok, exitCode]).toEqual(callers.forged.length === 0 ? [true, 0] : [false, 1])
-  return troubles.map(({ trouble }: { trouble: string }) => trouble)
-}
+const verified = (id: string) => troublesOf(service, id)
 
 const actor = 'operator'
 const newKey = async (scopes: readonly ('read' | 'sign' | 'admin')[] = ['read'], expiresAt: Date | null = null) =>
@@ -193,7 +184,10 @@ test('a key of access tokens that somebody inserted or exchanged signs nothing, 
   await sql`delete from token_keys where id = ${id}`
 
   await sql`update token_keys set public_key = ${x} where id = ${real?.id}`
-  expect([await told(real?.id), await verified(real?.id)]).toEqual([{ verified: [undefined, undefined], published: [] }, [FORGED]])
+  expect([await told(real?.id), await verified(real?.id)]).toEqual([
+    { verified: [undefined, undefined], published: [] },
+    [FORGED],
+  ])
   await sql`update token_keys set public_key = ${real?.public_key} where id = ${real?.id}`
   expect([await told(id), await verified(real?.id)]).toEqual([own, []])
 })

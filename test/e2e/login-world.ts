@@ -13,6 +13,7 @@ import { listen } from '../../src/http/listen.ts'
 import { setAllowedOrigins } from '../../src/projects/settings.ts'
 import { startChromium } from '../support/chromium.ts'
 import { startService } from '../support/service.ts'
+import { sealSessions } from '../users/own-rows.ts'
 
 const WAIT_MS = 10_000
 
@@ -142,6 +143,7 @@ export const startLoginWorld = async () => {
   const ageLogins = async (userId: string, minutes: number): Promise<void> => {
     await sql`update sessions set authenticated_at = authenticated_at - make_interval(mins => ${minutes})
       where user_id = ${userId}`
+    await sealSessions(service, sql)
   }
 
   const endSessions = async (): Promise<void> => {

@@ -12,6 +12,7 @@ import { createProject } from '../../src/projects/projects.ts'
 import { setAllowedOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
 import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
+import { sealSessions } from '../users/own-rows.ts'
 
 const SERVER = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
 const PIN = '493817'
@@ -202,6 +203,7 @@ describe('the audit records', () => {
       expect((await refresh(`${session.refresh_token.slice(0, -4)}AAAA`)).json.code).toBe('session_ended')
       expect((await refresh(session.refresh_token)).status).toBe(200)
       await sql`update sessions set refreshed_at = refreshed_at - interval '1 minute' where id = ${session.id}`
+      await sealSessions(service, sql)
       expect((await refresh(session.refresh_token)).json.code).toBe('session_ended')
     })
     const by = { actor: 'stranger', subject: session.id, from: FROM, count: '1' }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { sealSessions } from './own-rows.ts'
 import { DONE, type People, peopleOf, type Session, told } from './people.ts'
 
 let service: Service
@@ -27,9 +28,12 @@ const as = (session: Pick<Session, 'access_token'>) => {
 const refresh = async (session: Session): Promise<Session> => (await people.refresh(session)).json
 
 /** Moves a session's login and last refresh into the past. */
-const age = (session: Session, minutes: number) => sql`
-  update sessions set authenticated_at = authenticated_at - make_interval(mins => ${minutes}),
-    refreshed_at = refreshed_at - make_interval(mins => ${minutes}) where id = ${session.id}`
+const age = async (session: Session, minutes: number) => {
+  await sql`
+    update sessions set authenticated_at = authenticated_at - make_interval(mins => ${minutes}),
+      refreshed_at = refreshed_at - make_interval(mins => ${minutes}) where id = ${session.id}`
+  await sealSessions(service, sql)
+}
 
 const passkeysOf = async ({ user_id }: Session): Promise<string[]> =>
   (await sql`select id from passkeys where user_id = ${user_id}`).map(({ id }) => id)

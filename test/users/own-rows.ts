@@ -1,0 +1,15 @@
+// Rows that a test has edited by hand get the MAC that the service would have given them.
+
+import type { Sql } from 'postgres'
+import { sessionMac } from '../../src/auth/row-macs.ts'
+import type { Service } from '../support/service.ts'
+
+/** Of the sessions that have not ended. */
+export const sealSessions = async ({ ctx }: Pick<Service, 'ctx'>, sql: Sql): Promise<void> => {
+  const rows = await sql`
+    select id, project_id as "projectId", user_id as "userId", authenticated_at as "authenticatedAt", generation,
+      refreshed_at as "refreshedAt", expires_at as "expiresAt"
+    from sessions where ended_at is null`
+  const mac = sessionMac(ctx.identity)
+  for (const row of rows) await sql`update sessions set mac = ${mac.of(row as never)} where id = ${row.id}`
+}
