@@ -8,6 +8,7 @@ import { verifyMessage } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { denoCommand } from '../support/deno.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { peopleOf } from '../users/people.ts'
 
 const network = 'Ethereum'
@@ -15,8 +16,11 @@ const PIN = '493817'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Long enough for slow machines, which compile for a while. */
 const START_MAX_MS = 60_000
+const NODE_TIMEOUT_MS = 3_000
 
 let chain: TestChain
+/** Before the node, which is asked by WebSocket. */
+let proxy: TcpProxy
 let service: Service
 let api: ReturnType<typeof deno>
 let worker: ReturnType<typeof deno>
@@ -50,7 +54,11 @@ const untilSaid = async (child: ReturnType<typeof deno>, text: string): Promise<
 
 beforeAll(async () => {
   chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  proxy = await startTcpProxy(chain.rpcUrl.replace('http:', 'ws:'))
+  service = await startService({
+    rpcUrls: { [network]: proxy.url },
+    variables: { NODE_TIMEOUT_MS: String(NODE_TIMEOUT_MS) },
+  })
   const cli = deno('src/cli/main.ts', {}, 'project', 'create', '--name', 'On Deno', '--json')
   const { project_id: projectId, api_key: apiKey } = JSON.parse(await new Response(cli.stdout).text())
   expect(await cli.exited).toBe(0)
@@ -70,6 +78,7 @@ afterAll(async () => {
     if (child !== undefined && child.exitCode === null) child.kill('SIGKILL')
   }
   await service.close()
+  await proxy.stop()
   await chain.stop()
 })
 
@@ -133,6 +142,27 @@ test('a user logs in by a mailed code, and wrong PINs and broken bodies are refu
     expect([there.status, there.json]).toEqual([here.status, here.json])
   }
 })
+
+test('a node whose connection hangs is asked by another one, and both processes go on', async () => {
+  const wallet = await onDeno.newWallet({ network, pin: PIN })
+  await chain.fund(wallet.address)
+  const send = () =>
+    onDeno.post('/transactions/sign-and-send', {
+      network,
+      signer_wallet_address: wallet.address,
+      unsigned_transaction: { to: fundedAccount(6).address, value: '12345' },
+      user_pin: PIN,
+    })
+  proxy.freeze()
+  expect((await send()).json).toMatchObject({ code: 'node_unavailable' })
+  await untilSaid(worker, 'a step of a follower failed')
+  proxy.thaw()
+  let sent = await send()
+  for (const deadline = Date.now() + START_MAX_MS; sent.status === 503 && Date.now() < deadline; await Bun.sleep(100)) {
+    sent = await send()
+  }
+  expect((await onDeno.settled(sent.json.transaction_id)).json).toMatchObject({ status: 'success' })
+}, 120_000)
 
 test('the login page has its script', async () => {
   const script = await onDeno.call('/login/client.js')

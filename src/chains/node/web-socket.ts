@@ -11,16 +11,17 @@ type Waiting = {
   readonly reject: (error: NodeUnavailable) => void
 }
 
-/** Bun's WebSocket: `terminate` closes it without waiting for the other side. */
-type Socket = WebSocket & { terminate(): void }
-
 type Connection = {
-  readonly socket: Socket
+  readonly socket: WebSocket
   readonly opened: Promise<void>
   /** By request id. A batch is answered by one message. */
   readonly waiting: Map<number, Waiting>
   /** When the last message arrived, on a monotonic clock; 0 for never. */
   heardAtMs: number
+  /** It was lost or given up. */
+  isOver: boolean
+  /** Ends it at once for those that wait, and closes it, which may take long: the other side may never answer. */
+  readonly giveUp: () => void
 }
 
 type Failing = (trouble: 'unreachable' | 'refused' | 'unreadable') => NodeUnavailable
@@ -32,9 +33,9 @@ const idIn = (body: unknown): number | null => {
 }
 
 /** @returns null for an invalid URL. The error would show it, and with it the provider's key. */
-export const openSocket = (rpcUrl: string): Socket | null => {
+export const openSocket = (rpcUrl: string): WebSocket | null => {
   try {
-    return new WebSocket(rpcUrl) as Socket
+    return new WebSocket(rpcUrl)
   } catch {
     return null
   }
@@ -52,12 +53,17 @@ const connect = (rpcUrl: string, failing: Failing): Connection => {
     waiting.clear()
   }
   const end = (): void => {
+    connection.isOver = true
     reject(failing('unreachable'))
     failAll('unreachable')
   }
+  const giveUp = (): void => {
+    end()
+    socket.close()
+  }
+  const connection: Connection = { socket, opened, waiting, heardAtMs: 0, isOver: false, giveUp }
   // Those that await it get the error; this only prevents an unhandled rejection.
   opened.catch(() => {})
-  const connection: Connection = { socket, opened, waiting, heardAtMs: 0 }
   socket.addEventListener('open', () => resolve())
   socket.addEventListener('error', end)
   socket.addEventListener('close', end)
@@ -68,7 +74,7 @@ const connect = (rpcUrl: string, failing: Failing): Connection => {
       body = JSON.parse(String(data))
     } catch {
       failAll('unreadable')
-      socket.terminate()
+      giveUp()
       return
     }
     const id = idIn(body)
@@ -91,7 +97,7 @@ export const webSocketTransport = (node: { readonly rpcUrl: string; readonly net
   let last: Connection | null = null
 
   const connection = (): Connection => {
-    if (last === null || last.socket.readyState > WebSocket.OPEN) last = connect(rpcUrl, failing)
+    if (last === null || last.isOver || last.socket.readyState > WebSocket.OPEN) last = connect(rpcUrl, failing)
     return last
   }
 
@@ -104,7 +110,7 @@ export const webSocketTransport = (node: { readonly rpcUrl: string; readonly net
     const timer = setTimeout(() => {
       reject(new NodeUnavailable('timeout', `The ${network} node did not answer within ${timeoutMs} ms.`))
       // Nothing arrived since the request: the connection may be half open. A node that is only slow still answers others.
-      if (asked.heardAtMs < askedAtMs) socket.terminate()
+      if (asked.heardAtMs < askedAtMs) asked.giveUp()
     }, timeoutMs)
     try {
       await Promise.race([opened, promise])
