@@ -24,7 +24,7 @@ const SILENT_MS = 60_000
 const UNUSED_MS = 60_000
 const REOPEN_MIN_MS = 1_000
 const REOPEN_MAX_MS = 60_000
-/** Hints that come faster are left out, so that no node can keep a follower busy. */
+/** Hints that come faster are told together, later, so that no node can keep a follower busy. */
 const HINTS_APART_MS = 100
 
 const isNotification = (data: unknown): boolean => {
@@ -96,8 +96,14 @@ export const createNewHeads = (input: {
   const { subscription } = input
   const waiting = new Set<() => void>()
   let toldAtMs = Number.NEGATIVE_INFINITY
-  const tell = (): void => {
-    if (performance.now() - toldAtMs < HINTS_APART_MS) return
+  let isToBeTold = false
+  const tell = async (): Promise<void> => {
+    if (isToBeTold) return
+    isToBeTold = true
+    const earlyMs = toldAtMs + HINTS_APART_MS - performance.now()
+    // Not left out: the node that is asked may have the block only now, after another one told of it.
+    if (earlyMs > 0) await sleep(earlyMs, undefined, { ref: false })
+    isToBeTold = false
     toldAtMs = performance.now()
     for (const wake of waiting) wake()
   }

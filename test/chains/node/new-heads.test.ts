@@ -80,6 +80,17 @@ describe('a follower of an EVM network', () => {
     await chain.nextBlock({ sinceMs, waitMs: FOR_EVER_MS, signal })
   })
 
+  test('is woken by each of two blocks that come shortly after each other', async () => {
+    const chain = chainAt(proxy.url)
+    await wakeBy(chain, () => node.mine())
+    while (await isWoken(chain));
+    for (let block = 0; block < 2; block += 1) {
+      const waiting = chain.nextBlock({ sinceMs: performance.now(), waitMs: FOR_EVER_MS, signal })
+      await node.mine()
+      await waiting
+    }
+  })
+
   test('is woken again after the connection was cut', async () => {
     const chain = chainAt(proxy.url)
     await wakeBy(chain, () => node.mine())
