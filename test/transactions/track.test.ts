@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Hex, keccak256 } from 'viem'
+import { lockTransactions } from '../../db/queries/transactions.ts'
 import { chained } from '../../src/chains/blocks.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
@@ -163,6 +164,29 @@ describe('a tracker that is far behind', () => {
     const found = await Promise.all(ids.map(world.rowOf))
     for (const { number, block } of found) expect((await world.chain.block(BigInt(number)))?.hash).toBe(block as Hex)
     expect(new Set(found.map(({ number }) => number)).size).toBe(3)
+  })
+
+  test('and another worker lock the same transactions in the same order', async () => {
+    await catchUp()
+    const [first = '', second = ''] = [await world.send(), await world.send()].sort()
+    // The one that is locked second is in the lower block.
+    await world.broadcast(second)
+    await world.broadcast(first)
+    const waiting = () =>
+      world.sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    const tracking = world.ctx.db.transaction(async (tx) => {
+      await lockTransactions(tx, [first])
+      const step = trackStep(world.ctx, world.chain)
+      // It is awaited outside of the transaction: this only prevents an unhandled rejection.
+      step.catch(() => {})
+      while ((await waiting()).length === 0) await Bun.sleep(5)
+      // If the tracker held this one, the two would wait for each other, and PostgreSQL would end one of them.
+      await lockTransactions(tx, [second])
+      return { step }
+    })
+    await (await tracking).step
+    await catchUp()
+    for (const id of [first, second]) expect((await world.rowOf(id)).status).toBe('success')
   })
 
   test('takes no block whose parent is another than the one before', async () => {
