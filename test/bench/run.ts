@@ -1,4 +1,4 @@
-// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [preview] [activity] [size] [index]
+// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size] [index]
 // [substrate-sign] [substrate-index] [users] [body] [dev]`: tables with the baseline of the same run beside each figure.
 
 import { rmSync } from 'node:fs'
@@ -14,6 +14,7 @@ import { benchBroadcast } from './broadcast.ts'
 import { benchCustody } from './custody.ts'
 import { benchDevStart } from './dev-start.ts'
 import { benchFar } from './far.ts'
+import { benchHeads, headsTable } from './heads.ts'
 import { benchIndex, indexTable } from './index.ts'
 import { benchPreview } from './preview.ts'
 import { benchSign } from './sign.ts'
@@ -158,6 +159,11 @@ try {
     for (const round of track.rounds) {
       say(`  ${`${round.pending} pending, reconciler`.padEnd(28)}${figures(round)}`)
     }
+  }
+  if (wants('heads')) {
+    const heads = await benchHeads()
+    results.heads = heads
+    for (const text of headsTable(heads)) say(text)
   }
   if (wants('preview')) {
     const chain = await startChain('Ethereum')
