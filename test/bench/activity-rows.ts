@@ -5,9 +5,11 @@
 import postgres, { type Sql } from 'postgres'
 
 const LARGE_WALLET_SHARE = 0.1
-/** Of all rows those of one collection whose tokens are held by strangers, but for a page of them, far from each other. */
+/** Of all rows those of one collection whose tokens strangers got from the start, but for a page of them, far from each other. */
+const STRANGERS_SHARE = 0.02
+/** And those of one whose tokens all came to a wallet, which gave them to strangers, but for a page of them likewise. */
 const GIVEN_AWAY_SHARE = 0.02
-const KEPT_OF_GIVEN_AWAY = 20
+const KEPT_TOKENS = 20
 const ROWS_A_WALLET = 50
 const ROWS_A_BLOCK = 20
 const SECONDS_A_BLOCK = 12
@@ -40,8 +42,11 @@ export type ActivityRows = {
   /** Wallets of the project on Ethereum: with about a thousandth of all rows, and with few. */
   readonly someWallet: string
   readonly smallWallet: string
-  /** Collections: one whose tokens are the project's wallets', and one whose are not. */
+  /** One that got a collection and gave nearly all of it away. */
+  readonly givingWallet: string
+  /** Collections: one whose tokens are the project's wallets', one whose never were, and one whose were once. */
   readonly keptCollection: string
+  readonly strangersCollection: string
   readonly givenAwayCollection: string
 }
 
@@ -52,12 +57,14 @@ export const makeActivityRows = async (input: Input): Promise<ActivityRows> => {
   const sql = postgres(url, { max: 2, onnotice: () => {} })
   await makeCompany(sql, input)
   const buildIndexes = await dropIndexes(sql)
-  const main = Math.ceil((input.rows * (1 - GIVEN_AWAY_SHARE)) / 8) * 4
+  const main = Math.ceil((input.rows * (1 - STRANGERS_SHARE - GIVEN_AWAY_SHARE)) / 8) * 4
+  const givenAway = 2 * main + Math.floor((input.rows - 2 * main) / 4) * 2
   await Promise.all([
     sql.unsafe(movementsSql({ ...input, from: 0, to: main })),
     sql.unsafe(movementsSql({ ...input, from: main, to: 2 * main })),
   ])
-  await sql.unsafe(givenAwaySql({ ...input, from: 2 * main }))
+  await sql.unsafe(strangersSql({ ...input, from: 2 * main, to: givenAway }))
+  await sql.unsafe(givenAwaySql({ from: givenAway, to: input.rows }))
   await buildIndexes()
   await makeCreatedCollections(sql, input)
   const addressOf = async (expression: string): Promise<string> =>
@@ -67,10 +74,12 @@ export const makeActivityRows = async (input: Input): Promise<ActivityRows> => {
     smallWallet: await addressOf(
       `(select address from bench_wallets where network = 'Ethereum' order by index desc limit 1)`,
     ),
+    givingWallet: await addressOf(addressSql('giving wallet', '0')),
     keptCollection: await addressOf(addressSql('collection', '0')),
+    strangersCollection: await addressOf(addressSql('strangers', '0')),
     givenAwayCollection: await addressOf(addressSql('given away', '0')),
   }
-  await makeTokenUris(sql, { holder: input.largeWallet, collection: made.keptCollection })
+  await makeTokenUris(sql, { holders: [input.largeWallet, made.givingWallet], collection: made.keptCollection })
   await sql.unsafe('drop table bench_wallets, bench_contracts')
   await sql.unsafe('vacuum analyze')
   await sql.end()
@@ -82,12 +91,14 @@ const makeCompany = async (sql: Sql, { rows, projectId, largeWallet }: Input): P
     create table bench_wallets as
       select index, ${addressSql('wallet', 'index')} as address, (${NETWORKS})[1 + index % 10] as network
       from generate_series(0, ${Math.ceil(rows / ROWS_A_WALLET) - 1}) index
-      union all select -1, '${largeWallet}', 'Ethereum';
+      union all select -1, '${largeWallet}', 'Ethereum'
+      union all select -2, ${addressSql('giving wallet', '0')}, 'Ethereum';
     create table bench_contracts as
       select n as index, 'erc20' as standard, 18 as decimals, ${addressSql('token', 'n')} as address
       from generate_series(0, ${TOKENS - 1}) n
       union all select ${TOKENS} + n, 'erc721', 0, ${addressSql('collection', 'n')} from generate_series(0, ${COLLECTIONS - 1}) n
-      union all select -1, 'erc721', 0, ${addressSql('given away', '0')};
+      union all select -1, 'erc721', 0, ${addressSql('strangers', '0')}
+      union all select -2, 'erc721', 0, ${addressSql('given away', '0')};
     with keyring as (
       insert into keyrings (id, project_id, owner_id, kind, sealed)
       values (gen_random_uuid(), '${projectId}', 'bench', 'key', '\\x00') returning id
@@ -95,7 +106,7 @@ const makeCompany = async (sql: Sql, { rows, projectId, largeWallet }: Input): P
     insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, created_at)
     select gen_random_uuid(), '${projectId}', w.network, 'bench ' || index, 'Bench', w.address, 'developer', 'eoa',
       keyring.id, '\\x00', timestamptz '2020-01-01' + make_interval(secs => index)
-    from keyring, bench_wallets w where index >= 0;
+    from keyring, bench_wallets w where index <> -1;
     insert into contract_facts (network, address, standard, name, symbol, decimals)
     select network, address, standard, 'Name ' || index, 'S' || index, decimals
     from bench_contracts, (select distinct unnest(${NETWORKS}) as network) networks;
@@ -150,14 +161,30 @@ const movementsSql = (input: Input & { readonly from: number; readonly to: numbe
   join bench_wallets w on w.index = wallet
   left join bench_contracts c on c.index = contract`
 
-const givenAwaySql = (input: Input & { readonly from: number }): string => `
+type Rows = { readonly from: number; readonly to: number }
+
+/** Every so many of these is kept. */
+const keptEvery = ({ from, to }: Rows, kept: number): number => Math.max(1, Math.floor((to - from) / kept))
+
+const strangersSql = (input: Input & Rows): string => `
   insert into movements (${COLUMNS})
   select gen_random_uuid(), 'Ethereum', case when is_kept then '${input.largeWallet}' else ${addressSql('stranger', 'n')} end,
     'in', '${STRANGER}', 'erc721', (select address from bench_contracts where index = -1), n, 1, 1 + n / ${ROWS_A_BLOCK}, ${HASH},
     n % 4, 0, ${AT}, is_kept
   from (
-    select n, n % ${Math.floor((input.rows * GIVEN_AWAY_SHARE) / KEPT_OF_GIVEN_AWAY)} = 0 as is_kept
-    from generate_series(${input.from}::bigint, ${input.rows - 1}::bigint) n
+    select n, n % ${keptEvery(input, KEPT_TOKENS)} = 0 as is_kept
+    from generate_series(${input.from}::bigint, ${input.to - 1}::bigint) n
+  ) tokens`
+
+/** In pairs: a token comes in and goes out, or two come in and stay. */
+const givenAwaySql = (rows: Rows): string => `
+  insert into movements (${COLUMNS})
+  select gen_random_uuid(), 'Ethereum', (select address from bench_wallets where index = -2),
+    case when is_given then 'out' else 'in' end, '${STRANGER}', 'erc721', (select address from bench_contracts where index = -2),
+    case when is_given then n - 1 else n end, 1, 1 + n / ${ROWS_A_BLOCK}, ${HASH}, n % 4, 0, ${AT}, true
+  from (
+    select n, n % 2 = 1 and n / 2 % ${keptEvery(rows, KEPT_TOKENS)} <> 0 as is_given
+    from generate_series(${rows.from}::bigint, ${rows.to - 1}::bigint) n
   ) tokens`
 
 /** Of the large wallet a hundred, and many more of another one. */
@@ -182,11 +209,12 @@ const makeCreatedCollections = async (sql: Sql, { rows, projectId, largeWallet }
 /** For tokens that are shown: what is not remembered would be asked of a node. */
 const makeTokenUris = async (
   sql: Sql,
-  { holder, collection }: { holder: string; collection: string },
+  { holders, collection }: { readonly holders: readonly string[]; readonly collection: string },
 ): Promise<void> => {
   await sql`
     insert into token_uris (network, contract, token_id, uri)
     select network, contract, token_id, 'data:application/json,{"name":"Door","description":"A door.","image":""}'
     from movements
-    where network = 'Ethereum' and token_id is not null and direction = 'in' and (address = ${holder} or contract = ${collection})`
+    where network = 'Ethereum' and token_id is not null and direction = 'in'
+      and (address in ${sql([...holders])} or contract = ${collection})`
 }

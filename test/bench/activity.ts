@@ -90,9 +90,8 @@ const casesOf = (deepItems: ReadonlyMap<Table, string>): readonly Case[] => {
     nfts('large wallet, page 5', (table) => ({ wallet_address: table.largeWallet, page: '5' })),
     nfts('large wallet, deep down', (table) => ({ wallet_address: table.largeWallet, page: deepNftPage(table) })),
     nfts('of a collection, page 1', ({ made }) => ({ contract_address: made.keptCollection })),
-    nfts('of a collection that strangers hold', ({ made }) => ({
-      contract_address: made.givenAwayCollection,
-    })),
+    nfts('of a collection that strangers hold', ({ made }) => ({ contract_address: made.strangersCollection })),
+    nfts('of a collection that was given away', ({ made }) => ({ contract_address: made.givenAwayCollection })),
     {
       what: 'collections of a wallet, page 1',
       ask: (table) => get(table, '/nfts/collections', { wallet_address: table.largeWallet, page_size: '20' }),

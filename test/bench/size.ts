@@ -101,8 +101,14 @@ const lists: readonly Question[] = [
   [
     'NFTs of a collection that strangers hold',
     '/nfts',
+    ({ made }: Asked) => ({ contract_address: made.strangersCollection }),
+  ],
+  [
+    'NFTs of a collection that was given away',
+    '/nfts',
     ({ made }: Asked) => ({ contract_address: made.givenAwayCollection }),
   ],
+  ['NFTs of a wallet that gave them away', '/nfts', ({ made }: Asked) => ({ wallet_address: made.givingWallet })],
 ].map(([what, path, queryOf]) => ({
   what: what as string,
   ask: (asked) =>

@@ -75,7 +75,7 @@ const entriesOf = async (table: string, ask: (tx: Tx) => Promise<unknown>): Prom
 
 describe('the NFTs of a collection that strangers hold', () => {
   test('are found among those of wallets alone', async () => {
-    const { projectId, givenAwayCollection: contract } = made
+    const { projectId, strangersCollection: contract } = made
     const page = {
       network: 'Ethereum',
       contract,
