@@ -498,6 +498,7 @@ CREATE TABLE "session_challenges" (
 	"completed_at" timestamp (6) with time zone,
 	"authenticated_at" timestamp (6) with time zone,
 	"used_at" timestamp (6) with time zone,
+	"mac" "bytea",
 	CONSTRAINT "session_challenges_code" UNIQUE("code_hash"),
 	CONSTRAINT "session_challenges_link" UNIQUE("link_hash"),
 	CONSTRAINT "session_challenges_link_email" CHECK ((link_hash is null) = (email is null)),

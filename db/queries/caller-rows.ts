@@ -3,7 +3,7 @@
 import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Queryable } from '../client.ts'
-import { apiKeys, audit, passkeys, sessions } from '../schema.ts'
+import { apiKeys, audit, passkeys, sessionChallenges, sessions } from '../schema.ts'
 import type { AuditAction } from '../words.ts'
 
 /** null: of all projects. */
@@ -42,6 +42,17 @@ export const pageOfSessions = (db: Queryable, page: Page) =>
     .where(and(isNotEnded, isOn(sessions, page)))
     .orderBy(asc(sessions.id))
     .limit(page.limit)
+
+/** Those that can still log somebody in. */
+export const pageOfSessionChallenges = (db: Queryable, page: Page) => {
+  const isUsable = and(isNull(sessionChallenges.usedAt), gt(sessionChallenges.expiresAt, sql`now()`))
+  return db
+    .select()
+    .from(sessionChallenges)
+    .where(and(isUsable, isOn(sessionChallenges, page)))
+    .orderBy(asc(sessionChallenges.id))
+    .limit(page.limit)
+}
 
 /** Whether an audit row tells the end of a row. */
 const tellsEnd = (table: Table, ...actions: readonly AuditAction[]) =>

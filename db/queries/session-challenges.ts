@@ -4,31 +4,44 @@ import { and, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } from '
 import type { Queryable, Tx } from '../client.ts'
 import { sessionChallenges } from '../schema.ts'
 
-export type SessionChallengeRow = typeof sessionChallenges.$inferSelect & {
+type FullRow = typeof sessionChallenges.$inferSelect
+
+/** Who asks, who is logged in, and until when. */
+export type SessionChallengeFacts = Pick<
+  FullRow,
+  | 'id'
+  | 'projectId'
+  | 'codeHash'
+  | 'linkHash'
+  | 'email'
+  | 'userId'
+  | 'askerAddress'
+  | 'askerDevice'
+  | 'expiresAt'
+  | 'authenticatedAt'
+>
+
+export type SessionChallengeRow = FullRow & {
   /** By the database's clock. */
   readonly expired: boolean
+  readonly now: Date
 }
 
 const expired = sql<boolean>`${sessionChallenges.expiresAt} <= now()`
 const unexpired = gt(sessionChallenges.expiresAt, sql`now()`)
+const present = sql<Date>`now()`.mapWith(sessionChallenges.createdAt)
 /** Completed, and no session was made from it yet. */
 const isWaiting = and(isNotNull(sessionChallenges.completedAt), isNull(sessionChallenges.usedAt), unexpired)
 
 export const insertSessionChallenge = async (
   db: Queryable,
-  input: Pick<SessionChallengeRow, 'id' | 'projectId' | 'codeHash' | 'askerAddress' | 'askerDevice'> & {
-    readonly lifetimeSeconds: number
-    /** The mailed link, and the user whom it logs in. */
-    readonly link?: { readonly linkHash: Uint8Array; readonly email: string; readonly userId: string }
-  },
+  input: Omit<SessionChallengeFacts, 'authenticatedAt'> & Pick<FullRow, 'createdAt' | 'mac'>,
 ): Promise<void> => {
-  const { lifetimeSeconds, link, ...values } = input
-  const expiresAt = sql`now() + make_interval(secs => ${lifetimeSeconds})`
-  await db.insert(sessionChallenges).values({ ...values, ...link, expiresAt })
+  await db.insert(sessionChallenges).values(input)
 }
 
 const findOne = async (db: Queryable, where: SQL | undefined): Promise<SessionChallengeRow | null> => {
-  const columns = { ...getTableColumns(sessionChallenges), expired }
+  const columns = { ...getTableColumns(sessionChallenges), expired, now: present }
   const [row] = await db.select(columns).from(sessionChallenges).where(where)
   return row ?? null
 }
@@ -39,56 +52,41 @@ export const findSessionChallenge = (db: Queryable, codeHash: Uint8Array): Promi
 export const findMailedLink = (db: Queryable, linkHash: Uint8Array): Promise<SessionChallengeRow | null> =>
   findOne(db, eq(sessionChallenges.linkHash, linkHash))
 
-type OfProject = Pick<SessionChallengeRow, 'projectId' | 'codeHash'>
+/** A row as it was read: no other process has changed it since. */
+const isAsRead = ({ id, mac }: Pick<FullRow, 'id' | 'mac'>) =>
+  and(eq(sessionChallenges.id, id), mac === null ? sql`false` : eq(sessionChallenges.mac, mac), unexpired)
 
-const ofProject = ({ projectId, codeHash }: OfProject) =>
-  and(eq(sessionChallenges.codeHash, codeHash), eq(sessionChallenges.projectId, projectId))
-
-/** @returns false if it has expired or was completed before, belongs to another project, or is for a mailed link. */
+/** @returns false if it has expired, or was completed since it was read. */
 export const completeSessionChallenge = async (
   db: Queryable,
+  read: Pick<FullRow, 'id' | 'mac'>,
   /** `authenticatedAt`: when the user proved who they are. */
-  input: OfProject & { readonly userId: string; readonly authenticatedAt: Date },
+  completed: Pick<FullRow, 'userId' | 'authenticatedAt' | 'mac'>,
 ): Promise<boolean> => {
-  const { userId, authenticatedAt } = input
-  const isOpen = and(isNull(sessionChallenges.linkHash), isNull(sessionChallenges.completedAt), unexpired)
+  const { userId, authenticatedAt, mac } = completed
   const { rowCount } = await db
     .update(sessionChallenges)
-    .set({ completedAt: sql`now()`, userId, authenticatedAt })
-    .where(and(ofProject(input), isOpen))
+    .set({ completedAt: sql`now()`, userId, authenticatedAt, mac })
+    .where(and(isAsRead(read), isNull(sessionChallenges.completedAt)))
   return rowCount === 1
 }
 
-/** Opening a mail proves the user. @returns false if the link has expired or was opened before. */
-export const completeMailedLink = async (db: Queryable, linkHash: Uint8Array): Promise<boolean> => {
-  const { rowCount } = await db
+/** Uses a completed challenge up, and erases its MAC. @returns false if it was used, ended or has expired since it was read. */
+export const takeSessionChallenge = async (tx: Tx, read: Pick<FullRow, 'id' | 'mac'>): Promise<boolean> => {
+  const { rowCount } = await tx
     .update(sessionChallenges)
-    .set({ completedAt: sql`now()`, authenticatedAt: sql`now()` })
-    .where(and(eq(sessionChallenges.linkHash, linkHash), isNull(sessionChallenges.completedAt), unexpired))
+    .set({ usedAt: sql`now()`, mac: null })
+    .where(and(isAsRead(read), isWaiting))
   return rowCount === 1
 }
 
-/** Uses a completed challenge up. @returns the user to log in, or null if it is not completed, was used, or has expired. */
-export const takeSessionChallenge = async (
-  tx: Tx,
-  input: OfProject,
-): Promise<{ readonly userId: string; readonly email: string | null; readonly authenticatedAt: Date } | null> => {
-  const [row] = await tx
-    .update(sessionChallenges)
-    .set({ usedAt: sql`now()` })
-    .where(and(ofProject(input), isWaiting))
-    .returning()
-  if (row === undefined || row.userId === null || row.authenticatedAt === null) return null
-  return { userId: row.userId, email: row.email, authenticatedAt: row.authenticatedAt }
-}
-
-/** Expires the completed challenges of a user from which no session was made yet. */
+/** Expires the completed challenges of a user from which no session was made yet, and erases their MACs. */
 export const endCompletedChallenges = async (
   db: Queryable,
   input: { readonly projectId: string; readonly userId: string },
 ): Promise<void> => {
   await db
     .update(sessionChallenges)
-    .set({ expiresAt: sql`now()` })
+    .set({ expiresAt: sql`now()`, mac: null })
     .where(and(eq(sessionChallenges.projectId, input.projectId), eq(sessionChallenges.userId, input.userId), isWaiting))
 }

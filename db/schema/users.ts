@@ -158,6 +158,8 @@ export const sessionChallenges = pgTable(
     authenticatedAt: instant('authenticated_at'),
     /** When the first device got its session; only once. */
     usedAt: instant('used_at'),
+    /** Of src/auth/row-macs.ts; null once it was used, or ended with its user's sessions. */
+    mac: bytes('mac'),
   },
   (table) => [
     unique('session_challenges_code').on(table.codeHash),

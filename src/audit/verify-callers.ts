@@ -2,13 +2,14 @@ import {
   type Page,
   pageOfApiKeys,
   pageOfPasskeys,
+  pageOfSessionChallenges,
   pageOfSessions,
   revivedApiKeys,
   revivedPasskeys,
   revivedSessions,
 } from '../../db/queries/caller-rows.ts'
 import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
-import { apiKeyMac, passkeyMac, sessionMac } from '../auth/row-macs.ts'
+import { apiKeyMac, passkeyMac, sessionChallengeMac, sessionMac } from '../auth/row-macs.ts'
 import { isOwnTokenKey } from '../auth/token-key.ts'
 import type { Ctx } from '../context.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
@@ -80,6 +81,11 @@ export const verifyCallers = async (
       ...of,
       readPage: (page) => pageOfSessions(db, page),
       revived: await revivedSessions(db, of),
+    }),
+    await verifyTable(sessionChallengeMac(identity), {
+      ...of,
+      readPage: (page) => pageOfSessionChallenges(db, page),
+      revived: [],
     }),
   ]
   return {

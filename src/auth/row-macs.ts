@@ -8,6 +8,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
 import type { PasskeyFacts } from '../../db/queries/passkeys.ts'
+import type { SessionChallengeFacts } from '../../db/queries/session-challenges.ts'
 import type { SessionFacts } from '../../db/queries/sessions.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
@@ -53,6 +54,13 @@ export const sessionMac = rowMac<SessionFacts>('sessions', (row) => {
   const { id, projectId, userId, authenticatedAt, generation, refreshedAt, expiresAt } = row
   const times = [authenticatedAt, refreshedAt, expiresAt].map(timeOf)
   return [id, projectId, userId, String(generation), ...times]
+})
+
+export const sessionChallengeMac = rowMac<SessionChallengeFacts>('session_challenges', (row) => {
+  const { id, projectId, codeHash, linkHash, email, userId, askerAddress, askerDevice } = row
+  // An absent value differs from every present one: hashes, addresses and ids are never empty.
+  const texts = [id, projectId, codeHash, linkHash ?? '', email ?? '', userId ?? '', askerAddress, askerDevice]
+  return [...texts, timeOf(row.expiresAt), row.authenticatedAt === null ? '' : timeOf(row.authenticatedAt)]
 })
 
 type TellCtx = Pick<Ctx, 'securityEvents'>

@@ -147,8 +147,8 @@ export const auditCommands = (shell: Shell): Command => {
     .description(
       'Recompute every audit row and every link of the chains; exit code 1 if one is broken. Somebody who has the service ' +
         'key can rewrite the whole log; only a head that was noted elsewhere reveals that: see --head. With IDENTITY_KEY it ' +
-        'also names each API key, passkey, session and key of access tokens that the service has not written, or that the ' +
-        'audit says has ended; with ROOT_KEY each count of wrong PINs that the vault has not written.',
+        'also names each row that admits somebody, such as an API key, a passkey or a session, that the service has not ' +
+        'written, or that the audit says has ended; with ROOT_KEY each count of wrong PINs that the vault has not written.',
     )
     .option('--project <id>', 'only the chain of this project', uuid)
     .option(

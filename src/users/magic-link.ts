@@ -5,7 +5,7 @@
 // We cannot tell a scanner that also submits forms from a person.
 
 import { findProject } from '../../db/queries/projects.ts'
-import { completeMailedLink, findMailedLink } from '../../db/queries/session-challenges.ts'
+import { findMailedLink, type SessionChallengeRow } from '../../db/queries/session-challenges.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
@@ -18,7 +18,9 @@ import {
   beginChallenge,
   CHALLENGE_SECONDS,
   type ChallengeState,
+  completeChallenge,
   hashOf,
+  isOurChallenge,
   newLinkSecret,
   readLinkSecret,
 } from './session-challenge.ts'
@@ -51,7 +53,7 @@ export const loginWithMagicLink = async (
   const userId = await userIdOf(ctx, { projectId, by: { email } })
   const secret = newLinkSecret()
   return ctx.db.transaction(async (tx) => {
-    const challenge = await beginChallenge(tx, { ...visitor, link: { linkHash: hashOf(secret), email, userId } })
+    const challenge = await beginChallenge(ctx, tx, { ...visitor, link: { linkHash: hashOf(secret), email, userId } })
     const name = lineOf(project.name)
     await queueMail(ctx, tx, {
       projectId,
@@ -75,6 +77,7 @@ export type MailedLink =
       readonly client: Client
       readonly askedAt: Date
       readonly expiresAt: Date
+      readonly read: SessionChallengeRow
     }
 
 type LinkInput = { readonly client: Client; readonly secret: string }
@@ -87,8 +90,10 @@ const readLink = async (ctx: Ctx, text: string): Promise<MailedLink> => {
   const projectName = project.name
   if (row.completedAt !== null) return { state: 'done', projectName }
   if (row.expired) return { state: 'expired', projectName }
+  if (!isOurChallenge(ctx, row)) return { state: 'unknown' }
   const { email, createdAt: askedAt, expiresAt, askerAddress: address, askerDevice: device } = row
-  return { state: 'open', projectName, secret, email: email ?? '', client: { address, device }, askedAt, expiresAt }
+  const shown = { secret, email: email ?? '', client: { address, device }, askedAt, expiresAt }
+  return { state: 'open', projectName, ...shown, read: row }
 }
 
 /** Reads the state of a mailed link, without changing it. */
@@ -122,6 +127,9 @@ export const confirmMailedLink = async (
   await throttle(ctx, [tryLimit(ctx, input, 'mailed link')])
   const link = await readLink(ctx, input.secret)
   if (link.state !== 'open') return link
-  const isDone = await completeMailedLink(ctx.db, hashOf(link.secret))
+  // Opening a mail proves the user.
+  const { read } = link
+  const completed = { read, userId: read.userId, authenticatedAt: read.now }
+  const isDone = await completeChallenge(ctx, ctx.db, completed)
   return isDone ? { state: 'completed', projectName: link.projectName } : readLink(ctx, input.secret)
 }

@@ -8,6 +8,7 @@
 
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
+import { readPresent } from '../../db/queries/present.ts'
 import { projectOf } from '../../db/queries/projects.ts'
 import {
   findSessionChallenge,
@@ -20,6 +21,7 @@ import { ensureUser } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { checkOrigin } from '../auth/origins.ts'
 import type { Visitor } from '../auth/plugin.ts'
+import { isOurs, sessionChallengeMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -64,26 +66,61 @@ export type ChallengeState = {
   readonly completed: boolean
 }
 
-type NewChallenge = Pick<Visitor, 'projectId' | 'client'> & Pick<Parameters<typeof insertSessionChallenge>[1], 'link'>
+type NewChallenge = Pick<Visitor, 'projectId' | 'client'> & {
+  /** The mailed link, and the user whom it logs in. */
+  readonly link?: { readonly linkHash: Uint8Array; readonly email: string; readonly userId: string }
+}
 
 /** Stores a new, open challenge. */
-export const beginChallenge = async (db: Ctx['db'] | Tx, input: NewChallenge): Promise<ChallengeState> => {
+export const beginChallenge = async (
+  ctx: Pick<Ctx, 'identity'>,
+  db: Ctx['db'] | Tx,
+  input: NewChallenge,
+): Promise<ChallengeState> => {
   const [id, code] = [randomUUID(), newCode()]
-  await insertSessionChallenge(db, {
+  const now = await readPresent(db)
+  const { linkHash, email, userId } = input.link ?? { linkHash: null, email: null, userId: null }
+  const facts = {
     id,
     projectId: input.projectId,
     codeHash: hashOf(code),
+    linkHash,
+    email,
+    userId,
     askerAddress: input.client.address,
     askerDevice: input.client.device,
-    lifetimeSeconds: CHALLENGE_SECONDS,
-    ...(input.link === undefined ? {} : { link: input.link }),
-  })
+    expiresAt: new Date(now.getTime() + CHALLENGE_SECONDS * 1_000),
+  }
+  const mac = sessionChallengeMac(ctx.identity).of({ ...facts, authenticatedAt: null })
+  await insertSessionChallenge(db, { ...facts, createdAt: now, mac })
   return { id, code, expired: false, completed: false }
+}
+
+type ChallengeCtx = Pick<Ctx, 'identity' | 'securityEvents'>
+
+/** Whether a challenge is as we wrote it. Ask only where it decides: one that was used or ended has no MAC any more. */
+export const isOurChallenge = (ctx: ChallengeCtx, row: SessionChallengeRow): boolean =>
+  isOurs(ctx, sessionChallengeMac(ctx.identity), row)
+
+/** Completes an open challenge for a user. @returns false if it has expired, or was completed since it was read. */
+export const completeChallenge = (
+  ctx: ChallengeCtx,
+  db: Ctx['db'] | Tx,
+  input: {
+    readonly read: SessionChallengeRow
+    readonly userId: string | null
+    /** When the user proved who they are. */
+    readonly authenticatedAt: Date
+  },
+): Promise<boolean> => {
+  const { read, userId, authenticatedAt } = input
+  const mac = sessionChallengeMac(ctx.identity).of({ ...read, userId, authenticatedAt })
+  return markCompleted(db, read, { userId, authenticatedAt, mac })
 }
 
 export const createSessionChallenge = async (ctx: Ctx, visitor: Visitor): Promise<ChallengeState> => {
   await throttle(ctx, [challengeLimit(ctx, visitor)])
-  return beginChallenge(ctx.db, visitor)
+  return beginChallenge(ctx, ctx.db, visitor)
 }
 
 const noSuchChallenge = (): AppError => notFound('session challenge')
@@ -121,6 +158,7 @@ const findOpen = async (ctx: Ctx, input: ByUser): Promise<SessionChallengeRow> =
   if (row.completedAt !== null) {
     throw new AppError('challenge_completed', 'The code was used already: ask for a new one on the other device.')
   }
+  if (!isOurChallenge(ctx, row)) throw noSuchChallenge()
   return row
 }
 
@@ -140,12 +178,12 @@ export const readChallengeAsker = async (
  */
 export const completeSessionChallenge = async (ctx: Ctx, input: ByUser): Promise<void> => {
   await throttle(ctx, [tryLimit(ctx, input, 'session_challenge')])
-  const { projectId, userId } = input.caller
-  const { codeHash } = await findOpen(ctx, input)
+  const { userId } = input.caller
+  const read = await findOpen(ctx, input)
   const isDone = await ctx.db.transaction(async (tx) => {
     // This locks the session: who ends it also ends its user's completed challenges, and must not miss this one.
     const authenticatedAt = await requireFreshLogin(ctx, tx, input.caller)
-    return markCompleted(tx, { projectId, codeHash, userId, authenticatedAt })
+    return completeChallenge(ctx, tx, { read, userId, authenticatedAt })
   })
   if (isDone) return
   // The challenge was completed or expired meanwhile: throw the error for that.
@@ -158,12 +196,13 @@ export const proveByChallenge: Prove<{ readonly code: string }> = async (ctx, { 
   const code = readCode(proof.code)
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
   if (row === null || row.projectId !== projectId) return null
+  const { userId: id, email, authenticatedAt } = row
+  const isWaiting = row.completedAt !== null && row.usedAt === null && !row.expired
+  if (!isWaiting || id === null || authenticatedAt === null || !isOurChallenge(ctx, row)) return null
   return {
     way: row.linkHash === null ? 'session_challenge' : 'magic_link',
     consume: async (tx) => {
-      const challenge = await takeSessionChallenge(tx, { projectId, codeHash: row.codeHash })
-      if (challenge === null) return null
-      const { userId: id, email, authenticatedAt } = challenge
+      if (!(await takeSessionChallenge(tx, row))) return null
       const userId = email === null ? id : await ensureUser(tx, { id, projectId, email })
       return { userId, authenticatedAt }
     },

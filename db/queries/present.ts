@@ -1,0 +1,8 @@
+import { sql } from 'drizzle-orm'
+import type { Queryable } from '../client.ts'
+
+/** The present time by the database's clock; in a transaction the time of its beginning. In whole milliseconds. */
+export const readPresent = async (db: Queryable): Promise<Date> => {
+  const { rows } = await db.execute<{ ms: number }>(sql`select floor(extract(epoch from now()) * 1000)::float8 as ms`)
+  return new Date(rows[0]?.ms ?? Number.NaN)
+}

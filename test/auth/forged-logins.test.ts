@@ -1,0 +1,98 @@
+// What somebody can do who owns the database, but has no key: with logins under way.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { hashOf } from '../../src/users/session-challenge.ts'
+import { type Service, startService } from '../support/service.ts'
+import { DONE, type People, peopleOf, told } from '../users/people.ts'
+import { FORGED, troublesOf } from './forged.ts'
+
+let service: Service
+let people: People
+let sql: Sql
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  people = peopleOf(service)
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+const REFUSED: [number, string] = [401, 'login_failed']
+const NOBODY = { authorization: undefined }
+
+/** Whether the audit tells of a row of this table that was forged. */
+const isTold = async (id: string, table: string) => {
+  await service.ctx.securityEvents.flush()
+  const rows = await sql`select from audit
+    where subject = ${id} and action = 'row_forged' and details->>'table' = ${table}`
+  return rows.length > 0
+}
+
+describe('a session challenge that somebody', () => {
+  /** A challenge that a thief has begun, and its row. */
+  const begun = async () => {
+    const { id, code } = (await service.post('/users/create-session-challenge', {}, NOBODY)).json
+    return { id, code } as { readonly id: string; readonly code: string }
+  }
+  const isForged = async (id: string) => {
+    expect([await isTold(id, 'session_challenges'), await troublesOf(service, id)]).toEqual([true, [FORGED]])
+    await sql`delete from session_challenges where id = ${id}`
+  }
+
+  test('inserted as completed by another user logs nobody in and is named', async () => {
+    const [victim, real] = [await people.anonymous(), await begun()]
+    const [id, code] = [randomUUID(), 'ABCD-ABCD-ABCD-ABCD-ABCD-ABCD-ABCD']
+    const [row] = await sql`select * from session_challenges where id = ${real.id}`
+    const completed = { user_id: victim.user_id, completed_at: new Date(), authenticated_at: new Date() }
+    await sql`insert into session_challenges ${sql({ ...row, id, code_hash: hashOf(code), ...completed } as never)}`
+    expect(told(await people.verifyChallenge(code))).toEqual(REFUSED)
+    await isForged(id)
+  })
+
+  test('completed, gave another user, prolonged or made usable again logs nobody in and is named', async () => {
+    const [victim, thief] = [await people.anonymous(), await people.anonymous()]
+    const completedBy = async (user: typeof thief, code: string) =>
+      told(await people.as(user)('/users/complete-session-challenge', { code }))
+    const edits = [
+      { isCompleted: false, change: sql`user_id = ${victim.user_id}, completed_at = now(), authenticated_at = now()` },
+      { isCompleted: true, change: sql`user_id = ${victim.user_id}` },
+      { isCompleted: true, change: sql`expires_at = expires_at + interval '1 second'` },
+      { isCompleted: true, change: sql`authenticated_at = authenticated_at + interval '1 second'` },
+    ]
+    for (const { isCompleted, change } of edits) {
+      const { id, code } = await begun()
+      if (isCompleted) expect(await completedBy(thief, code)).toEqual(DONE)
+      await sql`update session_challenges set ${change} where id = ${id}`
+      expect(told(await people.verifyChallenge(code))).toEqual(REFUSED)
+      await isForged(id)
+    }
+    const { id, code } = await begun()
+    expect(await completedBy(thief, code)).toEqual(DONE)
+    expect(told(await people.verifyChallenge(code))).toEqual(DONE)
+    await sql`update session_challenges set used_at = null where id = ${id}`
+    expect(told(await people.verifyChallenge(code))).toEqual(REFUSED)
+    await isForged(id)
+  })
+
+  test('gave another device, or another mail to prove, cannot be completed', async () => {
+    const user = await people.anonymous()
+    const { id, code } = await begun()
+    await sql`update session_challenges set asker_device = 'Your own phone' where id = ${id}`
+    expect(told(await people.as(user)('/users/complete-session-challenge', { code }))).toEqual([404, 'not_found'])
+    await isForged(id)
+
+    const mailed = (await service.post('/users/login-with-magic-link', { email: 'thief@example.com' }, NOBODY)).json
+    const [mail] = await people.mailsTo('thief@example.com')
+    const link = /https?:\/\/\S+/.exec(mail?.text ?? '')?.[0] ?? ''
+    const open = async () => (await service.call(link.slice(link.indexOf('/login')), { headers: NOBODY })).status
+    expect(await open()).toBe(200)
+    await sql`update session_challenges set email = 'victim@example.com' where id = ${mailed.id}`
+    expect(await open()).toBe(404)
+    await isForged(mailed.id)
+  })
+})
