@@ -548,6 +548,7 @@ CREATE TABLE "users" (
 	"email" text,
 	"sign_in_wallet" text,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"mac" "bytea" NOT NULL,
 	CONSTRAINT "users_email" UNIQUE("project_id","email"),
 	CONSTRAINT "users_sign_in_wallet" UNIQUE("project_id","sign_in_wallet"),
 	CONSTRAINT "users_project" UNIQUE("project_id","id")

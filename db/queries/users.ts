@@ -4,6 +4,9 @@ import { users } from '../schema.ts'
 
 export type UserRow = typeof users.$inferSelect
 
+/** Who a user is, by their proofs. */
+export type UserIdentity = Pick<UserRow, 'id' | 'projectId' | 'email' | 'signInWallet'>
+
 type OfUser = { readonly projectId: string; readonly userId: string }
 
 /**
@@ -57,12 +60,9 @@ export const readUserFacts = async (
 }
 
 /** Makes a user after their first proof, unless they exist. @returns the id of the new or the existing user. */
-export const ensureUser = async (
-  tx: Tx,
-  input: Pick<UserRow, 'id' | 'projectId'> & { readonly email?: string; readonly signInWallet?: string },
-): Promise<string> => {
+export const ensureUser = async (tx: Tx, input: UserIdentity & Pick<UserRow, 'mac'>): Promise<string> => {
   const { projectId, email, signInWallet } = input
-  const by = email !== undefined ? { email } : signInWallet !== undefined ? { signInWallet } : null
+  const by = email !== null ? { email } : signInWallet !== null ? { signInWallet } : null
   // Most logins are of a user who exists.
   const known = by && (await findUser(tx, { projectId, by }))
   if (known) return known.id
@@ -76,11 +76,11 @@ export const ensureUser = async (
 /** Sets a user's e-mail address. @returns false if they have one, or if another user of the project has this one. */
 export const setUserEmail = async (
   tx: Tx,
-  input: { readonly projectId: string; readonly id: string; readonly email: string },
+  input: Pick<UserRow, 'projectId' | 'id' | 'mac'> & { readonly email: string },
 ): Promise<boolean> => {
   const { rowCount } = await tx
     .update(users)
-    .set({ email: input.email })
+    .set({ email: input.email, mac: input.mac })
     .where(
       and(
         eq(users.projectId, input.projectId),

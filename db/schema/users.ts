@@ -32,6 +32,8 @@ export const users = pgTable(
     /** Proven, in the form of src/users/sign-in-wallet.ts: an address, or a contract's address with its chain. */
     signInWallet: text('sign_in_wallet'),
     createdAt: instant('created_at').notNull().default(now),
+    /** Of src/auth/row-macs.ts. */
+    mac: bytes('mac').notNull(),
   },
   (table) => [
     unique('users_email').on(table.projectId, table.email),
@@ -43,7 +45,7 @@ export const users = pgTable(
 
 export const usersAccess = access(users, {
   api: 'select, insert, update',
-  worker: 'select (id, project_id, email, sign_in_wallet, created_at), delete',
+  worker: 'select, delete',
 })
 
 const ofUser = (table: { readonly projectId: AnyPgColumn; readonly userId: AnyPgColumn }) =>

@@ -4,12 +4,13 @@ import {
   pageOfPasskeys,
   pageOfSessionChallenges,
   pageOfSessions,
+  pageOfUsers,
   revivedApiKeys,
   revivedPasskeys,
   revivedSessions,
 } from '../../db/queries/caller-rows.ts'
 import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
-import { apiKeyMac, passkeyMac, sessionChallengeMac, sessionMac } from '../auth/row-macs.ts'
+import { apiKeyMac, passkeyMac, sessionChallengeMac, sessionMac, userMac } from '../auth/row-macs.ts'
 import { isOwnTokenKey } from '../auth/token-key.ts'
 import type { Ctx } from '../context.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
@@ -76,6 +77,11 @@ export const verifyCallers = async (
       ...of,
       readPage: (page) => pageOfPasskeys(db, page),
       revived: await revivedPasskeys(db, of),
+    }),
+    await verifyTable(userMac(identity), {
+      ...of,
+      readPage: (page) => pageOfUsers(db, page),
+      revived: [],
     }),
     await verifyTable(sessionMac(identity), {
       ...of,

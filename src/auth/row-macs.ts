@@ -10,6 +10,7 @@ import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
 import type { PasskeyFacts } from '../../db/queries/passkeys.ts'
 import type { SessionChallengeFacts } from '../../db/queries/session-challenges.ts'
 import type { SessionFacts } from '../../db/queries/sessions.ts'
+import type { UserIdentity } from '../../db/queries/users.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
 
@@ -50,6 +51,11 @@ export const passkeyMac = rowMac<PasskeyFacts>('passkeys', (row) => {
   return [id, projectId, userId, credentialId, publicKey, rpId, String(backupEligible)]
 })
 
+/** An absent address or wallet differs from every present one: none is empty. */
+export const userMac = rowMac<UserIdentity>('users', ({ id, projectId, email, signInWallet }) => {
+  return [id, projectId, email ?? '', signInWallet ?? '']
+})
+
 export const sessionMac = rowMac<SessionFacts>('sessions', (row) => {
   const { id, projectId, userId, authenticatedAt, generation, refreshedAt, expiresAt } = row
   const times = [authenticatedAt, refreshedAt, expiresAt].map(timeOf)
@@ -58,7 +64,6 @@ export const sessionMac = rowMac<SessionFacts>('sessions', (row) => {
 
 export const sessionChallengeMac = rowMac<SessionChallengeFacts>('session_challenges', (row) => {
   const { id, projectId, codeHash, linkHash, email, userId, askerAddress, askerDevice } = row
-  // An absent value differs from every present one: hashes, addresses and ids are never empty.
   const texts = [id, projectId, codeHash, linkHash ?? '', email ?? '', userId ?? '', askerAddress, askerDevice]
   return [...texts, timeOf(row.expiresAt), row.authenticatedAt === null ? '' : timeOf(row.authenticatedAt)]
 })

@@ -2,12 +2,13 @@
 // only a MAC of the code. The MAC covers the user and the purpose, so that a code works for nothing else.
 
 import { randomInt, timingSafeEqual } from 'node:crypto'
-import { type Queryable, type Tx, violatedConstraint } from '../../db/client.ts'
+import { type Tx, violatedConstraint } from '../../db/client.ts'
 import { type CodeKey, putEmailCode, takeCodeTry, useEmailCode } from '../../db/queries/logins.ts'
 import { type Project, projectOf } from '../../db/queries/projects.ts'
-import { ensureUser, lockUser, readUserFacts, setUserEmail } from '../../db/queries/users.ts'
+import { lockUser, setUserEmail, type UserFacts } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
+import { userMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
@@ -17,6 +18,7 @@ import { readEmailAddress } from '../mail/address.ts'
 import { lineOf, mailText, queueMail, requireMail } from '../mail/queue.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { beginLimit, mailLimits, tryLimit } from './limits.ts'
+import { ensureUser, readCaller } from './user.ts'
 import { derivedUserId } from './user-id.ts'
 import type { Prove } from './verify-login.ts'
 
@@ -109,14 +111,13 @@ export const proveByEmailCode: Prove<{ readonly userId: string; readonly code: s
   return {
     way: 'email_code',
     consume: async (tx) =>
-      (await use(tx)) ? { userId: await ensureUser(tx, { id: userId, projectId, email }) } : null,
+      (await use(tx)) ? { userId: await ensureUser(ctx, tx, { id: userId, projectId, by: { email } }) } : null,
   }
 }
 
 type ByUser = { readonly caller: UserCaller; readonly client: Client }
 
-const refuseSecond = async (db: Queryable, { projectId, userId: id }: UserCaller): Promise<void> => {
-  const { email } = await readUserFacts(db, { projectId, id })
+const refuseSecond = ({ email }: UserFacts): void => {
   if (email !== null) throw new AppError('email_exists', 'This user has an e-mail address already.')
 }
 
@@ -136,7 +137,7 @@ export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: strin
   const from = { projectId, client }
   await throttle(ctx, [beginLimit(ctx, from, 'add_email'), ...mailLimits(ctx, from, 'add_email', email)])
   await requireFreshLogin(ctx, ctx.db, caller)
-  await refuseSecond(ctx.db, caller)
+  refuseSecond(await readCaller(ctx, ctx.db, caller))
   const project = await projectOf(ctx.db, caller)
   await ctx.db.transaction((tx) => mailCode(ctx, tx, { project, userId, purpose: 'add_email', email }))
 }
@@ -160,8 +161,11 @@ export const verifyEmail = async (ctx: Ctx, input: ByUser & { readonly code: str
       await lockUser(tx, caller)
       await requireFreshLogin(ctx, tx, caller, { begunSeconds: CODE_SECONDS })
       if (!(await proven.use(tx))) throw refused()
-      await refuseSecond(tx, caller)
-      if (!(await setUserEmail(tx, { projectId, id: userId, email: proven.email }))) throw taken()
+      const user = await readCaller(ctx, tx, caller)
+      refuseSecond(user)
+      const { email } = proven
+      const mac = userMac(ctx.identity).of({ ...user, email })
+      if (!(await setUserEmail(tx, { projectId, id: userId, email, mac }))) throw taken()
       const actor = actorOf(caller)
       await ctx.audit.record(tx, { projectId, actor, action: 'email_added', subject: userId, details: {} })
     })

@@ -3,11 +3,11 @@
 
 import type { Queryable } from '../../db/client.ts'
 import { holdLiveSession } from '../../db/queries/sessions.ts'
-import { readUserFacts } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { isOurs, sessionMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { readCaller } from './user.ts'
 
 /** How long a login counts as fresh. */
 const FRESH_SECONDS = 600
@@ -26,9 +26,10 @@ const REFRESH_REQUIRED =
 export const requireFreshLogin = async (
   ctx: Pick<Ctx, 'identity' | 'securityEvents'>,
   db: Queryable,
-  { projectId, userId, sessionId }: UserCaller,
+  caller: UserCaller,
   input: { readonly begunSeconds: number } = { begunSeconds: 0 },
 ): Promise<Date> => {
+  const { projectId, userId, sessionId } = caller
   const session = await holdLiveSession(db, { id: sessionId, projectId, userId })
   if (session === null || !isOurs(ctx, sessionMac(ctx.identity), session)) {
     throw new AppError('session_ended', 'The session has ended; log in again.')
@@ -37,7 +38,7 @@ export const requireFreshLogin = async (
   const limitMs = (FRESH_SECONDS + input.begunSeconds) * 1_000
   const isWithin = (since: Date) => now.getTime() - since.getTime() <= limitMs
   if (isWithin(authenticatedAt)) return authenticatedAt
-  const user = await readUserFacts(db, { projectId, id: userId })
+  const user = await readCaller(ctx, db, caller)
   if (user.email !== null || user.signInWallet !== null || user.hasPasskeys) {
     throw new AppError('fresh_login_required', LOGIN_REQUIRED)
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { findNonce, useNonce } from '../../db/queries/logins.ts'
 import { insertPasskey, listPasskeys } from '../../db/queries/passkeys.ts'
 import { findProject, projectOf } from '../../db/queries/projects.ts'
-import { findUser, lockUser, readUserFacts, type UserRow } from '../../db/queries/users.ts'
+import { lockUser, type UserRow } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
@@ -16,6 +16,7 @@ import { beginLimit, targetLimit } from './limits.ts'
 import { mailWayChanged } from './mail-way-changed.ts'
 import { CEREMONY_SECONDS, creationOptions, handleOf, newPasskeyChallenge } from './passkey-ceremony.ts'
 import type { CreationOptions } from './passkey-schema.ts'
+import { readCaller } from './user.ts'
 
 const WAY = 'passkey registration'
 
@@ -42,7 +43,7 @@ export const beginPasskeyRegistration = async (
   await requireFreshLogin(ctx, ctx.db, caller)
   const [project, user, passkeys] = await Promise.all([
     projectOf(ctx.db, caller),
-    readUserFacts(ctx.db, { projectId, id: userId }),
+    readCaller(ctx, ctx.db, caller),
     listPasskeys(ctx.db, { projectId, userId }),
   ])
   if (passkeys.length >= PASSKEYS_MAX) throw tooManyPasskeys()
@@ -105,7 +106,7 @@ export const finishPasskeyRegistration = async (
       subject: passkey.id,
       details,
     })
-    const email = (await findUser(tx, { projectId, by: { id: userId } }))?.email ?? null
+    const { email } = await readCaller(ctx, tx, caller)
     await mailWayChanged(ctx, tx, { projectId, email, change: 'passkey_added' })
   })
 }

@@ -1,5 +1,5 @@
 import { deletePasskey, listPasskeys } from '../../db/queries/passkeys.ts'
-import { findUser, lockUser } from '../../db/queries/users.ts'
+import { lockUser } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { Ctx, WorkerCtx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -8,6 +8,7 @@ import { requireFreshLogin } from './fresh-login.ts'
 import { showUser } from './list.ts'
 import { mailWayChanged } from './mail-way-changed.ts'
 import type { Passkey } from './passkey-schema.ts'
+import { readCaller } from './user.ts'
 
 /** The caller's passkeys, oldest first. */
 export const listOwnPasskeys = async (ctx: Pick<Ctx, 'db'>, caller: UserCaller): Promise<Passkey[]> =>
@@ -37,8 +38,8 @@ export const removePasskey = async (
     const passkeys = await listPasskeys(tx, caller)
     const passkey = passkeys.find(({ id }) => id === input.id)
     if (passkey === undefined) throw notFound('passkey')
-    const user = await findUser(tx, { projectId, by: { id: userId } })
-    if (passkeys.length === 1 && user?.email === null && user.signInWallet === null) {
+    const user = await readCaller(ctx, tx, caller)
+    if (passkeys.length === 1 && user.email === null && user.signInWallet === null) {
       throw new AppError(
         'invalid_input',
         'Without this passkey the user could not log in: add an e-mail address or another passkey first.',
@@ -55,7 +56,7 @@ export const removePasskey = async (
       details,
     })
     await endSessions(ctx, tx, { ...caller, except: caller.sessionId, by: 'passkey_removed', actor })
-    await mailWayChanged(ctx, tx, { projectId, email: user?.email ?? null, change: 'passkey_removed' })
+    await mailWayChanged(ctx, tx, { projectId, email: user.email, change: 'passkey_removed' })
   })
 }
 

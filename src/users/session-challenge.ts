@@ -17,7 +17,6 @@ import {
   type SessionChallengeRow,
   takeSessionChallenge,
 } from '../../db/queries/session-challenges.ts'
-import { ensureUser } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { checkOrigin } from '../auth/origins.ts'
 import type { Visitor } from '../auth/plugin.ts'
@@ -28,6 +27,7 @@ import { AppError, notFound } from '../errors.ts'
 import type { Client } from '../http/peer.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { challengeLimit, readLimit, tryLimit } from './limits.ts'
+import { ensureUser } from './user.ts'
 import type { Prove } from './verify-login.ts'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
@@ -203,7 +203,7 @@ export const proveByChallenge: Prove<{ readonly code: string }> = async (ctx, { 
     way: row.linkHash === null ? 'session_challenge' : 'magic_link',
     consume: async (tx) => {
       if (!(await takeSessionChallenge(tx, row))) return null
-      const userId = email === null ? id : await ensureUser(tx, { id, projectId, email })
+      const userId = email === null ? id : await ensureUser(ctx, tx, { id, projectId, by: { email } })
       return { userId, authenticatedAt }
     },
   }

@@ -10,7 +10,7 @@ import {
   insertSession,
   type SessionRow,
 } from '../../db/queries/sessions.ts'
-import { ensureUser, readUserFacts, type UserFacts } from '../../db/queries/users.ts'
+import { readUserFacts, type UserFacts } from '../../db/queries/users.ts'
 import type { LoginWay } from '../../db/words.ts'
 import { actorOf } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
@@ -23,6 +23,7 @@ import type { Client } from '../http/peer.ts'
 import { recordEnd } from './end-sessions.ts'
 import { beginLimit } from './limits.ts'
 import { expiryOf, refreshOf, type SessionLifetimes } from './session-refresh.ts'
+import { ensureUser, isOurUser } from './user.ts'
 
 const FORM = /^[A-Za-z0-9_-]{48}$/
 const GENERATION_BYTES = 4
@@ -71,8 +72,9 @@ export type OpenSession = {
 /** A session's row and its user. */
 type Begun = { readonly row: SessionRow; readonly user: UserFacts }
 
+/** @returns null if the user's row is not as we wrote it. */
 export const beginSession = async (
-  ctx: Pick<Ctx, 'config' | 'identity'>,
+  ctx: Pick<Ctx, 'config' | 'identity' | 'securityEvents'>,
   tx: Tx,
   input: {
     readonly projectId: string
@@ -82,9 +84,10 @@ export const beginSession = async (
     /** When the user proved who they are; null for now. */
     readonly authenticatedAt: Date | null
   },
-): Promise<Begun> => {
+): Promise<Begun | null> => {
   const { projectId, userId, way, client } = input
   const { now, ...user } = await readUserFacts(tx, { projectId, id: userId })
+  if (!isOurUser(ctx, user)) return null
   const authenticatedAt = input.authenticatedAt ?? now
   const expiresAt = expiryOf({ authenticatedAt, now }, lifetimesOf(ctx))
   const facts = { id: randomUUID(), projectId, userId, authenticatedAt, generation: 1, refreshedAt: now, expiresAt }
@@ -119,9 +122,10 @@ export const loginAnonymously = async (ctx: Ctx, visitor: Visitor): Promise<Open
     )
   }
   const begun = await ctx.db.transaction(async (tx) => {
-    const userId = await ensureUser(tx, { id: randomUUID(), projectId })
+    const userId = await ensureUser(ctx, tx, { id: randomUUID(), projectId, by: null })
     return beginSession(ctx, tx, { projectId, userId, way: 'anonymous', client, authenticatedAt: null })
   })
+  if (begun === null) throw new Error('a new user is not as it was written')
   return withTokens(ctx, begun)
 }
 
@@ -147,7 +151,7 @@ export const refreshToken = async (
   const shown = { projectId, id, generation }
   for (let reads = 0; reads < READS_MAX; reads += 1) {
     const found = await findSessionToRefresh(ctx.db, shown)
-    if (found === null || !isOurs(ctx, mac, found.row)) throw sessionEnded()
+    if (found === null || !isOurs(ctx, mac, found.row) || !isOurUser(ctx, found.user)) throw sessionEnded()
     const { row, user, now } = found
     const refresh = refreshOf(row, { generation, now, lifetimes: lifetimesOf(ctx) })
     switch (refresh.kind) {

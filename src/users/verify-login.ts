@@ -95,7 +95,9 @@ export const verifyLogin = async (ctx: Ctx, visitor: Visitor, proofs: Proofs): P
     // Throwing rolls back, so that a proof of another user than the named one is not used up.
     if (user === null || (namedUserId ?? user.userId) !== user.userId) throw failed()
     const { userId, authenticatedAt = null } = user
-    return beginSession(ctx, tx, { projectId, userId, way: proven.way, client, authenticatedAt })
+    const session = await beginSession(ctx, tx, { projectId, userId, way: proven.way, client, authenticatedAt })
+    if (session === null) throw failed()
+    return session
   })
   return withTokens(ctx, begun)
 }

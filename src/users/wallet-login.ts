@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { findNonce, insertNonce, useNonce } from '../../db/queries/logins.ts'
-import { ensureUser } from '../../db/queries/users.ts'
 import { isOriginOf } from '../auth/origins.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isTimely, originOf, parseSiwe, parseSiws, type SignInMessage } from '../auth/sign-in-message.ts'
@@ -10,6 +9,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { beginLimit, targetLimit } from './limits.ts'
 import { chainIdsInWords, chainWithId, contractChainOf, contractWallet, readSignInWallet } from './sign-in-wallet.ts'
+import { ensureUser } from './user.ts'
 import { derivedUserId, userIdOf } from './user-id.ts'
 import type { Prove } from './verify-login.ts'
 
@@ -110,6 +110,6 @@ export const proveByWallet: Prove<{ readonly message: string; readonly signature
     consume: async (tx) =>
       (await useNonce(tx, nonce)) === null
         ? null
-        : { userId: await ensureUser(tx, { id, projectId, signInWallet: signer }) },
+        : { userId: await ensureUser(ctx, tx, { id, projectId, by: { signInWallet: signer } }) },
   }
 }

@@ -96,3 +96,59 @@ describe('a session challenge that somebody', () => {
     await isForged(mailed.id)
   })
 })
+
+describe('a user whom somebody', () => {
+  const logInAs = async (email: string) => {
+    const { user_id } = (await service.post('/users/login-with-email', { email }, NOBODY)).json
+    const proof = { user_id, verification_code: await people.codeTo(email) }
+    return service.post('/users/verify-login', proof, NOBODY)
+  }
+
+  test('gave another e-mail address or wallet is logged in by none of their proofs, and is named; restored, they are', async () => {
+    const session = await people.logIn('victim@example.com')
+    const { user_id: id } = session
+    for (const change of [
+      { email: 'thief@example.com' },
+      { sign_in_wallet: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
+      { email: null, sign_in_wallet: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
+    ]) {
+      await sql`update users set ${sql(change)} where id = ${id}`
+      const email = change.email ?? 'victim@example.com'
+      if (change.email !== null) expect([change, told(await logInAs(email))]).toEqual([change, REFUSED])
+      expect(told(await people.refresh(session))).toEqual([401, 'session_ended'])
+      expect([await isTold(id, 'users'), await troublesOf(service, id)]).toEqual([true, [FORGED]])
+      await sql`update users set email = 'victim@example.com', sign_in_wallet = null where id = ${id}`
+    }
+    expect(told(await people.refresh(session))).toEqual(DONE)
+    expect((await logInAs('victim@example.com')).json.user_id).toBe(id)
+    expect(await troublesOf(service, id)).toEqual([])
+  })
+
+  test('inserted, with the MAC of a real one, is logged in by no proof', async () => {
+    const real = await people.anonymous()
+    const id = randomUUID()
+    await sql`insert into users (id, project_id, email, mac)
+      select ${id}, project_id, 'inserted@example.com', mac from users where id = ${real.user_id}`
+    expect(told(await logInAs('inserted@example.com'))).toEqual(REFUSED)
+    expect(await troublesOf(service, id)).toEqual([FORGED])
+    await sql`delete from users where id = ${id}`
+  })
+
+  test('gave a wallet cannot add an e-mail address or a passkey, which would make the row one of ours', async () => {
+    const session = await people.anonymous()
+    const credential = await people.newCredential(session)
+    const post = people.as(session)
+    expect(told(await post('/users/add-email', { email: 'mine@example.com' }))).toEqual(DONE)
+    const body = { verification_code: await people.codeTo('mine@example.com') }
+    const wallet = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
+    await sql`update users set sign_in_wallet = ${wallet} where id = ${session.user_id}`
+    for (const answer of [
+      await post('/users/verify-email', body),
+      await post('/users/passkey/finish-registration', credential),
+    ]) {
+      expect(told(answer)).toEqual([401, 'session_ended'])
+    }
+    await sql`update users set sign_in_wallet = null where id = ${session.user_id}`
+    expect(told(await post('/users/verify-email', body))).toEqual(DONE)
+  })
+})

@@ -9,6 +9,7 @@ import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { newApiKey } from '../../src/auth/api-key.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type Authenticator, createAuthenticator } from '../users/authenticator.ts'
+import { sealUsers } from '../users/own-rows.ts'
 import { peopleOf } from '../users/people.ts'
 import { ENDED, FORGED, troublesOf } from './forged.ts'
 
@@ -148,6 +149,7 @@ test('a removed passkey that somebody puts back is named', async () => {
   const user = await newUser()
   const [row] = await sql`select * from passkeys where id = ${user.passkeyId}`
   await sql`update users set email = ${`${user.userId}@example.com`} where id = ${user.userId}`
+  await sealUsers(service, sql)
   const answer = await peopleOf(service).as(user.session)('/users/passkey/remove', { id: user.passkeyId })
   expect(answer.status).toBe(200)
   expect(await verified(user.passkeyId)).toEqual([])

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { type Answer, type Service, startService } from '../support/service.ts'
-import { sealSessions } from './own-rows.ts'
+import { sealSessions, sealUsers } from './own-rows.ts'
 import { DONE, type People, peopleOf, type Session, told } from './people.ts'
 
 let service: Service
@@ -68,6 +68,7 @@ describe('a token that was stolen after the login', () => {
   const victim = async (): Promise<Session> => {
     const session = await people.anonymous()
     await sql`update users set email = ${`${session.id}@example.com`} where id = ${session.user_id}`
+    await sealUsers(service, sql)
     expect(told(await people.addPasskey(session))).toEqual(DONE)
     await age(session, 30)
     return session

@@ -1,7 +1,7 @@
 // Rows that a test has edited by hand get the MAC that the service would have given them.
 
 import type { Sql } from 'postgres'
-import { sessionMac } from '../../src/auth/row-macs.ts'
+import { sessionMac, userMac } from '../../src/auth/row-macs.ts'
 import type { Service } from '../support/service.ts'
 
 /** Of the sessions that have not ended. */
@@ -12,4 +12,10 @@ export const sealSessions = async ({ ctx }: Pick<Service, 'ctx'>, sql: Sql): Pro
     from sessions where ended_at is null`
   const mac = sessionMac(ctx.identity)
   for (const row of rows) await sql`update sessions set mac = ${mac.of(row as never)} where id = ${row.id}`
+}
+
+export const sealUsers = async ({ ctx }: Pick<Service, 'ctx'>, sql: Sql): Promise<void> => {
+  const rows = await sql`select id, project_id as "projectId", email, sign_in_wallet as "signInWallet" from users`
+  const mac = userMac(ctx.identity)
+  for (const row of rows) await sql`update users set mac = ${mac.of(row as never)} where id = ${row.id}`
 }

@@ -11,6 +11,7 @@ import { beginDiscoverableLogin, proveByPasskey } from '../../src/users/passkey-
 import { removeAllPasskeys } from '../../src/users/passkeys.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { type Authenticator, BE, BS, createAuthenticator, type Oddities, UP, UV } from './authenticator.ts'
+import { sealUsers } from './own-rows.ts'
 import { visitorOf } from './people.ts'
 
 const PAGE = 'http://localhost:5173'
@@ -58,6 +59,7 @@ const newPasskey = async (user: User, odd: Oddities = {}, origin = PAGE): Promis
 
 const setEmail = async (user: User, email = `${user.id}@example.com`): Promise<string> => {
   await sql`update users set email = ${email} where id = ${user.id}`
+  await sealUsers(service, sql)
   return email
 }
 
@@ -318,6 +320,7 @@ describe('logging in with a passkey', () => {
     const email = await setEmail(user)
     const wallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
     await sql`update users set sign_in_wallet = ${wallet} where id = ${user.id}`
+    await sealUsers(service, sql)
     const options = await beginLoginOf(email.toUpperCase())
     refusedLogin(await verify(others.get(options)))
     expect((await verify(mine.get(options))).json.user_id).toBe(user.id)
