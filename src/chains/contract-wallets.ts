@@ -1,6 +1,7 @@
 // Contract wallets: contracts that a single owner's key controls. The owner's key signs and pays; the wallet makes the
 // calls. The address is known before the wallet is deployed, and may already hold coins and tokens.
 
+import type { Payload } from '../custody/payload.ts'
 import type { Hex, Intent, RecordedIntent } from './intent.ts'
 
 /** A contract wallet and the address of its owner's key. */
@@ -16,10 +17,9 @@ export type ContractWalletState =
   | { readonly kind: 'changed'; readonly how: string }
 
 /**
- * Bytes that a key must sign (EVM: a digest of 32 bytes). `with` turns the signature (EVM: 65 bytes, r, s, recovery id;
- * Substrate: 64 bytes) into the result.
+ * What a key must sign. `with` turns the signature (EVM: 65 bytes, r, s, recovery id; Substrate: 64 bytes) into the result.
  */
-export type Signable<Result> = { readonly bytes: Uint8Array; readonly with: (signature: Uint8Array) => Result }
+export type Signable<Result> = { readonly payload: Payload; readonly with: (signature: Uint8Array) => Result }
 
 export type FailingCall = { readonly reason: string; readonly index: number; readonly isUnfunded: boolean }
 

@@ -1,5 +1,6 @@
 // From an intent to signed bytes: fill in the open fields, choose the fees, sign.
 
+import type { Payload } from '../custody/payload.ts'
 import type { ContractWallet } from './contract-wallets.ts'
 import type { Hex, Intent, Ladder, LadderRequest, Offer, RecordedIntent, Unsigned } from './intent.ts'
 import type { Terms } from './terms.ts'
@@ -100,8 +101,8 @@ export type Submission = {
   ladder(request: LadderRequest): Ladder
   /** null for a transaction that never expires. Pure. */
   lifetimeOf(unsigned: Unsigned): Lifetime | null
-  /** The bytes to sign (EVM: a digest of 32 bytes). Pure. */
-  signingBytes(unsigned: Unsigned): Uint8Array
+  /** What to sign. Pure. */
+  payloadOf(unsigned: Unsigned): Payload
   /** @param signature as `Signable.with` takes it. Pure. */
   assemble(unsigned: Unsigned, signature: Uint8Array): Signed
   /** @param signed.recordedCost the cost to use if the bytes do not tell it. Pure. */

@@ -21,7 +21,7 @@ export const signLadder = (
 ): SignedAttempts => {
   const { ladder, firstRung } = input
   const sign = (unsigned: Unsigned) => ({
-    ...chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned))),
+    ...chain.assemble(unsigned, key.sign(chain.payloadOf(unsigned))),
     maxFeePerGas: chain.terms.feesOf(unsigned)?.maxFeePerGas ?? null,
   })
   return [

@@ -46,7 +46,7 @@ export const signMessage = async (ctx: Ctx, input: SignMessageInput): Promise<He
       ? chain.message(message)
       : contract.contractWallets.message(contract.wallet, { message, isDeployed: contract.isDeployed })
   return ctx.vault.withKeyForMessage({ wallet: row, credentials, actor }, async (key) => {
-    const signature = signable.with(key.sign(signable.bytes))
+    const signature = signable.with(key.sign(signable.payload))
     const digest = createHash('sha256').update(message).digest('hex')
     const details = { network: chain.network, message_type: messageType, message_sha256: digest }
     // Commit the audit row before returning the signature.

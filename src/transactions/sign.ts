@@ -43,7 +43,7 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
     const unsigned = given ?? (await (charge === null ? unsignedOf(ctx, signing) : unsignedByPolicy(ctx, signing)))
     const fee = charge === null ? 0n : chain.terms.gasFee(unsigned) + (await chain.terms.surcharge(unsigned))
     const lifetime = chain.lifetimeOf(unsigned)
-    const { raw, hash } = chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned)))
+    const { raw, hash } = chain.assemble(unsigned, key.sign(chain.payloadOf(unsigned)))
     const entry = {
       action: 'transaction_signed',
       details: {
@@ -146,6 +146,6 @@ const executionUnsigned = async (ctx: Ctx, input: SigningInput): Promise<Unsigne
   const alone = contractWallets.execution(wallet, [{ to, value, input: data }])
   const { gasLimit } = await explained(() => chain.fill(alone, from, { nonce: 0, asIfDeployed: wallet }))
   const signable = contractWallets.deployAndExecute(wallet, { intents: [intent], gas: gasLimit })
-  const whole = signable.with(key.sign(signable.bytes))
+  const whole = signable.with(key.sign(signable.payload))
   return chain.complete(whole) ?? explained(() => fillIn(ctx, { chain, intent: whole, from }))
 }

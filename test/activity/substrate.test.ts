@@ -16,6 +16,7 @@ import { substrateNetworkRow } from '../../src/chains/networks.ts'
 import { type Runtime, readRuntime } from '../../src/chains/substrate/runtime.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
+import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { trackStep } from '../../src/transactions/track.ts'
 import { startFakeNode } from '../chains/evm/fake-node.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -61,7 +62,7 @@ const send = async (...calls: readonly [pallet: string, name: string, ...values:
   if (input === undefined) throw new Error('expected a batch')
   const intent = { to: null, value: 0n, input }
   const { unsigned } = await chain.prepare(intent, chain.addressOf(alice.publicKey), { pending: async () => [] })
-  const { raw, hash } = chain.assemble(unsigned, alice.sign(chain.signingBytes(unsigned)))
+  const { raw, hash } = chain.assemble(unsigned, alice.sign(bytesToSign('substrate', chain.payloadOf(unsigned))))
   expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
   await local.included(raw)
   return hash

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { addressOf } from '../../src/chains/evm/address.ts'
-import { assemble, signingBytes } from '../../src/chains/evm/encode.ts'
+import { assemble, payloadOf } from '../../src/chains/evm/encode.ts'
+import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { curve } from '../../src/custody/keys/secp256k1.ts'
 import type { TestChain } from '../support/chains.ts'
 
@@ -41,7 +42,7 @@ export const createSigners = async (chain: TestChain, input: { readonly count: n
         maxFeePerGas: 100n * GWEI,
         maxPriorityFeePerGas: GWEI,
       }
-      const signature = curve.sign({ digest: signingBytes(unsigned), privateKey: signer.privateKey })
+      const signature = curve.sign({ digest: bytesToSign('evm', payloadOf(unsigned)), privateKey: signer.privateKey })
       return { signer: signer.address, nonce, ...assemble(unsigned, signature) }
     })
 

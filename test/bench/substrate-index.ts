@@ -10,6 +10,7 @@ import { type Runtime, readRuntime } from '../../src/chains/substrate/runtime.ts
 import { transfersOf } from '../../src/chains/substrate/transfers.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
+import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 import { median } from './load.ts'
@@ -53,7 +54,7 @@ const fill = async (local: TestSubstrateChain, chain: Chain): Promise<Runtime> =
   for (let block = 0; block < BLOCKS; block += 1) {
     const intent = { to: null, value: 0n, input }
     const { unsigned } = await chain.prepare(intent, chain.addressOf(alice.publicKey), { pending: async () => [] })
-    const { raw } = chain.assemble(unsigned, alice.sign(chain.signingBytes(unsigned)))
+    const { raw } = chain.assemble(unsigned, alice.sign(bytesToSign('substrate', chain.payloadOf(unsigned))))
     await chain.broadcast(raw)
     await local.included(raw)
   }

@@ -23,7 +23,7 @@ const AT_ONCE = 8
 const KILLS = process.env.STRONGROOM_LONG === '1' ? 6 : 4
 const SECRET = 'testnet-secret'
 const PIN = '493817'
-const digest = new Uint8Array(32).fill(9)
+const payload = { kind: 'evm_message', message: new Uint8Array(32).fill(9) } as const
 
 let service: Service
 let sql: Sql
@@ -58,7 +58,7 @@ const faceOf =
   (ctx: Ctx) =>
   async (wallet: WalletRow): Promise<string> => {
     const request = { wallet, credentials: credentialsOf(wallet), actor: 'operator' }
-    const signature = await ctx.vault.withKey(request, async (key) => Buffer.from(key.sign(digest)).toString('hex'))
+    const signature = await ctx.vault.withKey(request, async (key) => Buffer.from(key.sign(payload)).toString('hex'))
     const [row] = await sql<{ address: string }[]>`select address from wallets where id = ${wallet.id}`
     return `${row?.address} ${signature}`
   }
@@ -256,7 +256,7 @@ describe('keys rotate-project', () => {
     for (const [wallet, pin] of pins) {
       const request = { wallet, credentials: { userPin: pin }, actor: 'operator' }
       const signature = await service.ctx.vault.withKey(request, async (key) =>
-        Buffer.from(key.sign(digest)).toString('hex'),
+        Buffer.from(key.sign(payload)).toString('hex'),
       )
       expect(before[wallets.indexOf(wallet)]).toEndWith(` ${signature}`)
       await service.ctx.vault.changeUserPin({ wallet, oldPin: pin, newPin: PIN, actor: 'operator' })

@@ -13,9 +13,14 @@ import {
   ACTOR,
   type Custody,
   codeOf,
+  EVM_DIGEST,
+  EVM_MESSAGE,
   hexOf,
+  messageFor,
   openCustody,
   SECRET,
+  SUBSTRATE_BYTES,
+  SUBSTRATE_MESSAGE,
   type TestWallet,
   type WalletInput,
 } from './support.ts'
@@ -66,13 +71,11 @@ const OWNERS: Record<string, () => Promise<{ developer?: TestWallet; user?: Test
 const exported = (wallet: WalletRef, given: Given) =>
   custody.vault.exportKeyring({ wallet, credentials: GIVEN[given], actor: ACTOR })
 
-const DIGEST = new Uint8Array(32).fill(7)
-
 /** Signs a message, and returns whether the wallet's key signed it. */
 const signed = async (wallet: TestWallet, given: Given) => {
   const request = { wallet, credentials: GIVEN[given], actor: ACTOR }
-  const signature = await custody.vault.withKeyForMessage(request, async (key) => key.sign(DIGEST))
-  return secp256k1.verify(signature.subarray(0, 64), DIGEST, wallet.publicKey, { prehash: false, lowS: true })
+  const signature = await custody.vault.withKeyForMessage(request, async (key) => key.sign(messageFor(wallet)))
+  return secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, { prehash: false, lowS: true })
 }
 
 const guesses = async ({ ownerId }: WalletRef) => {
@@ -242,8 +245,8 @@ describe('signing a message', () => {
     const stranger = await make({ controlMode: 'user', credentials: GIVEN.pin })
     await expect(signed({ ...wallet, id: stranger.id }, 'pin')).rejects.toBeInstanceOf(EnvelopeError)
     const request = { wallet: substrate, credentials: GIVEN.pin, actor: ACTOR }
-    const signature = await custody.vault.withKeyForMessage(request, async (key) => key.sign(DIGEST))
-    expect(verifySr25519(DIGEST, signature, substrate.publicKey)).toBe(true)
+    const signature = await custody.vault.withKeyForMessage(request, async (key) => key.sign(SUBSTRATE_MESSAGE))
+    expect(verifySr25519(SUBSTRATE_BYTES, signature, substrate.publicKey)).toBe(true)
   })
 
   test('cannot be allowed to a developer by a policy', async () => {
@@ -258,6 +261,6 @@ describe('signing a message', () => {
     const wallet = await make({ controlMode: 'developer', credentials: GIVEN.secret })
     const request = { wallet, credentials: GIVEN.secret, actor: ACTOR }
     const kept = await custody.vault.withKeyForMessage(request, async (key) => key)
-    expect(() => kept.sign(DIGEST)).toThrow('after it was closed')
+    expect(() => kept.sign(EVM_MESSAGE)).toThrow('after it was closed')
   })
 })

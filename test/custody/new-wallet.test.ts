@@ -5,7 +5,17 @@ import { sql } from 'drizzle-orm'
 import { violatedConstraint } from '../../db/client.ts'
 import type { ControlMode } from '../../db/words.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../../src/custody/vault.ts'
-import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET } from './support.ts'
+import {
+  ACTOR,
+  type Custody,
+  codeOf,
+  EVM_MESSAGE,
+  hexOf,
+  openCustody,
+  SECRET,
+  SUBSTRATE_BYTES,
+  SUBSTRATE_MESSAGE,
+} from './support.ts'
 
 const PIN = '493817'
 const GIVEN = {
@@ -128,9 +138,7 @@ describe('a wallet', () => {
     }
     const wallet = await custody.wallet(input)
     const credentials = row.mode === 'developer' ? GIVEN.secret : GIVEN.pin
-    const sign = custody.vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) =>
-      key.sign(new Uint8Array(32)),
-    )
+    const sign = custody.vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(EVM_MESSAGE))
     expect((await sign).length).toBe(65)
     expect((await guesses(ownerId)) ?? { fails: 0, total: 0 }).toEqual({ fails: 0, total: 0 })
   })
@@ -207,14 +215,13 @@ describe('a wallet', () => {
     })
     expect(wallet.publicKey.length).toBe(32)
     expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, wallets: 2, wallet_keys: 2 })
-    const { publicKey, network } = wallet
+    const { publicKey } = wallet
     const request = { wallet, credentials: GIVEN.pin, actor: ACTOR }
     const { mnemonicPhrase } = await custody.vault.exportKeyring(request)
     const imported = { mnemonicPhrase: mnemonicPhrase ?? '' }
     expect(custody.vault.publicKeyOf({ family: 'substrate', imported })).toEqual(publicKey)
-    const message = Buffer.from(network)
-    const signature = await custody.vault.withKey(request, async (key) => key.sign(message))
-    expect(verifySr25519(message, signature, publicKey)).toBe(true)
+    const signature = await custody.vault.withKey(request, async (key) => key.sign(SUBSTRATE_MESSAGE))
+    expect(verifySr25519(SUBSTRATE_BYTES, signature, publicKey)).toBe(true)
   })
 
   test('or a project whose id the database would spell differently is refused, because it would never open again', async () => {

@@ -22,9 +22,11 @@ import {
   type Custody,
   codeOf,
   hexOf,
+  messageFor,
   openCustody,
   openTestRootKey,
   SECRET,
+  SUBSTRATE_BYTES,
   type TestWallet,
 } from './support.ts'
 
@@ -32,7 +34,6 @@ const PIN = '493817'
 const secret = { developerSecret: SECRET }
 const pin = { userPin: PIN }
 const both = { ...secret, ...pin }
-const digest = new Uint8Array(32).fill(7)
 
 let custody: Custody
 let other: Vault
@@ -59,7 +60,7 @@ const sign = (
 ) =>
   (use.vault ?? custody.vault).withKey(
     { wallet, credentials: use.credentials, actor: ACTOR, policyId: use.policyId },
-    async (key) => hexOf(key.sign(digest)),
+    async (key) => hexOf(key.sign(messageFor(wallet))),
   )
 
 const revoke = async (wallet: TestWallet, policyId: string, credentials: Credentials = secret) => {
@@ -112,7 +113,7 @@ describe('a policy lock', () => {
     const policyId = await custody.policy(wallet, both)
     for (const vault of [custody.vault, other]) {
       const signature = await sign(wallet, { credentials: secret, policyId, vault })
-      expect(verifySr25519(digest, bytesOf(signature), wallet.publicKey)).toBe(true)
+      expect(verifySr25519(SUBSTRATE_BYTES, bytesOf(signature), wallet.publicKey)).toBe(true)
     }
     expect(await codeOf(sign(wallet, { credentials: secret }))).toBe('credential_required')
     expect(await codeOf(sign(evm, { credentials: secret, policyId }))).toBe('policy_denied')

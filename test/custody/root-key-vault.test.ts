@@ -16,6 +16,8 @@ import {
   ACTOR,
   type Custody,
   codeOf,
+  EVM_DIGEST,
+  EVM_MESSAGE,
   openCustody,
   openTestIdentity,
   openTestRootKey,
@@ -25,7 +27,6 @@ import {
 } from './support.ts'
 
 const PIN = '493817'
-const digest = new Uint8Array(32).fill(7)
 
 /** Without a start where this process holds the key itself. */
 type Provider = { readonly start: (() => Promise<TestService>) | null; readonly id: RegExp }
@@ -48,11 +49,11 @@ describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id })
   const openKey = (): Promise<RootKey> => (start === null ? openTestRootKey() : service.open({ limits: BRISK }))
   const sign = (vault: Vault, wallet: TestWallet): Promise<Uint8Array> => {
     const credentials = wallet.controlMode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
-    return vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(digest))
+    return vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(EVM_MESSAGE))
   }
   const signedBy = async (vault: Vault, wallet: TestWallet): Promise<boolean> => {
     const signature = await sign(vault, wallet)
-    return secp256k1.verify(signature.subarray(0, 64), digest, wallet.publicKey, { prehash: false, lowS: true })
+    return secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, { prehash: false, lowS: true })
   }
   const signAll = async (vault: Vault): Promise<readonly boolean[]> =>
     Promise.all(wallets.map((wallet) => signedBy(vault, wallet)))

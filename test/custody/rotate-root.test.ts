@@ -10,6 +10,7 @@ import {
   ACTOR,
   type Custody,
   codeOf,
+  EVM_MESSAGE,
   hexOf,
   openCustody,
   openTestIdentity,
@@ -20,7 +21,6 @@ import {
 } from './support.ts'
 
 const networks = [{ name: 'Ethereum', family: 'evm', chainId: 11155111 }] as const
-const digest = new Uint8Array(32).fill(7)
 
 let custody: Custody
 let sql: Sql
@@ -70,7 +70,7 @@ const newWallet = (projectId: string, vault: Vault = custody.vault) =>
 
 const sign = (wallet: TestWallet, vault: Vault) =>
   vault.withKey({ wallet, credentials: { developerSecret: SECRET }, actor: ACTOR }, async (key) =>
-    hexOf(key.sign(digest)),
+    hexOf(key.sign(EVM_MESSAGE)),
   )
 
 const state = async () => {

@@ -11,6 +11,8 @@ import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Environment, Network } from '../../db/words.ts'
 import { boundGuesses, createGuesses, forgedGuesses } from '../../src/custody/credentials/guesses.ts'
+import { bytesToSign } from '../../src/custody/keys/payloads.ts'
+import type { Payload } from '../../src/custody/payload.ts'
 import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
 import { createRootKeys, openRootKey, type RootKey } from '../../src/custody/root/root-key.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
@@ -28,6 +30,17 @@ import { createDatabase } from '../support/postgres.ts'
 export const ACTOR = 'api_key:00000000-0000-4000-8000-000000000000'
 export const NOW = new Date('2025-01-02T03:04:05.678Z')
 export const SECRET = 'testnet-secret'
+
+const MESSAGE = new Uint8Array(32).fill(7)
+/** A message that a key of either family signs, and what its algorithm takes for it. */
+export const EVM_MESSAGE: Payload = { kind: 'evm_message', message: MESSAGE }
+export const EVM_DIGEST = bytesToSign('evm', EVM_MESSAGE)
+export const SUBSTRATE_MESSAGE: Payload = { kind: 'substrate_message', message: MESSAGE }
+export const SUBSTRATE_BYTES = bytesToSign('substrate', SUBSTRATE_MESSAGE)
+
+/** The message for a wallet's key. */
+export const messageFor = ({ publicKey }: Pick<WalletRef, 'publicKey'>): Payload =>
+  publicKey.length === 32 ? SUBSTRATE_MESSAGE : EVM_MESSAGE
 const LIMITS = { wrongPinsPerHour: 1_000, wrongSecretsPerMinute: 1_000 }
 
 export const bytesOf = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))

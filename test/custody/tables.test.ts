@@ -9,7 +9,7 @@ import { wordlist } from '@scure/bip39/wordlists/english.js'
 import postgres, { type Sql } from 'postgres'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { WalletRef } from '../../src/custody/vault.ts'
-import { ACTOR, type Custody, hexOf, openCustody } from './support.ts'
+import { ACTOR, type Custody, EVM_MESSAGE, hexOf, openCustody } from './support.ts'
 
 const SECRET = 'a marked secret 5d41402abc4b'
 const PIN = '846201'
@@ -30,7 +30,7 @@ beforeAll(async () => {
   const both = { developerSecret: SECRET, userPin: PIN }
   shared = await custody.wallet({ ...input, controlMode: 'developer', credentials: both, network: 'Base' })
   await custody.vault.withKey({ wallet, credentials: { userPin: PIN }, actor: ACTOR }, async (key) => {
-    key.sign(new Uint8Array(32))
+    key.sign(EVM_MESSAGE)
     await key.commitUse({ action: 'transaction_signed', details: { hash: '0x' } })
   })
   await custody.vault

@@ -4,14 +4,27 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
 import type { Network } from '../../db/words.ts'
+import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import type { Credentials, KeyHandle, Vault, WalletRef } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
-import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET, tally } from './support.ts'
+import {
+  ACTOR,
+  type Custody,
+  codeOf,
+  EVM_DIGEST,
+  EVM_MESSAGE,
+  hexOf,
+  messageFor,
+  openCustody,
+  SECRET,
+  SUBSTRATE_BYTES,
+  SUBSTRATE_MESSAGE,
+  tally,
+} from './support.ts'
 
 const PIN = '493817'
 const secret = { developerSecret: SECRET }
 const pin = { userPin: PIN }
-const digest = new Uint8Array(32).fill(7)
 
 let custody: Custody
 let sql: Sql
@@ -33,7 +46,7 @@ const userWallet = (userPin = PIN, of = projectId) =>
   custody.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'user', credentials: { userPin } })
 
 const sign = (wallet: WalletRef, credentials: Credentials, vault: Vault = custody.vault) =>
-  vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(digest))
+  vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(messageFor(wallet)))
 
 const guesses = async (wallet: WalletRef) => {
   const [row] = await sql`select fails, total from pin_guesses where owner_id = ${wallet.ownerId}`
@@ -50,7 +63,7 @@ describe('a key', () => {
       for (const vault of [custody.vault, another]) {
         const signature = await sign(wallet, credentials, vault)
         const options = { prehash: false, lowS: true }
-        expect(secp256k1.verify(signature.subarray(0, 64), digest, wallet.publicKey, options)).toBe(true)
+        expect(secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, options)).toBe(true)
       }
     }
   })
@@ -94,18 +107,18 @@ describe('a key', () => {
     const entry = { action: 'transaction_signed', details: {} } as const
     expect(kept.length).toBe(2)
     for (const key of kept) {
-      expect(() => key.sign(digest)).toThrow('after it was closed')
+      expect(() => key.sign(EVM_MESSAGE)).toThrow('after it was closed')
       await expect(key.commitUse(entry)).rejects.toThrow('after it was closed')
       await expect(custody.db.transaction((tx) => key.recordUse(tx, entry))).rejects.toThrow('after it was closed')
     }
   })
 
-  test('signs exactly 32 bytes', async () => {
+  test('signs nothing of the other family', async () => {
     const wallet = await developerWallet()
     const use = custody.vault.withKey({ wallet, credentials: secret, actor: ACTOR }, async (key) =>
-      key.sign(new Uint8Array(31)),
+      key.sign(SUBSTRATE_MESSAGE),
     )
-    await expect(use).rejects.toThrow()
+    await expect(use).rejects.toThrow('signs no substrate_message')
   })
 
   test('of a wallet without a stored key is an internal error', async () => {
@@ -127,15 +140,16 @@ describe("the type of a wallet's key", () => {
     custody.wallet({ projectId, ownerId, network, controlMode: 'developer', credentials: secret })
 
   const isEcdsa = (signature: Uint8Array, publicKey: Uint8Array) =>
-    secp256k1.verify(signature.subarray(0, 64), digest, publicKey, { prehash: false, lowS: true })
+    secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, publicKey, { prehash: false, lowS: true })
 
-  test.each(['Polkadot', 'Vara'] as const)('on %s is sr25519, which signs bytes of any length', async (network) => {
+  test.each(['Polkadot', 'Vara'] as const)('on %s is sr25519, which signs messages of any length', async (network) => {
     const wallet = await walletOn(network)
-    for (const message of [digest, new Uint8Array(), new Uint8Array(300).fill(1)]) {
+    for (const message of [new Uint8Array(), new Uint8Array(32), new Uint8Array(300).fill(1)]) {
+      const payload = { kind: 'substrate_message', message } as const
       const request = { wallet, credentials: secret, actor: ACTOR }
-      const signature = await custody.vault.withKey(request, async (key) => key.sign(message))
+      const signature = await custody.vault.withKey(request, async (key) => key.sign(payload))
       expect(signature.length).toBe(64)
-      expect(verifySr25519(message, signature, wallet.publicKey)).toBe(true)
+      expect(verifySr25519(bytesToSign('substrate', payload), signature, wallet.publicKey)).toBe(true)
     }
   })
 
@@ -161,7 +175,9 @@ describe("the type of a wallet's key", () => {
       const request = { wallet: { ...wallet, ...row }, credentials: secret, actor: ACTOR }
       const uses: string[] = []
       for (const open of [custody.vault.withKey, custody.vault.withKeyForMessage]) {
-        expect(await codeOf(open(request, async (key) => uses.push(hexOf(key.sign(digest)))))).toBe('internal')
+        expect(await codeOf(open(request, async (key) => uses.push(hexOf(key.sign(messageFor(wallet))))))).toBe(
+          'internal',
+        )
       }
       expect(uses).toEqual([])
       await sql`update wallets set ${sql({ network, public_key: wallet.publicKey })} where id = ${wallet.id}`
@@ -169,7 +185,9 @@ describe("the type of a wallet's key", () => {
     const signature = await sign(wallet, secret)
     const isEvm = wallet.publicKey.length === 65
     expect(signature.length).toBe(isEvm ? 65 : 64)
-    expect(isEvm ? isEcdsa(signature, wallet.publicKey) : verifySr25519(digest, signature, wallet.publicKey)).toBe(true)
+    expect(
+      isEvm ? isEcdsa(signature, wallet.publicKey) : verifySr25519(SUBSTRATE_BYTES, signature, wallet.publicKey),
+    ).toBe(true)
   })
 })
 

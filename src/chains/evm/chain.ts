@@ -11,7 +11,7 @@ import { readBalances } from './balances.ts'
 import { readBlock, readBlocksFrom, readHead } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { readAccountState, readCountAt, readCounts } from './counts.ts'
-import { assemble, disassemble, signerOf, signingBytes } from './encode.ts'
+import { assemble, disassemble, payloadOf, signerOf } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
 import { readHistory } from './history.ts'
 import { evmFamily } from './identity.ts'
@@ -87,7 +87,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
       outbid: ({ unsigned, ...input }) =>
         outbidding({ ...input, unsigned: ours(unsigned), ceilingWei: row.maxFeePerGasCapWei }),
     },
-    signingBytes: (unsigned) => signingBytes(ours(unsigned)),
+    payloadOf: (unsigned) => payloadOf(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
     offerOf: ({ raw }) => offerOf(disassemble(raw)),
     contractWallets: createContractWallets({ rpc: certain, network, chainId, limits, memory }),

@@ -3,6 +3,7 @@
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { parseTransaction, recoverTransactionAddress, type TransactionSerializedEIP1559 } from 'viem'
+import type { Payload } from '../../custody/payload.ts'
 import type { EvmUnsigned, Hex, Signed } from '../chain.ts'
 import { hexText } from '../node/wire.ts'
 import { checksum } from './address.ts'
@@ -44,13 +45,16 @@ const typed = (list: string): Hex => `0x02${withLength(list, 0xc0)}`
 /** The unsigned form as hex. Pure. */
 export const serializeUnsigned = (unsigned: EvmUnsigned): Hex => typed(payload(unsigned))
 
-/** Each signature needs two digests; calling the library directly is twice as fast as through viem. */
+/** Calling the library directly is twice as fast as through viem. */
 const digest = (raw: Hex): Uint8Array => keccak_256(Buffer.from(raw.slice(2), 'hex'))
 
 const toHex = (bytes: Uint8Array): Hex => hexText(`0x${Buffer.from(bytes).toString('hex')}`)
 
-/** @returns 32 bytes to sign. Pure. */
-export const signingBytes = (unsigned: EvmUnsigned): Uint8Array => digest(serializeUnsigned(unsigned))
+/** What to sign. Pure. */
+export const payloadOf = (unsigned: EvmUnsigned): Payload => ({
+  kind: 'evm_transaction',
+  unsigned: Buffer.from(serializeUnsigned(unsigned).slice(2), 'hex'),
+})
 
 /**
  * The signed transaction and its hash. Pure.

@@ -64,7 +64,7 @@ export const isSignedByKey = async ({ address, message, signature }: SignedMessa
 
 /** A message as bytes, to be signed by a key for its own address. Pure. */
 export const keyMessage = (message: Uint8Array): Signable<Hex> =>
-  signable(hashMessage({ raw: message }), (signature) => signature)
+  signable({ kind: 'evm_message', message }, (signature) => signature)
 
 /** Deploys the contract that the wrapped signature describes, if it is missing, and asks it, all within one simulated call. */
 const undeployedQuestion = (address: Hex, hash: Hex, signature: Hex): Question<Hex> => {

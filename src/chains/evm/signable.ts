@@ -1,6 +1,6 @@
-// Digests to sign, with the signature in the form that contracts accept: r ‖ s ‖ v.
+// What to sign, with the signature in the form that contracts accept: r ‖ s ‖ v.
 
-import { toBytes } from 'viem'
+import type { Payload } from '../../custody/payload.ts'
 import type { Hex } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
 import { hexText } from '../node/wire.ts'
@@ -15,7 +15,7 @@ const withV = (signature: Uint8Array): Hex => {
 }
 
 /** `finish` turns r ‖ s ‖ v into the result. Pure. */
-export const signable = <Result>(digest: Hex, finish: (signature: Hex) => Result): Signable<Result> => ({
-  bytes: toBytes(digest),
+export const signable = <Result>(payload: Payload, finish: (signature: Hex) => Result): Signable<Result> => ({
+  payload,
   with: (signature) => finish(withV(signature)),
 })

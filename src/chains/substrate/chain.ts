@@ -9,7 +9,7 @@ import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
 import { createRecentState, type FinalState, readFinalHead, readFinalState } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
-import { assemble, signingBytes } from './extrinsic.ts'
+import { assemble, payloadOf } from './extrinsic.ts'
 import { readFacts } from './facts.ts'
 import { createFinalBlocks, type FinalBlocks } from './final-blocks.ts'
 import { isMessage } from './gear.ts'
@@ -77,7 +77,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
       const { era, validUntilBlock } = ours(unsigned)
       return { bornAtBlock: BigInt(era.current), validUntilBlock }
     },
-    signingBytes: (unsigned) => signingBytes(ours(unsigned)),
+    payloadOf: (unsigned) => payloadOf(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
     // An extrinsic states its tip, but not its fee and deposits: the runtime sets those.
     offerOf: ({ recordedCost }) => ({

@@ -1,6 +1,7 @@
 // Encodes extrinsics of version 4: the bytes to sign, and the signed extrinsic. It does not use the codec, because the codec
 // chooses types by the names in the metadata, and a node may give forged metadata.
 
+import type { Payload } from '../../custody/payload.ts'
 import type { Hex, Signed, SubstrateUnsigned } from '../chain.ts'
 import { publicKeyOf } from './address.ts'
 import { blake2Hash, compact, fixedWidth, fromHex, toHex } from './scale.ts'
@@ -8,8 +9,6 @@ import type { Part } from './signed-extensions.ts'
 
 /** Version 4; the highest bit means signed. */
 const SIGNED_VERSION = Uint8Array.of(0x84)
-/** Longer payloads are hashed before they are signed (sp_runtime, SignedPayload). */
-const PAYLOAD_MAX_BYTES = 256
 const SIGNATURE_BYTES = 64
 const U32_BYTES = 4
 
@@ -56,11 +55,10 @@ const bytesOf = (unsigned: SubstrateUnsigned, part: Part): Buffer => {
 const extraOf = (unsigned: SubstrateUnsigned): Buffer =>
   Buffer.concat(unsigned.form.extra.map((part) => bytesOf(unsigned, part)))
 
-/** The bytes that sr25519 signs. Pure. */
-export const signingBytes = (unsigned: SubstrateUnsigned): Uint8Array => {
+/** What to sign. Pure. */
+export const payloadOf = (unsigned: SubstrateUnsigned): Payload => {
   const implicit = unsigned.form.implicit.map((part) => bytesOf(unsigned, part))
-  const payload = Buffer.concat([fromHex(unsigned.call), extraOf(unsigned), ...implicit])
-  return payload.length > PAYLOAD_MAX_BYTES ? blake2Hash(payload) : payload
+  return { kind: 'extrinsic', payload: Buffer.concat([fromHex(unsigned.call), extraOf(unsigned), ...implicit]) }
 }
 
 /** Encodes the signed extrinsic with its length prefix, and hashes it. @param signature sr25519, 64 bytes. Pure. */

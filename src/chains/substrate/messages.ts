@@ -21,22 +21,9 @@ const bareSignature = (signature: Uint8Array): Uint8Array | null => {
   return signature.length === SIGNATURE_BYTES + 1 && signature[0] === SR25519_TAG ? signature.subarray(1) : null
 }
 
-const OPENING = Buffer.from('<Bytes>')
-const CLOSING = Buffer.from('</Bytes>')
-
-/**
- * Like `u8aWrapBytes` of polkadot-js, this leaves a wrapped message as it is. Unlike it, this also wraps messages that begin
- * with the prefix of EIP-191, because such bytes could be a call.
- */
-const wrapped = (message: Uint8Array): Uint8Array => {
-  const isWrapped =
-    OPENING.equals(message.subarray(0, OPENING.length)) && CLOSING.equals(message.subarray(-CLOSING.length))
-  return isWrapped ? message : Buffer.concat([OPENING, message, CLOSING])
-}
-
-/** The bytes to sign for a message of a key's own address. Pure. */
+/** A message to be signed by a key for its own address. Pure. */
 export const keyMessage = (message: Uint8Array): Signable<Hex> => ({
-  bytes: wrapped(message),
+  payload: { kind: 'substrate_message', message },
   with: (signature) => {
     if (signature.length !== SIGNATURE_BYTES) throw new Error('expected 64 bytes of an sr25519 signature')
     return toHex(signature)

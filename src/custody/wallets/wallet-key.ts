@@ -8,6 +8,8 @@ import { checkCredentials } from '../credentials/credential-keys.ts'
 import { type Credentials, type Proof, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
+import { bytesToSign } from '../keys/payloads.ts'
+import type { Payload } from '../payload.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { openWalletKey } from '../sealing/hierarchy.ts'
 import { openByAllLocks, openOwnerLock } from './keyring.ts'
@@ -85,10 +87,10 @@ const openKeyByAllLocks = async (ctx: CustodyCtx, request: KeyRequest): Promise<
 /** A wallet's opened private key. It is zeroed when `withKey` returns, and every use after that throws. */
 export type KeyHandle = {
   /**
-   * @param bytes EVM: a digest of 32 bytes. Substrate: what is to be signed, of any length.
    * @returns EVM: 65 bytes, r, s (low), recovery id. Substrate: 64 bytes, sr25519.
+   * @throws Error for a payload of another family or form.
    */
-  sign(bytes: Uint8Array): Uint8Array
+  sign(payload: Payload): Uint8Array
   /** Writes the audit row in the transaction of the effect. */
   recordUse(tx: Tx, entry: AuditEntry): Promise<void>
   /** Commits an audit row of its own, together with those of concurrent requests, and returns when it is durable. */
@@ -113,11 +115,12 @@ const useKey = async <T>(
     return { action, details: named, projectId: wallet.projectId, actor, subject: wallet.id }
   }
   try {
-    const keyType = keyTypeOf({ wallet, family: familyOf(wallet.network), privateKey })
+    const family = familyOf(wallet.network)
+    const keyType = keyTypeOf({ wallet, family, privateKey })
     return await use({
-      sign: (bytes) => {
+      sign: (payload) => {
         checkOpen()
-        return keyType.sign({ bytes, privateKey })
+        return keyType.sign({ bytes: bytesToSign(family, payload), privateKey })
       },
       recordUse: async (tx, entry) => audit.record(tx, actOf(entry)),
       commitUse: async (entry) => audit.commit(actOf(entry)),

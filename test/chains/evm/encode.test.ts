@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { keccak256, parseTransaction, recoverTransactionAddress } from 'viem'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 import type { EvmUnsigned, Hex } from '../../../src/chains/chain.ts'
-import { assemble, disassemble, serializeUnsigned, signingBytes } from '../../../src/chains/evm/encode.ts'
+import { assemble, disassemble, payloadOf, serializeUnsigned } from '../../../src/chains/evm/encode.ts'
+import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 
 const GROUP_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const PRIVATE_KEY: Hex = `0x${'46'.repeat(32)}`
@@ -14,7 +15,10 @@ const signatureOf = (r: bigint, s: bigint, recoveryId: number): Uint8Array =>
   Buffer.concat([bytesOf(r), bytesOf(s), Buffer.from([recoveryId])])
 
 const signed = async (unsigned: EvmUnsigned, privateKey: Hex) => {
-  const { r, s, yParity } = await sign({ hash: `0x${Buffer.from(signingBytes(unsigned)).toString('hex')}`, privateKey })
+  const { r, s, yParity } = await sign({
+    hash: `0x${Buffer.from(bytesToSign('evm', payloadOf(unsigned))).toString('hex')}`,
+    privateKey,
+  })
   return assemble(unsigned, signatureOf(BigInt(r), BigInt(s), yParity ?? 0))
 }
 
@@ -112,7 +116,7 @@ test('computes the hash before anything is sent', async () => {
 })
 
 test('every field changes the bytes to sign', () => {
-  const base = Buffer.from(signingBytes(transfer)).toString('hex')
+  const base = Buffer.from(bytesToSign('evm', payloadOf(transfer))).toString('hex')
   const changes: Partial<EvmUnsigned>[] = [
     { chainId: 137 },
     { nonce: 1 },
@@ -126,7 +130,7 @@ test('every field changes the bytes to sign', () => {
   ]
   const seen = new Set([base])
   for (const change of changes) {
-    const bytes = signingBytes({ ...transfer, ...change })
+    const bytes = bytesToSign('evm', payloadOf({ ...transfer, ...change }))
     expect(bytes.length).toBe(32)
     seen.add(Buffer.from(bytes).toString('hex'))
   }
@@ -158,5 +162,5 @@ test('encodes the unsigned form as EIP-1559 says', () => {
   // 0x02 ‖ rlp([1, 0, 1 gwei, 2 gwei, 21000, to, 1, "", []]), written by hand: 39 bytes of fields after 0xe7.
   const form = '0x02e70180843b9aca008477359400825208945aaeb6053f3e94c9b9a09f33669435e7ef1beaed0180c0'
   expect(serializeUnsigned(transfer)).toBe(form)
-  expect(Buffer.from(signingBytes(transfer)).toString('hex')).toBe(keccak256(form).slice(2))
+  expect(Buffer.from(bytesToSign('evm', payloadOf(transfer))).toString('hex')).toBe(keccak256(form).slice(2))
 })

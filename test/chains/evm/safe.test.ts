@@ -1,3 +1,4 @@
+import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 // Contract wallets without a chain: their addresses and their call data.
 
 import { describe, expect, test } from 'bun:test'
@@ -214,17 +215,17 @@ describe('the signature of an owner', () => {
 
   test('is over the digest that Safe’s own tools compute, which differs for each chain', () => {
     const digests = CHAIN_IDS.flatMap((chainId) => {
-      const { bytes } = deployAndExecute(chainId, wallet, { intents: [pay], gas: 77n })
+      const { payload } = deployAndExecute(chainId, wallet, { intents: [pay], gas: 77n })
       const none = '0x0000000000000000000000000000000000000000'
       const told = { to: other, value: '5', data: '0x1234', operation: 0, safeTxGas: '77', nonce: 0 }
       const rest = { baseGas: '0', gasPrice: '0', gasToken: none, refundReceiver: none }
       const expected = calculateSafeTransactionHash(wallet.address, { ...told, ...rest }, '1.4.1', BigInt(chainId))
-      expect(toHex(bytes)).toBe(expected as Hex)
+      expect(toHex(bytesToSign('evm', payload))).toBe(expected as Hex)
       const message = contractMessage(chainId, wallet, { message: Buffer.from('Hello'), isDeployed: true })
-      expect(toHex(message.bytes)).toBe(
+      expect(toHex(bytesToSign('evm', message.payload))).toBe(
         calculateSafeMessageHash(wallet.address, hashSafeMessage('Hello'), '1.4.1', BigInt(chainId)) as Hex,
       )
-      return [toHex(bytes), toHex(message.bytes)]
+      return [payload, message.payload].map((each) => toHex(bytesToSign('evm', each)))
     })
     expect(new Set(digests).size).toBe(2 * CHAIN_IDS.length)
   })

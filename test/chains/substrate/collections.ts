@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Chain, Intent } from '../../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
+import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import { AppError } from '../../../src/errors.ts'
 import { devAccount } from '../../support/substrate.ts'
 
@@ -24,7 +25,7 @@ const BLOCKS_WITHIN_MS = 120_000
 /** Sends an intent and waits until it is in a final block. */
 export const sendOn = async (chain: Chain, { intent, by }: { readonly intent: Intent; readonly by: Account }) => {
   const { unsigned, worstCost } = await chain.prepare(intent, own(by), { pending: async () => [] })
-  const { raw, hash } = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
+  const { raw, hash } = chain.assemble(unsigned, by.sign(bytesToSign('substrate', chain.payloadOf(unsigned))))
   const before = (await chain.accountState(own(by))).balance
   let { number } = (await chain.head()).latest
   expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })

@@ -4,11 +4,12 @@ import { describe, expect, test } from 'bun:test'
 import { sr25519Verify } from '@polkadot/util-crypto'
 import fc from 'fast-check'
 import type { Hex, SubstrateUnsigned } from '../../../src/chains/chain.ts'
-import { assemble, signingBytes } from '../../../src/chains/substrate/extrinsic.ts'
+import { assemble, payloadOf } from '../../../src/chains/substrate/extrinsic.ts'
 import { feeAssetOf } from '../../../src/chains/substrate/fee-assets.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { blake2Hash, compact, toHex } from '../../../src/chains/substrate/scale.ts'
 import { extrinsicFormOf } from '../../../src/chains/substrate/signed-extensions.ts'
+import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
 const vara = varaRuntime()
@@ -64,14 +65,16 @@ describe.skipIf(vara === null)('an extrinsic of Vara', () => {
   test.each(PAYMENTS)('has the signing payload of a wallet that signed it: nonce $nonce', (payment) => {
     const unsigned = unsignedOf(runtime, payment)
     const signature = Buffer.from(payment.signature, 'hex')
-    expect(sr25519Verify(signingBytes(unsigned), signature, ALICE_KEY)).toBe(true)
+    expect(sr25519Verify(bytesToSign('substrate', payloadOf(unsigned)), signature, ALICE_KEY)).toBe(true)
     for (const change of [
       { nonce: payment.nonce + 1 },
       { tip: 1n },
       { specVersion: 0x781 },
       { blockHash: unsigned.genesisHash },
     ]) {
-      expect(sr25519Verify(signingBytes({ ...unsigned, ...change }), signature, ALICE_KEY)).toBe(false)
+      expect(sr25519Verify(bytesToSign('substrate', payloadOf({ ...unsigned, ...change })), signature, ALICE_KEY)).toBe(
+        false,
+      )
     }
   })
 
@@ -112,8 +115,10 @@ test('a payload above 256 bytes is hashed before it is signed', () => {
   const [payment] = PAYMENTS
   if (payment === undefined) throw new Error('there is no payment')
   const call = (bytes: number): Hex => runtime.calls.system?.remark?.(`0x${'00'.repeat(bytes)}`).toHex() ?? '0x'
-  expect(signingBytes({ ...unsignedOf(runtime, payment), call: call(10) }).length).toBeGreaterThan(32)
-  expect(signingBytes({ ...unsignedOf(runtime, payment), call: call(300) })).toHaveLength(32)
+  expect(
+    bytesToSign('substrate', payloadOf({ ...unsignedOf(runtime, payment), call: call(10) })).length,
+  ).toBeGreaterThan(32)
+  expect(bytesToSign('substrate', payloadOf({ ...unsignedOf(runtime, payment), call: call(300) }))).toHaveLength(32)
 })
 
 describe('our bytes and those of the codec', () => {
@@ -151,7 +156,9 @@ describe('our bytes and those of the codec', () => {
       fc.property(changes, asset, (changed, id) => {
         const feeAsset = id === null ? null : feeAssetOf(runtime, { network: 'Polkadot' }, `asset:${id}`)
         const unsigned = { ...base, ...changed, feeAsset }
-        expect(toHex(signingBytes(unsigned))).toBe(codecSigns(unsigned, id === null ? undefined : locationOf(id)))
+        expect(toHex(bytesToSign('substrate', payloadOf(unsigned)))).toBe(
+          codecSigns(unsigned, id === null ? undefined : locationOf(id)),
+        )
       }),
       { seed: 20_261_122, numRuns: 300 },
     )

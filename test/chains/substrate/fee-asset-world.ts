@@ -2,6 +2,7 @@
 
 import type { Intent } from '../../../src/chains/chain.ts'
 import { existentialDeposit } from '../../../src/chains/substrate/account.ts'
+import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import { devAccount } from '../../support/substrate.ts'
 import { type Account, own, people } from './collections.ts'
 import type { SpecChain } from './specs.ts'
@@ -61,7 +62,7 @@ export const withFeeAsset = async (on: SpecChain) => {
   const send = async (intent: Intent, by: Account) => {
     const { pendingCount } = await on.chain.transactionCounts(own(by))
     const unsigned = await on.chain.fill(intent, own(by), { nonce: pendingCount })
-    const { raw, hash } = on.chain.assemble(unsigned, by.sign(on.chain.signingBytes(unsigned)))
+    const { raw, hash } = on.chain.assemble(unsigned, by.sign(bytesToSign('substrate', on.chain.payloadOf(unsigned))))
     const outcome = await on.chain.broadcast(raw)
     if (outcome.kind !== 'accepted') throw new Error(`the chain did not take it: ${JSON.stringify(outcome)}`)
     const { hash: blockHash, number } = await on.local.included(raw)

@@ -5,10 +5,11 @@ import { ApiPromise, WsProvider } from '@polkadot/api'
 import type { ProviderInterface } from '@polkadot/rpc-provider/types'
 import type { Intent, SubstrateUnsigned } from '../../../src/chains/chain.ts'
 import { parseFeeAsset } from '../../../src/chains/substrate/contracts.ts'
-import { signingBytes } from '../../../src/chains/substrate/extrinsic.ts'
+import { payloadOf } from '../../../src/chains/substrate/extrinsic.ts'
 import { feeAssetOf } from '../../../src/chains/substrate/fee-assets.ts'
 import { compact, toHex } from '../../../src/chains/substrate/scale.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
+import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import { own, sendOn } from './collections.ts'
 import { coinLocation, refusalOf, UNIT, USDT, usdtLocation, withFeeAsset } from './fee-asset-world.ts'
 import { FOREIGN } from './foreign-assets.ts'
@@ -115,7 +116,7 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
         ...{ signer: { signRaw }, assetId: usdtLocation, nonce, blockHash, tip: 7n },
         era: api.createType('ExtrinsicEra', era),
       })
-      expect(toHex(signingBytes(unsigned as SubstrateUnsigned)) as string).toBe(bytes)
+      expect(toHex(bytesToSign('substrate', payloadOf(unsigned as SubstrateUnsigned))) as string).toBe(bytes)
     } finally {
       await api.disconnect()
     }

@@ -18,6 +18,7 @@ import { contractIdOf } from '../../../src/chains/substrate/contracts.ts'
 import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
 import { encodePayload } from '../../../src/chains/substrate/sails.ts'
 import { toHex } from '../../../src/chains/substrate/scale.ts'
+import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { type FakeBlock, type FakeEvent, startFakeChain } from './fake-chain.ts'
@@ -66,7 +67,7 @@ const call = (pallet: string, name: string, ...values: readonly unknown[]): Call
 const send = async (made: Call, by = alice) => {
   const intent = { to: null, value: 0n, input: made.toHex() }
   const { unsigned } = await chain.prepare(intent, own(by), { pending: async () => [] })
-  const { raw, hash } = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
+  const { raw, hash } = chain.assemble(unsigned, by.sign(bytesToSign('substrate', chain.payloadOf(unsigned))))
   expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
   const { number } = await local.included(raw)
   return { hash, number: BigInt(number) }

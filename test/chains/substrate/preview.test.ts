@@ -9,6 +9,7 @@ import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
 import { blake2Hash, toHex } from '../../../src/chains/substrate/scale.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
+import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { eventBytes, type FakeEvent, startFakeChain } from './fake-chain.ts'
@@ -76,7 +77,7 @@ const coins = (to: string, value: bigint): Intent => ({ to, value, input: '0x' }
 
 const send = async (what: Call) => {
   const { unsigned } = await chain.prepare(raw(what), hers, { pending: async () => [] })
-  const signed = chain.assemble(unsigned, alice.sign(chain.signingBytes(unsigned)))
+  const signed = chain.assemble(unsigned, alice.sign(bytesToSign('substrate', chain.payloadOf(unsigned))))
   expect(await chain.broadcast(signed.raw)).toEqual({ kind: 'accepted' })
   return local.included(signed.raw)
 }

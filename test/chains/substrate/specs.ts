@@ -12,6 +12,7 @@ import { blockQuestion } from '../../../src/chains/substrate/blocks.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { createSubstrateNode } from '../../../src/chains/substrate/node.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
+import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import { type devAccount, startSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 
@@ -103,7 +104,7 @@ export const startSpec = async (spec: Spec) => {
     const signed: Signed[] = []
     for (const [index, each] of made.entries()) {
       const unsigned = await chain.fill(intentOf(each), own(by), { nonce: pendingCount + index })
-      const one = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
+      const one = chain.assemble(unsigned, by.sign(bytesToSign('substrate', chain.payloadOf(unsigned))))
       const outcome = await chain.broadcast(one.raw)
       if (outcome.kind !== 'accepted') throw new Error(`the chain did not take it: ${JSON.stringify(outcome)}`)
       signed.push(one)

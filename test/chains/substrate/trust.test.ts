@@ -7,6 +7,7 @@ import type { Hex, Intent, SubstrateUnsigned } from '../../../src/chains/chain.t
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { compact, toHex } from '../../../src/chains/substrate/scale.ts'
 import { metadataHashOf } from '../../../src/chains/substrate/trust.ts'
+import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import { withCallsSwapped, withNamesSwapped, withoutExtension, withPalletMoved } from '../../support/forged-metadata.ts'
 import { devAccount } from '../../support/substrate.ts'
 import { type Behaviour, startFakeNode } from '../evm/fake-node.ts'
@@ -75,7 +76,7 @@ const filled = async (spec: SpecChain, chain: ReturnType<typeof known>, intent =
 /** Signs, and sends to the honest node. */
 const sent = async (spec: SpecChain, unsigned: SubstrateUnsigned) => {
   const chain = known(spec)
-  const { raw } = chain.assemble(unsigned, alice.sign(chain.signingBytes(unsigned)))
+  const { raw } = chain.assemble(unsigned, alice.sign(bytesToSign('substrate', chain.payloadOf(unsigned))))
   return { raw, outcome: await chain.broadcast(raw) }
 }
 

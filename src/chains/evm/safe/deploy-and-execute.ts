@@ -2,7 +2,6 @@
 // the owner, so the owner must sign the Safe's transaction (EIP-712). Anyone who sees this signature can use it. safeTxGas is
 // above 0, so that the signature is used up (the inner nonce grows) even if the execution fails.
 
-import { hashTypedData, parseAbiParameters } from 'viem'
 import type { Intent } from '../../chain.ts'
 import type { ContractWallet, Signable } from '../../contract-wallets.ts'
 import { hexText } from '../../node/wire.ts'
@@ -12,9 +11,18 @@ import { executionData, multiSendData, operationOf, senderPartOf } from './execu
 import { deploymentData, SAFE_ADDRESSES } from './settings.ts'
 
 /** Safe.sol 1.4.1, SAFE_TX_TYPEHASH. */
-const SAFE_TX = parseAbiParameters(
-  'address to, uint256 value, bytes data, uint8 operation, uint256 safeTxGas, uint256 baseGas, uint256 gasPrice, address gasToken, address refundReceiver, uint256 nonce',
-)
+const SAFE_TX = [
+  { name: 'to', type: 'address' },
+  { name: 'value', type: 'uint256' },
+  { name: 'data', type: 'bytes' },
+  { name: 'operation', type: 'uint8' },
+  { name: 'safeTxGas', type: 'uint256' },
+  { name: 'baseGas', type: 'uint256' },
+  { name: 'gasPrice', type: 'uint256' },
+  { name: 'gasToken', type: 'address' },
+  { name: 'refundReceiver', type: 'address' },
+  { name: 'nonce', type: 'uint256' },
+]
 
 /** A Safe's first transaction. */
 const INNER_NONCE = 0n
@@ -29,7 +37,7 @@ export const deployAndExecute = (
   if (gas <= 0n) throw new Error('expected gas for the execution')
   const address = hexText(wallet.address)
   const operation = operationOf(intents)
-  const digest = hashTypedData({
+  const typedData = {
     domain: { chainId, verifyingContract: address },
     types: { SafeTx: SAFE_TX },
     primaryType: 'SafeTx',
@@ -42,8 +50,8 @@ export const deployAndExecute = (
       refundReceiver: ZERO_ADDRESS,
       nonce: INNER_NONCE,
     },
-  })
-  return signable(digest, (signatures) => {
+  }
+  return signable({ kind: 'typed_data', typedData }, (signatures) => {
     const calls = [
       { to: SAFE_ADDRESSES.proxyFactory, value: 0n, data: deploymentData(wallet) },
       { to: address, value: 0n, data: executionData(operation, { safeTxGas: gas, signatures }) },

@@ -2,10 +2,9 @@
 // message's digest. So a signature for one Safe is not valid for another one, nor for the key itself. If the Safe is not
 // deployed, the signature includes the deployment (ERC-6492).
 
-import { hashMessage, hashTypedData, serializeErc6492Signature } from 'viem'
+import { serializeErc6492Signature } from 'viem'
 import type { Hex } from '../../chain.ts'
 import type { ContractWallet, Signable } from '../../contract-wallets.ts'
-import { hexText } from '../../node/wire.ts'
 import { signable } from '../signable.ts'
 import { deploymentData, SAFE_ADDRESSES } from './settings.ts'
 
@@ -15,14 +14,8 @@ export const contractMessage = (
   wallet: ContractWallet,
   { message, isDeployed }: { readonly message: Uint8Array; readonly isDeployed: boolean },
 ): Signable<Hex> => {
-  const digest = hashTypedData({
-    domain: { chainId, verifyingContract: hexText(wallet.address) },
-    // CompatibilityFallbackHandler.sol 1.4.1, SAFE_MSG_TYPEHASH; a bytes32 is its own ABI encoding.
-    types: { SafeMessage: [{ name: 'message', type: 'bytes' }] },
-    primaryType: 'SafeMessage',
-    message: { message: hashMessage({ raw: message }) },
-  })
-  return signable(digest, (signature) =>
+  const payload = { kind: 'safe_message', chainId, safe: wallet.address, message } as const
+  return signable(payload, (signature) =>
     isDeployed
       ? signature
       : serializeErc6492Signature({ address: SAFE_ADDRESSES.proxyFactory, data: deploymentData(wallet), signature }),

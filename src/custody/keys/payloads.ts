@@ -1,0 +1,97 @@
+// From what is to be signed, in full, to the bytes that the key's algorithm takes. Each kind has a form that no other kind can
+// have, so that nothing passes for something else: a transaction begins with its type, a message with 0x19 0x45, typed data
+// with 0x19 0x01; a message of Substrate is wrapped, and an extrinsic that looks wrapped is refused.
+
+import { blake2b } from '@noble/hashes/blake2.js'
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import type { ChainFamily } from '../../../db/words.ts'
+import { unreachable } from '../../errors.ts'
+import type { Payload } from '../payload.ts'
+import { decodeRlp } from './rlp.ts'
+import { typedDataDigest } from './typed-data.ts'
+
+const EIP1559_TYPE = 2
+/** Chain id, nonce, tip, cap, gas, to, value, data, access list. */
+const EIP1559_FIELDS = 9
+const ACCESS_LIST = 8
+
+/** Longer payloads are hashed before they are signed (sp_runtime, SignedPayload). */
+const EXTRINSIC_MAX_BYTES = 256
+const HASH_BYTES = 32
+
+const OPENING = Buffer.from('<Bytes>')
+const CLOSING = Buffer.from('</Bytes>')
+
+const isWrapped = (bytes: Uint8Array): boolean =>
+  OPENING.equals(bytes.subarray(0, OPENING.length)) && CLOSING.equals(bytes.subarray(-CLOSING.length))
+
+/**
+ * Like `u8aWrapBytes` of polkadot-js, this leaves a wrapped message as it is. Unlike it, this also wraps messages that begin
+ * with the prefix of EIP-191, because such bytes could be a call.
+ */
+const wrapped = (message: Uint8Array): Uint8Array =>
+  isWrapped(message) ? message : Buffer.concat([OPENING, message, CLOSING])
+
+const transactionDigest = (unsigned: Uint8Array): Uint8Array => {
+  if (unsigned[0] !== EIP1559_TYPE) throw new Error('expected an unsigned transaction of EIP-1559')
+  const fields = decodeRlp(unsigned.subarray(1))
+  const isList = (item: unknown) => Array.isArray(item)
+  if (
+    !Array.isArray(fields) ||
+    fields.length !== EIP1559_FIELDS ||
+    fields.some((item, at) => isList(item) !== (at === ACCESS_LIST))
+  ) {
+    throw new Error('expected the nine fields of an unsigned transaction of EIP-1559')
+  }
+  return keccak_256(unsigned)
+}
+
+const messageDigest = (message: Uint8Array): Uint8Array =>
+  keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${message.length}`), message]))
+
+/** CompatibilityFallbackHandler.sol 1.4.1, SAFE_MSG_TYPEHASH; a bytes32 is its own ABI encoding. */
+const safeMessageDigest = (input: { chainId: number; safe: string; message: Uint8Array }): Uint8Array =>
+  typedDataDigest({
+    domain: { chainId: input.chainId, verifyingContract: input.safe },
+    types: { SafeMessage: [{ name: 'message', type: 'bytes' }] },
+    primaryType: 'SafeMessage',
+    message: { message: `0x${Buffer.from(messageDigest(input.message)).toString('hex')}` },
+  })
+
+const extrinsicBytes = (payload: Uint8Array): Uint8Array => {
+  if (isWrapped(payload)) throw new Error('expected an extrinsic, not a wrapped message')
+  return payload.length > EXTRINSIC_MAX_BYTES ? blake2b(payload, { dkLen: HASH_BYTES }) : payload
+}
+
+const FAMILIES: Readonly<Record<Payload['kind'], ChainFamily>> = {
+  evm_transaction: 'evm',
+  evm_message: 'evm',
+  typed_data: 'evm',
+  safe_message: 'evm',
+  extrinsic: 'substrate',
+  substrate_message: 'substrate',
+}
+
+/**
+ * @returns EVM: a digest of 32 bytes for ECDSA. Substrate: the message for sr25519. Pure.
+ * @throws Error for a payload of the other family or of another form.
+ */
+export const bytesToSign = (family: ChainFamily, payload: Payload): Uint8Array => {
+  if (FAMILIES[payload.kind] !== family) throw new Error(`a key of the ${family} family signs no ${payload.kind}`)
+  switch (payload.kind) {
+    case 'evm_transaction':
+      return transactionDigest(payload.unsigned)
+    case 'evm_message':
+      return messageDigest(payload.message)
+    case 'typed_data':
+      return typedDataDigest(payload.typedData)
+    case 'safe_message':
+      return safeMessageDigest(payload)
+    case 'extrinsic':
+      return extrinsicBytes(payload.payload)
+    case 'substrate_message':
+      return wrapped(payload.message)
+    default:
+      return unreachable(payload)
+  }
+}

@@ -1,0 +1,60 @@
+// Reads RLP (Yellow Paper, appendix B) strictly: each value has one encoding, and any other is refused.
+
+/** A byte string or a list of items. */
+type RlpItem = Uint8Array | readonly RlpItem[]
+
+const STRING = 0x80
+const LONG_STRING = 0xb7
+const LIST = 0xc0
+const LONG_LIST = 0xf7
+/** Up to this many bytes the first byte tells the length. */
+const SHORT_MAX = 55
+/** More than any transaction has, and few enough for exact integers. */
+const LENGTH_BYTES_MAX = 4
+const DEPTH_MAX = 8
+
+const malformed = (): Error => new Error('expected RLP in its shortest form')
+
+/** Where the content of an item begins and ends. */
+const extentOf = (bytes: Uint8Array, at: number, offset: number, long: number): { start: number; end: number } => {
+  const first = bytes[at] ?? 0
+  if (first <= long) return { start: at + 1, end: at + 1 + first - offset }
+  const lengthBytes = first - long
+  if (lengthBytes > LENGTH_BYTES_MAX || at + 1 + lengthBytes > bytes.length) throw malformed()
+  let length = 0
+  for (const byte of bytes.subarray(at + 1, at + 1 + lengthBytes)) length = length * 256 + byte
+  if (bytes[at + 1] === 0 || length <= SHORT_MAX) throw malformed()
+  const start = at + 1 + lengthBytes
+  return { start, end: start + length }
+}
+
+const readItem = (bytes: Uint8Array, at: number, depth: number): { item: RlpItem; end: number } => {
+  const first = bytes[at]
+  if (first === undefined || depth > DEPTH_MAX) throw malformed()
+  if (first < STRING) return { item: bytes.subarray(at, at + 1), end: at + 1 }
+  if (first < LIST) {
+    const { start, end } = extentOf(bytes, at, STRING, LONG_STRING)
+    const item = bytes.subarray(start, end)
+    const isOneSmallByte = item.length === 1 && (item[0] ?? 0) < STRING
+    if (end > bytes.length || isOneSmallByte) throw malformed()
+    return { item, end }
+  }
+  const { start, end } = extentOf(bytes, at, LIST, LONG_LIST)
+  if (end > bytes.length) throw malformed()
+  const items: RlpItem[] = []
+  let next = start
+  while (next < end) {
+    const read = readItem(bytes, next, depth + 1)
+    items.push(read.item)
+    next = read.end
+  }
+  if (next !== end) throw malformed()
+  return { item: items, end }
+}
+
+/** Pure. @throws Error for bytes that are not exactly one item. */
+export const decodeRlp = (bytes: Uint8Array): RlpItem => {
+  const { item, end } = readItem(bytes, 0, 0)
+  if (end !== bytes.length) throw malformed()
+  return item
+}

@@ -1,0 +1,30 @@
+// What a wallet's key signs, in full. Chains make payloads; custody reads and hashes them. A bare digest is never signed,
+// because nobody could tell what it means.
+
+/** EIP-712. Integers are bigints, safe integers or texts (decimal or 0x hex); bytes are 0x hex. */
+export type TypedData = {
+  readonly domain: {
+    readonly name?: string
+    readonly version?: string
+    readonly chainId?: number | bigint | string
+    readonly verifyingContract?: string
+    readonly salt?: string
+  }
+  /** With or without `EIP712Domain`, which follows from the domain. */
+  readonly types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>
+  readonly primaryType: string
+  readonly message: Readonly<Record<string, unknown>>
+}
+
+export type Payload =
+  /** EIP-1559: 0x02 and the RLP of the fields without a signature. */
+  | { readonly kind: 'evm_transaction'; readonly unsigned: Uint8Array }
+  /** EIP-191, version 0x45: the message as the user knows it. */
+  | { readonly kind: 'evm_message'; readonly message: Uint8Array }
+  | { readonly kind: 'typed_data'; readonly typedData: TypedData }
+  /** A message for a Safe to accept (ERC-1271): the message as the user knows it, and the Safe on its chain. */
+  | { readonly kind: 'safe_message'; readonly chainId: number; readonly safe: string; readonly message: Uint8Array }
+  /** Call, extensions and their implicit data, not hashed (sp_runtime, SignedPayload). */
+  | { readonly kind: 'extrinsic'; readonly payload: Uint8Array }
+  /** The message as the user knows it: custody wraps it in <Bytes>…</Bytes>. */
+  | { readonly kind: 'substrate_message'; readonly message: Uint8Array }
