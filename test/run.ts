@@ -1,6 +1,6 @@
-// The script behind `bun run test`: one PostgreSQL for the whole run, then `bun test` over test/, then one closing line.
-// Three files run at a time, as many wait for a chain or a process, each process with its modules loaded once. Arguments go to `bun test`: `bun run test wallets`
-// runs the files with "wallets" in their path.
+// The script behind `bun run test`: one PostgreSQL and one bundle of the programs for the whole run, then `bun test` over test/,
+// then one closing line. Three files run at a time, as many wait for a chain or a process, each process with its modules loaded
+// once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in their path.
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { startTestPostgres } from './support/postgres.ts'
+import { bundlePrograms } from './support/programs.ts'
 
 /** The result of one run of `bun test`. */
 export type Tally = { readonly passed: number; readonly failed: number; readonly skipped: number }
@@ -57,7 +58,7 @@ export const failures = (output: string): readonly string[] => {
   })
 }
 
-const runTests = (postgresUrl: string): Promise<Tally & { readonly output: string }> =>
+const runTests = (variables: Readonly<Record<string, string>>): Promise<Tally & { readonly output: string }> =>
   new Promise((resolve, reject) => {
     const args = [
       'test',
@@ -69,7 +70,7 @@ const runTests = (postgresUrl: string): Promise<Tally & { readonly output: strin
     ]
     const child = spawn(process.execPath, [...args, ...process.argv.slice(2)], {
       cwd: REPOSITORY,
-      env: { ...process.env, STRONGROOM_TEST_POSTGRES_URL: postgresUrl },
+      env: { ...process.env, ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let output = ''
@@ -89,7 +90,8 @@ const main = async (): Promise<void> => {
   const server = await startTestPostgres(join(folder, 'postgres'))
   let result: Awaited<ReturnType<typeof runTests>>
   try {
-    result = await runTests(server.url)
+    const programs = await bundlePrograms(join(folder, 'programs'))
+    result = await runTests({ ...programs, STRONGROOM_TEST_POSTGRES_URL: server.url })
   } finally {
     await server.stop()
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })

@@ -1,7 +1,6 @@
 // The setting for tests of the operator's view: a chain that mines on command, a gate in front of it, the service, workers on
 // demand, and the command line with the API's database login and without the root key.
 
-import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -12,7 +11,6 @@ import { runCli } from '../support/cli.ts'
 import { startGate } from '../support/gate.ts'
 import { startService } from '../support/service.ts'
 
-const WORKER = fileURLToPath(new URL('../../jobs/worker.ts', import.meta.url))
 const PATIENCE_MS = 60_000
 const POLL_MS = 100
 
@@ -38,20 +36,11 @@ export const startOperatorWorld = async () => {
   const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
   /** As the command line sees it, with the API's database login. */
   const asOperator = postgres(service.database.apiUrl, { max: 1 })
-  const workers = new Set<ReturnType<typeof Bun.spawn>>()
+  const workers = new Set<ReturnType<typeof service.startWorker>>()
 
   /** Starts a worker, optionally with environment variables that differ from the service's. */
   const startWorker = (variables: Record<string, string> = {}) => {
-    const worker = Bun.spawn(['bun', '--no-env-file', WORKER], {
-      env: {
-        PATH: process.env.PATH ?? '',
-        ...service.variables,
-        ...{ ROOT_KEY: '', DATABASE_URL: service.database.workerUrl, LOG_LEVEL: 'warn' },
-        ...variables,
-      },
-      stdout: 'inherit',
-      stderr: 'inherit',
-    })
+    const worker = service.startWorker(variables)
     workers.add(worker)
     return worker
   }

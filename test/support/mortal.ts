@@ -1,6 +1,6 @@
 // A process of the service whose connections go through proxies. It is killed (SIGKILL) when a chosen message passes.
 
-import { fileURLToPath } from 'node:url'
+import { type Program, programPath } from './programs.ts'
 import { type Moment, startDatabaseWire, startNodeWire, type Wire } from './wire.ts'
 
 /** A step boundary: the nth message of a kind, counted from when the point was chosen. */
@@ -9,8 +9,6 @@ export type Point = { readonly wire: Wire; readonly kind: string; readonly nth: 
 const START_TIMEOUT_MS = 30_000
 const OUTPUT_KEPT = 20_000
 
-const pathOf = (file: string) => fileURLToPath(new URL(`../../${file}`, import.meta.url))
-
 type Life = {
   readonly child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
   readonly ready: Promise<RegExpMatchArray | null>
@@ -18,12 +16,12 @@ type Life = {
 
 /** @returns `ready`: the match of `until` in the output, or null if the process ended before. */
 const spawn = (input: {
-  readonly file: string
+  readonly program: Program
   readonly variables: Record<string, string>
   readonly until: RegExp
   readonly keep: (text: string) => void
 }): Life => {
-  const child = Bun.spawn([process.execPath, pathOf(input.file)], {
+  const child = Bun.spawn([process.execPath, programPath(input.program)], {
     env: { PATH: process.env.PATH ?? '', ...input.variables },
     stdin: 'ignore',
     stdout: 'pipe',
@@ -54,7 +52,7 @@ const spawn = (input: {
  * @param input.until the process is ready when its output matches this.
  */
 export const createMortal = async (input: {
-  readonly file: 'src/server.ts' | 'jobs/worker.ts'
+  readonly program: Program
   readonly variables: Record<string, string>
   readonly databaseUrl: string
   readonly node: { readonly variable: string; readonly rpcUrl: string }
@@ -100,7 +98,7 @@ export const createMortal = async (input: {
     /** Starts it, and resolves when it is ready; null if it was killed before. */
     start: (): Promise<RegExpMatchArray | null> => {
       killed = Promise.withResolvers<void>()
-      life = spawn({ file: input.file, variables, until: input.until, keep })
+      life = spawn({ program: input.program, variables, until: input.until, keep })
       void life.child.exited.then(() => killed.resolve())
       return life.ready
     },

@@ -12,6 +12,7 @@ import { listen } from '../../src/http/listen.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { documentCheck } from './document.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
+import { programPath } from './programs.ts'
 import { LOCAL_METADATA_PINS } from './substrate.ts'
 
 export type Answer = {
@@ -30,8 +31,6 @@ export type Call = {
   readonly rawBody?: string | Uint8Array<ArrayBuffer>
   readonly headers?: Record<string, string | undefined>
 }
-
-const WORKER_PATH = new URL('../../jobs/worker.ts', import.meta.url).pathname
 
 const variablesOf = async (input: {
   readonly database: TestDatabase
@@ -84,7 +83,7 @@ export const startService = async (
   const workers = new Set<ReturnType<typeof Bun.spawn>>()
 
   const startWorker = (changes: Record<string, string> = {}) => {
-    const worker = Bun.spawn(['bun', WORKER_PATH], {
+    const worker = Bun.spawn(['bun', '--no-env-file', programPath('jobs/worker')], {
       env: {
         PATH: process.env.PATH ?? '',
         ...variables,

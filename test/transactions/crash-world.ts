@@ -21,11 +21,11 @@ const createProcesses = async ({ node, service }: Ground) => {
   const variables = { ...service.variables, LOG_LEVEL: 'info' }
   const { apiUrl, workerUrl } = service.database
   const api = await createMortal({
-    ...{ file: 'src/server.ts', databaseUrl: apiUrl, node, until: /"url":"(http[^"]+)"/ },
+    ...{ program: 'src/server', databaseUrl: apiUrl, node, until: /"url":"(http[^"]+)"/ },
     variables: { ...variables, PORT: '0' },
   })
   const worker = await createMortal({
-    ...{ file: 'jobs/worker.ts', databaseUrl: workerUrl, node, until: /"msg":"working"/ },
+    ...{ program: 'jobs/worker', databaseUrl: workerUrl, node, until: /"msg":"working"/ },
     variables: { ...variables, ROOT_KEY: '' },
   })
   return { api, worker }

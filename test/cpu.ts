@@ -1,0 +1,38 @@
+// The script behind `bun run test:cpu`: the CPU seconds of each test file with all processes that it starts, dearest first.
+// Each file runs by itself, on a PostgreSQL of its own, so the sum is more than a whole run takes: that one shares the server,
+// and loads its modules three times. Arguments choose files by a part of their path.
+
+import { fileURLToPath } from 'node:url'
+import { scriptsIn } from './support/imports.ts'
+
+const RUN = fileURLToPath(new URL('run.ts', import.meta.url))
+const MICROSECONDS = 1_000_000
+
+type Cost = { readonly path: string; readonly seconds: number; readonly hasPassed: boolean }
+
+const measure = async (path: string): Promise<Cost> => {
+  const run = Bun.spawn([process.execPath, RUN, path], { stdout: 'ignore', stderr: 'ignore' })
+  const hasPassed = (await run.exited) === 0
+  // With what the process waited for (getrusage(2)).
+  return { path, seconds: Number(run.resourceUsage()?.cpuTime.total ?? 0) / MICROSECONDS, hasPassed }
+}
+
+const lineOf = ({ path, seconds, hasPassed }: Cost): string =>
+  `${seconds.toFixed(1).padStart(7)} s  ${path}${hasPassed ? '' : '  (failed)'}`
+
+const main = async (): Promise<void> => {
+  const parts = process.argv.slice(2)
+  const isChosen = (path: string) => parts.length === 0 || parts.some((part) => path.includes(part))
+  const costs: Cost[] = []
+  for (const path of scriptsIn('test').sort()) {
+    if (!path.endsWith('.test.ts') || !isChosen(path)) continue
+    const cost = await measure(path)
+    costs.push(cost)
+    process.stderr.write(`${lineOf(cost)}\n`)
+  }
+  const seconds = costs.reduce((sum, cost) => sum + cost.seconds, 0)
+  for (const cost of costs.toSorted((one, other) => other.seconds - one.seconds)) console.log(lineOf(cost))
+  console.log(lineOf({ path: `${costs.length} files`, seconds, hasPassed: costs.every((cost) => cost.hasPassed) }))
+}
+
+await main()
