@@ -68,6 +68,7 @@ export const SECURITY_EVENTS = [
   'owner_locked',
   'locked_owner_tried',
   'guess_count_forged',
+  'policy_forged',
   'wrong_pins_spent',
   'wrong_developer_secret',
   'wrong_secrets_spent',

@@ -1,20 +1,30 @@
 import { and, asc, count, eq, getTableColumns, isNull, type SQL, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
+import type { Queryable } from '../client.ts'
 import { policies, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 import type { Page, Reach, WalletRow } from './wallets.ts'
 
-type PolicyRow = typeof policies.$inferSelect
+export type PolicyRow = typeof policies.$inferSelect
 
-const UINT256_MAX = sql.raw(((1n << 256n) - 1n).toString())
+/** What the owner of the wallet has agreed to. It never changes. */
+export type PolicyTerms = Pick<
+  PolicyRow,
+  'id' | 'network' | 'argumentRules' | 'expiresAt' | 'maxTotalValue' | 'maxUses' | 'maxTotalFee'
+>
+
+export const termsColumns = {
+  id: policies.id,
+  network: policies.network,
+  argumentRules: policies.argumentRules,
+  expiresAt: policies.expiresAt,
+  maxTotalValue: policies.maxTotalValue,
+  maxUses: policies.maxUses,
+  maxTotalFee: policies.maxTotalFee,
+}
 
 const isNotRevoked = isNull(policies.revokedAt)
 
-/** `now()` would be the begin of the transaction, which may have waited since. */
-const isUnexpired = sql`(${policies.expiresAt} is null or ${policies.expiresAt} > clock_timestamp())`
-
-const hasFeeRoom = (fee: bigint): SQL =>
-  sql`${policies.spentFee} + ${fee.toString()}::numeric <= ${policies.maxTotalFee}`
+const isUnexpired = sql`(${policies.expiresAt} is null or ${policies.expiresAt} > now())`
 
 const hasRoom = (value: bigint): SQL =>
   sql`((${policies.maxUses} is null or ${policies.uses} < ${policies.maxUses})
@@ -22,12 +32,6 @@ const hasRoom = (value: bigint): SQL =>
 
 const within = ({ projectId, ownedBy }: Reach) =>
   and(eq(policies.projectId, projectId), ownedBy === null ? undefined : eq(wallets.ownerId, ownedBy))
-
-export const insertPolicy = async (tx: Tx, row: typeof policies.$inferInsert): Promise<PolicyRow> => {
-  const [inserted] = await tx.insert(policies).values(row).returning()
-  if (inserted === undefined) throw new Error('A policy was not inserted.')
-  return inserted
-}
 
 /** How many of a wallet's policies are not revoked. */
 export const countPolicies = async (db: Queryable, walletId: string): Promise<number> => {
@@ -78,16 +82,7 @@ export const findWalletOfPolicy = async (
   return row?.wallet ?? null
 }
 
-/** @returns false if it was revoked before. */
-export const markPolicyRevoked = async (tx: Tx, id: string): Promise<boolean> => {
-  const { rowCount } = await tx
-    .update(policies)
-    .set({ revokedAt: sql`now()`, updatedAt: sql`now()` })
-    .where(and(eq(policies.id, id), isNotRevoked))
-  return rowCount === 1
-}
-
-export type StandingPolicy = Pick<PolicyRow, 'id' | 'argumentRules' | 'maxTotalValue'> & {
+export type StandingPolicy = PolicyTerms & {
   /** It has not expired, and its limits allow this value. */
   readonly isOpen: boolean
 }
@@ -99,33 +94,10 @@ export const standingPolicies = async (
 ): Promise<readonly StandingPolicy[]> =>
   db
     .select({
-      id: policies.id,
-      argumentRules: policies.argumentRules,
-      maxTotalValue: policies.maxTotalValue,
+      ...termsColumns,
       isOpen: sql<boolean>`${isUnexpired} and ${hasRoom(input.value)}`,
     })
     .from(policies)
     .where(and(eq(policies.walletId, input.walletId), isNotRevoked))
     .orderBy(asc(policies.createdAt), asc(policies.id))
     .limit(input.limit)
-
-/**
- * Charges one use, a value and a fee to a policy. Its row stays locked until the transaction ends.
- * @returns false if the policy does not allow them any more.
- */
-export const chargePolicy = async (
-  tx: Tx,
-  input: { readonly id: string; readonly value: bigint; readonly fee: bigint },
-): Promise<boolean> => {
-  const value = input.value.toString()
-  const { rowCount } = await tx
-    .update(policies)
-    .set({
-      uses: sql`${policies.uses} + 1`,
-      // Without a limit, signatures that nobody can pay for could sum up to more than the column holds.
-      spentValue: sql`least(${policies.spentValue} + ${value}::numeric, ${UINT256_MAX})`,
-      spentFee: sql`${policies.spentFee} + ${input.fee.toString()}::numeric`,
-    })
-    .where(and(eq(policies.id, input.id), isNotRevoked, isUnexpired, hasRoom(input.value), hasFeeRoom(input.fee)))
-  return rowCount === 1
-}

@@ -203,6 +203,8 @@ export const policies = pgTable(
     spentFee: uint256('spent_fee').notNull().default(sql`0`),
     spentValue: uint256('spent_value').notNull().default(sql`0`),
     uses: bigint('uses', { mode: 'number' }).notNull().default(0),
+    /** Of uses and what was spent, under a key that the database does not have. A revocation erases it. */
+    mac: bytes('mac'),
     createdAt: instant('created_at').notNull().default(now),
     /** When the terms changed; a use does not change this. */
     updatedAt: instant('updated_at').notNull().default(now),

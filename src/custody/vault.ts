@@ -16,7 +16,8 @@ import { rotateProjectKey } from './rotation/rotate-project.ts'
 import { rotateRootKey } from './rotation/rotate-root.ts'
 import { exportKeyring } from './wallets/keyring.ts'
 import { newWallet } from './wallets/new-wallet.ts'
-import { newPolicyLock, revokePolicy } from './wallets/policy-locks.ts'
+import { withPolicyKey } from './wallets/policy-key.ts'
+import { newPolicy, revokePolicy } from './wallets/policy-locks.ts'
 import { withKey, withKeyForMessage } from './wallets/wallet-key.ts'
 
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
@@ -30,7 +31,8 @@ export type { ProjectRotation } from './rotation/rotate-project.ts'
 export type { Progress, RootRotation } from './rotation/rotate-root.ts'
 export type { ExportedKeyring } from './wallets/keyring.ts'
 export type { NewWallet } from './wallets/new-wallet.ts'
-export { PolicyClosed } from './wallets/policy-locks.ts'
+export type { PolicyKeyHandle } from './wallets/policy-key.ts'
+export { PolicyClosed, PolicyForged } from './wallets/policy-terms.ts'
 export type { KeyHandle, WalletRef } from './wallets/wallet-key.ts'
 
 /** Builds the vault of a process. */
@@ -55,21 +57,23 @@ export const createVault = (settings: CustodySettings) => {
      * import becomes a keyring of its own. Until `write` is called, nothing is written but the charge of a PIN guess.
      */
     newWallet: bind(newWallet),
-    /**
-     * Opens the wallet's key while `use` runs: with the credential of its control mode, or with the developer secret and a
-     * policy's lock.
-     */
+    /** Opens the wallet's key while `use` runs, with the credential of its control mode. */
     withKey: bind(withKey),
+    /**
+     * The same with the developer secret and a policy's lock. The caller gives the terms by which it judged the use: the lock
+     * opens only with those that the owner agreed to. Each use must be charged.
+     */
+    withPolicyKey: bind(withPolicyKey),
     /**
      * The same for signing a message. It needs the credentials of all locks of the keyring, as an export does, and no policy
      * allows it: a message can mean anything.
      */
     withKeyForMessage: bind(withKeyForMessage),
     /**
-     * Makes the lock with which the developer secret opens the key of a user-controlled wallet. Needs both credentials. Call
-     * `write` after the policy's row is written.
+     * Makes a policy: its terms, bound into the lock with which the developer secret opens the key of a user-controlled wallet.
+     * Needs both credentials. Nothing is written but the charge of a PIN guess until `write` is called.
      */
-    newPolicyLock: bind(newPolicyLock),
+    newPolicy: bind(newPolicy),
     /** Checks the PIN or the secret, either of which may revoke a policy; `write` deletes its lock. */
     revokePolicy: bind(revokePolicy),
     /** The phrase or the imported key of a wallet's keyring. Needs the credentials of all its locks, and is audited. */

@@ -2,6 +2,7 @@ import type { Db } from '../../db/client.ts'
 import { forgedGuesses } from './credentials/guesses.ts'
 import { createProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, openRootKey } from './root/root-key.ts'
+import { forgedPolicies } from './wallets/forged-policies.ts'
 
 /** A row that decides something, and that somebody else than the service has written, put back or deleted. */
 export type ForgedRow = {
@@ -21,7 +22,7 @@ type Parts = {
 }
 
 /**
- * Checks the MACs of the rows that custody authenticates. It opens no wallet.
+ * Checks the rows that custody authenticates: counts of wrong PINs and policies. It opens no wallet.
  * @param input.projectId null: of all projects.
  * @returns null if there is no root key.
  */
@@ -33,6 +34,11 @@ export const forgedRows = async (
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey ? await openRootKey(config.nextRootKey) : null
   const projectKeys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey, nextRootKey }) })
-  const guesses = await forgedGuesses({ db, projectKeys }, input)
-  return guesses.map(({ projectId, ownerId: id, trouble }) => ({ table: 'pin_guesses', projectId, id, trouble }))
+  const parts = { db, projectKeys }
+  const guesses = await forgedGuesses(parts, input)
+  const policies = await forgedPolicies(parts, input)
+  return [
+    ...guesses.map(({ projectId, ownerId: id, trouble }) => ({ table: 'pin_guesses', projectId, id, trouble })),
+    ...policies.map((policy) => ({ table: 'policies', ...policy })),
+  ]
 }

@@ -1,16 +1,17 @@
 // Uses of a user-controlled wallet with the developer's secret, as the owner's policies allow. A use is checked twice: before
 // the key is opened, against the rules and what is left of the limits; and in the database transaction that records the
 // effect, which locks and charges the policy. If the policy was revoked, expired or used up in between, nothing is recorded
-// and another policy is tried. The fee is known only then, so it is charged there too.
+// and another policy is tried. The fee is known only then, so it is charged there too. The key opens only with the terms that
+// the owner agreed to. A policy whose row somebody edited opens nothing: it is told, and another one is tried.
 // For a contract wallet, a policy judges what the wallet does, not what its owner's key signs to make it do so.
 
 import type { Tx } from '../../db/client.ts'
-import { chargePolicy, countPolicies, type StandingPolicy, standingPolicies } from '../../db/queries/policies.ts'
+import { countPolicies, type PolicyTerms, type StandingPolicy, standingPolicies } from '../../db/queries/policies.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Chain, Intent, ReadCall } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import { type Credentials, type KeyHandle, PolicyClosed } from '../custody/vault.ts'
+import { type Credentials, type KeyHandle, PolicyClosed, PolicyForged } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { type CheckedTransaction, DECODED, matches } from './evaluate.ts'
@@ -55,14 +56,14 @@ const isCall = ({ to, input }: Intent): boolean => to === null || input !== '0x'
 const isRuntimeCall = ({ to }: Intent): boolean => to === null
 
 /** A policy and the intents that it allows. Substrate calls are bound to the metadata with which they were judged. */
-type Chosen = { readonly policyId: string; readonly intents: readonly Intent[] }
+type Chosen = { readonly terms: PolicyTerms; readonly intents: readonly Intent[] }
 
 const withReader = (intent: Intent, call: ReadCall | null): Intent =>
   call?.readBy === undefined ? intent : { ...intent, madeBy: call.readBy }
 
 type Choice = {
   readonly intended: readonly Intent[]
-  /** Policies that allowed the use, but were then used up, revoked or expired. */
+  /** Policies that allowed the use, but were then used up, revoked or expired, or were forged. */
   readonly closed: ReadonlySet<string>
 }
 
@@ -90,7 +91,7 @@ const choosePolicy = async (ctx: Ctx, use: Use & Choice): Promise<Chosen | null>
     }
     if (!matches(each.argumentRules, checked)) continue
     return {
-      policyId: each.id,
+      terms: each,
       intents: intended.map((intent, index) => withReader(intent, checked[index]?.call ?? null)),
     }
   }
@@ -154,19 +155,25 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
   refuseAlways(use, intended)
   const closed = new Set<string>()
   let owed: bigint | null = null
+  let refusal: AppError | null = null
   for (let tries = 1; ; tries += 1) {
     const chosen = await choosePolicy(ctx, { ...use, intended, closed })
-    if (chosen === null) throw deniedFor(use, owed)
-    const { policyId, intents } = chosen
-    const charge: Charge = async (tx, fee) => {
-      owed = fee
-      if (!(await chargePolicy(tx, { id: policyId, value: sumOfValues(intents), fee }))) throw new PolicyClosed()
-    }
+    if (chosen === null) throw refusal ?? deniedFor(use, owed)
+    const { terms, intents } = chosen
     try {
-      return await ctx.vault.withKey({ wallet, credentials, actor, policyId }, (key) => act(key, { intents, charge }))
+      return await ctx.vault.withPolicyKey({ wallet, credentials, actor, terms }, (key) => {
+        const charge: Charge = async (tx, fee) => {
+          owed = fee
+          await key.charge(tx, { value: sumOfValues(intents), fee })
+        }
+        return act(key, { intents, charge })
+      })
     } catch (error) {
-      if (!(error instanceof PolicyClosed) || tries >= TRIES_MAX) throw error
-      closed.add(policyId)
+      if (!(error instanceof PolicyClosed || error instanceof PolicyForged) || tries >= TRIES_MAX) throw error
+      closed.add(terms.id)
+      if (!(error instanceof PolicyForged)) continue
+      refusal = denied(error.message)
+      if (error.event !== null) ctx.securityEvents.record({ event: error.event, from: credentials.from ?? '' })
     }
   }
 }

@@ -2,9 +2,7 @@ import { randomUUID } from 'node:crypto'
 import {
   countPolicies,
   findWalletOfPolicy,
-  insertPolicy,
   isToCome,
-  markPolicyRevoked,
   type Policy,
   listPolicies as selectPolicies,
 } from '../../db/queries/policies.ts'
@@ -91,7 +89,7 @@ const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: str
  * Creates a policy, which lets the developer use a user-controlled wallet within rules, and the key lock that it needs.
  */
 export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<Policy> => {
-  const { projectId, network, expiresAt, credentials, actor } = input
+  const { network, expiresAt, credentials, actor } = input
   const chain = ctx.chains.withNode(network)
   const address = chain.parseAddress(input.walletAddress, 'wallet_address')
   checkRules(chain, input.argumentRules)
@@ -99,19 +97,15 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
     throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
   }
   const wallet = await delegatingWallet(ctx, input, address)
-  let { maxTotalFee } = input
+  const { name, argumentRules, maxTotalValue, maxUses } = input
+  // Before the credentials are checked: they agree to the whole of the terms.
+  const maxTotalFee = input.maxTotalFee ?? (await usualFeeBudget(chain))
   for (let tries = 1; ; tries += 1) {
-    const policyId = randomUUID()
-    const lock = await ctx.vault.newPolicyLock({ wallet, credentials, actor, policyId })
-    const feeBudget = maxTotalFee ?? (await usualFeeBudget(chain))
-    maxTotalFee = feeBudget
+    const terms = { id: randomUUID(), network, argumentRules, expiresAt, maxTotalValue, maxUses, maxTotalFee }
+    const made = await ctx.vault.newPolicy({ wallet, credentials, actor, name, terms })
     try {
       return await ctx.db.transaction(async (tx) => {
-        const { name, argumentRules, maxTotalValue, maxUses } = input
-        const agreed = { name, argumentRules, expiresAt, maxTotalValue, maxUses, maxTotalFee: feeBudget }
-        const row = await insertPolicy(tx, { id: policyId, projectId, network, walletId: wallet.id, ...agreed })
-        await lock.write(tx)
-        const policy = { ...row, walletAddress: wallet.address }
+        const policy = { ...(await made.write(tx)), walletAddress: wallet.address }
         await input.remember?.(tx, policy)
         return policy
       })
@@ -151,9 +145,6 @@ export const revokePolicy = async (
   const { id, actor, credentials } = input
   const wallet = await findWalletOfPolicy(ctx.db, input)
   if (wallet === null) throw notFound('policy')
-  const lock = await ctx.vault.revokePolicy({ wallet, credentials, actor, policyId: id })
-  await ctx.db.transaction(async (tx) => {
-    if (!(await markPolicyRevoked(tx, id))) throw notFound('policy')
-    await lock.write(tx)
-  })
+  const revocation = await ctx.vault.revokePolicy({ wallet, credentials, actor, policyId: id })
+  await ctx.db.transaction((tx) => revocation.write(tx))
 }

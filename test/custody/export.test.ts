@@ -251,9 +251,9 @@ describe('signing a message', () => {
 
   test('cannot be allowed to a developer by a policy', async () => {
     const wallet = await make({ controlMode: 'user', credentials: GIVEN.pin })
-    const policyId = await custody.policy(wallet, GIVEN.both)
-    const request = { wallet, credentials: GIVEN.secret, actor: ACTOR, policyId }
-    expect(await codeOf(custody.vault.withKey(request, async () => {}))).toBe('resolved')
+    const terms = await custody.policy(wallet, GIVEN.both)
+    const request = { wallet, credentials: GIVEN.secret, actor: ACTOR, terms }
+    expect(await codeOf(custody.vault.withPolicyKey(request, async () => {}))).toBe('resolved')
     expect(await codeOf(custody.vault.withKeyForMessage(request, async () => {}))).toBe(requires)
   })
 

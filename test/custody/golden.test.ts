@@ -2,6 +2,8 @@
 // descriptions in src/custody. They must always open. A change that fails here must add a new version instead.
 
 import { describe, expect, test } from 'bun:test'
+import type { Spending } from '../../db/queries/custody/policies.ts'
+import type { PolicyTerms } from '../../db/queries/policies.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
 import { open } from '../../src/custody/sealing/envelope.ts'
@@ -16,11 +18,23 @@ import {
   openWalletKeyBy,
 } from '../../src/custody/sealing/hierarchy.ts'
 import { stretchPin } from '../../src/custody/sealing/kdf.ts'
+import { openRowMacs } from '../../src/custody/sealing/row-mac.ts'
+import { boundSpending } from '../../src/custody/wallets/policy-spending.ts'
+import { boundTerms } from '../../src/custody/wallets/policy-terms.ts'
 import golden from './golden-1.json'
 import { bytesOf, hexOf, keyFile } from './support.ts'
 
 const { projectId, keyringId, walletId, ownerId } = golden
 const projectKey = bytesOf(golden.projectKey)
+
+/** As the driver reads them. */
+const policyTerms = {
+  ...golden.policyTerms,
+  argumentRules: golden.policyTerms.argumentRules as PolicyTerms['argumentRules'],
+  expiresAt: new Date(golden.policyTerms.expiresAt),
+  maxTotalValue: BigInt(golden.policyTerms.maxTotalValue),
+  maxTotalFee: BigInt(golden.policyTerms.maxTotalFee),
+}
 
 const opened = async <Key>(hex: string, openKey: (spec: string) => Promise<Key>): Promise<Key> => {
   const file = keyFile(hex)
@@ -67,12 +81,55 @@ describe('in the first version', () => {
   })
 
   test('a policy lock and the secret lead to the private key without the keyring, only for this lock and wallet', () => {
-    const of = { projectId, keyringId, walletId, lockId: golden.policyLockId }
+    const of = { projectId, keyringId, walletId, lockId: golden.policyLockId, terms: boundTerms(policyTerms) }
     const sealed = peel(identityOf.policyLock(of), golden.policyLock)
     const walletKey = openPolicyLock({ ...of, developerKey: developerKey(), sealed })
     expect(hexOf(openWalletKeyBy({ ...of, walletKey, sealed: bytesOf(golden.walletKey) }))).toBe(golden.privateKey)
     const moved = { ...of, lockId: golden.userLockId }
     expect(() => openPolicyLock({ ...moved, developerKey: developerKey(), sealed })).toThrow('authentication failed')
+  })
+
+  test('both layers of a policy lock open only with all of its terms', () => {
+    const of = { projectId, keyringId, walletId, lockId: golden.policyLockId }
+    const sealed = peel(identityOf.policyLock({ ...of, terms: boundTerms(policyTerms) }), golden.policyLock)
+    const [first] = policyTerms.argumentRules
+    for (const edit of [
+      { id: golden.userLockId },
+      { network: 'Base' },
+      { argumentRules: first === undefined ? [] : [first] },
+      { argumentRules: policyTerms.argumentRules.toReversed() },
+      { argumentRules: policyTerms.argumentRules.map((rule) => ({ ...rule, operator: 'ne' as const })) },
+      { expiresAt: null },
+      { expiresAt: new Date(policyTerms.expiresAt.getTime() + 1) },
+      { expiresAt: new Date(Number.NaN) },
+      { maxTotalValue: null },
+      { maxTotalValue: policyTerms.maxTotalValue - 1n },
+      { maxUses: null },
+      { maxUses: 101 },
+      { maxTotalFee: policyTerms.maxTotalFee * 10n },
+      // As texts these are the same, one after the other.
+      { maxUses: null, maxTotalFee: BigInt(`${policyTerms.maxUses}${policyTerms.maxTotalFee}`) },
+    ]) {
+      const terms = boundTerms({ ...policyTerms, ...edit })
+      expect(() => peel(identityOf.policyLock({ ...of, terms }), golden.policyLock)).toThrow('authentication failed')
+      expect(() => openPolicyLock({ ...of, terms, developerKey: developerKey(), sealed })).toThrow('authentication')
+    }
+  })
+
+  test('what a policy has spent has that MAC, and another state has not', () => {
+    const { uses, ...amounts } = golden.policySpending
+    const spending = { uses, spentValue: BigInt(amounts.spentValue), spentFee: BigInt(amounts.spentFee) }
+    const rowOf = (edit: Partial<Spending & { policyId: string }> = {}) =>
+      boundSpending({ projectId, policyId: edit.policyId ?? policyTerms.id }, { ...spending, ...edit })
+    using macs = openRowMacs({ projectKey, keyId: 1 })
+    expect(hexOf(macs.of(rowOf()))).toBe(golden.policyMac)
+    const mac = bytesOf(golden.policyMac)
+    expect(macs.holds({ row: rowOf(), mac })).toBe(true)
+    for (const edit of [{ uses: 2 }, { spentValue: 0n }, { spentFee: 0n }, { policyId: golden.userLockId }]) {
+      expect([edit, macs.holds({ row: rowOf(edit), mac })]).toEqual([edit, false])
+    }
+    using others = openRowMacs({ projectKey, keyId: 2 })
+    expect(others.holds({ row: rowOf(), mac })).toBe(false)
   })
 
   test('the PIN leads to them too, and another PIN does not', async () => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
+import type { PolicyTerms } from '../../db/queries/policies.ts'
 import { open } from '../../src/custody/sealing/envelope.ts'
 import {
   identityOf,
@@ -15,7 +16,8 @@ import {
   openWalletKey,
   openWalletKeyBy,
 } from '../../src/custody/sealing/hierarchy.ts'
-import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
+import type { Credentials, KeyHandle, Vault, WalletRef } from '../../src/custody/vault.ts'
+import { boundTerms } from '../../src/custody/wallets/policy-terms.ts'
 import {
   ACTOR,
   bytesOf,
@@ -23,6 +25,7 @@ import {
   codeOf,
   hexOf,
   messageFor,
+  newTerms,
   openCustody,
   openTestRootKey,
   SECRET,
@@ -56,14 +59,15 @@ const userWallet = (ownerId: string = randomUUID(), network: 'Ethereum' | 'Base'
 
 const sign = (
   wallet: WalletRef,
-  use: { readonly credentials: Credentials; readonly policyId?: string; readonly vault?: Vault },
-) =>
-  (use.vault ?? custody.vault).withKey(
-    { wallet, credentials: use.credentials, actor: ACTOR, policyId: use.policyId },
-    async (key) => hexOf(key.sign(messageFor(wallet))),
-  )
+  use: { readonly credentials: Credentials; readonly terms?: PolicyTerms; readonly vault?: Vault },
+) => {
+  const { credentials, terms, vault = custody.vault } = use
+  const request = { wallet, credentials, actor: ACTOR }
+  const signed = async (key: KeyHandle) => hexOf(key.sign(messageFor(wallet)))
+  return terms === undefined ? vault.withKey(request, signed) : vault.withPolicyKey({ ...request, terms }, signed)
+}
 
-const revoke = async (wallet: TestWallet, policyId: string, credentials: Credentials = secret) => {
+const revoke = async (wallet: TestWallet, { id: policyId }: PolicyTerms, credentials: Credentials = secret) => {
   const change = await custody.vault.revokePolicy({ wallet, credentials, actor: ACTOR, policyId })
   await custody.db.transaction((tx) => change.write(tx))
 }
@@ -76,10 +80,10 @@ const guesses = async ({ ownerId }: WalletRef) => {
 describe('a policy lock', () => {
   test('opens the key that the PIN opens, with only the secret, in every process, and only for its policy', async () => {
     const wallet = await userWallet()
-    const policyId = await custody.policy(wallet, both)
+    const terms = await custody.policy(wallet, both)
     const signature = await sign(wallet, { credentials: pin })
     for (const vault of [custody.vault, other]) {
-      expect(await sign(wallet, { credentials: secret, policyId, vault })).toBe(signature)
+      expect(await sign(wallet, { credentials: secret, terms, vault })).toBe(signature)
     }
     expect(await codeOf(sign(wallet, { credentials: secret }))).toBe('credential_required')
     expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
@@ -92,48 +96,48 @@ describe('a policy lock', () => {
     [{ developerSecret: 'wrong' }, 'INVALID_SECRET'],
   ] as const)('does not open with %p: %s', async (credentials, code) => {
     const wallet = await userWallet()
-    const policyId = await custody.policy(wallet, both)
-    expect(await codeOf(sign(wallet, { credentials, policyId }))).toBe(code)
+    const terms = await custody.policy(wallet, both)
+    expect(await codeOf(sign(wallet, { credentials, terms }))).toBe(code)
   })
 
   test('opens no other wallet, not even one of the same owner with the same private key', async () => {
     const wallet = await userWallet()
     const sibling = await userWallet(wallet.ownerId, 'Base')
-    const policyId = await custody.policy(wallet, both)
-    expect(await codeOf(sign(sibling, { credentials: secret, policyId }))).toBe('policy_denied')
+    const terms = await custody.policy(wallet, both)
+    expect(await codeOf(sign(sibling, { credentials: secret, terms }))).toBe('policy_denied')
     // The policy's row is changed in the database to name another wallet.
-    await sql`update policies set wallet_id = ${sibling.id} where id = ${policyId}`
-    expect(await codeOf(sign(sibling, { credentials: secret, policyId }))).toBe('internal')
+    await sql`update policies set wallet_id = ${sibling.id} where id = ${terms.id}`
+    expect(await codeOf(sign(sibling, { credentials: secret, terms }))).toBe('policy_denied')
   })
 
   test('of a wallet on a Substrate network opens its sr25519 key, but no EVM wallet of the owner', async () => {
     const input = { projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin } as const
     const wallet = await custody.wallet({ ...input, network: 'Vara' })
     const evm = await userWallet(input.ownerId)
-    const policyId = await custody.policy(wallet, both)
+    const terms = await custody.policy(wallet, both)
     for (const vault of [custody.vault, other]) {
-      const signature = await sign(wallet, { credentials: secret, policyId, vault })
+      const signature = await sign(wallet, { credentials: secret, terms, vault })
       expect(verifySr25519(SUBSTRATE_BYTES, bytesOf(signature), wallet.publicKey)).toBe(true)
     }
     expect(await codeOf(sign(wallet, { credentials: secret }))).toBe('credential_required')
-    expect(await codeOf(sign(evm, { credentials: secret, policyId }))).toBe('policy_denied')
-    await sql`update policies set wallet_id = ${evm.id} where id = ${policyId}`
-    expect(await codeOf(sign(evm, { credentials: secret, policyId }))).toBe('internal')
-    await sql`update policies set wallet_id = ${wallet.id} where id = ${policyId}`
+    expect(await codeOf(sign(evm, { credentials: secret, terms }))).toBe('policy_denied')
+    await sql`update policies set wallet_id = ${evm.id} where id = ${terms.id}`
+    expect(await codeOf(sign(evm, { credentials: secret, terms }))).toBe('policy_denied')
+    await sql`update policies set wallet_id = ${wallet.id} where id = ${terms.id}`
     const moved = { ...wallet, network: 'Ethereum', publicKey: evm.publicKey } as const
-    expect(await codeOf(sign(moved, { credentials: secret, policyId }))).toBe('internal')
-    await revoke(wallet, policyId)
-    expect(await codeOf(sign(wallet, { credentials: secret, policyId }))).toBe('policy_denied')
+    expect(await codeOf(sign(moved, { credentials: secret, terms }))).toBe('policy_denied')
+    await revoke(wallet, terms)
+    expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('policy_denied')
   })
 
   test('does not open from the row of another policy', async () => {
     const [wallet, second] = [await userWallet(), await userWallet()]
     const [one, two] = [await custody.policy(wallet, both), await custody.policy(second, both)]
-    await sql`update policy_locks set sealed = (select sealed from policy_locks where policy_id = ${two}) where policy_id = ${one}`
-    expect(await codeOf(sign(wallet, { credentials: secret, policyId: one }))).toBe('internal')
+    await sql`update policy_locks set sealed = (select sealed from policy_locks where policy_id = ${two.id}) where policy_id = ${one.id}`
+    expect(await codeOf(sign(wallet, { credentials: secret, terms: one }))).toBe('policy_denied')
     const third = await custody.policy(second, both)
-    await sql`update policy_locks set sealed = (select sealed from policy_locks where policy_id = ${third}) where policy_id = ${two}`
-    expect(await codeOf(sign(second, { credentials: secret, policyId: two }))).toBe('internal')
+    await sql`update policy_locks set sealed = (select sealed from policy_locks where policy_id = ${third.id}) where policy_id = ${two.id}`
+    expect(await codeOf(sign(second, { credentials: secret, terms: two }))).toBe('policy_denied')
   })
 
   test('still opens after a change of the PIN, of the secret and of the project’s key', async () => {
@@ -143,9 +147,9 @@ describe('a policy lock', () => {
       const of = await mainnet.project(old)
       const input = { projectId: of, ownerId: 'o', controlMode: 'user', credentials: pin } as const
       const wallet = await mainnet.wallet(input)
-      const policyId = await mainnet.policy(wallet, { developerSecret: old, userPin: PIN })
+      const terms = await mainnet.policy(wallet, { developerSecret: old, userPin: PIN })
       const { vault } = mainnet
-      const by = (developerSecret: string) => sign(wallet, { credentials: { developerSecret }, policyId, vault })
+      const by = (developerSecret: string) => sign(wallet, { credentials: { developerSecret }, terms, vault })
       const signature = await by(old)
       await vault.changeUserPin({ wallet, oldPin: PIN, newPin: '271828', actor: ACTOR })
       expect(await by(old)).toBe(signature)
@@ -161,11 +165,11 @@ describe('a policy lock', () => {
 
   test('of a frozen wallet opens nothing, but can be revoked', async () => {
     const wallet = await userWallet()
-    const policyId = await custody.policy(wallet, both)
+    const terms = await custody.policy(wallet, both)
     await sql`insert into freezes (scope, project_id, wallet_id, reason) values ('wallet', ${projectId}, ${wallet.id}, 'test')`
-    expect(await codeOf(sign(wallet, { credentials: secret, policyId }))).toBe('frozen')
+    expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('frozen')
     expect(await codeOf(custody.policy(wallet, both))).toBe('frozen')
-    expect(await codeOf(revoke(wallet, policyId))).toBe('resolved')
+    expect(await codeOf(revoke(wallet, terms))).toBe('resolved')
   })
 })
 
@@ -185,44 +189,47 @@ describe('a policy', () => {
   test('is revoked with either credential, but not a wrong one; only its own lock is deleted', async () => {
     const wallet = await userWallet()
     for (const right of [secret, pin]) {
-      const [policyId, stays] = [await custody.policy(wallet, both), await custody.policy(wallet, both)]
+      const [terms, stays] = [await custody.policy(wallet, both), await custody.policy(wallet, both)]
       for (const [credentials, code] of [
         [{}, 'credential_required'],
         [both, 'credential_ambiguous'],
         [{ developerSecret: 'wrong' }, 'INVALID_SECRET'],
         [{ userPin: '000000' }, 'INVALID_SECRET'],
       ] as const) {
-        expect(await codeOf(revoke(wallet, policyId, credentials))).toBe(code)
+        expect(await codeOf(revoke(wallet, terms, credentials))).toBe(code)
       }
-      await revoke(wallet, policyId, right)
+      await revoke(wallet, terms, right)
       for (const vault of [custody.vault, other]) {
-        expect(await codeOf(sign(wallet, { credentials: secret, policyId, vault }))).toBe('policy_denied')
-        expect(await codeOf(sign(wallet, { credentials: secret, policyId: stays, vault }))).toBe('resolved')
+        expect(await codeOf(sign(wallet, { credentials: secret, terms, vault }))).toBe('policy_denied')
+        expect(await codeOf(sign(wallet, { credentials: secret, terms: stays, vault }))).toBe('resolved')
       }
-      expect(await sql`select from policy_locks where policy_id = ${policyId}`).toHaveLength(0)
+      expect(await sql`select from policy_locks where policy_id = ${terms.id}`).toHaveLength(0)
     }
   })
 
   test('that was prepared before the project’s key was rotated is not written', async () => {
     const wallet = await userWallet()
-    const policyId = randomUUID()
-    const change = await custody.vault.newPolicyLock({ wallet, credentials: both, actor: ACTOR, policyId })
+    const request = { wallet, credentials: both, actor: ACTOR, name: '', terms: newTerms(wallet) }
+    const change = await custody.vault.newPolicy(request)
     await custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator', onProgress: () => {} })
     await expect(custody.db.transaction((tx) => change.write(tx))).rejects.toThrow('was changed meanwhile')
   })
 
   test('has audit rows for its creation, its use and its revocation', async () => {
     const wallet = await userWallet()
-    const policyId = await custody.policy(wallet, both)
-    await custody.vault.withKey({ wallet, credentials: secret, actor: ACTOR, policyId }, (key) =>
-      key.commitUse({ action: 'transaction_signed', details: { hash: '0x' } }),
+    const terms = await custody.policy(wallet, both)
+    await custody.vault.withPolicyKey({ wallet, credentials: secret, actor: ACTOR, terms }, (key) =>
+      custody.db.transaction(async (tx) => {
+        await key.charge(tx, { value: 0n, fee: 0n })
+        await key.recordUse(tx, { action: 'transaction_signed', details: { hash: '0x' } })
+      }),
     )
-    await revoke(wallet, policyId)
+    await revoke(wallet, terms)
     const rows = await sql`select action, details from audit where subject = ${wallet.id} order by id`
     expect(rows.slice(1).map((row) => ({ ...row }))).toEqual([
-      { action: 'policy_created', details: { policy: policyId } },
-      { action: 'transaction_signed', details: { hash: '0x', policy: policyId } },
-      { action: 'policy_revoked', details: { policy: policyId, by: 'developer' } },
+      { action: 'policy_created', details: { policy: terms.id } },
+      { action: 'transaction_signed', details: { hash: '0x', policy: terms.id } },
+      { action: 'policy_revoked', details: { policy: terms.id, by: 'developer' } },
     ])
   })
 })
@@ -233,7 +240,7 @@ describe('the stored bytes', () => {
     const input = { projectId: project, ownerId: 'o', controlMode: 'user', credentials: pin } as const
     const wallet = await custody.wallet(input)
     const sibling = await custody.wallet({ ...input, network: 'Base' })
-    const policyId = await custody.policy(wallet, both)
+    const terms = await custody.policy(wallet, both)
     const { keyringId } = wallet
 
     // Everything that a thief of the database, the root key and the secret can open, following the description.
@@ -241,7 +248,7 @@ describe('the stored bytes', () => {
       select p.wrapped, d.sealed as developer, l.id as "lockId", l.sealed as lock, k.sealed as seed, u.sealed as "ownerLock",
         u.id as "ownerLockId", mine.sealed as mine, other.sealed as other
       from project_keys p, developer_keys d, policy_locks l, keyrings k, owner_locks u, wallet_keys mine, wallet_keys other
-      where p.project_id = ${project} and d.project_id = ${project} and l.policy_id = ${policyId} and k.id = ${keyringId}
+      where p.project_id = ${project} and d.project_id = ${project} and l.policy_id = ${terms.id} and k.id = ${keyringId}
         and u.keyring_id = k.id and mine.wallet_id = ${wallet.id} and other.wallet_id = ${sibling.id}`
     if (stored === undefined) throw new Error('there is no such row')
     const rootKey = await openTestRootKey()
@@ -252,7 +259,13 @@ describe('the stored bytes', () => {
     const developerInner = peel(identityOf.developerKey({ projectId: project }), stored.developer)
     const developerKey = openDeveloperKey({ projectId: project, secret: SECRET, sealed: developerInner })
     if (developerKey === null) throw new Error('the secret is wrong')
-    const of = { projectId: project, keyringId, walletId: wallet.id, lockId: String(stored.lockId) }
+    const of = {
+      projectId: project,
+      keyringId,
+      walletId: wallet.id,
+      lockId: String(stored.lockId),
+      terms: boundTerms(terms),
+    }
     const inner = peel(identityOf.policyLock(of), stored.lock)
     const walletKey = openPolicyLock({ ...of, developerKey, sealed: inner })
     expect(inner).toHaveLength(18 + 32 + 16)

@@ -87,7 +87,7 @@ describe("a rotation of a project's key", () => {
     const input = { projectId, ownerId: shared, controlMode: 'user', credentials: { ...secret, ...pin } } as const
     const delegating = await custody.wallet({ ...input, ownerId: randomUUID(), credentials: pin, network: 'Base' })
     wallets.push(await developerWallet(shared), await custody.wallet({ ...input, network: 'Base' }), delegating)
-    const policyId = await custody.policy(delegating, { ...secret, ...pin })
+    const terms = await custody.policy(delegating, { ...secret, ...pin })
     const before = await everythingElse()
     const signatures = await Promise.all(wallets.map((wallet) => sign(wallet)))
 
@@ -97,8 +97,10 @@ describe("a rotation of a project's key", () => {
     expect(await Promise.all(wallets.map((wallet) => sign(wallet)))).toEqual(signatures)
     const fresh = await custody.another()
     expect(await Promise.all(wallets.map((wallet) => sign(wallet, fresh)))).toEqual(signatures)
-    const delegated = { wallet: delegating, credentials: secret, actor: ACTOR, policyId }
-    expect(await fresh.withKey(delegated, async (key) => hexOf(key.sign(EVM_MESSAGE)))).toBe(signatures.at(-1) ?? '')
+    const delegated = { wallet: delegating, credentials: secret, actor: ACTOR, terms }
+    expect(await fresh.withPolicyKey(delegated, async (key) => hexOf(key.sign(EVM_MESSAGE)))).toBe(
+      signatures.at(-1) ?? '',
+    )
     expect(await sql`select from project_keys where project_id = ${other}`).toHaveLength(1)
     projectId = other
     expect(await versions()).toEqual({ 1: 2 })

@@ -87,6 +87,22 @@ const write = (made: Awaited<ReturnType<Vault['newProject']>>, projectId: string
   })
 
 describe('a rotation of the root key', () => {
+  test('keeps policies, with what they spent', async () => {
+    const credentials = { developerSecret: SECRET, userPin: '493817' }
+    const of = { projectId: await custody.project(), ownerId: randomUUID(), controlMode: 'user' } as const
+    const wallet = await custody.wallet({ ...of, credentials: { userPin: '493817' } })
+    const terms = await custody.policy(wallet, credentials, { maxUses: 2 })
+    const use = (vault: Vault) =>
+      vault.withPolicyKey({ wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, terms }, (key) =>
+        custody.db.transaction((tx) => key.charge(tx, { value: 0n, fee: 0n })),
+      )
+    await use(custody.vault)
+    await rotate()
+    const after = await custody.another({ rootKey: to })
+    expect(await codeOf(use(after))).toBe('resolved')
+    expect(await codeOf(use(after))).toBe('policy_denied')
+  })
+
   test('wraps every project key with the new root key; wallets keep their keys, and new projects use the new one', async () => {
     const projects = await Promise.all(Array.from({ length: 230 }, () => custody.project()))
     const wallets = await Promise.all(projects.slice(0, 5).map((projectId) => newWallet(projectId)))

@@ -6,7 +6,7 @@ import { sql } from 'drizzle-orm'
 import { type Db, openDb } from '../../db/client.ts'
 import { readGuesses } from '../../db/queries/custody/guesses.ts'
 import { insertProjectKey } from '../../db/queries/custody/project-keys.ts'
-import { insertPolicy } from '../../db/queries/policies.ts'
+import type { PolicyTerms } from '../../db/queries/policies.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Environment, Network } from '../../db/words.ts'
@@ -122,8 +122,8 @@ export type Custody = {
   wallet(input: WalletInput): Promise<TestWallet>
   /** The two steps of `wallet`: the first decides what the second writes. */
   prepare(input: WalletInput): Promise<{ write(): Promise<TestWallet> }>
-  /** Makes a policy of a user-controlled wallet, with its lock. @returns its id. */
-  policy(wallet: TestWallet, credentials: Credentials): Promise<string>
+  /** Makes a policy of a user-controlled wallet, without limits but a fee budget of 1,000 if nothing else is agreed. */
+  policy(wallet: TestWallet, credentials: Credentials, agreed?: Partial<PolicyTerms>): Promise<PolicyTerms>
   close(): Promise<void>
 }
 
@@ -179,7 +179,7 @@ export const openCustody = async (
     },
     wallet: async (input) => (await prepareWallet(db, { vault, ...input })).write(),
     prepare: (input) => prepareWallet(db, { vault, ...input }),
-    policy: (wallet, credentials) => makePolicy({ db, vault }, { wallet, credentials }),
+    policy: (wallet, credentials, agreed = {}) => makePolicy({ db, vault }, { wallet, credentials, agreed }),
     close: async () => {
       await Promise.all(pools.map((pool) => pool.close({ timeoutSeconds: 5 })))
       await database.close()
@@ -187,19 +187,30 @@ export const openCustody = async (
   }
 }
 
+type Delegation = {
+  readonly wallet: TestWallet
+  readonly credentials: Credentials
+  readonly agreed: Partial<PolicyTerms>
+}
+
+export const newTerms = ({ network }: WalletRef): PolicyTerms => ({
+  id: randomUUID(),
+  network,
+  argumentRules: [{ argument: 'value', operator: 'eq', value: '0' }],
+  expiresAt: null,
+  maxTotalValue: null,
+  maxUses: null,
+  maxTotalFee: 1_000n,
+})
+
 const makePolicy = async (
   { db, vault }: { readonly db: Db; readonly vault: Vault },
-  { wallet, credentials }: { readonly wallet: TestWallet; readonly credentials: Credentials },
-) => {
-  const policyId = randomUUID()
-  const lock = await vault.newPolicyLock({ wallet, credentials, actor: ACTOR, policyId })
-  const { id: walletId, projectId, network } = wallet
-  const argumentRules = [{ argument: 'value', operator: 'eq', value: '0' }] as const
-  await db.transaction(async (tx) => {
-    await insertPolicy(tx, { id: policyId, walletId, projectId, network, name: '', argumentRules, maxTotalFee: 0n })
-    await lock.write(tx)
-  })
-  return policyId
+  { wallet, credentials, agreed }: Delegation,
+): Promise<PolicyTerms> => {
+  const terms = { ...newTerms(wallet), ...agreed }
+  const made = await vault.newPolicy({ wallet, credentials, actor: ACTOR, name: '', terms })
+  await db.transaction((tx) => made.write(tx))
+  return terms
 }
 
 const prepareWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }) => {

@@ -179,11 +179,11 @@ describe('the tables', () => {
       for (const key of opened) expect(zeroed.has(hexOf(key))).toBe(true)
       const walletKey = derive(keyringKey, 'wallet', wallet.id)
       zeroed.clear()
-      const policyId = await custody.policy(wallet, both)
+      const terms = await custody.policy(wallet, both)
       for (const key of [...opened.slice(0, 3), walletKey]) expect(zeroed.has(hexOf(key))).toBe(true)
       zeroed.clear()
-      const delegated = { wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, policyId }
-      await custody.vault.withKey(delegated, async () => {
+      const delegated = { wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, terms }
+      await custody.vault.withPolicyKey(delegated, async () => {
         expect([walletKey, found.developer.credentialKey].map((key) => zeroed.has(hexOf(key)))).toEqual([true, true])
         expect(zeroed.has(hexOf(privateKey))).toBe(false)
       })

@@ -1,6 +1,6 @@
 import { and, eq, getTableColumns, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../../client.ts'
-import { developerKeys, ownerLocks, pinGuesses, policies, policyLocks, userKeys } from '../../schema.ts'
+import type { Queryable } from '../../client.ts'
+import { developerKeys, ownerLocks, pinGuesses, userKeys } from '../../schema.ts'
 import type { FreezeScope, Network } from '../../words.ts'
 import { frozenScopeOf } from '../freezes.ts'
 
@@ -81,27 +81,4 @@ export type NewOwnerLockRow = typeof ownerLocks.$inferInsert
 
 export const insertOwnerLock = async (db: Queryable, row: NewOwnerLockRow): Promise<void> => {
   await db.insert(ownerLocks).values(row)
-}
-
-export type PolicyLockRow = Pick<typeof policyLocks.$inferSelect, 'id' | 'sealed'>
-
-/** @returns null if the policy is for another wallet, or was revoked. */
-export const readPolicyLock = async (
-  db: Queryable,
-  input: { readonly policyId: string; readonly walletId: string },
-): Promise<PolicyLockRow | null> => {
-  const [row] = await db
-    .select({ id: policyLocks.id, sealed: policyLocks.sealed })
-    .from(policyLocks)
-    .innerJoin(policies, eq(policies.id, policyLocks.policyId))
-    .where(and(eq(policyLocks.policyId, input.policyId), eq(policies.walletId, input.walletId)))
-  return row ?? null
-}
-
-export const insertPolicyLock = async (tx: Tx, row: typeof policyLocks.$inferInsert): Promise<void> => {
-  await tx.insert(policyLocks).values(row)
-}
-
-export const deletePolicyLock = async (tx: Tx, policyId: string): Promise<void> => {
-  await tx.delete(policyLocks).where(eq(policyLocks.policyId, policyId))
 }

@@ -10,10 +10,8 @@ export type OuterLayerKind = (typeof OUTER_LAYER_KINDS)[number]
 export type OuterLayer = {
   /** Names the row within its project: the id of the project, the owner or the lock. */
   readonly id: string
-  /** '' where the row belongs to no keyring. */
+  /** Of an owner lock; '' of others. */
   readonly keyringId: string
-  /** Likewise. */
-  readonly walletId: string
   readonly sealed: Uint8Array
 }
 
@@ -25,7 +23,6 @@ type Table = {
   /** Less than or equal to every key. */
   readonly first: string
   readonly keyringId: SQL
-  readonly walletId: SQL
   /** The rows `t` of a project. */
   readonly ofProject: (projectId: string) => SQL
 }
@@ -39,7 +36,6 @@ const TABLES: Record<OuterLayerKind, Table> = {
     type: sql`uuid`,
     first: NIL_UUID,
     keyringId: sql`''`,
-    walletId: sql`''`,
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   user_key: {
@@ -48,7 +44,6 @@ const TABLES: Record<OuterLayerKind, Table> = {
     type: sql`text`,
     first: '',
     keyringId: sql`''`,
-    walletId: sql`''`,
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   owner_lock: {
@@ -57,7 +52,6 @@ const TABLES: Record<OuterLayerKind, Table> = {
     type: sql`uuid`,
     first: NIL_UUID,
     keyringId: sql`t.keyring_id::text`,
-    walletId: sql`''`,
     ofProject: (projectId) =>
       sql`exists (select from keyrings k where k.id = t.keyring_id and k.project_id = ${projectId}::uuid)`,
   },
@@ -66,8 +60,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    keyringId: sql`(select w.keyring_id::text from policies p join wallets w on w.id = p.wallet_id where p.id = t.policy_id)`,
-    walletId: sql`(select p.wallet_id::text from policies p where p.id = t.policy_id)`,
+    keyringId: sql`''`,
     ofProject: (projectId) =>
       sql`exists (select from policies p where p.id = t.policy_id and p.project_id = ${projectId}::uuid)`,
   },
@@ -85,9 +78,9 @@ export const listOuterLayers = async (
   db: Queryable,
   input: OfVersion & { readonly after: string | null; readonly limit: number },
 ): Promise<readonly OuterLayer[]> => {
-  const { name, key, type, first, keyringId, walletId, ofProject } = TABLES[input.kind]
+  const { name, key, type, first, keyringId, ofProject } = TABLES[input.kind]
   const { rows } = await db.execute<OuterLayer>(sql`
-    select ${key}::text as id, ${keyringId} as "keyringId", ${walletId} as "walletId", t.sealed
+    select ${key}::text as id, ${keyringId} as "keyringId", t.sealed
     from ${name} t
     where ${ofProject(input.projectId)} and ${key} ${input.after === null ? sql`>=` : sql`>`} ${input.after ?? first}::${type}
       and ${isOlder(input.olderThan)}

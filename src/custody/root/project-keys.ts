@@ -12,11 +12,13 @@ import { holdProjectKey, readProjectKey } from '../../../db/queries/custody/proj
 import { AppError } from '../../errors.ts'
 import { EnvelopeError, type Identity, keyIdOf, open, seal } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
-import { type BoundRow, isMacOfRow, macKeyIdOf, macOfRow } from '../sealing/row-mac.ts'
+import { type BoundRow, macKeyIdOf, openRowMacs, type RowMacs } from '../sealing/row-mac.ts'
 import type { RootKeys } from './root-key.ts'
 
 const CACHED_KEYS_MAX = 1000
 const CACHED_MS = 10 * 60 * 1000
+/** Of PostgreSQL's `integer`. */
+const INTEGER_MAX = 2 ** 31 - 1
 
 /** A rotation has made a newer version of the project's key: begin again. */
 export class ProjectKeyRotated extends AppError {
@@ -31,9 +33,27 @@ type Version = { readonly projectId: string; readonly version: number }
 
 const unwrap = async (input: Version & { readonly db: Db; readonly rootKeys: RootKeys }): Promise<Uint8Array> => {
   const { db, rootKeys, projectId, version } = input
-  const row = await readProjectKey(db, { projectId, version })
+  // A forged row can name any version of four bytes.
+  const row = version > INTEGER_MAX ? null : await readProjectKey(db, { projectId, version })
   if (row === null) throw new EnvelopeError('unknown key')
   return rootKeys.unwrap({ ...row, identity: identityOf.projectKey({ projectId, version }) })
+}
+
+type Authenticated = { readonly projectId: string; readonly mac: Uint8Array }
+
+/** @returns null if the MAC names no version that exists: somebody made it up. */
+const ofItsVersion = async (
+  { projectId, mac }: Authenticated,
+  rowMacs: (of: Version) => Promise<RowMacs>,
+): Promise<RowMacs | null> => {
+  const version = macKeyIdOf(mac)
+  if (version === null) return null
+  try {
+    return await rowMacs({ projectId, version })
+  } catch (error) {
+    if (error instanceof EnvelopeError) return null
+    throw error
+  }
 }
 
 export type ProjectKeys = ReturnType<typeof createProjectKeys>
@@ -53,6 +73,9 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
     return cache.get(id) ?? cache.forceFetch(id, { context })
   }
 
+  const rowMacs = async (of: Version): Promise<RowMacs> =>
+    openRowMacs({ projectKey: await keyOf(of), keyId: of.version })
+
   return {
     /** Seals an inner layer under this version of the project's key. */
     sealOuter: async ({
@@ -71,21 +94,19 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
     },
     /** The MAC of a row under this version of its project's key. */
     macOf: async ({ version, row }: { readonly version: number; readonly row: BoundRow }) => {
-      const { projectId } = row.identity
-      return macOfRow({ projectKey: await keyOf({ projectId, version }), keyId: version, row })
+      using macs = await rowMacs({ projectId: row.identity.projectId, version })
+      return macs.of(row)
     },
+    /**
+     * What makes and checks MACs under the version of the project's key that made `mac`, from then on without database and
+     * root key. The caller disposes of it.
+     * @returns null if there is no such version.
+     */
+    rowMacsOf: (of: Authenticated): Promise<RowMacs | null> => ofItsVersion(of, rowMacs),
     /** Whether a row is as it was when its MAC was made. */
     isAsWritten: async ({ row, mac }: { readonly row: BoundRow; readonly mac: Uint8Array }): Promise<boolean> => {
-      const version = macKeyIdOf(mac)
-      if (version === null) return false
-      try {
-        const projectKey = await keyOf({ projectId: row.identity.projectId, version })
-        return isMacOfRow({ projectKey, keyId: version, row, mac })
-      } catch (error) {
-        // A forged MAC can name a version that does not exist.
-        if (error instanceof EnvelopeError) return false
-        throw error
-      }
+      using macs = await ofItsVersion({ projectId: row.identity.projectId, mac }, rowMacs)
+      return macs?.holds({ row, mac }) ?? false
     },
     /**
      * Call it in the transaction that writes what `sealOuter` returned. Until that transaction ends, this version stays the

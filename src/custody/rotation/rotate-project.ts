@@ -22,6 +22,7 @@ import {
   type OuterLayerKind,
   replaceOuterLayers,
 } from '../../../db/queries/custody/outer-layers.ts'
+import { policiesOfLocks } from '../../../db/queries/custody/policies.ts'
 import { insertProjectKey, lockProjectKey, newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import { AppError, noSuchProject, unreachable } from '../../errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
@@ -29,6 +30,7 @@ import { HeldKeys } from '../sealing/bytes.ts'
 import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
+import { boundTerms } from '../wallets/policy-terms.ts'
 import type { Progress } from './rotate-root.ts'
 
 const ROWS_A_BATCH = 100
@@ -86,20 +88,31 @@ const newestVersion = async (ctx: CustodyCtx, input: ProjectRotationInput): Prom
   throw new AppError('busy', 'Other rotations of this project are under way: try again.')
 }
 
-const identityOfLayer = (
-  kind: OuterLayerKind,
-  of: { readonly projectId: string; readonly layer: OuterLayer },
-): Identity => {
-  const { projectId, layer } = of
+type Page = { readonly kind: OuterLayerKind; readonly projectId: string; readonly layers: readonly OuterLayer[] }
+
+/** The identities of a page of rows, by their ids. */
+const identitiesOf = async ({ db }: CustodyCtx, { kind, projectId, layers }: Page) => {
+  const ofEach = (identify: (layer: OuterLayer) => Identity) =>
+    new Map(layers.map((layer) => [layer.id, identify(layer)]))
   switch (kind) {
     case 'developer_key':
-      return identityOf.developerKey({ projectId })
+      return ofEach(() => identityOf.developerKey({ projectId }))
     case 'user_key':
-      return identityOf.userKey({ projectId, ownerId: layer.id })
+      return ofEach(({ id: ownerId }) => identityOf.userKey({ projectId, ownerId }))
     case 'owner_lock':
-      return identityOf.ownerLock({ projectId, keyringId: layer.keyringId, lockId: layer.id })
-    case 'policy_lock':
-      return identityOf.policyLock({ projectId, ...layer, lockId: layer.id })
+      return ofEach(({ id: lockId, keyringId }) => identityOf.ownerLock({ projectId, keyringId, lockId }))
+    case 'policy_lock': {
+      const locks = await policiesOfLocks(
+        db,
+        layers.map(({ id }) => id),
+      )
+      return new Map(
+        locks.map(({ terms, ...lock }) => [
+          lock.lockId,
+          identityOf.policyLock({ projectId, ...lock, terms: boundTerms(terms) }),
+        ]),
+      )
+    }
     default:
       return unreachable(kind)
   }
@@ -136,8 +149,12 @@ const passThrough = async (ctx: CustodyCtx, kind: OuterLayerKind, pass: Pass): P
   for (let after: string | null = null; ; ) {
     const page = await listOuterLayers(ctx.db, { kind, projectId, olderThan: version, after, limit: ROWS_A_BATCH })
     const layers: Resealed[] = []
+    const identities = await identitiesOf(ctx, { kind, projectId, layers: page })
     for (const layer of page) {
-      const made = await reseal(ctx, { identity: identityOfLayer(kind, { projectId, layer }), layer, version })
+      const identity = identities.get(layer.id)
+      // A policy that was revoked meanwhile.
+      if (identity === undefined) continue
+      const made = await reseal(ctx, { identity, layer, version })
       if (made === null) pass.onBroken(`${kind} ${layer.id}`)
       else layers.push(made)
     }

@@ -6,12 +6,12 @@
 //             is (inner layers, and what the root key, the service key or the identity key seals).
 // nonce       random. NIST SP 800-38D §8.3 allows 2^32 of them with one key. The most used key, a project's, seals a few rows
 //             for each owner.
-// additional  the six header bytes and the identity of the row. A value with a changed header, or in another row, does not
-// data        open. The error says the kind of failure and nothing of the content.
+// additional  the six header bytes and the identity of the row. A value with a changed header, or in another row, or in one
+// data        whose bound fields were edited, does not open. The error says the kind of failure and nothing of the content.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { AppError } from '../../errors.ts'
-import { encodeFields } from './bytes.ts'
+import { type BoundFields, encodeFields, textsOf } from './bytes.ts'
 
 const VERSION = 1
 const ALGORITHM_AES_256_GCM = 1
@@ -33,6 +33,8 @@ export type Identity = {
   readonly walletId: string
   /** The primary key within its table. */
   readonly rowId: string
+  /** What else is in the row, or in the row that it belongs to. Absent: nothing that is bound. */
+  readonly bound?: BoundFields
 }
 
 type Fault = 'truncated' | 'unknown version' | 'unknown algorithm' | 'unknown key' | 'authentication failed'
@@ -73,8 +75,10 @@ export const decrypt = (input: Cipher & { readonly ciphertext: Uint8Array }): Ui
   return plaintext
 }
 
-const additionalDataOf = (header: Uint8Array, identity: Identity): Uint8Array =>
-  encodeFields([header, identity.projectId, identity.keyringId, identity.walletId, identity.purpose, identity.rowId])
+const additionalDataOf = (header: Uint8Array, identity: Identity): Uint8Array => {
+  const { projectId, keyringId, walletId, purpose, rowId, bound = {} } = identity
+  return encodeFields([header, projectId, keyringId, walletId, purpose, rowId, ...textsOf(bound)])
+}
 
 /** @param input.key 32 bytes, zeroed by the caller; so is `plaintext`. */
 export const seal = (input: {

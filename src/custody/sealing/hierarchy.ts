@@ -9,7 +9,7 @@
 //
 // A policy lock lets the developer open one wallet's key without the keyring: it holds the wallet key, sealed under
 // KEK = HKDF(developer key, "policy lock" ‖ lock). A wallet key does not reveal the keyring key, so a policy lock opens neither
-// the seed nor another wallet.
+// the seed nor another wallet. The terms of the policy are additional data of both layers: edited ones open nothing.
 //
 // That the developer key or the user key opens is the check of the credential; no hash of a credential is stored. Developer
 // keys, user keys and all locks get an outer layer under the project's key (project-keys.ts); these functions seal and open
@@ -18,7 +18,7 @@
 // Who receives a key zeroes it.
 
 import type { KeyringKind } from '../../../db/words.ts'
-import { encodeFields } from './bytes.ts'
+import { type BoundFields, encodeFields } from './bytes.ts'
 import { EnvelopeError, type Identity, NO_KEY_ID, open, seal } from './envelope.ts'
 import { deriveKey, hmac } from './kdf.ts'
 
@@ -27,7 +27,7 @@ type Owner = Project & { readonly ownerId: string }
 type Keyring = Project & { readonly keyringId: string }
 type Lock = Keyring & { readonly lockId: string }
 type Wallet = Keyring & { readonly walletId: string }
-type PolicyLock = Wallet & { readonly lockId: string }
+type PolicyLock = Wallet & { readonly lockId: string; readonly terms: BoundFields }
 
 const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -80,11 +80,18 @@ export const identityOf = {
     walletId,
     rowId: walletId,
   }),
-  policyLock: ({ projectId, keyringId, walletId, lockId: rowId }: PolicyLock): Identity => ({
+  policyLock: ({ projectId, keyringId, walletId, lockId: rowId, terms: bound }: PolicyLock): Identity => ({
     purpose: 'policy lock',
     projectId,
     keyringId,
     walletId,
+    rowId,
+    bound,
+  }),
+  policySpending: ({ projectId, policyId: rowId }: Project & { readonly policyId: string }): Identity => ({
+    ...NOWHERE,
+    purpose: 'policy spending',
+    projectId,
     rowId,
   }),
 }

@@ -7,7 +7,7 @@
 // written back, as that was true once.
 
 import { timingSafeEqual } from 'node:crypto'
-import { encodeFields } from './bytes.ts'
+import { type BoundFields, encodeFields, textsOf } from './bytes.ts'
 import type { Identity } from './envelope.ts'
 import { deriveKey, hmac } from './kdf.ts'
 
@@ -15,39 +15,45 @@ const KEY_ID_BYTES = 4
 const MAC_BYTES = KEY_ID_BYTES + 32
 
 /** A row and those of its fields that decide. */
-export type BoundRow = {
-  readonly identity: Identity
-  /** In a fixed order; null for an absent one. */
-  readonly fields: Readonly<Record<string, string | number | bigint | Date | null>>
-}
+export type BoundRow = { readonly identity: Identity; readonly fields: BoundFields }
 
-/** The one encoding of rows for MACs. Each value follows its name, and absent ones have neither. */
+/** The one encoding of rows for MACs. */
 const encodeRow = ({ identity, fields }: BoundRow): Uint8Array => {
   const { purpose, projectId, keyringId, walletId, rowId } = identity
-  const values = Object.entries(fields).flatMap(([name, value]) => {
-    if (value === null) return []
-    return [name, value instanceof Date ? value.toISOString() : String(value)]
-  })
-  return encodeFields([purpose, projectId, keyringId, walletId, rowId, ...values])
-}
-
-type Under = { readonly projectKey: Uint8Array; readonly keyId: number; readonly row: BoundRow }
-
-export const macOfRow = ({ projectKey, keyId, row }: Under): Uint8Array => {
-  const key = deriveKey(projectKey, ['row MAC'])
-  const mac = Buffer.alloc(MAC_BYTES)
-  mac.writeUInt32BE(keyId)
-  mac.set(hmac({ key, message: encodeRow(row) }), KEY_ID_BYTES)
-  key.fill(0)
-  return mac
+  return encodeFields([purpose, projectId, keyringId, walletId, rowId, ...textsOf(fields)])
 }
 
 /** The version of the project key with which a MAC was made; null if it is no MAC of a row. */
 export const macKeyIdOf = (mac: Uint8Array): number | null =>
   mac.length === MAC_BYTES ? new DataView(mac.buffer, mac.byteOffset).getUint32(0) : null
 
-/** Whether the row is as it was when `mac` was made. */
-export const isMacOfRow = ({ mac, ...under }: Under & { readonly mac: Uint8Array }): boolean => {
-  const expected = macOfRow(under)
-  return mac.length === expected.length && timingSafeEqual(mac, expected)
+/** Makes and checks MACs under one version of a project's key. Its end zeroes the key that it has. */
+export type RowMacs = Disposable & {
+  of(row: BoundRow): Uint8Array
+  /** Whether the row is as it was when `mac` was made, under this version. */
+  holds(input: { readonly row: BoundRow; readonly mac: Uint8Array }): boolean
+}
+
+/** @param input.keyId the version of the project key. */
+export const openRowMacs = (input: { readonly projectKey: Uint8Array; readonly keyId: number }): RowMacs => {
+  const key = deriveKey(input.projectKey, ['row MAC'])
+  let closed = false
+  const of = (row: BoundRow): Uint8Array => {
+    if (closed) throw new Error('the key of row MACs was used after it was closed')
+    const mac = Buffer.alloc(MAC_BYTES)
+    mac.writeUInt32BE(input.keyId)
+    mac.set(hmac({ key, message: encodeRow(row) }), KEY_ID_BYTES)
+    return mac
+  }
+  return {
+    of,
+    holds: ({ row, mac }) => {
+      const expected = of(row)
+      return mac.length === expected.length && timingSafeEqual(mac, expected)
+    },
+    [Symbol.dispose]: () => {
+      closed = true
+      key.fill(0)
+    },
+  }
 }

@@ -1,43 +1,39 @@
 // With a policy's lock, the developer secret opens the key of one user-controlled wallet. Making a lock needs both
-// credentials; either of them can delete it. src/policies decides what a policy allows, before a lock is used.
+// credentials; either of them can delete it. src/policies decides what the terms of a policy allow, before its lock is used.
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
-import { readKeyring, type WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
-import {
-  deletePolicyLock,
-  insertPolicyLock,
-  type PolicyLockRow,
-  readPolicyLock,
-} from '../../../db/queries/custody/locks.ts'
+import { readKeyring } from '../../../db/queries/custody/keyrings.ts'
+import { endPolicy, insertPolicy, insertPolicyLock } from '../../../db/queries/custody/policies.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
+import type { PolicyRow, PolicyTerms } from '../../../db/queries/policies.ts'
 import { CONTROL_MODES, type ControlMode } from '../../../db/words.ts'
-import { AppError, noSuchProject } from '../../errors.ts'
-import { checkCredentials, checkSecret, notActivated } from '../credentials/credential-keys.ts'
+import { AppError, noSuchProject, notFound } from '../../errors.ts'
+import { checkCredentials, notActivated } from '../credentials/credential-keys.ts'
 import { type Credentials, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
-import {
-  identityOf,
-  openPolicyLock,
-  openWalletKeyBy,
-  requireCanonicalIds,
-  sealPolicyLock,
-  walletKeyOf,
-} from '../sealing/hierarchy.ts'
+import { identityOf, requireCanonicalIds, sealPolicyLock, walletKeyOf } from '../sealing/hierarchy.ts'
 import { openOwnerLock } from './keyring.ts'
-import type { KeyRequest, WalletRef } from './wallet-key.ts'
+import { boundSpending, NOTHING_SPENT } from './policy-spending.ts'
+import { boundTerms } from './policy-terms.ts'
+import type { KeyRequest } from './wallet-key.ts'
 
-type PolicyRequest = KeyRequest & { readonly policyId: string }
+type NewPolicyRequest = KeyRequest & {
+  readonly terms: PolicyTerms
+  /** For people. */
+  readonly name: string
+}
 
-/** `write` writes the lock and the audit row, in the transaction that writes the policy's row. */
-type PolicyChange = { write(tx: Tx): Promise<void> }
+/** A policy that is made. `write` writes its row, its lock and the audit row. */
+type NewPolicy = { write(tx: Tx): Promise<PolicyRow> }
 
-/** Makes the lock of a new policy, as `Vault.newPolicyLock` says. */
-export const newPolicyLock = async (ctx: CustodyCtx, request: PolicyRequest): Promise<PolicyChange> => {
+/** Makes a policy, as `Vault.newPolicy` says. */
+export const newPolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<NewPolicy> => {
   using keys = new HeldKeys()
-  const { wallet, credentials, actor, policyId } = request
+  const { wallet, credentials, actor, terms, name } = request
   const { id: walletId, projectId, ownerId, keyringId } = wallet
+  const { id: policyId } = terms
   requireCanonicalIds([policyId])
   const row = await readKeyring(ctx.db, wallet)
   const lock = row?.locks.user
@@ -54,15 +50,18 @@ export const newPolicyLock = async (ctx: CustodyCtx, request: PolicyRequest): Pr
   const { developer: developerKey, user: credentialKey } = opened
   if (developerKey === null || credentialKey === null) throw new Error('both credentials were required')
   const keyringKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
-  const of = { projectId, keyringId, walletId, lockId: randomUUID() }
+  const of = { projectId, keyringId, walletId, lockId: randomUUID(), terms: boundTerms(terms) }
   const inner = sealPolicyLock({ ...of, developerKey, walletKey: keys.hold(walletKeyOf({ ...of, keyringKey })) })
   const sealed = await ctx.projectKeys.sealOuter({ version, identity: identityOf.policyLock(of), inner })
+  const mac = await ctx.projectKeys.macOf({ version, row: boundSpending({ projectId, policyId }, NOTHING_SPENT) })
   return {
     write: async (tx) => {
       await ctx.projectKeys.keepNewest(tx, { projectId, version })
+      const row = await insertPolicy(tx, { ...terms, ...NOTHING_SPENT, name, projectId, walletId, mac })
       await insertPolicyLock(tx, { id: of.lockId, policyId, sealed })
       const act = { projectId, actor, action: 'policy_created', subject: walletId } as const
       await ctx.audit.record(tx, { ...act, details: { policy: policyId } })
+      return row
     },
   }
 }
@@ -77,8 +76,14 @@ const modeOf = ({ developerSecret, userPin }: Credentials): ControlMode => {
   throw new AppError('credential_required', 'Field "developer_secret" or "user_pin" is required.')
 }
 
+/** A revocation. `write` marks the policy's row, deletes its lock and writes the audit row. */
+type Revocation = { write(tx: Tx): Promise<void> }
+
 /** Checks one of the two credentials, as `Vault.revokePolicy` says. It works on frozen wallets too. */
-export const revokePolicy = async (ctx: CustodyCtx, request: PolicyRequest): Promise<PolicyChange> => {
+export const revokePolicy = async (
+  ctx: CustodyCtx,
+  request: KeyRequest & { readonly policyId: string },
+): Promise<Revocation> => {
   using keys = new HeldKeys()
   const { wallet, credentials, actor, policyId } = request
   const { projectId, ownerId } = wallet
@@ -89,49 +94,9 @@ export const revokePolicy = async (ctx: CustodyCtx, request: PolicyRequest): Pro
   await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   return {
     write: async (tx) => {
-      await deletePolicyLock(tx, policyId)
+      if (!(await endPolicy(tx, policyId))) throw notFound('policy')
       const act = { projectId, actor, action: 'policy_revoked', subject: wallet.id } as const
       await ctx.audit.record(tx, { ...act, details: { policy: policyId, by: mode } })
     },
   }
-}
-
-/** The policy that allowed this has ended meanwhile. Another policy may still allow it. */
-export class PolicyClosed extends AppError {
-  constructor() {
-    super('policy_denied', 'The policy that allowed this was revoked, used up or expired meanwhile.')
-    this.name = 'PolicyClosed'
-  }
-}
-
-/** @throws PolicyClosed if the policy has no lock. */
-export const findPolicyLock = async (
-  { db }: CustodyCtx,
-  input: { readonly policyId: string; readonly wallet: WalletRef },
-) => {
-  const lock = await readPolicyLock(db, { policyId: input.policyId, walletId: input.wallet.id })
-  if (lock === null) throw new PolicyClosed()
-  return lock
-}
-
-/** @returns the wallet's private key, zeroed by the caller. */
-export const openByPolicyLock = async (
-  ctx: CustodyCtx,
-  input: {
-    readonly wallet: WalletRef
-    readonly actor: string
-    readonly secret: string
-    readonly row: WalletKeyRow
-    readonly lock: PolicyLockRow
-  },
-): Promise<Uint8Array> => {
-  using keys = new HeldKeys()
-  const { wallet, actor, secret, row, lock } = input
-  const of = { projectId: wallet.projectId, keyringId: wallet.keyringId, walletId: wallet.id, lockId: lock.id }
-  const { developerKey: sealed } = row
-  const opened = await checkSecret(ctx, { projectId: of.projectId, actor, sealed, secret })
-  const developerKey = keys.hold(opened)
-  const inner = await ctx.projectKeys.openOuter({ identity: identityOf.policyLock(of), sealed: lock.sealed })
-  const walletKey = keys.hold(openPolicyLock({ ...of, developerKey, sealed: inner }))
-  return openWalletKeyBy({ ...of, walletKey, sealed: row.sealed })
 }

@@ -13,7 +13,6 @@ import type { Payload } from '../payload.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { openWalletKey } from '../sealing/hierarchy.ts'
 import { openByAllLocks, openOwnerLock } from './keyring.ts'
-import { findPolicyLock, openByPolicyLock } from './policy-locks.ts'
 
 export type WalletRef = {
   readonly id: string
@@ -31,12 +30,6 @@ export type KeyRequest = {
   readonly credentials: Credentials
   /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
   readonly actor: string
-}
-
-/** A use of a wallet's key. */
-type KeyUse = KeyRequest & {
-  /** The policy whose lock the developer secret uses to open a user-controlled wallet. */
-  readonly policyId?: string | undefined
 }
 
 type Opening = {
@@ -60,19 +53,15 @@ const openHierarchy = async (ctx: CustodyCtx, opening: Opening): Promise<Uint8Ar
 }
 
 /**
- * Opens a wallet's private key with the credential of its control mode, or with the developer secret and a policy's lock.
- * What a credential opens is never kept: each request must prove it again. @returns 32 bytes that the caller zeroes.
+ * Opens a wallet's private key with the credential of its control mode. What a credential opens is never kept: each request
+ * must prove it again. @returns 32 bytes that the caller zeroes.
  */
-const openKey = async (ctx: CustodyCtx, { wallet, credentials, actor, policyId }: KeyUse): Promise<Uint8Array> => {
-  const byPolicy = policyId !== undefined
-  const proof = requireCredentials({ modes: [byPolicy ? 'developer' : wallet.controlMode], credentials })
-  const lock = byPolicy ? await findPolicyLock(ctx, { policyId, wallet }) : null
+const openKey = async (ctx: CustodyCtx, { wallet, credentials, actor }: KeyRequest): Promise<Uint8Array> => {
+  const proof = requireCredentials({ modes: [wallet.controlMode], credentials })
   const row = await ctx.readWalletKey(wallet.id)
   if (row === null) throw new Error('a wallet has no sealed key, or no lock of its control mode')
   refuseFrozen(row.frozen)
-  const { developerSecret: secret } = proof
-  if (lock === null || secret === null) return openHierarchy(ctx, { wallet, actor, proof, row })
-  return openByPolicyLock(ctx, { wallet, actor, secret, row, lock })
+  return openHierarchy(ctx, { wallet, actor, proof, row })
 }
 
 /** A wallet's private key, with the credentials of all locks of its keyring: 32 bytes that the caller zeroes. */
@@ -97,18 +86,17 @@ export type KeyHandle = {
   commitUse(entry: AuditEntry): Promise<void>
 }
 
-/** Lends an opened key to `use`, and zeroes it afterwards. */
-const useKey = async <T>(
+/** Lends an opened key to `use`, and zeroes it afterwards. @param opened.policyId the policy that the audit names. */
+export const useKey = async <T>(
   { audit, familyOf }: CustodyCtx,
-  request: KeyUse & { readonly privateKey: Uint8Array },
+  opened: Pick<KeyRequest, 'wallet' | 'actor'> & { readonly privateKey: Uint8Array; readonly policyId?: string },
   use: (key: KeyHandle) => Promise<T>,
 ): Promise<T> => {
-  const { privateKey } = request
+  const { wallet, actor, policyId, privateKey } = opened
   let closed = false
   const checkOpen = () => {
     if (closed) throw new Error('a key was used after it was closed')
   }
-  const { wallet, actor, policyId } = request
   const actOf = ({ action, details }: AuditEntry): AuditAct => {
     checkOpen()
     const named = policyId === undefined ? details : { ...details, policy: policyId }
@@ -132,8 +120,11 @@ const useKey = async <T>(
 }
 
 /** Opens a wallet's key for as long as `use` runs, as `Vault.withKey` says. */
-export const withKey = async <T>(ctx: CustodyCtx, request: KeyUse, use: (key: KeyHandle) => Promise<T>): Promise<T> =>
-  useKey(ctx, { ...request, privateKey: await openKey(ctx, request) }, use)
+export const withKey = async <T>(
+  ctx: CustodyCtx,
+  request: KeyRequest,
+  use: (key: KeyHandle) => Promise<T>,
+): Promise<T> => useKey(ctx, { ...request, privateKey: await openKey(ctx, request) }, use)
 
 /** The same with all credentials, as `Vault.withKeyForMessage` says. */
 export const withKeyForMessage = async <T>(

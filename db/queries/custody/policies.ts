@@ -1,0 +1,152 @@
+// The rows of policies as custody reads and writes them: the locks, and what was spent.
+
+import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../../client.ts'
+import { policies, policyLocks, wallets } from '../../schema.ts'
+import { type PolicyRow, termsColumns } from '../policies.ts'
+
+type PolicyLockRow = Pick<typeof policyLocks.$inferSelect, 'id' | 'sealed'>
+
+/** What a policy's MAC covers. Each charge counts one use, so no two states of a policy are equal. Amounts are base units. */
+export type Spending = Pick<PolicyRow, 'uses' | 'spentValue' | 'spentFee'>
+export type SpendingRow = Spending & Pick<PolicyRow, 'mac'>
+
+const lockColumns = { id: policyLocks.id, sealed: policyLocks.sealed }
+
+const spendingColumns = {
+  uses: policies.uses,
+  spentValue: policies.spentValue,
+  spentFee: policies.spentFee,
+  mac: policies.mac,
+}
+
+const isStanding = isNull(policies.revokedAt)
+
+export const insertPolicy = async (tx: Tx, row: typeof policies.$inferInsert): Promise<PolicyRow> => {
+  const [inserted] = await tx.insert(policies).values(row).returning()
+  if (inserted === undefined) throw new Error('A policy was not inserted.')
+  return inserted
+}
+
+export const insertPolicyLock = async (tx: Tx, row: typeof policyLocks.$inferInsert): Promise<void> => {
+  await tx.insert(policyLocks).values(row)
+}
+
+/** Marks a policy as revoked, and erases its lock and its MAC. @returns false if it was revoked before. */
+export const endPolicy = async (tx: Tx, id: string): Promise<boolean> => {
+  const { rowCount } = await tx
+    .update(policies)
+    .set({ revokedAt: sql`now()`, updatedAt: sql`now()`, mac: null })
+    .where(and(eq(policies.id, id), isStanding))
+  await tx.delete(policyLocks).where(eq(policyLocks.policyId, id))
+  return rowCount === 1
+}
+
+export type LockedPolicy = { readonly lock: PolicyLockRow; readonly spending: SpendingRow }
+
+/** @returns null if the policy is for another wallet, or was revoked. */
+export const readPolicyLock = async (
+  db: Queryable,
+  input: { readonly policyId: string; readonly walletId: string },
+): Promise<LockedPolicy | null> => {
+  const [row] = await db
+    .select({ lock: lockColumns, spending: spendingColumns })
+    .from(policyLocks)
+    .innerJoin(policies, eq(policies.id, policyLocks.policyId))
+    .where(and(eq(policyLocks.policyId, input.policyId), eq(policies.walletId, input.walletId), isStanding))
+  return row ?? null
+}
+
+/** What was spent, which stays so until the transaction ends. @returns null if the policy was revoked. */
+export const lockSpending = async (tx: Tx, id: string): Promise<SpendingRow | null> => {
+  const [row] = await tx
+    .select(spendingColumns)
+    .from(policies)
+    .where(and(eq(policies.id, id), isStanding))
+    .for('no key update')
+  return row ?? null
+}
+
+/**
+ * Writes what was spent, unless `expiresAt` is over by the database's clock. `now()` would be the begin of the transaction,
+ * which may have waited since.
+ * @returns false if it is over.
+ */
+export const writeSpending = async (
+  tx: Tx,
+  { id, expiresAt, ...spending }: SpendingRow & Pick<PolicyRow, 'id' | 'expiresAt'>,
+): Promise<boolean> => {
+  const isOpen = expiresAt === null ? undefined : sql`${expiresAt.toISOString()}::timestamptz > clock_timestamp()`
+  const { rowCount } = await tx
+    .update(policies)
+    .set(spending)
+    .where(and(eq(policies.id, id), isOpen))
+  return rowCount === 1
+}
+
+/** The policies of some locks, and their wallets. */
+export const policiesOfLocks = (db: Queryable, lockIds: readonly string[]) =>
+  db
+    .select({ lockId: policyLocks.id, walletId: wallets.id, keyringId: wallets.keyringId, terms: termsColumns })
+    .from(policyLocks)
+    .innerJoin(policies, eq(policies.id, policyLocks.policyId))
+    .innerJoin(wallets, eq(wallets.id, policies.walletId))
+    .where(inArray(policyLocks.id, [...lockIds]))
+
+/** null: of all projects. */
+type OfProject = { readonly projectId: string | null }
+
+const isOf = ({ projectId }: OfProject) => (projectId === null ? undefined : eq(policies.projectId, projectId))
+
+/** Standing policies after `after`, in the order of their ids; `lock` is null if it is gone. */
+export const pageOfPolicies = (
+  db: Queryable,
+  input: OfProject & { readonly after: string | null; readonly limit: number },
+) =>
+  db
+    .select({
+      projectId: policies.projectId,
+      walletId: policies.walletId,
+      keyringId: wallets.keyringId,
+      /** Of the wallet. */
+      network: wallets.network,
+      terms: termsColumns,
+      spending: spendingColumns,
+      lock: lockColumns,
+    })
+    .from(policies)
+    .innerJoin(wallets, eq(wallets.id, policies.walletId))
+    .leftJoin(policyLocks, eq(policyLocks.policyId, policies.id))
+    .where(and(isStanding, isOf(input), input.after === null ? undefined : gt(policies.id, input.after)))
+    .orderBy(asc(policies.id))
+    .limit(input.limit)
+
+/** `revived`: it stands although it was revoked. `set_back`: the audit tells of more uses than it has counted. */
+export type Contradiction = {
+  readonly id: string
+  readonly projectId: string
+  readonly is: 'gone' | 'revived' | 'set_back'
+}
+
+/** The policies that are not as the audit tells. The deployment of a contract wallet belongs to the use that it precedes. */
+export const contradictedPolicies = async (db: Queryable, of: OfProject): Promise<readonly Contradiction[]> => {
+  const { rows } = await db.execute<Contradiction>(sql`
+    with told as (
+      select a.project_id, a.details->>'policy' as id, bool_or(a.action = 'policy_revoked') as ended,
+        count(*) filter (where a.action in ('transaction_signed', 'transaction_submitted', 'transaction_signed_anew')
+          and a.details->>'kind' is distinct from 'deployment') as uses
+      from audit a
+      where a.details->>'policy' is not null
+        and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
+      group by a.project_id, a.details->>'policy'
+    ), judged as (
+      select told.id, told.project_id, case
+          when p.id is null then 'gone'
+          when told.ended and p.revoked_at is null then 'revived'
+          when told.uses > p.uses then 'set_back'
+        end as "is"
+      from told left join policies p on p.id::text = told.id
+    )
+    select id, project_id as "projectId", "is" from judged where "is" is not null order by id`)
+  return [...rows]
+}

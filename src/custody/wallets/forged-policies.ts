@@ -1,0 +1,73 @@
+import type { Db } from '../../../db/client.ts'
+import { type Contradiction, contradictedPolicies, pageOfPolicies } from '../../../db/queries/custody/policies.ts'
+import { unreachable } from '../../errors.ts'
+import type { ProjectKeys } from '../root/project-keys.ts'
+import { EnvelopeError } from '../sealing/envelope.ts'
+import { identityOf } from '../sealing/hierarchy.ts'
+import { boundSpending } from './policy-spending.ts'
+import { boundTerms } from './policy-terms.ts'
+
+const POLICIES_A_PAGE = 1_000
+
+type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
+
+type Standing = Awaited<ReturnType<typeof pageOfPolicies>>[number]
+
+type ForgedPolicy = { readonly projectId: string; readonly id: string; readonly trouble: string }
+
+const troubleOf = ({ is }: Contradiction): string => {
+  switch (is) {
+    case 'gone':
+      return 'the audit tells of it, and it is gone'
+    case 'revived':
+      return 'the audit says that it was revoked'
+    case 'set_back':
+      return 'the audit tells of more uses'
+    default:
+      return unreachable(is)
+  }
+}
+
+/** The outer layer of the lock opens with the terms of the row. That needs no credential. */
+const isAsMade = async ({ projectKeys }: Parts, row: Standing): Promise<boolean> => {
+  const { projectId, keyringId, walletId, network, lock, terms } = row
+  if (lock === null || network !== terms.network) return false
+  const identity = identityOf.policyLock({ projectId, keyringId, walletId, lockId: lock.id, terms: boundTerms(terms) })
+  try {
+    const inner = await projectKeys.openOuter({ identity, sealed: lock.sealed })
+    inner.fill(0)
+    return true
+  } catch (error) {
+    if (error instanceof EnvelopeError) return false
+    throw error
+  }
+}
+
+/** What was spent has the MAC that was made for it. */
+const isAsCharged = async ({ projectKeys }: Parts, { projectId, terms, spending: { mac, ...spending } }: Standing) =>
+  mac !== null && projectKeys.isAsWritten({ row: boundSpending({ projectId, policyId: terms.id }, spending), mac })
+
+const troublesOf = async (parts: Parts, row: Standing): Promise<readonly string[]> => {
+  const troubles: string[] = []
+  if (!(await isAsMade(parts, row))) troubles.push('its terms or its lock are not as its owner made them')
+  if (!(await isAsCharged(parts, row))) troubles.push('what it spent is not as it was written')
+  return troubles
+}
+
+/** For `audit verify`: what is wrong with policies that stand, or that the audit tells of. @param input.projectId null: of all projects. */
+export const forgedPolicies = async (
+  parts: Parts,
+  input: { readonly projectId: string | null },
+): Promise<readonly ForgedPolicy[]> => {
+  const contradicted = await contradictedPolicies(parts.db, input)
+  const forged: ForgedPolicy[] = contradicted.map(({ is, ...of }) => ({ ...of, trouble: troubleOf({ is, ...of }) }))
+  for (let after: string | null = null; ; ) {
+    const page: readonly Standing[] = await pageOfPolicies(parts.db, { ...input, after, limit: POLICIES_A_PAGE })
+    for (const row of page) {
+      const { projectId, terms } = row
+      for (const trouble of await troublesOf(parts, row)) forged.push({ projectId, id: terms.id, trouble })
+    }
+    if (page.length < POLICIES_A_PAGE) return forged
+    after = page.at(-1)?.terms.id ?? null
+  }
+}

@@ -1,0 +1,82 @@
+// Opening the key of a user-controlled wallet with the developer secret and a policy's lock.
+
+import type { Tx } from '../../../db/client.ts'
+import { type LockedPolicy, readPolicyLock } from '../../../db/queries/custody/policies.ts'
+import type { PolicyTerms } from '../../../db/queries/policies.ts'
+import { checkSecret } from '../credentials/credential-keys.ts'
+import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { HeldKeys } from '../sealing/bytes.ts'
+import { EnvelopeError } from '../sealing/envelope.ts'
+import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarchy.ts'
+import { openSpending, type PolicyUse } from './policy-spending.ts'
+import { boundTerms, PolicyClosed, PolicyForged } from './policy-terms.ts'
+import { type KeyHandle, type KeyRequest, useKey } from './wallet-key.ts'
+
+/** A use of a wallet's key by a policy. */
+type PolicyKeyRequest = KeyRequest & {
+  /** The terms by which the use was judged. */
+  readonly terms: PolicyTerms
+}
+
+/** An opened key whose uses are charged to a policy. */
+export type PolicyKeyHandle = KeyHandle & {
+  /**
+   * Charges one use to the policy, in the transaction that records it; the policy's row stays locked until its end.
+   * @throws PolicyClosed or PolicyForged: then nothing may be recorded.
+   */
+  charge(tx: Tx, use: PolicyUse): Promise<void>
+}
+
+type Opening = PolicyKeyRequest & { readonly lock: LockedPolicy['lock']; readonly developerKey: Uint8Array }
+
+/** Opens the wallet key with the policy's lock. @throws PolicyForged if the owner did not agree to these terms. */
+const openLock = async (ctx: CustodyCtx, opening: Opening) => {
+  const { wallet, actor, terms, lock, developerKey } = opening
+  const { id: walletId, projectId, keyringId } = wallet
+  const of = { projectId, keyringId, walletId, lockId: lock.id, terms: boundTerms(terms) }
+  try {
+    const inner = await ctx.projectKeys.openOuter({ identity: identityOf.policyLock(of), sealed: lock.sealed })
+    return openPolicyLock({ ...of, developerKey, sealed: inner })
+  } catch (error) {
+    if (error instanceof EnvelopeError) throw new PolicyForged({ projectId, actor, policyId: terms.id })
+    throw error
+  }
+}
+
+/** @returns the wallet's private key, zeroed by the caller, and what charges the policy, disposed of by the caller. */
+const openByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest) => {
+  using keys = new HeldKeys()
+  using held = new DisposableStack()
+  const { wallet, credentials, actor, terms } = request
+  const { id: walletId, projectId, keyringId } = wallet
+  const { developerSecret: secret } = requireCredentials({ modes: ['developer'], credentials })
+  if (secret === null) throw new Error('the developer secret was required')
+  const policy = await readPolicyLock(ctx.db, { policyId: terms.id, walletId })
+  if (policy === null) throw new PolicyClosed()
+  // The lock does not say to which network the wallet belongs now.
+  if (terms.network !== wallet.network) throw new PolicyForged({ projectId, actor, policyId: terms.id })
+  const row = await ctx.readWalletKey(walletId)
+  if (row === null) throw new Error('a wallet has no sealed key, or no lock of its control mode')
+  refuseFrozen(row.frozen)
+  const developerKey = keys.hold(await checkSecret(ctx, { projectId, actor, sealed: row.developerKey, secret }))
+  const walletKey = keys.hold(await openLock(ctx, { ...request, lock: policy.lock, developerKey }))
+  const spending = held.use(await openSpending(ctx, { projectId, actor, terms, row: policy.spending }))
+  const privateKey = openWalletKeyBy({ projectId, keyringId, walletId, walletKey, sealed: row.sealed })
+  held.move()
+  return { privateKey, spending }
+}
+
+/** Opens the wallet's key with the developer secret and a policy's lock while `use` runs, as `Vault.withPolicyKey` says. */
+export const withPolicyKey = async <T>(
+  ctx: CustodyCtx,
+  request: PolicyKeyRequest,
+  use: (key: PolicyKeyHandle) => Promise<T>,
+): Promise<T> => {
+  const { wallet, actor, terms } = request
+  const { privateKey, spending } = await openByPolicy(ctx, request)
+  using _spending = spending
+  return await useKey(ctx, { wallet, actor, policyId: terms.id, privateKey }, (key) =>
+    use({ ...key, charge: spending.charge }),
+  )
+}

@@ -1,0 +1,88 @@
+// What was spent by a policy. It has a MAC (sealing/row-mac.ts) that is renewed with each charge, so that whoever writes to the
+// database cannot set it back. A charge is computed here, from the terms that opened the key, while the row is locked.
+//
+// Uses only grow, so each state has another MAC. An earlier row that was written back whole holds; the audit tells of more
+// uses than it counts, and so `audit verify` names it.
+
+import type { Tx } from '../../../db/client.ts'
+import { lockSpending, type Spending, type SpendingRow, writeSpending } from '../../../db/queries/custody/policies.ts'
+import type { PolicyTerms } from '../../../db/queries/policies.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { identityOf } from '../sealing/hierarchy.ts'
+import type { BoundRow, RowMacs } from '../sealing/row-mac.ts'
+import { PolicyClosed, PolicyForged } from './policy-terms.ts'
+
+const UINT256_MAX = (1n << 256n) - 1n
+
+export const NOTHING_SPENT: Spending = { uses: 0, spentValue: 0n, spentFee: 0n }
+
+type PolicyOf = { readonly projectId: string; readonly policyId: string }
+
+/** What was spent, as its MAC covers it. */
+export const boundSpending = (of: PolicyOf, { uses, spentValue, spentFee }: Spending): BoundRow => ({
+  identity: identityOf.policySpending(of),
+  fields: { uses, spent_value: spentValue, spent_fee: spentFee },
+})
+
+/** One use, in base units of the coin. */
+export type PolicyUse = {
+  readonly value: bigint
+  /** The highest possible. */
+  readonly fee: bigint
+}
+
+/** What is spent after a use; null if the terms do not allow it. */
+const afterUse = (
+  { uses, spentValue, spentFee }: Spending,
+  { terms, use }: { readonly terms: PolicyTerms; readonly use: PolicyUse },
+): Spending | null => {
+  const { maxUses, maxTotalValue, maxTotalFee } = terms
+  const value = spentValue + use.value
+  const after = {
+    uses: uses + 1,
+    // Without a limit, signatures that nobody can pay for could sum up to more than the column holds.
+    spentValue: value > UINT256_MAX ? UINT256_MAX : value,
+    spentFee: spentFee + use.fee,
+  }
+  const isWithin =
+    (maxUses === null || after.uses <= maxUses) &&
+    (maxTotalValue === null || value <= maxTotalValue) &&
+    after.spentFee <= maxTotalFee
+  return isWithin ? after : null
+}
+
+type Charged = {
+  readonly projectId: string
+  readonly actor: string
+  readonly terms: PolicyTerms
+}
+
+/**
+ * What charges uses to a policy, after its row was read. It needs no root key, so it works in a transaction. Its end zeroes
+ * its key.
+ * @throws PolicyForged if what was spent is not as it was written.
+ */
+export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly row: SpendingRow }) => {
+  const { projectId, actor, terms, row } = input
+  const of = { projectId, policyId: terms.id }
+  const forged = () => new PolicyForged({ ...of, actor })
+  const isWritten = (macs: RowMacs, { mac, ...spending }: SpendingRow) =>
+    mac !== null && macs.holds({ row: boundSpending(of, spending), mac })
+  using held = new DisposableStack()
+  const opened = row.mac === null ? null : await ctx.projectKeys.rowMacsOf({ projectId, mac: row.mac })
+  if (opened === null) throw forged()
+  const macs = held.use(opened)
+  if (!isWritten(macs, row)) throw forged()
+  const charge = async (tx: Tx, use: PolicyUse): Promise<void> => {
+    const locked = await lockSpending(tx, terms.id)
+    if (locked === null) throw new PolicyClosed()
+    if (!isWritten(macs, locked)) throw forged()
+    const spending = afterUse(locked, { terms, use })
+    if (spending === null) throw new PolicyClosed()
+    const { id, expiresAt } = terms
+    const written = await writeSpending(tx, { id, expiresAt, ...spending, mac: macs.of(boundSpending(of, spending)) })
+    if (!written) throw new PolicyClosed()
+  }
+  const keys = held.move()
+  return { charge, [Symbol.dispose]: () => keys.dispose() }
+}

@@ -1,0 +1,41 @@
+// What a policy allows is additional data of both layers of its lock. So the lock opens only with the terms that its owner
+// agreed to, and who judges a use by terms from an edited row cannot open the key. The encoding is frozen: another one gets
+// another version, and is tried beside this one.
+
+import canonicalize from 'canonicalize'
+import type { PolicyTerms } from '../../../db/queries/policies.ts'
+import { AppError } from '../../errors.ts'
+import type { BoundFields } from '../sealing/bytes.ts'
+
+const VERSION = 1
+
+/** Rules as canonical JSON (RFC 8785), as a JSON column keeps neither spaces nor the order of names. */
+export const boundTerms = (terms: PolicyTerms): BoundFields => ({
+  version: VERSION,
+  policy: terms.id,
+  network: terms.network,
+  rules: canonicalize(terms.argumentRules) ?? null,
+  expires_at_ms: terms.expiresAt?.getTime() ?? null,
+  max_total_value: terms.maxTotalValue,
+  max_uses: terms.maxUses,
+  max_total_fee: terms.maxTotalFee,
+})
+
+/** The policy that allowed this has ended meanwhile. Another policy may still allow it. */
+export class PolicyClosed extends AppError {
+  constructor() {
+    super('policy_denied', 'The policy that allowed this was revoked, used up or expired meanwhile.')
+    this.name = 'PolicyClosed'
+  }
+}
+
+/** The row of the policy is not as it was written. Another policy may still allow the use. */
+export class PolicyForged extends AppError {
+  constructor(of: { readonly projectId: string; readonly actor: string; readonly policyId: string }) {
+    const { projectId, actor, policyId: subject } = of
+    super('policy_denied', 'The policy that allows this is not as its owner made it: it needs the "user_pin".', {
+      event: { kind: 'policy_forged', projectId, actor, subject },
+    })
+    this.name = 'PolicyForged'
+  }
+}

@@ -1,0 +1,176 @@
+// What a policy has spent is charged under its row's lock, and its MAC is renewed each time.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import type { PolicyTerms } from '../../db/queries/policies.ts'
+import type { Vault } from '../../src/custody/vault.ts'
+import { ACTOR, type Custody, codeOf, openCustody, SECRET, type TestWallet, tally } from './support.ts'
+
+const pin = { userPin: '493817' }
+const secret = { developerSecret: SECRET }
+const UINT256_MAX = (1n << 256n) - 1n
+
+let custody: Custody
+let other: Vault
+let sql: Sql
+let projectId: string
+
+beforeAll(async () => {
+  custody = await openCustody()
+  other = await custody.another()
+  sql = postgres(custody.url, { max: 1, onnotice: () => {} })
+  projectId = await custody.project()
+})
+afterAll(async () => {
+  await sql.end()
+  await custody.close()
+})
+
+const newPolicy = async (agreed: Partial<PolicyTerms>) => {
+  const ownerId = randomUUID()
+  const wallet = await custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: pin })
+  return { wallet, terms: await custody.policy(wallet, { ...secret, ...pin }, agreed) }
+}
+
+type Delegated = { readonly wallet: TestWallet; readonly terms: PolicyTerms }
+
+const charge = ({ wallet, terms }: Delegated, use: { value?: bigint; fee?: bigint; vault?: Vault } = {}) => {
+  const { value = 0n, fee = 0n, vault = custody.vault } = use
+  return vault.withPolicyKey({ wallet, credentials: secret, actor: ACTOR, terms }, (key) =>
+    custody.db.transaction((tx) => key.charge(tx, { value, fee })),
+  )
+}
+
+const spent = async ({ terms }: Delegated) => {
+  const [row] = await sql`select uses::int, spent_value, spent_fee from policies where id = ${terms.id}`
+  return [row?.uses, row?.spent_value, row?.spent_fee]
+}
+
+describe('a hundred uses at once, over two processes, exceed', () => {
+  const atOnce = (of: Delegated, use: { value?: bigint; fee?: bigint }) =>
+    tally(Array.from({ length: 100 }, (_, index) => charge(of, { ...use, vault: index % 2 ? other : custody.vault })))
+
+  test('no limit of uses', async () => {
+    const of = await newPolicy({ maxUses: 7 })
+    expect(await atOnce(of, {})).toEqual({ resolved: 7, policy_denied: 93 })
+    expect(await spent(of)).toEqual([7, '0', '0'])
+  })
+
+  test('no limit of value, to the last wei', async () => {
+    const of = await newPolicy({ maxTotalValue: 20n })
+    expect(await atOnce(of, { value: 3n })).toEqual({ resolved: 6, policy_denied: 94 })
+    expect(await codeOf(charge(of, { value: 3n }))).toBe('policy_denied')
+    expect(await codeOf(charge(of, { value: 2n }))).toBe('resolved')
+    expect(await spent(of)).toEqual([7, '20', '0'])
+  })
+
+  test('no fee budget, to the last wei', async () => {
+    const of = await newPolicy({ maxTotalFee: 20n })
+    expect(await atOnce(of, { fee: 3n })).toEqual({ resolved: 6, policy_denied: 94 })
+    expect(await codeOf(charge(of, { fee: 2n }))).toBe('resolved')
+    expect(await spent(of)).toEqual([7, '0', '20'])
+  })
+})
+
+test('without a limit of value any sum is allowed', async () => {
+  const of = await newPolicy({})
+  for (const value of [UINT256_MAX, 5n, UINT256_MAX]) expect(await codeOf(charge(of, { value }))).toBe('resolved')
+  expect(await spent(of)).toEqual([3, String(UINT256_MAX), '0'])
+})
+
+test('a policy that ends while its key is open is not charged', async () => {
+  const of = await newPolicy({ expiresAt: new Date(Date.now() + 3_600_000) })
+  expect(await codeOf(charge(of))).toBe('resolved')
+  const over = await newPolicy({ expiresAt: new Date(Date.now() - 1) })
+  expect(await codeOf(charge(over))).toBe('policy_denied')
+  expect([await spent(of), await spent(over)]).toEqual([
+    [1, '0', '0'],
+    [0, '0', '0'],
+  ])
+})
+
+test('what somebody sets back while a key is open is found by the charge', async () => {
+  const of = await newPolicy({ maxUses: 1 })
+  const { wallet, terms } = of
+  expect(await codeOf(charge(of))).toBe('resolved')
+  const second = await newPolicy({ maxUses: 2 })
+  expect(await codeOf(charge(second))).toBe('resolved')
+  const request = { ...second, credentials: secret, actor: ACTOR }
+  const late = custody.vault.withPolicyKey(request, async (key) => {
+    await sql`update policies set uses = 0 where id = ${second.terms.id}`
+    await custody.db.transaction((tx) => key.charge(tx, { value: 0n, fee: 0n }))
+  })
+  await expect(late).rejects.toMatchObject({
+    code: 'policy_denied',
+    event: { kind: 'policy_forged', projectId, actor: ACTOR, subject: second.terms.id },
+  })
+  expect(await spent(second)).toEqual([0, '0', '0'])
+  // Terms that the owner did not agree to open nothing, whatever the row says.
+  const more = { wallet, terms: { ...terms, maxUses: 2 } }
+  expect(await codeOf(charge(more))).toBe('policy_denied')
+  await sql`update policies set max_uses = 2 where id = ${terms.id}`
+  expect(await codeOf(charge(more))).toBe('policy_denied')
+  expect(await spent(of)).toEqual([1, '0', '0'])
+  await sql`update policies set max_uses = 1 where id = ${terms.id}`
+})
+
+test('a key is not lent if what was spent was set back, or if the policy was revoked', async () => {
+  const of = await newPolicy({ maxUses: 3 })
+  await charge(of)
+  const { id } = of.terms
+  let lent = 0
+  const lend = () =>
+    custody.vault.withPolicyKey({ ...of, credentials: secret, actor: ACTOR }, async () => {
+      lent += 1
+    })
+  await sql`update policies set uses = 0 where id = ${id}`
+  await expect(lend()).rejects.toMatchObject({ event: { kind: 'policy_forged', subject: id } })
+  // Its lock is still there.
+  await sql`update policies set uses = 1, revoked_at = now() where id = ${id}`
+  await expect(lend()).rejects.toMatchObject({ code: 'policy_denied', event: null })
+  expect(lent).toBe(0)
+  await sql`update policies set revoked_at = null where id = ${id}`
+  await lend()
+  expect(lent).toBe(1)
+})
+
+test('a key that was closed charges nothing', async () => {
+  const of = await newPolicy({})
+  const request = { ...of, credentials: secret, actor: ACTOR }
+  const kept = await custody.vault.withPolicyKey(request, async (key) => key)
+  const charged = custody.db.transaction((tx) => kept.charge(tx, { value: 0n, fee: 0n }))
+  await expect(charged).rejects.toThrow('after it was closed')
+  expect(await spent(of)).toEqual([0, '0', '0'])
+})
+
+test('policies and what they spent go on after a rotation of the project’s key, in every process', async () => {
+  const before = await newPolicy({ maxUses: 5 })
+  await charge(before)
+  const rotate = () =>
+    custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator', onProgress: () => {} })
+  expect(await rotate()).toMatchObject({ version: 2, broken: { rows: 0 } })
+  const after = await newPolicy({ maxUses: 5 })
+  await rotate()
+  for (const vault of [custody.vault, other, await custody.another()]) {
+    for (const of of [before, after]) expect(await codeOf(charge(of, { vault }))).toBe('resolved')
+  }
+  expect([await spent(before), await spent(after)]).toEqual([
+    [4, '0', '0'],
+    [3, '0', '0'],
+  ])
+})
+
+test('a rotation leaves the lock of an edited policy as it is, and names it', async () => {
+  const { terms } = await newPolicy({ maxUses: 5 })
+  await sql`update policies set max_uses = 6 where id = ${terms.id}`
+  const [lock] = await sql`select id, sealed from policy_locks where policy_id = ${terms.id}`
+  const rotated = await custody.vault.rotateProjectKey({
+    projectId,
+    resume: false,
+    actor: 'operator',
+    onProgress: () => {},
+  })
+  expect(rotated.broken.first).toContain(`policy_lock ${lock?.id}`)
+  expect(await sql`select id, sealed from policy_locks where policy_id = ${terms.id}`).toEqual([lock] as never)
+})
