@@ -118,6 +118,44 @@ create trigger append_only before update or delete or truncate on public.${table
   .join('\n')}
 `
 
+/** Adds a statement's movements to the holdings. Its writers of one network wait for each other by the indexer's cursor. */
+const addToHoldings = (changed: string): string => `
+    merge into public.holdings held using (
+      select network, address, contract, token_id, sum(sign * case direction when 'in' then amount else -amount end) as amount
+      from (${changed}) changed
+      where token_id is not null and of_wallet
+      group by network, address, contract, token_id
+    ) change
+    on held.network = change.network and held.address = change.address and held.contract = change.contract
+      and held.token_id = change.token_id
+    when matched and held.amount + change.amount = 0 then delete
+    when matched then update set amount = held.amount + change.amount
+    when not matched and change.amount <> 0 then
+      insert (network, address, contract, token_id, amount)
+      values (change.network, change.address, change.contract, change.token_id, change.amount)`
+
+const ADDED = 'select 1 as sign, * from added'
+const REMOVED = 'select -1 as sign, * from removed'
+
+/** Each holding is looked up by its key: the planner knows nothing of a statement's rows, and might read the whole table. */
+const HOLDINGS = `
+create or replace function public.keep_holdings() returns trigger language plpgsql set search_path = pg_catalog, pg_temp
+  set enable_hashjoin = off set enable_mergejoin = off set enable_seqscan = off as $$
+begin
+  if tg_op = 'INSERT' then ${addToHoldings(ADDED)};
+  elsif tg_op = 'DELETE' then ${addToHoldings(REMOVED)};
+  else ${addToHoldings(`${ADDED} union all ${REMOVED}`)};
+  end if;
+  return null;
+end $$;
+create or replace trigger keep_holdings_added after insert on public.movements
+  referencing new table as added for each statement execute function public.keep_holdings();
+create or replace trigger keep_holdings_removed after delete on public.movements
+  referencing old table as removed for each statement execute function public.keep_holdings();
+create or replace trigger keep_holdings_changed after update on public.movements
+  referencing old table as removed new table as added for each statement execute function public.keep_holdings();
+`
+
 const TABLES = `
 revoke all on all tables in schema public from ${API_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
 grant usage on schema public to ${API_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
@@ -139,4 +177,5 @@ export const GRANTS = {
   queue: QUEUE,
   functions: FUNCTIONS,
   audit: APPEND_ONLY_AUDIT,
+  holdings: HOLDINGS,
 } as const

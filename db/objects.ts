@@ -34,14 +34,15 @@ with found(part, line) as (
   union all
   select 'queue', format('schema %s', nspacl) from pg_namespace where nspname = 'graphile_worker'
   union all
-  select case proname when 'refuse_change' then 'audit' else 'functions' end,
+  select case proname when 'refuse_change' then 'audit' when 'keep_holdings' then 'holdings' else 'functions' end,
     format('%s %s %s', pg_get_functiondef(oid), proacl, proowner::regrole)
   from pg_proc where pronamespace = to_regnamespace('public')
-    and proname in ('add_strongroom_job', 'retry_strongroom_jobs', 'strongroom_job_numbers', 'refuse_change')
+    and proname in ('add_strongroom_job', 'retry_strongroom_jobs', 'strongroom_job_numbers', 'refuse_change', 'keep_holdings')
   union all
-  select 'audit', format('%s %s', pg_get_triggerdef(pg_trigger.oid), tgenabled)
+  select case tgname when 'append_only' then 'audit' else 'holdings' end,
+    format('%s %s', pg_get_triggerdef(pg_trigger.oid), tgenabled)
   from pg_trigger join pg_class on pg_class.oid = tgrelid
-  where tgname = 'append_only' and relnamespace = to_regnamespace('public')
+  where (tgname = 'append_only' or tgname like 'keep_holdings%') and relnamespace = to_regnamespace('public')
   union all
   select 'views', format('%s %s %s %s', relname, pg_get_viewdef(oid), relacl, relowner::regrole)
   from pg_class where relnamespace = to_regnamespace('strongroom_views') and relkind = 'v'

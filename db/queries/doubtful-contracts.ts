@@ -2,6 +2,7 @@ import { and, asc, between, eq, lte, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { doubtfulContracts, movements } from '../schema.ts'
 import type { AssetStandard, Network } from '../words.ts'
+import { holdIndexer } from './backfills.ts'
 
 type Place = { readonly network: Network; readonly contract: string }
 
@@ -65,6 +66,8 @@ const CORRECTIONS = {
 export const settleDoubtfulContract = (db: Db, input: Place & { readonly standard: AssetStandard }): Promise<void> =>
   db.transaction(async (tx) => {
     const { network, contract, standard } = input
+    // Whoever changes movements holds this first.
+    await holdIndexer(tx, network)
     const [doubt] = await tx.select().from(doubtfulContracts).where(at(input)).for('update')
     if (doubt === undefined) return
     if (standard === 'erc721' || standard === 'erc20') {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, type SQL, sql } from 'drizzle-orm'
 import { type Queryable, type Tx, violatedConstraint } from '../client.ts'
-import { movements, transactions, wallets } from '../schema.ts'
+import { holdings, movements, transactions, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 import { type Page, type Reach, within } from './wallets.ts'
 
@@ -174,13 +174,11 @@ export const createdCollectionsAmong = async (
 /** One NFT, or one id of a multi-token, that an address holds. */
 export type HoldingRow = { readonly address: string; readonly contract: string; readonly tokenId: bigint }
 
-const { network, address, contract, tokenId, ofWallet } = movements
+const { network, address, contract, tokenId } = holdings
+const HOLDING = { address, contract, tokenId }
 
-/** As the indexes of held NFTs say it. */
-const isWalletsNft = and(isNotNull(tokenId), sql`${ofWallet}`)
-
-/** More came in than went out. */
-const isHeld = sql`sum(case ${movements.direction} when 'in' then ${movements.amount} else -${movements.amount} end) > 0`
+/** Not if more went out than came in, as far as is known. */
+const isHeld = gt(holdings.amount, '0')
 
 /** The NFTs of an address, by contract and token id. @param input.after only those that come after this one. */
 export const holdingsOfAddress = async (
@@ -190,16 +188,13 @@ export const holdingsOfAddress = async (
   const { after } = input
   const isAfter =
     after === null ? undefined : sql`(${contract}, ${tokenId}) > (${after.contract}, ${after.tokenId}::numeric)`
-  const rows = await db
-    .select({ address, contract, tokenId })
-    .from(movements)
-    .where(and(eq(network, input.network), eq(address, input.address), isWalletsNft, isAfter))
-    .groupBy(address, contract, tokenId)
-    .having(isHeld)
+  return db
+    .select(HOLDING)
+    .from(holdings)
+    .where(and(eq(network, input.network), eq(address, input.address), isHeld, isAfter))
     .orderBy(asc(contract), asc(tokenId))
     .limit(input.limit)
     .offset(input.offset)
-  return rows.flatMap(complete)
 }
 
 /**
@@ -214,18 +209,12 @@ export const holdingsOfContract = async (
   const isOfWallet = and(within(input), eq(wallets.network, network), eq(wallets.address, address))
   const isAfter =
     after === null ? undefined : sql`(${tokenId}, ${address}) > (${after.tokenId}::numeric, ${after.address})`
-  const rows = await db
-    .select({ address, contract, tokenId })
-    .from(movements)
+  return db
+    .select(HOLDING)
+    .from(holdings)
     .innerJoin(wallets, isOfWallet)
-    .where(and(eq(network, input.network), eq(contract, input.contract), isWalletsNft, isAfter))
-    .groupBy(contract, tokenId, address)
-    .having(isHeld)
+    .where(and(eq(network, input.network), eq(contract, input.contract), isHeld, isAfter))
     .orderBy(asc(tokenId), asc(address))
     .limit(input.limit)
     .offset(input.offset)
-  return rows.flatMap(complete)
 }
-
-const complete = (row: Pick<MovementRow, 'address' | 'contract' | 'tokenId'>): readonly HoldingRow[] =>
-  row.contract === null || row.tokenId === null ? [] : [{ ...row, contract: row.contract, tokenId: row.tokenId }]

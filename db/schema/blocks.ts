@@ -1,7 +1,7 @@
 // The cursors of the block followers, and the movements that they found.
 
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, check, index, integer, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import { bigint, boolean, check, index, integer, numeric, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { instant, now, oneOf, uint256 } from '../columns.ts'
 import { ASSET_STANDARDS, BACKFILL_OBSTACLES, CURSOR_PURPOSES } from '../words.ts'
@@ -91,14 +91,6 @@ export const movements = pgTable(
       table.id,
     ),
     index('movements_block').on(table.network, table.blockNumber),
-    // These two end with the columns to be summed, so that a sum over many rows reads only the index. They are without what
-    // strangers hold, which may be nearly all of a collection.
-    index('movements_held_by')
-      .on(table.network, table.address, table.contract, table.tokenId, table.direction, table.amount)
-      .where(sql`token_id is not null and of_wallet`),
-    index('movements_held_of')
-      .on(table.network, table.contract, table.tokenId, table.address, table.direction, table.amount)
-      .where(sql`token_id is not null and of_wallet`),
     index('movements_received')
       .on(table.network, table.address, table.contract, table.blockNumber)
       .where(sql`direction = 'in' and token_id is null and contract is not null`),
@@ -108,6 +100,29 @@ export const movements = pgTable(
 )
 
 export const movementsAccess = access(movements, { api: 'select', worker: 'select, insert, update, delete' })
+
+/**
+ * What wallets hold of NFTs: the sum of their movements, which a trigger keeps (grants.ts). So a list reads what is held, and
+ * nothing that came and went.
+ */
+export const holdings = pgTable(
+  'holdings',
+  {
+    network: text('network').notNull(),
+    address: text('address').notNull(),
+    contract: text('contract').notNull(),
+    tokenId: uint256('token_id').notNull(),
+    /** Below 0 if movements are missing, as during a backfill. Without a limit: a contract may tell of any amounts. */
+    amount: numeric('amount').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.network, table.address, table.contract, table.tokenId] }),
+    index('holdings_of').on(table.network, table.contract, table.tokenId, table.address),
+    check('holdings_some', sql`amount <> 0`),
+  ],
+)
+
+export const holdingsAccess = access(holdings, { api: 'select', worker: 'select, insert, update, delete' })
 
 /**
  * Backfills: searches for what an address moved before it became a wallet's, from the indexer's block downwards. One for each

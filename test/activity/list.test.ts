@@ -334,7 +334,7 @@ describe('in a large table', () => {
       from generate_series(0, 9999) n`
     // Rows that an open transaction cannot see yet are not marked; the next vacuum marks them. Empty pages never are.
     const isVisible = async () => {
-      await world.sql`vacuum analyze movements`
+      await world.sql`vacuum analyze movements, holdings`
       const [table] =
         await world.sql`select relallvisible > 0.99 * relpages as visible from pg_class where relname = 'movements'`
       return table?.visible === true
@@ -342,15 +342,15 @@ describe('in a large table', () => {
     while (!(await isVisible())) await Bun.sleep(50)
   }, 60_000)
 
-  /** Reads of the table and its indexes, as PostgreSQL counts them in one transaction. */
+  /** Reads of the tables and their indexes, as PostgreSQL counts them in one transaction. */
   const readsOf = (ask: (tx: Tx) => Promise<unknown>): Promise<Record<string, number>> =>
     world.api.db.transaction(async (tx) => {
       const counts = async () => {
         const { rows } = await tx.execute<{ name: string; scans: number; entries: number; rows: number }>(sql`
           select relname as name, pg_stat_get_xact_numscans(oid)::int as scans,
             pg_stat_get_xact_tuples_returned(oid)::int as entries, pg_stat_get_xact_tuples_fetched(oid)::int as rows
-          from pg_class where relname = 'movements' or oid in (
-            select indexrelid from pg_index where indrelid = 'movements'::regclass)`)
+          from pg_class where relname in ('movements', 'holdings') or oid in (
+            select indexrelid from pg_index where indrelid in ('movements'::regclass, 'holdings'::regclass))`)
         return rows.flatMap(({ name, ...counted }) =>
           Object.entries(counted).map(([what, count]) => [`${name} ${what}`, count] as const),
         )
@@ -397,19 +397,22 @@ describe('in a large table', () => {
     expect(reads).toEqual({ 'movements_received scans': 4, 'movements_received entries': 3 })
   })
 
-  test('the NFTs of an address and of a contract are summed by index, only up to the end of the page', async () => {
+  test('of the NFTs of an address and of a contract those of the page are read, and nothing else', async () => {
     const page = { network, after: null, limit: LIMIT, offset: 0 } as const
     const held = (contract: string) => [1n, 2n, 3n].map((tokenId) => ({ address: COLLECTOR, contract, tokenId }))
     const ofAddress = await readsOf(async (tx) => {
       expect(await holdingsOfAddress(tx, { ...page, address: COLLECTOR })).toEqual(held('nft 0'))
     })
-    expect(ofAddress).toEqual({ 'movements_held_by scans': 1, 'movements_held_by entries': LIMIT + 1 })
+    // With one holder, either index will do.
+    expect(Object.entries(ofAddress).filter(([read]) => read.endsWith(' entries'))).toEqual([
+      [expect.any(String), LIMIT],
+    ])
     const ofContract = await readsOf(async (tx) => {
       const holdings = await holdingsOfContract(tx, { ...page, contract: 'nft 1', projectId: other.id, ownedBy: null })
       expect(holdings).toEqual(held('nft 1'))
     })
     // Or for each wallet, if there are few.
-    for (const read of Object.keys(ofContract)) expect(read).toMatch(/^movements_held_(?:by|of) (?:scans|entries)$/)
+    for (const read of Object.keys(ofContract)) expect(read).toMatch(/^holdings_/)
   })
 
   test('the query plan uses the indexes', async () => {

@@ -57,6 +57,8 @@ export const makeActivityRows = async (input: Input): Promise<ActivityRows> => {
   const sql = postgres(url, { max: 2, onnotice: () => {} })
   await makeCompany(sql, input)
   const buildIndexes = await dropIndexes(sql)
+  // Holdings are summed once, below.
+  await sql.unsafe('alter table movements disable trigger user')
   const main = Math.ceil((input.rows * (1 - STRANGERS_SHARE - GIVEN_AWAY_SHARE)) / 8) * 4
   const givenAway = 2 * main + Math.floor((input.rows - 2 * main) / 4) * 2
   await Promise.all([
@@ -65,6 +67,7 @@ export const makeActivityRows = async (input: Input): Promise<ActivityRows> => {
   ])
   await sql.unsafe(strangersSql({ ...input, from: 2 * main, to: givenAway }))
   await sql.unsafe(givenAwaySql({ from: givenAway, to: input.rows }))
+  await sql.unsafe(HOLDINGS_SQL)
   await buildIndexes()
   await makeCreatedCollections(sql, input)
   const addressOf = async (expression: string): Promise<string> =>
@@ -160,6 +163,15 @@ const movementsSql = (input: Input & { readonly from: number; readonly to: numbe
   ) rows
   join bench_wallets w on w.index = wallet
   left join bench_contracts c on c.index = contract`
+
+const HOLDINGS_SQL = `
+  insert into holdings (network, address, contract, token_id, amount)
+  select network, address, contract, token_id, sum(case direction when 'in' then amount else -amount end)
+  from movements where token_id is not null and of_wallet
+  group by network, address, contract, token_id
+  having sum(case direction when 'in' then amount else -amount end) <> 0
+  order by address, contract, token_id;
+  alter table movements enable trigger user`
 
 type Rows = { readonly from: number; readonly to: number }
 

@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { type Db, openDb } from '../../db/client.ts'
-import { insertMovements, type MovementRow } from '../../db/queries/movements.ts'
-import { movements } from '../../db/schema.ts'
+import { type Db, openDb, type Tx } from '../../db/client.ts'
+import { beginCursor } from '../../db/queries/cursors.ts'
+import { doubtContracts, settleDoubtfulContract } from '../../db/queries/doubtful-contracts.ts'
+import { claimMovements, deleteMovementsAbove, insertMovements, type MovementRow } from '../../db/queries/movements.ts'
+import { holdings, movements } from '../../db/schema.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 
 /** More than two messages hold. */
@@ -13,7 +15,7 @@ let database: TestDatabase
 let db: Db
 
 beforeAll(async () => {
-  database = await createDatabase()
+  database = await createDatabase({ withNetworks: true })
   db = openDb({ url: database.workerUrl, maxConnections: 2, applicationName: 'test' })
 })
 
@@ -58,4 +60,86 @@ test('none is stored if one of the last is refused, and the error is its own', a
   const storing = db.transaction((tx) => insertMovements(tx, wrong))
   await expect(storing).rejects.toMatchObject({ cause: { constraint: 'movements_direction' } })
   expect(await stored()).toEqual([])
+})
+
+describe('what wallets hold of NFTs', () => {
+  const [network, address, contract] = ['Ethereum', 'a wallet', 'a collection']
+  type Moving = Partial<MovementRow> & Pick<MovementRow, 'direction' | 'tokenId'>
+  let made = 0
+  /** An NFT; each is in a block of its own. */
+  const moving = (change: Moving): MovementRow => {
+    made += 1
+    const hash = `0x${String(made).padStart(64, '0')}`
+    return {
+      ...{ id: randomUUID(), network, address, counterparty: 'x', standard: 'erc721', contract, amount: 1n },
+      ...{
+        blockNumber: BigInt(made),
+        transactionHash: hash,
+        logIndex: 0,
+        itemIndex: 0,
+        at: new Date(),
+        ofWallet: true,
+      },
+      ...change,
+    }
+  }
+  const comes = (tokenId: bigint, change: Partial<MovementRow> = {}) => moving({ direction: 'in', tokenId, ...change })
+  const goes = (tokenId: bigint, change: Partial<MovementRow> = {}) => moving({ direction: 'out', tokenId, ...change })
+  const write = (some: readonly MovementRow[]) => db.transaction((tx) => insertMovements(tx, some))
+  const held = async () => {
+    const all = await db.select().from(holdings).orderBy(holdings.address, holdings.tokenId)
+    return all.map((row) => `${row.address} has ${row.amount} of ${row.tokenId}`)
+  }
+
+  test('is what came and did not go, in whatever order that is found', async () => {
+    await write([comes(1n), comes(2n), comes(3n), goes(2n)])
+    await write([goes(3n)])
+    expect(await held()).toEqual(['a wallet has 1 of 1'])
+    await write([goes(4n)])
+    expect(await held()).toEqual(['a wallet has 1 of 1', 'a wallet has -1 of 4'])
+    await write([comes(4n), comes(3n)])
+    expect(await held()).toEqual(['a wallet has 1 of 1', 'a wallet has 1 of 3'])
+  })
+
+  test('counts a movement once, and adds up amounts of any size', async () => {
+    const most = 2n ** 256n - 1n
+    const many = Array.from({ length: 20 }, () => comes(1n, { standard: 'erc1155', amount: most }))
+    await write(many.slice(0, 15))
+    await write(many)
+    expect(await held()).toEqual([`a wallet has ${20n * most} of 1`])
+  })
+
+  test('is nothing of coins, and nothing of strangers until their address becomes a wallet', async () => {
+    await write([
+      comes(1n, { tokenId: null, standard: 'erc20' }),
+      comes(2n, { address: 'b stranger', ofWallet: false }),
+    ])
+    expect(await held()).toEqual([])
+    await db.transaction((tx) => claimMovements(tx, { network, address: 'b stranger' }))
+    expect(await held()).toEqual(['b stranger has 1 of 2'])
+  })
+
+  test('is as before once the blocks of a reorganisation are gone', async () => {
+    const before = [comes(1n), comes(2n)]
+    await write(before)
+    await write([goes(1n), comes(3n)])
+    const blockNumber = before[1]?.blockNumber ?? 0n
+    await db.transaction((tx) => deleteMovementsAbove(tx, { network, blockNumber }))
+    expect(await held()).toEqual(['a wallet has 1 of 1', 'a wallet has 1 of 2'])
+  })
+
+  test('follows the standard that a doubtful contract turns out to have', async () => {
+    const settle = async (standard: 'erc20' | 'erc721') => {
+      const doubt = (tx: Tx) =>
+        doubtContracts(tx, { network, contracts: [contract], fromBlock: 0n, toBlock: 1_000_000n })
+      await db.transaction(doubt)
+      await settleDoubtfulContract(db, { network, contract, standard })
+    }
+    await beginCursor(db, { network, purpose: 'index' }, { number: 1n, hash: '0x1' })
+    await write([comes(1n), goes(1n), comes(2n)])
+    await settle('erc20')
+    expect(await held()).toEqual([])
+    await settle('erc721')
+    expect(await held()).toEqual(['a wallet has 1 of 2'])
+  })
 })

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import type { Db, Tx } from '../../db/client.ts'
-import { holdingsOfContract } from '../../db/queries/movements.ts'
+import { holdingsOfAddress, holdingsOfContract } from '../../db/queries/movements.ts'
 import { listActs } from '../../db/queries/overview.ts'
 import { createWalletList } from '../../src/wallets/list.ts'
 import { makeSizeRows, type SizeRows } from '../bench/size-rows.ts'
@@ -73,26 +73,45 @@ const entriesOf = async (table: string, ask: (tx: Tx) => Promise<unknown>): Prom
     return (await count()) - before
   })
 
-describe('the NFTs of a collection that strangers hold', () => {
-  test('are found among those of wallets alone', async () => {
-    const { projectId, strangersCollection: contract } = made
-    const page = {
+describe('the NFTs of a collection', () => {
+  const pageOf = (contract: string) =>
+    ({
       network: 'Ethereum',
       contract,
-      projectId,
+      projectId: made.projectId,
       ownedBy: null,
       after: null,
       limit: 100,
       offset: 0,
-    } as const
+    }) as const
+
+  test('that strangers hold are found among those of wallets alone', async () => {
+    const { strangersCollection: contract } = made
     const [all] = await sql`
       select count(*)::int as tokens, (count(*) filter (where address = ${made.largeWallet}))::int as held
       from movements where contract = ${contract}`
     expect(all).toEqual({ tokens: SIZES.movements * 0.02, held: 20 })
-    const entries = await entriesOf('movements', async (tx) => {
-      expect(await holdingsOfContract(tx, page)).toHaveLength(20)
+    const entries = await entriesOf('holdings', async (tx) => {
+      expect(await holdingsOfContract(tx, pageOf(contract))).toHaveLength(20)
     })
     expect(entries).toBe(20)
+  })
+
+  test('that was given away are found without those that went, and so are those of the wallet that gave', async () => {
+    const { givenAwayCollection: contract, givingWallet: address } = made
+    const [all] = await sql`
+      select (count(*) filter (where direction = 'in'))::int as came, (count(*) filter (where direction = 'out'))::int as went
+      from movements where contract = ${contract}`
+    expect(all).toEqual({ came: SIZES.movements * 0.01 + 10, went: SIZES.movements * 0.01 - 10 })
+    const ofCollection = await entriesOf('holdings', async (tx) => {
+      expect(await holdingsOfContract(tx, pageOf(contract))).toHaveLength(20)
+    })
+    expect(ofCollection).toBe(20)
+    const { network, after, limit, offset } = pageOf(contract)
+    const ofWallet = await entriesOf('holdings', async (tx) => {
+      expect(await holdingsOfAddress(tx, { network, address, after, limit, offset })).toHaveLength(20)
+    })
+    expect(ofWallet).toBe(20)
   })
 })
 
