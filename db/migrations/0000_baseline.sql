@@ -91,6 +91,16 @@ CREATE TABLE "followed_networks" (
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "holdings" (
+	"network" text NOT NULL,
+	"address" text NOT NULL,
+	"contract" text NOT NULL,
+	"token_id" numeric(78, 0) NOT NULL,
+	"amount" numeric NOT NULL,
+	CONSTRAINT "holdings_network_address_contract_token_id_pk" PRIMARY KEY("network","address","contract","token_id"),
+	CONSTRAINT "holdings_some" CHECK (amount <> 0)
+);
+--> statement-breakpoint
 CREATE TABLE "movements" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"network" text NOT NULL,
@@ -621,10 +631,9 @@ CREATE INDEX "audit_transaction" ON "audit" USING btree ((details->>'transaction
 CREATE INDEX "audit_mortal_signatures" ON "audit" USING btree ("project_id",(details->>'hash')) WHERE details->>'valid_until_block' is not null;--> statement-breakpoint
 CREATE INDEX "backfills_begun" ON "backfills" USING btree ("network","begun_at");--> statement-breakpoint
 CREATE INDEX "backfills_open" ON "backfills" USING btree ("requested_at") WHERE done_at is null;--> statement-breakpoint
+CREATE INDEX "holdings_of" ON "holdings" USING btree ("network","contract","token_id","address");--> statement-breakpoint
 CREATE INDEX "movements_listed" ON "movements" USING btree ("network","address","block_number","log_index","item_index","id");--> statement-breakpoint
 CREATE INDEX "movements_block" ON "movements" USING btree ("network","block_number");--> statement-breakpoint
-CREATE INDEX "movements_held_by" ON "movements" USING btree ("network","address","contract","token_id","direction","amount") WHERE token_id is not null and of_wallet;--> statement-breakpoint
-CREATE INDEX "movements_held_of" ON "movements" USING btree ("network","contract","token_id","address","direction","amount") WHERE token_id is not null and of_wallet;--> statement-breakpoint
 CREATE INDEX "movements_received" ON "movements" USING btree ("network","address","contract","block_number") WHERE direction = 'in' and token_id is null and contract is not null;--> statement-breakpoint
 CREATE INDEX "abi_items_selector" ON "abi_items" USING btree ("selector","kind");--> statement-breakpoint
 CREATE INDEX "collections_listed" ON "collections" USING btree ("project_id","network","owner_address","created_at","transaction_id");--> statement-breakpoint
