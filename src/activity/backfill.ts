@@ -171,9 +171,9 @@ export const backfillShift = async (
   input: { readonly chain: Chain; readonly address: string; readonly signal: AbortSignal },
 ): Promise<number | null> => {
   const { chain, address } = input
-  const endsAt = Date.now() + SHIFT_MS
+  const endsAt = performance.now() + SHIFT_MS
   let result: StepResult | Obstacle = 'advanced'
-  while (result === 'advanced' && !input.signal.aborted && Date.now() < endsAt) {
+  while (result === 'advanced' && !input.signal.aborted && performance.now() < endsAt) {
     result = await backfillStep(ctx, input).catch((error: unknown) => obstacleOf(ctx, chain, error))
   }
   if (result === 'done') return null

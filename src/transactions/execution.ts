@@ -48,10 +48,10 @@ export const recordedBefore = async (
   await input.turn()
   const isOwn = (row: UnminedRow) => row.signerAddress === input.signer.address
   const isUnsent = (row: UnminedRow) => !isOwn(row) && row.status === 'submitted'
-  for (const endsAt = Date.now() + BROADCAST_WITHIN_SECONDS * 1_000; ; await sleep(POLL_MS)) {
+  for (const endsAt = performance.now() + BROADCAST_WITHIN_SECONDS * 1_000; ; await sleep(POLL_MS)) {
     const rows = await unminedBefore(ctx.db, { ...input, limit: RECORDED_LIMIT })
     const isWorthWaiting = rows.some((row) => isUnsent(row) && row.ageSeconds < BROADCAST_WITHIN_SECONDS)
-    if (isWorthWaiting && Date.now() < endsAt) continue
+    if (isWorthWaiting && performance.now() < endsAt) continue
     const inNonceOrder = rows.filter(isOwn).sort((one, other) => one.nonce - other.nonce)
     return rows
       .filter((row) => !isUnsent(row))

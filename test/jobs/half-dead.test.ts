@@ -2,6 +2,7 @@
 // locks stay, so others must find out by themselves. Real processes, a real network in between.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { fileURLToPath } from 'node:url'
 import postgres, { type Sql } from 'postgres'
 import type { Hex } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
@@ -94,6 +95,13 @@ const passHalfMinute = async (pool: string): Promise<void> => {
   await sql`update cursors set stepped_at = stepped_at - interval '30 s'`
 }
 
+/** Waits until a pool has said once more that it lives. */
+const untilSeenAgain = async (pool: string): Promise<void> => {
+  const seen = async () => String((await sql`select seen_at::text from workers where id = ${pool}`)[0]?.seen_at)
+  const before = await seen()
+  expect(await until(seen, (now) => now !== before, TAKEN_OVER_MS)).not.toBe(before)
+}
+
 const living = () => sql`select from strongroom_views.workers where lives`
 
 /** Two workers, of which the first runs a follower. */
@@ -160,6 +168,23 @@ describe('a worker that holds the followers of a network', () => {
     worker.kill('SIGCONT')
     expect(await until(stateOf, (state) => state === 'ready', TAKEN_OVER_MS)).toBe('ready')
   })
+})
+
+test('a worker whose clock jumps by a day, ahead and behind, goes on and counts as living', async () => {
+  const wallet = await fundedWallet()
+  const preload = fileURLToPath(new URL('../support/jumping-clock.ts', import.meta.url))
+  const { first, pool } = await startTwo({ BUN_OPTIONS: `--preload=${preload}` })
+  await service.settled(await send(wallet), TAKEN_OVER_MS)
+  for (let jump = 0; jump < 2; jump += 1) {
+    first.kill('SIGUSR2')
+    const ids = [await send(wallet), await send(wallet)]
+    for (const id of ids) expect((await service.settled(id, TAKEN_OVER_MS)).json).toMatchObject({ status: 'success' })
+    await untilSeenAgain(pool)
+    expect(await stateOf()).toBe('ready')
+    expect((await living()).length).toBe(2)
+  }
+  expect(first.exitCode).toBeNull()
+  expect(await sentCount(wallet)).toBe(5)
 })
 
 describe('an API process whose network is lost in a transaction', () => {
