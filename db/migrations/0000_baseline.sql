@@ -363,7 +363,8 @@ CREATE TABLE "projects" (
 	"passkey_rp_id" text,
 	"anonymous_login" boolean DEFAULT false NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	"activated_at" timestamp (6) with time zone
+	"activated_at" timestamp (6) with time zone,
+	"mac" "bytea"
 );
 --> statement-breakpoint
 CREATE TABLE "attempts" (

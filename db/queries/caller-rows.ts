@@ -3,7 +3,7 @@
 import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Queryable } from '../client.ts'
-import { apiKeys, audit, passkeys, sessionChallenges, sessions, users } from '../schema.ts'
+import { apiKeys, audit, passkeys, projects, sessionChallenges, sessions, users } from '../schema.ts'
 import type { AuditAction } from '../words.ts'
 
 /** null: of all projects. */
@@ -32,6 +32,16 @@ export const pageOfApiKeys = (db: Queryable, page: Page) =>
 
 export const pageOfPasskeys = (db: Queryable, page: Page) =>
   db.select().from(passkeys).where(isOn(passkeys, page)).orderBy(asc(passkeys.id)).limit(page.limit)
+
+export const pageOfProjects = (db: Queryable, page: Page) => {
+  const { id, allowedOrigins, passkeyRpId, anonymousLogin, mac } = projects
+  return db
+    .select({ id, projectId: id, allowedOrigins, passkeyRpId, anonymousLogin, mac })
+    .from(projects)
+    .where(isOn({ id, projectId: id }, page))
+    .orderBy(asc(id))
+    .limit(page.limit)
+}
 
 export const pageOfUsers = (db: Queryable, page: Page) =>
   db.select().from(users).where(isOn(users, page)).orderBy(asc(users.id)).limit(page.limit)

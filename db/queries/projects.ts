@@ -1,8 +1,11 @@
 import { eq, sql } from 'drizzle-orm'
-import type { Queryable } from '../client.ts'
+import type { Queryable, Tx } from '../client.ts'
 import { projects } from '../schema.ts'
 
 export type Project = typeof projects.$inferSelect
+
+/** Which pages may call for a project, and who may log in there. */
+export type ProjectSettings = Pick<Project, 'id' | 'allowedOrigins' | 'passkeyRpId' | 'anonymousLogin'>
 
 export const insertProject = async (
   db: Queryable,
@@ -12,6 +15,7 @@ export const insertProject = async (
     readonly activatedAt: Date | null
     /** False by default. */
     readonly anonymousLogin?: boolean
+    readonly mac?: Uint8Array
   },
 ): Promise<void> => {
   await db.insert(projects).values(input)
@@ -55,29 +59,10 @@ export const isOriginAllowedByAny = async (db: Queryable, origin: string): Promi
   return row !== undefined
 }
 
-/** @returns false if there is no such project. */
-export const setAllowedOrigins = async (
-  db: Queryable,
-  input: { readonly projectId: string; readonly origins: readonly string[] },
-): Promise<boolean> => {
-  const { rowCount } = await db
-    .update(projects)
-    .set({ allowedOrigins: [...input.origins] })
-    .where(eq(projects.id, input.projectId))
-  return rowCount === 1
-}
-
-export const setAnonymousLogin = async (
-  db: Queryable,
-  input: { readonly projectId: string; readonly isOn: boolean },
+export const setProjectSettings = async (
+  tx: Tx,
+  { id, ...settings }: ProjectSettings & Pick<Project, 'mac'>,
 ): Promise<void> => {
-  await db.update(projects).set({ anonymousLogin: input.isOn }).where(eq(projects.id, input.projectId))
-}
-
-/** @param input.rpId null: the host of the page that asks. */
-export const setPasskeyRpId = async (
-  db: Queryable,
-  input: { readonly projectId: string; readonly rpId: string | null },
-): Promise<void> => {
-  await db.update(projects).set({ passkeyRpId: input.rpId }).where(eq(projects.id, input.projectId))
+  const { allowedOrigins, passkeyRpId, anonymousLogin, mac } = settings
+  await tx.update(projects).set({ allowedOrigins, passkeyRpId, anonymousLogin, mac }).where(eq(projects.id, id))
 }

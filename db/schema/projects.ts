@@ -36,6 +36,8 @@ export const projects = pgTable('projects', {
   anonymousLogin: boolean('anonymous_login').notNull().default(false),
   createdAt: instant('created_at').notNull().default(now),
   activatedAt: instant('activated_at'),
+  /** Of src/auth/row-macs.ts. Without one nobody logs in. */
+  mac: bytes('mac'),
 })
 
 /** A column: the project that a row belongs to. */

@@ -2,6 +2,7 @@ import {
   type Page,
   pageOfApiKeys,
   pageOfPasskeys,
+  pageOfProjects,
   pageOfSessionChallenges,
   pageOfSessions,
   pageOfUsers,
@@ -10,7 +11,7 @@ import {
   revivedSessions,
 } from '../../db/queries/caller-rows.ts'
 import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
-import { apiKeyMac, passkeyMac, sessionChallengeMac, sessionMac, userMac } from '../auth/row-macs.ts'
+import { apiKeyMac, passkeyMac, projectMac, sessionChallengeMac, sessionMac, userMac } from '../auth/row-macs.ts'
 import { isOwnTokenKey } from '../auth/token-key.ts'
 import type { Ctx } from '../context.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
@@ -23,11 +24,11 @@ export type Callers = { readonly rows: number; readonly forged: readonly ForgedR
 type Keyed = { readonly id: string; readonly projectId: string }
 
 /** One table of such rows. */
-const verifyTable = async <Row extends Keyed>(
+const verifyTable = async <Row>(
   mac: { readonly table: string; holds(row: Row): boolean },
   input: {
     readonly projectId: string | null
-    readonly readPage: (page: Page) => Promise<readonly Row[]>
+    readonly readPage: (page: Page) => Promise<readonly (Row & Keyed)[]>
     /** The rows of which the audit tells the end. */
     readonly revived: readonly Keyed[]
   },
@@ -37,7 +38,11 @@ const verifyTable = async <Row extends Keyed>(
   const forged = input.revived.map(named('the audit says that it was revoked, removed or ended'))
   let rows = 0
   for (let after: string | null = null; ; ) {
-    const page: readonly Row[] = await input.readPage({ projectId: input.projectId, after, limit: ROWS_A_PAGE })
+    const page: readonly (Row & Keyed)[] = await input.readPage({
+      projectId: input.projectId,
+      after,
+      limit: ROWS_A_PAGE,
+    })
     rows += page.length
     forged.push(...page.filter((row) => !mac.holds(row)).map(named(NOT_OURS)))
     if (page.length < ROWS_A_PAGE) return { rows, forged }
@@ -68,6 +73,11 @@ export const verifyCallers = async (
 ): Promise<Callers> => {
   const tables = [
     ...(of.projectId === null ? [await verifyTokenKeys({ db, identity })] : []),
+    await verifyTable(projectMac(identity), {
+      ...of,
+      readPage: (page) => pageOfProjects(db, page),
+      revived: [],
+    }),
     await verifyTable(apiKeyMac(identity), {
       ...of,
       readPage: (page) => pageOfApiKeys(db, page),

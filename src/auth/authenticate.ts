@@ -1,6 +1,5 @@
-import type { Db } from '../../db/client.ts'
 import { findLiveApiKeys, type LiveApiKey, touchApiKey } from '../../db/queries/api-keys.ts'
-import { findProject, type Project } from '../../db/queries/projects.ts'
+import type { Project } from '../../db/queries/projects.ts'
 import { findLiveSessions } from '../../db/queries/sessions.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, type SecurityEvent } from '../errors.ts'
@@ -9,6 +8,7 @@ import { UUID } from '../http/text.ts'
 import { createBatcher } from '../queue.ts'
 import { hashApiKey } from './api-key.ts'
 import { actorOf, type Caller } from './caller.ts'
+import { findOwnProject } from './own-project.ts'
 import { apiKeyMac, isOurs, sessionMac } from './row-macs.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,4096})$/i
@@ -98,8 +98,12 @@ const refusedBearer = (headers: Headers, projectId: string): SecurityEvent | und
 /** The bearer token (RFC 6750 §2.1), or ''. */
 export const bearerOf = (headers: Headers): string => BEARER.exec(headers.get('authorization') ?? '')?.[1] ?? ''
 
-export const requireProject = async (ctx: { readonly db: Db }, projectId: string): Promise<Project> => {
-  const project = await findProject(ctx.db, projectId)
+/** @throws project_unknown, also if somebody else than the service wrote its settings. */
+export const requireProject = async (
+  ctx: Pick<Ctx, 'db' | 'identity' | 'securityEvents'>,
+  projectId: string,
+): Promise<Project> => {
+  const project = await findOwnProject(ctx, projectId)
   if (project !== null) return project
   throw new AppError('project_unknown', 'No project has the id in the header X-WalletKit-Project-ID.')
 }

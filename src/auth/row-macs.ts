@@ -8,6 +8,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
 import type { PasskeyFacts } from '../../db/queries/passkeys.ts'
+import type { ProjectSettings } from '../../db/queries/projects.ts'
 import type { SessionChallengeFacts } from '../../db/queries/session-challenges.ts'
 import type { SessionFacts } from '../../db/queries/sessions.ts'
 import type { UserIdentity } from '../../db/queries/users.ts'
@@ -46,6 +47,11 @@ export const apiKeyMac = rowMac<ApiKeyFacts>('api_keys', ({ id, projectId, hash,
   return [id, projectId, hash, expiry, ...scopes]
 })
 
+/** The origins come last, as their number varies. */
+export const projectMac = rowMac<ProjectSettings>('projects', ({ id, allowedOrigins, passkeyRpId, anonymousLogin }) => {
+  return [id, passkeyRpId ?? '', String(anonymousLogin), ...allowedOrigins]
+})
+
 export const passkeyMac = rowMac<PasskeyFacts>('passkeys', (row) => {
   const { id, projectId, userId, credentialId, publicKey, rpId, backupEligible } = row
   return [id, projectId, userId, credentialId, publicKey, rpId, String(backupEligible)]
@@ -80,10 +86,10 @@ export const tellForged = (
 }
 
 /** Whether a row that admits somebody is as we wrote it. If not, this tells of it, and the caller treats the row as absent. */
-export const isOurs = <Row extends { readonly id: string; readonly projectId: string }>(
+export const isOurs = <Row>(
   ctx: TellCtx,
   mac: RowMac<Row>,
-  row: Row & { readonly mac: Uint8Array | null },
+  row: Row & { readonly id: string; readonly projectId: string; readonly mac: Uint8Array | null },
 ): boolean => {
   if (mac.holds(row)) return true
   tellForged(ctx, { table: mac.table, id: row.id, projectId: row.projectId })

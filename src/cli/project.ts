@@ -66,7 +66,7 @@ export const projectCommands = (shell: Shell): Command => {
 }
 
 /** Settings of how a project's users log in. */
-const addLoginCommands = (command: Command, { print, withAuditingCtx }: Shell): void => {
+const addLoginCommands = (command: Command, { print, withIdentityCtx }: Shell): void => {
   command
     .command('anonymous-login')
     .description(
@@ -75,7 +75,7 @@ const addLoginCommands = (command: Command, { print, withAuditingCtx }: Shell): 
     .argument('<project-id>', 'the project', uuid)
     .argument('<on|off>', 'whether anonymous login is allowed', oneOf(['on', 'off']))
     .action((projectId: string, anonymousLogin: 'on' | 'off') =>
-      withAuditingCtx(async (ctx) => {
+      withIdentityCtx(async (ctx) => {
         await setAnonymousLogin(ctx, { projectId, anonymousLogin })
         print(`Anonymous login is ${anonymousLogin} now. Users who logged in with it keep their sessions.`)
       }),
@@ -101,7 +101,7 @@ const allowedNow = (origins: readonly string[]): string =>
   origins.length === 0 ? 'No origin is allowed now.' : `Allowed now: ${origins.join(', ')}`
 
 /** Where a project's web pages are. */
-const originCommands = ({ print, printJson, withReadingCtx, withAuditingCtx }: Shell): Command => {
+const originCommands = ({ print, printJson, withReadingCtx, withIdentityCtx }: Shell): Command => {
   const command = new Command('origins').description('The web origins from which browsers may call for a project.')
   command
     .command('list')
@@ -126,14 +126,14 @@ const originCommands = ({ print, printJson, withReadingCtx, withAuditingCtx }: S
       .argument('<project-id>', 'the project', uuid)
       .argument('<origins...>', 'for instance https://app.example.com; on mainnet only https')
       .action((projectId: string, origins: readonly string[]) =>
-        withAuditingCtx(async (ctx) => print(allowedNow(await change(ctx, { projectId, origins })))),
+        withIdentityCtx(async (ctx) => print(allowedNow(await change(ctx, { projectId, origins })))),
       )
   }
   return command
 }
 
 /** Settings of a project's web pages. */
-const addPageCommands = (command: Command, { print, withAuditingCtx }: Shell): void => {
+const addPageCommands = (command: Command, { print, withIdentityCtx }: Shell): void => {
   command
     .command('passkey-domain')
     .description(
@@ -142,7 +142,7 @@ const addPageCommands = (command: Command, { print, withAuditingCtx }: Shell): v
     .argument('<project-id>', 'the project', uuid)
     .argument('[domain]', 'for instance example.com; by default the host of the calling page')
     .action((projectId: string, domain?: string) =>
-      withAuditingCtx(async (ctx) => {
+      withIdentityCtx(async (ctx) => {
         await setPasskeyDomain(ctx, { projectId, rpId: domain ?? null })
         print(
           `New passkeys belong to ${domain ?? 'the host of the calling page'}. Passkeys of other domains no longer work.`,

@@ -1,7 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { Elysia } from 'elysia'
-import type { Ctx } from '../context.ts'
 import { AppError, ERROR_STATUS } from '../errors.ts'
 import { readFormBody } from '../http/body.ts'
 import { SMALL_BODY_BYTES } from '../http/limits.ts'
@@ -33,7 +32,7 @@ const readState = (text: string): Static<typeof State> | null => {
 
 /** Anybody can make a `state`: only a project of ours and a well-formed code lead to a link. */
 const findBegun = async (
-  ctx: Pick<Ctx, 'config' | 'db' | 'chains'>,
+  ctx: Parameters<typeof openLogin>[0],
   given: string | undefined,
 ): Promise<BegunLogin | null> => {
   const state = readState(given ?? '')
@@ -48,7 +47,7 @@ const findBegun = async (
 }
 
 /** The addresses to which clients let Google and Apple send people back: a page that says that we do not offer this. */
-export const oauthRoutes = (ctx: Pick<Ctx, 'config' | 'db' | 'chains'>, bytes: Rate) => {
+export const oauthRoutes = (ctx: Parameters<typeof openLogin>[0], bytes: Rate) => {
   type Answered = { headers: Record<string, string | number>; status?: number | string }
   const answer = async (set: Answered, provider: Provider, state: string | undefined): Promise<string> => {
     Object.assign(set.headers, PAGE_HEADERS)

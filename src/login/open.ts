@@ -1,5 +1,6 @@
-import { findProject, type Project } from '../../db/queries/projects.ts'
+import type { Project } from '../../db/queries/projects.ts'
 import { isOwnOrigin } from '../auth/origins.ts'
+import { findOwnProject } from '../auth/own-project.ts'
 import { rpIdFor } from '../auth/relying-party.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -67,11 +68,11 @@ const canHavePasskeys = (ctx: Pick<Ctx, 'config'>, project: Parameters<typeof rp
  * @throws invalid_input with a sentence for the app's developer.
  */
 export const openLogin = async (
-  ctx: Pick<Ctx, 'config' | 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'config' | 'db' | 'chains' | 'identity' | 'securityEvents'>,
   query: Readonly<Record<string, string | undefined>>,
 ): Promise<Login> => {
   const { project_id: id = '', redirect_uri: wanted, state } = query
-  const project = UUID.test(id) ? await findProject(ctx.db, id.toLowerCase()) : null
+  const project = UUID.test(id) ? await findOwnProject(ctx, id.toLowerCase()) : null
   if (project === null) return refuse('The parameter project_id must be the id of a project.')
   const returnTo = wanted === undefined ? null : readReturnAddress(ctx, project, wanted)
   if (wanted !== undefined && returnTo === null) {

@@ -1,5 +1,4 @@
 import { Elysia } from 'elysia'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { PAGE_HEADERS } from '../pages/page.ts'
 import { clientScript } from './client.generated.ts'
@@ -9,7 +8,7 @@ import { loginPage, refusedPage } from './page.ts'
 const hidden = { detail: { hide: true } }
 
 /** /login, a ready-made login page for the users of a project. */
-export const loginRoutes = (ctx: Pick<Ctx, 'config' | 'db' | 'chains'>) =>
+export const loginRoutes = (ctx: Parameters<typeof openLogin>[0]) =>
   new Elysia({ prefix: '/login' })
     .get(
       '',

@@ -8,6 +8,7 @@ import {
 } from '../../db/queries/projects.ts'
 import { API_KEY_SCOPES } from '../../db/words.ts'
 import { addApiKey } from '../api-keys/api-keys.ts'
+import { projectMac } from '../auth/row-macs.ts'
 import type { Ctx, WorkerCtx } from '../context.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../custody/vault.ts'
 import { AppError, noSuchProject } from '../errors.ts'
@@ -37,7 +38,8 @@ export const createProject = async (
   const apiKey = await ctx.db.transaction(async (tx) => {
     const activatedAt = developerSecret === null ? null : ctx.now()
     // Off on mainnet, because bots could create any number of anonymous users. The project can turn it on.
-    await insertProject(tx, { id: projectId, name, activatedAt, anonymousLogin: isTestnet })
+    const settings = { id: projectId, allowedOrigins: [], passkeyRpId: null, anonymousLogin: isTestnet }
+    await insertProject(tx, { ...settings, name, activatedAt, mac: projectMac(ctx.identity).of(settings) })
     await keys.write(tx)
     const { actor } = input
     return addApiKey(ctx, tx, { projectId, name: 'First key', scopes: API_KEY_SCOPES, expiresAt: null, actor })

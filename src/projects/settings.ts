@@ -1,61 +1,68 @@
-import type { Tx } from '../../db/client.ts'
-import {
-  lockProject,
-  type Project,
-  setPasskeyRpId,
-  setAnonymousLogin as store,
-  setAllowedOrigins as update,
-} from '../../db/queries/projects.ts'
+import { lockProject, type ProjectSettings, setProjectSettings } from '../../db/queries/projects.ts'
 import { isRpIdFor } from '../auth/relying-party.ts'
-import type { WorkerCtx } from '../context.ts'
+import { projectMac } from '../auth/row-macs.ts'
+import type { Ctx } from '../context.ts'
 import type { AuditAct } from '../custody/vault.ts'
 import { AppError, noSuchProject } from '../errors.ts'
 import { UUID } from '../http/text.ts'
 
 type Switch = 'on' | 'off'
 
+type ChangeCtx = Pick<Ctx, 'db' | 'audit' | 'identity'>
+
 type Change = {
   readonly projectId: string
   readonly action: 'anonymous_login_changed' | 'origins_changed' | 'passkey_domain_changed'
-  /** Writes the setting. @returns what the audit tells of it. */
-  readonly write: (tx: Tx, before: Project) => Promise<AuditAct['details']>
+  /** @returns what is different now, and what the audit tells of it. */
+  readonly change: (before: ProjectSettings) => {
+    readonly now: Partial<ProjectSettings>
+    readonly details: AuditAct['details']
+  }
 }
 
-const changeSetting = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
-  { projectId, action, write }: Change,
-): Promise<void> => {
+/** A change would make settings that somebody else wrote ours. */
+const settingsForged = (): AppError =>
+  new AppError(
+    'invalid_input',
+    'The settings of this project are not as the service wrote them: put back the allowed origins, the passkey domain and the anonymous login that the audit tells, then repeat the command.',
+  )
+
+const changeSetting = async (ctx: ChangeCtx, { projectId, action, change }: Change): Promise<void> => {
   if (!UUID.test(projectId)) throw noSuchProject()
+  const mac = projectMac(ctx.identity)
   await ctx.db.transaction(async (tx) => {
     const before = await lockProject(tx, projectId)
     if (before === null) throw noSuchProject()
-    const details = await write(tx, before)
+    if (!mac.holds(before)) throw settingsForged()
+    const { now, details } = change(before)
+    const settings = { ...before, ...now }
+    await setProjectSettings(tx, { ...settings, mac: mac.of(settings) })
     await ctx.audit.record(tx, { projectId, actor: 'operator', action, subject: projectId, details })
   })
 }
 
 /** Allows or forbids anonymous login for a project. Existing anonymous users and their sessions stay. For operators. */
 export const setAnonymousLogin = (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  ctx: ChangeCtx,
   { projectId, anonymousLogin }: { readonly projectId: string; readonly anonymousLogin: Switch },
 ): Promise<void> =>
   changeSetting(ctx, {
     projectId,
     action: 'anonymous_login_changed',
-    write: async (tx, before) => {
-      await store(tx, { projectId, isOn: anonymousLogin === 'on' })
-      return { anonymous_login: anonymousLogin, before: before.anonymousLogin ? 'on' : 'off' }
-    },
+    change: (before) => ({
+      now: { anonymousLogin: anonymousLogin === 'on' },
+      details: { anonymous_login: anonymousLogin, before: before.anonymousLogin ? 'on' : 'off' },
+    }),
   })
 
 /** Whether a text is an origin as browsers send it: a scheme, a host and perhaps a port. */
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
-type SettingsCtx = Pick<WorkerCtx, 'db' | 'config' | 'audit'>
+type SettingsCtx = ChangeCtx & Pick<Ctx, 'config'>
 type Origins = { readonly projectId: string; readonly origins: readonly string[] }
 
 /** On mainnet, tokens and PINs must not pass through a page that others on the way can change. */
-const isSafe = ({ config }: Pick<WorkerCtx, 'config'>, origin: string): boolean =>
+const isSafe = ({ config }: Pick<Ctx, 'config'>, origin: string): boolean =>
   config.environment !== 'mainnet' || origin.startsWith('https://')
 
 const requireOrigins = (ctx: SettingsCtx, origins: readonly string[]): void => {
@@ -76,10 +83,10 @@ const changeOrigins = async (
   await changeSetting(ctx, {
     projectId,
     action: 'origins_changed',
-    write: async (tx, before) => {
-      origins = change(before.allowedOrigins)
-      await update(tx, { projectId, origins })
-      return { origins: origins.join(' '), before: before.allowedOrigins.join(' ') }
+    change: ({ allowedOrigins: before }) => {
+      const allowedOrigins = change(before)
+      origins = allowedOrigins
+      return { now: { allowedOrigins }, details: { origins: origins.join(' '), before: before.join(' ') } }
     },
   })
   return origins
@@ -121,7 +128,7 @@ export const setPasskeyDomain = (
   changeSetting(ctx, {
     projectId,
     action: 'passkey_domain_changed',
-    write: async (tx, before) => {
+    change: (before) => {
       const allowedOrigins = before.allowedOrigins.filter((origin) => isSafe(ctx, origin))
       if (rpId !== null && !isRpIdFor(ctx, { allowedOrigins }, rpId)) {
         throw new AppError(
@@ -129,7 +136,6 @@ export const setPasskeyDomain = (
           'The passkey domain must be the host of an allowed origin or a parent domain of it, in lower case, without a port, and not an IP address.',
         )
       }
-      await setPasskeyRpId(tx, { projectId, rpId })
-      return { domain: rpId ?? '', before: before.passkeyRpId ?? '' }
+      return { now: { passkeyRpId: rpId }, details: { domain: rpId ?? '', before: before.passkeyRpId ?? '' } }
     },
   })

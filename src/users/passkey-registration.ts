@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { findNonce, useNonce } from '../../db/queries/logins.ts'
 import { insertPasskey, listPasskeys } from '../../db/queries/passkeys.ts'
-import { findProject, projectOf } from '../../db/queries/projects.ts'
 import { lockUser, type UserRow } from '../../db/queries/users.ts'
+import { requireProject } from '../auth/authenticate.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
@@ -42,7 +42,7 @@ export const beginPasskeyRegistration = async (
   await throttle(ctx, [beginLimit(ctx, from, WAY), targetLimit(ctx, from, WAY, userId)])
   await requireFreshLogin(ctx, ctx.db, caller)
   const [project, user, passkeys] = await Promise.all([
-    projectOf(ctx.db, caller),
+    requireProject(ctx, projectId),
     readCaller(ctx, ctx.db, caller),
     listPasskeys(ctx.db, { projectId, userId }),
   ])
@@ -83,8 +83,8 @@ export const finishPasskeyRegistration = async (
   const nonce = challengeOf(input.credential)
   if (nonce === null) throw refuse('invalid')
   const key = { projectId, kind: 'passkey_registration', nonce } as const
-  const [terms, project] = await Promise.all([findNonce(ctx.db, key), findProject(ctx.db, projectId)])
-  if (terms === null || project === null) throw refuse('challenge')
+  const [terms, project] = await Promise.all([findNonce(ctx.db, key), requireProject(ctx, projectId)])
+  if (terms === null) throw refuse('challenge')
   const rpId = terms.target
   const expected = { rpId, challenge: nonce, isOrigin: isPasskeyPage(ctx, project, rpId) }
   const result = await verifyRegistration(input.credential, expected)

@@ -9,7 +9,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
 import { readPresent } from '../../db/queries/present.ts'
-import { projectOf } from '../../db/queries/projects.ts'
 import {
   findSessionChallenge,
   insertSessionChallenge,
@@ -17,6 +16,7 @@ import {
   type SessionChallengeRow,
   takeSessionChallenge,
 } from '../../db/queries/session-challenges.ts'
+import { requireProject } from '../auth/authenticate.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { checkOrigin } from '../auth/origins.ts'
 import type { Visitor } from '../auth/plugin.ts'
@@ -142,7 +142,8 @@ export const readSessionChallenge = async (
   const code = readCode(input.code)
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
   if (code === null || row === null || (input.projectId ?? row.projectId) !== row.projectId) throw noSuchChallenge()
-  if (input.origin !== null) checkOrigin(ctx, { project: await projectOf(ctx.db, row), origin: input.origin })
+  if (input.origin !== null)
+    checkOrigin(ctx, { project: await requireProject(ctx, row.projectId), origin: input.origin })
   return { id: row.id, code, expired: row.expired, completed: !row.expired && row.completedAt !== null }
 }
 

@@ -102,7 +102,7 @@ test('a worker chains audit rows and publishes heads that the command verifies; 
   const proved = await cli(['verify', ...heads])
   expect(proved).toMatchObject({ exitCode: 0, errors: '' })
   expect(proved.output).toMatch(
-    /^Rows that admit somebody: all 1 are as the service wrote them\.\nCounts of wrong PINs and policies were not checked: that needs ROOT_KEY and the login of the API\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
+    /^Rows that admit somebody: all 2 are as the service wrote them\.\nCounts of wrong PINs and policies were not checked: that needs ROOT_KEY and the login of the API\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
   )
 }, 60_000)
 
@@ -131,7 +131,7 @@ describe('audit verify', () => {
       ],
       heads: [],
       unchained: { rows: 0, oldest: null },
-      callers: { rows: 1, forged: [] },
+      callers: { rows: 2, forged: [] },
       custody: null,
     })
     await tamper(`update audit set actor = '${row?.actor}' where id = ${row?.id}`)

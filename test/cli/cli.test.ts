@@ -136,7 +136,7 @@ describe('project list and origins', () => {
     const origin = 'https://app.example.com'
     const call = async () => (await service.call('/wallets?network=Base', { headers: { origin } })).status
     expect(await call()).toBe(403)
-    const origins = (...args: string[]) => cli(['project', 'origins', ...args], lacking('ROOT_KEY', 'IDENTITY_KEY'))
+    const origins = (...args: string[]) => cli(['project', 'origins', ...args], lacking('ROOT_KEY'))
     const { projectId } = service.project
     const { exitCode, output } = await origins('add', projectId, origin)
     expect({ exitCode, output }).toEqual({ exitCode: 0, output: `Allowed now: ${origin}\n` })

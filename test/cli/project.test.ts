@@ -9,6 +9,7 @@ import { createProject } from '../../src/projects/projects.ts'
 import { setAllowedOrigins } from '../../src/projects/settings.ts'
 import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
+import { sealProjects } from '../users/own-rows.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 const SECRET = 'correct horse battery staple'
@@ -205,6 +206,7 @@ describe('project passkey-domain', () => {
     expect(plain).toEqual({ exitCode: 1, output: '', errors: 'On mainnet each origin must begin with https://.\n' })
     // As an earlier version stored it.
     await sql`update projects set allowed_origins = '{http://app.example.org}' where id = ${projectId}`
+    await sealProjects(service, sql)
     expect((await run(['passkey-domain', projectId, 'example.org'], '')).exitCode).toBe(1)
     await setAllowedOrigins(service.ctx, { projectId, origins: ['https://app.example.com'] })
     expect(await run(['passkey-domain', projectId, 'example.com'], '')).toMatchObject({ exitCode: 0, errors: '' })
@@ -231,7 +233,7 @@ describe('project anonymous-login', () => {
     expect((await login(project)).told).toEqual(OFF)
     expect(await usersOf(project)).toBe(0)
     // The command opens no wallet.
-    const variables = { ...service.variables, ROOT_KEY: '', IDENTITY_KEY: '' }
+    const variables = { ...service.variables, ROOT_KEY: '' }
     const on = await run(['anonymous-login', project.projectId, 'on'], '', variables)
     expect(on).toEqual({
       exitCode: 0,

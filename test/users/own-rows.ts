@@ -1,7 +1,7 @@
 // Rows that a test has edited by hand get the MAC that the service would have given them.
 
 import type { Sql } from 'postgres'
-import { sessionMac, userMac } from '../../src/auth/row-macs.ts'
+import { projectMac, sessionMac, userMac } from '../../src/auth/row-macs.ts'
 import type { Service } from '../support/service.ts'
 
 /** Of the sessions that have not ended. */
@@ -18,4 +18,12 @@ export const sealUsers = async ({ ctx }: Pick<Service, 'ctx'>, sql: Sql): Promis
   const rows = await sql`select id, project_id as "projectId", email, sign_in_wallet as "signInWallet" from users`
   const mac = userMac(ctx.identity)
   for (const row of rows) await sql`update users set mac = ${mac.of(row as never)} where id = ${row.id}`
+}
+
+export const sealProjects = async ({ ctx }: Pick<Service, 'ctx'>, sql: Sql): Promise<void> => {
+  const rows = await sql`
+    select id, allowed_origins as "allowedOrigins", passkey_rp_id as "passkeyRpId", anonymous_login as "anonymousLogin"
+    from projects`
+  const mac = projectMac(ctx.identity)
+  for (const row of rows) await sql`update projects set mac = ${mac.of(row as never)} where id = ${row.id}`
 }

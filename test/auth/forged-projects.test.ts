@@ -1,0 +1,74 @@
+// What somebody can do who owns the database, but has no key: with the settings of a project, which say from which pages users
+// log in.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { addOrigins } from '../../src/projects/settings.ts'
+import { type Service, startService } from '../support/service.ts'
+import { type People, peopleOf, told } from '../users/people.ts'
+import { FORGED, troublesOf } from './forged.ts'
+
+const APP = 'https://app.example.com'
+const EVIL = 'https://evil.example'
+const NOBODY = { authorization: undefined }
+
+let service: Service
+let people: People
+let sql: Sql
+let projectId: string
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  people = peopleOf(service)
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  projectId = service.project.projectId
+  await addOrigins(service.ctx, { projectId, origins: [APP] })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+const edit = (change: object) => sql`update projects set ${sql(change as never)} where id = ${projectId}`
+const restore = () => edit({ allowed_origins: [APP], passkey_rp_id: null, anonymous_login: true })
+
+test.each([
+  ['origins', { allowed_origins: [APP, EVIL] }],
+  ['passkey domain', { passkey_rp_id: 'evil.example' }],
+  ['anonymous login', { anonymous_login: false }],
+])('a project whose %s somebody edited logs nobody in on any page, is told and is named', async (_what, change) => {
+  const session = await people.anonymous()
+  await edit(change)
+  const challenge = { email: 'alice@example.com' }
+  for (const origin of [APP, EVIL]) {
+    const headers = { ...NOBODY, origin }
+    expect(told(await service.post('/users/login-anonymously', {}, headers))).toEqual([401, 'project_unknown'])
+    expect(told(await service.post('/users/login-with-passkey', challenge, headers))).toEqual([401, 'project_unknown'])
+    const { access_token: token } = session
+    const answer = await service.call('/users/passkeys', { headers: { authorization: `Bearer ${token}`, origin } })
+    expect(told(answer)).toEqual([401, 'project_unknown'])
+    const page = new URLSearchParams({ project_id: projectId, redirect_uri: `${origin}/back` })
+    expect((await service.call(`/login?${page}`, { headers: NOBODY })).status).toBe(400)
+  }
+  const begin = await service.post(
+    '/users/passkey/begin-registration',
+    {},
+    { authorization: `Bearer ${session.access_token}` },
+  )
+  expect(told(begin)).toEqual([401, 'project_unknown'])
+  expect(await troublesOf(service, projectId)).toEqual([FORGED])
+  await service.ctx.securityEvents.flush()
+  const events = await sql`select distinct details->>'table' as table from audit
+    where subject = ${projectId} and action = 'row_forged'`
+  expect([...events]).toEqual([{ table: 'projects' }])
+
+  // Servers go on, with their API keys; and no command of an operator makes the settings ours.
+  expect((await service.get('/wallets', { network: 'Ethereum' })).status).toBe(200)
+  const adding = addOrigins(service.ctx, { projectId, origins: ['https://more.example.com'] })
+  await expect(adding).rejects.toMatchObject({ code: 'invalid_input' })
+
+  await restore()
+  expect(await troublesOf(service, projectId)).toEqual([])
+  const headers = { ...NOBODY, origin: APP }
+  expect((await service.post('/users/login-anonymously', {}, headers)).status).toBe(200)
+})
