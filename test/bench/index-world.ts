@@ -46,7 +46,7 @@ export const startIndexWorld = async (rpcUrl: string) => {
 
   /** From the first block to the last. @returns milliseconds; @throws Error where it has not kept so many movements. */
   const indexAll = async (input: { readonly kept: number }): Promise<number> => {
-    await sql`truncate movements, cursors, seen_blocks, contract_facts`
+    await sql`truncate movements, holdings, cursors, seen_blocks, contract_facts`
     await sql`vacuum analyze`
     const ctx = await openWorker()
     const begun = performance.now()

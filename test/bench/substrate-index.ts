@@ -96,7 +96,7 @@ export const benchSubstrateIndex = async (): Promise<SubstrateIndexBench> => {
 
   /** @returns milliseconds */
   const indexAll = async (): Promise<number> => {
-    await sql`truncate movements, cursors, seen_blocks`
+    await sql`truncate movements, holdings, cursors, seen_blocks`
     const chain = worker.chains.withNode(NETWORK)
     const begun = performance.now()
     for (let steps = 0; (await indexStep(worker, chain)) !== 'caught_up'; steps += 1) {
