@@ -1,0 +1,55 @@
+// What custody loads, with all that its packages load in turn: each of them runs beside the keys. Found by bundling.
+
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { build, type Metafile } from 'esbuild'
+import { ROOT } from '../support/imports.ts'
+
+/** Loaded only where `ROOT_KEY` names such a service. */
+const KEY_SERVICES = ['@aws-sdk/client-kms', '@google-cloud/kms']
+/** Native code. secp256k1 is loaded by `require`, which the bundler does not see: secp256k1.test.ts does. */
+const NATIVE = ['@node-rs/argon2']
+
+const EXPECTED = [
+  '@noble/curves',
+  '@noble/hashes',
+  '@scure/base',
+  '@scure/bip32',
+  '@scure/bip39',
+  '@scure/sr25519',
+  'canonicalize',
+  'drizzle-orm',
+  'lru-cache',
+]
+
+const graphOf = async (entry: string): Promise<Metafile> => {
+  const { metafile } = await build({
+    entryPoints: [join(ROOT, entry)],
+    ...{ bundle: true, write: false, metafile: true, platform: 'node', format: 'esm', logLevel: 'silent' },
+    external: [...KEY_SERVICES, ...NATIVE],
+  })
+  return metafile
+}
+
+/** The package of a file, which may lie within another one's folder. */
+const packageOf = (path: string): string | undefined =>
+  [...path.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].at(-1)?.[1]
+
+const textOf = (names: Iterable<string | undefined>) => [...new Set(names)].filter((name) => name !== undefined).sort()
+
+test('custody loads few packages, and no others than these', async () => {
+  const { inputs } = await graphOf('src/custody/vault.ts')
+  const loaded = textOf(Object.keys(inputs).map(packageOf))
+  console.log(`custody loads ${loaded.length} packages of JavaScript: ${loaded.join(', ')}`)
+  expect(loaded).toEqual(EXPECTED)
+})
+
+test('custody loads native code and clients of key services only by the names above', async () => {
+  const { inputs } = await graphOf('src/custody/vault.ts')
+  const imports = Object.values(inputs).flatMap((input) => input.imports)
+  const outside = imports.filter(({ external, path }) => external === true && !path.startsWith('node:'))
+  expect(textOf(outside.map(({ path }) => path))).toEqual([...KEY_SERVICES, ...NATIVE].sort())
+  // Their clients are hundreds of files: only whoever names such a service loads one.
+  const isLate = ({ path, kind }: (typeof imports)[number]) => kind === 'dynamic-import' || !KEY_SERVICES.includes(path)
+  expect(outside.filter((each) => !isLate(each))).toEqual([])
+})
