@@ -69,6 +69,7 @@ export const SECURITY_EVENTS = [
   'locked_owner_tried',
   'guess_count_forged',
   'policy_forged',
+  'wallet_forged',
   'wrong_pins_spent',
   'wrong_developer_secret',
   'wrong_secrets_spent',

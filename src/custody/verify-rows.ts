@@ -3,6 +3,7 @@ import { forgedGuesses } from './credentials/guesses.ts'
 import { createProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, openRootKey } from './root/root-key.ts'
 import { forgedPolicies } from './wallets/forged-policies.ts'
+import { forgedWallets } from './wallets/forged-wallets.ts'
 
 /** A row that decides something, and that somebody else than the service has written, put back or deleted. */
 export type ForgedRow = {
@@ -22,7 +23,7 @@ type Parts = {
 }
 
 /**
- * Checks the rows that custody authenticates: counts of wrong PINs and policies. It opens no wallet.
+ * Checks the rows that custody authenticates: counts of wrong PINs, policies and wallets. It opens no wallet.
  * @param input.projectId null: of all projects.
  * @returns null if there is no root key.
  */
@@ -37,8 +38,10 @@ export const forgedRows = async (
   const parts = { db, projectKeys }
   const guesses = await forgedGuesses(parts, input)
   const policies = await forgedPolicies(parts, input)
+  const wallets = await forgedWallets(parts, input)
   return [
     ...guesses.map(({ projectId, ownerId: id, trouble }) => ({ table: 'pin_guesses', projectId, id, trouble })),
     ...policies.map((policy) => ({ table: 'policies', ...policy })),
+    ...wallets.map((wallet) => ({ table: 'wallets', ...wallet })),
   ]
 }

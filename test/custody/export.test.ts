@@ -7,7 +7,6 @@ import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { ControlMode } from '../../db/words.ts'
-import { EnvelopeError } from '../../src/custody/sealing/envelope.ts'
 import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
 import {
   ACTOR,
@@ -243,7 +242,8 @@ describe('signing a message', () => {
     const wallet = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin })
     const substrate = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin, network: 'Vara' })
     const stranger = await make({ controlMode: 'user', credentials: GIVEN.pin })
-    await expect(signed({ ...wallet, id: stranger.id }, 'pin')).rejects.toBeInstanceOf(EnvelopeError)
+    const forged = { event: { kind: 'wallet_forged', subject: stranger.id } }
+    await expect(signed({ ...wallet, id: stranger.id }, 'pin')).rejects.toMatchObject(forged)
     const request = { wallet: substrate, credentials: GIVEN.pin, actor: ACTOR }
     const signature = await custody.vault.withKeyForMessage(request, async (key) => key.sign(SUBSTRATE_MESSAGE))
     expect(verifySr25519(SUBSTRATE_BYTES, signature, substrate.publicKey)).toBe(true)

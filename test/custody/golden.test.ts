@@ -25,6 +25,7 @@ import golden from './golden-1.json'
 import { bytesOf, hexOf, keyFile } from './support.ts'
 
 const { projectId, keyringId, walletId, ownerId } = golden
+const walletOf = { projectId, keyringId, walletId, network: golden.network, controlMode: 'user' } as const
 const projectKey = bytesOf(golden.projectKey)
 
 /** As the driver reads them. */
@@ -76,7 +77,7 @@ describe('in the first version', () => {
     const keyringKey = keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey())
     const seed = openKeyring({ projectId, keyringId, kind: 'seed', keyringKey, sealed: bytesOf(golden.seed) })
     expect(hexOf(seed)).toBe(golden.entropy)
-    const key = openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: bytesOf(golden.walletKey) })
+    const key = openWalletKey({ ...walletOf, keyringKey, sealed: bytesOf(golden.walletKey) })
     expect(hexOf(key)).toBe(golden.privateKey)
   })
 
@@ -84,7 +85,9 @@ describe('in the first version', () => {
     const of = { projectId, keyringId, walletId, lockId: golden.policyLockId, terms: boundTerms(policyTerms) }
     const sealed = peel(identityOf.policyLock(of), golden.policyLock)
     const walletKey = openPolicyLock({ ...of, developerKey: developerKey(), sealed })
-    expect(hexOf(openWalletKeyBy({ ...of, walletKey, sealed: bytesOf(golden.walletKey) }))).toBe(golden.privateKey)
+    expect(hexOf(openWalletKeyBy({ ...walletOf, walletKey, sealed: bytesOf(golden.walletKey) }))).toBe(
+      golden.privateKey,
+    )
     const moved = { ...of, lockId: golden.userLockId }
     expect(() => openPolicyLock({ ...moved, developerKey: developerKey(), sealed })).toThrow('authentication failed')
   })
@@ -134,9 +137,17 @@ describe('in the first version', () => {
 
   test('the PIN leads to them too, and another PIN does not', async () => {
     const keyringKey = keyringKeyBy(golden.userLockId, golden.userLock, (await userKey()) ?? new Uint8Array())
-    const key = openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: bytesOf(golden.walletKey) })
+    const key = openWalletKey({ ...walletOf, keyringKey, sealed: bytesOf(golden.walletKey) })
     expect(hexOf(key)).toBe(golden.privateKey)
     expect(await userKey('013371')).toBeNull()
+  })
+
+  test('a private key does not open as that of a wallet on another network, or in another control mode', () => {
+    const keyringKey = () => keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey())
+    for (const edit of [{ network: 'Base' }, { controlMode: 'developer' as const }]) {
+      const of = { ...walletOf, ...edit, keyringKey: keyringKey(), sealed: bytesOf(golden.walletKey) }
+      expect(() => openWalletKey(of)).toThrow('authentication failed')
+    }
   })
 
   test('the service key has that id, derives that audit key and opens what it sealed', async () => {

@@ -264,6 +264,8 @@ describe('the stored bytes', () => {
       keyringId,
       walletId: wallet.id,
       lockId: String(stored.lockId),
+      network: wallet.network,
+      controlMode: wallet.controlMode,
       terms: boundTerms(terms),
     }
     const inner = peel(identityOf.policyLock(of), stored.lock)
@@ -272,7 +274,7 @@ describe('the stored bytes', () => {
     expect(walletKey).toHaveLength(32)
     expect(openWalletKeyBy({ ...of, walletKey: Uint8Array.from(walletKey), sealed: stored.mine })).toHaveLength(32)
 
-    const siblingOf = { ...of, walletId: sibling.id }
+    const siblingOf = { ...of, walletId: sibling.id, network: sibling.network }
     const keys = { developerKey, walletKey, projectKey }
     for (const key of Object.values(keys)) {
       const fresh = () => Uint8Array.from(key)

@@ -56,11 +56,21 @@ const fields = (...parts: readonly (string | Uint8Array)[]) =>
 const derive = (key: Uint8Array, ...labels: string[]) =>
   Buffer.from(hkdfSync('sha256', key, new Uint8Array(), fields(...labels), 32))
 
-type Where = { readonly keyring?: string; readonly wallet?: string; readonly purpose: string; readonly row: string }
+type Where = {
+  readonly keyring?: string
+  readonly wallet?: string
+  readonly purpose: string
+  readonly row: string
+  readonly bound?: readonly string[]
+}
 
-const open = (key: Uint8Array, sealed: Uint8Array, { keyring = '', wallet: of = '', purpose, row }: Where) => {
+const open = (
+  key: Uint8Array,
+  sealed: Uint8Array,
+  { keyring = '', wallet: of = '', purpose, row, bound = [] }: Where,
+) => {
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(6, 18))
-  decipher.setAAD(fields(sealed.subarray(0, 6), wallet.projectId, keyring, of, purpose, row))
+  decipher.setAAD(fields(sealed.subarray(0, 6), wallet.projectId, keyring, of, purpose, row, ...bound))
   decipher.setAuthTag(sealed.subarray(-16))
   return Buffer.concat([decipher.update(sealed.subarray(18, -16)), decipher.final()])
 }
@@ -87,7 +97,8 @@ const byHand = async (credentialMode: 'user' | 'developer') => {
   const seed = await bytesFrom(sql`select sealed from keyrings`)
   const entropy = open(keyringKey, seed, { keyring: keyringId, purpose: 'keyring seed', row: keyringId })
   const sealedKey = await bytesFrom(sql`select sealed from wallet_keys where wallet_id = ${wallet.id}`)
-  const at = { keyring: keyringId, wallet: wallet.id, purpose: 'wallet key', row: wallet.id }
+  const bound = ['network', 'Ethereum', 'control_mode', 'user']
+  const at = { keyring: keyringId, wallet: wallet.id, purpose: 'wallet key', row: wallet.id, bound }
   const privateKey = open(derive(keyringKey, 'wallet', wallet.id), sealedKey, at)
   return { projectKey, credentialKey, keyringKey, entropy, privateKey }
 }

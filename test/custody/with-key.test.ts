@@ -25,6 +25,7 @@ import {
 const PIN = '493817'
 const secret = { developerSecret: SECRET }
 const pin = { userPin: PIN }
+const both = { ...secret, ...pin }
 
 let custody: Custody
 let sql: Sql
@@ -123,7 +124,7 @@ describe('a key', () => {
 
   test('of a wallet without a stored key is an internal error', async () => {
     const wallet = await developerWallet()
-    await expect(sign({ ...wallet, id: randomUUID() }, secret)).rejects.toThrow('has no sealed key')
+    await expect(sign({ ...wallet, id: randomUUID() }, secret)).rejects.toThrow('not as it was made')
   })
 
   test.each(['projectId', 'keyringId'] as const)(
@@ -252,7 +253,35 @@ describe('rows that were swapped in the database do not open', () => {
   test('a user’s wallet that was declared the developer’s has no lock', async () => {
     const wallet = await userWallet()
     await sql`update wallets set control_mode = 'developer' where id = ${wallet.id}`
-    await expect(sign({ ...wallet, controlMode: 'developer' }, secret)).rejects.toThrow('no lock of its control mode')
+    await expect(sign({ ...wallet, controlMode: 'developer' }, secret)).rejects.toMatchObject({
+      code: 'internal',
+      event: { kind: 'wallet_forged', projectId, actor: ACTOR, subject: wallet.id },
+    })
+  })
+
+  test('a wallet of an owner who shares control, in the other control mode or on another network', async () => {
+    const ownerId = randomUUID()
+    const of = { projectId, ownerId }
+    const theirs = await custody.wallet({ ...of, controlMode: 'user', credentials: pin })
+    const ours = await custody.wallet({ ...of, network: 'Polygon', controlMode: 'developer', credentials: both })
+    expect(await sign(theirs, pin)).toEqual(await sign(theirs, pin))
+    for (const [wallet, change, credentials] of [
+      [theirs, { controlMode: 'developer' }, secret],
+      [ours, { controlMode: 'user' }, pin],
+      [theirs, { network: 'Base' }, pin],
+      [ours, { network: 'Avalanche' }, secret],
+    ] as const) {
+      const edited = { ...wallet, ...change }
+      const { network, controlMode } = edited
+      await sql`update wallets set ${sql({ network, control_mode: controlMode })} where id = ${wallet.id}`
+      const forged = { code: 'internal', event: { kind: 'wallet_forged', projectId, actor: ACTOR, subject: wallet.id } }
+      await expect(sign(edited, credentials)).rejects.toMatchObject(forged)
+      const message = { wallet: edited, credentials: both, actor: ACTOR }
+      await expect(custody.vault.withKeyForMessage(message, async () => {})).rejects.toMatchObject(forged)
+      const was = { network: wallet.network, control_mode: wallet.controlMode }
+      await sql`update wallets set ${sql(was)} where id = ${wallet.id}`
+      expect(await codeOf(sign(wallet, wallet === ours ? secret : pin))).toBe('resolved')
+    }
   })
 })
 

@@ -17,7 +17,7 @@
 //
 // Who receives a key zeroes it.
 
-import type { KeyringKind } from '../../../db/words.ts'
+import type { ControlMode, KeyringKind, Network } from '../../../db/words.ts'
 import { type BoundFields, encodeFields } from './bytes.ts'
 import { EnvelopeError, type Identity, NO_KEY_ID, open, seal } from './envelope.ts'
 import { deriveKey, hmac } from './kdf.ts'
@@ -27,6 +27,8 @@ type Owner = Project & { readonly ownerId: string }
 type Keyring = Project & { readonly keyringId: string }
 type Lock = Keyring & { readonly lockId: string }
 type Wallet = Keyring & { readonly walletId: string }
+/** The network and the mode say what the key may sign and who may use it, so they are bound. */
+type WalletKey = Wallet & { readonly network: Network; readonly controlMode: ControlMode }
 type PolicyLock = Wallet & { readonly lockId: string; readonly terms: BoundFields }
 
 const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -73,12 +75,13 @@ export const identityOf = {
     keyringId,
     rowId: keyringId,
   }),
-  walletKey: ({ projectId, keyringId, walletId }: Wallet): Identity => ({
+  walletKey: ({ projectId, keyringId, walletId, network, controlMode }: WalletKey): Identity => ({
     purpose: 'wallet key',
     projectId,
     keyringId,
     walletId,
     rowId: walletId,
+    bound: { network, control_mode: controlMode },
   }),
   policyLock: ({ projectId, keyringId, walletId, lockId: rowId, terms: bound }: PolicyLock): Identity => ({
     purpose: 'policy lock',
@@ -178,20 +181,20 @@ export const openKeyring = (of: OpenKeyring & { readonly sealed: Uint8Array }) =
 export const walletKeyOf = (of: Wallet & { readonly keyringKey: Uint8Array }): Uint8Array =>
   deriveKey(of.keyringKey, ['wallet', of.walletId])
 
-const underWallet = (of: Wallet & { readonly keyringKey: Uint8Array }): Under => ({
+const underWallet = (of: WalletKey & { readonly keyringKey: Uint8Array }): Under => ({
   key: walletKeyOf(of),
   identity: identityOf.walletKey(of),
 })
 
-export const sealWalletKey = (of: Wallet & { readonly keyringKey: Uint8Array; readonly privateKey: Uint8Array }) =>
+export const sealWalletKey = (of: WalletKey & { readonly keyringKey: Uint8Array; readonly privateKey: Uint8Array }) =>
   sealUnder(underWallet(of), of.privateKey)
 
 /** @returns the wallet's private key. */
-export const openWalletKey = (of: Wallet & { readonly keyringKey: Uint8Array; readonly sealed: Uint8Array }) =>
+export const openWalletKey = (of: WalletKey & { readonly keyringKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder(underWallet(of), of.sealed)
 
 /** The same with the wallet key, which it zeroes. */
-export const openWalletKeyBy = (of: Wallet & { readonly walletKey: Uint8Array; readonly sealed: Uint8Array }) =>
+export const openWalletKeyBy = (of: WalletKey & { readonly walletKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder({ key: of.walletKey, identity: identityOf.walletKey(of) }, of.sealed)
 
 const underPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array }): Under => ({

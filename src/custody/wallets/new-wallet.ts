@@ -139,12 +139,12 @@ const keyUsedSince = ({ newKeyring }: Keyring, { seed }: OwnerRow): NewWallet['k
 }
 
 const actsOf = (input: Opening & { readonly keyring: Keyring; readonly shares: boolean }): readonly AuditAct[] => {
-  const { projectId, actor, walletId, controlMode, keyring } = input
+  const { projectId, actor, walletId, ownerId, network, controlMode, keyring } = input
   const act = { projectId, actor, subject: walletId }
   const details = { control_mode: controlMode, keyring_id: keyring.keyringId }
   const action = input.imported === undefined ? 'wallet_created' : 'wallet_imported'
   return [
-    { ...act, action, details: { ...details, keyring_kind: keyring.kind } },
+    { ...act, action, details: { ...details, keyring_kind: keyring.kind, network, owner_id: ownerId } },
     ...(input.shares ? [{ ...act, action: 'control_shared', details } as const] : []),
   ]
 }
@@ -174,7 +174,8 @@ export const newWallet = async (ctx: CustodyCtx, input: NewWalletInput): Promise
   const lockOf = { projectId, keyringId, keyringKey, controlMode, credentialKey, projectKeyVersion }
   const newLock = locked.includes(controlMode) ? null : await makeOwnerLock(ctx, lockOf)
   const { privateKey, publicKey } = keyPairOf({ family, ...keyring })
-  const sealed = sealWalletKey({ projectId, keyringId, walletId, keyringKey, privateKey: keys.hold(privateKey) })
+  const walletOf = { projectId, keyringId, walletId, network, controlMode }
+  const sealed = sealWalletKey({ ...walletOf, keyringKey, privateKey: keys.hold(privateKey) })
   const acts = actsOf({ ...opening, keyring, shares: newLock !== null && locked.length > 0 })
 
   return {

@@ -11,6 +11,7 @@ import { EnvelopeError } from '../sealing/envelope.ts'
 import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarchy.ts'
 import { openSpending, type PolicyUse } from './policy-spending.ts'
 import { boundTerms, PolicyClosed, PolicyForged } from './policy-terms.ts'
+import { unlessForged, walletForged } from './wallet-forged.ts'
 import { type KeyHandle, type KeyRequest, useKey } from './wallet-key.ts'
 
 /** A use of a wallet's key by a policy. */
@@ -49,7 +50,7 @@ const openByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest) => {
   using keys = new HeldKeys()
   using held = new DisposableStack()
   const { wallet, credentials, actor, terms } = request
-  const { id: walletId, projectId, keyringId } = wallet
+  const { id: walletId, projectId, keyringId, network, controlMode } = wallet
   const { developerSecret: secret } = requireCredentials({ modes: ['developer'], credentials })
   if (secret === null) throw new Error('the developer secret was required')
   const policy = await readPolicyLock(ctx.db, { policyId: terms.id, walletId })
@@ -57,12 +58,13 @@ const openByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest) => {
   // The lock does not say to which network the wallet belongs now.
   if (terms.network !== wallet.network) throw new PolicyForged({ projectId, actor, policyId: terms.id })
   const row = await ctx.readWalletKey(walletId)
-  if (row === null) throw new Error('a wallet has no sealed key, or no lock of its control mode')
+  if (row === null) throw walletForged(request)
   refuseFrozen(row.frozen)
   const developerKey = keys.hold(await checkSecret(ctx, { projectId, actor, sealed: row.developerKey, secret }))
   const walletKey = keys.hold(await openLock(ctx, { ...request, lock: policy.lock, developerKey }))
   const spending = held.use(await openSpending(ctx, { projectId, actor, terms, row: policy.spending }))
-  const privateKey = openWalletKeyBy({ projectId, keyringId, walletId, walletKey, sealed: row.sealed })
+  const of = { projectId, keyringId, walletId, network, controlMode }
+  const privateKey = await unlessForged(request, async () => openWalletKeyBy({ ...of, walletKey, sealed: row.sealed }))
   held.move()
   return { privateKey, spending }
 }

@@ -13,6 +13,7 @@ import type { Payload } from '../payload.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { openWalletKey } from '../sealing/hierarchy.ts'
 import { openByAllLocks, openOwnerLock } from './keyring.ts'
+import { unlessForged, walletForged } from './wallet-forged.ts'
 
 export type WalletRef = {
   readonly id: string
@@ -43,13 +44,15 @@ type Opening = {
 const openHierarchy = async (ctx: CustodyCtx, opening: Opening): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   const { wallet, actor, proof, row } = opening
-  const { id: walletId, projectId, ownerId, keyringId } = wallet
+  const { projectId, ownerId, keyringId } = wallet
   const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   const credentialKey = opened[wallet.controlMode]
   if (credentialKey === null) throw new Error("a wallet's own credential is always the required one")
   const { lock } = row
-  const keyringKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
-  return openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: row.sealed })
+  return await unlessForged({ wallet, actor }, async () => {
+    const keyringKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
+    return openWalletKey({ ...wallet, walletId: wallet.id, keyringKey, sealed: row.sealed })
+  })
 }
 
 /**
@@ -59,7 +62,7 @@ const openHierarchy = async (ctx: CustodyCtx, opening: Opening): Promise<Uint8Ar
 const openKey = async (ctx: CustodyCtx, { wallet, credentials, actor }: KeyRequest): Promise<Uint8Array> => {
   const proof = requireCredentials({ modes: [wallet.controlMode], credentials })
   const row = await ctx.readWalletKey(wallet.id)
-  if (row === null) throw new Error('a wallet has no sealed key, or no lock of its control mode')
+  if (row === null) throw walletForged({ wallet, actor })
   refuseFrozen(row.frozen)
   return openHierarchy(ctx, { wallet, actor, proof, row })
 }
@@ -69,8 +72,10 @@ const openKeyByAllLocks = async (ctx: CustodyCtx, request: KeyRequest): Promise<
   using keys = new HeldKeys()
   const { row, keyringKey } = await openByAllLocks(ctx, request)
   keys.hold(keyringKey)
-  const { id: walletId, projectId, keyringId } = request.wallet
-  return openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: row.walletKey })
+  const { wallet } = request
+  return await unlessForged(request, async () =>
+    openWalletKey({ ...wallet, walletId: wallet.id, keyringKey, sealed: row.walletKey }),
+  )
 }
 
 /** A wallet's opened private key. It is zeroed when `withKey` returns, and every use after that throws. */

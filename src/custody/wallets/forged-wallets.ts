@@ -1,0 +1,25 @@
+import type { Db } from '../../../db/client.ts'
+import { contradictedWallets, type WalletContradiction } from '../../../db/queries/custody/wallets.ts'
+import { unreachable } from '../../errors.ts'
+
+const troubleOf = ({ is }: WalletContradiction): string => {
+  switch (is) {
+    case 'gone':
+      return 'the audit tells of it, and it is gone'
+    case 'unknown':
+      return 'the audit does not tell of it'
+    case 'other':
+      return 'the audit tells of another owner, network, control mode or keyring'
+    default:
+      return unreachable(is)
+  }
+}
+
+/** For `audit verify`: the wallets that are not as the audit tells. @param input.projectId null: of all projects. */
+export const forgedWallets = async (
+  { db }: { readonly db: Db },
+  input: { readonly projectId: string | null },
+): Promise<readonly { readonly projectId: string; readonly id: string; readonly trouble: string }[]> => {
+  const contradicted = await contradictedWallets(db, input)
+  return contradicted.map((wallet) => ({ projectId: wallet.projectId, id: wallet.id, trouble: troubleOf(wallet) }))
+}

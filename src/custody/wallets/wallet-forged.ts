@@ -1,0 +1,24 @@
+import { AppError } from '../../errors.ts'
+import { EnvelopeError } from '../sealing/envelope.ts'
+import type { KeyRequest } from './wallet-key.ts'
+
+type Request = Pick<KeyRequest, 'wallet' | 'actor'>
+
+/** The row of the wallet, or a row that opens its key, is not as it was written. */
+export const walletForged = ({ wallet, actor }: Request, cause?: unknown): AppError => {
+  const { projectId, id: subject } = wallet
+  return new AppError('internal', 'This wallet is not as it was made, so its key was not opened.', {
+    event: { kind: 'wallet_forged', projectId, actor, subject },
+    cause,
+  })
+}
+
+/** Opens what the rows of a wallet seal. @throws internal, with a security event, if that does not open. */
+export const unlessForged = async <Result>(request: Request, open: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await open()
+  } catch (error) {
+    if (error instanceof EnvelopeError) throw walletForged(request, error)
+    throw error
+  }
+}

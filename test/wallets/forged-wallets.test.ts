@@ -1,0 +1,112 @@
+// What somebody can do with the rows of wallets who owns the database, but has no credential of the other side.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { runCli } from '../support/cli.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const PIN = '493817'
+const OTHER = 'the audit tells of another owner, network, control mode or keyring'
+
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1', Base: 'http://127.0.0.1:1' } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+type Wallet = { readonly id: string; readonly address: string; readonly owner_id: string; readonly network: string }
+
+const secret = { developer_secret: 'testnet-secret' }
+const pin = { user_pin: PIN }
+
+/** Both control modes of one owner, who shares one keyring. */
+const sharedWallets = async (): Promise<readonly [theirs: Wallet, ours: Wallet]> => {
+  const theirs = await service.newWallet({ network: 'Ethereum', pin: PIN })
+  const shared = { network: 'Base', name: 'S', owner_id: theirs.owner_id, control_mode: 'developer' }
+  const { status, json, text } = await service.post('/wallets', { ...shared, ...secret, ...pin })
+  if (status !== 200) throw new Error(text)
+  return [{ ...theirs, network: 'Ethereum' }, json]
+}
+
+/** Every field is given, so that no node is asked. */
+const FULL = { to: `0x${'ab'.repeat(20)}`, nonce: '0', gasLimit: '21000', maxFeePerGas: '1', maxPriorityFeePerGas: '1' }
+
+const sign = async ({ address, network }: Wallet, credentials: object) => {
+  const body = {
+    signer_wallet_address: address,
+    network,
+    unsigned_transaction: { ...FULL, value: '1' },
+    ...credentials,
+  }
+  const { json, status } = await service.post('/transactions/sign', body)
+  return [status, json.code]
+}
+
+const verified = async (id: string): Promise<readonly string[]> => {
+  const { exitCode, output } = await runCli(['audit', 'verify', '--json'], service.variables)
+  const { ok, custody } = JSON.parse(output)
+  const forged: readonly { table: string; id: string; trouble: string }[] = custody.forged
+  expect([ok, exitCode]).toEqual(forged.length === 0 ? [true, 0] : [false, 1])
+  return forged.filter((row) => row.table === 'wallets' && row.id === id).map(({ trouble }) => trouble)
+}
+
+const events = async (id: string): Promise<number> => {
+  await service.ctx.securityEvents.flush()
+  return (await sql`select from audit where action = 'wallet_forged' and subject = ${id}`).length
+}
+
+test('a wallet whose control mode somebody flipped opens with neither credential, is told and is named', async () => {
+  const [theirs] = await sharedWallets()
+  expect(await verified(theirs.id)).toEqual([])
+  await sql`update wallets set control_mode = 'developer' where id = ${theirs.id}`
+  expect(await sign(theirs, secret)).toEqual([500, 'internal'])
+  expect(await sign(theirs, pin)).toEqual([400, 'credential_required'])
+  expect([await events(theirs.id), await verified(theirs.id)]).toEqual([1, [OTHER]])
+  await sql`update wallets set control_mode = 'user' where id = ${theirs.id}`
+  expect(await verified(theirs.id)).toEqual([])
+})
+
+test('a wallet that somebody moved to another network, owner or keyring opens nothing, is told and is named', async () => {
+  const [wallet, stranger] = [
+    await service.newWallet({ network: 'Base' }),
+    await service.newWallet({ network: 'Base' }),
+  ]
+  const [was] = await sql`select network, owner_id, keyring_id from wallets where id = ${wallet.id}`
+  const [other] = await sql`select keyring_id from wallets where id = ${stranger.id}`
+  let told = 0
+  for (const change of [{ network: 'Ethereum' }, { keyring_id: other?.keyring_id }]) {
+    await sql`update wallets set ${sql(change)} where id = ${wallet.id}`
+    expect(await sign({ ...wallet, ...change }, secret)).toEqual([500, 'internal'])
+    told += 1
+    expect([await events(wallet.id), await verified(wallet.id)]).toEqual([told, [OTHER]])
+    await sql`update wallets set ${sql(was as never)} where id = ${wallet.id}`
+  }
+  await sql`update wallets set owner_id = ${randomUUID()} where id = ${wallet.id}`
+  expect(await verified(wallet.id)).toEqual([OTHER])
+  await sql`update wallets set ${sql(was as never)} where id = ${wallet.id}`
+  expect(await verified(wallet.id)).toEqual([])
+})
+
+test('a wallet that somebody inserted, and one that somebody deleted, are named', async () => {
+  const wallet = await service.newWallet({ network: 'Ethereum' })
+  const [row] = await sql`select * from wallets where id = ${wallet.id}`
+  const id = randomUUID()
+  await sql`insert into wallets ${sql({ ...row, id, owner_id: id, address: `0x${'cd'.repeat(20)}` } as never)}`
+  expect(await verified(id)).toEqual(['the audit does not tell of it'])
+  await sql`delete from wallets where id = ${id}`
+  const [key] = await sql`delete from wallet_keys where wallet_id = ${wallet.id} returning *`
+  expect(await sign(wallet, secret)).toEqual([500, 'internal'])
+  expect(await events(wallet.id)).toBe(1)
+  await sql`delete from wallets where id = ${wallet.id}`
+  expect(await verified(wallet.id)).toEqual(['the audit tells of it, and it is gone'])
+  await sql`insert into wallets ${sql(row as never)}`
+  await sql`insert into wallet_keys ${sql(key as never)}`
+  expect(await verified(wallet.id)).toEqual([])
+})
