@@ -99,12 +99,14 @@ describe('a migration of a database that is up to date', () => {
   test('makes again what somebody has dropped, and nothing else', async () => {
     const before = await objects()
     await sql`drop trigger append_only on audit`
+    await sql`drop trigger keep_holdings_added on movements`
     await sql`revoke select on wallets from strongroom_api`
     expect((await send()).status).toBe(500)
     await migrate(service.database.url)
     expect((await send()).status).toBe(200)
     await expect(sql`delete from audit`).rejects.toThrow('append-only')
-    const isOther = (line: string) => !/^trigger|wallets|refuse_change/.test(line)
+    expect(await sql`select from pg_trigger where tgname = 'keep_holdings_added'`).toHaveLength(1)
+    const isOther = (line: string) => !/^trigger|wallets|refuse_change|keep_holdings/.test(line)
     expect((await objects()).filter(isOther)).toEqual(before.filter(isOther))
   })
 })
