@@ -474,6 +474,7 @@ CREATE TABLE "nonces" (
 	"target" text NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"expires_at" timestamp (6) with time zone NOT NULL,
+	"mac" "bytea",
 	CONSTRAINT "nonces_project_id_kind_nonce_pk" PRIMARY KEY("project_id","kind","nonce"),
 	CONSTRAINT "nonces_kind" CHECK ("kind" in ('wallet', 'passkey_login', 'passkey_registration'))
 );

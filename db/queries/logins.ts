@@ -6,16 +6,11 @@ import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { emailCodes, nonces, sessionChallenges, sessions, throttles, users } from '../schema.ts'
 
-type NonceRow = typeof nonces.$inferSelect
-type NonceTerms = Pick<NonceRow, 'userId' | 'target'>
-type NonceKey = Pick<NonceRow, 'projectId' | 'kind' | 'nonce'>
+export type NonceRow = typeof nonces.$inferSelect
+export type NonceKey = Pick<NonceRow, 'projectId' | 'kind' | 'nonce'>
 
-export const insertNonce = async (
-  db: Queryable,
-  input: NonceKey & NonceTerms & { readonly lifetimeSeconds: number },
-): Promise<void> => {
-  const { lifetimeSeconds, ...values } = input
-  await db.insert(nonces).values({ ...values, expiresAt: sql`now() + make_interval(secs => ${lifetimeSeconds})` })
+export const insertNonce = async (db: Queryable, row: NonceRow): Promise<void> => {
+  await db.insert(nonces).values(row)
 }
 
 const isLive = ({ projectId, kind, nonce }: NonceKey) =>
@@ -28,7 +23,7 @@ export const findNonce = async (db: Queryable, key: NonceKey): Promise<NonceRow 
 }
 
 /** Uses a nonce up. @returns null if it is unknown, used or expired. */
-export const useNonce = async (tx: Tx, key: NonceKey): Promise<NonceTerms | null> => {
+export const useNonce = async (tx: Tx, key: NonceKey): Promise<NonceRow | null> => {
   const [row] = await tx.delete(nonces).where(isLive(key)).returning()
   return row ?? null
 }
@@ -48,10 +43,9 @@ const ofKey = (key: CodeKey) =>
 /** Stores a code in place of the one before it. */
 export const putEmailCode = async (
   tx: Tx,
-  input: CodeKey & Pick<EmailCodeRow, 'email' | 'codeMac'> & { readonly lifetimeSeconds: number },
+  input: CodeKey & Pick<EmailCodeRow, 'email' | 'codeMac' | 'expiresAt'>,
 ): Promise<void> => {
-  const { projectId, userId, purpose, lifetimeSeconds, email, codeMac } = input
-  const expiresAt = sql`now() + make_interval(secs => ${lifetimeSeconds})`
+  const { projectId, userId, purpose, email, codeMac, expiresAt } = input
   const fresh = { email, codeMac, expiresAt, tries: 0, createdAt: sql`now()` }
   await tx
     .insert(emailCodes)

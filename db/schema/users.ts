@@ -125,6 +125,8 @@ export const nonces = pgTable(
     target: text('target').notNull(),
     createdAt: instant('created_at').notNull().default(now),
     expiresAt: instant('expires_at').notNull(),
+    /** Of src/auth/row-macs.ts. Without one it proves nothing. */
+    mac: bytes('mac'),
   },
   (table) => [
     primaryKey({ columns: [table.projectId, table.kind, table.nonce] }),

@@ -7,6 +7,7 @@
 
 import { timingSafeEqual } from 'node:crypto'
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
+import type { NonceRow } from '../../db/queries/logins.ts'
 import type { PasskeyFacts } from '../../db/queries/passkeys.ts'
 import type { ProjectSettings } from '../../db/queries/projects.ts'
 import type { SessionChallengeFacts } from '../../db/queries/session-challenges.ts'
@@ -72,6 +73,11 @@ export const sessionChallengeMac = rowMac<SessionChallengeFacts>('session_challe
   const { id, projectId, codeHash, linkHash, email, userId, askerAddress, askerDevice } = row
   const texts = [id, projectId, codeHash, linkHash ?? '', email ?? '', userId ?? '', askerAddress, askerDevice]
   return [...texts, timeOf(row.expiresAt), row.authenticatedAt === null ? '' : timeOf(row.authenticatedAt)]
+})
+
+export const nonceMac = rowMac<Omit<NonceRow, 'mac'>>('nonces', (row) => {
+  const { projectId, kind, nonce, userId, target, createdAt, expiresAt } = row
+  return [projectId, kind, nonce, userId ?? '', target, timeOf(createdAt), timeOf(expiresAt)]
 })
 
 type TellCtx = Pick<Ctx, 'securityEvents'>

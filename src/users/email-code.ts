@@ -1,9 +1,10 @@
 // Codes by e-mail: 6 digits, valid for 10 minutes and 5 tries. A user has at most one valid code for each purpose. We store
-// only a MAC of the code. The MAC covers the user and the purpose, so that a code works for nothing else.
+// only a MAC of the code. The MAC covers the user, the purpose and the expiry, so that a code works for nothing else.
 
 import { randomInt, timingSafeEqual } from 'node:crypto'
 import { type Tx, violatedConstraint } from '../../db/client.ts'
 import { type CodeKey, putEmailCode, takeCodeTry, useEmailCode } from '../../db/queries/logins.ts'
+import { readPresent } from '../../db/queries/present.ts'
 import { type Project, projectOf } from '../../db/queries/projects.ts'
 import { lockUser, setUserEmail, type UserFacts } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
@@ -26,9 +27,14 @@ const DIGITS = 6
 const CODE_SECONDS = 600
 const TRIES_MAX = 5
 const NO_MAC = Buffer.alloc(32)
+const NO_CODE = { email: '', expiresAt: new Date(0) }
 
-const macOf = (identity: Sealer, key: CodeKey, said: { readonly email: string; readonly code: string }): Uint8Array =>
-  identity.authenticator('email code')([key.projectId, key.purpose, key.userId, said.email, said.code])
+type Said = { readonly email: string; readonly code: string; readonly expiresAt: Date }
+
+const macOf = (identity: Sealer, key: CodeKey, { email, code, expiresAt }: Said): Uint8Array => {
+  const expiry = String(Number(expiresAt))
+  return identity.authenticator('email code')([key.projectId, key.purpose, key.userId, email, code, expiry])
+}
 
 const newCode = (): string => String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0')
 
@@ -56,8 +62,9 @@ const mailCode = async (
   const projectId = project.id
   const key = { projectId, userId, purpose }
   const code = newCode()
-  const codeMac = macOf(ctx.identity, key, { email, code })
-  await putEmailCode(tx, { ...key, email, codeMac, lifetimeSeconds: CODE_SECONDS })
+  const expiresAt = new Date((await readPresent(tx)).getTime() + CODE_SECONDS * 1_000)
+  const codeMac = macOf(ctx.identity, key, { email, code, expiresAt })
+  await putEmailCode(tx, { ...key, email, codeMac, expiresAt })
   const { subject, request, otherwise } = WORDS[purpose](lineOf(project.name))
   const use = `Your code, valid for ${CODE_SECONDS / 60} minutes and for one use:`
   const text = mailText([request, use, `    ${code}`, otherwise])
@@ -73,8 +80,8 @@ type ProvenCode = {
 /** Counts a try and checks a code. @returns null if it is wrong, used, expired, another user's, or was tried too often. */
 const proveCode = async (ctx: Pick<Ctx, 'db' | 'identity'>, key: CodeKey, code: string): Promise<ProvenCode | null> => {
   const live = await takeCodeTry(ctx.db, { ...key, triesMax: TRIES_MAX })
-  const email = live?.email ?? ''
-  const codeMac = macOf(ctx.identity, key, { email, code })
+  const { email, expiresAt } = live ?? NO_CODE
+  const codeMac = macOf(ctx.identity, key, { email, code, expiresAt })
   const isRight = timingSafeEqual(codeMac, live?.codeMac ?? NO_MAC)
   if (live === null || !isRight) return null
   return { email, use: (tx) => useEmailCode(tx, { ...key, codeMac }) }

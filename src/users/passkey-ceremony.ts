@@ -2,9 +2,9 @@
 // browser, as WebAuthn JSON (Level 3, §5.1.8 and §5.1.9).
 
 import { randomBytes } from 'node:crypto'
-import { insertNonce } from '../../db/queries/logins.ts'
 import { ALGORITHMS } from '../auth/webauthn.ts'
 import type { Ctx } from '../context.ts'
+import { issueNonce } from './nonces.ts'
 import type { CreationOptions, RequestOptions } from './passkey-schema.ts'
 
 const BYTES = 32
@@ -13,7 +13,7 @@ const CEREMONY_MS = CEREMONY_SECONDS * 1_000
 
 /** Stores a challenge that is valid once, for five minutes. @returns it in base64url. */
 export const newPasskeyChallenge = async (
-  ctx: Pick<Ctx, 'db'>,
+  ctx: Pick<Ctx, 'db' | 'identity'>,
   input: {
     readonly projectId: string
     readonly kind: 'passkey_login' | 'passkey_registration'
@@ -24,7 +24,7 @@ export const newPasskeyChallenge = async (
 ): Promise<string> => {
   const { rpId: target, ...terms } = input
   const nonce = randomBytes(BYTES).toString('base64url')
-  await insertNonce(ctx.db, { ...terms, target, nonce, lifetimeSeconds: CEREMONY_SECONDS })
+  await issueNonce(ctx, { ...terms, target, nonce, lifetimeSeconds: CEREMONY_SECONDS })
   return nonce
 }
 

@@ -1,4 +1,3 @@
-import { findNonce, useNonce } from '../../db/queries/logins.ts'
 import { findPasskey, notePasskeyUse } from '../../db/queries/passkeys.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
@@ -10,6 +9,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { readEmailAddress } from '../mail/address.ts'
 import { beginLimit, targetLimit } from './limits.ts'
+import { readNonce, takeNonce } from './nonces.ts'
 import { handleOf, newPasskeyChallenge, requestOptions } from './passkey-ceremony.ts'
 import type { RequestOptions } from './passkey-schema.ts'
 import { readSignInWallet } from './sign-in-wallet.ts'
@@ -81,7 +81,7 @@ export const proveByPasskey: Prove<{ readonly assertion: AssertionJson }> = asyn
   if (nonce === null) return null
   const key = { projectId, kind: 'passkey_login', nonce } as const
   const credentialId = Buffer.from(assertion.id, 'base64url')
-  const [terms, found] = await Promise.all([findNonce(ctx.db, key), findPasskey(ctx.db, { projectId, credentialId })])
+  const [terms, found] = await Promise.all([readNonce(ctx, key), findPasskey(ctx.db, { projectId, credentialId })])
   if (terms === null) return null
   const passkey = found !== null && isOurs(ctx, passkeyMac(ctx.identity), found) ? found : null
   const rpId = terms.target
@@ -95,7 +95,7 @@ export const proveByPasskey: Prove<{ readonly assertion: AssertionJson }> = asyn
   return {
     way: 'passkey',
     consume: async (tx) => {
-      if ((await useNonce(tx, key)) === null) return null
+      if ((await takeNonce(ctx, tx, key)) === null) return null
       return (await notePasskeyUse(tx, { id, ...result.verified })) ? { userId } : null
     },
   }

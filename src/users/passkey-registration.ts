@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { findNonce, useNonce } from '../../db/queries/logins.ts'
 import { insertPasskey, listPasskeys } from '../../db/queries/passkeys.ts'
 import { lockUser, type UserRow } from '../../db/queries/users.ts'
 import { requireProject } from '../auth/authenticate.ts'
@@ -14,6 +13,7 @@ import { AppError } from '../errors.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { beginLimit, targetLimit } from './limits.ts'
 import { mailWayChanged } from './mail-way-changed.ts'
+import { readNonce, takeNonce } from './nonces.ts'
 import { CEREMONY_SECONDS, creationOptions, handleOf, newPasskeyChallenge } from './passkey-ceremony.ts'
 import type { CreationOptions } from './passkey-schema.ts'
 import { readCaller } from './user.ts'
@@ -83,7 +83,7 @@ export const finishPasskeyRegistration = async (
   const nonce = challengeOf(input.credential)
   if (nonce === null) throw refuse('invalid')
   const key = { projectId, kind: 'passkey_registration', nonce } as const
-  const [terms, project] = await Promise.all([findNonce(ctx.db, key), requireProject(ctx, projectId)])
+  const [terms, project] = await Promise.all([readNonce(ctx, key), requireProject(ctx, projectId)])
   if (terms === null) throw refuse('challenge')
   const rpId = terms.target
   const expected = { rpId, challenge: nonce, isOrigin: isPasskeyPage(ctx, project, rpId) }
@@ -93,7 +93,7 @@ export const finishPasskeyRegistration = async (
   await ctx.db.transaction(async (tx) => {
     await lockUser(tx, caller)
     await requireFreshLogin(ctx, tx, caller, { begunSeconds: CEREMONY_SECONDS })
-    if ((await useNonce(tx, key))?.userId !== userId) throw refuse('challenge')
+    if ((await takeNonce(ctx, tx, key))?.userId !== userId) throw refuse('challenge')
     if ((await listPasskeys(tx, { projectId, userId })).length >= PASSKEYS_MAX) throw tooManyPasskeys()
     const row = { id: randomUUID(), projectId, userId, rpId, transports, ...result.verified }
     const passkey = await insertPasskey(tx, { ...row, mac: passkeyMac(ctx.identity).of(row) })

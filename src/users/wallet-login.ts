@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { findNonce, insertNonce, useNonce } from '../../db/queries/logins.ts'
 import { isOriginOf } from '../auth/origins.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isTimely, originOf, parseSiwe, parseSiws, type SignInMessage } from '../auth/sign-in-message.ts'
@@ -8,6 +7,7 @@ import type { Hex } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { beginLimit, targetLimit } from './limits.ts'
+import { issueNonce, readNonce, takeNonce } from './nonces.ts'
 import { chainIdsInWords, chainWithId, contractChainOf, contractWallet, readSignInWallet } from './sign-in-wallet.ts'
 import { ensureUser } from './user.ts'
 import { derivedUserId, userIdOf } from './user-id.ts'
@@ -33,7 +33,7 @@ export const loginWithWallet = async (
   const userId = await userIdOf(ctx, { projectId, by: { signInWallet } })
   const nonce = randomBytes(NONCE_BYTES).toString('hex')
   const terms = { userId: null, target: signInWallet, lifetimeSeconds: NONCE_SECONDS }
-  await insertNonce(ctx.db, { projectId, kind: 'wallet', nonce, ...terms })
+  await issueNonce(ctx, { projectId, kind: 'wallet', nonce, ...terms })
   return { userId, nonce }
 }
 
@@ -89,7 +89,7 @@ export const proveByWallet: Prove<{ readonly message: string; readonly signature
 
   const { projectId } = visitor
   const nonce = { projectId, kind: 'wallet', nonce: message.nonce } as const
-  const issued = await findNonce(ctx.db, nonce)
+  const issued = await readNonce(ctx, nonce)
   // Check the nonce first, so that strangers cannot make us call a node.
   if (issued === null) return null
   if (![signers.key, signers.contract].includes(issued.target)) {
@@ -108,7 +108,7 @@ export const proveByWallet: Prove<{ readonly message: string; readonly signature
   return {
     way: 'wallet',
     consume: async (tx) =>
-      (await useNonce(tx, nonce)) === null
+      (await takeNonce(ctx, tx, nonce)) === null
         ? null
         : { userId: await ensureUser(ctx, tx, { id, projectId, by: { signInWallet: signer } }) },
   }

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { hashOf } from '../../src/users/session-challenge.ts'
 import { type Service, startService } from '../support/service.ts'
+import { createAuthenticator } from '../users/authenticator.ts'
 import { DONE, type People, peopleOf, told } from '../users/people.ts'
 import { FORGED, troublesOf } from './forged.ts'
 
@@ -151,4 +152,52 @@ describe('a user whom somebody', () => {
     await sql`update users set sign_in_wallet = null where id = ${session.user_id}`
     expect(told(await post('/users/verify-email', body))).toEqual(DONE)
   })
+})
+
+describe('a challenge for a passkey that somebody', () => {
+  const PAGE = 'http://localhost:5173'
+  const fromPage = { ...NOBODY, origin: PAGE }
+  const begin = async () => (await service.post('/users/login-with-discoverable-passkey', {}, fromPage)).json.publicKey
+  const prove = async (assertion: unknown) =>
+    told(await service.post('/users/verify-login', { passkey_credential_assertion_response: assertion }, fromPage))
+
+  test('put back, prolonged or gave to another user proves nothing', async () => {
+    const [session, other] = [await people.anonymous(), await people.anonymous()]
+    const authenticator = createAuthenticator({ origin: PAGE })
+    const { publicKey } = (await people.as(session)('/users/passkey/begin-registration')).json
+    const finished = await people.as(session)('/users/passkey/finish-registration', authenticator.create(publicKey))
+    expect(told(finished)).toEqual(DONE)
+
+    const used = await begin()
+    const [row] = await sql`select * from nonces where nonce = ${used.challenge}`
+    expect(await prove(authenticator.get(used))).toEqual(DONE)
+    const later = { created_at: new Date(), expires_at: new Date(Date.now() + 300_000) }
+    await sql`insert into nonces ${sql({ ...row, ...later } as never)}`
+    expect(await prove(authenticator.get(used))).toEqual(REFUSED)
+    expect(await isTold(used.challenge, 'nonces')).toBe(true)
+
+    for (const change of [
+      { expires_at: new Date(row?.expires_at.getTime() + 600_000) },
+      { user_id: other.user_id },
+      { target: 'example.com' },
+    ]) {
+      const options = await begin()
+      await sql`update nonces set ${sql(change as never)} where nonce = ${options.challenge}`
+      expect(await prove(authenticator.get(options))).toEqual(REFUSED)
+      expect([change, await isTold(options.challenge, 'nonces')]).toEqual([change, true])
+    }
+    expect(await prove(authenticator.get(await begin()))).toEqual(DONE)
+  })
+})
+
+test('a mailed code that somebody prolonged is wrong; restored, it is right', async () => {
+  const email = 'coded@example.com'
+  const { user_id } = (await service.post('/users/login-with-email', { email }, NOBODY)).json
+  const proof = { user_id, verification_code: await people.codeTo(email) }
+  const prolong = (seconds: number) =>
+    sql`update email_codes set expires_at = expires_at + make_interval(secs => ${seconds}) where user_id = ${user_id}`
+  await prolong(1)
+  expect(told(await service.post('/users/verify-login', proof, NOBODY))).toEqual(REFUSED)
+  await prolong(-1)
+  expect(told(await service.post('/users/verify-login', proof, NOBODY))).toEqual(DONE)
 })
