@@ -58,8 +58,8 @@ export const LOCAL_METADATA_PIN = '900:0x60b8719940600f9e4db213f63604fa8c06f1809
 
 const SCRIPT = fileURLToPath(new URL('chopsticks-node.ts', import.meta.url))
 /**
- * Without the last stage of JavaScriptCore's compiler for WebAssembly the first block takes half the CPU time, and later ones
- * hardly more.
+ * Without the last stage of JavaScriptCore's compiler for WebAssembly the first block of our own runtime takes half the CPU
+ * time, and later ones hardly more.
  */
 const FAST_START = { BUN_JSC_useOMGJIT: '0' }
 
@@ -70,7 +70,10 @@ export const startChopsticks = async ({ logPath, ...options }: ChopsticksOptions
     name: 'chopsticks',
     program: process.execPath,
     args: ['--no-env-file', SCRIPT, JSON.stringify(options)],
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, LOG_LEVEL: 'error', ...FAST_START },
+    env: {
+      ...{ PATH: process.env.PATH, HOME: process.env.HOME, LOG_LEVEL: 'error' },
+      ...(options.specPath === undefined ? FAST_START : {}),
+    },
     logPath,
   })
   const { rpcUrl } = node

@@ -17,8 +17,12 @@ export const programPath = (program: Program): string => {
   return folder === undefined ? join(ROOT, `${program}.ts`) : join(folder, `${program}.js`)
 }
 
-/** Bundles the programs into a folder. @returns the environment in which tests start them from there */
+/**
+ * Bundles the programs into a folder, unless the environment names one that has them.
+ * @returns the environment in which tests start them from there
+ */
 export const bundlePrograms = async (outdir: string): Promise<Readonly<Record<string, string>>> => {
+  if (process.env[FOLDER_VARIABLE] !== undefined) return {}
   await Bun.build({
     entrypoints: PROGRAMS.map((program) => join(ROOT, `${program}.ts`)),
     ...{ root: ROOT, outdir, target: 'bun', splitting: true, sourcemap: 'linked' },

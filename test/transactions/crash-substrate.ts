@@ -17,7 +17,7 @@ const SIGNERS = 4
 const UNIT = 10n ** 10n
 const FUNDS = 1_000_000n * UNIT
 /** An era of 16 blocks often ends while a killed process is away. */
-const BLOCK_TIME_MS = 120
+const BLOCK_TIME_MS = 250
 /** The interval of blocks, if they come by the clock. */
 const FINALITY_LAG_BLOCKS = 2
 const POLL_MS = 50
@@ -177,7 +177,7 @@ export const startSubstrateGround = async ({
     ...{ network, service, sql, signers, scan, hasCancel: false, sending: 'author_submitExtrinsic' },
     node: { variable: 'POLKADOT_RPC_URL', rpcUrl: chain.rpcUrl },
     // Or somewhat longer than an era by the clock.
-    awayMs: [0, 0, 3_000],
+    awayMs: [0, 0, 5_000],
     kinds: ['pay', 'pay', 'pay', ...(mints ? (['mint', 'mint with metadata'] as const) : [])],
     // An account begins with the existential deposit or more.
     leastValue: UNIT,

@@ -3,6 +3,6 @@
 import { startEvmGround } from './crash-evm.ts'
 import { testCrashes } from './crash-runs.ts'
 
-const RUNS = process.env.STRONGROOM_LONG === '1' ? 200 : 8
+const RUNS = process.env.STRONGROOM_LONG === '1' ? 200 : 4
 
 testCrashes([() => startEvmGround('at once'), () => startEvmGround('by clock')], { runs: RUNS })

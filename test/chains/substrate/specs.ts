@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BalanceDifference } from '../../../src/chains/balance-check.ts'
-import type { BlockMovements, Chain, Hex, Intent, Signed } from '../../../src/chains/chain.ts'
+import type { BlockMovements, Chain, Hex, Intent, Signed, SubstrateUnsigned } from '../../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc, question } from '../../../src/chains/node/rpc.ts'
 import { hash } from '../../../src/chains/node/wire.ts'
@@ -71,17 +71,14 @@ export const differencesOf = async (
   return found
 }
 
-/** Accounts have nothing until they are funded. */
-export const startSpec = async (spec: Spec) => {
-  const path = specPath(spec)
-  if (path === null) throw new Error(`expected the chain specification ${FILES[spec]}`)
-  const local = await startSubstrateChain('Polkadot', { specPath: path })
+type Started = Awaited<ReturnType<typeof startSubstrateChain>>
+
+const speakWith = async (local: Started, hashed: { readonly hashedSymbol?: string } = {}) => {
   const genesisHash = await createRpc({ rpcUrl: local.wsUrl, network: 'Polkadot' }).ask(
     question('chain_getBlockHash', [0], hash),
   )
-  const hashedSymbol = HASHED_SYMBOLS[spec]
   const devnet = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })
-  const row = { ...devnet, genesisHash, hashedSymbol }
+  const row = { ...devnet, genesisHash, ...hashed }
   const memory = createMemory()
   const node = createSubstrateNode({ row, rpcUrl: local.wsUrl, memory })
   const runtime: Runtime = await node.runtimes.at((await local.rpc('chain_getBlockHash')) as Hex)
@@ -101,9 +98,13 @@ export const startSpec = async (spec: Spec) => {
   const sendAll = async (made: readonly Call[], by: Account) => {
     await local.setMode('manual')
     const { pendingCount } = await chain.transactionCounts(own(by))
+    const [first] = made
+    if (first === undefined) return []
+    // Only the call and the nonce of the others differ. Each question to the runtime compiles it anew.
+    const alike = (await chain.fill(intentOf(first), own(by), { nonce: pendingCount })) as SubstrateUnsigned
     const signed: Signed[] = []
     for (const [index, each] of made.entries()) {
-      const unsigned = await chain.fill(intentOf(each), own(by), { nonce: pendingCount + index })
+      const unsigned = { ...alike, input: each.toHex(), call: each.toHex(), nonce: pendingCount + index }
       const one = chain.assemble(unsigned, by.sign(bytesToSign('substrate', chain.payloadOf(unsigned))))
       const outcome = await chain.broadcast(one.raw)
       if (outcome.kind !== 'accepted') throw new Error(`the chain did not take it: ${JSON.stringify(outcome)}`)
@@ -129,6 +130,17 @@ export const startSpec = async (spec: Spec) => {
 
   return { local, chain, node, row, runtime, own, call, intentOf, send, sendAll }
 }
+
+/** Starts a chain. Accounts have nothing until they are funded. */
+export const startSpec = async (spec: Spec) => {
+  const path = specPath(spec)
+  if (path === null) throw new Error(`expected the chain specification ${FILES[spec]}`)
+  const local = await startSubstrateChain('Polkadot', { specPath: path })
+  return speakWith(local, { hashedSymbol: HASHED_SYMBOLS[spec] })
+}
+
+/** The same with the runtime of the local Asset Hub, which needs no chain specification. */
+export const startOwnRuntime = async () => speakWith(await startSubstrateChain('Polkadot'))
 
 /** A chain that began with a chain specification. */
 export type SpecChain = Awaited<ReturnType<typeof startSpec>>
