@@ -71,7 +71,9 @@ export const startChopsticks = async ({ logPath, ...options }: ChopsticksOptions
     program: process.execPath,
     args: ['--no-env-file', SCRIPT, JSON.stringify(options)],
     env: {
-      ...{ PATH: process.env.PATH, HOME: process.env.HOME, LOG_LEVEL: 'error' },
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      LOG_LEVEL: 'error',
       ...(options.specPath === undefined ? FAST_START : {}),
     },
     logPath,
