@@ -64,11 +64,11 @@ const callerLinesOf = (callers: Callers | null): readonly string[] => {
 const custodyLinesOf = (custody: readonly ForgedRow[] | null): readonly string[] => {
   if (custody === null) {
     return [
-      'Counts of wrong PINs, policies and wallets were not checked: that needs ROOT_KEY and the login of the API.',
+      'Counts of wrong PINs, policies, wallets and keyrings were not checked: that needs ROOT_KEY and the login of the API.',
     ]
   }
   if (custody.length > 0) return custody.map(forgedSentenceOf)
-  return ['Counts of wrong PINs, policies and wallets: all rows are as the service wrote them.']
+  return ['Counts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them.']
 }
 
 const linesOf = (verified: Verified, input: { readonly heads: boolean }) => {
@@ -153,7 +153,7 @@ export const auditCommands = (shell: Shell): Command => {
         'key can rewrite the whole log; only a head that was noted elsewhere reveals that: see --head. With IDENTITY_KEY it ' +
         'also names each row that admits somebody, such as an API key, a passkey or a session, that the service has not ' +
         'written, or that the audit says has ended; with ROOT_KEY each count of wrong PINs and ' +
-        'each policy that the vault has not written, and policies and wallets that are not as the audit tells.',
+        'each policy that the vault has not written, and policies, wallets and keyrings that are not as the audit tells.',
     )
     .option('--project <id>', 'only the chain of this project', uuid)
     .option(

@@ -2,6 +2,7 @@ import type { Db } from '../../db/client.ts'
 import { forgedGuesses } from './credentials/guesses.ts'
 import { createProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, openRootKey } from './root/root-key.ts'
+import { forgedLocks } from './wallets/forged-locks.ts'
 import { forgedPolicies } from './wallets/forged-policies.ts'
 import { forgedWallets } from './wallets/forged-wallets.ts'
 
@@ -23,7 +24,7 @@ type Parts = {
 }
 
 /**
- * Checks the rows that custody authenticates: counts of wrong PINs, policies and wallets. It opens no wallet.
+ * Checks the rows that custody authenticates: counts of wrong PINs, policies, wallets and locks of keyrings. It opens no wallet.
  * @param input.projectId null: of all projects.
  * @returns null if there is no root key.
  */
@@ -39,9 +40,11 @@ export const forgedRows = async (
   const guesses = await forgedGuesses(parts, input)
   const policies = await forgedPolicies(parts, input)
   const wallets = await forgedWallets(parts, input)
+  const locks = await forgedLocks(parts, input)
   return [
     ...guesses.map(({ projectId, ownerId: id, trouble }) => ({ table: 'pin_guesses', projectId, id, trouble })),
     ...policies.map((policy) => ({ table: 'policies', ...policy })),
     ...wallets.map((wallet) => ({ table: 'wallets', ...wallet })),
+    ...locks.map((keyring) => ({ table: 'keyrings', ...keyring })),
   ]
 }

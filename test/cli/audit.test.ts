@@ -102,7 +102,7 @@ test('a worker chains audit rows and publishes heads that the command verifies; 
   const proved = await cli(['verify', ...heads])
   expect(proved).toMatchObject({ exitCode: 0, errors: '' })
   expect(proved.output).toMatch(
-    /^Rows that admit somebody: all 2 are as the service wrote them\.\nCounts of wrong PINs, policies and wallets were not checked: that needs ROOT_KEY and the login of the API\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
+    /^Rows that admit somebody: all 2 are as the service wrote them\.\nCounts of wrong PINs, policies, wallets and keyrings were not checked: that needs ROOT_KEY and the login of the API\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
   )
 }, 60_000)
 
@@ -200,7 +200,7 @@ test('audit verify with the root key names each count of wrong PINs that somebod
   const intact = await cli(['verify'], withKey)
   expect(intact).toMatchObject({ exitCode: 0, errors: '' })
   expect(intact.output).toContain(
-    'Counts of wrong PINs, policies and wallets: all rows are as the service wrote them.\n',
+    'Counts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them.\n',
   )
   await sql`update pin_guesses set total = 7 where owner_id = ${edited}`
   await sql`delete from pin_guesses where owner_id = ${deleted}`

@@ -4,6 +4,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Spending } from '../../db/queries/custody/policies.ts'
 import type { PolicyTerms } from '../../db/queries/policies.ts'
+import { CONTROL_MODES, type ControlMode } from '../../db/words.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
 import { open } from '../../src/custody/sealing/envelope.ts'
@@ -60,8 +61,14 @@ const userKey = async (pin = golden.pin) => {
   return openUserKey({ projectId, ownerId, stretched, sealed })
 }
 
-const keyringKeyBy = (lockId: string, sealed: string, credentialKey: Uint8Array) => {
-  const of = { projectId, keyringId, lockId }
+const keyringKeyBy = (
+  lockId: string,
+  sealed: string,
+  credentialKey: Uint8Array,
+  controlModes: readonly ControlMode[] = CONTROL_MODES,
+) => {
+  const controlMode = lockId === golden.userLockId ? 'user' : 'developer'
+  const of = { projectId, keyringId, lockId, controlMode, controlModes } as const
   return openLock({ ...of, credentialKey, sealed: peel(identityOf.ownerLock(of), sealed) })
 }
 
@@ -147,6 +154,13 @@ describe('in the first version', () => {
     for (const edit of [{ network: 'Base' }, { controlMode: 'developer' as const }]) {
       const of = { ...walletOf, ...edit, keyringKey: keyringKey(), sealed: bytesOf(golden.walletKey) }
       expect(() => openWalletKey(of)).toThrow('authentication failed')
+    }
+  })
+
+  test('a lock does not open if the keyring has other locks than when it was sealed', () => {
+    for (const modes of [['developer'], ['user'], []] as const) {
+      const open = () => keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey(), modes)
+      expect(open).toThrow('authentication failed')
     }
   })
 

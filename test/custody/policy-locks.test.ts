@@ -285,13 +285,16 @@ describe('the stored bytes', () => {
       expect(() => openWalletKey({ ...siblingOf, keyringKey: fresh(), sealed: stored.other })).toThrow('authentication')
       const keyring = { projectId: project, keyringId, kind: 'seed', keyringKey: fresh() } as const
       expect(() => openKeyring({ ...keyring, sealed: stored.seed })).toThrow('authentication')
-      const lock = { projectId: project, keyringId, lockId: String(stored.ownerLockId) }
+      const modes = { controlMode: 'user', controlModes: ['user'] } as const
+      const lock = { projectId: project, keyringId, lockId: String(stored.ownerLockId), ...modes }
       const ownerInner = peel(identityOf.ownerLock(lock), stored.ownerLock)
       expect(() => openLock({ ...lock, credentialKey: fresh(), sealed: ownerInner })).toThrow('authentication')
     }
     // And the lock's own bytes open under no other identity.
     expect(() => openPolicyLock({ ...siblingOf, developerKey, sealed: inner })).toThrow('authentication')
-    expect(() => openLock({ ...of, credentialKey: developerKey, sealed: inner })).toThrow('authentication')
+    expect(() => openLock({ ...of, controlModes: ['user'], credentialKey: developerKey, sealed: inner })).toThrow(
+      'authentication',
+    )
     expect(() => openPolicyLock({ ...of, developerKey: walletKey, sealed: inner })).toThrow('authentication')
   })
 })

@@ -88,7 +88,8 @@ const byHand = async (credentialMode: 'user' | 'developer') => {
   const projectKey = open(derive(ROOT_KEY, 'root key'), wrapped, { purpose: 'project key', row: '1' })
   const credentialKey = credentialMode === 'user' ? await userKey(projectKey) : await developerKey(projectKey)
   const [lock] = await sql`select id, sealed from owner_locks where control_mode = ${credentialMode}`
-  const where = { keyring: keyringId, purpose: 'owner lock', row: String(lock?.id) }
+  const modes = ['control_mode', credentialMode, 'control_modes', 'developer user']
+  const where = { keyring: keyringId, purpose: 'owner lock', row: String(lock?.id), bound: modes }
   const keyringKey = open(
     derive(credentialKey, 'owner lock', String(lock?.id)),
     open(projectKey, lock?.sealed, where),

@@ -49,12 +49,12 @@ const sign = async ({ address, network }: Wallet, credentials: object) => {
   return [status, json.code]
 }
 
-const verified = async (id: string): Promise<readonly string[]> => {
+const verified = async (id: string, table = 'wallets'): Promise<readonly string[]> => {
   const { exitCode, output } = await runCli(['audit', 'verify', '--json'], service.variables)
   const { ok, custody } = JSON.parse(output)
   const forged: readonly { table: string; id: string; trouble: string }[] = custody.forged
   expect([ok, exitCode]).toEqual(forged.length === 0 ? [true, 0] : [false, 1])
-  return forged.filter((row) => row.table === 'wallets' && row.id === id).map(({ trouble }) => trouble)
+  return forged.filter((row) => row.table === table && row.id === id).map(({ trouble }) => trouble)
 }
 
 const events = async (id: string): Promise<number> => {
@@ -109,4 +109,41 @@ test('a wallet that somebody inserted, and one that somebody deleted, are named'
   await sql`insert into wallets ${sql(row as never)}`
   await sql`insert into wallet_keys ${sql(key as never)}`
   expect(await verified(wallet.id)).toEqual([])
+})
+
+test('a keyring without one of its two locks opens nothing and is named; with its only lock of before it opens, and is named', async () => {
+  const owner = await service.newWallet({ network: 'Ethereum', pin: PIN })
+  const keyringOf = async () =>
+    (await sql`select keyring_id as id from wallets where id = ${owner.id}`)[0]?.id as unknown as string
+  const id = await keyringOf()
+  const [alone] = await sql`select * from owner_locks where keyring_id = ${id}`
+  const shared = { network: 'Base', name: 'S', owner_id: owner.owner_id, control_mode: 'developer' }
+  const ours: Wallet = (await service.post('/wallets', { ...shared, ...secret, ...pin })).json
+  const locks = await sql`select * from owner_locks where keyring_id = ${id}`
+  expect(locks).toHaveLength(2)
+  const exported = async ({ address, network = 'Ethereum' }: Partial<Wallet>, credentials: object) => {
+    const { status, json } = await service.post('/wallets/export', { network, address, ...credentials })
+    return [status, json.code]
+  }
+  expect(await exported(owner, { ...secret, ...pin })).toEqual([200, undefined])
+  expect(await exported(owner, pin)).toEqual([400, 'credential_required'])
+  expect(await verified(id, 'keyrings')).toEqual([])
+  const set = (of: string) => `its lock of the ${of}, or the set of its locks, is not as it was made`
+  const gone = (of: string) => `the audit tells of its lock of the ${of}, and it is gone`
+
+  await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'user'`
+  expect(await exported(ours, secret)).toEqual([500, 'internal'])
+  expect(await sign(ours, secret)).toEqual([500, 'internal'])
+  expect(await events(ours.id)).toBe(1)
+  expect(await verified(id, 'keyrings')).toEqual([gone('user'), set('developer')])
+
+  await sql`delete from owner_locks where keyring_id = ${id}`
+  for (const lock of locks) await sql`insert into owner_locks ${sql(lock as never)}`
+  expect(await exported(owner, { ...secret, ...pin })).toEqual([200, undefined])
+
+  // The lock from before control was shared was true once: it holds, and the audit tells.
+  await sql`delete from owner_locks where keyring_id = ${id}`
+  await sql`insert into owner_locks ${sql(alone as never)}`
+  expect(await exported(owner, pin)).toEqual([200, undefined])
+  expect(await verified(id, 'keyrings')).toEqual([gone('developer')])
 })

@@ -15,7 +15,10 @@ import type { ControlMode, FreezeScope, KeyringKind, Network } from '../../words
 import { frozenScopeOf } from '../freezes.ts'
 
 export type UserKeyRow = Pick<typeof userKeys.$inferSelect, 'salt' | 'sealed' | 'version'>
-export type OwnerLockRow = Pick<typeof ownerLocks.$inferSelect, 'id' | 'sealed'>
+export type OwnerLockRow = Pick<typeof ownerLocks.$inferSelect, 'id' | 'controlMode' | 'sealed'> & {
+  /** Of all locks of the keyring. */
+  readonly controlModes: readonly ControlMode[]
+}
 
 /** Everything that opens a wallet's private key: the sealed key, the lock of the wallet's mode, and both credentials' keys. */
 export type WalletKeyRow = {
@@ -32,6 +35,8 @@ const userKeyColumns = { salt: userKeys.salt, sealed: userKeys.sealed, version: 
 type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'sealed' | 'developerKey' | 'frozen'> & {
   readonly lockId: string
   readonly lockSealed: Uint8Array
+  readonly controlMode: ControlMode
+  readonly controlModes: readonly ControlMode[]
   readonly userSalt: Uint8Array | null
   readonly userSealed: Uint8Array | null
   readonly userVersion: number | null
@@ -46,6 +51,8 @@ const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
 export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
   const rows = await db.prepared<WalletKeyColumns>`
     select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
+      l.control_mode as "controlMode",
+      array(select o.control_mode from public.owner_locks o where o.keyring_id = w.keyring_id) as "controlModes",
       d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
       (select f.scope from public.freezes f
         where (f.scope = 'project' and f.project_id = w.project_id)
@@ -63,7 +70,7 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
   return rows.map((row) => ({
     walletId: row.walletId,
     sealed: row.sealed,
-    lock: { id: row.lockId, sealed: row.lockSealed },
+    lock: { id: row.lockId, sealed: row.lockSealed, controlMode: row.controlMode, controlModes: row.controlModes },
     developerKey: row.developerKey,
     userKey: userKeyOf(row),
     frozen: row.frozen,
@@ -71,6 +78,18 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
 }
 
 type OwnerSeedRow = Pick<typeof keyrings.$inferSelect, 'id' | 'sealed' | 'imported' | 'createdAt'>
+
+type OwnerLocks = Readonly<Record<ControlMode, OwnerLockRow | null>>
+
+/** The locks of a keyring by their control modes. */
+const locksOf = (rows: readonly Omit<OwnerLockRow, 'controlModes'>[]): OwnerLocks => {
+  const controlModes = rows.map(({ controlMode }) => controlMode)
+  const lockOf = (mode: ControlMode) => {
+    const row = rows.find(({ controlMode }) => controlMode === mode)
+    return row === undefined ? null : { ...row, controlModes }
+  }
+  return { developer: lockOf('developer'), user: lockOf('user') }
+}
 
 /** What is needed to make a wallet: the owner's keys, seed and locks. */
 export type OwnerRow = {
@@ -80,7 +99,7 @@ export type OwnerRow = {
   readonly userKey: UserKeyRow | null
   readonly seed: OwnerSeedRow | null
   /** Of the seed's keyring. */
-  readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>>
+  readonly locks: OwnerLocks
 }
 
 /** @returns null if the project does not exist. */
@@ -102,8 +121,8 @@ export const readOwner = async (
       developerKey: developerKeys.sealed,
       userKey: userKeyColumns,
       seed: { id: keyrings.id, sealed: keyrings.sealed, imported: keyrings.imported, createdAt: keyrings.createdAt },
-      developerLock: { id: developerLocks.id, sealed: developerLocks.sealed },
-      userLock: { id: userLocks.id, sealed: userLocks.sealed },
+      developerLock: { id: developerLocks.id, controlMode: developerLocks.controlMode, sealed: developerLocks.sealed },
+      userLock: { id: userLocks.id, controlMode: userLocks.controlMode, sealed: userLocks.sealed },
     })
     .from(projects)
     .innerJoin(newest, sql`true`)
@@ -121,7 +140,8 @@ export const readOwner = async (
     .where(eq(projects.id, input.projectId))
   if (row === undefined || row.projectKeyVersion === null) return null
   const { frozen, projectKeyVersion, developerKey, userKey, seed, developerLock, userLock } = row
-  return { frozen, projectKeyVersion, developerKey, userKey, seed, locks: { developer: developerLock, user: userLock } }
+  const locks = locksOf([developerLock, userLock].filter((lock) => lock !== null))
+  return { frozen, projectKeyVersion, developerKey, userKey, seed, locks }
 }
 
 /** Everything that opens a wallet's keyring and the wallet's own key: all locks, and both credentials' keys. */
@@ -130,7 +150,7 @@ export type KeyringRow = {
   readonly kind: KeyringKind
   readonly sealed: Uint8Array
   readonly walletKey: Uint8Array
-  readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>>
+  readonly locks: OwnerLocks
   readonly developerKey: Uint8Array | null
   readonly userKey: UserKeyRow | null
 }
@@ -147,8 +167,7 @@ export const readKeyring = async (
       kind: keyrings.kind,
       sealed: keyrings.sealed,
       walletKey: walletKeys.sealed,
-      controlMode: ownerLocks.controlMode,
-      lock: { id: ownerLocks.id, sealed: ownerLocks.sealed },
+      lock: { id: ownerLocks.id, controlMode: ownerLocks.controlMode, sealed: ownerLocks.sealed },
       developerKey: developerKeys.sealed,
       userKey: userKeyColumns,
     })
@@ -160,8 +179,7 @@ export const readKeyring = async (
     .where(and(eq(keyrings.id, keyringId), eq(keyrings.projectId, projectId), eq(keyrings.ownerId, ownerId)))
   const [row] = rows
   if (row === undefined) return null
-  const lockOf = (mode: ControlMode) => rows.find(({ controlMode }) => controlMode === mode)?.lock ?? null
-  return { ...row, locks: { developer: lockOf('developer'), user: lockOf('user') } }
+  return { ...row, locks: locksOf(rows.map(({ lock }) => lock)) }
 }
 
 export type NewKeyringRow = typeof keyrings.$inferInsert

@@ -3,6 +3,7 @@
 
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
+import type { ControlMode } from '../../words.ts'
 
 export const OUTER_LAYER_KINDS = ['developer_key', 'user_key', 'owner_lock', 'policy_lock'] as const
 export type OuterLayerKind = (typeof OUTER_LAYER_KINDS)[number]
@@ -10,8 +11,13 @@ export type OuterLayerKind = (typeof OUTER_LAYER_KINDS)[number]
 export type OuterLayer = {
   /** Names the row within its project: the id of the project, the owner or the lock. */
   readonly id: string
-  /** Of an owner lock; '' of others. */
-  readonly keyringId: string
+  /** Of an owner lock what its envelope binds; null of others. */
+  readonly ownerLock: {
+    readonly keyringId: string
+    readonly controlMode: ControlMode
+    /** Of all locks of the keyring. */
+    readonly controlModes: readonly ControlMode[]
+  } | null
   readonly sealed: Uint8Array
 }
 
@@ -22,7 +28,7 @@ type Table = {
   readonly type: SQL
   /** Less than or equal to every key. */
   readonly first: string
-  readonly keyringId: SQL
+  readonly ownerLock: SQL
   /** The rows `t` of a project. */
   readonly ofProject: (projectId: string) => SQL
 }
@@ -35,7 +41,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.project_id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    keyringId: sql`''`,
+    ownerLock: sql`null`,
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   user_key: {
@@ -43,7 +49,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.owner_id`,
     type: sql`text`,
     first: '',
-    keyringId: sql`''`,
+    ownerLock: sql`null`,
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   owner_lock: {
@@ -51,7 +57,8 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    keyringId: sql`t.keyring_id::text`,
+    ownerLock: sql`json_build_object('keyringId', t.keyring_id, 'controlMode', t.control_mode, 'controlModes',
+      (select json_agg(o.control_mode) from owner_locks o where o.keyring_id = t.keyring_id))`,
     ofProject: (projectId) =>
       sql`exists (select from keyrings k where k.id = t.keyring_id and k.project_id = ${projectId}::uuid)`,
   },
@@ -60,7 +67,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    keyringId: sql`''`,
+    ownerLock: sql`null`,
     ofProject: (projectId) =>
       sql`exists (select from policies p where p.id = t.policy_id and p.project_id = ${projectId}::uuid)`,
   },
@@ -78,9 +85,9 @@ export const listOuterLayers = async (
   db: Queryable,
   input: OfVersion & { readonly after: string | null; readonly limit: number },
 ): Promise<readonly OuterLayer[]> => {
-  const { name, key, type, first, keyringId, ofProject } = TABLES[input.kind]
+  const { name, key, type, first, ownerLock, ofProject } = TABLES[input.kind]
   const { rows } = await db.execute<OuterLayer>(sql`
-    select ${key}::text as id, ${keyringId} as "keyringId", t.sealed
+    select ${key}::text as id, ${ownerLock} as "ownerLock", t.sealed
     from ${name} t
     where ${ofProject(input.projectId)} and ${key} ${input.after === null ? sql`>=` : sql`>`} ${input.after ?? first}::${type}
       and ${isOlder(input.olderThan)}

@@ -100,7 +100,10 @@ const identitiesOf = async ({ db }: CustodyCtx, { kind, projectId, layers }: Pag
     case 'user_key':
       return ofEach(({ id: ownerId }) => identityOf.userKey({ projectId, ownerId }))
     case 'owner_lock':
-      return ofEach(({ id: lockId, keyringId }) => identityOf.ownerLock({ projectId, keyringId, lockId }))
+      return ofEach(({ id: lockId, ownerLock }) => {
+        if (ownerLock === null) throw new Error('an owner lock was read without what its envelope binds')
+        return identityOf.ownerLock({ projectId, lockId, ...ownerLock })
+      })
     case 'policy_lock': {
       const locks = await policiesOfLocks(
         db,

@@ -25,7 +25,13 @@ import { deriveKey, hmac } from './kdf.ts'
 type Project = { readonly projectId: string }
 type Owner = Project & { readonly ownerId: string }
 type Keyring = Project & { readonly keyringId: string }
-type Lock = Keyring & { readonly lockId: string }
+/** The set of a keyring's locks says which credentials open it, so each lock is bound to it. */
+type Lock = Keyring & {
+  readonly lockId: string
+  readonly controlMode: ControlMode
+  /** Of all locks of the keyring. */
+  readonly controlModes: readonly ControlMode[]
+}
 type Wallet = Keyring & { readonly walletId: string }
 /** The network and the mode say what the key may sign and who may use it, so they are bound. */
 type WalletKey = Wallet & { readonly network: Network; readonly controlMode: ControlMode }
@@ -61,12 +67,13 @@ export const identityOf = {
     projectId,
     rowId,
   }),
-  ownerLock: ({ projectId, keyringId, lockId: rowId }: Lock): Identity => ({
+  ownerLock: ({ projectId, keyringId, lockId: rowId, controlMode, controlModes }: Lock): Identity => ({
     ...NOWHERE,
     purpose: 'owner lock',
     projectId,
     keyringId,
     rowId,
+    bound: { control_mode: controlMode, control_modes: controlModes.toSorted().join(' ') },
   }),
   keyring: ({ projectId, keyringId, kind }: Keyring & { readonly kind: KeyringKind }): Identity => ({
     ...NOWHERE,

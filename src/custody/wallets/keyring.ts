@@ -15,6 +15,7 @@ import type { CustodyCtx } from '../ctx.ts'
 import { phraseOf } from '../keys/derive.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { identityOf, openKeyring, openLock, sealLock } from '../sealing/hierarchy.ts'
+import { unlessForged, walletForged } from './wallet-forged.ts'
 import type { KeyRequest } from './wallet-key.ts'
 
 type Keyring = { readonly projectId: string; readonly keyringId: string }
@@ -25,23 +26,28 @@ export const openOwnerLock = async (
   input: Keyring & { readonly lock: OwnerLockRow; readonly credentialKey: Uint8Array },
 ): Promise<Uint8Array> => {
   const { projectId, keyringId, lock, credentialKey } = input
-  const of = { projectId, keyringId, lockId: lock.id }
+  const { id: lockId, controlMode, controlModes } = lock
+  const of = { projectId, keyringId, lockId, controlMode, controlModes }
   const inner = await projectKeys.openOuter({ identity: identityOf.ownerLock(of), sealed: lock.sealed })
   return openLock({ ...of, credentialKey, sealed: inner })
 }
 
-/** A new lock, with which the credential of `controlMode` opens the keyring. */
+/** A lock, with which the credential of `controlMode` opens the keyring: a new one, or one that is sealed anew. */
 export const makeOwnerLock = async (
   { projectKeys }: CustodyCtx,
   input: Keyring & {
     readonly keyringKey: Uint8Array
+    /** Absent for a new lock. */
+    readonly lockId?: string
     readonly controlMode: ControlMode
+    /** Of all locks of the keyring, with this one. */
+    readonly controlModes: readonly ControlMode[]
     readonly credentialKey: Uint8Array
     readonly projectKeyVersion: number
   },
 ): Promise<NewOwnerLockRow> => {
-  const { projectId, keyringId, keyringKey, controlMode, credentialKey } = input
-  const of = { projectId, keyringId, lockId: randomUUID() }
+  const { projectId, keyringId, keyringKey, lockId = randomUUID(), controlMode, controlModes, credentialKey } = input
+  const of = { projectId, keyringId, lockId, controlMode, controlModes }
   const inner = sealLock({ ...of, credentialKey, keyringKey })
   const identity = identityOf.ownerLock(of)
   const sealed = await projectKeys.sealOuter({ version: input.projectKeyVersion, identity, inner })
@@ -59,14 +65,17 @@ export const openByAllLocks = async (
   const { projectId, ownerId, keyringId, controlMode } = wallet
   const row = await readKeyring(ctx.db, wallet)
   const lock = row?.locks[controlMode]
-  if (!row || !lock) throw new Error('a wallet has no keyring, or no lock of its control mode')
+  if (!row || !lock) throw walletForged({ wallet, actor })
   const modes = CONTROL_MODES.filter((mode) => row.locks[mode] !== null)
   const proof = requireCredentials({ modes, credentials })
   refuseFrozen(row.frozen)
   const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   const credentialKey = opened[controlMode]
   if (credentialKey === null) throw new Error("a wallet's own credential is always among the required ones")
-  return { row, keyringKey: await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }) }
+  const keyringKey = await unlessForged({ wallet, actor }, () =>
+    openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }),
+  )
+  return { row, keyringKey }
 }
 
 /** Exactly one of them. Strings cannot be zeroed: the caller answers with them and keeps nothing. */

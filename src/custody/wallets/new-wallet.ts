@@ -21,7 +21,13 @@ import {
   type OwnerRow,
   readOwner,
 } from '../../../db/queries/custody/keyrings.ts'
-import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../db/queries/custody/locks.ts'
+import {
+  insertOwnerLock,
+  insertUserKey,
+  type NewOwnerLockRow,
+  type NewUserKeyRow,
+  replaceOwnerLock,
+} from '../../../db/queries/custody/locks.ts'
 import { type ChainFamily, CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../../db/words.ts'
 import { notFound } from '../../errors.ts'
 import type { AuditAct } from '../audit.ts'
@@ -37,6 +43,7 @@ import { refuseObviousPin } from '../credentials/obvious-pin.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { ENTROPY_BYTES, keyPairOf } from '../keys/derive.ts'
 import { type Imported, type ImportedText, readImported } from '../keys/imported.ts'
+import { ProjectKeyRotated } from '../root/project-keys.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { openKeyring, requireCanonicalIds, sealKeyring, sealWalletKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
@@ -133,6 +140,47 @@ const openSeed = async (
   throw new Error('an owner has a seed, and none of the required credentials has a lock of it')
 }
 
+type NewLock = {
+  readonly row: NewOwnerLockRow
+  /** The locks that the keyring had before: all of them are bound to the new set. */
+  readonly resealed: readonly { readonly id: string; readonly was: Uint8Array; readonly sealed: Uint8Array }[]
+}
+
+/** Makes a keyring's lock of the wallet's control mode, and seals those that it has anew. */
+const makeLock = async (
+  ctx: CustodyCtx,
+  input: Opening & {
+    readonly keyring: Keyring
+    readonly credentialKeyOf: CredentialKeyOf
+    readonly locked: readonly ControlMode[]
+  },
+): Promise<NewLock> => {
+  const { projectId, controlMode, owner, keyring, credentialKeyOf, locked } = input
+  const { keyringId, keyringKey } = keyring
+  const controlModes = [...locked, controlMode]
+  const sealFor = (mode: ControlMode, lockId?: string) => {
+    const credentialKey = credentialKeyOf[mode]
+    if (credentialKey === null) throw new Error('sharing control needs the credentials of all locks')
+    const of = { projectId, keyringId, keyringKey, controlMode: mode, controlModes, credentialKey }
+    const { projectKeyVersion } = owner
+    return makeOwnerLock(ctx, { ...of, projectKeyVersion, ...(lockId === undefined ? {} : { lockId }) })
+  }
+  const resealed: { id: string; was: Uint8Array; sealed: Uint8Array }[] = []
+  for (const mode of locked) {
+    const lock = owner.locks[mode]
+    if (lock === null) continue
+    const { sealed } = await sealFor(mode, lock.id)
+    resealed.push({ id: lock.id, was: lock.sealed, sealed })
+  }
+  return { row: await sealFor(controlMode), resealed }
+}
+
+/** @throws ProjectKeyRotated if a rotation has sealed a lock anew meanwhile. */
+const writeLock = async (tx: Tx, { row, resealed }: NewLock): Promise<void> => {
+  for (const lock of resealed) if (!(await replaceOwnerLock(tx, lock))) throw new ProjectKeyRotated()
+  await insertOwnerLock(tx, row)
+}
+
 const keyUsedSince = ({ newKeyring }: Keyring, { seed }: OwnerRow): NewWallet['keyUsedSince'] => {
   if (newKeyring !== null) return newKeyring.imported === true ? 'ever' : 'now'
   return seed === null || seed.imported ? 'ever' : seed.createdAt
@@ -171,12 +219,13 @@ export const newWallet = async (ctx: CustodyCtx, input: NewWalletInput): Promise
   const keyring = seed === null ? makeKeyring(opening) : await openSeed(ctx, { ...opening, seed, credentialKeyOf })
   const { keyringId, keyringKey } = keyring
   const { projectKeyVersion } = owner
-  const lockOf = { projectId, keyringId, keyringKey, controlMode, credentialKey, projectKeyVersion }
-  const newLock = locked.includes(controlMode) ? null : await makeOwnerLock(ctx, lockOf)
+  const newLock = locked.includes(controlMode)
+    ? null
+    : await makeLock(ctx, { ...opening, keyring, credentialKeyOf, locked })
   const { privateKey, publicKey } = keyPairOf({ family, ...keyring })
   const walletOf = { projectId, keyringId, walletId, network, controlMode }
   const sealed = sealWalletKey({ ...walletOf, keyringKey, privateKey: keys.hold(privateKey) })
-  const acts = actsOf({ ...opening, keyring, shares: newLock !== null && locked.length > 0 })
+  const acts = actsOf({ ...opening, keyring, shares: newLock !== null && newLock.resealed.length > 0 })
 
   return {
     keyringId,
@@ -188,7 +237,7 @@ export const newWallet = async (ctx: CustodyCtx, input: NewWalletInput): Promise
       }
       if (newUserKey !== null) await insertUserKey(tx, newUserKey)
       if (keyring.newKeyring !== null) await insertKeyring(tx, keyring.newKeyring)
-      if (newLock !== null) await insertOwnerLock(tx, newLock)
+      if (newLock !== null) await writeLock(tx, newLock)
       await insertWallet()
       await insertWalletKey(tx, { walletId, sealed })
       for (const act of acts) await ctx.audit.record(tx, act)
