@@ -15,13 +15,18 @@ export const insertMail = async (
 }
 
 /** `age`: seconds since it was written. */
-export type WaitingMail = Mail & { readonly isExpired: boolean; readonly age: number }
+export type WaitingMail = Mail & {
+  readonly projectId: string
+  readonly isExpired: boolean
+  readonly age: number
+}
 
 /** @returns null if it was sent, cannot be sent any more, or does not exist. */
 export const findWaitingMail = async (db: Queryable, id: string): Promise<WaitingMail | null> => {
   const [row] = await db
     .select({
       id: mails.id,
+      projectId: mails.projectId,
       recipient: mails.recipient,
       subject: mails.subject,
       sealed: mails.sealed,

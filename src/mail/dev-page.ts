@@ -3,7 +3,7 @@
 import { listReadableMails } from '../../db/queries/mails.ts'
 import type { Ctx } from '../context.ts'
 import { type Html, html, page } from '../pages/page.ts'
-import { MAIL_PURPOSE } from './queue.ts'
+import { openMail } from './queue.ts'
 
 const SHOWN_MAX = 100
 
@@ -22,9 +22,9 @@ export const hasDevMailbox = (ctx: Pick<Ctx, 'config'>): boolean => ctx.config.d
 export const listDevMails = async (ctx: Pick<Ctx, 'config' | 'db' | 'sealer'>): Promise<readonly DevMail[]> => {
   if (!hasDevMailbox(ctx)) throw new Error('the mailbox exists only in a devnet without a mail server')
   const rows = await listReadableMails(ctx.db, { limit: SHOWN_MAX })
-  return rows.map(({ id, recipient, subject, sealed, createdAt }) => {
-    const text = Buffer.from(ctx.sealer.open({ purpose: MAIL_PURPOSE, rowId: id, sealed })).toString()
-    return { id, recipient, subject, text, createdAt }
+  return rows.flatMap(({ sealed, ...mail }) => {
+    const text = openMail(ctx.sealer, { ...mail, sealed })
+    return text === null ? [] : [{ ...mail, text }]
   })
 }
 

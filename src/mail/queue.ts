@@ -3,10 +3,24 @@ import type { Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
 import { insertMail } from '../../db/queries/mails.ts'
 import type { Ctx } from '../context.ts'
+import type { Sealer } from '../custody/sealer.ts'
 import { AppError } from '../errors.ts'
 
-/** The purpose under which a mail's text is sealed. */
-export const MAIL_PURPOSE = 'mail'
+const PURPOSE = 'mail'
+
+type Envelope = { readonly id: string; readonly recipient: string; readonly subject: string }
+
+/** The text is sealed for one recipient: nobody who can write to the database gets a login code mailed to themself. */
+const rowIdOf = ({ id, recipient, subject }: Envelope): string => [id, recipient, subject].join('\n')
+
+/** @returns null if somebody else than the service wrote the mail, its recipient or its subject. */
+export const openMail = (sealer: Sealer, mail: Envelope & { readonly sealed: Uint8Array }): string | null => {
+  try {
+    return Buffer.from(sealer.open({ purpose: PURPOSE, rowId: rowIdOf(mail), sealed: mail.sealed })).toString()
+  } catch {
+    return null
+  }
+}
 
 export type Mail = {
   readonly projectId: string
@@ -42,7 +56,8 @@ export const queueMail = async (ctx: Pick<Ctx, 'sealer'>, tx: Tx, mail: Mail): P
     throw new Error('the recipient and the subject of a mail must be one line each')
   }
   const id = randomUUID()
-  const sealed = ctx.sealer.seal({ purpose: MAIL_PURPOSE, rowId: id, plaintext: Buffer.from(text) })
+  const rowId = rowIdOf({ id, ...shown })
+  const sealed = ctx.sealer.seal({ purpose: PURPOSE, rowId, plaintext: Buffer.from(text) })
   await insertMail(tx, { id, ...shown, sealed })
   await addJob(tx, 'send_mail', { mailId: id })
 }

@@ -5,10 +5,11 @@ import {
   markMailShown,
   type WaitingMail,
 } from '../../db/queries/mails.ts'
+import { tellForged } from '../auth/row-macs.ts'
 import type { WorkerCtx } from '../context.ts'
-import { MAIL_PURPOSE } from './queue.ts'
+import { openMail } from './queue.ts'
 
-type SendCtx = Pick<WorkerCtx, 'db' | 'sealer' | 'config' | 'log' | 'mailer'>
+type SendCtx = Pick<WorkerCtx, 'db' | 'sealer' | 'config' | 'log' | 'mailer' | 'securityEvents'>
 
 /** `again`: the server did not accept the mail now; try again after the delay. */
 type SendResult = { readonly state: 'done' } | { readonly state: 'again'; readonly delaySeconds: number }
@@ -28,7 +29,7 @@ const delayOf = (mail: WaitingMail): number => Math.min(Math.max(mail.age / 2, F
 export const sendMail = async (ctx: SendCtx, mailId: string): Promise<SendResult> => {
   const mail = await findWaitingMail(ctx.db, mailId)
   if (mail === null) return DONE
-  const { id, recipient, subject, sealed } = mail
+  const { id, projectId, recipient, subject } = mail
   const fail = async (failure: string): Promise<SendResult> => {
     await markMailFailed(ctx.db, { id, failure })
     ctx.log.warn({ mailId, failure }, 'a mail was not sent')
@@ -37,7 +38,11 @@ export const sendMail = async (ctx: SendCtx, mailId: string): Promise<SendResult
   if (mail.isExpired) return fail('expired')
   if (ctx.mailer === null && !ctx.config.devnet) return fail('no MAIL_URL')
 
-  const text = Buffer.from(ctx.sealer.open({ purpose: MAIL_PURPOSE, rowId: id, sealed })).toString()
+  const text = openMail(ctx.sealer, mail)
+  if (text === null) {
+    tellForged(ctx, { table: 'mails', id, projectId })
+    return fail('it is not as the service wrote it')
+  }
   if (ctx.mailer === null) {
     // Reached only in a devnet.
     ctx.log.info({ recipient, subject, text }, 'a mail; /dev/mailbox shows it too')

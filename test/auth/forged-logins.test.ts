@@ -3,6 +3,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
+import { readConfig } from '../../src/config.ts'
+import { createWorkerCtx } from '../../src/context.ts'
+import { sendMail } from '../../src/mail/send.ts'
 import { hashOf } from '../../src/users/session-challenge.ts'
 import { type Service, startService } from '../support/service.ts'
 import { createAuthenticator } from '../users/authenticator.ts'
@@ -200,4 +203,24 @@ test('a mailed code that somebody prolonged is wrong; restored, it is right', as
   expect(told(await service.post('/users/verify-login', proof, NOBODY))).toEqual(REFUSED)
   await prolong(-1)
   expect(told(await service.post('/users/verify-login', proof, NOBODY))).toEqual(DONE)
+})
+
+test('a mail whose recipient somebody edited is not sent, and is told', async () => {
+  const worker = await createWorkerCtx({
+    config: readConfig({ ...service.variables, ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }),
+    process: 'test',
+  })
+  const edits = [{ recipient: 'robber@example.com' }, { subject: 'Another' }]
+  for (const [index, change] of edits.entries()) {
+    const email = `mailed-${index}@example.com`
+    await service.post('/users/login-with-email', { email }, NOBODY)
+    const [mail] = await sql`update mails set ${sql(change as never)} where recipient = ${email} returning id`
+    expect(await sendMail(worker, mail?.id)).toEqual({ state: 'done' })
+    const [row] = await sql`select failure, sealed, sent_at from mails where id = ${mail?.id}`
+    expect(row).toEqual({ failure: 'it is not as the service wrote it', sealed: null, sent_at: null })
+    await worker.securityEvents.flush()
+    expect(await isTold(mail?.id, 'mails')).toBe(true)
+  }
+  await worker.db.close({ timeoutSeconds: 2 })
+  expect(await people.mailsTo('robber@example.com')).toEqual([])
 })
