@@ -1,14 +1,13 @@
 // API processes rotate the keys of access tokens themselves, several at a time and without the worker.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import postgres, { type Sql } from 'postgres'
 import { openDb } from '../../db/client.ts'
 import { startRotatingTokenKeys } from '../../src/auth/access-token.ts'
+import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const SERVER = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
 const NOBODY = { authorization: undefined }
 
 let service: Service
@@ -25,7 +24,7 @@ afterAll(async () => {
 
 /** Starts an API process and, once it listens, tells it to stop. @returns its exit code. */
 const runServer = async (): Promise<number> => {
-  const child = Bun.spawn(['bun', '--no-env-file', SERVER], {
+  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/server')], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
     stdout: 'pipe',
     stderr: 'inherit',

@@ -624,7 +624,7 @@ describe('calls of the runtime', () => {
     expect(told(await sign({ maxPriorityFeePerGas: String(fee) }))).toEqual(DONE)
     expect((await spent(first)).fee).toBeGreaterThanOrEqual(3n * fee)
 
-    for (let nonce = 1; nonce <= 20; nonce += 1) {
+    for (const nonce of [1, 2, 20]) {
       const later = await sign({ nonce: String(nonce) })
       expect(told(later)).toEqual(DENIED)
       expect(later.json.error).toContain('only the next nonce can be used, which is 0')
