@@ -247,7 +247,10 @@ describe('keys rotate-project', () => {
         pins.set(wallet, next)
       }
     })
-    for (let count = 0; count < 3; count += 1) expect((await run(['rotate-project', projectId])).exitCode).toBe(0)
+    // On a quiet machine three rotations can be faster than that many wallets.
+    for (let count = 0; count < 3 || (made.length <= 20 && count < 30); count += 1) {
+      expect((await run(['rotate-project', projectId])).exitCode).toBe(0)
+    }
     running = false
     await Promise.all([...creating, ...changing])
     expect(refused).toEqual([])
