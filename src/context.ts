@@ -106,7 +106,7 @@ const withChains = async <Of extends ReadingCtx>(base: Of, input: Process): Prom
     chains: await chainsOf({ config, db, metrics }),
     metrics,
     recordObservation: createObservationRecorder({ db, metrics }),
-    mailer: createMailer(config),
+    mailer: await createMailer(config),
     log: createLog(input),
   }
 }

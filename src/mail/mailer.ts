@@ -1,6 +1,5 @@
 // Sends mails by SMTP (RFC 5321), over a few connections per process.
 
-import { createTransport } from 'nodemailer'
 import type { Config } from '../config.ts'
 
 const CONNECTIONS_MAX = 4
@@ -55,8 +54,12 @@ const isLoopback = (hostname: string): boolean => /^(?:localhost|127(?:\.[0-9]+)
  * `?requireTLS=false`. Nodemailer reads the rest of the URL's query.
  * @returns null without MAIL_URL.
  */
-export const createMailer = (config: Pick<Config, 'mailUrl' | 'mailFrom' | 'publicBaseUrl'>): Mailer | null => {
+export const createMailer = async (
+  config: Pick<Config, 'mailUrl' | 'mailFrom' | 'publicBaseUrl'>,
+): Promise<Mailer | null> => {
   if (config.mailUrl === null) return null
+  // Loaded only where mail is sent: 650 kB of code.
+  const { createTransport } = await import('nodemailer')
   const url = config.mailUrl.reveal()
   const transport = createTransport({
     url,

@@ -25,7 +25,7 @@ beforeAll(async () => {
   const { workerUrl } = service.database
   const config = readConfig({ ...service.variables, ROOT_KEY: '', DATABASE_URL: workerUrl })
   worker = await createWorkerCtx({ config, process: 'test' })
-  sending = workerOf(smtp.url)
+  sending = await workerOf(smtp.url)
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
 })
 afterEach(async () => {
@@ -40,9 +40,9 @@ afterAll(async () => {
 })
 
 /** A worker that sends mail to a server. */
-const workerOf = (url: string): WorkerCtx => {
+const workerOf = async (url: string): Promise<WorkerCtx> => {
   const config = { ...worker.config, devnet: false, mailUrl: new Secret(url) }
-  return { ...worker, config, mailer: createMailer(config) }
+  return { ...worker, config, mailer: await createMailer(config) }
 }
 
 const TEXT = 'Grüße,\n\nyour code is 123456.\n'
@@ -124,11 +124,11 @@ describe('a mail', () => {
     const lockedUrl = (password: string) =>
       `smtps://us%40x:${encodeURIComponent(password)}@127.0.0.1:${locked.port}?tls.rejectUnauthorized=false`
     for (const url of [`smtp://127.0.0.1:${await freePort()}`, lockedUrl('wrong'), `smtp://0.0.0.0:${smtp.port}`]) {
-      expect(await sendMail(workerOf(url), id)).toMatchObject({ state: 'again' })
+      expect(await sendMail(await workerOf(url), id)).toMatchObject({ state: 'again' })
       expect(await stateOf(id)).toMatchObject({ kept: true, sent: false })
     }
     expect(smtp.mails).toEqual([])
-    expect(await sendMail(workerOf(lockedUrl('p:w%d')), id)).toEqual(DONE)
+    expect(await sendMail(await workerOf(lockedUrl('p:w%d')), id)).toEqual(DONE)
     expect(locked.mails).toHaveLength(1)
     await locked.close()
   })
