@@ -36,7 +36,8 @@ type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'sealed' | 'developerKey
   readonly lockId: string
   readonly lockSealed: Uint8Array
   readonly controlMode: ControlMode
-  readonly controlModes: readonly ControlMode[]
+  /** Of the keyring's other lock, if there is one. */
+  readonly otherMode: ControlMode | null
   readonly userSalt: Uint8Array | null
   readonly userSealed: Uint8Array | null
   readonly userVersion: number | null
@@ -47,12 +48,19 @@ const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
     ? null
     : { salt: row.userSalt, sealed: row.userSealed, version: row.userVersion }
 
+const lockOf = ({ lockId: id, lockSealed: sealed, controlMode, otherMode }: WalletKeyColumns): OwnerLockRow => ({
+  id,
+  sealed,
+  controlMode,
+  controlModes: otherMode === null ? [controlMode] : [controlMode, otherMode],
+})
+
 /** All that a signature needs, for many wallets at once; a prepared statement. */
 export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
   const rows = await db.prepared<WalletKeyColumns>`
     select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
       l.control_mode as "controlMode",
-      array(select o.control_mode from public.owner_locks o where o.keyring_id = w.keyring_id) as "controlModes",
+      o.control_mode as "otherMode",
       d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
       (select f.scope from public.freezes f
         where (f.scope = 'project' and f.project_id = w.project_id)
@@ -64,13 +72,14 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
     from public.wallet_keys k
     join public.wallets w on w.id = k.wallet_id
     join public.owner_locks l on l.keyring_id = w.keyring_id and l.control_mode = w.control_mode
+    left join public.owner_locks o on o.keyring_id = w.keyring_id and o.control_mode <> w.control_mode
     left join public.developer_keys d on d.project_id = w.project_id
     left join public.user_keys u on u.project_id = w.project_id and u.owner_id = w.owner_id
     where k.wallet_id = any(${[...ids]}::uuid[])`
   return rows.map((row) => ({
     walletId: row.walletId,
     sealed: row.sealed,
-    lock: { id: row.lockId, sealed: row.lockSealed, controlMode: row.controlMode, controlModes: row.controlModes },
+    lock: lockOf(row),
     developerKey: row.developerKey,
     userKey: userKeyOf(row),
     frozen: row.frozen,
