@@ -1,10 +1,10 @@
 // Users' sessions. A refresh token is never stored: it is derived from a session's id and generation.
 
-import { and, desc, eq, getTableColumns, gt, isNull, ne, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, isNull, ne, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
-import { sessions, users } from '../schema.ts'
+import { sessions } from '../schema.ts'
 import type { SessionEnd } from '../words.ts'
-import { hasPasskeys, type UserFacts } from './users.ts'
+import type { UserFacts } from './users.ts'
 
 export type SessionRow = typeof sessions.$inferSelect
 
@@ -52,38 +52,56 @@ const endedBy = (by: SessionEnd) => ({ endedAt: sql`now()`, endedBy: by, mac: nu
 /** By the database's clock. */
 const present = sql<Date>`now()`.mapWith(sessions.refreshedAt)
 
-/** A session that has not ended, with its user. */
+type ToRefresh = {
+  readonly row: Checked & Pick<SessionRow, 'createdAt'>
+  readonly user: UserFacts
+  readonly now: Date
+}
+
+/** A session that has not ended, with its user; a prepared statement. */
 export const findSessionToRefresh = async (
-  db: Queryable,
-  shown: Omit<Shown, 'generation'>,
-): Promise<{ readonly row: SessionRow; readonly user: UserFacts; readonly now: Date } | null> => {
-  const isItsUser = and(eq(users.projectId, sessions.projectId), eq(users.id, sessions.userId))
-  const [found] = await db
-    .select({ row: getTableColumns(sessions), user: { ...getTableColumns(users), hasPasskeys }, now: present })
-    .from(sessions)
-    .innerJoin(users, isItsUser)
-    .where(isShown(shown))
-  return found ?? null
+  db: Db,
+  { projectId, id }: Omit<Shown, 'generation'>,
+): Promise<ToRefresh | null> => {
+  type Flat = Omit<ToRefresh['row'], 'id' | 'projectId'> &
+    Pick<UserFacts, 'email' | 'signInWallet' | 'hasPasskeys'> & {
+      readonly userCreatedAt: Date
+      readonly userMac: Uint8Array
+      readonly now: Date
+    }
+  const [found] = await db.prepared<Flat>`
+    select s.user_id as "userId", s.created_at as "createdAt", s.authenticated_at as "authenticatedAt", s.generation,
+      s.refreshed_at as "refreshedAt", s.expires_at as "expiresAt", s.mac, u.email, u.sign_in_wallet as "signInWallet",
+      u.created_at as "userCreatedAt", u.mac as "userMac", now() as now, exists (
+        select from public.passkeys p where p.project_id = u.project_id and p.user_id = u.id) as "hasPasskeys"
+    from public.sessions s join public.users u on u.project_id = s.project_id and u.id = s.user_id
+    where s.id = ${id}::uuid and s.project_id = ${projectId}::uuid and s.ended_at is null`
+  if (found === undefined) return null
+  const { email, signInWallet, hasPasskeys, userCreatedAt, userMac, now, ...session } = found
+  const facts = { email, signInWallet, hasPasskeys, createdAt: userCreatedAt, mac: userMac }
+  return { row: { ...session, id, projectId }, user: { ...facts, id: session.userId, projectId }, now }
 }
 
 /**
- * Replaces the current refresh token by the next one.
+ * Replaces the current refresh token by the next one; a prepared statement.
  * @param input.from the generation of the current one.
  * @returns false if it is not the current one any more, or if the session has ended.
  */
 export const advanceSession = async (
-  db: Queryable,
+  db: Db,
   input: Omit<Shown, 'generation'> & {
     readonly from: number
     readonly next: Pick<SessionRow, 'generation' | 'refreshedAt' | 'expiresAt' | 'mac'>
   },
 ): Promise<boolean> => {
+  const { projectId, id, from } = input
   const { generation, refreshedAt, expiresAt, mac } = input.next
-  const { rowCount } = await db
-    .update(sessions)
-    .set({ generation, refreshedAt, expiresAt, mac })
-    .where(and(isShown(input), eq(sessions.generation, input.from)))
-  return rowCount === 1
+  const rows = await db.prepared`
+    update public.sessions set generation = ${generation}, refreshed_at = ${refreshedAt.toISOString()}::timestamptz,
+      expires_at = ${expiresAt.toISOString()}::timestamptz, mac = ${mac}
+    where id = ${id}::uuid and project_id = ${projectId}::uuid and generation = ${from} and ended_at is null
+    returning id`
+  return rows.length === 1
 }
 
 /** Ends a session whose refresh token was used before. @returns null if it had ended, or if the token is the current one. */

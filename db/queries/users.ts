@@ -24,7 +24,7 @@ export const lockUser = async (tx: Tx, { projectId, userId }: OfUser): Promise<v
 /** What an access token says about a user. */
 export type UserFacts = UserRow & { readonly hasPasskeys: boolean }
 
-export const hasPasskeys = sql<boolean>`exists (
+const hasPasskeys = sql<boolean>`exists (
   select from public.passkeys p where p.project_id = users.project_id and p.user_id = users.id)`
 
 type UserKey = { readonly id: string } | { readonly email: string } | { readonly signInWallet: string }

@@ -8,6 +8,7 @@ import {
   endSession,
   findSessionToRefresh,
   insertSession,
+  type SessionFacts,
   type SessionRow,
 } from '../../db/queries/sessions.ts'
 import { readUserFacts, type UserFacts } from '../../db/queries/users.ts'
@@ -63,14 +64,14 @@ const lifetimesOf = ({ config }: Pick<Ctx, 'config'>): SessionLifetimes => ({
 
 /** A session with its tokens. */
 export type OpenSession = {
-  readonly row: SessionRow
+  readonly row: SessionFacts & Pick<SessionRow, 'createdAt'>
   readonly accessToken: string
   readonly accessTokenExpiresAt: Date
   readonly refreshToken: string
 }
 
 /** A session's row and its user. */
-type Begun = { readonly row: SessionRow; readonly user: UserFacts }
+type Begun = { readonly row: OpenSession['row']; readonly user: UserFacts }
 
 /** @returns null if the user's row is not as we wrote it. */
 export const beginSession = async (
