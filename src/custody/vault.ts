@@ -21,7 +21,7 @@ import { newPolicy, revokePolicy } from './wallets/policy-locks.ts'
 import { withKey, withKeyForMessage } from './wallets/wallet-key.ts'
 
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
-export type { Credentials } from './credentials/credentials.ts'
+export { type Credentials, requireBoth } from './credentials/credentials.ts'
 export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
 export type { NewProject } from './credentials/new-project.ts'
 export type { ImportedText } from './keys/imported.ts'

@@ -10,7 +10,7 @@ import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import { ProjectKeyRotated } from '../custody/vault.ts'
+import { ProjectKeyRotated, requireBoth } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { parseQuantity } from '../transactions/intent.ts'
@@ -97,6 +97,7 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
     throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
   }
   const wallet = await delegatingWallet(ctx, input, address)
+  requireBoth(credentials)
   const { name, argumentRules, maxTotalValue, maxUses } = input
   // Before the credentials are checked: they agree to the whole of the terms.
   const maxTotalFee = input.maxTotalFee ?? (await usualFeeBudget(chain))

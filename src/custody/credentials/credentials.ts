@@ -54,6 +54,14 @@ export const requireCredentials = (input: {
   return { developerSecret: given.developer, userPin: given.user, from: input.credentials.from }
 }
 
+/** Making a policy needs both. @throws credential_required */
+export const requireBoth = (credentials: Credentials): Proof => {
+  if (credentials.developerSecret === undefined || credentials.userPin === undefined) {
+    throw new AppError('credential_required', 'Fields "developer_secret" and "user_pin" are both required.')
+  }
+  return requireCredentials({ modes: CONTROL_MODES, credentials })
+}
+
 /** The credential opens nothing. The error does not say which of two it was. */
 export const invalidSecret = (event?: SecurityEvent): AppError =>
   new AppError('INVALID_SECRET', 'The credential is wrong.', { event })

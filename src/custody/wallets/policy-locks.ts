@@ -7,10 +7,10 @@ import { readKeyring } from '../../../db/queries/custody/keyrings.ts'
 import { endPolicy, insertPolicy, insertPolicyLock } from '../../../db/queries/custody/policies.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import type { PolicyRow, PolicyTerms } from '../../../db/queries/policies.ts'
-import { CONTROL_MODES, type ControlMode } from '../../../db/words.ts'
+import type { ControlMode } from '../../../db/words.ts'
 import { AppError, noSuchProject, notFound } from '../../errors.ts'
 import { checkCredentials, notActivated } from '../credentials/credential-keys.ts'
-import { type Credentials, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
+import { type Credentials, refuseFrozen, requireBoth, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { identityOf, requireCanonicalIds, sealPolicyLock, walletKeyOf } from '../sealing/hierarchy.ts'
@@ -38,10 +38,7 @@ export const newPolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Pro
   const row = await readKeyring(ctx.db, wallet)
   const lock = row?.locks.user
   if (!row || !lock) throw new Error('a user-controlled wallet has no keyring, or no lock of its control mode')
-  if (credentials.developerSecret === undefined || credentials.userPin === undefined) {
-    throw new AppError('credential_required', 'Fields "developer_secret" and "user_pin" are both required.')
-  }
-  const proof = requireCredentials({ modes: CONTROL_MODES, credentials })
+  const proof = requireBoth(credentials)
   if (row.developerKey === null) throw notActivated()
   refuseFrozen(row.frozen)
   const version = await newestProjectKeyVersion(ctx.db, projectId)
