@@ -18,6 +18,7 @@ import { addApiKey } from '../../src/api-keys/api-keys.ts'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { reachOf } from '../../src/auth/caller.ts'
 import { authentication } from '../../src/auth/plugin.ts'
+import { projectMac } from '../../src/auth/row-macs.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { evmNetworkRow, NETWORKS, networkRows } from '../../src/chains/networks.ts'
@@ -187,7 +188,9 @@ export const startWorld = async () => {
 
   const createProject = async (): Promise<Project> => {
     const id = randomUUID()
-    await insertProject(api.db, { id, name: 'Test', activatedAt: null })
+    const settings = { id, allowedOrigins: [], passkeyRpId: null, anonymousLogin: false }
+    const mac = projectMac(identity).of(settings)
+    await insertProject(api.db, { ...settings, name: 'Test', activatedAt: null, mac })
     const key = { projectId: id, name: 'first', scopes: ['read'], expiresAt: null, actor: 'operator' } as const
     const { text } = await api.db.transaction((tx) => addApiKey({ ...api, identity }, tx, key))
     return { id, apiKey: text }
