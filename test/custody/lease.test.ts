@@ -7,6 +7,7 @@ import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import type { ChargedGuess } from '../../src/custody/credentials/guesses.ts'
 import { explore } from '../support/explore.ts'
+import { isLong } from '../support/long.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import {
   type Act,
@@ -25,7 +26,6 @@ import { openTestGuesses, type TestGuesses } from './support.ts'
 const LIMITS: Limits = { failsMax: 5, totalMax: 100 }
 const STATES_MAX = 4_000_000
 const TIMEOUT_MS = 600_000
-const isLong = process.env.STRONGROOM_LONG === '1'
 
 describe('in every order, each wrong PIN that is checked is charged, and only a hundred of them lock an owner for good', () => {
   const check = (input: { readonly verifications: number; readonly limits: Limits }) => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { awaitPart, endOf } from '../../devnet/await-part.ts'
 import { startTethered } from '../../devnet/tether.ts'
+import { isLeftOut } from '../support/long.ts'
 
 /** Longer than a part may do nothing. */
 const LONG_MS = 75_000
@@ -42,17 +43,20 @@ describe('a part that starts', () => {
   })
 })
 
-describe.skipIf(!process.env.STRONGROOM_LONG)('for minutes, a part that starts', () => {
-  const after = (ms: number) => {
-    const from = Date.now()
-    return async () => (Date.now() - from > ms ? 'ready' : undefined)
-  }
+describe.skipIf(isLeftOut('how long a part that starts is waited for, over minutes'))(
+  'for minutes, a part that starts',
+  () => {
+    const after = (ms: number) => {
+      const from = Date.now()
+      return async () => (Date.now() - from > ms ? 'ready' : undefined)
+    }
 
-  test('has all the time it needs while it uses the CPU or writes, and not while it does nothing', async () => {
-    const scripts = ['while :; do :; done', 'while sleep 1; do echo still here; done', 'sleep 1000']
-    const parts = await Promise.all(scripts.map(start))
-    const waited = await Promise.all(parts.map((part) => awaitPart(part, after(LONG_MS))))
-    await Promise.all(parts.map((part) => part.process.stop()))
-    expect(waited).toEqual([{ found: 'ready' }, { found: 'ready' }, { failure: 'has done nothing for 60 s' }])
-  })
-})
+    test('has all the time it needs while it uses the CPU or writes, and not while it does nothing', async () => {
+      const scripts = ['while :; do :; done', 'while sleep 1; do echo still here; done', 'sleep 1000']
+      const parts = await Promise.all(scripts.map(start))
+      const waited = await Promise.all(parts.map((part) => awaitPart(part, after(LONG_MS))))
+      await Promise.all(parts.map((part) => part.process.stop()))
+      expect(waited).toEqual([{ found: 'ready' }, { found: 'ready' }, { failure: 'has done nothing for 60 s' }])
+    })
+  },
+)

@@ -1,9 +1,8 @@
 // Crashes while extrinsics are sent: see crash-runs.ts.
 
+import { isLong } from '../support/long.ts'
 import { testCrashes } from './crash-runs.ts'
 import { startSubstrateGround } from './crash-substrate.ts'
-
-const IS_LONG = process.env.STRONGROOM_LONG === '1'
 
 /** The most important points. Measuring all of them would take longer than these runs. */
 const POINTS = [
@@ -12,8 +11,8 @@ const POINTS = [
 ]
 
 const grounds = (['by clock', 'at once'] as const).map(
-  (blocks) => () => startSubstrateGround({ blocks, mints: IS_LONG }),
+  (blocks) => () => startSubstrateGround({ blocks, mints: isLong }),
 )
 
-if (IS_LONG) testCrashes(grounds, { runs: 100 })
+if (isLong) testCrashes(grounds, { runs: 100 })
 else testCrashes(grounds.slice(0, 1), { runs: 2, points: POINTS })

@@ -7,6 +7,7 @@
 import { describe, expect, test } from 'bun:test'
 import { holdsNonce, statusOf, type TransactionState, transition } from '../../src/transactions/transition.ts'
 import { explore } from '../support/explore.ts'
+import { isLong } from '../support/long.ts'
 import { foldsOf } from './fold.ts'
 import { type Bounds, foldedWorld } from './folded-world.ts'
 import { LADDER, RULES, type Rules } from './rules.ts'
@@ -16,7 +17,6 @@ const STATES_MAX = 12_000_000
 const TIMEOUT_MS = 1_200_000
 
 /** The rest of the exploration takes minutes: `bun run test:long`. */
-const isLong = process.env.STRONGROOM_LONG === '1'
 
 const count = (states: number, name: string) => console.log(`      ${states.toLocaleString('en')} states: ${name}`)
 

@@ -6,11 +6,10 @@ import { encodeAddress } from '@polkadot/util-crypto'
 import type { Network } from '../../db/words.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
+import { isLong } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { type SickNode, startSickNode, TROUBLES } from '../support/sick-node.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
-
-const isLong = process.env.STRONGROOM_LONG === '1'
 
 type World = {
   readonly network: Network

@@ -10,13 +10,13 @@ import { feeAssetOf } from '../../../src/chains/substrate/fee-assets.ts'
 import { compact, toHex } from '../../../src/chains/substrate/scale.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
+import { isLeftOut } from '../../support/long.ts'
 import { own, sendOn } from './collections.ts'
 import { coinLocation, refusalOf, UNIT, USDT, usdtLocation, withFeeAsset } from './fee-asset-world.ts'
 import { FOREIGN } from './foreign-assets.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 import { differencesOf, lacksSpecs, type Spec, type SpecChain, startSpec } from './specs.ts'
 
-const isLong = process.env.STRONGROOM_LONG === '1'
 const POLKADOT = { network: 'Polkadot' } as const
 const NEW = own({ publicKey: new Uint8Array(32).fill(9) })
 
@@ -79,9 +79,7 @@ const HUBS: Readonly<Record<string, Spec>> = {
 }
 
 describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
-  if (spec === 'kusama' && !isLong) {
-    return console.log(`Not run: fees in assets on ${name}, as it takes half a minute: \`bun run test:long\` runs it.`)
-  }
+  if (spec === 'kusama' && isLeftOut(`fees in assets on ${name}`)) return
   if (lacksSpecs(`fees in assets on ${name}`, spec)) return
   let on: SpecChain
   let world: Awaited<ReturnType<typeof withFeeAsset>>
@@ -208,7 +206,7 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
   )
 
   // fee-asset.test.ts shows the same on the local Asset Hub.
-  test.skipIf(!isLong)(
+  test.skipIf(isLeftOut(`a sender with too little of the asset, on ${name}`))(
     'a sender with too little of the asset is refused, sees it in a preview, and may still sign',
     async () => {
       const poor = own(world.dave)

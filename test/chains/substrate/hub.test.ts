@@ -6,6 +6,7 @@ import { polkadot } from '../../../src/chains/networks/polkadot.ts'
 import { toHex } from '../../../src/chains/substrate/scale.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import type { AppError } from '../../../src/errors.ts'
+import { isLeftOut } from '../../support/long.ts'
 import { type Account, livesOn, own, people } from './collections.ts'
 import { differencesOf, lacksSpecs, type SpecChain, startSpec } from './specs.ts'
 
@@ -247,7 +248,8 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
 
 /** The same walk on a further runtime. */
 describe.skipIf(
-  process.env.STRONGROOM_LONG !== '1' || lacksSpecs("Kusama's Asset Hub, which has Nfts and no DryRunApi", 'kusama'),
+  isLeftOut("the walk on Kusama's Asset Hub, which has Nfts and no DryRunApi") ||
+    lacksSpecs("Kusama's Asset Hub, which has Nfts and no DryRunApi", 'kusama'),
 )('an Asset Hub that has pallet Nfts and runs nothing in advance', () => {
   let kusama: SpecChain
   beforeAll(async () => {
