@@ -1,5 +1,5 @@
 import { and, eq, gt, lte, sql } from 'drizzle-orm'
-import type { Db, Queryable, Tx } from '../client.ts'
+import type { Db, Queryable } from '../client.ts'
 import { idempotencyKeys } from '../schema.ts'
 
 type Row = typeof idempotencyKeys.$inferSelect
@@ -30,9 +30,13 @@ export const findFirstAnswer = async (db: Queryable, scope: IdempotencyScope): P
  * Stores the first answer, and replaces one that is older than a day. Waits for other transactions that store one.
  * @returns false if the answer to another request is stored.
  */
-export const insertFirstAnswer = async (tx: Tx, scope: IdempotencyScope, first: FirstAnswer): Promise<boolean> => {
+export const insertFirstAnswer = async (
+  db: Queryable,
+  scope: IdempotencyScope,
+  first: FirstAnswer,
+): Promise<boolean> => {
   const { projectId, principal, path, key } = idempotencyKeys
-  const { rowCount } = await tx
+  const { rowCount } = await db
     .insert(idempotencyKeys)
     .values({ ...scope, ...first })
     .onConflictDoUpdate({

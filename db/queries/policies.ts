@@ -33,6 +33,12 @@ const hasRoom = (value: bigint): SQL =>
 const within = ({ projectId, ownedBy }: Reach) =>
   and(eq(policies.projectId, projectId), ownedBy === null ? undefined : eq(wallets.ownerId, ownedBy))
 
+/** A policy of any project, revoked or not. */
+export const findPolicy = async (db: Queryable, id: string): Promise<PolicyRow | null> => {
+  const [row] = await db.select().from(policies).where(eq(policies.id, id))
+  return row ?? null
+}
+
 /** How many of a wallet's policies are not revoked. */
 export const countPolicies = async (db: Queryable, walletId: string): Promise<number> => {
   const [row] = await db

@@ -71,10 +71,10 @@ export const createVault = (settings: CustodySettings) => {
     withKeyForMessage: bind(withKeyForMessage),
     /**
      * Makes a policy: its terms, bound into the lock with which the developer secret opens the key of a user-controlled wallet.
-     * Needs both credentials. Nothing is written but the charge of a PIN guess until `write` is called.
+     * Needs both credentials. The same call with the same id of the terms answers with the same policy.
      */
     newPolicy: bind(newPolicy),
-    /** Checks the PIN or the secret, either of which may revoke a policy; `write` deletes its lock. */
+    /** Deletes a policy's lock, with the PIN or the secret: either may revoke it. */
     revokePolicy: bind(revokePolicy),
     /** The phrase or the imported key of a wallet's keyring. Needs the credentials of all its locks, and is audited. */
     exportKeyring: bind(exportKeyring),

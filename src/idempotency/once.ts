@@ -1,9 +1,12 @@
 // `Idempotency-Key`: if an answer was lost and the request is sent again, it gets the first answer and does nothing. The
 // answer is stored in the database transaction of the effect, so neither exists without the other.
+//
+// What custody makes has a transaction of its own, which comes before. So the id of a new thing is computed from the request: if
+// the process dies in between, the request finds with the same id what it made.
 
-import { timingSafeEqual } from 'node:crypto'
+import { randomUUID, timingSafeEqual } from 'node:crypto'
 import canonicalize from 'canonicalize'
-import type { Tx } from '../../db/client.ts'
+import type { Queryable } from '../../db/client.ts'
 import {
   type FirstAnswer,
   findFirstAnswer,
@@ -15,8 +18,8 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { createQueues } from '../queue.ts'
 
-/** An operation calls it at the end of its database transaction with its result. */
-export type Remember<Result> = (tx: Tx, result: Result) => Promise<void>
+/** An operation calls it with its result, at the end of its database transaction if it has one. */
+export type Remember<Result> = (db: Queryable, result: Result) => Promise<void>
 
 const MAX_KEY_CHARACTERS = 200
 
@@ -31,6 +34,14 @@ const keyOf = (headers: Headers): string | null => {
 const withoutCredentials = (body: object): object => {
   const { developer_secret: _secret, user_pin: _pin, ...rest } = body as Record<string, unknown>
   return rest
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** The first half of a MAC as a UUID of version 8 (RFC 9562 §5.8). */
+const uuidOf = (mac: Uint8Array): string => {
+  const hex = Buffer.from(mac).toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
 /** Thrown inside the effect's transaction to roll it back, because another process was faster. */
@@ -48,8 +59,12 @@ type Submitting = {
  * What the handlers of submitting routes are made of: each acts for the caller, with the credentials of the request. It does
  * its work once per (project, principal, path, key); without the header, each time.
  */
-export const submitRoute = <Result, Answer>(ctx: Pick<Ctx, 'db' | 'identity'>, show: (result: Result) => Answer) => {
+export const submitRoute = <Result, Answer>(
+  ctx: Pick<Ctx, 'db' | 'identity' | 'now'>,
+  show: (result: Result) => Answer,
+) => {
   const fingerprintOf = ctx.identity.authenticator('idempotency')
+  const newIdMacOf = ctx.identity.authenticator('new id')
   const queues = createQueues()
 
   const firstAnswer = async (scope: IdempotencyScope, fingerprint: Uint8Array): Promise<FirstAnswer | null> => {
@@ -63,16 +78,20 @@ export const submitRoute = <Result, Answer>(ctx: Pick<Ctx, 'db' | 'identity'>, s
 
   return async (
     { body, caller, request, route: path }: Submitting,
-    verb: (by: Signatory & { readonly remember: Remember<Result> }) => Promise<Result>,
+    /** @param by.newId what the request creates gets this id. */
+    verb: (by: Signatory & { readonly newId: string; readonly remember: Remember<Result> }) => Promise<Result>,
   ): Promise<Answer> => {
     const by = signatoryOf(caller, body)
     const key = keyOf(request.headers)
-    if (key === null) return show(await verb({ ...by, remember: async () => {} }))
+    if (key === null) return show(await verb({ ...by, newId: randomUUID(), remember: async () => {} }))
     const scope = { projectId: caller.projectId, principal: by.actor, path, key }
     // An imported key is part of it: the MAC reveals nothing, and another key is another request.
     const fingerprint = fingerprintOf([canonicalize(withoutCredentials(body)) ?? ''])
-    const remember: Remember<Result> = async (tx, result) => {
-      const kept = await insertFirstAnswer(tx, scope, { fingerprint, answer: show(result) })
+    // A key is forgotten after a day, and then the same request creates another thing.
+    const day = String(Math.floor(ctx.now().getTime() / DAY_MS))
+    const newId = uuidOf(newIdMacOf([...Object.values(scope), fingerprint, day]))
+    const remember: Remember<Result> = async (db, result) => {
+      const kept = await insertFirstAnswer(db, scope, { fingerprint, answer: show(result) })
       if (!kept) throw new AnsweredMeanwhile()
     }
     // Simultaneous requests with one key wait for the first and find its answer.
@@ -80,7 +99,7 @@ export const submitRoute = <Result, Answer>(ctx: Pick<Ctx, 'db' | 'identity'>, s
       const first = await firstAnswer(scope, fingerprint)
       if (first !== null) return first.answer as Answer
       try {
-        return show(await verb({ ...by, remember }))
+        return show(await verb({ ...by, newId, remember }))
       } catch (error) {
         // It may have failed because another process did the same request, or while it committed.
         const meanwhile = await firstAnswer(scope, fingerprint).catch((reason: unknown) => {

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import {
   countPolicies,
+  findPolicy,
   findWalletOfPolicy,
   isToCome,
   type Policy,
@@ -10,7 +10,7 @@ import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import { ProjectKeyRotated, requireBoth } from '../custody/vault.ts'
+import { requireBoth } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { parseQuantity } from '../transactions/intent.ts'
@@ -66,11 +66,10 @@ type CreatePolicyInput = Signatory & {
   readonly maxUses: number | null
   /** Base units of the coin, for the fees of all uses together; null: a default from the current fees. */
   readonly maxTotalFee: bigint | null
-  readonly remember?: Remember<Policy> | undefined
+  /** Of the policy. */
+  readonly newId: string
+  readonly remember: Remember<Policy>
 }
-
-/** A simultaneous rotation of the project's key makes one more try necessary. */
-const MAX_TRIES = 4
 
 /** Finds a user-controlled wallet that the caller can see. */
 const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: string): Promise<WalletRow> => {
@@ -79,40 +78,45 @@ const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: str
   if (wallet.controlMode !== 'user') {
     throw new AppError('invalid_input', 'This wallet is controlled by the developer, so it needs no policy.')
   }
+  return wallet
+}
+
+const requireRoom = async (ctx: Ctx, wallet: WalletRow, expiresAt: Date | null): Promise<void> => {
+  if (expiresAt !== null && !(await isToCome(ctx.db, expiresAt))) {
+    throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
+  }
   if ((await countPolicies(ctx.db, wallet.id)) >= POLICIES_A_WALLET_MAX) {
     throw new AppError('invalid_input', `This wallet has ${POLICIES_A_WALLET_MAX} policies: revoke one first.`)
   }
-  return wallet
 }
 
 /**
  * Creates a policy, which lets the developer use a user-controlled wallet within rules, and the key lock that it needs.
  */
 export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<Policy> => {
-  const { network, expiresAt, credentials, actor } = input
+  const { network, newId: id, expiresAt, credentials, actor } = input
   const chain = ctx.chains.withNode(network)
   const address = chain.parseAddress(input.walletAddress, 'wallet_address')
   checkRules(chain, input.argumentRules)
-  if (expiresAt !== null && !(await isToCome(ctx.db, expiresAt))) {
-    throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
-  }
   const wallet = await delegatingWallet(ctx, input, address)
+  // Made before by the same request, whose answer was lost.
+  const made = await findPolicy(ctx.db, id)
+  if (made === null) await requireRoom(ctx, wallet, expiresAt)
   requireBoth(credentials)
   const { name, argumentRules, maxTotalValue, maxUses } = input
   // Before the credentials are checked: they agree to the whole of the terms.
-  const maxTotalFee = input.maxTotalFee ?? (await usualFeeBudget(chain))
-  for (let tries = 1; ; tries += 1) {
-    const terms = { id: randomUUID(), network, argumentRules, expiresAt, maxTotalValue, maxUses, maxTotalFee }
-    const made = await ctx.vault.newPolicy({ wallet, credentials, actor, name, terms })
-    try {
-      return await ctx.db.transaction(async (tx) => {
-        const policy = { ...(await made.write(tx)), walletAddress: wallet.address }
-        await input.remember?.(tx, policy)
-        return policy
-      })
-    } catch (error) {
-      if (!(error instanceof ProjectKeyRotated) || tries >= MAX_TRIES) throw error
-    }
+  const maxTotalFee = input.maxTotalFee ?? made?.maxTotalFee ?? (await usualFeeBudget(chain))
+  const terms = { id, network, argumentRules, expiresAt, maxTotalValue, maxUses, maxTotalFee }
+  try {
+    const row = await ctx.vault.newPolicy({ wallet, credentials, actor, name, terms })
+    const policy = { ...row, walletAddress: wallet.address }
+    await input.remember(ctx.db, policy)
+    return policy
+  } catch (error) {
+    const isOther = error instanceof AppError && error.code === 'idempotency_mismatch'
+    if (made !== null || !isOther) throw error
+    // Another process did the same request meanwhile, with a default from other fees.
+    return createPolicy(ctx, input)
   }
 }
 
@@ -146,6 +150,5 @@ export const revokePolicy = async (
   const { id, actor, credentials } = input
   const wallet = await findWalletOfPolicy(ctx.db, input)
   if (wallet === null) throw notFound('policy')
-  const revocation = await ctx.vault.revokePolicy({ wallet, credentials, actor, policyId: id })
-  await ctx.db.transaction((tx) => revocation.write(tx))
+  await ctx.vault.revokePolicy({ wallet, credentials, actor, policyId: id })
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
-import type { PolicyTerms } from '../../db/queries/policies.ts'
+import type { PolicyRow, PolicyTerms } from '../../db/queries/policies.ts'
 import { open } from '../../src/custody/sealing/envelope.ts'
 import {
   identityOf,
@@ -31,6 +31,7 @@ import {
   SECRET,
   SUBSTRATE_BYTES,
   type TestWallet,
+  whileGuessing,
 } from './support.ts'
 
 const PIN = '493817'
@@ -67,9 +68,12 @@ const sign = (
   return terms === undefined ? vault.withKey(request, signed) : vault.withPolicyKey({ ...request, terms }, signed)
 }
 
-const revoke = async (wallet: TestWallet, { id: policyId }: PolicyTerms, credentials: Credentials = secret) => {
-  const change = await custody.vault.revokePolicy({ wallet, credentials, actor: ACTOR, policyId })
-  await custody.db.transaction((tx) => change.write(tx))
+const revoke = (wallet: TestWallet, { id: policyId }: PolicyTerms, credentials: Credentials = secret) =>
+  custody.vault.revokePolicy({ wallet, credentials, actor: ACTOR, policyId })
+
+const make = (wallet: TestWallet, terms: PolicyTerms, use: { credentials?: Credentials; vault?: Vault } = {}) => {
+  const { credentials = both, vault = custody.vault } = use
+  return vault.newPolicy({ wallet, credentials, actor: ACTOR, name: '', terms })
 }
 
 const guesses = async ({ ownerId }: WalletRef) => {
@@ -207,12 +211,64 @@ describe('a policy', () => {
     }
   })
 
-  test('that was prepared before the project’s key was rotated is not written', async () => {
+  test('that is made while the project’s key is rotated is sealed under the new key', async () => {
+    const of = await custody.project()
+    const wallet = await custody.wallet({ projectId: of, ownerId: 'o', controlMode: 'user', credentials: pin })
+    const terms = newTerms(wallet)
+    const rotation = { projectId: of, resume: false, actor: 'operator', onProgress: () => {} }
+    const made = await whileGuessing(sql, wallet, {
+      begin: () => make(wallet, terms),
+      meanwhile: () => custody.vault.rotateProjectKey(rotation),
+    })
+    expect(made.id).toBe(terms.id)
+    const [lock] = await sql`select get_byte(sealed, 5) as version from policy_locks where policy_id = ${terms.id}`
+    expect(lock?.version).toBe(2)
+    expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('resolved')
+  })
+
+  test('has the same row if it is made again by its id, with right credentials, one after the other or 20 times at once', async () => {
     const wallet = await userWallet()
-    const request = { wallet, credentials: both, actor: ACTOR, name: '', terms: newTerms(wallet) }
-    const change = await custody.vault.newPolicy(request)
-    await custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator', onProgress: () => {} })
-    await expect(custody.db.transaction((tx) => change.write(tx))).rejects.toThrow('was changed meanwhile')
+    const terms = { ...newTerms(wallet), expiresAt: new Date('2099-01-01T00:00:00.123Z'), maxTotalValue: 10n ** 30n }
+    const atOnce = Array.from({ length: 20 }, (_, index) =>
+      make(wallet, terms, { vault: index % 2 ? other : custody.vault }),
+    )
+    const [first, ...others] = await Promise.all(atOnce)
+    for (const each of [...others, await make(wallet, terms)]) expect(each).toEqual(first as PolicyRow)
+    expect(await codeOf(make(wallet, terms, { credentials: { ...both, developerSecret: 'wrong' } }))).toBe(
+      'INVALID_SECRET',
+    )
+    expect(await codeOf(make(wallet, terms, { credentials: { ...both, userPin: '000000' } }))).toBe('INVALID_SECRET')
+    expect(await sql`select from policies where wallet_id = ${wallet.id}`).toHaveLength(1)
+    expect(await sql`select from policy_locks where policy_id = ${terms.id}`).toHaveLength(1)
+    expect(await sql`select from audit where subject = ${wallet.id} and action = 'policy_created'`).toHaveLength(1)
+    await revoke(wallet, terms)
+    expect((await make(wallet, terms)).revokedAt).toBeInstanceOf(Date)
+    expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('policy_denied')
+  })
+
+  test('is not made again by its id for another wallet or with other terms, and no guess is charged', async () => {
+    const [wallet, second] = [await userWallet(), await userWallet()]
+    const terms = await custody.policy(wallet, both)
+    const others: Partial<PolicyTerms>[] = [
+      { argumentRules: [] },
+      { expiresAt: new Date() },
+      { maxTotalValue: 0n },
+      { maxUses: 1 },
+      { maxTotalFee: 999n },
+    ]
+    const wrong = { credentials: { ...both, userPin: '000000' } }
+    for (const change of others) {
+      expect(await codeOf(make(wallet, { ...terms, ...change }, wrong))).toBe('idempotency_mismatch')
+    }
+    expect(await codeOf(make(second, terms, wrong))).toBe('idempotency_mismatch')
+    expect([await guesses(wallet), await guesses(second)]).toEqual(Array(2).fill({ fails: 0, total: 0 }))
+  })
+
+  test('is not revoked by the credential of another wallet', async () => {
+    const [wallet, second] = [await userWallet(), await userWallet()]
+    const terms = await custody.policy(wallet, both)
+    expect(await codeOf(revoke(second, terms, pin))).toBe('not_found')
+    expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('resolved')
   })
 
   test('has audit rows for its creation, its use and its revocation', async () => {

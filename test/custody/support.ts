@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
+import type { Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { readGuesses } from '../../db/queries/custody/guesses.ts'
 import { insertProjectKey } from '../../db/queries/custody/project-keys.ts'
@@ -179,7 +180,7 @@ export const openCustody = async (
     },
     wallet: async (input) => (await prepareWallet(db, { vault, ...input })).write(),
     prepare: (input) => prepareWallet(db, { vault, ...input }),
-    policy: (wallet, credentials, agreed = {}) => makePolicy({ db, vault }, { wallet, credentials, agreed }),
+    policy: (wallet, credentials, agreed = {}) => makePolicy(vault, { wallet, credentials, agreed }),
     close: async () => {
       await Promise.all(pools.map((pool) => pool.close({ timeoutSeconds: 5 })))
       await database.close()
@@ -203,13 +204,9 @@ export const newTerms = ({ network }: WalletRef): PolicyTerms => ({
   maxTotalFee: 1_000n,
 })
 
-const makePolicy = async (
-  { db, vault }: { readonly db: Db; readonly vault: Vault },
-  { wallet, credentials, agreed }: Delegation,
-): Promise<PolicyTerms> => {
+const makePolicy = async (vault: Vault, { wallet, credentials, agreed }: Delegation): Promise<PolicyTerms> => {
   const terms = { ...newTerms(wallet), ...agreed }
-  const made = await vault.newPolicy({ wallet, credentials, actor: ACTOR, name: '', terms })
-  await db.transaction((tx) => made.write(tx))
+  await vault.newPolicy({ wallet, credentials, actor: ACTOR, name: '', terms })
   return terms
 }
 
@@ -241,6 +238,34 @@ const prepareWallet = async (db: Db, input: WalletInput & { readonly vault: Vaul
     return { id, projectId, ownerId, network, keyringId, controlMode, publicKey }
   }
   return { write }
+}
+
+/**
+ * Does something while a call waits to check a PIN: after it has read what it needs, and before it writes.
+ * @param postgres a pool with two connections. @returns the call's result.
+ */
+export const whileGuessing = async <Result>(
+  postgres: Sql,
+  { ownerId }: Pick<WalletRef, 'ownerId'>,
+  { begin, meanwhile }: { begin(): Promise<Result>; meanwhile(): Promise<unknown> },
+): Promise<Result> => {
+  const { promise, resolve } = Promise.withResolvers<Result>()
+  await postgres.begin(async (tx) => {
+    await tx`select from pin_guesses where owner_id = ${ownerId} for update`
+    resolve(begin())
+    await untilWaiting(postgres)
+    await meanwhile()
+  })
+  return promise
+}
+
+/** Waits until a session of the database waits for a lock. */
+export const untilWaiting = async (postgres: Sql): Promise<void> => {
+  const waiting = () =>
+    postgres`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+  for (const deadline = Date.now() + 5_000; (await waiting()).length === 0; ) {
+    if (Date.now() > deadline) throw new Error('nobody waits for a lock')
+  }
 }
 
 /** The code of the AppError that a promise is rejected with, or 'resolved'. Other errors are thrown. */

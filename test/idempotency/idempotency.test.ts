@@ -12,6 +12,7 @@ import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Ctx, createCtx, createWorkerCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createPolicy } from '../../src/policies/policies.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
@@ -150,6 +151,42 @@ describe('the same key and body, 50 times at once, at two processes', () => {
     expect(answers[0]).toStartWith('200 {"id":')
     expect((await rows()).wallets).toBe((before.wallets ?? 0) + 1)
     expect(told(await service.post(path, owned))).toEqual({ status: 409, code: 'wallet_exists' })
+  })
+
+  test('a policy is one, also if its default fee budget was taken from other fees meanwhile', async () => {
+    const { address } = await service.newWallet({ network, pin: '493817' })
+    const rules = [{ argument: 'value', operator: 'eq', value: '0' }] as const
+    const body = {
+      network,
+      wallet_address: address,
+      argument_rules: rules,
+      developer_secret: SECRET,
+      user_pin: '493817',
+    }
+    const before = await rows()
+    const answers = await atOnce(20, '/policies', body, 'a policy')
+    expect(new Set(answers).size).toBe(1)
+    expect(answers[0]).toStartWith('200 {"uuid":')
+    expect((await rows()).policies).toBe((before.policies ?? 0) + 1)
+
+    const { projectId } = service.project
+    const credentials = { developerSecret: SECRET, userPin: '493817' }
+    const by = {
+      projectId,
+      ownedBy: null,
+      actor: 'operator',
+      credentials,
+      newId: randomUUID(),
+      remember: async () => {},
+    }
+    const limits = { expiresAt: null, maxTotalValue: null, maxUses: null }
+    const input = { ...by, ...limits, network, name: '', walletAddress: address, argumentRules: rules } as const
+    const held = gate.hold('before', 'eth_feeHistory')
+    const late = createPolicy(service.ctx, { ...input, maxTotalFee: null })
+    await held.reached
+    const made = await createPolicy(second.ctx, { ...input, maxTotalFee: 5n })
+    held.release()
+    expect(await late).toEqual(made)
   })
 
   test('a batch gives one transaction, after one deployment', async () => {

@@ -172,6 +172,23 @@ describe('creation', () => {
     expect(await sql`select from policies where max_uses = 7`).toHaveLength(1)
     expect(told(await create({ max_uses: 8 }, headers))).toEqual([409, 'idempotency_mismatch'])
   })
+
+  test('whose answer was not kept with its Idempotency-Key is found again by the same request, also when nothing else fits', async () => {
+    const headers = { 'idempotency-key': randomUUID() }
+    const crowded = await service.newWallet({ network, pin: PIN })
+    const of = { wallet_address: crowded.address, expires_at: '2099-01-01T00:00:00Z' }
+    const first = (await create(of, headers)).json
+    // As after a crash between the two commits.
+    await sql`delete from idempotency_keys where key = ${headers['idempotency-key']}`
+    await sql`insert into policies (id, project_id, network, wallet_id, name, argument_rules, max_total_fee)
+      select gen_random_uuid(), project_id, network, wallet_id, name, argument_rules, max_total_fee
+      from policies, generate_series(2, 1000) where id = ${first.uuid}`
+    expect(told(await create(of))).toEqual([400, 'invalid_input'])
+    expect(told(await create({ ...of, user_pin: '000000' }, headers))).toEqual([403, 'INVALID_SECRET'])
+    expect((await create(of, headers)).json).toEqual(first)
+    expect(await sql`select from idempotency_keys where key = ${headers['idempotency-key']}`).toHaveLength(1)
+    await sql`delete from policies where wallet_id = ${crowded.id} and id <> ${first.uuid}`
+  })
 })
 
 describe('the list', () => {

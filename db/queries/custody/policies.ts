@@ -32,14 +32,18 @@ export const insertPolicyLock = async (tx: Tx, row: typeof policyLocks.$inferIns
   await tx.insert(policyLocks).values(row)
 }
 
-/** Marks a policy as revoked, and erases its lock and its MAC. @returns false if it was revoked before. */
-export const endPolicy = async (tx: Tx, id: string): Promise<boolean> => {
+/** Marks a policy of a wallet as revoked, and erases its lock and its MAC. @returns false if it was revoked before. */
+export const endPolicy = async (
+  tx: Tx,
+  { policyId, walletId }: { readonly policyId: string; readonly walletId: string },
+): Promise<boolean> => {
   const { rowCount } = await tx
     .update(policies)
     .set({ revokedAt: sql`now()`, updatedAt: sql`now()`, mac: null })
-    .where(and(eq(policies.id, id), isStanding))
-  await tx.delete(policyLocks).where(eq(policyLocks.policyId, id))
-  return rowCount === 1
+    .where(and(eq(policies.id, policyId), eq(policies.walletId, walletId), isStanding))
+  if (rowCount !== 1) return false
+  await tx.delete(policyLocks).where(eq(policyLocks.policyId, policyId))
+  return true
 }
 
 export type LockedPolicy = { readonly lock: PolicyLockRow; readonly spending: SpendingRow }
