@@ -12,7 +12,7 @@ type Reply = { id: unknown; result?: unknown; error?: unknown }
 export const TROUBLES = ['closes', 'answers 500', 'answers 429', 'hangs', 'lies', 'truncates', 'lags'] as const
 export type Trouble = (typeof TROUBLES)[number]
 
-const RETRY_AFTER_SECONDS = 1
+export const RETRY_AFTER_SECONDS = 1
 const OTHER_HASH = `0x${'11'.repeat(32)}`
 const EPOCHS_TO_FINAL = 64
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
-import { type SickNode, startSickNode, TROUBLES } from '../support/sick-node.ts'
+import { RETRY_AFTER_SECONDS, type SickNode, startSickNode, TROUBLES, type Trouble } from '../support/sick-node.ts'
 
 const network = 'Ethereum'
 const LONG_SECONDS = Number(process.env.STRONGROOM_SOAK_SECONDS ?? (process.env.STRONGROOM_LONG === '1' ? 900 : 0))
@@ -91,11 +91,15 @@ test(
     const quiet = await load(quietSeconds)
     const over = { isSo: false }
     const trouble = (async () => {
+      let last: Trouble | null = null
       for (let spell = 0; !over.isSo; spell += 1) {
         const kind = TROUBLES[spell % TROUBLES.length] ?? 'closes'
         const [sick, well] = spell % 2 === 0 ? nodes : [nodes[1], nodes[0]]
         await well.fall(null)
+        // A node that asked for a pause gets it, and is in trouble until then.
+        if (last === 'answers 429') await sleep(RETRY_AFTER_SECONDS * 1_000)
         await sick.fall(kind)
+        last = kind
         await sleep(spellMs)
       }
       for (const node of nodes) await node.fall(null)
