@@ -16,9 +16,13 @@ export const insertNonce = async (db: Queryable, row: NonceRow): Promise<void> =
 const isLive = ({ projectId, kind, nonce }: NonceKey) =>
   and(eq(nonces.projectId, projectId), eq(nonces.kind, kind), eq(nonces.nonce, nonce), gt(nonces.expiresAt, sql`now()`))
 
-/** Reads a nonce without using it. */
-export const findNonce = async (db: Queryable, key: NonceKey): Promise<NonceRow | null> => {
-  const [row] = await db.select().from(nonces).where(isLive(key))
+/** Reads a nonce without using it; a prepared statement. */
+export const findNonce = async (db: Db, { projectId, kind, nonce }: NonceKey): Promise<NonceRow | null> => {
+  const [row] = await db.prepared<NonceRow>`
+    select project_id as "projectId", kind, nonce, user_id as "userId", target, created_at as "createdAt",
+      expires_at as "expiresAt", mac
+    from public.nonces
+    where project_id = ${projectId}::uuid and kind = ${kind} and nonce = ${nonce} and expires_at > now()`
   return row ?? null
 }
 

@@ -1,7 +1,7 @@
 // Users' WebAuthn credentials.
 
 import { and, asc, eq, lt, or, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
+import type { Db, Queryable, Tx } from '../client.ts'
 import { passkeys } from '../schema.ts'
 
 type PasskeyRow = typeof passkeys.$inferSelect
@@ -20,14 +20,18 @@ const ofUser = ({ projectId, userId }: OfUser) => and(eq(passkeys.projectId, pro
 export const listPasskeys = async (db: Queryable, user: OfUser): Promise<readonly PasskeyRow[]> =>
   db.select().from(passkeys).where(ofUser(user)).orderBy(asc(passkeys.createdAt), asc(passkeys.id))
 
+type ToCheck = PasskeyFacts & Pick<PasskeyRow, 'signCount' | 'mac'>
+
+/** What a login needs of a passkey; a prepared statement. */
 export const findPasskey = async (
-  db: Queryable,
-  key: Pick<PasskeyRow, 'projectId' | 'credentialId'>,
-): Promise<PasskeyRow | null> => {
-  const [row] = await db
-    .select()
-    .from(passkeys)
-    .where(and(eq(passkeys.projectId, key.projectId), eq(passkeys.credentialId, key.credentialId)))
+  db: Db,
+  { projectId, credentialId }: Pick<PasskeyRow, 'projectId' | 'credentialId'>,
+): Promise<ToCheck | null> => {
+  // A counter has 32 bits. As a bigint, it would come as a text.
+  const [row] = await db.prepared<ToCheck>`
+    select id, project_id as "projectId", user_id as "userId", credential_id as "credentialId", public_key as "publicKey",
+      rp_id as "rpId", backup_eligible as "backupEligible", sign_count::double precision as "signCount", mac
+    from public.passkeys where project_id = ${projectId}::uuid and credential_id = ${credentialId}`
   return row ?? null
 }
 
