@@ -1,5 +1,9 @@
 import { sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
+import { sessions } from '../schema.ts'
+
+/** The present time by the database's clock, as a column of a select. */
+export const present = sql<Date>`now()`.mapWith(sessions.createdAt)
 
 /** The present time by the database's clock; in a transaction the time of its beginning. In whole milliseconds. */
 export const readPresent = async (db: Queryable): Promise<Date> => {

@@ -3,6 +3,7 @@
 import { and, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { sessionChallenges } from '../schema.ts'
+import { present } from './present.ts'
 
 type FullRow = typeof sessionChallenges.$inferSelect
 
@@ -29,7 +30,6 @@ export type SessionChallengeRow = FullRow & {
 
 const expired = sql<boolean>`${sessionChallenges.expiresAt} <= now()`
 const unexpired = gt(sessionChallenges.expiresAt, sql`now()`)
-const present = sql<Date>`now()`.mapWith(sessionChallenges.createdAt)
 /** Completed, and no session was made from it yet. */
 const isWaiting = and(isNotNull(sessionChallenges.completedAt), isNull(sessionChallenges.usedAt), unexpired)
 

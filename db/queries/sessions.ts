@@ -4,6 +4,7 @@ import { and, desc, eq, gt, isNull, ne, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
 import { sessions } from '../schema.ts'
 import type { SessionEnd } from '../words.ts'
+import { present } from './present.ts'
 import type { UserFacts } from './users.ts'
 
 export type SessionRow = typeof sessions.$inferSelect
@@ -48,9 +49,6 @@ const isShown = ({ projectId, id }: Omit<Shown, 'generation'>) =>
 
 /** An ended session has no MAC: so nobody revives it by clearing the time of its end. */
 const endedBy = (by: SessionEnd) => ({ endedAt: sql`now()`, endedBy: by, mac: null })
-
-/** By the database's clock. */
-const present = sql<Date>`now()`.mapWith(sessions.refreshedAt)
 
 type ToRefresh = {
   readonly row: Checked & Pick<SessionRow, 'createdAt'>

@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gte, inArray, isNull, lt, lte, not, or, sql } from 
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, OUTCOME_COLUMNS, signers, transactions } from '../schema.ts'
 import { type Network, TRANSACTION_STATUSES } from '../words.ts'
+import { present } from './present.ts'
 import type { Reach } from './wallets.ts'
 
 export type TransactionRow = typeof transactions.$inferSelect
@@ -210,7 +211,7 @@ export const transactionWithAttempts = async (db: Queryable, id: string): Promis
 export const lockTransaction = async (tx: Tx, id: string): Promise<(WithAttempts & { readonly at: Date }) | null> => {
   const [[row], itsAttempts] = await Promise.all([
     tx
-      .select({ transaction: transactions, at: sql<Date>`now()`.mapWith(transactions.createdAt) })
+      .select({ transaction: transactions, at: present })
       .from(transactions)
       .where(eq(transactions.id, id))
       .for('update'),
@@ -231,7 +232,7 @@ export const lockTransactions = async (tx: Tx, ids: readonly string[]): Promise<
   const wanted = sql`any(${sql.param(ids)}::uuid[])`
   const [rows, hashes] = await Promise.all([
     tx
-      .select({ transaction: transactions, at: sql<Date>`now()`.mapWith(transactions.createdAt) })
+      .select({ transaction: transactions, at: present })
       .from(transactions)
       .where(eq(transactions.id, wanted))
       .orderBy(asc(transactions.id))

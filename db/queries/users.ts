@@ -1,6 +1,7 @@
 import { and, desc, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { users } from '../schema.ts'
+import { present } from './present.ts'
 
 export type UserRow = typeof users.$inferSelect
 
@@ -50,9 +51,8 @@ export const readUserFacts = async (
   db: Queryable,
   key: Pick<UserRow, 'projectId' | 'id'>,
 ): Promise<UserFacts & { readonly now: Date }> => {
-  const now = sql<Date>`now()`.mapWith(users.createdAt)
   const [row] = await db
-    .select({ ...getTableColumns(users), hasPasskeys, now })
+    .select({ ...getTableColumns(users), hasPasskeys, now: present })
     .from(users)
     .where(and(eq(users.projectId, key.projectId), eq(users.id, key.id)))
   if (row === undefined) throw new Error('A session belongs to a user who does not exist.')

@@ -29,6 +29,7 @@ export class ProjectKeyRotated extends AppError {
 }
 
 type Layer = { readonly identity: Identity }
+type Sealed = Layer & { readonly sealed: Uint8Array }
 type Version = { readonly projectId: string; readonly version: number }
 
 const unwrap = async (input: Version & { readonly db: Db; readonly rootKeys: RootKeys }): Promise<Uint8Array> => {
@@ -76,6 +77,12 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
   const rowMacs = async (of: Version): Promise<RowMacs> =>
     openRowMacs({ projectKey: await keyOf(of), keyId: of.version })
 
+  const openOuter = async ({ identity, sealed }: Sealed) => {
+    const version = keyIdOf(sealed)
+    const key = await keyOf({ projectId: identity.projectId, version })
+    return open({ key, keyId: version, identity, sealed })
+  }
+
   return {
     /** Seals an inner layer under this version of the project's key. */
     sealOuter: async ({
@@ -87,10 +94,17 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
       return seal({ key, keyId: version, identity, plaintext: inner })
     },
     /** Opens the outer layer. @returns the inner layer. @throws EnvelopeError */
-    openOuter: async ({ identity, sealed }: Layer & { readonly sealed: Uint8Array }) => {
-      const version = keyIdOf(sealed)
-      const key = await keyOf({ projectId: identity.projectId, version })
-      return open({ key, keyId: version, identity, sealed })
+    openOuter,
+    /** Whether an outer layer is as it was sealed. It needs no credential, as the inner layer stays closed. */
+    isOuterAsSealed: async (layer: Sealed): Promise<boolean> => {
+      try {
+        const inner = await openOuter(layer)
+        inner.fill(0)
+        return true
+      } catch (error) {
+        if (error instanceof EnvelopeError) return false
+        throw error
+      }
     },
     /** The MAC of a row under this version of its project's key. */
     macOf: async ({ version, row }: { readonly version: number; readonly row: BoundRow }) => {

@@ -1,7 +1,6 @@
 import type { Db } from '../../../db/client.ts'
 import { missingOwnerLocks, pageOfOwnerLocks } from '../../../db/queries/custody/owner-locks.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
-import { EnvelopeError } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
 const LOCKS_A_PAGE = 1_000
@@ -12,17 +11,9 @@ type OwnerLock = Awaited<ReturnType<typeof pageOfOwnerLocks>>[number]
 
 type ForgedKeyring = { readonly projectId: string; readonly id: string; readonly trouble: string }
 
-/** The outer layer opens for this set of locks. That needs no credential. */
-const isAsMade = async ({ projectKeys }: Parts, { id: lockId, sealed, ...of }: OwnerLock): Promise<boolean> => {
-  try {
-    const inner = await projectKeys.openOuter({ identity: identityOf.ownerLock({ ...of, lockId }), sealed })
-    inner.fill(0)
-    return true
-  } catch (error) {
-    if (error instanceof EnvelopeError) return false
-    throw error
-  }
-}
+/** The outer layer opens for this set of locks. */
+const isAsMade = ({ projectKeys }: Parts, { id: lockId, sealed, ...of }: OwnerLock): Promise<boolean> =>
+  projectKeys.isOuterAsSealed({ identity: identityOf.ownerLock({ ...of, lockId }), sealed })
 
 /** For `audit verify`: the keyrings whose set of locks is not as it was made. @param input.projectId null: of all projects. */
 export const forgedLocks = async (

@@ -2,7 +2,6 @@ import type { Db } from '../../../db/client.ts'
 import { type Contradiction, contradictedPolicies, pageOfPolicies } from '../../../db/queries/custody/policies.ts'
 import { unreachable } from '../../errors.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
-import { EnvelopeError } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { boundSpending } from './policy-spending.ts'
 import { boundTerms } from './policy-terms.ts'
@@ -28,19 +27,12 @@ const troubleOf = ({ is }: Contradiction): string => {
   }
 }
 
-/** The outer layer of the lock opens with the terms of the row. That needs no credential. */
+/** The outer layer of the lock opens with the terms of the row. */
 const isAsMade = async ({ projectKeys }: Parts, row: Standing): Promise<boolean> => {
   const { projectId, keyringId, walletId, network, lock, terms } = row
   if (lock === null || network !== terms.network) return false
   const identity = identityOf.policyLock({ projectId, keyringId, walletId, lockId: lock.id, terms: boundTerms(terms) })
-  try {
-    const inner = await projectKeys.openOuter({ identity, sealed: lock.sealed })
-    inner.fill(0)
-    return true
-  } catch (error) {
-    if (error instanceof EnvelopeError) return false
-    throw error
-  }
+  return projectKeys.isOuterAsSealed({ identity, sealed: lock.sealed })
 }
 
 /** What was spent has the MAC that was made for it. */
