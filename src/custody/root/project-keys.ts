@@ -57,32 +57,13 @@ const ofItsVersion = async (
   }
 }
 
-export type ProjectKeys = ReturnType<typeof createProjectKeys>
-
-export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly rootKeys: RootKeys }) => {
-  const cache = new LRUCache<string, Uint8Array, Version>({
-    max: CACHED_KEYS_MAX,
-    ttl: CACHED_MS,
-    ttlAutopurge: true,
-    ignoreFetchAbort: true,
-    // Concurrent misses of one key share one call.
-    fetchMethod: (_id, _stale, { context }) => unwrap({ db, rootKeys, ...context }),
-  })
-
-  const keyOf = async (context: Version): Promise<Uint8Array> => {
-    const id = `${context.projectId} ${context.version}`
-    return cache.get(id) ?? cache.forceFetch(id, { context })
-  }
-
-  const rowMacs = async (of: Version): Promise<RowMacs> =>
-    openRowMacs({ projectKey: await keyOf(of), keyId: of.version })
-
-  const openOuter = async ({ identity, sealed }: Sealed) => {
+/** The outer layers under the keys of projects. */
+const outerLayers = (keyOf: (of: Version) => Promise<Uint8Array>) => {
+  const openOuter = async ({ identity, sealed }: Sealed): Promise<Uint8Array> => {
     const version = keyIdOf(sealed)
     const key = await keyOf({ projectId: identity.projectId, version })
     return open({ key, keyId: version, identity, sealed })
   }
-
   return {
     /** Seals an inner layer under this version of the project's key. */
     sealOuter: async ({
@@ -106,6 +87,31 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
         throw error
       }
     },
+  }
+}
+
+export type ProjectKeys = ReturnType<typeof createProjectKeys>
+
+export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly rootKeys: RootKeys }) => {
+  const cache = new LRUCache<string, Uint8Array, Version>({
+    max: CACHED_KEYS_MAX,
+    ttl: CACHED_MS,
+    ttlAutopurge: true,
+    ignoreFetchAbort: true,
+    // Concurrent misses of one key share one call.
+    fetchMethod: (_id, _stale, { context }) => unwrap({ db, rootKeys, ...context }),
+  })
+
+  const keyOf = async (context: Version): Promise<Uint8Array> => {
+    const id = `${context.projectId} ${context.version}`
+    return cache.get(id) ?? cache.forceFetch(id, { context })
+  }
+
+  const rowMacs = async (of: Version): Promise<RowMacs> =>
+    openRowMacs({ projectKey: await keyOf(of), keyId: of.version })
+
+  return {
+    ...outerLayers(keyOf),
     /** The MAC of a row under this version of its project's key. */
     macOf: async ({ version, row }: { readonly version: number; readonly row: BoundRow }) => {
       using macs = await rowMacs({ projectId: row.identity.projectId, version })
