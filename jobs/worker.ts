@@ -98,7 +98,7 @@ const main = async (): Promise<void> => {
   await keepWorking(ctx, { queue, stopping: stopping.signal })
   await metrics?.stop(true)
   await stopWritingEvents()
-  await ctx.db.close({ timeoutSeconds: 2 })
+  await ctx.close({ timeoutSeconds: 2 })
   process.exit(0)
 }
 

@@ -309,7 +309,7 @@ const nodesOf = (variables: Variables) => {
 }
 
 /** What another process may want otherwise. */
-const DEFAULTS = { databaseMaxConnections: 20 }
+const DEFAULTS = { databaseMaxConnections: 12 }
 
 const limitsOf = (
   variables: Variables,

@@ -5,7 +5,7 @@
 // - facts about an object, in a WeakMap: how many blocks a chain's node serves at once, the range that is read ahead, the
 //   running balance check, and the address from which a request came.
 
-import type { Db } from '../db/client.ts'
+import { connectionsOf, type Db, openDb } from '../db/client.ts'
 import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
@@ -62,6 +62,8 @@ export type Ctx = {
   readonly securityEvents: SecurityEvents
   readonly now: () => Date
   readonly log: Log
+  /** Closes the connections to the database. */
+  readonly close: Db['close']
 }
 
 /** The worker's context. It has no vault and no identity key, so no job can open a wallet or create a token. */
@@ -126,6 +128,16 @@ const createWalletAt = (db: Db): Ctx['walletAt'] => {
 }
 
 /**
+ * Of the vault's own pool. A database transaction waits for the vault while a signer is locked, so the two must not share one:
+ * if transactions held all its connections, the vault would wait for them, and they for the vault.
+ */
+const VAULT_CONNECTIONS = 2
+
+/** How many connections a process that opens wallets takes at most. */
+export const connectionsOfApi = ({ databaseMaxConnections }: Config): number =>
+  connectionsOf({ maxConnections: databaseMaxConnections }) + connectionsOf({ maxConnections: VAULT_CONNECTIONS })
+
+/**
  * Creates the context of a process that opens wallets.
  * @throws Error if a key, the environment or a chain id does not belong to the database.
  */
@@ -135,8 +147,13 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
   const base = await withChains(await createIdentityCtx(input, { rootKey, nextRootKey }), input)
+  const vaultDb = openDb({
+    url: config.databaseUrl.reveal(),
+    maxConnections: VAULT_CONNECTIONS,
+    applicationName: `strongroom-${input.process}-vault`,
+  })
   const vault = createVault({
-    db: base.db,
+    db: vaultDb,
     rootKey,
     nextRootKey,
     sealer: base.sealer,
@@ -154,6 +171,9 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
     signerQueues: createOrderedQueues({ atOnce: PREPARED_TOGETHER_MAX }),
     walletAt: createWalletAt(base.db),
     space: watchSpace(base),
+    close: async (options) => {
+      await Promise.all([base.close(options), vaultDb.close(options)])
+    },
   }
 }
 

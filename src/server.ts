@@ -1,11 +1,10 @@
 // The API process: config → context → listen; on SIGTERM: not ready → stop listening → finish → end.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectionsOf } from '../db/client.ts'
 import { createApp } from './app.ts'
 import { startRotatingTokenKeys } from './auth/access-token.ts'
 import { readConfig } from './config.ts'
-import { createCtx } from './context.ts'
+import { connectionsOfApi, createCtx } from './context.ts'
 import { logConnections } from './environment/connections.ts'
 import { sentenceOf } from './environment/failure.ts'
 import { warnOfUnknown } from './environment/unknown-variables.ts'
@@ -25,7 +24,7 @@ const main = async (): Promise<void> => {
   const ctx = await createCtx({ config, process: 'api' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)
-  await logConnections(ctx, connectionsOf({ maxConnections: config.databaseMaxConnections }))
+  await logConnections(ctx, connectionsOfApi(config))
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
   const stopBeingSeen = startBeingSeen(ctx)
@@ -51,7 +50,7 @@ const main = async (): Promise<void> => {
     }, DRAIN_MS)
     await server.stop(false)
     await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating(), stopBeingSeen()])
-    await ctx.db.close({ timeoutSeconds: 2 })
+    await ctx.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
     process.exit(0)
   }

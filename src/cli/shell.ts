@@ -22,7 +22,7 @@ const contexts = () => import('../environment/contexts.ts')
 const largeContexts = () => import('../context.ts')
 
 /** A command does little at once, and runs beside APIs and workers that need their connections. */
-const POOL_SIZE = 4
+const POOL_SIZE = 2
 
 /** Runs a command in a context, and always closes its connections. */
 const runIn =
@@ -34,7 +34,7 @@ const runIn =
     try {
       await command(ctx)
     } finally {
-      await ctx.db.close({ timeoutSeconds: 5 })
+      await ctx.close({ timeoutSeconds: 5 })
     }
   }
 

@@ -26,10 +26,10 @@ export type AuditAct = AuditEntry & {
 }
 
 export type Audit = {
-  /** Writes the row in the transaction of its effect. */
-  record(tx: Tx, act: AuditAct): Promise<void>
-  /** Commits a row of its own, together with those of concurrent requests, and returns when it is durable. */
-  commit(act: AuditAct): Promise<void>
+  /** Writes rows in the transaction of their effect. */
+  record(tx: Tx, ...acts: readonly AuditAct[]): Promise<void>
+  /** Commits rows of their own, together with those of concurrent requests, and returns when they are durable. */
+  commit(...acts: readonly AuditAct[]): Promise<void>
 }
 
 type Row = AuditAct & { readonly at: Date }
@@ -67,10 +67,10 @@ export const createAudit = (input: { readonly db: Db; readonly sealer: Sealer; r
   }
   const commit = createBatcher({
     sizeMax: ROWS_A_COMMIT_MAX,
-    run: (rows: readonly AuditRow[]) => commitAuditRows(input.db, rows),
+    run: (together: readonly (readonly AuditRow[])[]) => commitAuditRows(input.db, together.flat()),
   })
   return {
-    record: (tx, act) => insertAuditRows(tx, [complete(act)]),
-    commit: (act) => commit(complete(act)),
+    record: (tx, ...acts) => insertAuditRows(tx, acts.map(complete)),
+    commit: (...acts) => commit(acts.map(complete)),
   }
 }

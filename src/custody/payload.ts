@@ -16,6 +16,18 @@ export type TypedData = {
   readonly message: Readonly<Record<string, unknown>>
 }
 
+/** What is signed of an extrinsic of version 4 (sp_runtime, SignedPayload), not hashed, and what else its hash covers. */
+export type ExtrinsicPayload = {
+  readonly kind: 'extrinsic'
+  readonly call: Uint8Array
+  /** Of the extensions: what the extrinsic contains, and what is only signed. */
+  readonly extra: Uint8Array
+  readonly implicit: Uint8Array
+  /** The bytes before the signer's 32 bytes, and before the signature. */
+  readonly addressPrefix: Uint8Array
+  readonly signaturePrefix: Uint8Array
+}
+
 export type Payload =
   /** EIP-1559: 0x02 and the RLP of the fields without a signature. */
   | { readonly kind: 'evm_transaction'; readonly unsigned: Uint8Array }
@@ -24,7 +36,6 @@ export type Payload =
   | { readonly kind: 'typed_data'; readonly typedData: TypedData }
   /** A message for a Safe to accept (ERC-1271): the message as the user knows it, and the Safe on its chain. */
   | { readonly kind: 'safe_message'; readonly chainId: number; readonly safe: string; readonly message: Uint8Array }
-  /** Call, extensions and their implicit data, not hashed (sp_runtime, SignedPayload). */
-  | { readonly kind: 'extrinsic'; readonly payload: Uint8Array }
+  | ExtrinsicPayload
   /** The message as the user knows it: custody wraps it in <Bytes>…</Bytes>. */
   | { readonly kind: 'substrate_message'; readonly message: Uint8Array }

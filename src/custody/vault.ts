@@ -33,7 +33,7 @@ export type { ExportedKeyring } from './wallets/keyring.ts'
 export type { NewWallet } from './wallets/new-wallet.ts'
 export type { PolicyKeyHandle } from './wallets/policy-key.ts'
 export { PolicyClosed, PolicyForged } from './wallets/policy-terms.ts'
-export type { KeyHandle, WalletRef } from './wallets/wallet-key.ts'
+export { type KeyHandle, type KeyUse, onlySignature, type Signatures, type WalletRef } from './wallets/wallet-key.ts'
 
 /** Builds the vault of a process. */
 export const createVault = (settings: CustodySettings) => {
@@ -61,7 +61,7 @@ export const createVault = (settings: CustodySettings) => {
     withKey: bind(withKey),
     /**
      * The same with the developer secret and a policy's lock. The caller gives the terms by which it judged the use: the lock
-     * opens only with those that the owner agreed to. Each use must be charged.
+     * opens only with those that the owner agreed to. What is signed is charged to the policy.
      */
     withPolicyKey: bind(withPolicyKey),
     /**

@@ -13,7 +13,7 @@ import { requireSchema } from './schema.ts'
 export type Process = { readonly config: Config; readonly process: string }
 
 /** For commands that only read the database, and need no key. */
-export type ReadingCtx = Pick<Ctx, 'config' | 'db' | 'now'>
+export type ReadingCtx = Pick<Ctx, 'config' | 'db' | 'now' | 'close'>
 
 /** For commands that write the audit, with the service key. */
 export type AuditingCtx = ReadingCtx & Pick<Ctx, 'sealer' | 'audit'>
@@ -36,7 +36,7 @@ const openChecked = async (input: Process, check: (db: Db) => Promise<unknown>):
     await db.close({ timeoutSeconds: 1 })
     throw error
   }
-  return { config, db, now: () => new Date() }
+  return { config, db, now: () => new Date(), close: db.close }
 }
 
 const openServiceKey = ({ serviceKey: spec }: Config): Promise<Sealer> => {

@@ -1,17 +1,17 @@
 // Uses of a user-controlled wallet with the developer's secret, as the owner's policies allow. A use is checked twice: before
-// the key is opened, against the rules and what is left of the limits; and in the database transaction that records the
-// effect, which locks and charges the policy. If the policy was revoked, expired or used up in between, nothing is recorded
-// and another policy is tried. The fee is known only then, so it is charged there too. The key opens only with the terms that
+// the key is opened, against the rules and what is left of the limits; and when it signs, which locks and charges the policy.
+// If the policy was revoked, expired or used up in between, nothing is signed and another policy is tried. The fee is known
+// only then, so it is charged there too. What was charged stays charged, also if the effect is not recorded: a signature has
+// left custody. The key opens only with the terms that
 // the owner agreed to. A policy whose row somebody edited opens nothing: it is told, and another one is tried.
 // For a contract wallet, a policy judges what the wallet does, not what its owner's key signs to make it do so.
 
-import type { Tx } from '../../db/client.ts'
 import { countPolicies, type PolicyTerms, type StandingPolicy, standingPolicies } from '../../db/queries/policies.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Chain, Intent, ReadCall } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import { type Credentials, type KeyHandle, PolicyClosed, PolicyForged } from '../custody/vault.ts'
+import { type Credentials, type KeyUse, PolicyClosed, PolicyForged, type Signatures } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { type CheckedTransaction, DECODED, matches } from './evaluate.ts'
@@ -30,17 +30,15 @@ type Use = {
   readonly intents: () => Promise<readonly Intent[]>
 }
 
-/**
- * Charges a delegated use to its policy, in the database transaction that records the use.
- * @param fee the highest possible fee, in base units.
- */
-export type Charge = (tx: Tx, fee: bigint) => Promise<void>
+/** A wallet's opened key, with which one request signs. */
+export type Signing = {
+  /** Whether a policy opened it, to which all is charged, or the wallet's own credential. */
+  readonly byPolicy: boolean
+  /** @param fee the highest possible fee of what is signed, in base units. */
+  sign(fee: bigint, ...uses: readonly KeyUse[]): Promise<Signatures>
+}
 
-/** What to do with a wallet's key. `charge` is null if the wallet's own credential opened it. */
-type Act<Result> = (
-  key: KeyHandle,
-  use: { readonly intents: readonly Intent[]; readonly charge: Charge | null },
-) => Promise<Result>
+type Act<Result> = (key: Signing, intents: readonly Intent[]) => Promise<Result>
 
 const denied = (sentence: string): AppError => new AppError('policy_denied', sentence)
 
@@ -148,7 +146,7 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
   const { wallet, credentials, actor } = use
   if (!isDelegated(use) || (await countPolicies(ctx.db, wallet.id)) === 0) {
     return ctx.vault.withKey({ wallet, credentials, actor }, async (key) =>
-      act(key, { intents: await use.intents(), charge: null }),
+      act({ byPolicy: false, sign: (_fee, ...uses) => key.sign(...uses) }, await use.intents()),
     )
   }
   const intended = await use.intents()
@@ -162,11 +160,15 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
     const { terms, intents } = chosen
     try {
       return await ctx.vault.withPolicyKey({ wallet, credentials, actor, terms }, (key) => {
-        const charge: Charge = async (tx, fee) => {
+        let value = sumOfValues(intents)
+        const sign: Signing['sign'] = async (fee, ...uses) => {
           owed = fee
-          await key.charge(tx, { value: sumOfValues(intents), fee })
+          const signatures = await key.sign({ value, fee }, ...uses)
+          // The value is spent once, however much must be signed for it.
+          value = 0n
+          return signatures
         }
-        return act(key, { intents, charge })
+        return act({ byPolicy: true, sign }, intents)
       })
     } catch (error) {
       if (!(error instanceof PolicyClosed || error instanceof PolicyForged) || tries >= TRIES_MAX) throw error

@@ -3,6 +3,7 @@ import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Hex } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
+import { onlySignature } from '../custody/vault.ts'
 import { unreachable } from '../errors.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
 import { resolveKeySigner, walletOf } from '../wallets/signer.ts'
@@ -46,11 +47,10 @@ export const signMessage = async (ctx: Ctx, input: SignMessageInput): Promise<He
       ? chain.message(message)
       : contract.contractWallets.message(contract.wallet, { message, isDeployed: contract.isDeployed })
   return ctx.vault.withKeyForMessage({ wallet: row, credentials, actor }, async (key) => {
-    const signature = signable.with(key.sign(signable.payload))
     const digest = createHash('sha256').update(message).digest('hex')
     const details = { network: chain.network, message_type: messageType, message_sha256: digest }
-    // Commit the audit row before returning the signature.
-    await key.commitUse({ action: 'message_signed', details })
-    return signature
+    const { payload } = signable
+    const signature = onlySignature(await key.sign({ action: 'message_signed', details, payloads: [payload] }))
+    return signable.with(signature)
   })
 }

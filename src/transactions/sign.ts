@@ -6,8 +6,8 @@ import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
 import type { ContractWallet } from '../chains/contract-wallets.ts'
 import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { KeyHandle } from '../custody/vault.ts'
-import { withKeyFor } from '../policies/delegated.ts'
+import { onlySignature } from '../custody/vault.ts'
+import { type Signing, withKeyFor } from '../policies/delegated.ts'
 import { refuseExcess, refuseLaterNonce } from '../policies/terms.ts'
 import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
@@ -37,33 +37,24 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   if (unconfirmed !== null) await unconfirmed
   const { credentials, actor } = input
   const use = { chain, wallet, credentials, actor, intents: async () => [intent] }
-  return withKeyFor(ctx, use, async (key, { charge, intents: [judged = intent] }) => {
+  return withKeyFor(ctx, use, async (key, [judged = intent]) => {
+    const { byPolicy } = key
     const signing = { chain, wallet, intent: judged, key }
-    const given = charge === null && wallet.type === 'eoa' ? complete : null
-    const unsigned = given ?? (await (charge === null ? unsignedOf(ctx, signing) : unsignedByPolicy(ctx, signing)))
-    const fee = charge === null ? 0n : chain.terms.gasFee(unsigned) + (await chain.terms.surcharge(unsigned))
+    const given = !byPolicy && wallet.type === 'eoa' ? complete : null
+    const unsigned = given ?? (await (byPolicy ? unsignedByPolicy(ctx, signing) : unsignedOf(ctx, signing)))
+    const fee = byPolicy ? chain.terms.gasFee(unsigned) + (await chain.terms.surcharge(unsigned)) : 0n
     const lifetime = chain.lifetimeOf(unsigned)
-    const { raw, hash } = chain.assemble(unsigned, key.sign(chain.payloadOf(unsigned)))
-    const entry = {
-      action: 'transaction_signed',
-      details: {
-        network: chain.network,
-        hash,
-        to: intent.to ?? '',
-        value: intent.value.toString(),
-        nonce: String(unsigned.nonce),
-        // From this `status-by-hash` knows whether a block may still take it.
-        ...(lifetime === null ? {} : { valid_until_block: String(lifetime.validUntilBlock) }),
-      },
-    } as const
-    if (charge === null) await key.commitUse(entry)
-    else {
-      await ctx.db.transaction(async (tx) => {
-        await charge(tx, fee)
-        await key.recordUse(tx, entry)
-      })
+    const details = {
+      network: chain.network,
+      to: intent.to ?? '',
+      value: intent.value.toString(),
+      nonce: String(unsigned.nonce),
+      // From this `status-by-hash` knows whether a block may still take it.
+      ...(lifetime === null ? {} : { valid_until_block: String(lifetime.validUntilBlock) }),
     }
-    return raw
+    const payloads = [chain.payloadOf(unsigned)]
+    const signature = onlySignature(await key.sign(fee, { action: 'transaction_signed', details, payloads }))
+    return chain.assemble(unsigned, signature).raw
   })
 }
 
@@ -71,7 +62,7 @@ type SigningInput = {
   readonly chain: Chain
   readonly wallet: WalletRow
   readonly intent: Intent
-  readonly key: KeyHandle
+  readonly key: Signing
 }
 
 /** The transaction to sign, with missing fields filled in. */
@@ -146,6 +137,9 @@ const executionUnsigned = async (ctx: Ctx, input: SigningInput): Promise<Unsigne
   const alone = contractWallets.execution(wallet, [{ to, value, input: data }])
   const { gasLimit } = await explained(() => chain.fill(alone, from, { nonce: 0, asIfDeployed: wallet }))
   const signable = contractWallets.deployAndExecute(wallet, { intents: [intent], gas: gasLimit })
-  const whole = signable.with(key.sign(signable.payload))
+  const details = { network: chain.network, message_type: 'safe_transaction' }
+  const { payload } = signable
+  const inner = await key.sign(0n, { action: 'message_signed', details, payloads: [payload] })
+  const whole = signable.with(onlySignature(inner))
   return chain.complete(whole) ?? explained(() => fillIn(ctx, { chain, intent: whole, from }))
 }

@@ -16,14 +16,14 @@ import type { Network, TransactionStatus } from '../../db/words.ts'
 import type { AccountState, Chain, Hex, Intent, Ladder, Replacement, Unsigned } from '../chains/chain.ts'
 import { isHex, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials, KeyHandle } from '../custody/vault.ts'
+import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
-import { type Charge, withKeyFor } from '../policies/delegated.ts'
+import { type Signing, withKeyFor } from '../policies/delegated.ts'
 import { isExcessive } from '../policies/terms.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { recordObservation } from './record-observation.ts'
-import { dearestGasFee, signLadder } from './sign-ladder.ts'
+import { dearestGasFee, signLadders } from './sign-ladder.ts'
 import { requireSignedBefore } from './signed-before.ts'
 import { overdraft } from './submit.ts'
 import { attemptsToKeep } from './transition.ts'
@@ -66,8 +66,8 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
   const { credentials, actor } = input
   const use = { chain, wallet, credentials, actor, intents: async () => intended(chain, row, input.fees) }
   return ctx.signerQueues.run(`${network}/${signerAddress}`, (turn) =>
-    withKeyFor(ctx, use, async (key, { charge }) => {
-      if (charge !== null && Object.values(input.fees).some((fee) => fee !== undefined)) {
+    withKeyFor(ctx, use, async (key) => {
+      if (key.byPolicy && Object.values(input.fees).some((fee) => fee !== undefined)) {
         throw new AppError(
           'policy_denied',
           'With a policy, fees are chosen by the service: leave "maxFeePerGas" and "maxPriorityFeePerGas" out.',
@@ -76,7 +76,7 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
       const offer = await offerOf(chain, row, input.fees)
       await turn()
       return ctx.db.transaction(async (tx) => {
-        const status = await record(ctx, tx, { row, chain, replacement, wallet, key, charge, offer })
+        const status = await record(ctx, tx, { row, chain, replacement, wallet, key, offer })
         const spedUp = { transactionId: id, network, status }
         await input.remember?.(tx, spedUp)
         return spedUp
@@ -133,8 +133,7 @@ type RecordInput = {
   readonly chain: Chain
   readonly replacement: Replacement
   readonly wallet: WalletRow
-  readonly key: KeyHandle
-  readonly charge: Charge | null
+  readonly key: Signing
   readonly offer: NewOffer
 }
 
@@ -156,23 +155,23 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   const spendable = offer.accountState.balance - (heldCost - recordedCost)
   const offers = kept.map((raw) => chain.offerOf({ raw, recordedCost }))
   const unsigned = input.replacement.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
-  if (input.charge !== null) await refuseFarAboveMarket(chain, { unsigned, offer })
+  if (key.byPolicy) await refuseFarAboveMarket(chain, { unsigned, offer })
   const worstCost = worstCostOf(chain, { unsigned, locked })
   const missing = worstCost - spendable
   if (missing > 0n) throw overdraft(address, coinAmount(chain, missing))
   const { intent, atMarket } = offer
   const ladder: Ladder = chain.ladder({ unsigned, atMarket, intent, from: address, spendable, worstCost })
   const surcharge = worstCost - locked.transaction.value - chain.terms.gasFee(unsigned)
-  await input.charge?.(tx, surcharge + dearestGasFee(chain, ladder))
-  const signed = signLadder(input, { ladder, firstRung })
+  const details = { network, transaction: id, nonce: String(row.nonce) }
+  const [attempts = []] = await signLadders({
+    chain,
+    key,
+    fee: surcharge + dearestGasFee(chain, ladder),
+    uses: [{ action: 'transaction_signed_anew', details, ladder, firstRung }],
+  })
   const { isFixed: hasFixedFees, isCutByFunds } = ladder
   await extendLadder(tx, { id, rungs: firstRung + ladder.rungs.length, hasFixedFees, isCutByFunds, worstCost })
-  await insertAttempts(tx, { network, transactionId: id }, signed)
-  const [first] = signed
-  await key.recordUse(tx, {
-    action: 'transaction_signed_anew',
-    details: { network, transaction: id, hash: first?.hash ?? '', nonce: String(row.nonce) },
-  })
+  await insertAttempts(tx, { network, transactionId: id }, attempts)
   await recordObservation(ctx, tx, { transactionId: id, observation: { kind: 'sped_up', first: firstRung } })
   return locked.transaction.status
 }

@@ -1,6 +1,7 @@
 // One intent is mined at most once. The request prepares it against the chain. Then ONE database transaction locks the
-// signer, chooses the nonce, signs, and records the transaction, its attempts, the audit row and the broadcast job. Nothing
-// is sent here: the answer is `submitted`, and the worker sends the recorded bytes as often as necessary.
+// signer, chooses the nonce, has it signed, and records the transaction, its attempts and the broadcast job. Custody commits
+// the audit row before that, by itself: what it tells of may then not be recorded. Nothing is sent here: the answer is
+// `submitted`, and the worker sends the recorded bytes as often as necessary.
 //
 // Requests of one signer are prepared at the same time, here and in other processes, and recorded one after the other, here in
 // the order in which they came. So others may have been recorded since a request was prepared. That does no harm, because the
@@ -9,7 +10,7 @@
 // - balance: it is from the same batch as the mined count, and is read after it. Our rows from that count on are not paid out
 //   of it yet, whatever became of them since, so all of them count (`readHeld`).
 // - a reaped account: its count and the block are of one state; that an era had ended by then stays true (`releaseReaped`).
-// - a policy is charged under the lock, and the deployment of a contract wallet is recorded only if there still is none.
+// - the deployment of a contract wallet is recorded only if there still is none.
 // - fees, gas limit and era are some seconds old, as they are when a node is slow.
 // A preparation that needs to know the earlier requests (to run after them, to number a token, to add up what a contract wallet
 // sends) waits for its turn before it reads our records.
@@ -33,10 +34,9 @@ import { displayAmount } from '../chains/amount.ts'
 import type { Chain, Intent, Ladder, Unsigned } from '../chains/chain.ts'
 import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { KeyHandle } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
-import { type Charge, withKeyFor } from '../policies/delegated.ts'
+import { type Signing, withKeyFor } from '../policies/delegated.ts'
 import { refuseExcess } from '../policies/terms.ts'
 import type { Turn } from '../queue.ts'
 import { coinAmount } from '../tokens/token.ts'
@@ -44,7 +44,7 @@ import { signerAddressOf } from '../wallets/contract-wallet.ts'
 import { lacksDeployment } from './execution.ts'
 import { chooseNonce } from './nonce.ts'
 import { type PreparedTransaction, prepareSending, type Sending } from './sending.ts'
-import { dearestGasFee, signLadder } from './sign-ladder.ts'
+import { dearestGasFee, signLadders } from './sign-ladder.ts'
 
 type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
   readonly kind: TransactionKind
@@ -67,14 +67,14 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
   const { chain, wallet } = input
   const signer = { network: chain.network, address: signerAddressOf(chain, wallet) }
   return ctx.signerQueues.run(`${signer.network}/${signer.address}`, (turn) =>
-    withKeyFor(ctx, { ...input, intents: () => input.intents(turn) }, async (key, { intents, charge }) => {
-      if (charge !== null) await refuseExcessive(ctx, { ...input, signer, intents, turn })
+    withKeyFor(ctx, { ...input, intents: () => input.intents(turn) }, async (key, intents) => {
+      if (key.byPolicy) await refuseExcessive(ctx, { ...input, signer, intents, turn })
       const sending = await prepareSending(ctx, { ...input, signer, intents, turn })
       await turn()
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
       await ctx.db.transaction(async (tx) => {
-        await record(ctx, tx, { ...input, signer, key, charge, sending, transactionId })
+        await record(ctx, tx, { ...input, signer, key, sending, transactionId })
         await input.remember?.(tx, submitted)
       })
       return submitted
@@ -84,9 +84,7 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
 
 type RecordInput = SubmitInput & {
   readonly signer: Signer
-  readonly key: KeyHandle
-  /** Charges the policy that opened the key; null without a policy. */
-  readonly charge: Charge | null
+  readonly key: Signing
   readonly sending: Sending
   readonly transactionId: string
 }
@@ -115,8 +113,10 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   }
   const nonce = chooseNonce(transaction.intent.nonce, { ...transaction.prepared, held: nonces })
   planned.push(plan(input, { transaction, id: transactionId, nonce, spare }))
-  await input.charge?.(tx, worstFee(input.chain, planned))
-  for (const each of planned) await recordPlanned(tx, { ...input, ...each })
+  const signed = await signPlanned(input, planned)
+  for (const [index, each] of planned.entries()) {
+    await recordPlanned(tx, { ...input, ...each, attempts: signed[index] ?? [] })
+  }
   tx.afterCommit(() => {
     const { network } = signer
     for (const { transaction } of planned) ctx.metrics.transactions.accepted.inc({ network, kind: transaction.kind })
@@ -174,23 +174,30 @@ const worstFee = (chain: Chain, planned: readonly Planned[]): bigint =>
     0n,
   )
 
-type PlannedInput = RecordInput & Planned
+/** The credential is not available later, so everything that may ever be sent is signed now. */
+const signPlanned = ({ chain, key, signer: { network } }: RecordInput, planned: readonly Planned[]) =>
+  signLadders({
+    chain,
+    key,
+    fee: worstFee(chain, planned),
+    uses: planned.map(({ id, nonce, ladder, transaction: { kind } }) => ({
+      action: 'transaction_submitted',
+      details: { network, transaction: id, kind, nonce: String(nonce) },
+      ladder,
+      firstRung: 0,
+    })),
+  })
+
+type PlannedInput = RecordInput & Planned & { readonly attempts: Parameters<typeof insertAttempts>[2] }
 
 const recordPlanned = async (tx: Tx, input: PlannedInput): Promise<void> => {
-  const { signer, id, nonce, ladder } = input
-  const { kind } = input.transaction
+  const { signer, id, ladder, attempts } = input
   const [first] = ladder.rungs
   if (first === undefined) throw new Error('a fee ladder has no rung')
-  // The credential is not available later, so everything that may ever be sent is signed now.
-  const signed = signLadder(input, { ladder, firstRung: 0 })
   const { isFixed: hasFixedFees, isCutByFunds, rungs } = ladder
   await insertTransaction(tx, { ...rowOf(input, first), rungs: rungs.length, hasFixedFees, isCutByFunds })
   await Promise.all([
-    insertAttempts(tx, { network: signer.network, transactionId: id }, signed),
-    input.key.recordUse(tx, {
-      action: 'transaction_submitted',
-      details: { network: signer.network, transaction: id, kind, hash: signed[0]?.hash ?? '', nonce: String(nonce) },
-    }),
+    insertAttempts(tx, { network: signer.network, transactionId: id }, attempts),
     addJob(
       tx,
       'broadcast_transaction',

@@ -329,7 +329,7 @@ describe('a worker that stops', () => {
     for (let result = ''; result !== 'caught_up'; steps += 1) {
       const ctx = world.open()
       result = await indexStep(ctx, ctx.chains.withNode('Ethereum'))
-      await ctx.db.close({ timeoutSeconds: 1 })
+      await ctx.close({ timeoutSeconds: 1 })
     }
     expect(steps).toBeGreaterThan(3)
     expect(await count()).toBe(expected)

@@ -50,7 +50,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await sql?.end()
-  await worker?.db.close({ timeoutSeconds: 2 })
+  await worker?.close({ timeoutSeconds: 2 })
   await service?.close()
   await local?.stop()
 })
@@ -223,7 +223,7 @@ describe('blocks that a node has pruned', () => {
   })
 
   afterAll(async () => {
-    await pruned.db.close({ timeoutSeconds: 2 })
+    await pruned.close({ timeoutSeconds: 2 })
     await node.stop()
   })
 

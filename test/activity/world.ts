@@ -124,6 +124,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     sealer,
     audit,
     securityEvents: createSecurityEvents({ audit, metrics, log, now }),
+    close: db.close,
   }
 }
 
@@ -279,7 +280,7 @@ export const startWorld = async () => {
   }
 
   const close = async (): Promise<void> => {
-    await Promise.all(opened.map((ctx) => ctx.db.close({ timeoutSeconds: 2 })))
+    await Promise.all(opened.map((ctx) => ctx.close({ timeoutSeconds: 2 })))
     await sql.end()
     await chain.stop()
     await database.close()

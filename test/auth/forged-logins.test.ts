@@ -221,6 +221,6 @@ test('a mail whose recipient somebody edited is not sent, and is told', async ()
     await worker.securityEvents.flush()
     expect(await isTold(mail?.id, 'mails')).toBe(true)
   }
-  await worker.db.close({ timeoutSeconds: 2 })
+  await worker.close({ timeoutSeconds: 2 })
   expect(await people.mailsTo('robber@example.com')).toEqual([])
 })

@@ -63,7 +63,7 @@ export const benchWallets = async (): Promise<readonly WalletsCost[]> => {
       return { wallets, blockMs, ratio: blockMs / (blocksMs[0] ?? Number.NaN) }
     })
   } finally {
-    for (const ctx of workers) await ctx.db.close({ timeoutSeconds: 5 })
+    for (const ctx of workers) await ctx.close({ timeoutSeconds: 5 })
     for (const world of worlds) await world.close()
     await chain.stop()
   }

@@ -52,7 +52,7 @@ export const startIndexWorld = async (rpcUrl: string) => {
     const begun = performance.now()
     await catchUp(ctx)
     const ms = performance.now() - begun
-    await ctx.db.close({ timeoutSeconds: 5 })
+    await ctx.close({ timeoutSeconds: 5 })
     const [row] = await sql<{ count: number }[]>`select count(*)::int as count from movements`
     if (row?.count !== input.kept) throw new Error(`${row?.count} movements were kept, not ${input.kept}`)
     return ms

@@ -135,7 +135,7 @@ export const benchSubstrateIndex = async (): Promise<SubstrateIndexBench> => {
       decodedBlocksPerSecond: await decodeLast(local, runtime),
     }
   } finally {
-    await worker.db.close({ timeoutSeconds: 5 })
+    await worker.close({ timeoutSeconds: 5 })
     await sql.end()
     await service.close()
     await local.stop()

@@ -210,7 +210,7 @@ export const benchTrack = async (input: {
     }
     return { blocks, rounds }
   } finally {
-    await ctx.db.close({ timeoutSeconds: 5 })
+    await ctx.close({ timeoutSeconds: 5 })
     await sql.end()
     await statements.close()
     node.stop()

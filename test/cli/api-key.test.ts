@@ -159,7 +159,7 @@ describe('api-key revoke', () => {
       { project_id: service.project.projectId, actor: 'operator', details: { name: 'Revoked' } },
     ])
     expect(await use(service.project.apiKey)).toBe(200)
-    await ctx.db.close({ timeoutSeconds: 5 })
+    await ctx.close({ timeoutSeconds: 5 })
   })
 
   test('refuses an unknown id', async () => {

@@ -12,6 +12,7 @@ import { insertProject } from '../../db/queries/projects.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Ctx, createCtx } from '../../src/context.ts'
+import { type Credentials, onlySignature } from '../../src/custody/vault.ts'
 import { createWallet } from '../../src/wallets/create.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -53,12 +54,17 @@ const inTurns = async <Item, Result>(
 const credentialsOf = (wallet: WalletRow) =>
   wallet.controlMode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
 
+const signatureOf = (ctx: Ctx, wallet: WalletRow, credentials: Credentials): Promise<string> =>
+  ctx.vault.withKey({ wallet, credentials, actor: 'operator' }, async (key) => {
+    const signatures = await key.sign({ action: 'message_signed', details: {}, payloads: [payload] })
+    return Buffer.from(onlySignature(signatures)).toString('hex')
+  })
+
 /** The visible identity of a wallet: its address, and a signature. */
 const faceOf =
   (ctx: Ctx) =>
   async (wallet: WalletRow): Promise<string> => {
-    const request = { wallet, credentials: credentialsOf(wallet), actor: 'operator' }
-    const signature = await ctx.vault.withKey(request, async (key) => Buffer.from(key.sign(payload)).toString('hex'))
+    const signature = await signatureOf(ctx, wallet, credentialsOf(wallet))
     const [row] = await sql<{ address: string }[]>`select address from wallets where id = ${wallet.id}`
     return `${row?.address} ${signature}`
   }
@@ -257,10 +263,7 @@ describe('keys rotate-project', () => {
     expect(made.length).toBeGreaterThan(20)
     expect(await versions()).toHaveLength(1)
     for (const [wallet, pin] of pins) {
-      const request = { wallet, credentials: { userPin: pin }, actor: 'operator' }
-      const signature = await service.ctx.vault.withKey(request, async (key) =>
-        Buffer.from(key.sign(payload)).toString('hex'),
-      )
+      const signature = await signatureOf(service.ctx, wallet, { userPin: pin })
       expect(before[wallets.indexOf(wallet)]).toEndWith(` ${signature}`)
       await service.ctx.vault.changeUserPin({ wallet, oldPin: pin, newPin: PIN, actor: 'operator' })
     }
@@ -332,7 +335,7 @@ describe('keys rotate-root', () => {
 
     // A process with both keys goes on with a project that it has not used before.
     expect(await inTurns(someOf(wallets), faceOf(prepared))).toEqual([...someOf(before)])
-    await prepared.db.close({ timeoutSeconds: 5 })
+    await prepared.close({ timeoutSeconds: 5 })
     // A process with the old key goes on with the project that it uses; one with the new key opens everything.
     const { answers, strange } = await meanwhile.stop()
     expect(strange).toEqual([])
@@ -340,7 +343,7 @@ describe('keys rotate-root', () => {
     const renewed = { ...service.variables, ROOT_KEY: `file:${newRootKey}` }
     const ctx = await createCtx({ config: readConfig(renewed), process: 'test' })
     expect(await inTurns(wallets, faceOf(ctx))).toEqual([...before])
-    await ctx.db.close({ timeoutSeconds: 5 })
+    await ctx.close({ timeoutSeconds: 5 })
     const refused = await run(['rotate-project', '--all'])
     expect(refused).toMatchObject({ exitCode: 1, output: '' })
     expect(refused.errors).toContain(`it is ${from}, and should be ${to}`)

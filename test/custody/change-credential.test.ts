@@ -7,7 +7,7 @@ import { createRootKeys } from '../../src/custody/root/root-key.ts'
 import { keyIdOf } from '../../src/custody/sealing/envelope.ts'
 import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
-import { ACTOR, type Custody, codeOf, EVM_MESSAGE, openCustody, openTestRootKey, SECRET, tally } from './support.ts'
+import { ACTOR, type Custody, codeOf, openCustody, openTestRootKey, SECRET, signOne, tally } from './support.ts'
 import { ANVIL, SR25519 } from './vectors.ts'
 
 const OLD = '493817'
@@ -37,7 +37,7 @@ const change = (wallet: WalletRef, pins: { readonly oldPin?: string; readonly ne
   (by ?? custody.vault).changeUserPin({ wallet, oldPin: OLD, newPin: NEW, actor: ACTOR, ...pins })
 
 const sign = (wallet: WalletRef, credentials: Credentials, by: Vault = custody.vault) =>
-  by.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(EVM_MESSAGE))
+  by.withKey({ wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
 
 const guesses = async ({ ownerId }: WalletRef) => {
   const [row] = await sql`select fails, total, lease from pin_guesses where owner_id = ${ownerId}`
@@ -280,7 +280,7 @@ describe('a change of the developer secret', () => {
     by.changeDeveloperSecret({ projectId: of, oldSecret, newSecret, actor: 'operator' })
   const open = (wallet: WalletRef, developerSecret: string) =>
     mainnet.vault.withKey({ wallet, credentials: { developerSecret }, actor: ACTOR }, async (key) =>
-      Buffer.from(key.sign(EVM_MESSAGE)).toString('hex'),
+      Buffer.from(await signOne(key)).toString('hex'),
     )
   const developerWallet = (of: string) =>
     mainnet.wallet({

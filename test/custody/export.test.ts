@@ -13,13 +13,13 @@ import {
   type Custody,
   codeOf,
   EVM_DIGEST,
-  EVM_MESSAGE,
   hexOf,
   messageFor,
   openCustody,
   SECRET,
   SUBSTRATE_BYTES,
   SUBSTRATE_MESSAGE,
+  signOne,
   type TestWallet,
   type WalletInput,
 } from './support.ts'
@@ -73,7 +73,7 @@ const exported = (wallet: WalletRef, given: Given) =>
 /** Signs a message, and returns whether the wallet's key signed it. */
 const signed = async (wallet: TestWallet, given: Given) => {
   const request = { wallet, credentials: GIVEN[given], actor: ACTOR }
-  const signature = await custody.vault.withKeyForMessage(request, async (key) => key.sign(messageFor(wallet)))
+  const signature = await custody.vault.withKeyForMessage(request, async (key) => signOne(key, messageFor(wallet)))
   return secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, { prehash: false, lowS: true })
 }
 
@@ -245,7 +245,7 @@ describe('signing a message', () => {
     const forged = { event: { kind: 'wallet_forged', subject: stranger.id } }
     await expect(signed({ ...wallet, id: stranger.id }, 'pin')).rejects.toMatchObject(forged)
     const request = { wallet: substrate, credentials: GIVEN.pin, actor: ACTOR }
-    const signature = await custody.vault.withKeyForMessage(request, async (key) => key.sign(SUBSTRATE_MESSAGE))
+    const signature = await custody.vault.withKeyForMessage(request, async (key) => signOne(key, SUBSTRATE_MESSAGE))
     expect(verifySr25519(SUBSTRATE_BYTES, signature, substrate.publicKey)).toBe(true)
   })
 
@@ -261,6 +261,6 @@ describe('signing a message', () => {
     const wallet = await make({ controlMode: 'developer', credentials: GIVEN.secret })
     const request = { wallet, credentials: GIVEN.secret, actor: ACTOR }
     const kept = await custody.vault.withKeyForMessage(request, async (key) => key)
-    expect(() => kept.sign(EVM_MESSAGE)).toThrow('after it was closed')
+    await expect(signOne(kept)).rejects.toThrow('after it was closed')
   })
 })

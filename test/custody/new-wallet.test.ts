@@ -9,12 +9,12 @@ import {
   ACTOR,
   type Custody,
   codeOf,
-  EVM_MESSAGE,
   hexOf,
   openCustody,
   SECRET,
   SUBSTRATE_BYTES,
   SUBSTRATE_MESSAGE,
+  signOne,
 } from './support.ts'
 
 const PIN = '493817'
@@ -138,7 +138,7 @@ describe('a wallet', () => {
     }
     const wallet = await custody.wallet(input)
     const credentials = row.mode === 'developer' ? GIVEN.secret : GIVEN.pin
-    const sign = custody.vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(EVM_MESSAGE))
+    const sign = custody.vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
     expect((await sign).length).toBe(65)
     expect((await guesses(ownerId)) ?? { fails: 0, total: 0 }).toEqual({ fails: 0, total: 0 })
   })
@@ -220,7 +220,7 @@ describe('a wallet', () => {
     const { mnemonicPhrase } = await custody.vault.exportKeyring(request)
     const imported = { mnemonicPhrase: mnemonicPhrase ?? '' }
     expect(custody.vault.publicKeyOf({ family: 'substrate', imported })).toEqual(publicKey)
-    const signature = await custody.vault.withKey(request, async (key) => key.sign(SUBSTRATE_MESSAGE))
+    const signature = await custody.vault.withKey(request, async (key) => signOne(key, SUBSTRATE_MESSAGE))
     expect(verifySr25519(SUBSTRATE_BYTES, signature, publicKey)).toBe(true)
   })
 

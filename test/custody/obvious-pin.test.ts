@@ -10,7 +10,7 @@ import { createRootKeys } from '../../src/custody/root/root-key.ts'
 import { identityOf, openUserKey, sealUserKey } from '../../src/custody/sealing/hierarchy.ts'
 import { stretchPin } from '../../src/custody/sealing/kdf.ts'
 import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
-import { ACTOR, type Custody, codeOf, messageFor, openCustody, openTestRootKey, SECRET } from './support.ts'
+import { ACTOR, type Custody, codeOf, messageFor, openCustody, openTestRootKey, SECRET, signOne } from './support.ts'
 import { ANVIL } from './vectors.ts'
 
 const PIN = '493817'
@@ -90,7 +90,7 @@ describe('an obvious PIN', () => {
     return { ...row }
   }
   const sign = (wallet: WalletRef, credentials: Credentials) =>
-    custody.vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(messageFor(wallet)))
+    custody.vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => signOne(key, messageFor(wallet)))
 
   /** Gives an owner a PIN as an earlier version of the service did, which took every one. */
   const giveObviousPin = async (wallet: WalletRef) => {

@@ -114,8 +114,18 @@ describe('a message', () => {
   })
 })
 
+/** The parts are signed together, wherever one ends and the next begins. */
+const extrinsicOf = (payload: Uint8Array) => ({
+  kind: 'extrinsic' as const,
+  call: payload.subarray(0, 3),
+  extra: payload.subarray(3, 5),
+  implicit: payload.subarray(5),
+  addressPrefix: Uint8Array.of(0),
+  signaturePrefix: Uint8Array.of(1),
+})
+
 describe('an extrinsic', () => {
-  const sign = (payload: Uint8Array) => bytesToSign('substrate', { kind: 'extrinsic', payload })
+  const sign = (payload: Uint8Array) => bytesToSign('substrate', extrinsicOf(payload))
 
   test('is signed as it is up to 256 bytes, and hashed beyond', () => {
     expect(sign(new Uint8Array(256))).toHaveLength(256)
@@ -132,7 +142,7 @@ describe('an extrinsic', () => {
 test('a key of one family signs nothing of the other', () => {
   const message = new Uint8Array(3)
   expect(() => bytesToSign('evm', { kind: 'substrate_message', message })).toThrow('signs no substrate_message')
-  expect(() => bytesToSign('evm', { kind: 'extrinsic', payload: message })).toThrow('signs no extrinsic')
+  expect(() => bytesToSign('evm', extrinsicOf(message))).toThrow('signs no extrinsic')
   expect(() => bytesToSign('substrate', { kind: 'evm_message', message })).toThrow('signs no evm_message')
   expect(() => bytesToSign('substrate', { kind: 'evm_transaction', unsigned: message })).toThrow('signs no')
 })

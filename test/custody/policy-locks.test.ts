@@ -16,13 +16,14 @@ import {
   openWalletKey,
   openWalletKeyBy,
 } from '../../src/custody/sealing/hierarchy.ts'
-import type { Credentials, KeyHandle, Vault, WalletRef } from '../../src/custody/vault.ts'
+import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
 import { boundTerms } from '../../src/custody/wallets/policy-terms.ts'
 import {
   ACTOR,
   bytesOf,
   type Custody,
   codeOf,
+  EVM_DIGEST,
   hexOf,
   messageFor,
   newTerms,
@@ -30,6 +31,8 @@ import {
   openTestRootKey,
   SECRET,
   SUBSTRATE_BYTES,
+  signOne,
+  signOneBy,
   type TestWallet,
   whileGuessing,
 } from './support.ts'
@@ -64,8 +67,9 @@ const sign = (
 ) => {
   const { credentials, terms, vault = custody.vault } = use
   const request = { wallet, credentials, actor: ACTOR }
-  const signed = async (key: KeyHandle) => hexOf(key.sign(messageFor(wallet)))
-  return terms === undefined ? vault.withKey(request, signed) : vault.withPolicyKey({ ...request, terms }, signed)
+  return terms === undefined
+    ? vault.withKey(request, async (key) => hexOf(await signOne(key, messageFor(wallet))))
+    : vault.withPolicyKey({ ...request, terms }, async (key) => hexOf(await signOneBy(key, {}, messageFor(wallet))))
 }
 
 const revoke = (wallet: TestWallet, { id: policyId }: PolicyTerms, credentials: Credentials = secret) =>
@@ -274,17 +278,12 @@ describe('a policy', () => {
   test('has audit rows for its creation, its use and its revocation', async () => {
     const wallet = await userWallet()
     const terms = await custody.policy(wallet, both)
-    await custody.vault.withPolicyKey({ wallet, credentials: secret, actor: ACTOR, terms }, (key) =>
-      custody.db.transaction(async (tx) => {
-        await key.charge(tx, { value: 0n, fee: 0n })
-        await key.recordUse(tx, { action: 'transaction_signed', details: { hash: '0x' } })
-      }),
-    )
+    await custody.vault.withPolicyKey({ wallet, credentials: secret, actor: ACTOR, terms }, (key) => signOneBy(key))
     await revoke(wallet, terms)
     const rows = await sql`select action, details from audit where subject = ${wallet.id} order by id`
     expect(rows.slice(1).map((row) => ({ ...row }))).toEqual([
       { action: 'policy_created', details: { policy: terms.id } },
-      { action: 'transaction_signed', details: { hash: '0x', policy: terms.id } },
+      { action: 'transaction_signed', details: { hash: `0x${hexOf(EVM_DIGEST)}`, policy: terms.id } },
       { action: 'policy_revoked', details: { policy: terms.id, by: 'developer' } },
     ])
   })

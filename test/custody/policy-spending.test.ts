@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import type { PolicyTerms } from '../../db/queries/policies.ts'
 import type { Vault } from '../../src/custody/vault.ts'
-import { ACTOR, type Custody, codeOf, openCustody, SECRET, type TestWallet, tally } from './support.ts'
+import { ACTOR, type Custody, codeOf, openCustody, SECRET, signOneBy, type TestWallet, tally } from './support.ts'
 
 const pin = { userPin: '493817' }
 const secret = { developerSecret: SECRET }
@@ -38,7 +38,7 @@ type Delegated = { readonly wallet: TestWallet; readonly terms: PolicyTerms }
 const charge = ({ wallet, terms }: Delegated, use: { value?: bigint; fee?: bigint; vault?: Vault } = {}) => {
   const { value = 0n, fee = 0n, vault = custody.vault } = use
   return vault.withPolicyKey({ wallet, credentials: secret, actor: ACTOR, terms }, (key) =>
-    custody.db.transaction((tx) => key.charge(tx, { value, fee })),
+    signOneBy(key, { value, fee }),
   )
 }
 
@@ -99,7 +99,7 @@ test('what somebody sets back while a key is open is found by the charge', async
   const request = { ...second, credentials: secret, actor: ACTOR }
   const late = custody.vault.withPolicyKey(request, async (key) => {
     await sql`update policies set uses = 0 where id = ${second.terms.id}`
-    await custody.db.transaction((tx) => key.charge(tx, { value: 0n, fee: 0n }))
+    await signOneBy(key)
   })
   await expect(late).rejects.toMatchObject({
     code: 'policy_denied',
@@ -139,8 +139,7 @@ test('a key that was closed charges nothing', async () => {
   const of = await newPolicy({})
   const request = { ...of, credentials: secret, actor: ACTOR }
   const kept = await custody.vault.withPolicyKey(request, async (key) => key)
-  const charged = custody.db.transaction((tx) => kept.charge(tx, { value: 0n, fee: 0n }))
-  await expect(charged).rejects.toThrow('after it was closed')
+  await expect(signOneBy(kept)).rejects.toThrow('after it was closed')
   expect(await spent(of)).toEqual([0, '0', '0'])
 })
 

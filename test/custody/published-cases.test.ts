@@ -4,12 +4,13 @@ import { typedDataDigest } from '../../src/custody/keys/typed-data.ts'
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
-import { getAddress } from 'viem'
+import { getAddress, keccak256 } from 'viem'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { assemble, payloadOf, serializeUnsigned } from '../../src/chains/evm/encode.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { nativeCurve, nobleCurve } from '../../src/custody/keys/secp256k1.ts'
+import { traceOf } from '../../src/custody/keys/trace.ts'
 
 const casesOf = <Case>(name: string): readonly Case[] => {
   const path = new URL(`../../node_modules/@ethersproject/testcases/testcases/${name}.json.gz`, import.meta.url)
@@ -76,8 +77,12 @@ describe('EIP-1559 signing', () => {
       } as const
       expect(serializeUnsigned(ours)).toBe(unsigned as `0x${string}`)
       for (const curve of curves) {
-        const signature = curve.sign({ digest: bytesToSign('evm', payloadOf(ours)), privateKey: bytes(key) })
+        const payload = payloadOf(ours)
+        const digest = bytesToSign('evm', payload)
+        const signature = curve.sign({ digest, privateKey: bytes(key) })
         expect(assemble(ours, signature).raw).toBe(signed)
+        const publicKey = curve.publicKeyOf(bytes(key))
+        expect(traceOf({ payload, bytes: digest, signature, publicKey })).toBe(keccak256(signed))
         expect(chain.addressOf(curve.publicKeyOf(bytes(key))).toLowerCase()).toBe(address)
       }
     }

@@ -17,12 +17,12 @@ import {
   type Custody,
   codeOf,
   EVM_DIGEST,
-  EVM_MESSAGE,
   openCustody,
   openTestIdentity,
   openTestRootKey,
   openTestSealer,
   SECRET,
+  signOne,
   type TestWallet,
 } from './support.ts'
 
@@ -49,7 +49,7 @@ describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id })
   const openKey = (): Promise<RootKey> => (start === null ? openTestRootKey() : service.open({ limits: BRISK }))
   const sign = (vault: Vault, wallet: TestWallet): Promise<Uint8Array> => {
     const credentials = wallet.controlMode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
-    return vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(EVM_MESSAGE))
+    return vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
   }
   const signedBy = async (vault: Vault, wallet: TestWallet): Promise<boolean> => {
     const signature = await sign(vault, wallet)

@@ -5,7 +5,17 @@ import postgres, { type Sql } from 'postgres'
 import { OUTER_LAYER_KINDS } from '../../db/queries/custody/outer-layers.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ProjectRotation, Vault } from '../../src/custody/vault.ts'
-import { ACTOR, type Custody, codeOf, EVM_MESSAGE, hexOf, openCustody, SECRET, type TestWallet } from './support.ts'
+import {
+  ACTOR,
+  type Custody,
+  codeOf,
+  hexOf,
+  openCustody,
+  SECRET,
+  signOne,
+  signOneBy,
+  type TestWallet,
+} from './support.ts'
 
 const PIN = '493817'
 const secret = { developerSecret: SECRET }
@@ -40,7 +50,7 @@ const userWallet = (ownerId: string = randomUUID(), vault: Vault = custody.vault
 const sign = (wallet: TestWallet, vault: Vault = custody.vault, userPin = PIN) =>
   vault.withKey(
     { wallet, credentials: wallet.controlMode === 'user' ? { userPin } : secret, actor: ACTOR },
-    async (key) => hexOf(key.sign(EVM_MESSAGE)),
+    async (key) => hexOf(await signOne(key)),
   )
 
 /** How many rows of the project lie under each version of its key. */
@@ -98,7 +108,7 @@ describe("a rotation of a project's key", () => {
     const fresh = await custody.another()
     expect(await Promise.all(wallets.map((wallet) => sign(wallet, fresh)))).toEqual(signatures)
     const delegated = { wallet: delegating, credentials: secret, actor: ACTOR, terms }
-    expect(await fresh.withPolicyKey(delegated, async (key) => hexOf(key.sign(EVM_MESSAGE)))).toBe(
+    expect(await fresh.withPolicyKey(delegated, async (key) => hexOf(await signOneBy(key)))).toBe(
       signatures.at(-1) ?? '',
     )
     expect(await sql`select from project_keys where project_id = ${other}`).toHaveLength(1)

@@ -10,13 +10,14 @@ import {
   ACTOR,
   type Custody,
   codeOf,
-  EVM_MESSAGE,
   hexOf,
   openCustody,
   openTestIdentity,
   openTestRootKey,
   openTestSealer,
   SECRET,
+  signOne,
+  signOneBy,
   type TestWallet,
 } from './support.ts'
 
@@ -70,7 +71,7 @@ const newWallet = (projectId: string, vault: Vault = custody.vault) =>
 
 const sign = (wallet: TestWallet, vault: Vault) =>
   vault.withKey({ wallet, credentials: { developerSecret: SECRET }, actor: ACTOR }, async (key) =>
-    hexOf(key.sign(EVM_MESSAGE)),
+    hexOf(await signOne(key)),
   )
 
 const state = async () => {
@@ -94,7 +95,7 @@ describe('a rotation of the root key', () => {
     const terms = await custody.policy(wallet, credentials, { maxUses: 2 })
     const use = (vault: Vault) =>
       vault.withPolicyKey({ wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, terms }, (key) =>
-        custody.db.transaction((tx) => key.charge(tx, { value: 0n, fee: 0n })),
+        signOneBy(key),
       )
     await use(custody.vault)
     await rotate()

@@ -22,6 +22,9 @@ import {
   type Credentials,
   createVault,
   type ImportedText,
+  type KeyHandle,
+  onlySignature,
+  type PolicyKeyHandle,
   type Vault,
   type WalletRef,
 } from '../../src/custody/vault.ts'
@@ -42,6 +45,21 @@ export const SUBSTRATE_BYTES = bytesToSign('substrate', SUBSTRATE_MESSAGE)
 /** The message for a wallet's key. */
 export const messageFor = ({ publicKey }: Pick<WalletRef, 'publicKey'>): Payload =>
   publicKey.length === 32 ? SUBSTRATE_MESSAGE : EVM_MESSAGE
+
+/** Signs one message. */
+export const signOne = async (key: KeyHandle, payload: Payload = EVM_MESSAGE): Promise<Uint8Array> =>
+  onlySignature(await key.sign({ action: 'message_signed', details: {}, payloads: [payload] }))
+
+/** The same by a policy. */
+export const signOneBy = async (
+  key: PolicyKeyHandle,
+  spends: { readonly value?: bigint; readonly fee?: bigint } = {},
+  payload: Payload = EVM_MESSAGE,
+): Promise<Uint8Array> => {
+  const use = { action: 'transaction_signed', details: {}, payloads: [payload] } as const
+  return onlySignature(await key.sign({ value: 0n, fee: 0n, ...spends }, use))
+}
+
 const LIMITS = { wrongPinsPerHour: 1_000, wrongSecretsPerMinute: 1_000 }
 
 export const bytesOf = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))

@@ -30,8 +30,7 @@ beforeAll(async () => {
   const both = { developerSecret: SECRET, userPin: PIN }
   shared = await custody.wallet({ ...input, controlMode: 'developer', credentials: both, network: 'Base' })
   await custody.vault.withKey({ wallet, credentials: { userPin: PIN }, actor: ACTOR }, async (key) => {
-    key.sign(EVM_MESSAGE)
-    await key.commitUse({ action: 'transaction_signed', details: { hash: '0x' } })
+    await key.sign({ action: 'transaction_signed', details: {}, payloads: [EVM_MESSAGE] })
   })
   await custody.vault
     .withKey({ wallet, credentials: { userPin: '000000' }, actor: ACTOR }, async () => {})

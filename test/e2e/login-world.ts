@@ -118,7 +118,7 @@ export const startLoginWorld = async () => {
     const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: strictPort, log: ctx.log })
     const close = async () => {
       await server.stop(true)
-      await ctx.db.close({ timeoutSeconds: 5 })
+      await ctx.close({ timeoutSeconds: 5 })
     }
     return { origin: strictOrigin, close }
   }

@@ -32,7 +32,7 @@ beforeAll(async () => {
   const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
   const stop = async () => {
     await server.stop(true)
-    await ctx.db.close({ timeoutSeconds: 5 })
+    await ctx.close({ timeoutSeconds: 5 })
   }
   other = { ctx, url: `http://127.0.0.1:${server.port}`, stop }
 })

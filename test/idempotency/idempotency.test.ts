@@ -44,7 +44,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await sql.end()
   await second.server.stop(true)
-  await second.ctx.db.close({ timeoutSeconds: 2 })
+  await second.ctx.close({ timeoutSeconds: 2 })
   await service.close()
   await gate.stop()
   await chain.stop()
@@ -365,7 +365,7 @@ describe('a key', () => {
       process: 'test-worker',
     })
     await dropIdempotencyKeysTask(worker)({}, {} as JobHelpers)
-    await worker.db.close({ timeoutSeconds: 2 })
+    await worker.close({ timeoutSeconds: 2 })
     expect((await rows()).idempotency_keys).toBe((before.idempotency_keys ?? 0) - 1)
   })
 })

@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await sql.end()
-  await ctx.db.close({ timeoutSeconds: 2 })
+  await ctx.close({ timeoutSeconds: 2 })
   await service.close()
   await gate.stop()
   await chain.stop()

@@ -34,7 +34,7 @@ afterEach(async () => {
 })
 afterAll(async () => {
   await sql.end()
-  await worker.db.close({ timeoutSeconds: 5 })
+  await worker.close({ timeoutSeconds: 5 })
   await service.close()
   await smtp.close()
 })

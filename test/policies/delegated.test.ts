@@ -35,7 +35,7 @@ const startSecond = async () => {
   const client = service.as(service.project, `http://127.0.0.1:${server.port}`)
   const close = async () => {
     await server.stop(true)
-    await ctx.db.close({ timeoutSeconds: 5 })
+    await ctx.close({ timeoutSeconds: 5 })
   }
   return { as: client.post, close }
 }

@@ -101,7 +101,7 @@ const whileLying = async (lies: { evm?: Behaviour; substrate?: Behaviour }, use:
     node.behave(() => undefined)
     hubNode.behave(() => undefined)
     await server.stop(true)
-    await ctx.db.close({ timeoutSeconds: 5 })
+    await ctx.close({ timeoutSeconds: 5 })
   }
 }
 

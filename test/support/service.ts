@@ -116,7 +116,7 @@ export const startService = async (
         await worker.exited
       }
       await server.stop(true)
-      await ctx.db.close({ timeoutSeconds: 5 })
+      await ctx.close({ timeoutSeconds: 5 })
       await database.close()
       await rm(folder, { recursive: true, force: true })
     },

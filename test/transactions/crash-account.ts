@@ -27,6 +27,8 @@ type Row = {
   readonly hashes: readonly string[]
   readonly raws: number
   readonly audited: number
+  /** Attempts of which the audit does not tell. */
+  readonly unaudited: number
 }
 
 const readRows = (sql: Sql): Promise<readonly Row[]> => sql<Row[]>`
@@ -35,7 +37,10 @@ const readRows = (sql: Sql): Promise<readonly Row[]> => sql<Row[]>`
   select t.id, t.signer_address as signer, t.kind, t.nonce::int as nonce, t.holds_nonce as "holdsNonce", t.status, t.error_code as code, t.final, t."to", t.input,
     t.shown_hash as shown, t.mined_block_hash as block, t.rungs, coalesce(audited.rows, 0) as audited,
     (select array_agg(hash) from attempts where transaction_id = t.id) as hashes,
-    (select count(raw)::int from attempts where transaction_id = t.id) as raws
+    (select count(raw)::int from attempts where transaction_id = t.id) as raws,
+    (select count(*)::int from attempts a where a.transaction_id = t.id and not exists (
+      select from audit where details->>'transaction' = t.id::text
+        and a.hash = any(string_to_array(concat_ws(' ', details->>'hash', details->>'further_hashes'), ' ')))) as unaudited
   from transactions t left join audited on audited.id = t.id::text order by t.signer_address, t.nonce`
 
 /** Reports each transaction that is not final yet in a sentence. */
@@ -105,6 +110,7 @@ const troublesOfRow = (
       `has ${row.hashes.length} attempts and ${row.rungs} rungs`,
     ),
     ...says(row.audited !== 1, `has ${row.audited} audit rows`),
+    ...says(row.unaudited > 0, `has ${row.unaudited} attempts of which the audit does not tell`),
   ]
 }
 
@@ -171,8 +177,6 @@ export const createAccount = async (ground: Ground) => {
       troubles.push(...(await troublesOfIntent(ground, { intent, records })))
     }
     const hashes = new Set(rows.flatMap((row) => row.hashes))
-    const [audit] = await sql<{ rows: number }[]>`
-      select count(*)::int as rows from audit where action = 'transaction_submitted'`
     const { broken } = await verifyAudit(service.ctx, { chain: null, heads: [], onProgress: () => {} })
     return [
       ...troubles,
@@ -181,7 +185,6 @@ export const createAccount = async (ground: Ground) => {
         .filter(({ id, kind }) => kind !== 'deployment' && !known.has(id))
         .map(({ id }) => `${id} is nobody's intent`),
       ...mined.filter(({ hash }) => !hashes.has(hash)).map(({ hash }) => `${hash} is mined, and not recorded`),
-      ...(audit?.rows === rows.length ? [] : [`there are ${audit?.rows} audit rows for ${rows.length} transactions`]),
       ...broken.map(({ chain, trouble }) => `audit chain ${chain}: ${trouble}`),
     ]
   }

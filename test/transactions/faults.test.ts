@@ -54,7 +54,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   gate.heal()
-  await ctx.db.close({ timeoutSeconds: 2 })
+  await ctx.close({ timeoutSeconds: 2 })
 })
 
 afterAll(async () => {

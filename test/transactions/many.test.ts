@@ -147,7 +147,7 @@ const startStepped = async () => {
   const onChain = worker.chains.withNode(network)
   const stop = async () => {
     await server.stop(true)
-    await Promise.all([api, worker].map((ctx) => ctx.db.close({ timeoutSeconds: 5 })))
+    await Promise.all([api, worker].map((ctx) => ctx.close({ timeoutSeconds: 5 })))
   }
   const close = async () => {
     await db.end()

@@ -414,7 +414,7 @@ describe('two projects with the same key', () => {
       expect(await chain.publicClient.getTransactionCount({ address: account.address })).toBe(both.length)
     } finally {
       await server.stop(true)
-      await ctx.db.close({ timeoutSeconds: 5 })
+      await ctx.close({ timeoutSeconds: 5 })
     }
   })
 })

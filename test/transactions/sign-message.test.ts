@@ -165,8 +165,13 @@ describe("a key's message", () => {
     await sign(wallet, { message: '0x00f', message_type: 'bytes', ...secret })
     await sign(wallet, { developer_secret: 'wrong' })
     expect(await audited(wallet)).toEqual([
-      { network: 'Polygon', message_type: 'string', message_sha256: sha256(HELLO) },
-      { network: 'Polygon', message_type: 'bytes', message_sha256: sha256(new Uint8Array([0, 255])) },
+      { network: 'Polygon', message_type: 'string', message_sha256: sha256(HELLO), hash: hashMessage(HELLO) },
+      {
+        network: 'Polygon',
+        message_type: 'bytes',
+        message_sha256: sha256(new Uint8Array([0, 255])),
+        hash: hashMessage({ raw: '0x00ff' }),
+      },
     ])
   })
 
@@ -239,7 +244,7 @@ describe("an sr25519 key's message", () => {
       expect(signatureVerify(Buffer.from(`${message} `), signature, address).isValid).toBe(false)
     }
     const [first] = await audited(wallet)
-    expect(first).toEqual({ network, message_type: 'string', message_sha256: sha256('') })
+    expect(first).toEqual({ network, message_type: 'string', message_sha256: sha256(''), hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) })
   })
 
   test('is always signed between <Bytes> tags, and not wrapped twice', async () => {

@@ -75,7 +75,7 @@ export const startStepped = async ({ node, rpcUrls }: { readonly node: TestChain
     clearJobs: () => sql`delete from graphile_worker._private_jobs`,
     close: async (): Promise<void> => {
       await sql.end()
-      await ctx.db.close({ timeoutSeconds: 2 })
+      await ctx.close({ timeoutSeconds: 2 })
       await service.close()
       await node.stop()
     },

@@ -48,7 +48,7 @@ const startOther = async () => {
   const { post } = service.as(service.project, `http://127.0.0.1:${server.port}`)
   const close = async () => {
     await server.stop(true)
-    await ctx.db.close({ timeoutSeconds: 5 })
+    await ctx.close({ timeoutSeconds: 5 })
   }
   return { post, close }
 }

@@ -231,7 +231,7 @@ describe('logging in with a mailed code', () => {
       expect(known).toContain('insert mails')
       expect(await statements(beginning('nobody@example.com'))).toEqual(known)
     } finally {
-      await ctx.db.close({ timeoutSeconds: 5 })
+      await ctx.close({ timeoutSeconds: 5 })
       await wire.stop()
     }
     const wrong = await prove(userId, otherThan(code))

@@ -290,7 +290,7 @@ test('the worker deletes expired rows of logins and sessions, and nothing else',
     process: 'test',
   })
   await cleanLoginsTask(worker)({}, {} as JobHelpers)
-  await worker.db.close({ timeoutSeconds: 2 })
+  await worker.close({ timeoutSeconds: 2 })
   const left = await sql<{ text: string }[]>`
     select nonce as text from nonces union all select email from email_codes
     union all select convert_from(key, 'utf8') from throttles where length(key) < 32

@@ -255,7 +255,7 @@ describe('a locked owner', () => {
       body: JSON.stringify({ network: 'Ethereum', address: owner.ethereum.address, user_pin: PIN }),
     })
     const answer = await createApp(ctx).fetch(request)
-    await ctx.db.close({ timeoutSeconds: 5 })
+    await ctx.close({ timeoutSeconds: 5 })
     expect([answer.status, (await answer.json()).code]).toEqual([403, 'TOO_MANY_FAILED_ATTEMPTS'])
   })
 
@@ -330,7 +330,7 @@ describe('an API key', () => {
     try {
       await work(narrow, narrow.as({ projectId, apiKey: key.text }), asking(createApp(ctx), narrow))
     } finally {
-      await ctx.db.close({ timeoutSeconds: 5 })
+      await ctx.close({ timeoutSeconds: 5 })
       await narrow.close()
     }
   }

@@ -57,8 +57,15 @@ const extraOf = (unsigned: SubstrateUnsigned): Buffer =>
 
 /** What to sign. Pure. */
 export const payloadOf = (unsigned: SubstrateUnsigned): Payload => {
-  const implicit = unsigned.form.implicit.map((part) => bytesOf(unsigned, part))
-  return { kind: 'extrinsic', payload: Buffer.concat([fromHex(unsigned.call), extraOf(unsigned), ...implicit]) }
+  const { implicit, addressPrefix, signaturePrefix } = unsigned.form
+  return {
+    kind: 'extrinsic',
+    call: fromHex(unsigned.call),
+    extra: extraOf(unsigned),
+    implicit: Buffer.concat(implicit.map((part) => bytesOf(unsigned, part))),
+    addressPrefix: fromHex(addressPrefix),
+    signaturePrefix: fromHex(signaturePrefix),
+  }
 }
 
 /** Encodes the signed extrinsic with its length prefix, and hashes it. @param signature sr25519, 64 bytes. Pure. */

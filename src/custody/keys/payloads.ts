@@ -6,7 +6,7 @@ import { blake2b } from '@noble/hashes/blake2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { ChainFamily } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
-import type { Payload } from '../payload.ts'
+import type { ExtrinsicPayload, Payload } from '../payload.ts'
 import { decodeRlp } from './rlp.ts'
 import { typedDataDigest } from './typed-data.ts'
 
@@ -58,7 +58,8 @@ const safeMessageDigest = (input: { chainId: number; safe: string; message: Uint
     message: { message: `0x${Buffer.from(messageDigest(input.message)).toString('hex')}` },
   })
 
-const extrinsicBytes = (payload: Uint8Array): Uint8Array => {
+const extrinsicBytes = ({ call, extra, implicit }: ExtrinsicPayload): Uint8Array => {
+  const payload = Buffer.concat([call, extra, implicit])
   if (isWrapped(payload)) throw new Error('expected an extrinsic, not a wrapped message')
   return payload.length > EXTRINSIC_MAX_BYTES ? blake2b(payload, { dkLen: HASH_BYTES }) : payload
 }
@@ -88,7 +89,7 @@ export const bytesToSign = (family: ChainFamily, payload: Payload): Uint8Array =
     case 'safe_message':
       return safeMessageDigest(payload)
     case 'extrinsic':
-      return extrinsicBytes(payload.payload)
+      return extrinsicBytes(payload)
     case 'substrate_message':
       return wrapped(payload.message)
     default:

@@ -1,4 +1,4 @@
-// Reads RLP (Yellow Paper, appendix B) strictly: each value has one encoding, and any other is refused.
+// RLP (Yellow Paper, appendix B), read strictly: each value has one encoding, and any other is refused.
 
 /** A byte string or a list of items. */
 type RlpItem = Uint8Array | readonly RlpItem[]
@@ -57,4 +57,29 @@ export const decodeRlp = (bytes: Uint8Array): RlpItem => {
   const { item, end } = readItem(bytes, 0, 0)
   if (end !== bytes.length) throw malformed()
   return item
+}
+
+const withHeader = (content: Uint8Array, offset: number, long: number): Buffer => {
+  if (content.length <= SHORT_MAX) return Buffer.concat([Buffer.of(offset + content.length), content])
+  const length = minimal(Buffer.from(content.length.toString(16).padStart(8, '0'), 'hex'))
+  return Buffer.concat([Buffer.of(long + length.length), length, content])
+}
+
+/** An integer without leading zero bytes. */
+const minimal = (bytes: Uint8Array): Uint8Array => {
+  const first = bytes.findIndex((byte) => byte !== 0)
+  return first < 0 ? bytes.subarray(bytes.length) : bytes.subarray(first)
+}
+
+/** An integer in big-endian bytes, as an item. */
+const integer = (bytes: Uint8Array): Uint8Array => {
+  const value = minimal(bytes)
+  const [first = STRING] = value
+  return value.length === 1 && first < STRING ? value : withHeader(value, STRING, LONG_STRING)
+}
+
+/** A list with further integers (big-endian bytes) at its end. Pure. @param list as `decodeRlp` takes it. */
+export const appendIntegers = (list: Uint8Array, integers: readonly Uint8Array[]): Uint8Array => {
+  const { start, end } = extentOf(list, 0, LIST, LONG_LIST)
+  return withHeader(Buffer.concat([list.subarray(start, end), ...integers.map(integer)]), LIST, LONG_LIST)
 }

@@ -1,6 +1,5 @@
 // Opening the key of a user-controlled wallet with the developer secret and a policy's lock.
 
-import type { Tx } from '../../../db/client.ts'
 import { type LockedPolicy, readPolicyLock } from '../../../db/queries/custody/policies.ts'
 import type { PolicyTerms } from '../../../db/queries/policies.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
@@ -9,10 +8,10 @@ import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { EnvelopeError } from '../sealing/envelope.ts'
 import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarchy.ts'
-import { openSpending, type PolicyUse } from './policy-spending.ts'
+import { openSpending, type Spends } from './policy-spending.ts'
 import { boundTerms, PolicyClosed, PolicyForged } from './policy-terms.ts'
 import { unlessForged, walletForged } from './wallet-forged.ts'
-import { type KeyHandle, type KeyRequest, useKey } from './wallet-key.ts'
+import { type KeyRequest, type KeyUse, lendKey, type Signatures } from './wallet-key.ts'
 
 /** A use of a wallet's key by a policy. */
 type PolicyKeyRequest = KeyRequest & {
@@ -21,12 +20,13 @@ type PolicyKeyRequest = KeyRequest & {
 }
 
 /** An opened key whose uses are charged to a policy. */
-export type PolicyKeyHandle = KeyHandle & {
+export type PolicyKeyHandle = {
   /**
-   * Charges one use to the policy, in the transaction that records it; the policy's row stays locked until its end.
-   * @throws PolicyClosed or PolicyForged: then nothing may be recorded.
+   * Signs as `KeyHandle.sign` does, and charges the policy before a signature leaves. What is signed in one opening counts as
+   * one use of the policy.
+   * @throws PolicyClosed or PolicyForged: then nothing was signed.
    */
-  charge(tx: Tx, use: PolicyUse): Promise<void>
+  sign(spends: Spends, ...uses: readonly KeyUse[]): Promise<Signatures>
 }
 
 type Opening = PolicyKeyRequest & { readonly lock: LockedPolicy['lock']; readonly developerKey: Uint8Array }
@@ -78,7 +78,17 @@ export const withPolicyKey = async <T>(
   const { wallet, actor, terms } = request
   const { privateKey, spending } = await openByPolicy(ctx, request)
   using _spending = spending
-  return await useKey(ctx, { wallet, actor, policyId: terms.id, privateKey }, (key) =>
-    use({ ...key, charge: spending.charge }),
+  let uses = 1
+  return await lendKey(ctx, { wallet, actor, policyId: terms.id, privateKey }, (sign) =>
+    use({
+      sign: (spends, ...signed) =>
+        sign(async (acts) => {
+          await ctx.db.transaction(async (tx) => {
+            await spending.charge(tx, { ...spends, uses })
+            await ctx.audit.record(tx, ...acts)
+          })
+          uses = 0
+        }, signed),
+    }),
   )
 }

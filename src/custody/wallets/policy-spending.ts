@@ -24,22 +24,25 @@ export const boundSpending = (of: PolicyOf, { uses, spentValue, spentFee }: Spen
   fields: { uses, spent_value: spentValue, spent_fee: spentFee },
 })
 
-/** One use, in base units of the coin. */
-export type PolicyUse = {
+/** What a use spends, in base units of the coin. */
+export type Spends = {
   readonly value: bigint
   /** The highest possible. */
   readonly fee: bigint
 }
 
+/** `uses`: 0 for more of a use that was charged before. */
+type Charge = Spends & { readonly uses: number }
+
 /** What is spent after a use; null if the terms do not allow it. */
 const afterUse = (
   { uses, spentValue, spentFee }: Spending,
-  { terms, use }: { readonly terms: PolicyTerms; readonly use: PolicyUse },
+  { terms, use }: { readonly terms: PolicyTerms; readonly use: Charge },
 ): Spending | null => {
   const { maxUses, maxTotalValue, maxTotalFee } = terms
   const value = spentValue + use.value
   const after = {
-    uses: uses + 1,
+    uses: uses + use.uses,
     // Without a limit, signatures that nobody can pay for could sum up to more than the column holds.
     spentValue: value > UINT256_MAX ? UINT256_MAX : value,
     spentFee: spentFee + use.fee,
@@ -73,7 +76,7 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
   if (opened === null) throw forged()
   const macs = held.use(opened)
   if (!isWritten(macs, row)) throw forged()
-  const charge = async (tx: Tx, use: PolicyUse): Promise<void> => {
+  const charge = async (tx: Tx, use: Charge): Promise<void> => {
     const locked = await lockSpending(tx, terms.id)
     if (locked === null) throw new PolicyClosed()
     if (!isWritten(macs, locked)) throw forged()

@@ -1,6 +1,5 @@
 // Opening a wallet's private key, and lending it to one use.
 
-import type { Tx } from '../../../db/client.ts'
 import type { WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
 import type { ControlMode, Network } from '../../../db/words.ts'
 import type { AuditAct, AuditEntry } from '../audit.ts'
@@ -9,6 +8,7 @@ import { type Credentials, type Proof, refuseFrozen, requireCredentials } from '
 import type { CustodyCtx } from '../ctx.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
 import { bytesToSign } from '../keys/payloads.ts'
+import { traceOf } from '../keys/trace.ts'
 import type { Payload } from '../payload.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { openWalletKey } from '../sealing/hierarchy.ts'
@@ -78,62 +78,89 @@ const openKeyByAllLocks = async (ctx: CustodyCtx, request: KeyRequest): Promise<
   )
 }
 
+/** What a key signs for one purpose, and what the audit says of it beside the hashes. */
+export type KeyUse = AuditEntry & { readonly payloads: readonly Payload[] }
+
+/** The signatures of each use. EVM: 65 bytes, r, s (low), recovery id. Substrate: 64 bytes, sr25519. */
+export type Signatures = readonly (readonly Uint8Array[])[]
+
+/** The signature of one use with one payload. */
+export const onlySignature = (signatures: Signatures): Uint8Array => {
+  const signature = signatures[0]?.[0]
+  if (signature === undefined) throw new Error('custody returned no signature')
+  return signature
+}
+
 /** A wallet's opened private key. It is zeroed when `withKey` returns, and every use after that throws. */
 export type KeyHandle = {
   /**
-   * @returns EVM: 65 bytes, r, s (low), recovery id. Substrate: 64 bytes, sr25519.
+   * Signs. The audit row of each use is committed before a signature leaves; it has the hash of what was signed first, and
+   * those of the rest.
    * @throws Error for a payload of another family or form.
    */
-  sign(payload: Payload): Uint8Array
-  /** Writes the audit row in the transaction of the effect. */
-  recordUse(tx: Tx, entry: AuditEntry): Promise<void>
-  /** Commits an audit row of its own, together with those of concurrent requests, and returns when it is durable. */
-  commitUse(entry: AuditEntry): Promise<void>
+  sign(...uses: readonly KeyUse[]): Promise<Signatures>
 }
 
-/** Lends an opened key to `use`, and zeroes it afterwards. @param opened.policyId the policy that the audit names. */
-export const useKey = async <T>(
-  { audit, familyOf }: CustodyCtx,
-  opened: Pick<KeyRequest, 'wallet' | 'actor'> & { readonly privateKey: Uint8Array; readonly policyId?: string },
-  use: (key: KeyHandle) => Promise<T>,
-): Promise<T> => {
-  const { wallet, actor, policyId, privateKey } = opened
+type Opened = Pick<KeyRequest, 'wallet' | 'actor'> & {
+  readonly privateKey: Uint8Array
+  /** The policy that the audit names. */
+  readonly policyId?: string
+}
+
+type Signed = { readonly act: AuditAct; readonly signatures: readonly Uint8Array[] }
+
+/** Signs one use, and says what the audit tells of it. */
+const signerOf = (
+  { familyOf }: CustodyCtx,
+  { wallet, actor, policyId, privateKey }: Opened,
+): ((use: KeyUse) => Signed) => {
+  const { id: subject, projectId, publicKey } = wallet
+  const family = familyOf(wallet.network)
+  const keyType = keyTypeOf({ wallet, family, privateKey })
+  return ({ action, details, payloads }) => {
+    const signed = payloads.map((payload) => {
+      const bytes = bytesToSign(family, payload)
+      const signature = keyType.sign({ bytes, privateKey })
+      return { signature, hash: traceOf({ payload, bytes, signature, publicKey }) }
+    })
+    const [hash = '', ...further] = signed.map((each) => each.hash)
+    const hashes = further.length === 0 ? { hash } : { hash, further_hashes: further.join(' ') }
+    const policy = policyId === undefined ? {} : { policy: policyId }
+    const act = { action, details: { ...details, ...hashes, ...policy }, projectId, actor, subject }
+    return { act, signatures: signed.map(({ signature }) => signature) }
+  }
+}
+
+/** Signs, commits what must be durable before a signature leaves, and returns the signatures. */
+type SignAfter = (commit: (acts: readonly AuditAct[]) => Promise<void>, uses: readonly KeyUse[]) => Promise<Signatures>
+
+/** Lends an opened key to `use`, and zeroes it afterwards. */
+export const lendKey = async <T>(ctx: CustodyCtx, opened: Opened, use: (sign: SignAfter) => Promise<T>): Promise<T> => {
   let closed = false
-  const checkOpen = () => {
-    if (closed) throw new Error('a key was used after it was closed')
-  }
-  const actOf = ({ action, details }: AuditEntry): AuditAct => {
-    checkOpen()
-    const named = policyId === undefined ? details : { ...details, policy: policyId }
-    return { action, details: named, projectId: wallet.projectId, actor, subject: wallet.id }
-  }
   try {
-    const family = familyOf(wallet.network)
-    const keyType = keyTypeOf({ wallet, family, privateKey })
-    return await use({
-      sign: (payload) => {
-        checkOpen()
-        return keyType.sign({ bytes: bytesToSign(family, payload), privateKey })
-      },
-      recordUse: async (tx, entry) => audit.record(tx, actOf(entry)),
-      commitUse: async (entry) => audit.commit(actOf(entry)),
+    const sign = signerOf(ctx, opened)
+    return await use(async (commit, uses) => {
+      if (closed) throw new Error('a key was used after it was closed')
+      const signed = uses.map(sign)
+      await commit(signed.map(({ act }) => act))
+      return signed.map(({ signatures }) => signatures)
     })
   } finally {
     closed = true
-    privateKey.fill(0)
+    opened.privateKey.fill(0)
   }
 }
 
+const withKeyBy =
+  (open: (ctx: CustodyCtx, request: KeyRequest) => Promise<Uint8Array>) =>
+  async <T>(ctx: CustodyCtx, request: KeyRequest, use: (key: KeyHandle) => Promise<T>): Promise<T> => {
+    const commit = (acts: readonly AuditAct[]) => ctx.audit.commit(...acts)
+    const opened = { ...request, privateKey: await open(ctx, request) }
+    return lendKey(ctx, opened, (sign) => use({ sign: (...uses) => sign(commit, uses) }))
+  }
+
 /** Opens a wallet's key for as long as `use` runs, as `Vault.withKey` says. */
-export const withKey = async <T>(
-  ctx: CustodyCtx,
-  request: KeyRequest,
-  use: (key: KeyHandle) => Promise<T>,
-): Promise<T> => useKey(ctx, { ...request, privateKey: await openKey(ctx, request) }, use)
+export const withKey = withKeyBy(openKey)
 
 /** The same with all credentials, as `Vault.withKeyForMessage` says. */
-export const withKeyForMessage = async <T>(
-  ctx: CustodyCtx,
-  request: KeyRequest,
-  use: (key: KeyHandle) => Promise<T>,
-): Promise<T> => useKey(ctx, { ...request, privateKey: await openKeyByAllLocks(ctx, request) }, use)
+export const withKeyForMessage = withKeyBy(openKeyByAllLocks)

@@ -10,6 +10,7 @@ import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { blake2Hash, compact, toHex } from '../../../src/chains/substrate/scale.ts'
 import { extrinsicFormOf } from '../../../src/chains/substrate/signed-extensions.ts'
 import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
+import { traceOf } from '../../../src/custody/keys/trace.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
 const vara = varaRuntime()
@@ -108,6 +109,21 @@ test('an extrinsic contains exactly the bytes of the call, even if the codec wou
   expect(runtime.registry.createType('Call', call).toHex() as string).not.toBe(call)
   const { raw } = assemble({ ...unsignedOf(runtime, payment), call }, Buffer.alloc(64, 1))
   expect(raw.endsWith(call.slice(2))).toBe(true)
+})
+
+test('the hash that custody computes is that of the signed extrinsic, whatever its length', () => {
+  const runtime = assetHubRuntime()
+  const [payment] = PAYMENTS
+  if (payment === undefined) throw new Error('there is no payment')
+  const signature = Buffer.alloc(64, 1)
+  for (const bytes of [10, 300, 20_000]) {
+    const call = runtime.calls.system?.remark?.(`0x${'00'.repeat(bytes)}`).toHex() ?? '0x'
+    const unsigned = { ...unsignedOf(runtime, payment), call }
+    const payload = payloadOf(unsigned)
+    const { hash } = runtime.registry.createType('Extrinsic', assemble(unsigned, signature).raw)
+    const of = { payload, bytes: bytesToSign('substrate', payload), signature, publicKey: ALICE_KEY }
+    expect(traceOf(of)).toBe(hash.toHex())
+  }
 })
 
 test('a payload above 256 bytes is hashed before it is signed', () => {

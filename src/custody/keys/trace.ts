@@ -1,0 +1,49 @@
+// What the audit tells of a signature. Custody computes it from what it signed, so that no caller can name something else.
+
+import { blake2b } from '@noble/hashes/blake2.js'
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import type { ExtrinsicPayload, Payload } from '../payload.ts'
+import { appendIntegers } from './rlp.ts'
+
+/** Version 4; the highest bit means signed. */
+const SIGNED_EXTRINSIC = 0x84
+const HASH_BYTES = 32
+
+const hexOf = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString('hex')}`
+
+/** A compact integer (SCALE) below 2^30. */
+const compact = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4)
+  if (value < 1 << 6) bytes.writeUInt8(value << 2)
+  else if (value < 1 << 14) bytes.writeUInt16LE((value << 2) | 1)
+  else bytes.writeUInt32LE(((value << 2) | 2) >>> 0)
+  return bytes.subarray(0, value < 1 << 6 ? 1 : value < 1 << 14 ? 2 : 4)
+}
+
+const transactionHash = (unsigned: Uint8Array, signature: Uint8Array): Uint8Array => {
+  const [r, s, yParity] = [signature.subarray(0, 32), signature.subarray(32, 64), signature.subarray(64)]
+  return keccak_256(Buffer.concat([unsigned.subarray(0, 1), appendIntegers(unsigned.subarray(1), [yParity, r, s])]))
+}
+
+const extrinsicHash = (payload: ExtrinsicPayload, signature: Uint8Array, publicKey: Uint8Array): Uint8Array => {
+  const { addressPrefix, signaturePrefix, extra, call } = payload
+  const version = Buffer.of(SIGNED_EXTRINSIC)
+  const body = Buffer.concat([version, addressPrefix, publicKey, signaturePrefix, signature, extra, call])
+  return blake2b(Buffer.concat([compact(body.length), body]), { dkLen: HASH_BYTES })
+}
+
+/**
+ * The hash by which a chain knows the signed transaction or extrinsic, or the digest of a signed message. Pure.
+ * @param input.bytes what the key's algorithm took (`bytesToSign`).
+ */
+export const traceOf = (input: {
+  readonly payload: Payload
+  readonly bytes: Uint8Array
+  readonly signature: Uint8Array
+  readonly publicKey: Uint8Array
+}): string => {
+  const { payload, bytes, signature, publicKey } = input
+  if (payload.kind === 'evm_transaction') return hexOf(transactionHash(payload.unsigned, signature))
+  if (payload.kind === 'extrinsic') return hexOf(extrinsicHash(payload, signature, publicKey))
+  return hexOf(bytes.length === HASH_BYTES ? bytes : blake2b(bytes, { dkLen: HASH_BYTES }))
+}
