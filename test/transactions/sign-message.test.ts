@@ -244,7 +244,12 @@ describe("an sr25519 key's message", () => {
       expect(signatureVerify(Buffer.from(`${message} `), signature, address).isValid).toBe(false)
     }
     const [first] = await audited(wallet)
-    expect(first).toEqual({ network, message_type: 'string', message_sha256: sha256(''), hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) })
+    expect(first).toEqual({
+      network,
+      message_type: 'string',
+      message_sha256: sha256(''),
+      hash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+    })
   })
 
   test('is always signed between <Bytes> tags, and not wrapped twice', async () => {
