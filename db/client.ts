@@ -58,7 +58,7 @@ const KEEPALIVES = [
 ].join(' ')
 const KEEPALIVE_MS = 10_000
 
-const PREPARED_CONNECTIONS = 4
+const PREPARED_CONNECTIONS = 3
 
 /** How many connections `openDb` takes at most. */
 export const connectionsOf = ({ maxConnections }: Pick<DbOptions, 'maxConnections'>): number =>

@@ -128,14 +128,15 @@ const createWalletAt = (db: Db): Ctx['walletAt'] => {
 }
 
 /**
- * Of the vault's own pool. A database transaction waits for the vault while a signer is locked, so the two must not share one:
+ * The size of the vault's own pool. A database transaction waits for the vault while a signer is locked, so the two must not share one:
  * if transactions held all its connections, the vault would wait for them, and they for the vault.
  */
-const VAULT_CONNECTIONS = 2
+const vaultConnections = ({ databaseMaxConnections }: Config): number => Math.ceil(databaseMaxConnections / 2)
 
 /** How many connections a process that opens wallets takes at most. */
-export const connectionsOfApi = ({ databaseMaxConnections }: Config): number =>
-  connectionsOf({ maxConnections: databaseMaxConnections }) + connectionsOf({ maxConnections: VAULT_CONNECTIONS })
+export const connectionsOfApi = (config: Config): number =>
+  connectionsOf({ maxConnections: config.databaseMaxConnections }) +
+  connectionsOf({ maxConnections: vaultConnections(config) })
 
 /**
  * Creates the context of a process that opens wallets.
@@ -149,7 +150,7 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   const base = await withChains(await createIdentityCtx(input, { rootKey, nextRootKey }), input)
   const vaultDb = openDb({
     url: config.databaseUrl.reveal(),
-    maxConnections: VAULT_CONNECTIONS,
+    maxConnections: vaultConnections(config),
     applicationName: `strongroom-${input.process}-vault`,
   })
   const vault = createVault({

@@ -204,7 +204,7 @@ test('a worker that comes before everybody waits for the migration, then for the
         level: 40,
         variables: ['BASE_MAX_FEE_GWAI', 'ETHERUM_RPC_URL'],
       })
-      expect(await logged('more connections than PostgreSQL has free')).toMatchObject({ level: 40, most: 411 })
+      expect(await logged('more connections than PostgreSQL has free')).toMatchObject({ level: 40, most: 410 })
     } finally {
       await service.close()
     }
