@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, type SQL, sql } from 'drizzle-orm'
-import { type Queryable, type Tx, violatedConstraint } from '../client.ts'
+import type { Queryable, Tx } from '../client.ts'
 import { holdings, movements, transactions, wallets } from '../schema.ts'
+import { violatedConstraint } from '../violated-constraint.ts'
 import type { Network } from '../words.ts'
 import { type Page, type Reach, within } from './wallets.ts'
 

@@ -9,7 +9,6 @@
 // Rows get their positions as they become visible, in the order of their ids. Ids are assigned before a transaction commits,
 // so a row can appear after one with a higher id: it gets the next position, and nothing waits for it.
 
-import { violatedConstraint } from '../../db/client.ts'
 import {
   type AuditRecord,
   chainOf,
@@ -20,6 +19,7 @@ import {
   newestChainedId,
   recentChains,
 } from '../../db/queries/audit-chain.ts'
+import { violatedConstraint } from '../../db/violated-constraint.ts'
 import type { StepResult } from '../blocks/follow.ts'
 import type { WorkerCtx } from '../context.ts'
 import { auditVerifier } from '../custody/audit.ts'

@@ -2,11 +2,12 @@
 // only a MAC of the code. The MAC covers the user, the purpose and the expiry, so that a code works for nothing else.
 
 import { randomInt, timingSafeEqual } from 'node:crypto'
-import { type Tx, violatedConstraint } from '../../db/client.ts'
+import type { Tx } from '../../db/client.ts'
 import { type CodeKey, putEmailCode, takeCodeTry, useEmailCode } from '../../db/queries/logins.ts'
 import { readPresent } from '../../db/queries/present.ts'
 import { type Project, projectOf } from '../../db/queries/projects.ts'
 import { lockUser, setUserEmail, type UserFacts } from '../../db/queries/users.ts'
+import { violatedConstraint } from '../../db/violated-constraint.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { userMac } from '../auth/row-macs.ts'

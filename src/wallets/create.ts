@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { violatedConstraint } from '../../db/client.ts'
 import { findWallet, insertWallet, type WalletRow } from '../../db/queries/wallets.ts'
+import { violatedConstraint } from '../../db/violated-constraint.ts'
 import type { ControlMode, Network, WalletType } from '../../db/words.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
 import type { Signatory } from '../auth/caller.ts'

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import { sql } from 'drizzle-orm'
-import { violatedConstraint } from '../../db/client.ts'
+import { violatedConstraint } from '../../db/violated-constraint.ts'
 import type { ControlMode } from '../../db/words.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../../src/custody/vault.ts'
 import {
