@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { type Block, ResponseError } from '@acala-network/chopsticks-core'
 import { TypeRegistry } from '@polkadot/types'
+import type { State } from './runtime-changes.ts'
 
 /**
  * The blocks and the state of a local Substrate chain, in a SQLite file or in memory.
@@ -14,6 +15,8 @@ import { TypeRegistry } from '@polkadot/types'
 export type Archive = {
   /** Answers the node methods that chopsticks calls. */
   readonly answer: (method: string, params: readonly unknown[]) => unknown
+  /** The state of a stored block. */
+  readonly stateAt: (hash: Hex) => State
   readonly newest: () => BlockId
   /** Stores a block and its state, and deletes earlier versions of this and higher blocks. */
   readonly save: (block: SavedBlock) => Promise<void>
@@ -190,5 +193,10 @@ export const openArchive = async (input: {
       }
     })()
   }
-  return { answer: answerFrom(queries), newest, save, close: () => db.close() }
+  const answer = answerFrom(queries)
+  const stateAt = (hash: Hex): State => ({
+    get: (key) => answer('state_getStorage', [key, hash]) as Hex | null,
+    nextKey: (key) => (answer('state_getKeysPaged', ['0x', 1, key, hash]) as readonly Hex[])[0] ?? null,
+  })
+  return { answer, stateAt, newest, save, close: () => db.close() }
 }

@@ -9,8 +9,9 @@ import {
 } from '@acala-network/chopsticks-core'
 import { type SubstrateNetwork, substrateNetworkRow } from '../src/chains/networks.ts'
 import { type Archive, type Genesis, openArchive } from './chopsticks-archive.ts'
-import { buildBlockAtOnce } from './chopsticks-block.ts'
+import { buildBlock, withRuntime } from './chopsticks-block.ts'
 import { createPool, type Pool } from './chopsticks-pool.ts'
+import { createChanges } from './runtime-changes.ts'
 
 /**
  * A real Asset Hub runtime (statemine 900) on its own chain: chopsticks runs the runtime, and this file decides when blocks
@@ -117,9 +118,9 @@ const providerOf = (archive: Archive) => {
  * The newest block, prepared as parent of a block with the current time. chopsticks advances a slot per block and would soon
  * be in the future, so we set the last slot to have just ended and clear the number of blocks in the slot.
  */
-const parentAt = async (chain: Blockchain, { nowMs, isDeep }: { nowMs: number; isDeep: boolean }): Promise<Block> => {
+const parentAt = async (chain: Blockchain, { nowMs, isDeep }: { nowMs: number; isDeep: boolean }) => {
   const { head } = chain
-  const storageDiff = {
+  const storageDiff: Readonly<Record<Hex, Hex | null>> = {
     [NOW_KEY]: hexOfU64(nowMs - (await getSlotDuration(head))),
     [CURRENT_SLOT_KEY]: hexOfU64(0),
     [SLOT_INFO_KEY]: null,
@@ -128,7 +129,8 @@ const parentAt = async (chain: Blockchain, { nowMs, isDeep }: { nowMs: number; i
   const [header, extrinsics] = [await head.header, await head.extrinsics]
   // Without `storage` the layers begin at the archive.
   const storage = isDeep ? {} : { storage: head.storage }
-  return new Block(chain, head.number, head.hash, head, { header, extrinsics, storageDiff, ...storage })
+  const parent = new Block(chain, head.number, head.hash, head, { header, extrinsics, storageDiff, ...storage })
+  return { parent, storageDiff }
 }
 
 /** A message to a parachain over its channel begins with its format (XcmpMessageFormat, ConcatenatedVersionedXcm). */
@@ -164,6 +166,7 @@ export const openLocalChain = async (input: {
     registeredTypes: {},
     maxMemoryBlockCount: BLOCKS_IN_MEMORY,
   })
+  withRuntime(chain.head, archive.stateAt(chain.head.hash))
   const pool = createPool(chain)
 
   let turn: Promise<unknown> = Promise.resolve()
@@ -177,14 +180,16 @@ export const openLocalChain = async (input: {
     inTurn(async () => {
       const transactions = [...(await pool.ready())]
       const nowMs = Date.now()
-      const parent = await parentAt(chain, { nowMs, isDeep: chain.head.number % LAYERS_MAX === 0 })
+      const { parent, storageDiff } = await parentAt(chain, { nowMs, isDeep: chain.head.number % LAYERS_MAX === 0 })
       const relaySlot = hexOfU64(Math.floor(nowMs / RELAY_SLOT_MS))
       // Newer runtimes check a block's slot against the relay chain's.
       const relayChainStateOverrides: [Hex, Hex][] = [[RELAY_SLOT_KEY, relaySlot]]
       const params = { transactions, upwardMessages: {}, ...delivered(messages), relayChainStateOverrides }
-      const block = await buildBlockAtOnce(parent, params)
+      const changes = createChanges(archive.stateAt(parent.hash))
+      changes.setAll(Object.entries(storageDiff) as [Hex, Hex | null][])
+      const block = await buildBlock(parent, { params, changes })
       await archive.save(block)
-      await chain.setHead(block)
+      await chain.setHead(withRuntime(block, archive.stateAt(block.hash)))
       await pool.taken(transactions)
       return block.hash
     })

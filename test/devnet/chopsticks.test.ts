@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Block, newHeader } from '@acala-network/chopsticks-core'
 import { ApiPromise, HttpProvider, WsProvider } from '@polkadot/api'
 import type { KeyringPair } from '@polkadot/keyring/types'
 import type { ProviderInterface } from '@polkadot/rpc-provider/types'
@@ -9,8 +10,11 @@ import { TypeRegistry } from '@polkadot/types'
 import type { DispatchError, EventRecord, Header } from '@polkadot/types/interfaces'
 import { startChopsticks } from '../../devnet/chopsticks.ts'
 import { EVENTS_KEY, openArchive } from '../../devnet/chopsticks-archive.ts'
+import { openLocalChain } from '../../devnet/chopsticks-chain.ts'
 import { readProcess } from '../../devnet/process-info.ts'
 import { callRpc } from '../../devnet/rpc.ts'
+import type { Hex } from '../../devnet/runtime-changes.ts'
+import { accountKey, withFree } from '../../devnet/substrate-account.ts'
 import { substrateNetworkRow } from '../../src/chains/networks.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 
@@ -44,11 +48,19 @@ const free = async (account: KeyringPair, at: Pick<ApiPromise, 'query'> = api): 
   return BigInt((stored?.toJSON() as Account | undefined)?.data.free ?? -1)
 }
 
-const signed = async (options: { readonly nonce: number; readonly tip?: bigint; readonly by?: KeyringPair }) => {
+const signed = async (options: {
+  readonly nonce: number
+  readonly tip?: bigint
+  readonly by?: KeyringPair
+  readonly era?: 0
+}) => {
   const { by = alice, ...signing } = options
   const transfer = api.tx.balances?.transferKeepAlive?.(bob.address, UNIT)
-  return (await transfer?.signAsync(by, signing))?.toHex() ?? ''
+  return (await transfer?.signAsync(by, signing))?.toHex() ?? '0x'
 }
+
+const withWrongSignature = (extrinsic: Hex): Hex =>
+  `0x${extrinsic.slice(2, 100)}${extrinsic[100] === '0' ? '1' : '0'}${extrinsic.slice(101)}`
 
 const nextNonce = async (): Promise<number> => Number(await chain.rpc('system_accountNextIndex', [alice.address]))
 
@@ -108,10 +120,35 @@ test('a watched extrinsic is reported in a block, then final; a failed dispatch 
   expect(failure).toBe('InsufficientBalance')
 })
 
+test('the runtime answers and changes what it does in the executor of chopsticks', async () => {
+  const local = await openLocalChain({ network: 'Polkadot' })
+  await local.newBlock()
+  const { head } = local.chain
+  await local.changeHead(async () =>
+    head.pushStorageLayer().set(accountKey(alice.publicKey), withFree(null, 1_000n * UNIT)),
+  )
+  const transfer = await signed({ nonce: 0, era: 0 })
+  const header = (await newHeader(head)).toHex()
+  const calls = [
+    ['TaggedTransactionQueue_validate_transaction', ['0x02', transfer, head.hash]],
+    ['TransactionPaymentApi_query_info', [transfer, '0x90000000']],
+    ['Core_initialize_block', [header]],
+    ['BlockBuilder_apply_extrinsic', [transfer]],
+    ['BlockBuilder_apply_extrinsic', [withWrongSignature(transfer)]],
+  ] as const
+  for (const [name, args] of calls) {
+    const [ours, theirs] = [await head.call(name, [...args]), await Block.prototype.call.call(head, name, [...args])]
+    expect([name, ours.result]).toEqual([name, theirs.result])
+    const deleted = theirs.storageDiff.map(([key, value]) => [key, value ?? null] as const)
+    expect(new Map(ours.storageDiff)).toEqual(new Map(deleted))
+  }
+  local.close()
+}, 60_000)
+
 describe('the node refuses with the messages of a real node', () => {
   test('a wrong signature, an old nonce, a sender without coins', async () => {
     const good = await signed({ nonce: await nextNonce() })
-    const wrongSignature = `${good.slice(0, 100)}${good[100] === '0' ? '1' : '0'}${good.slice(101)}`
+    const wrongSignature = withWrongSignature(good)
     for (const [extrinsic, data] of [
       [wrongSignature, 'Transaction has a bad signature'],
       [await signed({ nonce: 0 }), 'Transaction is outdated'],

@@ -100,7 +100,7 @@ const speakWith = async (local: Started, hashed: { readonly hashedSymbol?: strin
     const { pendingCount } = await chain.transactionCounts(own(by))
     const [first] = made
     if (first === undefined) return []
-    // Only the call and the nonce of the others differ. Each question to the runtime compiles it anew.
+    // Only the call and the nonce of the others differ.
     const alike = (await chain.fill(intentOf(first), own(by), { nonce: pendingCount })) as SubstrateUnsigned
     const signed: Signed[] = []
     for (const [index, each] of made.entries()) {
