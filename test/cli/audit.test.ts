@@ -3,12 +3,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import postgres, { type Sql } from 'postgres'
 import { runCli } from '../support/cli.ts'
+import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
-
-const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
 
 let service: Service
 let sql: Sql
@@ -28,7 +26,7 @@ const cli = (args: readonly string[], variables: Record<string, string> = {}) =>
 /** A worker whose log we read: `heads` collects the heads that it publishes. */
 const startWorker = () => {
   const heads: string[] = []
-  const worker = Bun.spawn(['bun', '--no-env-file', path('jobs/worker.ts')], {
+  const worker = Bun.spawn(['bun', '--no-env-file', programPath('jobs/worker')], {
     env: {
       PATH: process.env.PATH ?? '',
       ...service.variables,

@@ -2,15 +2,14 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { createProject, showProject } from '../../src/projects/projects.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
 import { runCli, runCliProcess } from '../support/cli.ts'
+import { type Program, programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
-const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
 let service: Service
 
@@ -40,9 +39,9 @@ const audited = async (projectId: string, action: string) => {
 type Variables = Readonly<Record<string, string>>
 
 /** Runs a server that cannot start. */
-const refused = async (path: string, variables: Variables) => {
+const refused = async (program: Program, variables: Variables) => {
   const env = { PATH: process.env.PATH ?? '', ...variables }
-  const child = Bun.spawn(['bun', '--no-env-file', file(path)], { env, stdout: 'inherit', stderr: 'pipe' })
+  const child = Bun.spawn(['bun', '--no-env-file', programPath(program)], { env, stdout: 'inherit', stderr: 'pipe' })
   const errors = await new Response(child.stderr).text()
   return { exitCode: await child.exited, errors }
 }
@@ -79,7 +78,7 @@ describe('a command as a process of its own', () => {
   })
 
   test('prints help and version without any environment variable', async () => {
-    const { version } = await Bun.file(file('package.json')).json()
+    const { version } = await Bun.file(new URL('../../package.json', import.meta.url)).json()
     expect(await runCliProcess(['--version'], {})).toEqual({ exitCode: 0, output: `${version}\n`, errors: '' })
     const { exitCode, output, errors } = await runCliProcess(['--help'], {})
     expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' })
@@ -237,11 +236,11 @@ describe('an incomplete environment', () => {
       expect(errors.trim().split('\n')).toHaveLength(1)
       expect(errors).not.toContain(MARK)
     }
-    for (const [path, sentence] of [
-      ['src/server.ts', 'The server cannot start: ENVIRONMENT must be'],
-      ['jobs/worker.ts', 'The worker cannot start: ENVIRONMENT must be'],
+    for (const [program, sentence] of [
+      ['src/server', 'The server cannot start: ENVIRONMENT must be'],
+      ['jobs/worker', 'The worker cannot start: ENVIRONMENT must be'],
     ] as const) {
-      const { exitCode, errors } = await refused(path, { ...complete, ENVIRONMENT: '' })
+      const { exitCode, errors } = await refused(program, { ...complete, ENVIRONMENT: '' })
       expect(exitCode).toBe(1)
       expect(errors).toStartWith(sentence)
       expect(errors).not.toContain(MARK)
@@ -260,7 +259,7 @@ describe('an incomplete environment', () => {
       expect(exitCode).toBe(1)
       expect(errors).toStartWith(`${name} must say where the `)
     }
-    const server = await refused('src/server.ts', { ...service.variables, IDENTITY_KEY: '' })
+    const server = await refused('src/server', { ...service.variables, IDENTITY_KEY: '' })
     expect(server.errors).toStartWith('The server cannot start: IDENTITY_KEY must say where the ')
     expect((await cli(replace, { ...service.variables, ROOT_KEY: '' })).exitCode).toBe(0)
   })

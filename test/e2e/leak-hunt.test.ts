@@ -11,6 +11,7 @@ import postgres, { type Sql } from 'postgres'
 import { startPostgres } from '../../devnet/postgres.ts'
 import { start } from '../bench/processes.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
+import { runCliProcess } from '../support/cli.ts'
 
 type Answer = { readonly status: number; readonly text: string; readonly path: string }
 
@@ -51,8 +52,6 @@ let project: { project_id: string; api_key: string }
 let baseUrl: string
 let logs: () => string
 const answers: Answer[] = []
-
-const ENTRY = new URL('../../', import.meta.url).pathname
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'strongroom-leak-hunt-'))
@@ -98,14 +97,9 @@ afterAll(async () => {
 })
 
 const run = async (command: readonly string[], variables: Record<string, string>): Promise<string> => {
-  const child = Bun.spawn(['bun', `${ENTRY}src/cli/main.ts`, ...command], {
-    env: { PATH: process.env.PATH ?? '', ...variables },
-    stdout: 'pipe',
-    stderr: 'inherit',
-  })
-  const text = await new Response(child.stdout).text()
-  expect(await child.exited).toBe(0)
-  return text
+  const { exitCode, output } = await runCliProcess(command, variables)
+  expect(exitCode).toBe(0)
+  return output
 }
 
 const call = async (path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> => {

@@ -15,10 +15,11 @@ import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
 import { ROOT } from '../support/imports.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 
-const API = ['src/server.ts']
-const WORKER = ['jobs/worker.ts']
+const API = [programPath('src/server')]
+const WORKER = [programPath('jobs/worker')]
 const COMMAND = ['project', 'list']
 const MIGRATION = ['db', 'migrate']
 const PASSWORD = 'a-password-that-nobody-may-see'

@@ -3,12 +3,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { startBeingSeen } from '../../src/health/being-seen.ts'
 import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
-import { ROOT } from '../support/imports.ts'
+import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -61,7 +60,7 @@ test('an API is ready on the schema of a later version that only adds to it', as
 /** A process of its own, until others can see it. */
 const startApi = async () => {
   const env = { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', SHUTDOWN_GRACE_SECONDS: '0' }
-  const child = Bun.spawn(['bun', '--no-env-file', join(ROOT, 'src/server.ts')], { env, stderr: 'inherit' })
+  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/server')], { env, stderr: 'inherit' })
   while ((await sql`select from api_processes where name = ${`${hostname()}:${child.pid}`}`).length === 0) {
     if (child.exitCode !== null) throw new Error('The API ended.')
     await Bun.sleep(20)

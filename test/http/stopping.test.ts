@@ -7,11 +7,12 @@ import { fileURLToPath } from 'node:url'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { denoCommand } from '../support/deno.ts'
 import { type Gate, startGate } from '../support/gate.ts'
+import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const RUNTIMES = { Bun: ['bun'], 'Deno 2': denoCommand() } as const
+const RUNTIMES = { Bun: ['bun', programPath('src/server')], 'Deno 2': [...denoCommand(), 'src/server.ts'] } as const
 const GRACE_SECONDS = 4
 /** Longer than the grace, and than processes wait for others by habit. */
 const SLOW_MS = 15_000
@@ -33,7 +34,7 @@ afterAll(async () => {
 })
 
 const startApi = async (command: readonly string[]) => {
-  const child = Bun.spawn([...command, 'src/server.ts'], {
+  const child = Bun.spawn([...command], {
     cwd: ROOT,
     env: {
       PATH: process.env.PATH ?? '',

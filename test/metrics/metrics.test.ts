@@ -9,6 +9,7 @@ import { freePort } from '../../devnet/port.ts'
 import { readConfig } from '../../src/config.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
+import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type Metrics, readMetrics, type Series } from './exposition.ts'
 
@@ -677,7 +678,7 @@ describe('the metrics token', () => {
   })
 
   test("is not needed at the metrics' own listener, which serves nothing else; the main listener is then closed", async () => {
-    const server = Bun.spawn(['bun', new URL('../../src/server.ts', import.meta.url).pathname], {
+    const server = Bun.spawn(['bun', programPath('src/server')], {
       env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info' },
       stdout: 'pipe',
       stderr: 'inherit',

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { type Program, programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -14,9 +15,8 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 /** Starts a process for which core dumps are allowed, and waits for its log line that it is ready. */
-const started = async (file: string, ready: string, changes: Record<string, string>) => {
-  const path = fileURLToPath(new URL(`../../${file}`, import.meta.url))
-  const child = Bun.spawn(['sh', '-c', 'ulimit -S -c "$(ulimit -H -c)"; exec bun "$0"', path], {
+const started = async (program: Program, ready: string, changes: Record<string, string>) => {
+  const child = Bun.spawn(['sh', '-c', 'ulimit -S -c "$(ulimit -H -c)"; exec bun "$0"', programPath(program)], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info', ...changes },
     stdout: 'pipe',
     stderr: 'inherit',
@@ -36,13 +36,13 @@ const coreLimitOf = (pid: number): string =>
     .join(' ') ?? ''
 
 test.skipIf(process.platform !== 'linux')('the API and the worker turn core dumps off', async () => {
-  for (const [file, ready, changes] of [
-    ['src/server.ts', '"listening"', {}],
-    ['jobs/worker.ts', '"working"', { ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }],
+  for (const [program, ready, changes] of [
+    ['src/server', '"listening"', {}],
+    ['jobs/worker', '"working"', { ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }],
   ] as const) {
-    const { child, log } = await started(file, ready, changes)
+    const { child, log } = await started(program, ready, changes)
     try {
-      expect({ file, limit: coreLimitOf(child.pid) }).toEqual({ file, limit: '0 0' })
+      expect({ program, limit: coreLimitOf(child.pid) }).toEqual({ program, limit: '0 0' })
       expect(log).not.toContain('core dumps cannot be turned off')
     } finally {
       child.kill('SIGTERM')

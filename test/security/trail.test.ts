@@ -2,7 +2,6 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { createChainer } from '../../src/audit/chain.ts'
@@ -11,10 +10,10 @@ import { newApiKey } from '../../src/auth/api-key.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { setAllowedOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
 import { runCli } from '../support/cli.ts'
+import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 import { sealSessions } from '../users/own-rows.ts'
 
-const SERVER = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
 const PIN = '493817'
 const WRONG_PIN = '518370'
 const WRONG_SECRET = 'marked-wrong-secret'
@@ -311,7 +310,7 @@ test('no row contains a PIN, secret, token or message', async () => {
 })
 
 test('a process that is stopped writes what it has counted', async () => {
-  const child = Bun.spawn(['bun', '--no-env-file', SERVER], {
+  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/server')], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
     stdout: 'pipe',
     stderr: 'inherit',

@@ -1,10 +1,8 @@
 // The operator's commands: in this process, or as processes of their own where that is the point, which cost a second each.
 
 import { Readable, Writable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { runCommand } from '../../src/cli/program.ts'
-
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+import { programPath } from './programs.ts'
 
 type Variables = Readonly<Record<string, string>>
 type Input = string | Uint8Array
@@ -35,7 +33,7 @@ export const runCli = async (args: readonly string[], variables: Variables, inpu
 
 /** Starts an operator's command as a process. */
 export const startCli = (args: readonly string[], variables: Variables, input: Input = '') =>
-  Bun.spawn(['bun', '--no-env-file', MAIN, ...args], {
+  Bun.spawn(['bun', '--no-env-file', programPath('src/cli/main'), ...args], {
     env: { PATH: process.env.PATH ?? '', ...variables },
     stdin: Buffer.from(input),
     stdout: 'pipe',

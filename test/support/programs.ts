@@ -1,5 +1,5 @@
-// The API and the worker as tests start them. `bun run test` bundles each of them once: a process then starts with a third of
-// the work, as it reads a few files instead of a thousand. A test that runs by itself starts them from their sources.
+// The programs as tests start them. `bun run test` bundles each of them once: a process then starts with a third of the work,
+// as it reads a few files instead of a thousand. A test that runs by itself starts them from their sources.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,8 +8,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FOLDER_VARIABLE = 'STRONGROOM_TEST_PROGRAMS'
 
-export type Program = 'src/server' | 'jobs/worker'
-const PROGRAMS: readonly Program[] = ['src/server', 'jobs/worker']
+const PROGRAMS = ['src/server', 'jobs/worker', 'src/cli/main'] as const
+export type Program = (typeof PROGRAMS)[number]
 
 /** The file that a test starts. */
 export const programPath = (program: Program): string => {

@@ -10,12 +10,11 @@ import { createCtx } from '../../src/context.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { loginWithEmail } from '../../src/users/email-code.ts'
 import { verifyLogin } from '../../src/users/verify-login.ts'
+import { programPath } from '../support/programs.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { codeOf, startSmtp, textOf } from '../support/smtp.ts'
 import { startDatabaseWire } from '../support/wire.ts'
 import { visitorOf } from './people.ts'
-
-const WORKER_PATH = new URL('../../jobs/worker.ts', import.meta.url).pathname
 
 let smtp: Awaited<ReturnType<typeof startSmtp>>
 let service: Service
@@ -25,7 +24,7 @@ let workerLog: Promise<string>
 
 /** A worker that logs at the lowest level. The last test reads its log. */
 const startLoudWorker = () =>
-  Bun.spawn(['bun', WORKER_PATH], {
+  Bun.spawn(['bun', programPath('jobs/worker')], {
     env: {
       PATH: process.env.PATH ?? '',
       ...service.variables,
