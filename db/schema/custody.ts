@@ -171,13 +171,24 @@ export const wallets = pgTable(
 
 export const walletsAccess = access(wallets, { api: 'select, insert, update', worker: 'select' })
 
-/** The wallet's derived private key, sealed with its wallet key. Signing opens this and not the seed. */
-export const walletKeys = pgTable('wallet_keys', {
-  walletId: uuid('wallet_id')
-    .primaryKey()
-    .references(() => wallets.id),
-  sealed: bytes('sealed').notNull(),
-})
+/**
+ * The wallet's derived private key, sealed with its wallet key. Signing opens this and not the seed. Custody writes it before the
+ * row of `wallets` is written; if that never happens, nobody knows the address.
+ */
+export const walletKeys = pgTable(
+  'wallet_keys',
+  {
+    walletId: uuid('wallet_id').primaryKey(),
+    keyringId: uuid('keyring_id')
+      .notNull()
+      .references(() => keyrings.id),
+    network: networkName(),
+    controlMode: text('control_mode', { enum: CONTROL_MODES }).notNull(),
+    publicKey: bytes('public_key').notNull(),
+    sealed: bytes('sealed').notNull(),
+  },
+  () => [check('wallet_keys_control_mode', oneOf('control_mode', CONTROL_MODES))],
+)
 
 export const walletKeysAccess = access(walletKeys, { api: 'select, insert, update' })
 

@@ -25,12 +25,10 @@ export { type Credentials, requireBoth } from './credentials/credentials.ts'
 export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
 export type { NewProject } from './credentials/new-project.ts'
 export type { ImportedText } from './keys/imported.ts'
-export { ProjectKeyRotated } from './root/project-keys.ts'
 export { openRootKey } from './root/root-key.ts'
 export type { ProjectRotation } from './rotation/rotate-project.ts'
 export type { Progress, RootRotation } from './rotation/rotate-root.ts'
 export type { ExportedKeyring } from './wallets/keyring.ts'
-export type { NewWallet } from './wallets/new-wallet.ts'
 export type { PolicyKeyHandle } from './wallets/policy-key.ts'
 export { PolicyClosed, PolicyForged } from './wallets/policy-terms.ts'
 export { type KeyHandle, type KeyUse, onlySignature, type Signatures, type WalletRef } from './wallets/wallet-key.ts'
@@ -53,8 +51,9 @@ export const createVault = (settings: CustodySettings) => {
     /** The public key that an import would have. Needs no credential. */
     publicKeyOf: publicKeyOfImported,
     /**
-     * Opens the owner's seed with the credentials, or makes it for a new owner, and derives the wallet's key from it. An
-     * import becomes a keyring of its own. Until `write` is called, nothing is written but the charge of a PIN guess.
+     * Opens the owner's seed with the credentials, or makes it for a new owner, and seals the wallet's key that is derived from it.
+     * An import becomes a keyring of its own. The same call with the same `walletId` answers with the same keyring and public
+     * key. The caller inserts the row of `wallets`.
      */
     newWallet: bind(newWallet),
     /** Opens the wallet's key while `use` runs, with the credential of its control mode. */

@@ -6,7 +6,7 @@ import { requestBackfill } from '../activity/request-backfill.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
-import { type ImportedText, ProjectKeyRotated } from '../custody/vault.ts'
+import type { ImportedText } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 
@@ -18,17 +18,10 @@ type CreateWalletInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> 
   readonly type: WalletType
   /** The imported key or phrase, instead of the owner's seed. */
   readonly imported?: ImportedText
+  /** Of the wallet; absent: a random one. */
+  readonly newId?: string
   readonly remember?: Remember<WalletRow> | undefined
 }
-
-/** If two first wallets of an owner are created at once, the loser of the race tries again with the winner's seed. */
-const MAX_TRIES = 4
-const RACED = new Set([
-  'keyrings_one_seed',
-  'owner_locks_one_a_mode',
-  'user_keys_project_id_owner_id_pk',
-  'pin_guesses_project_id_owner_id_pk',
-])
 
 const exists = (input: CreateWalletInput): AppError =>
   new AppError('wallet_exists', `The owner already has a wallet on ${input.network}.`)
@@ -63,46 +56,31 @@ const usedUnseenSince = (
  * @throws wallet_exists and invalid_input (before any PIN is checked).
  */
 export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<WalletRow> => {
-  const chain = ctx.chains.get(input.network)
-  const addressOf = addressesOf(chain, input.type)
-  const { projectId, network, ownerId } = input
+  const { projectId, network, ownerId, name, controlMode, type, imported, credentials, actor } = input
+  const chain = ctx.chains.get(network)
+  const addressOf = addressesOf(chain, type)
   if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { ownerId } })) !== null) throw exists(input)
-  for (let tries = 1; ; tries += 1) {
-    const walletId = randomUUID()
-    const made = await ctx.vault.newWallet({ ...input, walletId, family: chain.family })
-    try {
-      return await ctx.db.transaction(async (tx) => {
-        let row: WalletRow | undefined
-        await made.write(tx, async () => {
-          row = await insertWallet(tx, {
-            id: walletId,
-            projectId,
-            network,
-            ownerId,
-            name: input.name,
-            address: addressOf(made.publicKey),
-            controlMode: input.controlMode,
-            type: input.type,
-            keyringId: made.keyringId,
-            publicKey: made.publicKey,
-          })
-        })
-        if (row === undefined) throw new Error('the vault wrote a wallet but returned no row')
-        const keyUsedSince = usedUnseenSince(ctx, { network, keyUsedSince: made.keyUsedSince })
-        if (keyUsedSince !== 'now') {
-          const keyMadeAt = keyUsedSince === 'ever' ? null : keyUsedSince
-          await requestBackfill(tx, { network, address: row.address, keyMadeAt })
-        }
-        await input.remember?.(tx, row)
-        return row
-      })
-    } catch (error) {
-      const constraint = violatedConstraint(error)
-      if (constraint === 'wallets_one_a_network') throw exists(input)
-      if (constraint === 'wallets_address') throw addressTaken(network)
-      const raced = error instanceof ProjectKeyRotated || (constraint !== null && RACED.has(constraint))
-      if (!raced || tries >= MAX_TRIES) throw error
-    }
+  const id = input.newId ?? randomUUID()
+  const of = { walletId: id, projectId, ownerId, network, controlMode, family: chain.family }
+  const made = await ctx.vault.newWallet({ ...of, imported, credentials, actor })
+  const { keyringId, publicKey } = made
+  try {
+    return await ctx.db.transaction(async (tx) => {
+      const address = addressOf(publicKey)
+      const owned = { id, projectId, network, ownerId, name, address }
+      const row = await insertWallet(tx, { ...owned, controlMode, type, keyringId, publicKey })
+      const keyUsedSince = usedUnseenSince(ctx, { network, keyUsedSince: made.keyUsedSince })
+      if (keyUsedSince !== 'now') {
+        await requestBackfill(tx, { network, address, keyMadeAt: keyUsedSince === 'ever' ? null : keyUsedSince })
+      }
+      await input.remember?.(tx, row)
+      return row
+    })
+  } catch (error) {
+    const constraint = violatedConstraint(error)
+    if (constraint === 'wallets_one_a_network') throw exists(input)
+    if (constraint === 'wallets_address') throw addressTaken(network)
+    throw error
   }
 }
 

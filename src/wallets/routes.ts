@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { type Caller, principalOf, reachOf, requireUser, signatoryOf } from '../auth/caller.ts'
@@ -38,10 +37,11 @@ const shown = (row: Row): Wallet => ({
   address: row.address,
 })
 
-const newWalletInput = (body: CreateWalletBody, caller: Caller) => ({
+const newWalletInput = (body: CreateWalletBody, caller: Caller, { newId }: { readonly newId: string }) => ({
   network: body.network,
   name: body.name,
-  ownerId: caller.kind === 'user' ? caller.userId : (body.owner_id ?? randomUUID()),
+  // A new owner is named like their wallet, so that a repeated request means the same owner.
+  ownerId: caller.kind === 'user' ? caller.userId : (body.owner_id ?? newId),
   controlMode: body.control_mode,
   type: body.type ?? 'eoa',
 })
@@ -66,7 +66,9 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
     .post(
       '',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) => createWallet(ctx, { ...by, ...newWalletInput(body, caller) })),
+        submit({ body, caller, request, route }, (by) =>
+          createWallet(ctx, { ...by, ...newWalletInput(body, caller, by) }),
+        ),
       {
         body: CreateWalletBody,
         response: { 200: Wallet },
@@ -83,7 +85,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         submit({ body, caller, request, route }, (by) =>
           importWallet(ctx, {
             ...by,
-            ...newWalletInput(body, caller),
+            ...newWalletInput(body, caller, by),
             privateKey: body.private_key,
             mnemonicPhrase: body.mnemonic_phrase,
           }),

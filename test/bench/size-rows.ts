@@ -98,8 +98,8 @@ const walletsSql = ({ projectId, count }: Wallets): string => `
   select ${idSql('wallet', 'n')}, '${projectId}', 'Ethereum', 'owner ' || n, 'Wallet ' || n, ${addressSql('quiet wallet', 'n')}, 'developer', 'eoa',
     ${idSql('keyring', 'n')}, '\\x00', now() - interval '1 hour' - make_interval(secs => ${count} - n)
   from generate_series(1, ${count}) n;
-  insert into wallet_keys (wallet_id, sealed)
-  select ${idSql('wallet', 'n')}, ${SEALED} from generate_series(1, ${count}) n`
+  insert into wallet_keys (wallet_id, keyring_id, network, control_mode, public_key, sealed)
+  select ${idSql('wallet', 'n')}, ${idSql('keyring', 'n')}, 'Ethereum', 'developer', '\\x00', ${SEALED} from generate_series(1, ${count}) n`
 
 type Transactions = { readonly projectId: string; readonly transactions: number }
 

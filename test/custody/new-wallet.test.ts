@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import { sql } from 'drizzle-orm'
-import { violatedConstraint } from '../../db/violated-constraint.ts'
-import type { ControlMode } from '../../db/words.ts'
-import { TESTNET_DEVELOPER_SECRET } from '../../src/custody/vault.ts'
+import { insertWallet } from '../../db/queries/wallets.ts'
+import type { ControlMode, Network } from '../../db/words.ts'
+import { TESTNET_DEVELOPER_SECRET, type Vault } from '../../src/custody/vault.ts'
 import {
   ACTOR,
   type Custody,
@@ -15,7 +15,9 @@ import {
   SUBSTRATE_BYTES,
   SUBSTRATE_MESSAGE,
   signOne,
+  type WalletInput,
 } from './support.ts'
+import { ANVIL } from './vectors.ts'
 
 const PIN = '493817'
 const GIVEN = {
@@ -77,8 +79,9 @@ const counts = async (ownerId: string) => {
     (select count(*)::int from user_keys where owner_id = ${ownerId}) as user_keys,
     (select count(*)::int from pin_guesses where owner_id = ${ownerId}) as guesses,
     (select count(*)::int from wallets where owner_id = ${ownerId}) as wallets,
-    (select count(*)::int from wallet_keys k join wallets w on w.id = k.wallet_id where w.owner_id = ${ownerId}) as wallet_keys,
-    (select count(*)::int from audit a join wallets w on w.id::text = a.subject where w.owner_id = ${ownerId}) as audit`)
+    (select count(*)::int from wallet_keys w join keyrings k on k.id = w.keyring_id where k.owner_id = ${ownerId}) as wallet_keys,
+    (select count(*)::int from audit a join wallet_keys w on w.wallet_id::text = a.subject
+      join keyrings k on k.id = w.keyring_id where k.owner_id = ${ownerId}) as audit`)
   return { ...row }
 }
 
@@ -182,25 +185,12 @@ describe('a wallet', () => {
     )
   })
 
-  test('leaves nothing behind if it is not written', async () => {
+  test('leaves nothing behind if the last part of it cannot be written', async () => {
     const ownerId = randomUUID()
-    const input = {
-      walletId: randomUUID(),
-      projectId,
-      ownerId,
-      network: 'Ethereum',
-      family: 'evm',
-      actor: ACTOR,
-    } as const
-    await custody.vault.newWallet({ ...input, controlMode: 'user', credentials: GIVEN.pin })
+    const network = 'A network without a row' as Network
+    const making = custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin, network })
+    expect(await making.catch((error: Error) => String(error.cause))).toContain('wallet_keys_network')
     const none = { keyrings: 0, locks: 0, user_keys: 0, guesses: 0, wallets: 0, wallet_keys: 0, audit: 0 }
-    expect(await counts(ownerId)).toEqual(none)
-    const made = await custody.vault.newWallet({ ...input, controlMode: 'user', credentials: GIVEN.pin })
-    const write = custody.db.transaction((tx) =>
-      made.write(tx, () => Promise.reject(new Error('the wallet was refused'))),
-    )
-    await expect(write).rejects.toThrow('the wallet was refused')
-    await write.catch(() => {})
     expect(await counts(ownerId)).toEqual(none)
   })
 
@@ -252,17 +242,106 @@ describe('a wallet', () => {
     expect(await codeOf(custody.wallet(input))).toBe('not_found')
   })
 
-  test('for a new owner, made several times at once: one succeeds, the others begin again with its seed', async () => {
+  test('for a new owner on all networks at once: they share one seed and one PIN', async () => {
     const ownerId = randomUUID()
-    const networks = ['Ethereum', 'Polygon', 'Base', 'Avalanche'] as const
+    const networks = ['Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'] as const
     const input = { projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin } as const
-    const prepared = await Promise.all(networks.map((network) => custody.prepare({ ...input, network })))
-    const first = await Promise.allSettled(prepared.map((each) => each.write()))
-    const lost = first.filter((each) => each.status === 'rejected').map((each) => violatedConstraint(each.reason))
-    expect(lost).toEqual(Array(3).fill('user_keys_project_id_owner_id_pk'))
-    const again = networks.filter((_, index) => first[index]?.status === 'rejected')
-    await Promise.all(again.map((network) => custody.wallet({ ...input, network })))
-    expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, user_keys: 1, wallets: 4 })
+    const made = await Promise.all(networks.map((network) => custody.wallet({ ...input, network })))
+    expect(new Set(made.map(({ keyringId }) => keyringId)).size).toBe(1)
+    expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, user_keys: 1, wallets: 6, wallet_keys: 6 })
+  })
+})
+
+describe('the same wallet, made again by its id', () => {
+  const PHRASE = { mnemonicPhrase: ANVIL.phrase }
+  const KEY = { privateKey: ANVIL.privateKey }
+  const userOf = (ownerId: string) => ({ ownerId, controlMode: 'user', credentials: GIVEN.pin }) as const
+  const developerOf = (ownerId: string) => ({ ownerId, controlMode: 'developer', credentials: GIVEN.secret }) as const
+
+  const callOf = (of: Pick<WalletInput, 'ownerId' | 'controlMode' | 'credentials' | 'network' | 'imported'>) =>
+    ({
+      ...{ walletId: randomUUID(), projectId, network: 'Avalanche', family: 'evm', actor: ACTOR },
+      ...of,
+    }) as Parameters<Vault['newWallet']>[0]
+
+  test.each([
+    ['of a new owner', async () => callOf(userOf(randomUUID()))],
+    ['of a new owner, by the developer', async () => callOf(developerOf(randomUUID()))],
+    ['of an owner with a seed', async () => callOf(userOf(await OWNERS['a user lock']()))],
+    [
+      'with which control began to be shared',
+      async () => callOf({ ...userOf(await OWNERS['a developer lock']()), credentials: GIVEN.both }),
+    ],
+    ['from a phrase', async () => callOf({ ...userOf(randomUUID()), imported: PHRASE })],
+    [
+      'from a phrase, of an owner with a seed',
+      async () => callOf({ ...userOf(await OWNERS['a user lock']()), imported: PHRASE }),
+    ],
+    ['from a key', async () => callOf({ ...developerOf(randomUUID()), imported: KEY })],
+  ])('%s has the same keyring and public key, and nothing more is written', async (_what, callOfOwner) => {
+    const call = await callOfOwner()
+    const first = await custody.vault.newWallet(call)
+    const written = await counts(call.ownerId)
+    const again = await custody.vault.newWallet(call)
+    expect([again.keyringId, again.publicKey]).toEqual([first.keyringId, first.publicKey])
+    // Somebody may have seen the address of the seed meanwhile.
+    expect(again.keyUsedSince).toEqual(call.imported === undefined ? expect.any(Date) : 'ever')
+    expect(await counts(call.ownerId)).toEqual(written)
+    const wallet = { ...call, id: call.walletId, ...first }
+    const credentials = call.controlMode === 'user' ? GIVEN.pin : GIVEN.secret
+    expect(await custody.vault.newWallet({ ...call, credentials })).toEqual(again)
+    await insertWallet(custody.db, { ...wallet, address: call.walletId, name: 'w', type: 'eoa' })
+    const signed = custody.vault.withKey({ wallet, credentials, actor: ACTOR }, signOne)
+    expect((await signed).length).toBe(65)
+  })
+
+  test.each([
+    ['of a new owner', async () => userOf(randomUUID())],
+    ['of a new owner, by the developer', async () => developerOf(randomUUID())],
+    ['of an owner with a seed', async () => developerOf(await OWNERS['a developer lock']())],
+  ] as const)('%s, 20 times at once, by two processes, is one wallet', async (_what, by) => {
+    const call = callOf(await by())
+    const before = await counts(call.ownerId)
+    const other = await custody.another()
+    const atOnce = Array.from({ length: 20 }, (_, index) => (index % 2 ? other : custody.vault).newWallet(call))
+    const made = await Promise.all(atOnce)
+    expect(new Set(made.map(({ keyringId, publicKey }) => keyringId + hexOf(publicKey))).size).toBe(1)
+    const [keys, audit] = [Number(before.wallet_keys) + 1, Number(before.audit) + 1]
+    expect(await counts(call.ownerId)).toMatchObject({ keyrings: 1, locks: 1, wallet_keys: keys, audit })
+  })
+
+  test('needs the credential again', async () => {
+    const call = callOf(userOf(randomUUID()))
+    await custody.vault.newWallet(call)
+    const codes = [
+      await codeOf(custody.vault.newWallet({ ...call, credentials: {} })),
+      await codeOf(custody.vault.newWallet({ ...call, credentials: GIVEN.secret })),
+      await codeOf(custody.vault.newWallet({ ...call, credentials: { userPin: '654321' } })),
+    ]
+    expect(codes).toEqual([requires, requires, 'INVALID_SECRET'])
+    expect(await guesses(call.ownerId)).toEqual({ fails: 1, total: 1 })
+  })
+
+  test('is refused with another network, owner, control mode, project or key', async () => {
+    const ownerId = await OWNERS['a user lock']()
+    const call = callOf(userOf(ownerId))
+    await custody.vault.newWallet(call)
+    const imported = callOf({ ...developerOf(randomUUID()), imported: KEY })
+    await custody.vault.newWallet(imported)
+    const wrong = { ...call, credentials: { userPin: '654321' } }
+    const others = [
+      { ...wrong, network: 'Base' },
+      { ...wrong, ownerId: randomUUID() },
+      { ...wrong, projectId: await custody.project() },
+      { ...call, ...developerOf(ownerId), credentials: GIVEN.both },
+      { ...call, imported: KEY },
+      { ...imported, ownerId: randomUUID() },
+      { ...imported, imported: { privateKey: '1'.padStart(64, '0') } },
+      { ...imported, imported: undefined },
+    ] as const
+    for (const other of others) expect(await codeOf(custody.vault.newWallet(other))).toBe('idempotency_mismatch')
+    expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, wallet_keys: 2 })
+    expect(await guesses(ownerId)).toEqual({ fails: 0, total: 0 })
   })
 })
 

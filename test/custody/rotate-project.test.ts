@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { OUTER_LAYER_KINDS } from '../../db/queries/custody/outer-layers.ts'
-import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ProjectRotation, Vault } from '../../src/custody/vault.ts'
 import {
   ACTOR,
@@ -15,6 +14,8 @@ import {
   signOne,
   signOneBy,
   type TestWallet,
+  untilWaiting,
+  whileGuessing,
 } from './support.ts'
 
 const PIN = '493817'
@@ -213,44 +214,41 @@ test('every table with sealed values is rotated, or has no outer layer', async (
 })
 
 describe('a rotation at the same time as other changes', () => {
-  test('makes a wallet that was prepared before begin again; nothing of the first attempt is written', async () => {
-    const ownerId = randomUUID()
-    const prepared = await custody.prepare({ projectId, ownerId, controlMode: 'user', credentials: pin })
-    await rotate()
-    await expect(prepared.write()).rejects.toThrow('was changed meanwhile')
-    expect(await codeOf(prepared.write())).toBe('busy')
-    expect(await sql`select from user_keys where owner_id = ${ownerId}`).toHaveLength(0)
-    expect(await sql`select from keyrings where owner_id = ${ownerId}`).toHaveLength(0)
-    const again = await custody.prepare({ projectId, ownerId, controlMode: 'user', credentials: pin })
-    expect(await codeOf(sign(await again.write()))).toBe('resolved')
-    expect(await versions()).toEqual({ 2: 3 })
+  test('makes a wallet that was begun before begin again; nothing of the first attempt is written', async () => {
+    const { ownerId } = await userWallet('begun')
+    const input = { projectId, ownerId, controlMode: 'developer', credentials: { ...secret, ...pin } } as const
+    const wallet = await whileGuessing(
+      sql,
+      { ownerId },
+      {
+        begin: () => custody.wallet({ ...input, network: 'Base' }),
+        meanwhile: rotate,
+      },
+    )
+    expect(await codeOf(sign(wallet))).toBe('resolved')
+    expect(await sql`select from keyrings where owner_id = ${ownerId}`).toHaveLength(1)
+    expect(await versions()).toEqual({ 2: 4 })
   })
 
-  test('does not affect a new wallet that needs no new lock', async () => {
-    const ownerId = randomUUID()
-    await developerWallet(ownerId)
-    const input = { projectId, ownerId, controlMode: 'developer', credentials: secret, network: 'Base' } as const
-    const prepared = await custody.prepare(input)
-    await rotate()
-    expect(await codeOf(sign(await prepared.write()))).toBe('resolved')
+  test('does not hinder a new wallet that needs no new lock', async () => {
+    const { ownerId } = await userWallet()
+    const input = { projectId, ownerId, controlMode: 'user', credentials: pin, network: 'Base' } as const
+    const wallet = await whileGuessing(sql, { ownerId }, { begin: () => custody.wallet(input), meanwhile: rotate })
+    expect(await codeOf(sign(wallet))).toBe('resolved')
   })
 
   test('waits for a wallet that is being written, and re-seals its rows too', async () => {
-    const of = { projectId, ownerId: 'in flight', network: 'Ethereum', controlMode: 'developer' } as const
-    const id = randomUUID()
-    const input = { ...of, walletId: id, family: 'evm', credentials: secret, actor: ACTOR } as const
-    const made = await custody.vault.newWallet(input)
-    const { keyringId, publicKey } = made
-    const written = Promise.withResolvers<void>()
+    const ownerId = 'in flight'
     const release = Promise.withResolvers<void>()
-    const writing = custody.db.transaction((tx) =>
-      made.write(tx, async () => {
-        await insertWallet(tx, { ...of, id, keyringId, publicKey, address: id, name: 'w', type: 'eoa' })
-        written.resolve()
-        await release.promise
-      }),
-    )
-    await written.promise
+    const locked = Promise.withResolvers<void>()
+    const locking = sql.begin(async (tx) => {
+      await tx`lock table wallet_keys in exclusive mode`
+      locked.resolve()
+      await release.promise
+    })
+    await locked.promise
+    const writing = custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: secret })
+    await untilWaiting(sql)
     let ended = false
     const rotation = rotate().finally(() => {
       ended = true
@@ -258,10 +256,11 @@ describe('a rotation at the same time as other changes', () => {
     await sleep(150)
     expect(ended).toBe(false)
     release.resolve()
-    await writing
+    await locking
+    const wallet = await writing
     expect(await rotation).toMatchObject({ version: 2, resealed: 2 })
     expect(await versions()).toEqual({ 2: 2 })
-    expect(await codeOf(sign({ ...of, id, keyringId, publicKey }))).toBe('resolved')
+    expect(await codeOf(sign(wallet))).toBe('resolved')
   })
 
   test('does not overwrite a row that was changed after it was read, and re-seals the changed row', async () => {

@@ -139,8 +139,6 @@ export type Custody = {
   another(keys?: { readonly rootKey?: RootKey; readonly nextRootKey?: RootKey }): Promise<Vault>
   project(secret?: string | null): Promise<string>
   wallet(input: WalletInput): Promise<TestWallet>
-  /** The two steps of `wallet`: the first decides what the second writes. */
-  prepare(input: WalletInput): Promise<{ write(): Promise<TestWallet> }>
   /** Makes a policy of a user-controlled wallet, without limits but a fee budget of 1,000 if nothing else is agreed. */
   policy(wallet: TestWallet, credentials: Credentials, agreed?: Partial<PolicyTerms>): Promise<PolicyTerms>
   close(): Promise<void>
@@ -196,8 +194,7 @@ export const openCustody = async (
       })
       return projectId
     },
-    wallet: async (input) => (await prepareWallet(db, { vault, ...input })).write(),
-    prepare: (input) => prepareWallet(db, { vault, ...input }),
+    wallet: (input) => makeWallet(db, { vault, ...input }),
     policy: (wallet, credentials, agreed = {}) => makePolicy(vault, { wallet, credentials, agreed }),
     close: async () => {
       await Promise.all(pools.map((pool) => pool.close({ timeoutSeconds: 5 })))
@@ -228,34 +225,20 @@ const makePolicy = async (vault: Vault, { wallet, credentials, agreed }: Delegat
   return terms
 }
 
-const prepareWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }) => {
+const makeWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }): Promise<TestWallet> => {
   const id = randomUUID()
   const { projectId, ownerId, controlMode, network = 'Ethereum' } = input
   const family = familyOf(network)
-  const made = await input.vault.newWallet({ ...input, network, walletId: id, family, actor: ACTOR })
-  const { keyringId, publicKey } = made
-  const address = `0x${hexOf(publicKey)}${network}`
-  const row = {
-    id,
-    projectId,
-    ownerId,
-    controlMode,
+  const { keyringId, publicKey } = await input.vault.newWallet({
+    ...input,
     network,
-    address,
-    keyringId,
-    publicKey,
-    name: 'w',
-    type: 'eoa',
-  } as const
-  const write = async () => {
-    await db.transaction((tx) =>
-      made.write(tx, async () => {
-        await insertWallet(tx, row)
-      }),
-    )
-    return { id, projectId, ownerId, network, keyringId, controlMode, publicKey }
-  }
-  return { write }
+    walletId: id,
+    family,
+    actor: ACTOR,
+  })
+  const of = { id, projectId, ownerId, network, keyringId, controlMode, publicKey }
+  await insertWallet(db, { ...of, address: `0x${hexOf(publicKey)}${network}`, name: 'w', type: 'eoa' })
+  return of
 }
 
 /**

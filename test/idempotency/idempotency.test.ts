@@ -251,6 +251,25 @@ describe('the same request', () => {
     expect((await send(body, 'k2')).text).not.toBe(first.text)
   })
 
+  test('finds the wallet that custody made for it, also if the owner is a new one without an id', async () => {
+    const body = { network, name: 'A', control_mode: 'developer', developer_secret: SECRET }
+    const imported = { ...body, private_key: generatePrivateKey() }
+    for (const [path, sent] of [
+      ['/wallets', body],
+      ['/wallets/import', imported],
+    ] as const) {
+      const headers = { 'idempotency-key': 'not kept' }
+      const first = (await service.post(path, sent, headers)).json
+      const [{ count } = {}] = await sql`select count(*)::int as count from wallet_keys`
+      // As after a crash between custody's commit and the API's.
+      await sql`delete from idempotency_keys where key = 'not kept'`
+      await sql`delete from wallets where id = ${first.id}`
+      const { created_at: _then, ...same } = first
+      expect((await service.post(path, sent, headers)).json).toMatchObject(same)
+      expect((await sql`select count(*)::int as count from wallet_keys`)[0]?.count).toBe(count)
+    }
+  })
+
   test('with another key to import is refused, not answered', async () => {
     const body = { network, name: 'A', control_mode: 'developer', developer_secret: SECRET, owner_id: randomUUID() }
     const post = (private_key: string) =>

@@ -109,6 +109,9 @@ test('a wallet that somebody inserted, and one that somebody deleted, are named'
   await sql`insert into wallets ${sql(row as never)}`
   await sql`insert into wallet_keys ${sql(key as never)}`
   expect(await verified(wallet.id)).toEqual([])
+  // It was used, so somebody knew it.
+  await sql`delete from wallets where id = ${wallet.id}`
+  expect(await verified(wallet.id)).toEqual(['the audit tells of it, and it is gone'])
 })
 
 test('a keyring without one of its two locks opens nothing and is named; with its only lock of before it opens, and is named', async () => {

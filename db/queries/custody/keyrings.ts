@@ -100,6 +100,10 @@ const locksOf = (rows: readonly Omit<OwnerLockRow, 'controlModes'>[]): OwnerLock
   return { developer: lockOf('developer'), user: lockOf('user') }
 }
 
+/** What a wallet was made of. */
+type MadeWallet = Pick<typeof walletKeys.$inferSelect, 'keyringId' | 'network' | 'controlMode' | 'publicKey'> &
+  Pick<typeof keyrings.$inferSelect, 'projectId' | 'ownerId'>
+
 /** What is needed to make a wallet: the owner's keys, seed and locks. */
 export type OwnerRow = {
   readonly frozen: FreezeScope | null
@@ -109,15 +113,23 @@ export type OwnerRow = {
   readonly seed: OwnerSeedRow | null
   /** Of the seed's keyring. */
   readonly locks: OwnerLocks
+  /** null if there is no key of the wallet. */
+  readonly made: MadeWallet | null
 }
 
 /** @returns null if the project does not exist. */
 export const readOwner = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly ownerId: string; readonly network: Network },
+  input: {
+    readonly projectId: string
+    readonly ownerId: string
+    readonly network: Network
+    readonly walletId: string
+  },
 ): Promise<OwnerRow | null> => {
   const developerLocks = alias(ownerLocks, 'developer_locks')
   const userLocks = alias(ownerLocks, 'user_locks')
+  const madeOf = alias(keyrings, 'made_of')
   const newest = db
     .select({ version: max(projectKeys.version).as('newest_version') })
     .from(projectKeys)
@@ -132,6 +144,13 @@ export const readOwner = async (
       seed: { id: keyrings.id, sealed: keyrings.sealed, imported: keyrings.imported, createdAt: keyrings.createdAt },
       developerLock: { id: developerLocks.id, controlMode: developerLocks.controlMode, sealed: developerLocks.sealed },
       userLock: { id: userLocks.id, controlMode: userLocks.controlMode, sealed: userLocks.sealed },
+      walletKey: {
+        keyringId: walletKeys.keyringId,
+        network: walletKeys.network,
+        controlMode: walletKeys.controlMode,
+        publicKey: walletKeys.publicKey,
+      },
+      madeOf: { projectId: madeOf.projectId, ownerId: madeOf.ownerId },
     })
     .from(projects)
     .innerJoin(newest, sql`true`)
@@ -146,11 +165,14 @@ export const readOwner = async (
       and(eq(developerLocks.keyringId, keyrings.id), eq(developerLocks.controlMode, 'developer')),
     )
     .leftJoin(userLocks, and(eq(userLocks.keyringId, keyrings.id), eq(userLocks.controlMode, 'user')))
+    .leftJoin(walletKeys, eq(walletKeys.walletId, input.walletId))
+    .leftJoin(madeOf, eq(madeOf.id, walletKeys.keyringId))
     .where(eq(projects.id, input.projectId))
   if (row === undefined || row.projectKeyVersion === null) return null
   const { frozen, projectKeyVersion, developerKey, userKey, seed, developerLock, userLock } = row
   const locks = locksOf([developerLock, userLock].filter((lock) => lock !== null))
-  return { frozen, projectKeyVersion, developerKey, userKey, seed, locks }
+  const made = row.walletKey === null || row.madeOf === null ? null : { ...row.walletKey, ...row.madeOf }
+  return { frozen, projectKeyVersion, developerKey, userKey, seed, locks, made }
 }
 
 /** Everything that opens a wallet's keyring and the wallet's own key: all locks, and both credentials' keys. */

@@ -29,6 +29,15 @@ const missing = (modes: readonly ControlMode[]): AppError =>
       : `Fields "developer_secret" and "user_pin" are required: the owner has wallets of the other control mode.`,
   )
 
+/** Of the given credentials that of one mode. */
+export const onlyOf = ({
+  mode,
+  credentials: { developerSecret, userPin, from },
+}: {
+  readonly mode: ControlMode
+  readonly credentials: Credentials
+}): Credentials => (mode === 'developer' ? { developerSecret, from } : { userPin, from })
+
 /** The control modes whose credentials a new wallet of `mode` needs, if the keyring has locks of the modes `locked`. */
 export const modesForCreation = (input: {
   readonly mode: ControlMode

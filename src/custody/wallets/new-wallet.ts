@@ -1,5 +1,5 @@
 // A new wallet. A keyring is made, or opened with the credentials; the wallet's key is derived from it and sealed by itself.
-// All keys are made and zeroed here; what `write` writes later is sealed.
+// All that is sealed is committed together. The caller writes the row of `wallets` afterwards.
 //
 //   the wallet comes from       it needs                     and makes
 //   the owner's seed, which
@@ -35,6 +35,7 @@ import { type CredentialKeyOf, checkCredentials, makeUserKey, notActivated } fro
 import {
   type Credentials,
   modesForCreation,
+  onlyOf,
   type Proof,
   refuseFrozen,
   requireCredentials,
@@ -43,6 +44,7 @@ import { refuseObviousPin } from '../credentials/obvious-pin.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { ENTROPY_BYTES, keyPairOf } from '../keys/derive.ts'
 import { type Imported, type ImportedText, readImported } from '../keys/imported.ts'
+import { madeOtherwise, repeatable } from '../repeatable.ts'
 import { ProjectKeyRotated } from '../root/project-keys.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { openKeyring, requireCanonicalIds, sealKeyring, sealWalletKey } from '../sealing/hierarchy.ts'
@@ -62,19 +64,22 @@ type NewWalletInput = {
   readonly actor: string
 }
 
-export type NewWallet = {
+type NewWallet = {
   readonly keyringId: string
   /** 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
   readonly publicKey: Uint8Array
   /** Since when the key can have been used: now; since it was made here; or ever, for an imported key. */
   readonly keyUsedSince: 'now' | Date | 'ever'
-  /**
-   * Writes what is new of keyring, lock and user key, calls `insertWallet`, then writes the wallet's sealed key and the audit
-   * rows. Begin again after a unique violation: another first wallet of this owner was made at the same time.
-   * @throws ProjectKeyRotated
-   */
-  write(tx: Tx, insertWallet: () => Promise<void>): Promise<void>
 }
+
+/** Another first wallet of this owner, or this wallet, was made at the same time. */
+const RACED = [
+  'keyrings_one_seed',
+  'owner_locks_one_a_mode',
+  'user_keys_project_id_owner_id_pk',
+  'pin_guesses_project_id_owner_id_pk',
+  'wallet_keys_pkey',
+]
 
 type Opening = NewWalletInput & {
   readonly owner: OwnerRow
@@ -197,18 +202,52 @@ const actsOf = (input: Opening & { readonly keyring: Keyring; readonly shares: b
   ]
 }
 
-/** Makes a wallet's keys, as `Vault.newWallet` says. */
-export const newWallet = async (ctx: CustodyCtx, input: NewWalletInput): Promise<NewWallet> => {
+type Made = Opening & {
+  readonly keyring: Keyring
+  readonly newUserKey: NewUserKeyRow | null
+  readonly newLock: NewLock | null
+  readonly publicKey: Uint8Array
+  readonly sealed: Uint8Array
+}
+
+const commit = (ctx: CustodyCtx, made: Made): Promise<void> =>
+  ctx.db.transaction(async (tx) => {
+    const { walletId, projectId, network, controlMode, owner, keyring, newUserKey, newLock, publicKey, sealed } = made
+    if (newUserKey !== null || newLock !== null) {
+      await ctx.projectKeys.keepNewest(tx, { projectId, version: owner.projectKeyVersion })
+    }
+    if (newUserKey !== null) await insertUserKey(tx, newUserKey)
+    if (keyring.newKeyring !== null) await insertKeyring(tx, keyring.newKeyring)
+    if (newLock !== null) await writeLock(tx, newLock)
+    const { keyringId } = keyring
+    await insertWalletKey(tx, { walletId, keyringId, network, controlMode, publicKey, sealed })
+    const shares = newLock !== null && newLock.resealed.length > 0
+    for (const act of actsOf({ ...made, shares })) await ctx.audit.record(tx, act)
+  })
+
+const isMadeOf = (made: NonNullable<OwnerRow['made']>, input: NewWalletInput): boolean =>
+  made.projectId === input.projectId &&
+  made.ownerId === input.ownerId &&
+  made.network === input.network &&
+  made.controlMode === input.controlMode
+
+const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput): Promise<NewWallet> => {
   using keys = new HeldKeys()
   const { walletId, projectId, ownerId, network, controlMode, family, credentials } = input
-  requireCanonicalIds([walletId, projectId])
   const importedSecret = input.imported === undefined ? null : readImported({ family, text: input.imported })
   if (importedSecret !== null) keys.hold(importedSecret.secret)
-  const owner = await readOwner(ctx.db, { projectId, ownerId, network })
+  const owner = await readOwner(ctx.db, { projectId, ownerId, network, walletId })
   if (owner === null) throw notFound('project')
+  const { made } = owner
+  if (made !== null && !isMadeOf(made, input)) throw madeOtherwise('wallet')
   const seed = importedSecret === null ? owner.seed : null
   const locked = seed === null ? [] : CONTROL_MODES.filter((mode) => owner.locks[mode] !== null)
-  const proof = requireCredentials({ modes: modesForCreation({ mode: controlMode, locked }), credentials })
+  // Later one credential is enough, also if control of the keyring is shared since the first call, which needed both.
+  const proof = requireCredentials(
+    made === null
+      ? { modes: modesForCreation({ mode: controlMode, locked }), credentials }
+      : { modes: [controlMode], credentials: onlyOf({ mode: controlMode, credentials }) },
+  )
   if (owner.developerKey === null) throw notActivated()
   refuseFrozen(owner.frozen)
 
@@ -217,30 +256,24 @@ export const newWallet = async (ctx: CustodyCtx, input: NewWalletInput): Promise
   const credentialKey = credentialKeyOf[controlMode]
   if (credentialKey === null) throw new Error("a wallet's own credential is always among the required ones")
   const keyring = seed === null ? makeKeyring(opening) : await openSeed(ctx, { ...opening, seed, credentialKeyOf })
+  const { privateKey, publicKey } = keyPairOf({ family, ...keyring })
+  keys.hold(privateKey)
+  const since = keyUsedSince(keyring, owner)
+  if (made !== null) {
+    if (Buffer.compare(made.publicKey, publicKey) !== 0) throw madeOtherwise('wallet')
+    return { keyringId: made.keyringId, publicKey, keyUsedSince: since }
+  }
   const { keyringId, keyringKey } = keyring
-  const { projectKeyVersion } = owner
   const newLock = locked.includes(controlMode)
     ? null
     : await makeLock(ctx, { ...opening, keyring, credentialKeyOf, locked })
-  const { privateKey, publicKey } = keyPairOf({ family, ...keyring })
-  const walletOf = { projectId, keyringId, walletId, network, controlMode }
-  const sealed = sealWalletKey({ ...walletOf, keyringKey, privateKey: keys.hold(privateKey) })
-  const acts = actsOf({ ...opening, keyring, shares: newLock !== null && newLock.resealed.length > 0 })
+  const sealed = sealWalletKey({ projectId, keyringId, walletId, network, controlMode, keyringKey, privateKey })
+  await commit(ctx, { ...opening, keyring, newUserKey, newLock, publicKey, sealed })
+  return { keyringId, publicKey, keyUsedSince: since }
+}
 
-  return {
-    keyringId,
-    publicKey,
-    keyUsedSince: keyUsedSince(keyring, owner),
-    write: async (tx, insertWallet) => {
-      if (newUserKey !== null || newLock !== null) {
-        await ctx.projectKeys.keepNewest(tx, { projectId, version: projectKeyVersion })
-      }
-      if (newUserKey !== null) await insertUserKey(tx, newUserKey)
-      if (keyring.newKeyring !== null) await insertKeyring(tx, keyring.newKeyring)
-      if (newLock !== null) await writeLock(tx, newLock)
-      await insertWallet()
-      await insertWalletKey(tx, { walletId, sealed })
-      for (const act of acts) await ctx.audit.record(tx, act)
-    },
-  }
+/** Makes a wallet's keys, as `Vault.newWallet` says. */
+export const newWallet = async (ctx: CustodyCtx, input: NewWalletInput): Promise<NewWallet> => {
+  requireCanonicalIds([input.walletId, input.projectId])
+  return repeatable(RACED, () => makeWallet(ctx, input))
 }

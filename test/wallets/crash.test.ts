@@ -1,0 +1,158 @@
+// The API is killed between two steps of a creation: before custody's commit, between that and the API's own, or before the
+// answer is sent. Started again and asked again, it must make what the client then knows, and nothing else.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { runCli } from '../support/cli.ts'
+import { createMortal, type Mortal } from '../support/mortal.ts'
+import { type Service, startService } from '../support/service.ts'
+import type { Moment } from '../support/wire.ts'
+
+const network = 'Ethereum'
+const node = { variable: 'ETHEREUM_RPC_URL', rpcUrl: 'http://127.0.0.1:1' }
+const pin = { user_pin: '493817' }
+const CUSTODY_COMMITS = 'commit (insert audit)'
+const API_COMMITS = 'commit (insert idempotency_keys)'
+
+let service: Service
+let sql: Sql
+let api: Mortal
+let client: ReturnType<Service['as']>
+
+const start = async () => {
+  api.spare()
+  client = service.as(service.project, (await api.start())?.[1])
+}
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { [network]: node.rpcUrl } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  const variables = { ...service.variables, LOG_LEVEL: 'info', PORT: '0' }
+  const reach = { databaseUrl: service.database.apiUrl, node, until: /"url":"(http[^"]+)"/ }
+  api = await createMortal({ ...reach, program: 'src/server', variables })
+  await start()
+})
+
+afterAll(async () => {
+  await api.stop()
+  await sql.end()
+  await service.close()
+})
+
+/** Asks, and kills the API at a statement. */
+const killed = async (at: { readonly kind: string; readonly moment: Moment }, ask: () => Promise<unknown>) => {
+  api.killAt({ ...at, wire: 'db', nth: 1 })
+  const answer = ask().catch(() => 'none')
+  await api.ended()
+  expect(await answer).toBe('none')
+}
+
+/** Nothing is called a forgery. */
+const verified = async () => {
+  const { exitCode, output } = await runCli(['audit', 'verify', '--json'], service.variables)
+  const { ok, custody } = JSON.parse(output)
+  return { exitCode, ok, forged: custody.forged }
+}
+const INTACT = { exitCode: 0, ok: true, forged: [] }
+
+describe('a wallet', () => {
+  const rowsOf = async (ownerId: string) => {
+    const [row] = await sql`select
+      (select count(*)::int from user_keys where owner_id = ${ownerId}) as users,
+      (select count(*)::int from keyrings where owner_id = ${ownerId}) as keyrings,
+      (select count(*)::int from wallet_keys w join keyrings k on k.id = w.keyring_id where k.owner_id = ${ownerId}) as keys,
+      (select count(*)::int from audit where details->>'owner_id' = ${ownerId}) as told,
+      (select count(*)::int from wallets where owner_id = ${ownerId}) as wallets`
+    return { ...row }
+  }
+  const NOTHING = { users: 0, keyrings: 0, keys: 0, told: 0, wallets: 0 }
+  const SEALED = { users: 1, keyrings: 1, keys: 1, told: 1, wallets: 0 }
+  const WHOLE = { ...SEALED, wallets: 1 }
+
+  const ask = (ownerId: string, key: string | null) =>
+    client.post(
+      '/wallets',
+      { network, name: 'W', owner_id: ownerId, control_mode: 'user', ...pin },
+      key === null ? {} : { 'idempotency-key': key },
+    )
+
+  const signs = async (address: string) => {
+    const body = { network, signer_wallet_address: address, message: 'It works.', ...pin }
+    return (await client.post('/transactions/sign-message', body)).status
+  }
+
+  test.each([
+    [{ kind: CUSTODY_COMMITS, moment: 'before' }, NOTHING],
+    [{ kind: CUSTODY_COMMITS, moment: 'after' }, SEALED],
+    [{ kind: 'insert wallets', moment: 'after' }, SEALED],
+    [{ kind: API_COMMITS, moment: 'before' }, SEALED],
+    [{ kind: API_COMMITS, moment: 'after' }, WHOLE],
+  ] as const)(
+    'is one if the API is killed at %j, and is asked for again with the same Idempotency-Key',
+    async (at, left) => {
+      const [ownerId, key] = [randomUUID(), randomUUID()]
+      await killed(at, () => ask(ownerId, key))
+      expect(await rowsOf(ownerId)).toEqual(left)
+      await start()
+      const { status, json } = await ask(ownerId, key)
+      expect(status).toBe(200)
+      expect(await rowsOf(ownerId)).toEqual(WHOLE)
+      expect(await sql`select from wallet_keys where wallet_id = ${json.id}`).toHaveLength(1)
+      expect(await signs(json.address)).toBe(200)
+      expect((await ask(ownerId, key)).json).toEqual(json)
+    },
+  )
+
+  test('that nobody was told of is no forgery, and does not hinder the owner', async () => {
+    const ownerId = randomUUID()
+    await killed({ kind: CUSTODY_COMMITS, moment: 'after' }, () => ask(ownerId, null))
+    expect(await verified()).toEqual(INTACT)
+    const [untold] = await sql`select w.wallet_id as id, w.public_key as key from wallet_keys w
+      join keyrings k on k.id = w.keyring_id where k.owner_id = ${ownerId}`
+    await start()
+    const { status, json } = await ask(ownerId, null)
+    expect(status).toBe(200)
+    expect(await rowsOf(ownerId)).toEqual({ ...WHOLE, keys: 2, told: 2 })
+    const [told] = await sql`select id, public_key as key from wallets where owner_id = ${ownerId}`
+    expect([told?.id, told?.key]).toEqual([json.id, untold?.key])
+    expect(untold?.id).not.toBe(json.id)
+    expect(await signs(json.address)).toBe(200)
+    expect(await verified()).toEqual(INTACT)
+  })
+})
+
+describe('a policy', () => {
+  let address: string
+  beforeEach(async () => {
+    ;({ address } = await service.newWallet({ network, pin: pin.user_pin }))
+  })
+  afterEach(async () => expect(await verified()).toEqual(INTACT))
+
+  const argument_rules = [{ argument: 'value', operator: 'eq', value: '0' }]
+  const ask = (key: string) => {
+    const credentials = { ...pin, developer_secret: 'testnet-secret' }
+    const body = { network, wallet_address: address, argument_rules, max_total_fee: '1000', ...credentials }
+    return client.post('/policies', body, { 'idempotency-key': key })
+  }
+  const listed = async (): Promise<readonly { readonly uuid: string }[]> =>
+    (await service.get('/policies', { network, wallet_address: address })).json
+
+  test.each([
+    [{ kind: CUSTODY_COMMITS, moment: 'before' }, 0],
+    [{ kind: CUSTODY_COMMITS, moment: 'after' }, 1],
+    [{ kind: 'insert idempotency_keys', moment: 'after' }, 1],
+  ] as const)(
+    'is one if the API is killed at %j, and is asked for again with the same Idempotency-Key',
+    async (at, left) => {
+      const key = randomUUID()
+      await killed(at, () => ask(key))
+      expect(await listed()).toHaveLength(left)
+      await start()
+      const { status, json } = await ask(key)
+      expect(status).toBe(200)
+      expect(await listed()).toEqual([json])
+      expect((await ask(key)).json).toEqual(json)
+    },
+  )
+})
