@@ -1,4 +1,3 @@
-import type { Tx } from '../../db/client.ts'
 import type { Network } from '../../db/words.ts'
 import type { Principal, Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
@@ -23,7 +22,8 @@ const isUserId = (ownerId: string): boolean => UUID.test(ownerId) && ownerId ===
 
 /**
  * Changes the PIN of a wallet's owner, for all of the owner's user-controlled wallets. If the owner is a user, their other
- * sessions end, because somebody logged in there may have seen the old PIN.
+ * sessions end, because somebody logged in there may have seen the old PIN. Custody commits the change first: if this process
+ * dies right after that, they stay.
  */
 export const changeUserPin = async (
   ctx: Ctx,
@@ -46,9 +46,8 @@ export const changeUserPin = async (
   // Compared before anything is verified, so the answer says nothing about the current PIN.
   if (oldPin === newPin) throw new AppError('invalid_input', 'Field "new_user_pin" must differ from "old_user_pin".')
   const { projectId, ownerId } = wallet
-  const also = async (tx: Tx): Promise<void> => {
-    if (!isUserId(ownerId)) return
-    await endSessions(ctx, tx, { projectId, userId: ownerId, except: input.sessionId, by: 'pin_changed', actor })
-  }
-  await ctx.vault.changeUserPin({ wallet, oldPin, newPin, actor, from, also })
+  await ctx.vault.changeUserPin({ wallet, oldPin, newPin, actor, from })
+  if (!isUserId(ownerId)) return
+  const of = { projectId, userId: ownerId, except: input.sessionId, by: 'pin_changed', actor } as const
+  await ctx.db.transaction((tx) => endSessions(ctx, tx, of))
 }

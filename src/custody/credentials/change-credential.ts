@@ -42,8 +42,6 @@ type Change = {
   readonly read: () => Promise<Versioned | null>
   readonly write: (tx: Tx, input: { readonly was: Versioned; readonly sealed: Uint8Array }) => Promise<boolean>
   readonly act: AuditAct
-  /** Runs in the same transaction. */
-  readonly also?: ((tx: Tx) => Promise<void>) | undefined
 }
 
 const tryWrite = async (ctx: CustodyCtx, change: Change & { readonly was: Versioned }): Promise<boolean> => {
@@ -58,7 +56,6 @@ const tryWrite = async (ctx: CustodyCtx, change: Change & { readonly was: Versio
       const written = await change.write(tx, { was, sealed })
       if (!written) return false
       await audit.record(tx, change.act)
-      await change.also?.(tx)
       return true
     })
   } catch (error) {
@@ -85,8 +82,6 @@ type PinChange = {
   readonly actor: string
   /** As in `Credentials`. */
   readonly from?: string | undefined
-  /** Runs in the transaction of the change. */
-  readonly also?: (tx: Tx) => Promise<void>
 }
 
 /** Changes the PIN of a wallet's owner, as `Vault.changeUserPin` says. */
@@ -109,7 +104,6 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
     read: () => readUserKey(ctx.db, wallet),
     write: (tx, written) => updateUserKey(tx, { ...of, ...written, salt }),
     act: { projectId, actor, action: 'user_pin_changed', subject: ownerId, details: { wallet: wallet.id } },
-    also: input.also,
   })
 }
 
