@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { projects } from '../schema.ts'
 
@@ -43,7 +43,8 @@ export const markProjectActivated = async (
   db: Queryable,
   input: { readonly projectId: string; readonly at: Date },
 ): Promise<void> => {
-  await db.update(projects).set({ activatedAt: input.at }).where(eq(projects.id, input.projectId))
+  const isNew = and(eq(projects.id, input.projectId), isNull(projects.activatedAt))
+  await db.update(projects).set({ activatedAt: input.at }).where(isNew)
 }
 
 export const listProjects = async (db: Queryable): Promise<readonly Project[]> =>

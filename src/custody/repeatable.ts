@@ -3,9 +3,16 @@
 
 import { violatedConstraint } from '../../db/violated-constraint.ts'
 import { AppError } from '../errors.ts'
-import { ProjectKeyRotated } from './root/project-keys.ts'
 
 const TRIES_MAX = 4
+
+/** A rotation has made a newer key: begin again. */
+export class KeyRotated extends AppError {
+  constructor(key: string) {
+    super('busy', `The ${key} was changed meanwhile: try again.`)
+    this.name = 'KeyRotated'
+  }
+}
 
 /**
  * Makes something. If a rotation, or another call that made the same or a part of it, came in between, it begins again with
@@ -18,7 +25,7 @@ export const repeatable = async <Made>(raced: readonly string[], make: () => Pro
       return await make()
     } catch (error) {
       const constraint = violatedConstraint(error)
-      const isRaced = error instanceof ProjectKeyRotated || (constraint !== null && raced.includes(constraint))
+      const isRaced = error instanceof KeyRotated || (constraint !== null && raced.includes(constraint))
       if (!isRaced || tries >= TRIES_MAX) throw error
     }
   }

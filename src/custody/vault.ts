@@ -23,7 +23,6 @@ import { withKey, withKeyForMessage } from './wallets/wallet-key.ts'
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
 export { type Credentials, requireBoth } from './credentials/credentials.ts'
 export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
-export type { NewProject } from './credentials/new-project.ts'
 export type { ImportedText } from './keys/imported.ts'
 export { openRootKey } from './root/root-key.ts'
 export type { ProjectRotation } from './rotation/rotate-project.ts'
@@ -42,11 +41,11 @@ export const createVault = (settings: CustodySettings) => {
       work(ctx, ...input)
   return {
     /**
-     * Makes the keys of a new project, and its developer key if a secret is given (always on testnet). `write` writes them in
-     * a second step: a service may hold the root key, and no transaction may wait for it.
+     * Makes the keys of a project whose row is there, and its developer key if a secret is given (always on testnet). The same
+     * call by the same id changes nothing.
      */
     newProject: bind(newProject),
-    /** Makes the developer key of a mainnet project under the developer's secret; `write` writes it. */
+    /** Makes the developer key of a mainnet project under the developer's secret. The same call changes nothing. */
     activateProject: bind(activateProject),
     /** The public key that an import would have. Needs no credential. */
     publicKeyOf: publicKeyOfImported,

@@ -12,9 +12,15 @@ import { projectMac } from '../auth/row-macs.ts'
 import type { Ctx, WorkerCtx } from '../context.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../custody/vault.ts'
 import { AppError, noSuchProject } from '../errors.ts'
-import { createProjectWallet } from './wallet.ts'
+import { projectWallet } from './wallet.ts'
 
 const MAX_NAME_LENGTH = 256
+
+type WithSecret = { readonly projectId: string; readonly developerSecret: string; readonly actor: string }
+
+const createProjectWallets = async (ctx: Ctx, input: WithSecret): Promise<void> => {
+  for (const { network } of ctx.chains.served) await projectWallet(ctx, { ...input, network })
+}
 
 export type NewProject = { readonly projectId: string; readonly apiKey: string }
 
@@ -34,39 +40,28 @@ export const createProject = async (
   const projectId = randomUUID()
   const isTestnet = ctx.config.environment === 'testnet'
   const developerSecret = isTestnet ? TESTNET_DEVELOPER_SECRET : null
-  const keys = await ctx.vault.newProject({ projectId, developerSecret, actor: input.actor })
+  // Off on mainnet, because bots could create any number of anonymous users. The project can turn it on.
+  const settings = { id: projectId, allowedOrigins: [], passkeyRpId: null, anonymousLogin: isTestnet }
+  await insertProject(ctx.db, { ...settings, name, activatedAt: null, mac: projectMac(ctx.identity).of(settings) })
+  const { actor } = input
+  await ctx.vault.newProject({ projectId, developerSecret, actor })
+  // Last, so that nobody can use what is half made.
   const apiKey = await ctx.db.transaction(async (tx) => {
-    const activatedAt = developerSecret === null ? null : ctx.now()
-    // Off on mainnet, because bots could create any number of anonymous users. The project can turn it on.
-    const settings = { id: projectId, allowedOrigins: [], passkeyRpId: null, anonymousLogin: isTestnet }
-    await insertProject(tx, { ...settings, name, activatedAt, mac: projectMac(ctx.identity).of(settings) })
-    await keys.write(tx)
-    const { actor } = input
+    if (developerSecret !== null) await markProjectActivated(tx, { projectId, at: ctx.now() })
     return addApiKey(ctx, tx, { projectId, name: 'First key', scopes: API_KEY_SCOPES, expiresAt: null, actor })
   })
-  if (developerSecret !== null) {
-    for (const { network } of ctx.chains.served) {
-      await createProjectWallet(ctx, { projectId, network, developerSecret, actor: input.actor })
-    }
-  }
+  if (developerSecret !== null) await createProjectWallets(ctx, { projectId, developerSecret, actor })
   return { projectId, apiKey: apiKey.text }
 }
 
 /**
  * Activates a mainnet project: sets the developer's secret and creates its project wallets on all served networks. A wallet
- * that is still missing is created by the first request that needs it.
+ * that is still missing is created by the first request that needs it. After a crash it is finished by the same call.
  */
-export const activateProject = async (
-  ctx: Ctx,
-  input: { readonly projectId: string; readonly developerSecret: string; readonly actor: string },
-): Promise<void> => {
-  const { projectId } = input
-  const made = await ctx.vault.activateProject(input)
-  await ctx.db.transaction(async (tx) => {
-    await made.write(tx)
-    await markProjectActivated(tx, { projectId, at: ctx.now() })
-  })
-  for (const { network } of ctx.chains.served) await createProjectWallet(ctx, { ...input, network })
+export const activateProject = async (ctx: Ctx, input: WithSecret): Promise<void> => {
+  await ctx.vault.activateProject(input)
+  await markProjectActivated(ctx.db, { projectId: input.projectId, at: ctx.now() })
+  await createProjectWallets(ctx, input)
 }
 
 type ListedProject = {

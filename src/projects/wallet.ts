@@ -11,8 +11,8 @@ type ProjectWalletInput = {
   readonly actor: string
 }
 
-/** Creates a project's own wallet. The project is its owner, so the developer controls it. */
-export const createProjectWallet = (ctx: Ctx, input: ProjectWalletInput): Promise<WalletRow> =>
+/** The project is the owner, so the developer controls it. */
+const createProjectWallet = (ctx: Ctx, input: ProjectWalletInput): Promise<WalletRow> =>
   createWallet(ctx, {
     projectId: input.projectId,
     actor: input.actor,

@@ -7,7 +7,8 @@ import postgres from 'postgres'
 import { SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { setAllowedOrigins } from '../../src/projects/settings.ts'
-import { runCli } from '../support/cli.ts'
+import { runCli, startCli } from '../support/cli.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
 import { type Service, startService } from '../support/service.ts'
 import { sealProjects } from '../users/own-rows.ts'
 
@@ -27,7 +28,7 @@ beforeAll(async () => {
       RATE_LIMIT_PER_SECOND: '100000',
     },
   })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
 })
 afterAll(async () => {
   await sql.end()
@@ -78,6 +79,30 @@ describe('a mainnet project before its activation', () => {
     ]
     for (const { status, json } of answers) expect([status, json.code]).toEqual([403, 'project_not_activated'])
     expect(await rows(project)).toEqual(NOTHING)
+  })
+})
+
+/** Kills a process that waits for a lock, on both sides of its connection: its statement is not executed after all. */
+const killedWaiting = async (child: ReturnType<typeof startCli>) => {
+  await untilWaiting(sql)
+  child.kill('SIGKILL')
+  await child.exited
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = current_database()`
+}
+
+describe('project create', () => {
+  test('leaves a project without an API key if it is killed after the vault had done its part', async () => {
+    const release = await holdTable(sql, 'api_keys')
+    await killedWaiting(startCli(['project', 'create', '--name', 'Half made'], service.variables))
+    await release()
+    const [made] =
+      await sql`select p.id, p.activated_at, (select count(*)::int from project_keys k where k.project_id = p.id) as keys,
+      (select count(*)::int from api_keys k where k.project_id = p.id) as "apiKeys" from projects p where name = 'Half made'`
+    expect(made).toMatchObject({ activated_at: null, keys: 1, apiKeys: 0 })
+    const { exitCode, output } = await runCli(['audit', 'verify', '--json'], service.variables)
+    expect([exitCode, JSON.parse(output).ok]).toEqual([0, true])
+    expect((await run(['create', '--name', 'Half made'], '')).exitCode).toBe(0)
   })
 })
 
@@ -144,12 +169,25 @@ describe('project activate', () => {
     const project = await newProject()
     const vault = service.ctx.vault
     const input = { projectId: project.projectId, actor: 'operator' }
-    const made = [
-      await vault.activateProject({ ...input, developerSecret: SECRET }),
-      await vault.activateProject({ ...input, developerSecret: NEXT }),
-    ]
-    const written = await Promise.allSettled(made.map((each) => service.ctx.db.transaction((tx) => each.write(tx))))
-    expect(written.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    const both = [SECRET, NEXT].map((developerSecret) => vault.activateProject({ ...input, developerSecret }))
+    expect((await Promise.allSettled(both)).map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    expect((await rows(project)).audited).toBe(1)
+  })
+
+  test('is finished by the same command if it was killed after the vault had done its part', async () => {
+    const project = await newProject()
+    const { projectId } = project
+    await sql.begin(async (tx) => {
+      await tx`select from projects where id = ${projectId} for no key update`
+      await killedWaiting(startCli(['project', 'activate', projectId], service.variables, SECRET))
+    })
+    expect(await rows(project)).toEqual({ keys: 1, wallets: 0, audited: 1, active: false })
+    expect((await activate(project, `${NEXT}\n`)).errors).toContain('change-developer-secret')
+    expect(await activate(project)).toMatchObject({ exitCode: 0, errors: '' })
+    const whole = await rows(project)
+    expect(whole).toEqual({ keys: 1, wallets: 2 + SUBSTRATE_NETWORKS.length, audited: 1, active: true })
+    expect(await activate(project)).toMatchObject({ exitCode: 0, errors: '' })
+    expect(await rows(project)).toEqual(whole)
   })
 
   test('refuses an unknown project and a malformed id', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import { sql } from 'drizzle-orm'
+import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ControlMode, Network } from '../../db/words.ts'
 import { TESTNET_DEVELOPER_SECRET, type Vault } from '../../src/custody/vault.ts'
@@ -385,14 +386,33 @@ describe('a wrong credential', () => {
 })
 
 describe('on testnet', () => {
-  const newProject = (developerSecret: string | null) =>
-    custody.vault.newProject({ projectId: randomUUID(), developerSecret, actor: 'operator' })
-
   test('the secret is the published constant, whether it is given or not', async () => {
     expect(TESTNET_DEVELOPER_SECRET).toBe('testnet-secret')
-    expect(await codeOf(newProject(null))).toBe('resolved')
-    expect(await codeOf(newProject(TESTNET_DEVELOPER_SECRET))).toBe('resolved')
-    expect(await codeOf(newProject('a-secret-of-my-own'))).toBe('invalid_input')
+    expect(await codeOf(custody.project(null))).toBe('resolved')
+    expect(await codeOf(custody.project(TESTNET_DEVELOPER_SECRET))).toBe('resolved')
+    expect(await codeOf(custody.project('a-secret-of-my-own'))).toBe('invalid_input')
+  })
+})
+
+describe('the same project, made again by its id', () => {
+  const keysOf = async (of: string) => {
+    const { rows } = await custody.db.execute(sql`select p.wrapped, d.sealed,
+      (select count(*)::int from audit where project_id = ${of} and action = 'project_created') as told
+      from project_keys p left join developer_keys d using (project_id) where project_id = ${of}`)
+    return rows
+  }
+  const make = (of: string, developerSecret: string | null, vault = custody.vault) =>
+    vault.newProject({ projectId: of, developerSecret, actor: 'operator' })
+
+  test('has the same keys, also 20 times at once, by two processes', async () => {
+    const of = randomUUID()
+    await insertProject(custody.db, { id: of, name: 'Again', activatedAt: null })
+    const other = await custody.another()
+    await Promise.all(Array.from({ length: 20 }, (_, index) => make(of, null, index % 2 ? other : custody.vault)))
+    const keys = await keysOf(of)
+    expect(keys).toMatchObject([{ told: 1 }])
+    await make(of, TESTNET_DEVELOPER_SECRET)
+    expect(await keysOf(of)).toEqual(keys)
   })
 })
 
@@ -426,6 +446,23 @@ describe('on mainnet', () => {
     expect(await make(of, 'developer', { developerSecret: own })).toBe('resolved')
     expect(await make(of, 'developer', GIVEN.secret)).toBe('INVALID_SECRET')
     expect(await make(of, 'developer', { developerSecret: `${own} ` })).toBe('INVALID_SECRET')
+  })
+
+  test('a project is made again by its id only with the same secret, and activated again only with the same', async () => {
+    const [made, later] = [await mainnet.project(own), await mainnet.project(null)]
+    const make = (projectId: string, developerSecret: string | null) =>
+      codeOf(mainnet.vault.newProject({ projectId, developerSecret, actor: 'operator' }))
+    const activate = (projectId: string, developerSecret: string) =>
+      codeOf(mainnet.vault.activateProject({ projectId, developerSecret, actor: 'operator' }))
+    const other = 'another secret 1'
+    expect([await make(made, own), await make(made, other)]).toEqual(['resolved', 'idempotency_mismatch'])
+    expect([await make(later, null), await make(later, own)]).toEqual(['resolved', 'idempotency_mismatch'])
+    const atOnce = Array.from({ length: 20 }, () => activate(later, own))
+    expect(new Set(await Promise.all(atOnce))).toEqual(new Set(['resolved']))
+    const { rows } = await mainnet.db.execute(sql`select action from audit where project_id = ${later}`)
+    expect(rows).toEqual([{ action: 'project_created' }, { action: 'project_activated' }])
+    expect([await activate(later, own), await activate(later, other)]).toEqual(['resolved', 'invalid_input'])
+    expect([await make(later, null), await make(later, own)]).toEqual(['resolved', 'resolved'])
   })
 
   test('the secret of one project does not open another', async () => {

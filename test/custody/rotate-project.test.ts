@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { OUTER_LAYER_KINDS } from '../../db/queries/custody/outer-layers.ts'
 import type { ProjectRotation, Vault } from '../../src/custody/vault.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
 import {
   ACTOR,
   type Custody,
@@ -14,7 +15,6 @@ import {
   signOne,
   signOneBy,
   type TestWallet,
-  untilWaiting,
   whileGuessing,
 } from './support.ts'
 
@@ -239,14 +239,7 @@ describe('a rotation at the same time as other changes', () => {
 
   test('waits for a wallet that is being written, and re-seals its rows too', async () => {
     const ownerId = 'in flight'
-    const release = Promise.withResolvers<void>()
-    const locked = Promise.withResolvers<void>()
-    const locking = sql.begin(async (tx) => {
-      await tx`lock table wallet_keys in exclusive mode`
-      locked.resolve()
-      await release.promise
-    })
-    await locked.promise
+    const release = await holdTable(sql, 'wallet_keys')
     const writing = custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: secret })
     await untilWaiting(sql)
     let ended = false
@@ -255,8 +248,7 @@ describe('a rotation at the same time as other changes', () => {
     })
     await sleep(150)
     expect(ended).toBe(false)
-    release.resolve()
-    await locking
+    await release()
     const wallet = await writing
     expect(await rotation).toMatchObject({ version: 2, resealed: 2 })
     expect(await versions()).toEqual({ 2: 2 })

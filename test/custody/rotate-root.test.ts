@@ -6,6 +6,7 @@ import { insertProject } from '../../db/queries/projects.ts'
 import { checkDeployment } from '../../src/custody/deployment.ts'
 import type { RootKey } from '../../src/custody/root/root-key.ts'
 import type { Vault } from '../../src/custody/vault.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
 import {
   ACTOR,
   type Custody,
@@ -81,11 +82,12 @@ const state = async () => {
   return { deployment: row?.id, keys: Object.fromEntries(keys.map((each) => [each.id, each.keys])) }
 }
 
-const write = (made: Awaited<ReturnType<Vault['newProject']>>, projectId: string) =>
-  custody.db.transaction(async (tx) => {
-    await insertProject(tx, { id: projectId, name: 'Test', activatedAt: null })
-    await made.write(tx)
-  })
+const newProject = async (vault: Vault): Promise<string> => {
+  const projectId = randomUUID()
+  await insertProject(custody.db, { id: projectId, name: 'Test', activatedAt: null })
+  await vault.newProject({ projectId, developerSecret: null, actor: 'operator' })
+  return projectId
+}
 
 describe('a rotation of the root key', () => {
   test('keeps policies, with what they spent', async () => {
@@ -115,8 +117,7 @@ describe('a rotation of the root key', () => {
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 230 } })
     const after = await custody.another({ rootKey: to })
     expect(await Promise.all(wallets.map((wallet) => sign(wallet, after)))).toEqual(before)
-    const projectId = randomUUID()
-    await write(await after.newProject({ projectId, developerSecret: null, actor: 'operator' }), projectId)
+    await newProject(after)
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 231 } })
   })
 
@@ -142,8 +143,7 @@ describe('a rotation of the root key', () => {
     await rotate()
     expect(await sign(one, both)).toBe(signature)
     expect(await codeOf(sign(other, both))).toBe('resolved')
-    const projectId = randomUUID()
-    await write(await both.newProject({ projectId, developerSecret: null, actor: 'operator' }), projectId)
+    await newProject(both)
     expect((await state()).keys).toEqual({ [to.id]: 3 })
   })
 
@@ -155,9 +155,7 @@ describe('a rotation of the root key', () => {
     expect(await sign(one, old)).toBe(signature)
     expect(await codeOf(sign(other, old))).toBe('unavailable')
     await expect(sign(other, old)).rejects.toThrow('must be restarted with the present one')
-    expect(await codeOf(old.newProject({ projectId: randomUUID(), developerSecret: null, actor: 'operator' }))).toBe(
-      'unavailable',
-    )
+    expect(await codeOf(newProject(old))).toBe('unavailable')
   })
 
   test('does nothing if the database uses the new key already, and says so', async () => {
@@ -221,36 +219,32 @@ describe('a rotation at the same time as other changes', () => {
   })
 
   test('waits for a project that is being written, and includes it', async () => {
-    const projectId = randomUUID()
-    const made = await custody.vault.newProject({ projectId, developerSecret: null, actor: 'operator' })
-    const written = Promise.withResolvers<void>()
-    const release = Promise.withResolvers<void>()
-    const writing = custody.db.transaction(async (tx) => {
-      await insertProject(tx, { id: projectId, name: 'Test', activatedAt: null })
-      await made.write(tx)
-      written.resolve()
-      await release.promise
-    })
-    await written.promise
+    const release = await holdTable(sql, 'developer_keys')
+    const writing = newProject(custody.vault)
+    await untilWaiting(sql)
     let ended = false
     const rotation = rotate().finally(() => {
       ended = true
     })
     await sleep(150)
     expect(ended).toBe(false)
-    release.resolve()
+    await release()
     await writing
     expect(await rotation).toMatchObject({ rewrapped: 1 })
     expect((await state()).keys).toEqual({ [to.id]: 1 })
   })
 
   test('makes a project that was wrapped before the rotation, but not written, begin again', async () => {
-    const projectId = randomUUID()
-    const made = await custody.vault.newProject({ projectId, developerSecret: null, actor: 'operator' })
-    await rotate()
-    expect(await codeOf(write(made, projectId))).toBe('busy')
-    expect(await state()).toEqual({ deployment: to.id, keys: {} })
-    expect(await sql`select from projects`).toHaveLength(0)
+    await custody.project()
+    const release = await holdTable(sql, 'project_keys')
+    const rotation = rotate()
+    await untilWaiting(sql)
+    const writing = [newProject(await custody.another({ nextRootKey: to })), newProject(await custody.another())]
+    await untilWaiting(sql, 3)
+    await release()
+    expect(await rotation).toMatchObject({ rewrapped: 1 })
+    expect(await Promise.all(writing.map(codeOf))).toEqual(['resolved', 'unavailable'])
+    expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 2 } })
   })
 
   test('may run twice at the same time to the same key: one run does it', async () => {

@@ -29,6 +29,7 @@ import {
   type WalletRef,
 } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
+import { untilWaiting } from '../support/locks.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 export const ACTOR = 'api_key:00000000-0000-4000-8000-000000000000'
@@ -187,11 +188,8 @@ export const openCustody = async (
     another: async (keys) => (await another(keys)).vault,
     project: async (developerSecret = null) => {
       const projectId = randomUUID()
-      const made = await vault.newProject({ projectId, developerSecret, actor: 'operator' })
-      await db.transaction(async (tx) => {
-        await insertProject(tx, { id: projectId, name: 'Test', activatedAt: null })
-        await made.write(tx)
-      })
+      await insertProject(db, { id: projectId, name: 'Test', activatedAt: null })
+      await vault.newProject({ projectId, developerSecret, actor: 'operator' })
       return projectId
     },
     wallet: (input) => makeWallet(db, { vault, ...input }),
@@ -258,15 +256,6 @@ export const whileGuessing = async <Result>(
     await meanwhile()
   })
   return promise
-}
-
-/** Waits until a session of the database waits for a lock. */
-export const untilWaiting = async (postgres: Sql): Promise<void> => {
-  const waiting = () =>
-    postgres`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-  for (const deadline = Date.now() + 5_000; (await waiting()).length === 0; ) {
-    if (Date.now() > deadline) throw new Error('nobody waits for a lock')
-  }
 }
 
 /** The code of the AppError that a promise is rejected with, or 'resolved'. Other errors are thrown. */

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { createProject } from '../../src/projects/projects.ts'
+import { untilWaiting } from '../support/locks.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -274,11 +275,7 @@ describe('a revocation', () => {
       await tx`select from policies where id = ${uuid} for update`
       for (let count = 0; count < 4; count += 1) answers.push(revoke(uuid, { developer_secret: SECRET }))
       // All requests have found the policy and proved the credential.
-      const waiting = () =>
-        sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-      for (const deadline = Date.now() + 5_000; (await waiting()).length < 4; ) {
-        if (Date.now() > deadline) throw new Error('they do not wait for the row')
-      }
+      await untilWaiting(sql, 4)
     })
     expect((await Promise.all(answers)).map(({ status }) => status).sort()).toEqual([200, 404, 404, 404])
     const rows = await sql`select details from audit where action = 'policy_revoked' and details->>'policy' = ${uuid}`

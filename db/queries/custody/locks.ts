@@ -15,9 +15,9 @@ export const readDeveloperKey = async (db: Queryable, projectId: string): Promis
   return row ?? null
 }
 
-/** @returns false if the project has one. */
-export const insertDeveloperKey = async (db: Queryable, row: typeof developerKeys.$inferInsert): Promise<boolean> =>
-  (await db.insert(developerKeys).values(row).onConflictDoNothing()).rowCount === 1
+export const insertDeveloperKey = async (db: Queryable, row: typeof developerKeys.$inferInsert): Promise<void> => {
+  await db.insert(developerKeys).values(row)
+}
 
 const isStill = (table: typeof developerKeys | typeof userKeys, was: Versioned) =>
   and(eq(table.version, was.version), eq(table.sealed, was.sealed))

@@ -19,7 +19,7 @@ import { newestProjectKeyVersion } from '../../../db/queries/custody/project-key
 import { AppError, noSuchProject } from '../../errors.ts'
 import type { AuditAct } from '../audit.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { ProjectKeyRotated } from '../root/project-keys.ts'
+import { KeyRotated } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import type { Identity } from '../sealing/envelope.ts'
 import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
@@ -59,7 +59,7 @@ const tryWrite = async (ctx: CustodyCtx, change: Change & { readonly was: Versio
       return true
     })
   } catch (error) {
-    if (error instanceof ProjectKeyRotated) return false
+    if (error instanceof KeyRotated) return false
     throw error
   }
 }

@@ -2,16 +2,17 @@
 // mainnet the secret comes later: until the project is activated it has no developer key, and can have no wallets.
 
 import { randomBytes } from 'node:crypto'
-import type { Tx } from '../../../db/client.ts'
 import { insertDeveloperKey, readDeveloperKey } from '../../../db/queries/custody/locks.ts'
 import { insertProjectKey, newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import type { Environment } from '../../../db/words.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
+import { madeOtherwise, repeatable } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { seal } from '../sealing/envelope.ts'
 import { identityOf, requireCanonicalIds, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
+import { checkSecret } from './credential-keys.ts'
 import { requireDeveloperSecret, TESTNET_DEVELOPER_SECRET } from './developer-secret.ts'
 
 const FIRST_VERSION = 1
@@ -25,11 +26,6 @@ type NewProjectInput = {
 
 type ActivationInput = NewProjectInput & { readonly developerSecret: string }
 
-export type NewProject = {
-  /** Writes the project key, the developer key if there is one, and the audit row. Write the project's row first. */
-  write(tx: Tx): Promise<void>
-}
-
 const secretFor = (environment: Environment, given: string | null): string | null => {
   const secret = given ?? (environment === 'testnet' ? TESTNET_DEVELOPER_SECRET : null)
   if (secret !== null) requireDeveloperSecret(environment, secret)
@@ -39,12 +35,31 @@ const secretFor = (environment: Environment, given: string | null): string | nul
 const alreadyActivated = (): AppError =>
   new AppError('invalid_input', 'This project is activated already: change-developer-secret gives it another secret.')
 
-/** Makes a project's keys, as `Vault.newProject` says. */
-export const newProject = async (ctx: CustodyCtx, input: NewProjectInput): Promise<NewProject> => {
+/** Whether the project's developer key opens with a secret; false if there is none. */
+const isSecretOf = async (
+  ctx: CustodyCtx,
+  { secret, ...of }: { readonly projectId: string; readonly actor: string; readonly secret: string },
+): Promise<boolean> => {
+  const { sealed } = (await readDeveloperKey(ctx.db, of.projectId)) ?? {}
+  if (sealed === undefined) return false
+  try {
+    const developerKey = await checkSecret(ctx, { ...of, sealed, secret })
+    developerKey.fill(0)
+    return true
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'INVALID_SECRET') return false
+    throw error
+  }
+}
+
+type Making = NewProjectInput & { readonly secret: string | null }
+
+const makeProject = async (ctx: CustodyCtx, { projectId, actor, secret }: Making): Promise<void> => {
   using keys = new HeldKeys()
-  const { projectId, actor } = input
-  requireCanonicalIds([projectId])
-  const secret = secretFor(ctx.environment, input.developerSecret)
+  if ((await newestProjectKeyVersion(ctx.db, projectId)) !== null) {
+    if (secret === null || (await isSecretOf(ctx, { projectId, actor, secret }))) return
+    throw madeOtherwise('project')
+  }
   const projectKey = keys.hold(randomBytes(KEY_BYTES))
   const identity = identityOf.projectKey({ projectId, version: FIRST_VERSION })
   const { rootKeyId, wrapped } = await ctx.rootKeys.wrap({ key: projectKey, identity })
@@ -58,34 +73,45 @@ export const newProject = async (ctx: CustodyCtx, input: NewProjectInput): Promi
           identity: identityOf.developerKey({ projectId }),
           plaintext: sealDeveloperKey({ projectId, secret, developerKey }),
         })
-  return {
-    write: async (tx) => {
-      await ctx.rootKeys.keepPresent(tx, rootKeyId)
-      await insertProjectKey(tx, { projectId, version: FIRST_VERSION, rootKeyId, wrapped })
-      if (sealed !== null) await insertDeveloperKey(tx, { projectId, sealed })
-      await ctx.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details: {} })
-    },
+  await ctx.db.transaction(async (tx) => {
+    await ctx.rootKeys.keepPresent(tx, rootKeyId)
+    await insertProjectKey(tx, { projectId, version: FIRST_VERSION, rootKeyId, wrapped })
+    if (sealed !== null) await insertDeveloperKey(tx, { projectId, sealed })
+    await ctx.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details: {} })
+  })
+}
+
+/** Makes a project's keys, as `Vault.newProject` says. */
+export const newProject = async (ctx: CustodyCtx, input: NewProjectInput): Promise<void> => {
+  requireCanonicalIds([input.projectId])
+  const secret = secretFor(ctx.environment, input.developerSecret)
+  await repeatable(['project_keys_project_id_version_pk'], () => makeProject(ctx, { ...input, secret }))
+}
+
+const makeDeveloperKey = async (ctx: CustodyCtx, input: ActivationInput): Promise<void> => {
+  using keys = new HeldKeys()
+  const { db, projectKeys, audit } = ctx
+  const { projectId, developerSecret: secret, actor } = input
+  const version = await newestProjectKeyVersion(db, projectId)
+  if (version === null) throw noSuchProject()
+  if ((await readDeveloperKey(db, projectId)) !== null) {
+    if (await isSecretOf(ctx, { projectId, actor, secret })) return
+    throw alreadyActivated()
   }
+  const inner = sealDeveloperKey({ projectId, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
+  const sealed = await projectKeys.sealOuter({ version, identity: identityOf.developerKey({ projectId }), inner })
+  await db.transaction(async (tx) => {
+    await projectKeys.keepNewest(tx, { projectId, version })
+    await insertDeveloperKey(tx, { projectId, sealed })
+    await audit.record(tx, { projectId, actor, action: 'project_activated', subject: projectId, details: {} })
+  })
 }
 
 /** Makes the developer key of a mainnet project, as `Vault.activateProject` says. */
-export const activateProject = async (ctx: CustodyCtx, input: ActivationInput): Promise<NewProject> => {
-  using keys = new HeldKeys()
-  const { db, environment, projectKeys, audit } = ctx
-  const { projectId, developerSecret: secret, actor } = input
-  requireCanonicalIds([projectId])
+export const activateProject = async (ctx: CustodyCtx, input: ActivationInput): Promise<void> => {
+  const { environment } = ctx
+  requireCanonicalIds([input.projectId])
   if (environment === 'testnet') throw new AppError('invalid_input', 'On testnet every project is active at once.')
-  requireDeveloperSecret(environment, secret)
-  const version = await newestProjectKeyVersion(db, projectId)
-  if (version === null) throw noSuchProject()
-  if ((await readDeveloperKey(db, projectId)) !== null) throw alreadyActivated()
-  const inner = sealDeveloperKey({ projectId, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
-  const sealed = await projectKeys.sealOuter({ version, identity: identityOf.developerKey({ projectId }), inner })
-  return {
-    write: async (tx) => {
-      await projectKeys.keepNewest(tx, { projectId, version })
-      if (!(await insertDeveloperKey(tx, { projectId, sealed }))) throw alreadyActivated()
-      await audit.record(tx, { projectId, actor, action: 'project_activated', subject: projectId, details: {} })
-    },
-  }
+  requireDeveloperSecret(environment, input.developerSecret)
+  await repeatable(['developer_keys_pkey'], () => makeDeveloperKey(ctx, input))
 }

@@ -9,7 +9,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Db, Tx } from '../../../db/client.ts'
 import { holdProjectKey, readProjectKey } from '../../../db/queries/custody/project-keys.ts'
-import { AppError } from '../../errors.ts'
+import { KeyRotated } from '../repeatable.ts'
 import { EnvelopeError, type Identity, keyIdOf, open, seal } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { type BoundRow, macKeyIdOf, openRowMacs, type RowMacs } from '../sealing/row-mac.ts'
@@ -19,14 +19,6 @@ const CACHED_KEYS_MAX = 1000
 const CACHED_MS = 10 * 60 * 1000
 /** Of PostgreSQL's `integer`. */
 const INTEGER_MAX = 2 ** 31 - 1
-
-/** A rotation has made a newer version of the project's key: begin again. */
-export class ProjectKeyRotated extends AppError {
-  constructor() {
-    super('busy', "The project's key was changed meanwhile: try again.")
-    this.name = 'ProjectKeyRotated'
-  }
-}
 
 type Layer = { readonly identity: Identity }
 type Sealed = Layer & { readonly sealed: Uint8Array }
@@ -130,10 +122,10 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
     },
     /**
      * Call it in the transaction that writes what `sealOuter` returned. Until that transaction ends, this version stays the
-     * newest, so that a rotation finds the row. @throws ProjectKeyRotated if there is a newer version.
+     * newest, so that a rotation finds the row. @throws KeyRotated if there is a newer version.
      */
     keepNewest: async (tx: Tx, of: Version) => {
-      if (!(await holdProjectKey(tx, of))) throw new ProjectKeyRotated()
+      if (!(await holdProjectKey(tx, of))) throw new KeyRotated("project's key")
     },
   }
 }

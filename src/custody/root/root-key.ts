@@ -5,6 +5,7 @@
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockRootKeyId, readDeployment } from '../../../db/queries/custody/deployment.ts'
 import { AppError } from '../../errors.ts'
+import { KeyRotated } from '../repeatable.ts'
 import { type Identity, NO_KEY_ID, open, seal } from '../sealing/envelope.ts'
 import { deriveKey } from '../sealing/kdf.ts'
 import { openAwsKmsKey } from './aws-kms.ts'
@@ -108,12 +109,12 @@ export const createRootKeys = (parts: {
       byId(rootKeyId).unwrap({ wrapped, identity }),
     /**
      * Call it in the transaction that writes what `wrap` returned. Until it ends, the database belongs to this root key, so
-     * that a rotation misses no project key. @throws busy if the database belongs to another root key by now.
+     * that a rotation misses no project key. @throws KeyRotated if the database belongs to another root key by now.
      */
     keepPresent: async (tx: Tx, rootKeyId: string) => {
       const present = await lockRootKeyId(tx, 'share')
       if (present === null || present === rootKeyId) return
-      throw new AppError('busy', 'The root key was changed meanwhile: try again.')
+      throw new KeyRotated('root key')
     },
   }
 }

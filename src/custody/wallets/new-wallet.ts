@@ -44,8 +44,7 @@ import { refuseObviousPin } from '../credentials/obvious-pin.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { ENTROPY_BYTES, keyPairOf } from '../keys/derive.ts'
 import { type Imported, type ImportedText, readImported } from '../keys/imported.ts'
-import { madeOtherwise, repeatable } from '../repeatable.ts'
-import { ProjectKeyRotated } from '../root/project-keys.ts'
+import { KeyRotated, madeOtherwise, repeatable } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { openKeyring, requireCanonicalIds, sealKeyring, sealWalletKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
@@ -180,9 +179,9 @@ const makeLock = async (
   return { row: await sealFor(controlMode), resealed }
 }
 
-/** @throws ProjectKeyRotated if a rotation has sealed a lock anew meanwhile. */
+/** @throws KeyRotated if a rotation has sealed a lock anew meanwhile. */
 const writeLock = async (tx: Tx, { row, resealed }: NewLock): Promise<void> => {
-  for (const lock of resealed) if (!(await replaceOwnerLock(tx, lock))) throw new ProjectKeyRotated()
+  for (const lock of resealed) if (!(await replaceOwnerLock(tx, lock))) throw new KeyRotated("project's key")
   await insertOwnerLock(tx, row)
 }
 

@@ -1,0 +1,27 @@
+// Locks of the database, to stop a process at a statement.
+
+import type { Sql } from 'postgres'
+
+/** Holds up everybody who writes to a table. @returns what lets them go on. */
+export const holdTable = async (postgres: Sql, table: string): Promise<() => Promise<void>> => {
+  const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = postgres.begin(async (tx) => {
+    await tx`lock table ${tx(table)} in exclusive mode`
+    held.resolve()
+    await release.promise
+  })
+  await held.promise
+  return async () => {
+    release.resolve()
+    await holding
+  }
+}
+
+/** Waits until so many sessions of the database wait for a lock. */
+export const untilWaiting = async (postgres: Sql, sessions = 1): Promise<void> => {
+  const waiting = () =>
+    postgres`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+  for (const deadline = Date.now() + 5_000; (await waiting()).length < sessions; ) {
+    if (Date.now() > deadline) throw new Error('nobody waits for a lock')
+  }
+}
