@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
 import { type Db, openDb, type Tx } from '../../db/client.ts'
+import { sumHoldings } from '../../db/holdings.ts'
+import { holdIndexer } from '../../db/queries/backfills.ts'
 import { beginCursor } from '../../db/queries/cursors.ts'
 import { doubtContracts, settleDoubtfulContract } from '../../db/queries/doubtful-contracts.ts'
 import { claimMovements, deleteMovementsAbove, insertMovements, type MovementRow } from '../../db/queries/movements.ts'
@@ -141,5 +145,51 @@ describe('what wallets hold of NFTs', () => {
     expect(await held()).toEqual([])
     await settle('erc721')
     expect(await held()).toEqual(['a wallet has 1 of 2'])
+  })
+
+  test('is right again after it was summed anew, whatever happened to it', async () => {
+    const owner = postgres(database.url, { max: 1, onnotice: () => {} })
+    await owner`alter table movements disable trigger keep_holdings_added`
+    await write([comes(1n)])
+    await owner`alter table movements enable trigger keep_holdings_added`
+    await write([comes(2n), comes(3n), comes(4n), goes(4n), comes(5n, { network: 'Polygon' })])
+    await owner`update holdings set amount = 2 * amount where token_id in (2, 5)`
+    await owner`insert into holdings (network, address, contract, token_id, amount) values (${network}, 'nobody', ${contract}, 9, 1)`
+    await owner.end()
+    const mended = async () => (await sumHoldings(database.url)).filter((each) => each.mended > 0)
+    expect(await mended()).toEqual([
+      { network: 'Ethereum', mended: 3 },
+      { network: 'Polygon', mended: 1 },
+    ])
+    expect(await held()).toEqual([
+      'a wallet has 1 of 1',
+      'a wallet has 1 of 2',
+      'a wallet has 1 of 3',
+      'a wallet has 1 of 5',
+    ])
+    expect(await mended()).toEqual([])
+  })
+
+  test('is summed anew only when the indexer has ended its step', async () => {
+    const { promise: stepEnds, resolve: endStep } = Promise.withResolvers<void>()
+    const { promise: stepBegins, resolve: beginStep } = Promise.withResolvers<void>()
+    await beginCursor(db, { network, purpose: 'index' }, { number: 1n, hash: '0x1' })
+    const step = db.transaction(async (tx) => {
+      await holdIndexer(tx, network)
+      beginStep()
+      await stepEnds
+      await insertMovements(tx, [comes(1n)])
+    })
+    await stepBegins
+    const summed = sumHoldings(database.url)
+    const owner = postgres(database.url, { max: 1 })
+    const waiting = () =>
+      owner`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%cursors%'`
+    while ((await waiting()).length === 0) await sleep(5)
+    await owner.end()
+    endStep()
+    await step
+    expect((await summed).filter((each) => each.mended > 0)).toEqual([])
+    expect(await held()).toEqual(['a wallet has 1 of 1'])
   })
 })
