@@ -263,6 +263,8 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
         return { coin, asset: tokens.get(feeAsset) ?? 0n }
       }
       const before = await held()
+      // The state in which extrinsics are filled may be a second old.
+      while ((await refusalOf(on.chain.fill(pay(UNIT, { feeAsset }), hers, { nonce: 0 }))) !== null) await Bun.sleep(50)
       const { status, moved } = await world.send(pay(UNIT, { feeAsset }), world.alice)
       expect(status).toMatchObject({ kind: 'mined', success: true })
       expect(moved).toEqual([{ contract: null, from: hers, to: his, amount: UNIT }])
