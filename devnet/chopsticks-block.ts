@@ -1,5 +1,13 @@
-import { Block, type BuildBlockParams, inherentProviders, newHeader } from '@acala-network/chopsticks-core'
-import type { Header } from '@polkadot/types/interfaces'
+import {
+  Block,
+  type BuildBlockParams,
+  getAuraSlotDuration,
+  getRuntimeVersion,
+  inherentProviders,
+  newHeader,
+} from '@acala-network/chopsticks-core'
+import { TypeRegistry } from '@polkadot/types'
+import type { Header, RuntimeVersion } from '@polkadot/types/interfaces'
 import { u8aConcat, u8aToHex } from '@polkadot/util'
 import { blake2AsHex } from '@polkadot/util-crypto'
 import { callRuntime } from './runtime.ts'
@@ -9,6 +17,23 @@ import { type Changes, createChanges, type Hex, type State } from './runtime-cha
 const NO_HASH: Hex = `0x${'00'.repeat(32)}`
 /** The first byte of an ApplyExtrinsicResult whose extrinsic is in the block, even if its call failed. */
 const APPLIED = 0
+
+/** What a runtime answers by its code alone. */
+const constantOf = (code: Hex, name: string): Buffer =>
+  callRuntime({ code, name, input: new Uint8Array(), changes: createChanges({ get: () => null, nextKey: () => null }) })
+
+const versionOf = (code: Hex) => {
+  const version = new TypeRegistry().createType<RuntimeVersion>('RuntimeVersion', constantOf(code, 'Core_version'))
+  return { ...version.toJSON(), specName: version.specName.toString(), implName: version.implName.toString() }
+}
+
+/** A memory that is asked before chopsticks asks its own executor, and has each answer. */
+const memoryOf = <Answer>(answer: (code: Hex) => Answer) =>
+  Object.assign(new Map(), { has: () => true, get: async (code: Hex) => answer(code) })
+
+// Otherwise each process would read the whole code in that executor too, which takes a second of a large runtime.
+getRuntimeVersion.cache = memoryOf(versionOf)
+getAuraSlotDuration.cache = memoryOf((code) => Number(constantOf(code, 'AuraApi_slot_duration').readBigUInt64LE()))
 
 /** Calls the runtime of a block by `callRuntime`, in place of chopsticks' own way. @param state the block's, once it is stored */
 export const withRuntime = (block: Block, state: State): Block => {

@@ -24,7 +24,7 @@ process.on('SIGTERM', () => {
 const manners = { instant: options.instant ?? true, finalityLagBlocks: options.finalityLagBlocks ?? 0 }
 const methods = createMethods(local, manners)
 // The runtime accepts no extrinsic on the genesis. Built before the port is printed: whoever starts this waits for as long as it
-// works, but a client's question has a time limit, which compiling the runtime takes longer than on a slow machine.
+// works, but a client's question has a time limit, which the first block takes longer than on a slow machine.
 if (local.chain.head.number === 0) await local.newBlock()
 const server = serveMethods(async (request, subscriptions) => {
   if (request.method !== 'dev_dropConnections') return methods(request, subscriptions)

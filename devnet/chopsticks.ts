@@ -57,11 +57,6 @@ export const CHOPSTICKS_FUNDED_PUBLIC_KEY = '0xd43593c715fdd31c61141abd04a99fd68
 export const LOCAL_METADATA_PIN = '900:0x60b8719940600f9e4db213f63604fa8c06f18094d9745a0302878b96aaf264b2'
 
 const SCRIPT = fileURLToPath(new URL('chopsticks-node.ts', import.meta.url))
-/**
- * Without the last stage of JavaScriptCore's compiler for WebAssembly the first block of our own runtime takes half the CPU
- * time, and later ones hardly more.
- */
-const FAST_START = { BUN_JSC_useOMGJIT: '0' }
 
 /** Starts a local Substrate chain on 127.0.0.1, which ends with this process. @throws Error if it does not start */
 export const startChopsticks = async ({ logPath, ...options }: ChopsticksOptions): Promise<Chopsticks> => {
@@ -70,12 +65,7 @@ export const startChopsticks = async ({ logPath, ...options }: ChopsticksOptions
     name: 'chopsticks',
     program: process.execPath,
     args: ['--no-env-file', SCRIPT, JSON.stringify(options)],
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      LOG_LEVEL: 'error',
-      ...(options.specPath === undefined ? FAST_START : {}),
-    },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, LOG_LEVEL: 'error' },
     logPath,
   })
   const { rpcUrl } = node

@@ -1,9 +1,11 @@
 /**
- * The memory of a runtime during one call. The host allocates in it, also for the runtime. Most arguments and results are bytes,
+ * The memory of a runtime, for one call after the other: engines make only a few at a time. The host allocates in it, also for the runtime. Most arguments and results are bytes,
  * named by one number: their place in the lower half, their length in the upper one.
  */
 export type RuntimeMemory = {
   readonly memory: WebAssembly.Memory
+  /** Forgets the last call. */
+  readonly clear: () => void
   /** Says where the heap begins, before the first allocation. */
   readonly startHeap: (at: number) => void
   readonly allocate: (length: number) => number
@@ -59,8 +61,13 @@ export const createRuntimeMemory = (): RuntimeMemory => {
     return at
   }
   const give = (bytes: Uint8Array) => (BigInt(bytes.length) << 32n) | BigInt(place(bytes))
+  const clear = () => {
+    readAt(0, Math.min(end, memory.buffer.byteLength)).fill(0)
+    orders.clear()
+    freed.clear()
+  }
   const startHeap = (at: number) => {
     end = Math.ceil(at / 8) * 8
   }
-  return { memory, startHeap, allocate, free, read, readAt, place, give }
+  return { memory, clear, startHeap, allocate, free, read, readAt, place, give }
 }

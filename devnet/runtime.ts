@@ -5,6 +5,7 @@ import { createRuntimeMemory } from './runtime-memory.ts'
 /** sp_maybe_compressed_blob: the prefix of code compressed with zstd. */
 const COMPRESSED = Buffer.from('52bc537646db8e05', 'hex')
 
+const memory = createRuntimeMemory()
 let compiled: { readonly code: Hex; readonly module: WebAssembly.Module } | undefined
 
 /** The runtime of the newest blocks alone is kept: it changes only with an upgrade. */
@@ -31,7 +32,7 @@ export const callRuntime = (call: {
   readonly changes: Changes
 }): Buffer => {
   const module = compile(call.code)
-  const memory = createRuntimeMemory()
+  memory.clear()
   const functions = hostFunctions({ memory, changes: call.changes })
   const lacking = (name: string) => () => {
     throw new Error(`The runtime calls ${name}, which local chains do not have.`)

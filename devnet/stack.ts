@@ -52,7 +52,6 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 const BLOCK_TIME_SECONDS = 1
-/** Asset Hub's runtime needs a tenth of a second to build a block. */
 const SUBSTRATE_BLOCK_TIME_SECONDS = 3
 /** Of one question to the API whether it is ready. */
 const ANSWER_TIMEOUT_MS = 5_000
