@@ -170,7 +170,8 @@ describe('what wallets hold of NFTs', () => {
     expect(await mended()).toEqual([])
   })
 
-  test('is summed anew only when the indexer has ended its step', async () => {
+  /** Runs `work` while a step of the indexer is open, which ends when `work` waits for it. */
+  const besideStep = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     const { promise: stepEnds, resolve: endStep } = Promise.withResolvers<void>()
     const { promise: stepBegins, resolve: beginStep } = Promise.withResolvers<void>()
     await beginCursor(db, { network, purpose: 'index' }, { number: 1n, hash: '0x1' })
@@ -181,7 +182,7 @@ describe('what wallets hold of NFTs', () => {
       await insertMovements(tx, [comes(1n)])
     })
     await stepBegins
-    const summed = sumHoldings(database.url)
+    const result = work()
     const owner = postgres(database.url, { max: 1 })
     const waiting = () =>
       owner`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%cursors%'`
@@ -189,7 +190,19 @@ describe('what wallets hold of NFTs', () => {
     await owner.end()
     endStep()
     await step
-    expect((await summed).filter((each) => each.mended > 0)).toEqual([])
+    return result
+  }
+
+  test('is summed anew only when the indexer has ended its step', async () => {
+    const summed = await besideStep(() => sumHoldings(database.url))
+    expect(summed.filter((each) => each.mended > 0)).toEqual([])
     expect(await held()).toEqual(['a wallet has 1 of 1'])
+  })
+
+  test('changes with the standard of a contract only when the indexer has ended its step', async () => {
+    const doubt = { network, contracts: [contract], fromBlock: 0n, toBlock: 1_000_000n } as const
+    await db.transaction((tx) => doubtContracts(tx, doubt))
+    await besideStep(() => settleDoubtfulContract(db, { network, contract, standard: 'erc20' }))
+    expect(await held()).toEqual([])
   })
 })
