@@ -7,11 +7,14 @@ export const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({
   dataType: () => 'bytea',
 })
 
-/** Base units (wei, planck) and token ids: any uint256 fits in 78 digits. */
+/**
+ * Base units (wei, planck) and token ids: any uint256 fits in 78 digits. We never write NaN, but somebody else may: it is read as
+ * -1, so that one such row is found to be forged and no list of rows fails.
+ */
 export const uint256 = customType<{ data: bigint; driverData: string }>({
   dataType: () => 'numeric(78, 0)',
   toDriver: (value) => value.toString(),
-  fromDriver: (value) => BigInt(value),
+  fromDriver: (value) => (value === 'NaN' ? -1n : BigInt(value)),
 })
 
 export const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date', precision: 6 })

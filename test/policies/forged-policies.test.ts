@@ -164,6 +164,19 @@ test('a policy with an end at infinity opens nothing, and is named', async () =>
   expect(told(await use(wallet, 'sign'))).toEqual(DONE)
 })
 
+test('a policy with a limit that is no number opens nothing, and is named', async () => {
+  const wallet = await newWallet()
+  const id = await policy(wallet, AGREED)
+  const [was] = await sql`select max_total_value, max_total_fee from policies where id = ${id}`
+  for (const limit of ['max_total_value', 'max_total_fee']) {
+    await edit(id, { [limit]: 'NaN' })
+    await opensNothing(wallet, id)
+    expect(await verified(id)).toEqual([TERMS])
+    await edit(id, { [limit]: was?.[limit] })
+  }
+  expect(told(await use(wallet, 'sign'))).toEqual(DONE)
+})
+
 test('a policy opens no other wallet to which somebody moved it, nor another network', async () => {
   const [mine, victim] = [await newWallet(), await newWallet()]
   const id = await policy(mine)
