@@ -21,7 +21,7 @@ export const holdTable = async (postgres: Sql, table: string): Promise<() => Pro
 export const untilWaiting = async (postgres: Sql, sessions = 1): Promise<void> => {
   const waiting = () =>
     postgres`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-  for (const deadline = Date.now() + 5_000; (await waiting()).length < sessions; ) {
+  for (const deadline = Date.now() + 30_000; (await waiting()).length < sessions; ) {
     if (Date.now() > deadline) throw new Error('nobody waits for a lock')
   }
 }
