@@ -170,9 +170,11 @@ export const createGuard = (parts: Parts & { readonly argon2: Queue }) => {
 type OwnerAct = { readonly projectId: string; readonly ownerId: string; readonly actor: string }
 
 /** Forgets all wrong PINs of an owner, as `Vault.unlockOwner` says. */
-export const unlockOwner = ({ db, audit, guesses }: CustodyCtx, input: OwnerAct): Promise<void> =>
-  db.transaction(async (tx) => {
-    const { projectId, ownerId, actor } = input
+export const unlockOwner = async ({ db, audit, guesses }: CustodyCtx, input: OwnerAct): Promise<void> => {
+  const { projectId, ownerId, actor } = input
+  await guesses.fetchKeys({ projectId, ownerId })
+  await db.transaction(async (tx) => {
     if (!(await guesses.unlock(tx, { projectId, ownerId }))) throw notFound('owner with a PIN')
     await audit.record(tx, { projectId, actor, action: 'owner_unlocked', subject: ownerId, details: {} })
   })
+}

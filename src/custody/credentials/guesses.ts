@@ -59,6 +59,8 @@ export const boundGuesses = ({ fails, total, lockedUntil, revision, ...owner }: 
   fields: { fails, total, locked_until: lockedUntil, revision },
 })
 
+const NO_GUESSES = { fails: 0, total: 0, lockedUntil: null, revision: 0 }
+
 type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
 
 type Counted = Pick<GuessCount, 'fails' | 'total' | 'lockedUntil'>
@@ -124,13 +126,21 @@ const release = async (parts: Parts, input: Leased, counted: (row: Counted) => C
   return false
 }
 
+/** Fetches the keys of the MACs that `unlock` checks and makes: its transaction must wait for no key service. */
+const fetchKeys = async (parts: Parts, owner: Owner): Promise<void> => {
+  const { row } = (await readGuesses(parts.db, { ...owner, limits: [] })) ?? {}
+  if (row) await isAsWritten(parts, row)
+  const version = await newestProjectKeyVersion(parts.db, owner.projectId)
+  if (version !== null) await parts.projectKeys.macOf({ version, row: boundGuesses({ ...NO_GUESSES, ...owner }) })
+}
+
 const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Promise<boolean> => {
   await lockGuesses(tx, { projectId, ownerId })
   const read = await readGuesses(tx, { projectId, ownerId, limits: [] })
   const version = await newestProjectKeyVersion(tx, projectId)
   if (read === null || version === null) return false
   const was = read.row !== null && (await isAsWritten(parts, read.row)) ? read.row.revision : 0
-  const row = { projectId, ownerId, fails: 0, total: 0, lockedUntil: null, revision: was + 1 }
+  const row = { ...NO_GUESSES, projectId, ownerId, revision: was + 1 }
   await replaceGuesses(tx, { ...row, mac: await parts.projectKeys.macOf({ version, row: boundGuesses(row) }) })
   return true
 }
@@ -155,11 +165,12 @@ export const createGuesses = (parts: Parts) => ({
    * @returns false if there is no such owner, or the owner has no PIN.
    */
   unlock: (tx: Tx, owner: Owner): Promise<boolean> => unlock(parts, tx, owner),
+  fetchKeys: (owner: Owner): Promise<void> => fetchKeys(parts, owner),
   /** The MAC of a new owner's row, which has no guesses yet. */
   macOfFirst: ({ projectKeyVersion: version, ...owner }: Owner & { readonly projectKeyVersion: number }) =>
     parts.projectKeys.macOf({
       version,
-      row: boundGuesses({ ...owner, fails: 0, total: 0, lockedUntil: null, revision: 0 }),
+      row: boundGuesses({ ...NO_GUESSES, ...owner }),
     }),
 })
 
