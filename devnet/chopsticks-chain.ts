@@ -14,8 +14,8 @@ import { createPool, type Pool } from './chopsticks-pool.ts'
 import { createChanges } from './runtime-changes.ts'
 
 /**
- * A real Asset Hub runtime (statemine 900) on its own chain: chopsticks runs the runtime, and this file decides when blocks
- * are built and with what. The genesis has the name, coin and SS58 prefix of the network that the chain stands for.
+ * A real Asset Hub runtime (statemine 900) on its own chain: chopsticks has the blocks and the inherent extrinsics, runtime.ts
+ * runs the runtime, and this file decides when blocks are built and with what. The genesis has the name, coin and SS58 prefix of the network that the chain stands for.
  */
 export type LocalChain = {
   readonly chain: Blockchain

@@ -128,12 +128,27 @@ test('the runtime answers and changes what it does in the executor of chopsticks
     head.pushStorageLayer().set(accountKey(alice.publicKey), withFree(null, 1_000n * UNIT)),
   )
   const transfer = await signed({ nonce: 0, era: 0 })
+  const { balances, uniques, utility } = api.tx
+  const all = async (...made: readonly unknown[]) =>
+    ((await utility?.batchAll?.(made).signAsync(alice, { nonce: 0, era: 0 }))?.toHex() ?? '0x') as Hex
+  const undone = await all(
+    balances?.transferKeepAlive?.(bob.address, UNIT),
+    balances?.transferKeepAlive?.(bob.address, 10n ** 30n),
+  )
+  const cleared = await all(
+    uniques?.create?.(1, alice.address),
+    uniques?.mint?.(1, 1, alice.address),
+    uniques?.mint?.(1, 2, bob.address),
+    uniques?.destroy?.(1, { items: 2 }),
+  )
   const header = (await newHeader(head)).toHex()
   const calls = [
     ['TaggedTransactionQueue_validate_transaction', ['0x02', transfer, head.hash]],
     ['TransactionPaymentApi_query_info', [transfer, '0x90000000']],
     ['Core_initialize_block', [header]],
     ['BlockBuilder_apply_extrinsic', [transfer]],
+    ['BlockBuilder_apply_extrinsic', [undone]],
+    ['BlockBuilder_apply_extrinsic', [cleared]],
     ['BlockBuilder_apply_extrinsic', [withWrongSignature(transfer)]],
   ] as const
   for (const [name, args] of calls) {

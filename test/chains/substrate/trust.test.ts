@@ -14,7 +14,7 @@ import { type Behaviour, startFakeNode } from '../evm/fake-node.ts'
 import { createMemory } from '../evm/memory.ts'
 import { lacksSpecs, type SpecChain, specPath, startOwnRuntime, startSpec } from './specs.ts'
 
-/** Current runtimes take seconds for a block on a busy machine. */
+/** Current runtimes take seconds to start on a busy machine. */
 setDefaultTimeout(60_000)
 const UNIT = 10n ** 10n
 /** As the runtime answers: an Option of bytes with their length. */
