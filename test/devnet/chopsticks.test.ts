@@ -139,8 +139,7 @@ test('the runtime answers and changes what it does in the executor of chopsticks
     uniques?.create?.(1, alice.address),
     uniques?.mint?.(1, 1, alice.address),
     uniques?.mint?.(1, 2, bob.address),
-    uniques?.setAttribute?.(1, null, '0x61', '0x62'),
-    uniques?.destroy?.(1, { instances: 2, attributes: 1 }),
+    uniques?.destroy?.(1, { instances: 2 }),
   )
   const header = (await newHeader(head)).toHex()
   const calls = [
