@@ -315,8 +315,8 @@ describe('a signed extrinsic that is not sent', () => {
     const anonymous = async () =>
       (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
     /** Signs for a nonce and sends it to the node. */
-    const pooled = async (from: string, { nonce }: { nonce: number }) => {
-      const fields = { to: bob, value: '5', era: '16', nonce: String(nonce) }
+    const pooled = async (from: string, { nonce, era = '64' }: { nonce: number; era?: string }) => {
+      const fields = { to: bob, value: '5', era, nonce: String(nonce) }
       const { json: raw } = await service.post('/transactions/sign', bodyOf(from, fields))
       return { raw: String(raw), hash: await chain.rpc('author_submitExtrinsic', [raw]) }
     }
@@ -335,7 +335,7 @@ describe('a signed extrinsic that is not sent', () => {
 
     test('is unknown once no block can take it: its era is over, or its nonce is used', async () => {
       const [mortal, overtaken] = [await fundedWallet(), await fundedWallet()]
-      const late = await pooled(mortal, { nonce: 1 })
+      const late = await pooled(mortal, { nonce: 1, era: '16' })
       const other = { nonce: '1', era: '64' }
       const signed = await service.post('/transactions/sign', bodyOf(overtaken, { to: bob, value: '7', ...other }))
       const never = blake2AsHex(String(signed.json), 256)
