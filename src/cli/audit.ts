@@ -5,7 +5,7 @@ import { shownHead } from '../audit/chain.ts'
 import { type Broken, listAudit, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
 import { type Callers, verifyCallers } from '../audit/verify-callers.ts'
 import type { Sealer } from '../custody/sealer.ts'
-import type { ForgedRow } from '../custody/verify-rows.ts'
+import type { CustodyRows, ForgedRow } from '../custody/verify-rows.ts'
 import type { AuditingCtx } from '../environment/contexts.ts'
 import { listSecurityEvents } from '../security/events.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
@@ -28,17 +28,19 @@ const sentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
   return `BROKEN: chain ${chain}, ${where}${auditId === null ? '' : `, audit row ${auditId}`}: ${trouble}.`
 }
 
-const forgedSentenceOf = ({ table, id, projectId, trouble }: ForgedRow): string =>
-  `FORGED: table ${table}, row ${id}${projectId === null ? '' : `, project ${projectId}`}: ${trouble}.`
+const placeOf = ({ table, id, projectId }: ForgedRow): string =>
+  `table ${table}, row ${id}${projectId === null ? '' : `, project ${projectId}`}`
+
+const forgedSentenceOf = (row: ForgedRow): string => `FORGED: ${placeOf(row)}: ${row.trouble}.`
 
 /** With `callers` null if the rows that decide who a caller is were not checked, and `custody` those of custody. */
 type Verified = Verification & {
   readonly callers: Callers | null
-  readonly custody: readonly ForgedRow[] | null
+  readonly custody: CustodyRows | null
 }
 
 const isIntact = ({ broken, callers, custody }: Verified): boolean =>
-  [broken, callers?.forged ?? [], custody ?? []].every((rows) => rows.length === 0)
+  [broken, callers?.forged ?? [], custody?.forged ?? []].every((rows) => rows.length === 0)
 
 const shownVerification = (verified: Verified) => {
   const { ends, broken, rows, unchained, callers, custody } = verified
@@ -49,7 +51,7 @@ const shownVerification = (verified: Verified) => {
     heads: ends.map(shownHead),
     unchained: rowAsJson(unchained),
     callers: callers && { rows: callers.rows, forged: callers.forged.map(rowAsJson) },
-    custody: custody && { forged: custody.map(rowAsJson) },
+    custody: custody && { forged: custody.forged.map(rowAsJson), unfinished: custody.unfinished.map(rowAsJson) },
   }
 }
 
@@ -61,14 +63,16 @@ const callerLinesOf = (callers: Callers | null): readonly string[] => {
   return [`Rows that admit somebody: all ${rows} are as the service wrote them.`]
 }
 
-const custodyLinesOf = (custody: readonly ForgedRow[] | null): readonly string[] => {
+const custodyLinesOf = (custody: CustodyRows | null): readonly string[] => {
   if (custody === null) {
     return [
       'Counts of wrong PINs, policies, wallets and keyrings were not checked: that needs ROOT_KEY and the login of the API.',
     ]
   }
-  if (custody.length > 0) return custody.map(forgedSentenceOf)
-  return ['Counts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them.']
+  const { forged, unfinished } = custody
+  const left = unfinished.map((row) => `UNFINISHED: ${placeOf(row)}: ${row.trouble}.`)
+  if (forged.length > 0) return [...forged.map(forgedSentenceOf), ...left]
+  return ['Counts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them.', ...left]
 }
 
 const linesOf = (verified: Verified, input: { readonly heads: boolean }) => {

@@ -23,6 +23,9 @@ type Parts = {
   readonly config: { readonly rootKey: RootKeySetting | null; readonly nextRootKey: RootKeySetting | null }
 }
 
+/** What is wrong with rows of custody, and what can also be left by a process that was stopped. */
+export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfinished: readonly ForgedRow[] }
+
 /**
  * Checks the rows that custody authenticates: counts of wrong PINs, policies, wallets and locks of keyrings. It opens no wallet.
  * @param input.projectId null: of all projects.
@@ -31,7 +34,7 @@ type Parts = {
 export const forgedRows = async (
   { db, config }: Parts,
   input: { readonly projectId: string | null },
-): Promise<readonly ForgedRow[] | null> => {
+): Promise<CustodyRows | null> => {
   if (config.rootKey === null) return null
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey ? await openRootKey(config.nextRootKey) : null
@@ -41,10 +44,12 @@ export const forgedRows = async (
   const policies = await forgedPolicies(parts, input)
   const wallets = await forgedWallets(parts, input)
   const locks = await forgedLocks(parts, input)
-  return [
+  const ofWallets = (rows: typeof wallets.forged) => rows.map((wallet) => ({ table: 'wallets', ...wallet }))
+  const forged = [
     ...guesses.map(({ projectId, ownerId: id, trouble }) => ({ table: 'pin_guesses', projectId, id, trouble })),
     ...policies.map((policy) => ({ table: 'policies', ...policy })),
-    ...wallets.map((wallet) => ({ table: 'wallets', ...wallet })),
+    ...ofWallets(wallets.forged),
     ...locks.map((keyring) => ({ table: 'keyrings', ...keyring })),
   ]
+  return { forged, unfinished: ofWallets(wallets.unfinished) }
 }

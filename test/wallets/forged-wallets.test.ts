@@ -112,6 +112,22 @@ test('a wallet that somebody inserted, and one that somebody deleted, are named'
   // It was used, so somebody knew it.
   await sql`delete from wallets where id = ${wallet.id}`
   expect(await verified(wallet.id)).toEqual(['the audit tells of it, and it is gone'])
+  await sql`insert into wallets ${sql(row as never)}`
+})
+
+test('a wallet whose row somebody deleted before it was used is told', async () => {
+  const wallet = await service.newWallet({ network: 'Ethereum' })
+  const unfinished = async () => {
+    const { exitCode, output } = await runCli(['audit', 'verify'], service.variables)
+    return [exitCode, output.split('\n').filter((line) => line.startsWith('UNFINISHED'))]
+  }
+  expect(await unfinished()).toEqual([0, []])
+  const [row] = await sql`delete from wallets where id = ${wallet.id} returning *`
+  const { projectId } = service.project
+  const sentence = `UNFINISHED: table wallets, row ${wallet.id}, project ${projectId}: it has a key and no row: it was never finished, or somebody deleted its row before it was used.`
+  expect(await unfinished()).toEqual([0, [sentence]])
+  await sql`insert into wallets ${sql(row as never)}`
+  expect(await unfinished()).toEqual([0, []])
 })
 
 test('a keyring without one of its two locks opens nothing and is named; with its only lock of before it opens, and is named', async () => {

@@ -1,18 +1,18 @@
 import { sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 
-/** `unknown`: the audit does not tell of it. `other`: the audit tells of another owner, network, control mode or keyring. */
+/**
+ * `unfinished`: it has a sealed key and no row, and was never used. The API was stopped before it wrote the row, or somebody
+ * deleted the row. `unknown`: the audit does not tell of it. `other`: the audit tells of another owner, network, control mode or
+ * keyring.
+ */
 export type WalletContradiction = {
   readonly id: string
   readonly projectId: string
-  readonly is: 'gone' | 'unknown' | 'other'
+  readonly is: 'gone' | 'unfinished' | 'unknown' | 'other'
 }
 
-/**
- * The wallets that are not as the audit tells. One that has a sealed key, was never used and has no row is not gone: the API was
- * stopped before it wrote the row, and nobody knows of the wallet.
- * @param of.projectId null: of all projects.
- */
+/** The wallets that are not as the audit tells. @param of.projectId null: of all projects. */
 export const contradictedWallets = async (
   db: Queryable,
   of: { readonly projectId: string | null },
@@ -31,7 +31,7 @@ export const contradictedWallets = async (
       select coalesce(told.id, p.id) as id, coalesce(told.project_id, p.project_id) as project_id, case
           when p.id is null and exists (select from wallet_keys k where k.wallet_id::text = told.id) and not exists
             (select from audit u where u.subject = told.id and u.action not in ('wallet_created', 'wallet_imported', 'control_shared'))
-            then null
+            then 'unfinished'
           when p.id is null then 'gone'
           when told.id is null then 'unknown'
           when (p.project_id, p.network, p.owner_id, p.control_mode, p.keyring_id) is distinct from
