@@ -128,8 +128,8 @@ const createWalletAt = (db: Db): Ctx['walletAt'] => {
 }
 
 /**
- * The size of the vault's own pool. A database transaction waits for the vault while a signer is locked, so the two must not share one:
- * if transactions held all its connections, the vault would wait for them, and they for the vault.
+ * The size of the vault's own pool. A database transaction waits for the vault while a signer is locked, so the two must not
+ * share one: if transactions held all its connections, the vault would wait for them, and they for the vault.
  */
 const vaultConnections = ({ databaseMaxConnections }: Config): number =>
   Math.max(Math.ceil(databaseMaxConnections / 2), 2)

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'bun:test'
 import { hashMessage, hashTypedData, keccak256, serializeTransaction } from 'viem'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { decodeRlp } from '../../src/custody/keys/rlp.ts'
+import { traceOf } from '../../src/custody/keys/trace.ts'
 import { typedDataDigest } from '../../src/custody/keys/typed-data.ts'
 import type { TypedData } from '../../src/custody/payload.ts'
 import { bytesOf, hexOf } from './support.ts'
@@ -275,4 +276,14 @@ describe('typed data', () => {
     const types = { Node: [{ name: 'next', type: 'Node[]' }] }
     expect(() => typedDataDigest({ domain: {}, types, primaryType: 'Node', message: value })).toThrow('levels deep')
   })
+})
+
+test('the audit gets the hash of a message, also of one that is as long as a hash when it is wrapped', () => {
+  const payload = { kind: 'substrate_message', message: Buffer.from('pay Bob 17 dollar') } as const
+  const bytes = bytesToSign('substrate', payload)
+  expect(Buffer.from(bytes).toString()).toBe('<Bytes>pay Bob 17 dollar</Bytes>')
+  // BLAKE2b-256 by Python's hashlib.
+  expect(traceOf({ payload, bytes, signature: new Uint8Array(64), publicKey: new Uint8Array(32) })).toBe(
+    '0x8efc6957484114e44ea5ff50c92a497abdb79a86dd44c2f438fdec98bcdad240',
+  )
 })

@@ -13,11 +13,10 @@ const hexOf = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString('h
 
 /** A compact integer (SCALE) below 2^30. */
 const compact = (value: number): Buffer => {
+  const [mode, length] = value < 1 << 6 ? [0, 1] : value < 1 << 14 ? [1, 2] : [2, 4]
   const bytes = Buffer.alloc(4)
-  if (value < 1 << 6) bytes.writeUInt8(value << 2)
-  else if (value < 1 << 14) bytes.writeUInt16LE((value << 2) | 1)
-  else bytes.writeUInt32LE(((value << 2) | 2) >>> 0)
-  return bytes.subarray(0, value < 1 << 6 ? 1 : value < 1 << 14 ? 2 : 4)
+  bytes.writeUInt32LE(value * 4 + mode)
+  return bytes.subarray(0, length)
 }
 
 const transactionHash = (unsigned: Uint8Array, signature: Uint8Array): Uint8Array => {
@@ -33,7 +32,8 @@ const extrinsicHash = (payload: ExtrinsicPayload, signature: Uint8Array, publicK
 }
 
 /**
- * The hash by which a chain knows the signed transaction or extrinsic, or the digest of a signed message. Pure.
+ * The hash by which a chain knows the signed transaction or extrinsic, or the digest of a signed message. Pure. A Substrate
+ * message is signed as it is, so its digest is made here: the audit holds no message.
  * @param input.bytes what the key's algorithm took (`bytesToSign`).
  */
 export const traceOf = (input: {
@@ -45,5 +45,5 @@ export const traceOf = (input: {
   const { payload, bytes, signature, publicKey } = input
   if (payload.kind === 'evm_transaction') return hexOf(transactionHash(payload.unsigned, signature))
   if (payload.kind === 'extrinsic') return hexOf(extrinsicHash(payload, signature, publicKey))
-  return hexOf(bytes.length === HASH_BYTES ? bytes : blake2b(bytes, { dkLen: HASH_BYTES }))
+  return hexOf(payload.kind === 'substrate_message' ? blake2b(bytes, { dkLen: HASH_BYTES }) : bytes)
 }
