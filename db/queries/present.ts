@@ -10,3 +10,11 @@ export const readPresent = async (db: Queryable): Promise<Date> => {
   const { rows } = await db.execute<{ ms: number }>(sql`select floor(extract(epoch from now()) * 1000)::float8 as ms`)
   return new Date(rows[0]?.ms ?? Number.NaN)
 }
+
+/** Whether an instant is in the future, by the database's clock. */
+export const isToCome = async (db: Queryable, at: Date): Promise<boolean> => {
+  const { rows } = await db.execute<{ toCome: boolean }>(
+    sql`select ${at.toISOString()}::timestamptz > now() as "toCome"`,
+  )
+  return rows[0]?.toCome === true
+}

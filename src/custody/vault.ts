@@ -7,6 +7,13 @@
 // Three rules hold everywhere. No database transaction or connection is held while argon2 runs or the root key is used. Key
 // bytes are zeroed when the block that holds them ends. No error contains a credential, a key or a sealed value.
 
+import type { Db } from '../../db/client.ts'
+import {
+  findWalletOfPolicy,
+  listPolicies,
+  readPolicyRoom,
+  standingPolicies,
+} from '../../db/queries/custody/standing-policies.ts'
 import { changeDeveloperSecret, changeUserPin } from './credentials/change-credential.ts'
 import { unlockOwner } from './credentials/guard.ts'
 import { activateProject, newProject } from './credentials/new-project.ts'
@@ -14,12 +21,15 @@ import { type CustodyCtx, type CustodySettings, createCustodyCtx } from './ctx.t
 import { publicKeyOfImported } from './keys/imported.ts'
 import { rotateProjectKey } from './rotation/rotate-project.ts'
 import { rotateRootKey } from './rotation/rotate-root.ts'
+import { forgedRows } from './verify-rows.ts'
 import { exportKeyring } from './wallets/keyring.ts'
 import { newWallet } from './wallets/new-wallet.ts'
 import { withPolicyKey } from './wallets/policy-key.ts'
 import { newPolicy, revokePolicy } from './wallets/policy-locks.ts'
 import { withKey, withKeyForMessage } from './wallets/wallet-key.ts'
 
+export type { PolicyTerms } from '../../db/queries/custody/policies.ts'
+export type { Policy, StandingPolicy } from '../../db/queries/custody/standing-policies.ts'
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
 export { type Credentials, requireBoth } from './credentials/credentials.ts'
 export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
@@ -31,6 +41,26 @@ export type { ExportedKeyring } from './wallets/keyring.ts'
 export type { PolicyKeyHandle } from './wallets/policy-key.ts'
 export { PolicyClosed, PolicyForged } from './wallets/policy-terms.ts'
 export { type KeyHandle, type KeyUse, onlySignature, type Signatures, type WalletRef } from './wallets/wallet-key.ts'
+
+/** What others may read of custody's rows. None of it opens a wallet. */
+const readingOf = (ctx: CustodyCtx) => {
+  const read =
+    <Input, Output>(query: (db: Db, input: Input) => Output) =>
+    (input: Input): Output =>
+      query(ctx.db, input)
+  return {
+    /** A wallet's policies that are not revoked, oldest first, with what they have spent. */
+    standingPolicies: read(standingPolicies),
+    /** What a new policy finds: the one that was made under its id, and how many its wallet has. */
+    policyRoom: read(readPolicyRoom),
+    /** The policies within reach that are not revoked, oldest first. */
+    listPolicies: read(listPolicies),
+    /** The wallet of a policy within reach that is not revoked. */
+    findWalletOfPolicy: read(findWalletOfPolicy),
+    /** For `audit verify`: the rows of custody that somebody else has written, put back or deleted. */
+    forgedRows: (input: Parameters<typeof forgedRows>[1]) => forgedRows(ctx, input),
+  }
+}
 
 /** Builds the vault of a process. */
 export const createVault = (settings: CustodySettings) => {
@@ -97,6 +127,7 @@ export const createVault = (settings: CustodySettings) => {
     holdsRootKey: ctx.rootKeys.arePresent,
     /** How many PINs are being verified, and how many wait. */
     argon2Load: ctx.argon2.load,
+    ...readingOf(ctx),
   }
 }
 

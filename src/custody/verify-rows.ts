@@ -1,7 +1,6 @@
 import type { Db } from '../../db/client.ts'
 import { forgedGuesses } from './credentials/guesses.ts'
-import { createProjectKeys } from './root/project-keys.ts'
-import { createRootKeys, openRootKey } from './root/root-key.ts'
+import type { ProjectKeys } from './root/project-keys.ts'
 import { forgedLocks } from './wallets/forged-locks.ts'
 import { forgedPolicies } from './wallets/forged-policies.ts'
 import { forgedWallets } from './wallets/forged-wallets.ts'
@@ -16,12 +15,7 @@ export type ForgedRow = {
   readonly trouble: string
 }
 
-type RootKeySetting = Parameters<typeof openRootKey>[0]
-
-type Parts = {
-  readonly db: Db
-  readonly config: { readonly rootKey: RootKeySetting | null; readonly nextRootKey: RootKeySetting | null }
-}
+type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
 
 /** What is wrong with rows of custody, and what can also be left by a process that was stopped. */
 export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfinished: readonly ForgedRow[] }
@@ -29,17 +23,8 @@ export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfi
 /**
  * Checks the rows that custody authenticates: counts of wrong PINs, policies, wallets and locks of keyrings. It opens no wallet.
  * @param input.projectId null: of all projects.
- * @returns null if there is no root key.
  */
-export const forgedRows = async (
-  { db, config }: Parts,
-  input: { readonly projectId: string | null },
-): Promise<CustodyRows | null> => {
-  if (config.rootKey === null) return null
-  const rootKey = await openRootKey(config.rootKey)
-  const nextRootKey = config.nextRootKey ? await openRootKey(config.nextRootKey) : null
-  const projectKeys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey, nextRootKey }) })
-  const parts = { db, projectKeys }
+export const forgedRows = async (parts: Parts, input: { readonly projectId: string | null }): Promise<CustodyRows> => {
   const guesses = await forgedGuesses(parts, input)
   const policies = await forgedPolicies(parts, input)
   const wallets = await forgedWallets(parts, input)

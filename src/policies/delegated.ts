@@ -6,12 +6,19 @@
 // the owner agreed to. A policy whose row somebody edited opens nothing: it is told, and another one is tried.
 // For a contract wallet, a policy judges what the wallet does, not what its owner's key signs to make it do so.
 
-import { countPolicies, type PolicyTerms, type StandingPolicy, standingPolicies } from '../../db/queries/policies.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Chain, Intent, ReadCall } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import { type Credentials, type KeyUse, PolicyClosed, PolicyForged, type Signatures } from '../custody/vault.ts'
+import {
+  type Credentials,
+  type KeyUse,
+  PolicyClosed,
+  PolicyForged,
+  type PolicyTerms,
+  type Signatures,
+  type StandingPolicy,
+} from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { type CheckedTransaction, DECODED, matches } from './evaluate.ts'
@@ -59,17 +66,25 @@ type Chosen = { readonly terms: PolicyTerms; readonly intents: readonly Intent[]
 const withReader = (intent: Intent, call: ReadCall | null): Intent =>
   call?.readBy === undefined ? intent : { ...intent, madeBy: call.readBy }
 
+/** Whether it has not expired, and its limits allow a value in base units. */
+const allowsValue = (policy: StandingPolicy, value: bigint): boolean => {
+  const { isExpired, uses, maxUses, spentValue, maxTotalValue } = policy
+  if (isExpired || (maxUses !== null && uses >= maxUses)) return false
+  // A limit below zero is forged. The vault refuses it, and tells it.
+  return maxTotalValue === null || maxTotalValue < 0n || spentValue + value <= maxTotalValue
+}
+
 type Choice = {
+  /** Oldest first. */
+  readonly standing: readonly StandingPolicy[]
   readonly intended: readonly Intent[]
   /** Policies that allowed the use, but were then used up, revoked or expired, or were forged. */
   readonly closed: ReadonlySet<string>
 }
 
 /** The oldest policy that allows all intents, or null. */
-const choosePolicy = async (ctx: Ctx, use: Use & Choice): Promise<Chosen | null> => {
-  const { chain, wallet, intended, closed } = use
+const choosePolicy = async ({ chain }: Use, { standing, intended, closed }: Choice): Promise<Chosen | null> => {
   const value = sumOfValues(intended)
-  const standing = await standingPolicies(ctx.db, { walletId: wallet.id, value, limit: POLICIES_A_WALLET_MAX })
   let checked: readonly CheckedTransaction[] = intended.map((intent) => ({
     to: intent.to,
     value: intent.value,
@@ -79,7 +94,7 @@ const choosePolicy = async (ctx: Ctx, use: Use & Choice): Promise<Chosen | null>
   let isRead = false
   const isCounted = !intended.some(isRuntimeCall)
   const candidates = standing.filter(
-    ({ id, isOpen, maxTotalValue }) => isOpen && !closed.has(id) && (isCounted || maxTotalValue === null),
+    (each) => allowsValue(each, value) && !closed.has(each.id) && (isCounted || each.maxTotalValue === null),
   )
   for (const each of candidates) {
     if (!isRead && readsCalls(each)) {
@@ -144,7 +159,9 @@ const refuseAlways = (use: Use, intents: readonly Intent[]): void => {
  */
 export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
   const { wallet, credentials, actor } = use
-  if (!isDelegated(use) || (await countPolicies(ctx.db, wallet.id)) === 0) {
+  const readStanding = () => ctx.vault.standingPolicies({ walletId: wallet.id, limit: POLICIES_A_WALLET_MAX })
+  let standing = isDelegated(use) ? await readStanding() : []
+  if (standing.length === 0) {
     return ctx.vault.withKey({ wallet, credentials, actor }, async (key) =>
       act({ byPolicy: false, sign: (_fee, ...uses) => key.sign(...uses) }, await use.intents()),
     )
@@ -155,7 +172,7 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
   let owed: bigint | null = null
   let refusal: AppError | null = null
   for (let tries = 1; ; tries += 1) {
-    const chosen = await choosePolicy(ctx, { ...use, intended, closed })
+    const chosen = await choosePolicy(use, { standing, intended, closed })
     if (chosen === null) throw refusal ?? deniedFor(use, owed)
     const { terms, intents } = chosen
     try {
@@ -173,6 +190,7 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
     } catch (error) {
       if (!(error instanceof PolicyClosed || error instanceof PolicyForged) || tries >= TRIES_MAX) throw error
       closed.add(terms.id)
+      standing = await readStanding()
       if (!(error instanceof PolicyForged)) continue
       refusal = denied(error.message)
       if (error.event !== null) ctx.securityEvents.record({ event: error.event, from: credentials.from ?? '' })

@@ -1,16 +1,9 @@
-import {
-  countPolicies,
-  findPolicy,
-  findWalletOfPolicy,
-  isToCome,
-  type Policy,
-  listPolicies as selectPolicies,
-} from '../../db/queries/policies.ts'
+import { isToCome } from '../../db/queries/present.ts'
 import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import { requireBoth } from '../custody/vault.ts'
+import { type Policy, requireBoth } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { parseQuantity } from '../transactions/intent.ts'
@@ -81,11 +74,11 @@ const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: str
   return wallet
 }
 
-const requireRoom = async (ctx: Ctx, wallet: WalletRow, expiresAt: Date | null): Promise<void> => {
+const requireRoom = async (ctx: Ctx, standing: number, expiresAt: Date | null): Promise<void> => {
   if (expiresAt !== null && !(await isToCome(ctx.db, expiresAt))) {
     throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
   }
-  if ((await countPolicies(ctx.db, wallet.id)) >= POLICIES_A_WALLET_MAX) {
+  if (standing >= POLICIES_A_WALLET_MAX) {
     throw new AppError('invalid_input', `This wallet has ${POLICIES_A_WALLET_MAX} policies: revoke one first.`)
   }
 }
@@ -99,9 +92,9 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
   const address = chain.parseAddress(input.walletAddress, 'wallet_address')
   checkRules(chain, input.argumentRules)
   const wallet = await delegatingWallet(ctx, input, address)
-  // Made before by the same request, whose answer was lost.
-  const made = await findPolicy(ctx.db, id)
-  if (made === null) await requireRoom(ctx, wallet, expiresAt)
+  // `made`: before, by the same request, whose answer was lost.
+  const { made, standing } = await ctx.vault.policyRoom({ id, walletId: wallet.id })
+  if (made === null) await requireRoom(ctx, standing, expiresAt)
   requireBoth(credentials)
   const { name, argumentRules, maxTotalValue, maxUses } = input
   // Before the credentials are checked: they agree to the whole of the terms.
@@ -124,7 +117,7 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
  * Lists the policies that the caller can see on a network, or those of one wallet: all that are not revoked, oldest first.
  */
 export const listPolicies = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'vault'>,
   input: Reach & {
     readonly network: Network
     readonly walletAddress: string | undefined
@@ -136,7 +129,8 @@ export const listPolicies = async (
   const chain = ctx.chains.get(network)
   const address = walletAddress === undefined ? null : chain.parseAddress(walletAddress, 'wallet_address')
   const wallet = address === null ? null : await getWallet(ctx, { ...input, by: { address } })
-  return selectPolicies(ctx.db, { ...input, walletId: wallet?.id ?? null })
+  const { projectId, ownedBy, limit, offset } = input
+  return ctx.vault.listPolicies({ projectId, ownedBy, network, walletId: wallet?.id ?? null, limit, offset })
 }
 
 /**
@@ -144,11 +138,11 @@ export const listPolicies = async (
  * accepted before are still sent.
  */
 export const revokePolicy = async (
-  ctx: Pick<Ctx, 'db' | 'vault'>,
+  ctx: Pick<Ctx, 'vault'>,
   input: Signatory & { readonly id: string },
 ): Promise<void> => {
-  const { id, actor, credentials } = input
-  const wallet = await findWalletOfPolicy(ctx.db, input)
+  const { id, projectId, ownedBy, actor, credentials } = input
+  const wallet = await ctx.vault.findWalletOfPolicy({ id, projectId, ownedBy })
   if (wallet === null) throw notFound('policy')
   await ctx.vault.revokePolicy({ wallet, credentials, actor, policyId: id })
 }

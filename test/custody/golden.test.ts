@@ -2,8 +2,7 @@
 // descriptions in src/custody. They must always open. A change that fails here must add a new version instead.
 
 import { describe, expect, test } from 'bun:test'
-import type { Spending } from '../../db/queries/custody/policies.ts'
-import type { PolicyTerms } from '../../db/queries/policies.ts'
+import type { PolicyTerms, Spending } from '../../db/queries/custody/policies.ts'
 import { CONTROL_MODES, type ControlMode } from '../../db/words.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { openSealer } from '../../src/custody/sealer.ts'

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
-import type { PolicyRow, PolicyTerms } from '../../db/queries/policies.ts'
+import type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { open } from '../../src/custody/sealing/envelope.ts'
 import {
   identityOf,

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
-import type { PolicyTerms } from '../../db/queries/policies.ts'
+import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import type { Vault } from '../../src/custody/vault.ts'
 import { ACTOR, type Custody, codeOf, openCustody, SECRET, signOneBy, type TestWallet, tally } from './support.ts'
 

@@ -1,15 +1,36 @@
-// The rows of policies as custody reads and writes them: the locks, and what was spent.
+// The rows of policies: their locks, and what was spent. What others may read of them is in standing-policies.ts.
 
-import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { policies, policyLocks, wallets } from '../../schema.ts'
-import { type PolicyRow, termsColumns } from '../policies.ts'
+
+/** A policy without what proves its spending, which stays in custody. */
+export type PolicyRow = Omit<typeof policies.$inferSelect, 'mac'>
+
+/** What the owner of the wallet has agreed to. It never changes. */
+export type PolicyTerms = Pick<
+  PolicyRow,
+  'id' | 'network' | 'argumentRules' | 'expiresAt' | 'maxTotalValue' | 'maxUses' | 'maxTotalFee'
+>
+
+const { mac: _, ...shownColumns } = getTableColumns(policies)
+export const policyColumns = shownColumns
+
+export const termsColumns = {
+  id: policies.id,
+  network: policies.network,
+  argumentRules: policies.argumentRules,
+  expiresAt: policies.expiresAt,
+  maxTotalValue: policies.maxTotalValue,
+  maxUses: policies.maxUses,
+  maxTotalFee: policies.maxTotalFee,
+}
 
 type PolicyLockRow = Pick<typeof policyLocks.$inferSelect, 'id' | 'sealed'>
 
 /** What a policy's MAC covers. Each charge counts one use, so no two states of a policy are equal. Amounts are base units. */
 export type Spending = Pick<PolicyRow, 'uses' | 'spentValue' | 'spentFee'>
-export type SpendingRow = Spending & Pick<PolicyRow, 'mac'>
+export type SpendingRow = Spending & Pick<typeof policies.$inferSelect, 'mac'>
 
 const lockColumns = { id: policyLocks.id, sealed: policyLocks.sealed }
 
@@ -20,10 +41,10 @@ const spendingColumns = {
   mac: policies.mac,
 }
 
-const isStanding = isNull(policies.revokedAt)
+export const isStanding = isNull(policies.revokedAt)
 
 export const insertPolicy = async (tx: Tx, row: typeof policies.$inferInsert): Promise<PolicyRow> => {
-  const [inserted] = await tx.insert(policies).values(row).returning()
+  const [inserted] = await tx.insert(policies).values(row).returning(policyColumns)
   if (inserted === undefined) throw new Error('A policy was not inserted.')
   return inserted
 }

@@ -1,7 +1,6 @@
 // Opening the key of a user-controlled wallet with the developer secret and a policy's lock.
 
-import { type LockedPolicy, readPolicyLock } from '../../../db/queries/custody/policies.ts'
-import type { PolicyTerms } from '../../../db/queries/policies.ts'
+import { type LockedPolicy, type PolicyTerms, readPolicyLock } from '../../../db/queries/custody/policies.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'

@@ -4,9 +4,15 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { readKeyring } from '../../../db/queries/custody/keyrings.ts'
-import { endPolicy, insertPolicy, insertPolicyLock } from '../../../db/queries/custody/policies.ts'
+import {
+  endPolicy,
+  insertPolicy,
+  insertPolicyLock,
+  type PolicyRow,
+  type PolicyTerms,
+} from '../../../db/queries/custody/policies.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
-import { findPolicy, type PolicyRow, type PolicyTerms } from '../../../db/queries/policies.ts'
+import { findPolicy } from '../../../db/queries/custody/standing-policies.ts'
 import type { ControlMode } from '../../../db/words.ts'
 import { AppError, noSuchProject, notFound } from '../../errors.ts'
 import { checkCredentials, notActivated } from '../credentials/credential-keys.ts'

@@ -5,8 +5,13 @@
 // uses than it counts, and so `audit verify` names it.
 
 import type { Tx } from '../../../db/client.ts'
-import { lockSpending, type Spending, type SpendingRow, writeSpending } from '../../../db/queries/custody/policies.ts'
-import type { PolicyTerms } from '../../../db/queries/policies.ts'
+import {
+  lockSpending,
+  type PolicyTerms,
+  type Spending,
+  type SpendingRow,
+  writeSpending,
+} from '../../../db/queries/custody/policies.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import type { BoundRow, RowMacs } from '../sealing/row-mac.ts'

@@ -3,7 +3,7 @@
 // another version, and is tried beside this one.
 
 import canonicalize from 'canonicalize'
-import type { PolicyTerms } from '../../../db/queries/policies.ts'
+import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import { AppError } from '../../errors.ts'
 import type { BoundFields } from '../sealing/bytes.ts'
 

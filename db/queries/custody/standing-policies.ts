@@ -1,0 +1,91 @@
+// What others than custody may know of policies: those that are not revoked, without what proves their spending.
+
+import { and, asc, count, eq, type SQL, sql } from 'drizzle-orm'
+import type { Queryable } from '../../client.ts'
+import { policies, wallets } from '../../schema.ts'
+import type { Network } from '../../words.ts'
+import { type Page, type Reach, type WalletRow, within } from '../wallets.ts'
+import { isStanding, type PolicyRow, type PolicyTerms, policyColumns, termsColumns } from './policies.ts'
+
+/** A policy of any project, revoked or not. */
+export const findPolicy = async (db: Queryable, id: string): Promise<PolicyRow | null> => {
+  const [row] = await db.select(policyColumns).from(policies).where(eq(policies.id, id))
+  return row ?? null
+}
+
+const countPolicies = async (db: Queryable, walletId: string): Promise<number> => {
+  const [row] = await db
+    .select({ policies: count() })
+    .from(policies)
+    .where(and(eq(policies.walletId, walletId), isStanding))
+  return row?.policies ?? 0
+}
+
+/** What was made under an id before, and how many policies the wallet has. */
+export const readPolicyRoom = async (
+  db: Queryable,
+  { id, walletId }: { readonly id: string; readonly walletId: string },
+): Promise<{ readonly made: PolicyRow | null; readonly standing: number }> => {
+  const [made, standing] = await Promise.all([findPolicy(db, id), countPolicies(db, walletId)])
+  return { made, standing }
+}
+
+export type Policy = PolicyRow & { readonly walletAddress: string }
+
+/** The policies within reach, oldest first. @param input.walletId null: of all wallets. */
+export const listPolicies = (
+  db: Queryable,
+  input: Reach & Page & { readonly network: Network; readonly walletId: string | null },
+): Promise<readonly Policy[]> => {
+  const { network, walletId } = input
+  const isOfWallet = walletId === null ? undefined : eq(policies.walletId, walletId)
+  return db
+    .select({ ...policyColumns, walletAddress: wallets.address })
+    .from(policies)
+    .innerJoin(wallets, eq(wallets.id, policies.walletId))
+    .where(
+      and(
+        eq(policies.projectId, input.projectId),
+        within(input),
+        eq(policies.network, network),
+        isStanding,
+        isOfWallet,
+      ),
+    )
+    .orderBy(asc(policies.createdAt), asc(policies.id))
+    .limit(input.limit)
+    .offset(input.offset)
+}
+
+/** The wallet of a policy within reach. */
+export const findWalletOfPolicy = async (
+  db: Queryable,
+  input: Reach & { readonly id: string },
+): Promise<WalletRow | null> => {
+  const [row] = await db
+    .select({ wallet: wallets })
+    .from(policies)
+    .innerJoin(wallets, eq(wallets.id, policies.walletId))
+    .where(and(eq(policies.id, input.id), eq(policies.projectId, input.projectId), within(input), isStanding))
+  return row?.wallet ?? null
+}
+
+export type StandingPolicy = PolicyTerms &
+  Pick<PolicyRow, 'uses' | 'spentValue'> & {
+    /** By the database's clock. */
+    readonly isExpired: boolean
+  }
+
+const isExpired: SQL<boolean> = sql`coalesce(${policies.expiresAt} <= now(), false)`
+
+/** A wallet's policies, oldest first. */
+export const standingPolicies = async (
+  db: Queryable,
+  input: { readonly walletId: string; readonly limit: number },
+): Promise<readonly StandingPolicy[]> =>
+  db
+    .select({ ...termsColumns, uses: policies.uses, spentValue: policies.spentValue, isExpired })
+    .from(policies)
+    .where(and(eq(policies.walletId, input.walletId), isStanding))
+    .orderBy(asc(policies.createdAt), asc(policies.id))
+    .limit(input.limit)
