@@ -14,7 +14,7 @@ const BATCHED_MAX = 10_000
 const busy = (): AppError =>
   new AppError('busy', 'Too many requests are waiting for the same thing: try again.', { retryAfterSeconds: 1 })
 
-type Load = { readonly running: number; readonly waiting: number }
+export type QueueLoad = { readonly running: number; readonly waiting: number }
 
 export type Queue = {
   /**
@@ -23,7 +23,7 @@ export type Queue = {
    * @throws busy if too many are waiting, or if the turn does not come in time.
    */
   enter(deadlineMs?: number): Promise<Disposable>
-  load(): Load
+  load(): QueueLoad
 }
 
 type Limits = {

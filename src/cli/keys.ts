@@ -15,7 +15,7 @@ const noteProgress =
 
 /** Says which API processes run, and which of them lack the next root key. */
 const noteProcesses = async ({ note }: Shell, { db, vault }: Pick<Ctx, 'db' | 'vault'>): Promise<void> => {
-  const next = vault.rootKeyIds.at(-1) ?? ''
+  const next = (await vault.status()).rootKeyIds.at(-1) ?? ''
   const running = await listApiProcesses(db)
   const lacking = running.filter(({ rootKeyIds }) => !rootKeyIds.includes(next))
   note(`${counted(running.length, 'API process', 'es')} running, ${lacking.length} without the next root key.`)
@@ -37,7 +37,7 @@ const rotateRoot =
         await noteProcesses(shell, ctx)
         if (!yes && !(await confirmed('Rotate the root key now?'))) throw new Error('Nothing was done.')
         const onProgress = noteProgress(shell, 'project keys wrapped')
-        const { rootKeyId, rewrapped, already } = await ctx.vault.rotateRootKey({ actor: OPERATOR, onProgress })
+        const { rootKeyId, rewrapped, already } = await ctx.vault.rotateRootKey({ actor: OPERATOR }, onProgress)
         if (already) return print(`The database already belongs to ${rootKeyId}: nothing was done.`)
         print(`The database belongs to ${rootKeyId} now; ${rewrapped} project keys were wrapped with it.`)
         print(
@@ -57,7 +57,7 @@ const rotateOne = async (
   const { projectId } = input
   const { print } = shell
   const onProgress = noteProgress(shell, `project ${projectId}, rows re-sealed`)
-  const { version, resealed, broken } = await ctx.vault.rotateProjectKey({ ...input, actor: OPERATOR, onProgress })
+  const { version, resealed, broken } = await ctx.vault.rotateProjectKey({ ...input, actor: OPERATOR }, onProgress)
   print(`project ${projectId}: version ${version}, ${resealed} rows re-sealed`)
   if (broken.rows > 0)
     print(

@@ -14,6 +14,8 @@ import type { Sealer } from './sealer.ts'
 import { ARGON2_CONCURRENCY_MAX } from './sealing/kdf.ts'
 
 const READ_TOGETHER_MAX = 500
+/** The longest request: its node may keep it waiting between opening and signing. */
+const KEY_LIFETIME_MS = 60_000
 
 /** The family of a network, as this process is configured. */
 type FamilyOf = (network: Network) => ChainFamily
@@ -22,6 +24,8 @@ export type CustodyCtx = {
   readonly db: Db
   readonly environment: Environment
   readonly familyOf: FamilyOf
+  /** How long an opened key may be used. */
+  readonly keyLifetimeMs: number
   readonly rootKeys: RootKeys
   readonly projectKeys: ProjectKeys
   readonly audit: Audit
@@ -47,6 +51,8 @@ export type CustodySettings = {
   readonly familyOf: FamilyOf
   /** How many wrong credentials an API key or user may send: PINs over all processes, secrets in each. */
   readonly limits: { readonly wrongPinsPerHour: number; readonly wrongSecretsPerMinute: number }
+  /** How long an opened key may be used: by default as long as the longest request takes. */
+  readonly keyLifetimeMs?: number
   readonly now: () => Date
 }
 
@@ -64,6 +70,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     db,
     environment,
     familyOf,
+    keyLifetimeMs: settings.keyLifetimeMs ?? KEY_LIFETIME_MS,
     rootKeys,
     projectKeys,
     audit: createAudit(settings),

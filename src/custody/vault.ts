@@ -14,6 +14,7 @@ import {
   readPolicyRoom,
   standingPolicies,
 } from '../../db/queries/custody/standing-policies.ts'
+import type { QueueLoad } from '../queue.ts'
 import { changeDeveloperSecret, changeUserPin } from './credentials/change-credential.ts'
 import { unlockOwner } from './credentials/guard.ts'
 import { activateProject, newProject } from './credentials/new-project.ts'
@@ -24,9 +25,9 @@ import { rotateRootKey } from './rotation/rotate-root.ts'
 import { forgedRows } from './verify-rows.ts'
 import { exportKeyring } from './wallets/keyring.ts'
 import { newWallet } from './wallets/new-wallet.ts'
-import { withPolicyKey } from './wallets/policy-key.ts'
+import { openKeyByPolicy } from './wallets/policy-key.ts'
 import { newPolicy, revokePolicy } from './wallets/policy-locks.ts'
-import { withKey, withKeyForMessage } from './wallets/wallet-key.ts'
+import { openKey, openKeyForMessage } from './wallets/wallet-key.ts'
 
 export type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 export type { Policy, StandingPolicy } from '../../db/queries/custody/standing-policies.ts'
@@ -36,11 +37,26 @@ export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
 export type { ImportedText } from './keys/imported.ts'
 export { openRootKey } from './root/root-key.ts'
 export type { ProjectRotation } from './rotation/rotate-project.ts'
-export type { Progress, RootRotation } from './rotation/rotate-root.ts'
+export type { OnProgress, Progress, RootRotation } from './rotation/rotate-root.ts'
 export type { ExportedKeyring } from './wallets/keyring.ts'
-export type { PolicyKeyHandle } from './wallets/policy-key.ts'
-export { PolicyClosed, PolicyForged } from './wallets/policy-terms.ts'
-export { type KeyHandle, type KeyUse, onlySignature, type Signatures, type WalletRef } from './wallets/wallet-key.ts'
+export type { OpenPolicyKey } from './wallets/policy-key.ts'
+export {
+  KeyClosed,
+  type KeyUse,
+  type OpenKey,
+  onlySignature,
+  type Signatures,
+  type WalletRef,
+} from './wallets/wallet-key.ts'
+
+type VaultStatus = {
+  /** The present root key, and perhaps the next one. */
+  readonly rootKeyIds: readonly string[]
+  /** Whether the database belongs to one of them: somebody may have changed it since the start. */
+  readonly holdsRootKey: boolean
+  /** How many PINs are being verified, and how many wait. */
+  readonly argon2: QueueLoad
+}
 
 /** What others may read of custody's rows. None of it opens a wallet. */
 const readingOf = (ctx: CustodyCtx) => {
@@ -78,25 +94,27 @@ export const createVault = (settings: CustodySettings) => {
     /** Makes the developer key of a mainnet project under the developer's secret. The same call changes nothing. */
     activateProject: bind(activateProject),
     /** The public key that an import would have. Needs no credential. */
-    publicKeyOf: publicKeyOfImported,
+    publicKeyOf: async (input: Parameters<typeof publicKeyOfImported>[0]) => publicKeyOfImported(input),
     /**
      * Opens the owner's seed with the credentials, or makes it for a new owner, and seals the wallet's key that is derived from it.
      * An import becomes a keyring of its own. The same call with the same `walletId` answers with the same keyring and public
      * key. The caller inserts the row of `wallets`.
      */
     newWallet: bind(newWallet),
-    /** Opens the wallet's key while `use` runs, with the credential of its control mode. */
-    withKey: bind(withKey),
+    /** Opens the wallet's key with the credential of its control mode. */
+    openKey: bind(openKey),
     /**
      * The same with the developer secret and a policy's lock. The caller gives the terms by which it judged the use: the lock
      * opens only with those that the owner agreed to. What is signed is charged to the policy.
+     * @throws policy_denied if the policy has ended meanwhile, or with a security event if it is not as its owner made it.
+     * Another policy may still allow the use.
      */
-    withPolicyKey: bind(withPolicyKey),
+    openKeyByPolicy: bind(openKeyByPolicy),
     /**
      * The same for signing a message. It needs the credentials of all locks of the keyring, as an export does, and no policy
      * allows it: a message can mean anything.
      */
-    withKeyForMessage: bind(withKeyForMessage),
+    openKeyForMessage: bind(openKeyForMessage),
     /**
      * Makes a policy: its terms, bound into the lock with which the developer secret opens the key of a user-controlled wallet.
      * Needs both credentials. The same call with the same id of the terms answers with the same policy.
@@ -121,12 +139,12 @@ export const createVault = (settings: CustodySettings) => {
      * killed at any point; `resume` finishes such a run without making another version.
      */
     rotateProjectKey: bind(rotateProjectKey),
-    /** The root keys that this process has: the present one, and perhaps the next one. */
-    rootKeyIds: ctx.rootKeys.ids,
-    /** Whether this process has the root key that the database belongs to: somebody may have changed it since the start. */
-    holdsRootKey: ctx.rootKeys.arePresent,
-    /** How many PINs are being verified, and how many wait. */
-    argon2Load: ctx.argon2.load,
+    /** What this process can do at the moment. */
+    status: async (): Promise<VaultStatus> => ({
+      rootKeyIds: ctx.rootKeys.ids,
+      holdsRootKey: await ctx.rootKeys.arePresent(),
+      argon2: ctx.argon2.load(),
+    }),
     ...readingOf(ctx),
   }
 }

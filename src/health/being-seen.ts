@@ -11,12 +11,14 @@ const SEEN_EVERY_MS = 5_000
  * @returns ends it.
  */
 export const startBeingSeen = (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): (() => Promise<void>) => {
-  const row = { id: randomUUID(), name: `${hostname()}:${process.pid}`, rootKeyIds: ctx.vault.rootKeyIds }
+  const row = { id: randomUUID(), name: `${hostname()}:${process.pid}` }
   let last = Promise.resolve()
+  const see = async () => {
+    const { rootKeyIds } = await ctx.vault.status()
+    await seeApiProcess(ctx.db, { ...row, rootKeyIds })
+  }
   const beat = () => {
-    last = seeApiProcess(ctx.db, row).catch((err: unknown) =>
-      ctx.log.warn({ err }, 'could not tell others that this API process runs'),
-    )
+    last = see().catch((err: unknown) => ctx.log.warn({ err }, 'could not tell others that this API process runs'))
   }
   beat()
   const timer = setInterval(beat, SEEN_EVERY_MS)

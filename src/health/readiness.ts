@@ -42,7 +42,8 @@ const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): Promise<void>
       'The database does not have the schema of this version: migrate it, or start the version that fits.',
     )
   }
-  if (await ctx.vault.holdsRootKey().catch(noAnswer)) return
+  const { holdsRootKey } = await ctx.vault.status().catch(noAnswer)
+  if (holdsRootKey) return
   throw new AppError(
     'unavailable',
     'The root key was changed: this process must be restarted with the present one as ROOT_KEY.',

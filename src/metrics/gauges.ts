@@ -13,7 +13,8 @@ type NodeViews = readonly (NodeView & { readonly network: Network })[]
 export type Heads = ReadonlyMap<Network, { readonly isUp: boolean; readonly latest: bigint | null }>
 
 /** How many PINs this process is verifying, and how many wait. */
-type Argon2Load = { readonly running: number; readonly waiting: number }
+/** null if the vault did not answer in time. */
+type Argon2Load = { readonly running: number; readonly waiting: number } | null
 
 const BACKFILL_STATES = ['not_begun', 'walking', ...BACKFILL_OBSTACLES]
 const LIVE = ['submitted', 'pending']
@@ -129,6 +130,7 @@ const addNodes = (gauge: AddGauge, nodes: NodeViews): void => {
 }
 
 const addProcess = (gauge: AddGauge, { heads, argon2 }: { readonly heads: Heads; readonly argon2: Argon2Load }) => {
+  const loads = argon2 === null ? [] : [argon2]
   gauge('node_up', "Whether the network's node returned its newest block in time.", {
     labels: { network: [] },
     rows: [...heads].map(([network, { isUp }]) => ({ network, isUp })),
@@ -136,12 +138,12 @@ const addProcess = (gauge: AddGauge, { heads, argon2 }: { readonly heads: Heads;
   })
   gauge('argon2_running', 'PINs that are being verified.', {
     labels: {},
-    rows: [argon2],
+    rows: loads,
     value: ({ running }) => running,
   })
   gauge('argon2_waiting', 'PINs that wait to be verified.', {
     labels: {},
-    rows: [argon2],
+    rows: loads,
     value: ({ waiting }) => waiting,
   })
 }

@@ -71,10 +71,14 @@ export const createScrape = (ctx: MetricsCtx): (() => Promise<string>) => {
 
   return async () => {
     reading ??= read()
-    const [numbers, latestHeads, isFull] = await Promise.all([
+    const [numbers, latestHeads, isFull, vault] = await Promise.all([
       inTime(reading, DATABASE_TIMEOUT_MS),
       heads.read(),
       inTime(ctx.space.isFull(), DATABASE_TIMEOUT_MS),
+      inTime(
+        ctx.vault.status().catch(() => null),
+        DATABASE_TIMEOUT_MS,
+      ),
     ])
     const networks = ctx.chains.all.map(({ network }) => network)
     const nodes = ctx.chains.all.flatMap(({ network, nodeViews }) => nodeViews().map((view) => ({ ...view, network })))
@@ -84,7 +88,7 @@ export const createScrape = (ctx: MetricsCtx): (() => Promise<string>) => {
       heads: latestHeads,
       nodes,
       networks,
-      argon2: ctx.vault.argon2Load(),
+      argon2: vault?.argon2 ?? null,
     })
     return gauges + (await ctx.metrics.text())
   }

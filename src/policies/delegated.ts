@@ -10,15 +10,7 @@ import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Chain, Intent, ReadCall } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import {
-  type Credentials,
-  type KeyUse,
-  PolicyClosed,
-  PolicyForged,
-  type PolicyTerms,
-  type Signatures,
-  type StandingPolicy,
-} from '../custody/vault.ts'
+import type { Credentials, KeyUse, PolicyTerms, Signatures, StandingPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { type CheckedTransaction, DECODED, matches } from './evaluate.ts'
@@ -43,6 +35,22 @@ export type Signing = {
   readonly byPolicy: boolean
   /** @param fee the highest possible fee of what is signed, in base units. */
   sign(fee: bigint, ...uses: readonly KeyUse[]): Promise<Signatures>
+}
+
+/** Custody refused the policy that was chosen: it has ended meanwhile, or is not as its owner made it. Another one may allow the use. */
+class PolicyRefused extends Error {
+  constructor(readonly refusal: AppError) {
+    super(refusal.message)
+  }
+}
+
+/** @throws PolicyRefused instead of custody's own error. */
+const orRefused = async <Result>(asked: Promise<Result>): Promise<Result> => {
+  try {
+    return await asked
+  } catch (error) {
+    throw error instanceof AppError && error.code === 'policy_denied' ? new PolicyRefused(error) : error
+  }
 }
 
 type Act<Result> = (key: Signing, intents: readonly Intent[]) => Promise<Result>
@@ -162,9 +170,8 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
   const readStanding = () => ctx.vault.standingPolicies({ walletId: wallet.id, limit: POLICIES_A_WALLET_MAX })
   let standing = isDelegated(use) ? await readStanding() : []
   if (standing.length === 0) {
-    return ctx.vault.withKey({ wallet, credentials, actor }, async (key) =>
-      act({ byPolicy: false, sign: (_fee, ...uses) => key.sign(...uses) }, await use.intents()),
-    )
+    using key = await ctx.vault.openKey({ wallet, credentials, actor })
+    return await act({ byPolicy: false, sign: (_fee, ...uses) => key.sign(...uses) }, await use.intents())
   }
   const intended = await use.intents()
   refuseAlways(use, intended)
@@ -176,24 +183,25 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
     if (chosen === null) throw refusal ?? deniedFor(use, owed)
     const { terms, intents } = chosen
     try {
-      return await ctx.vault.withPolicyKey({ wallet, credentials, actor, terms }, (key) => {
-        let value = sumOfValues(intents)
-        const sign: Signing['sign'] = async (fee, ...uses) => {
-          owed = fee
-          const signatures = await key.sign({ value, fee }, ...uses)
-          // The value is spent once, however much must be signed for it.
-          value = 0n
-          return signatures
-        }
-        return act({ byPolicy: true, sign }, intents)
-      })
+      using key = await orRefused(ctx.vault.openKeyByPolicy({ wallet, credentials, actor, terms }))
+      let value = sumOfValues(intents)
+      const sign: Signing['sign'] = async (fee, ...uses) => {
+        owed = fee
+        const signatures = await orRefused(key.sign({ value, fee }, ...uses))
+        // The value is spent once, however much must be signed for it.
+        value = 0n
+        return signatures
+      }
+      return await act({ byPolicy: true, sign }, intents)
     } catch (error) {
-      if (!(error instanceof PolicyClosed || error instanceof PolicyForged) || tries >= TRIES_MAX) throw error
+      if (!(error instanceof PolicyRefused)) throw error
+      if (tries >= TRIES_MAX) throw error.refusal
       closed.add(terms.id)
       standing = await readStanding()
-      if (!(error instanceof PolicyForged)) continue
-      refusal = denied(error.message)
-      if (error.event !== null) ctx.securityEvents.record({ event: error.event, from: credentials.from ?? '' })
+      const { message, event } = error.refusal
+      if (event === null) continue
+      refusal = denied(message)
+      ctx.securityEvents.record({ event, from: credentials.from ?? '' })
     }
   }
 }

@@ -46,11 +46,10 @@ export const signMessage = async (ctx: Ctx, input: SignMessageInput): Promise<He
     contract === null
       ? chain.message(message)
       : contract.contractWallets.message(contract.wallet, { message, isDeployed: contract.isDeployed })
-  return ctx.vault.withKeyForMessage({ wallet: row, credentials, actor }, async (key) => {
-    const digest = createHash('sha256').update(message).digest('hex')
-    const details = { network: chain.network, message_type: messageType, message_sha256: digest }
-    const { payload } = signable
-    const signature = onlySignature(await key.sign({ action: 'message_signed', details, payloads: [payload] }))
-    return signable.with(signature)
-  })
+  using key = await ctx.vault.openKeyForMessage({ wallet: row, credentials, actor })
+  const digest = createHash('sha256').update(message).digest('hex')
+  const details = { network: chain.network, message_type: messageType, message_sha256: digest }
+  const { payload } = signable
+  const signature = onlySignature(await key.sign({ action: 'message_signed', details, payloads: [payload] }))
+  return signable.with(signature)
 }

@@ -101,7 +101,7 @@ export const importWallet = async (ctx: Ctx, input: ImportWalletInput): Promise<
   const imported = importedOf(input)
   const { projectId, network } = input
   const chain = ctx.chains.get(network)
-  const address = addressesOf(chain, input.type)(ctx.vault.publicKeyOf({ family: chain.family, imported }))
+  const address = addressesOf(chain, input.type)(await ctx.vault.publicKeyOf({ family: chain.family, imported }))
   if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { address } })) !== null)
     throw addressTaken(network)
   return createWallet(ctx, { ...rest, imported })

@@ -15,6 +15,7 @@ import { type Ctx, createCtx } from '../../src/context.ts'
 import { type Credentials, onlySignature } from '../../src/custody/vault.ts'
 import { createWallet } from '../../src/wallets/create.ts'
 import { runCli, startCli } from '../support/cli.ts'
+import { withKey } from '../support/keys.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const DEVELOPER_WALLETS = 960
@@ -55,7 +56,7 @@ const credentialsOf = (wallet: WalletRow) =>
   wallet.controlMode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
 
 const signatureOf = (ctx: Ctx, wallet: WalletRow, credentials: Credentials): Promise<string> =>
-  ctx.vault.withKey({ wallet, credentials, actor: 'operator' }, async (key) => {
+  withKey(ctx.vault, { wallet, credentials, actor: 'operator' }, async (key) => {
     const signatures = await key.sign({ action: 'message_signed', details: {}, payloads: [payload] })
     return Buffer.from(onlySignature(signatures)).toString('hex')
   })

@@ -7,6 +7,7 @@ import { createRootKeys } from '../../src/custody/root/root-key.ts'
 import { keyIdOf } from '../../src/custody/sealing/envelope.ts'
 import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
+import { withKey } from '../support/keys.ts'
 import { ACTOR, type Custody, codeOf, openCustody, openTestRootKey, SECRET, signOne, tally } from './support.ts'
 import { ANVIL, SR25519 } from './vectors.ts'
 
@@ -37,7 +38,7 @@ const change = (wallet: WalletRef, pins: { readonly oldPin?: string; readonly ne
   (by ?? custody.vault).changeUserPin({ wallet, oldPin: OLD, newPin: NEW, actor: ACTOR, ...pins })
 
 const sign = (wallet: WalletRef, credentials: Credentials, by: Vault = custody.vault) =>
-  by.withKey({ wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
+  withKey(by, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
 
 const guesses = async ({ ownerId }: WalletRef) => {
   const [row] = await sql`select fails, total, lease from pin_guesses where owner_id = ${ownerId}`
@@ -239,7 +240,7 @@ describe('a change of the PIN and a rotation', () => {
     let done = false
     const rotating = (async () => {
       while (!done) {
-        await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: false, onProgress: () => {} })
+        await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
       }
     })()
     await Promise.all(
@@ -251,7 +252,7 @@ describe('a change of the PIN and a rotation', () => {
     )
     done = true
     await rotating
-    await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: true, onProgress: () => {} })
+    await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: true })
     const [newest] = await sql`select max(version) as version from project_keys where project_id = ${of}`
     expect(newest?.version).toBeGreaterThan(1)
     for (const wallet of wallets) {
@@ -279,7 +280,7 @@ describe('a change of the developer secret', () => {
   const swap = (of: string, oldSecret = FIRST, newSecret = SECOND, by = mainnet.vault) =>
     by.changeDeveloperSecret({ projectId: of, oldSecret, newSecret, actor: 'operator' })
   const open = (wallet: WalletRef, developerSecret: string) =>
-    mainnet.vault.withKey({ wallet, credentials: { developerSecret }, actor: ACTOR }, async (key) =>
+    withKey(mainnet.vault, { wallet, credentials: { developerSecret }, actor: ACTOR }, async (key) =>
       Buffer.from(await signOne(key)).toString('hex'),
     )
   const developerWallet = (of: string) =>

@@ -8,6 +8,7 @@ import postgres, { type Sql } from 'postgres'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { ControlMode } from '../../db/words.ts'
 import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
+import { withKeyForMessage, withPolicyKey } from '../support/keys.ts'
 import {
   ACTOR,
   type Custody,
@@ -73,7 +74,7 @@ const exported = (wallet: WalletRef, given: Given) =>
 /** Signs a message, and returns whether the wallet's key signed it. */
 const signed = async (wallet: TestWallet, given: Given) => {
   const request = { wallet, credentials: GIVEN[given], actor: ACTOR }
-  const signature = await custody.vault.withKeyForMessage(request, async (key) => signOne(key, messageFor(wallet)))
+  const signature = await withKeyForMessage(custody.vault, request, async (key) => signOne(key, messageFor(wallet)))
   return secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, { prehash: false, lowS: true })
 }
 
@@ -245,7 +246,7 @@ describe('signing a message', () => {
     const forged = { event: { kind: 'wallet_forged', subject: stranger.id } }
     await expect(signed({ ...wallet, id: stranger.id }, 'pin')).rejects.toMatchObject(forged)
     const request = { wallet: substrate, credentials: GIVEN.pin, actor: ACTOR }
-    const signature = await custody.vault.withKeyForMessage(request, async (key) => signOne(key, SUBSTRATE_MESSAGE))
+    const signature = await withKeyForMessage(custody.vault, request, async (key) => signOne(key, SUBSTRATE_MESSAGE))
     expect(verifySr25519(SUBSTRATE_BYTES, signature, substrate.publicKey)).toBe(true)
   })
 
@@ -253,14 +254,14 @@ describe('signing a message', () => {
     const wallet = await make({ controlMode: 'user', credentials: GIVEN.pin })
     const terms = await custody.policy(wallet, GIVEN.both)
     const request = { wallet, credentials: GIVEN.secret, actor: ACTOR, terms }
-    expect(await codeOf(custody.vault.withPolicyKey(request, async () => {}))).toBe('resolved')
-    expect(await codeOf(custody.vault.withKeyForMessage(request, async () => {}))).toBe(requires)
+    expect(await codeOf(withPolicyKey(custody.vault, request, async () => {}))).toBe('resolved')
+    expect(await codeOf(withKeyForMessage(custody.vault, request, async () => {}))).toBe(requires)
   })
 
   test('leaves a key that can no longer be used', async () => {
     const wallet = await make({ controlMode: 'developer', credentials: GIVEN.secret })
     const request = { wallet, credentials: GIVEN.secret, actor: ACTOR }
-    const kept = await custody.vault.withKeyForMessage(request, async (key) => key)
+    const kept = await withKeyForMessage(custody.vault, request, async (key) => key)
     await expect(signOne(kept)).rejects.toThrow('after it was closed')
   })
 })

@@ -6,6 +6,7 @@ import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ControlMode, Network } from '../../db/words.ts'
 import { TESTNET_DEVELOPER_SECRET, type Vault } from '../../src/custody/vault.ts'
+import { withKey } from '../support/keys.ts'
 import {
   ACTOR,
   type Custody,
@@ -142,7 +143,7 @@ describe('a wallet', () => {
     }
     const wallet = await custody.wallet(input)
     const credentials = row.mode === 'developer' ? GIVEN.secret : GIVEN.pin
-    const sign = custody.vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
+    const sign = withKey(custody.vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
     expect((await sign).length).toBe(65)
     expect((await guesses(ownerId)) ?? { fails: 0, total: 0 }).toEqual({ fails: 0, total: 0 })
   })
@@ -210,8 +211,8 @@ describe('a wallet', () => {
     const request = { wallet, credentials: GIVEN.pin, actor: ACTOR }
     const { mnemonicPhrase } = await custody.vault.exportKeyring(request)
     const imported = { mnemonicPhrase: mnemonicPhrase ?? '' }
-    expect(custody.vault.publicKeyOf({ family: 'substrate', imported })).toEqual(publicKey)
-    const signature = await custody.vault.withKey(request, async (key) => signOne(key, SUBSTRATE_MESSAGE))
+    expect(await custody.vault.publicKeyOf({ family: 'substrate', imported })).toEqual(publicKey)
+    const signature = await withKey(custody.vault, request, async (key) => signOne(key, SUBSTRATE_MESSAGE))
     expect(verifySr25519(SUBSTRATE_BYTES, signature, publicKey)).toBe(true)
   })
 
@@ -292,7 +293,7 @@ describe('the same wallet, made again by its id', () => {
     const credentials = call.controlMode === 'user' ? GIVEN.pin : GIVEN.secret
     expect(await custody.vault.newWallet({ ...call, credentials })).toEqual(again)
     await insertWallet(custody.db, { ...wallet, address: call.walletId, name: 'w', type: 'eoa' })
-    const signed = custody.vault.withKey({ wallet, credentials, actor: ACTOR }, signOne)
+    const signed = withKey(custody.vault, { wallet, credentials, actor: ACTOR }, signOne)
     expect((await signed).length).toBe(65)
   })
 

@@ -18,6 +18,7 @@ import {
 } from '../../src/custody/sealing/hierarchy.ts'
 import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
 import { boundTerms } from '../../src/custody/wallets/policy-terms.ts'
+import { withKey, withPolicyKey } from '../support/keys.ts'
 import {
   ACTOR,
   bytesOf,
@@ -68,8 +69,8 @@ const sign = (
   const { credentials, terms, vault = custody.vault } = use
   const request = { wallet, credentials, actor: ACTOR }
   return terms === undefined
-    ? vault.withKey(request, async (key) => hexOf(await signOne(key, messageFor(wallet))))
-    : vault.withPolicyKey({ ...request, terms }, async (key) => hexOf(await signOneBy(key, {}, messageFor(wallet))))
+    ? withKey(vault, request, async (key) => hexOf(await signOne(key, messageFor(wallet))))
+    : withPolicyKey(vault, { ...request, terms }, async (key) => hexOf(await signOneBy(key, {}, messageFor(wallet))))
 }
 
 const revoke = (wallet: TestWallet, { id: policyId }: PolicyTerms, credentials: Credentials = secret) =>
@@ -164,7 +165,7 @@ describe('a policy lock', () => {
       await vault.changeDeveloperSecret({ projectId: of, oldSecret: old, newSecret: next, actor: ACTOR })
       expect(await codeOf(by(old))).toBe('INVALID_SECRET')
       expect(await by(next)).toBe(signature)
-      await vault.rotateProjectKey({ projectId: of, resume: false, actor: 'operator', onProgress: () => {} })
+      await vault.rotateProjectKey({ projectId: of, resume: false, actor: 'operator' })
       expect(await by(next)).toBe(signature)
     } finally {
       await mainnet.close()
@@ -219,7 +220,7 @@ describe('a policy', () => {
     const of = await custody.project()
     const wallet = await custody.wallet({ projectId: of, ownerId: 'o', controlMode: 'user', credentials: pin })
     const terms = newTerms(wallet)
-    const rotation = { projectId: of, resume: false, actor: 'operator', onProgress: () => {} }
+    const rotation = { projectId: of, resume: false, actor: 'operator' }
     const made = await whileGuessing(sql, wallet, {
       begin: () => make(wallet, terms),
       meanwhile: () => custody.vault.rotateProjectKey(rotation),
@@ -278,7 +279,7 @@ describe('a policy', () => {
   test('has audit rows for its creation, its use and its revocation', async () => {
     const wallet = await userWallet()
     const terms = await custody.policy(wallet, both)
-    await custody.vault.withPolicyKey({ wallet, credentials: secret, actor: ACTOR, terms }, (key) => signOneBy(key))
+    await withPolicyKey(custody.vault, { wallet, credentials: secret, actor: ACTOR, terms }, (key) => signOneBy(key))
     await revoke(wallet, terms)
     const rows = await sql`select action, details from audit where subject = ${wallet.id} order by id`
     expect(rows.slice(1).map((row) => ({ ...row }))).toEqual([

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import type { Vault } from '../../src/custody/vault.ts'
+import { withPolicyKey } from '../support/keys.ts'
 import { ACTOR, type Custody, codeOf, openCustody, SECRET, signOneBy, type TestWallet, tally } from './support.ts'
 
 const pin = { userPin: '493817' }
@@ -37,7 +38,7 @@ type Delegated = { readonly wallet: TestWallet; readonly terms: PolicyTerms }
 
 const charge = ({ wallet, terms }: Delegated, use: { value?: bigint; fee?: bigint; vault?: Vault } = {}) => {
   const { value = 0n, fee = 0n, vault = custody.vault } = use
-  return vault.withPolicyKey({ wallet, credentials: secret, actor: ACTOR, terms }, (key) =>
+  return withPolicyKey(vault, { wallet, credentials: secret, actor: ACTOR, terms }, (key) =>
     signOneBy(key, { value, fee }),
   )
 }
@@ -97,7 +98,7 @@ test('what somebody sets back while a key is open is found by the charge', async
   const second = await newPolicy({ maxUses: 2 })
   expect(await codeOf(charge(second))).toBe('resolved')
   const request = { ...second, credentials: secret, actor: ACTOR }
-  const late = custody.vault.withPolicyKey(request, async (key) => {
+  const late = withPolicyKey(custody.vault, request, async (key) => {
     await sql`update policies set uses = 0 where id = ${second.terms.id}`
     await signOneBy(key)
   })
@@ -121,7 +122,7 @@ test('a key is not lent if what was spent was set back, or if the policy was rev
   const { id } = of.terms
   let lent = 0
   const lend = () =>
-    custody.vault.withPolicyKey({ ...of, credentials: secret, actor: ACTOR }, async () => {
+    withPolicyKey(custody.vault, { ...of, credentials: secret, actor: ACTOR }, async () => {
       lent += 1
     })
   await sql`update policies set uses = 0 where id = ${id}`
@@ -138,7 +139,7 @@ test('a key is not lent if what was spent was set back, or if the policy was rev
 test('a key that was closed charges nothing', async () => {
   const of = await newPolicy({})
   const request = { ...of, credentials: secret, actor: ACTOR }
-  const kept = await custody.vault.withPolicyKey(request, async (key) => key)
+  const kept = await withPolicyKey(custody.vault, request, async (key) => key)
   await expect(signOneBy(kept)).rejects.toThrow('after it was closed')
   expect(await spent(of)).toEqual([0, '0', '0'])
 })
@@ -146,8 +147,7 @@ test('a key that was closed charges nothing', async () => {
 test('policies and what they spent go on after a rotation of the project’s key, in every process', async () => {
   const before = await newPolicy({ maxUses: 5 })
   await charge(before)
-  const rotate = () =>
-    custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator', onProgress: () => {} })
+  const rotate = () => custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator' })
   expect(await rotate()).toMatchObject({ version: 2, broken: { rows: 0 } })
   const after = await newPolicy({ maxUses: 5 })
   await rotate()
@@ -168,7 +168,6 @@ test('a rotation leaves the lock of an edited policy as it is, and names it', as
     projectId,
     resume: false,
     actor: 'operator',
-    onProgress: () => {},
   })
   expect(rotated.broken.first).toContain(`policy_lock ${lock?.id}`)
   expect(await sql`select id, sealed from policy_locks where policy_id = ${terms.id}`).toEqual([lock] as never)

@@ -8,6 +8,7 @@ import postgres, { type Sql } from 'postgres'
 import { checkDeployment } from '../../src/custody/deployment.ts'
 import type { RootKey } from '../../src/custody/root/root-key.ts'
 import type { Vault } from '../../src/custody/vault.ts'
+import { withKey } from '../support/keys.ts'
 import { startAwsKms } from './root-key-services/aws-kms.ts'
 import { startGcpKms } from './root-key-services/gcp-kms.ts'
 import { BRISK, type TestService } from './root-key-services/service.ts'
@@ -49,7 +50,7 @@ describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id })
   const openKey = (): Promise<RootKey> => (start === null ? openTestRootKey() : service.open({ limits: BRISK }))
   const sign = (vault: Vault, wallet: TestWallet): Promise<Uint8Array> => {
     const credentials = wallet.controlMode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
-    return vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
+    return withKey(vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
   }
   const signedBy = async (vault: Vault, wallet: TestWallet): Promise<boolean> => {
     const signature = await sign(vault, wallet)

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { OUTER_LAYER_KINDS } from '../../db/queries/custody/outer-layers.ts'
 import type { ProjectRotation, Vault } from '../../src/custody/vault.ts'
+import { withKey, withPolicyKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import {
   ACTOR,
@@ -40,7 +41,7 @@ beforeEach(async () => {
 
 const rotate = (input: { readonly resume?: boolean; readonly vault?: Vault } = {}): Promise<ProjectRotation> => {
   const { resume = false, vault = custody.vault } = input
-  return vault.rotateProjectKey({ projectId, resume, actor: 'operator', onProgress: () => {} })
+  return vault.rotateProjectKey({ projectId, resume, actor: 'operator' })
 }
 
 const developerWallet = (ownerId: string = randomUUID()) =>
@@ -49,7 +50,8 @@ const userWallet = (ownerId: string = randomUUID(), vault: Vault = custody.vault
   custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: pin, vault })
 
 const sign = (wallet: TestWallet, vault: Vault = custody.vault, userPin = PIN) =>
-  vault.withKey(
+  withKey(
+    vault,
     { wallet, credentials: wallet.controlMode === 'user' ? { userPin } : secret, actor: ACTOR },
     async (key) => hexOf(await signOne(key)),
   )
@@ -109,7 +111,7 @@ describe("a rotation of a project's key", () => {
     const fresh = await custody.another()
     expect(await Promise.all(wallets.map((wallet) => sign(wallet, fresh)))).toEqual(signatures)
     const delegated = { wallet: delegating, credentials: secret, actor: ACTOR, terms }
-    expect(await fresh.withPolicyKey(delegated, async (key) => hexOf(await signOneBy(key)))).toBe(
+    expect(await withPolicyKey(fresh, delegated, async (key) => hexOf(await signOneBy(key)))).toBe(
       signatures.at(-1) ?? '',
     )
     expect(await sql`select from project_keys where project_id = ${other}`).toHaveLength(1)
@@ -122,7 +124,7 @@ describe("a rotation of a project's key", () => {
     await Promise.all(Array.from({ length: 120 }, () => developerWallet()))
     const progress: unknown[] = []
     const onProgress = (each: unknown) => progress.push(each)
-    await custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator', onProgress })
+    await custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator' }, onProgress)
     expect(progress).toEqual([1, 101, 121].map((done) => ({ done, total: 121 })))
   })
 
@@ -161,7 +163,7 @@ describe("a rotation of a project's key", () => {
   test('needs no credential: an inactive mainnet project gets a new version, with no rows under it', async () => {
     const mainnet = await openCustody('mainnet')
     const id = await mainnet.project()
-    const input = { projectId: id, resume: false, actor: 'operator', onProgress: () => {} }
+    const input = { projectId: id, resume: false, actor: 'operator' }
     expect(await mainnet.vault.rotateProjectKey(input)).toEqual({
       version: 2,
       resealed: 0,

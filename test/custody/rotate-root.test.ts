@@ -6,6 +6,7 @@ import { insertProject } from '../../db/queries/projects.ts'
 import { checkDeployment } from '../../src/custody/deployment.ts'
 import type { RootKey } from '../../src/custody/root/root-key.ts'
 import type { Vault } from '../../src/custody/vault.ts'
+import { withKey, withPolicyKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import {
   ACTOR,
@@ -50,7 +51,7 @@ afterEach(async () => {
   await custody.close()
 })
 
-const rotate = (vault: Vault = rotating) => vault.rotateRootKey({ actor: 'operator', onProgress: () => {} })
+const rotate = (vault: Vault = rotating) => vault.rotateRootKey({ actor: 'operator' })
 
 const starts = async (keys: { readonly rootKey: RootKey; readonly nextRootKey?: RootKey }): Promise<boolean> =>
   checkDeployment({
@@ -71,7 +72,7 @@ const newWallet = (projectId: string, vault: Vault = custody.vault) =>
   })
 
 const sign = (wallet: TestWallet, vault: Vault) =>
-  vault.withKey({ wallet, credentials: { developerSecret: SECRET }, actor: ACTOR }, async (key) =>
+  withKey(vault, { wallet, credentials: { developerSecret: SECRET }, actor: ACTOR }, async (key) =>
     hexOf(await signOne(key)),
   )
 
@@ -96,7 +97,7 @@ describe('a rotation of the root key', () => {
     const wallet = await custody.wallet({ ...of, credentials: { userPin: '493817' } })
     const terms = await custody.policy(wallet, credentials, { maxUses: 2 })
     const use = (vault: Vault) =>
-      vault.withPolicyKey({ wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, terms }, (key) =>
+      withPolicyKey(vault, { wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, terms }, (key) =>
         signOneBy(key),
       )
     await use(custody.vault)
@@ -111,7 +112,7 @@ describe('a rotation of the root key', () => {
     const wallets = await Promise.all(projects.slice(0, 5).map((projectId) => newWallet(projectId)))
     const before = await Promise.all(wallets.map((wallet) => sign(wallet, custody.vault)))
     const progress: unknown[] = []
-    const result = await rotating.rotateRootKey({ actor: 'operator', onProgress: (each) => progress.push(each) })
+    const result = await rotating.rotateRootKey({ actor: 'operator' }, (each) => progress.push(each))
     expect(result).toEqual({ rootKeyId: to.id, rewrapped: 230, already: false })
     expect(progress).toEqual([100, 200, 230].map((done) => ({ done, total: 230 })))
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 230 } })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createSecretLimit, type SecretLimit } from '../../src/custody/credentials/limits.ts'
 import { AppError } from '../../src/errors.ts'
+import { withKey } from '../support/keys.ts'
 import { ACTOR, codeOf, openCustody, SECRET, tally } from './support.ts'
 
 const HOUR_MS = 3_600_000
@@ -68,11 +69,11 @@ describe('the limit of wrong developer secrets', () => {
         credentials: { developerSecret: SECRET },
       })
       const sign = (developerSecret: string, actor = ACTOR) =>
-        codeOf(custody.vault.withKey({ wallet, credentials: { developerSecret }, actor }, async () => {}))
+        codeOf(withKey(custody.vault, { wallet, credentials: { developerSecret }, actor }, async () => {}))
       const all = await Promise.all(Array.from({ length: 20 }, () => sign(SECRET)))
       expect(new Set(all)).toEqual(new Set(['resolved']))
       const wrongs = Array.from({ length: 200 }, () =>
-        custody.vault.withKey({ wallet, credentials: { developerSecret: 'wrong' }, actor: ACTOR }, async () => {}),
+        withKey(custody.vault, { wallet, credentials: { developerSecret: 'wrong' }, actor: ACTOR }, async () => {}),
       )
       expect(await tally(wrongs)).toEqual({ INVALID_SECRET: 10, rate_limited: 190 })
       expect(await sign(SECRET)).toBe('rate_limited')

@@ -22,9 +22,9 @@ import {
   type Credentials,
   createVault,
   type ImportedText,
-  type KeyHandle,
+  type OpenKey,
+  type OpenPolicyKey,
   onlySignature,
-  type PolicyKeyHandle,
   type Vault,
   type WalletRef,
 } from '../../src/custody/vault.ts'
@@ -48,12 +48,12 @@ export const messageFor = ({ publicKey }: Pick<WalletRef, 'publicKey'>): Payload
   publicKey.length === 32 ? SUBSTRATE_MESSAGE : EVM_MESSAGE
 
 /** Signs one message. */
-export const signOne = async (key: KeyHandle, payload: Payload = EVM_MESSAGE): Promise<Uint8Array> =>
+export const signOne = async (key: OpenKey, payload: Payload = EVM_MESSAGE): Promise<Uint8Array> =>
   onlySignature(await key.sign({ action: 'message_signed', details: {}, payloads: [payload] }))
 
 /** The same by a policy. */
 export const signOneBy = async (
-  key: PolicyKeyHandle,
+  key: OpenPolicyKey,
   spends: { readonly value?: bigint; readonly fee?: bigint } = {},
   payload: Payload = EVM_MESSAGE,
 ): Promise<Uint8Array> => {
@@ -137,13 +137,15 @@ export type Custody = {
   readonly url: string
   readonly vault: Vault
   /** The vault of another process: its own pool, cache and queues, with the same keys or others. */
-  another(keys?: { readonly rootKey?: RootKey; readonly nextRootKey?: RootKey }): Promise<Vault>
+  another(changes?: VaultChanges): Promise<Vault>
   project(secret?: string | null): Promise<string>
   wallet(input: WalletInput): Promise<TestWallet>
   /** Makes a policy of a user-controlled wallet, without limits but a fee budget of 1,000 if nothing else is agreed. */
   policy(wallet: TestWallet, credentials: Credentials, agreed?: Partial<PolicyTerms>): Promise<PolicyTerms>
   close(): Promise<void>
 }
+
+type VaultChanges = { readonly rootKey?: RootKey; readonly nextRootKey?: RootKey; readonly keyLifetimeMs?: number }
 
 export type WalletInput = {
   readonly projectId: string
@@ -165,13 +167,13 @@ export const openCustody = async (
 ): Promise<Custody> => {
   const database = await createDatabase({ withNetworks: true })
   const pools: Db[] = []
-  const another = async (keys: { readonly rootKey?: RootKey; readonly nextRootKey?: RootKey } = {}) => {
+  const another = async (changes: VaultChanges = {}) => {
     const db = openDb({ url: database.apiUrl, maxConnections: 10, applicationName: 'custody-test' })
     pools.push(db)
     const parts = {
       db,
-      rootKey: keys.rootKey ?? (await openKey()),
-      nextRootKey: keys.nextRootKey,
+      rootKey: await openKey(),
+      ...changes,
       sealer: await openTestSealer(),
       environment,
       familyOf,
@@ -185,7 +187,7 @@ export const openCustody = async (
     db,
     url: database.url,
     vault,
-    another: async (keys) => (await another(keys)).vault,
+    another: async (changes) => (await another(changes)).vault,
     project: async (developerSecret = null) => {
       const projectId = randomUUID()
       await insertProject(db, { id: projectId, name: 'Test', activatedAt: null })

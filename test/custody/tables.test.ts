@@ -9,6 +9,7 @@ import { wordlist } from '@scure/bip39/wordlists/english.js'
 import postgres, { type Sql } from 'postgres'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { WalletRef } from '../../src/custody/vault.ts'
+import { withKey, withPolicyKey } from '../support/keys.ts'
 import { ACTOR, type Custody, EVM_MESSAGE, hexOf, openCustody } from './support.ts'
 
 const SECRET = 'a marked secret 5d41402abc4b'
@@ -29,12 +30,12 @@ beforeAll(async () => {
   wallet = await custody.wallet({ ...input, controlMode: 'user', credentials: { userPin: PIN } })
   const both = { developerSecret: SECRET, userPin: PIN }
   shared = await custody.wallet({ ...input, controlMode: 'developer', credentials: both, network: 'Base' })
-  await custody.vault.withKey({ wallet, credentials: { userPin: PIN }, actor: ACTOR }, async (key) => {
+  await withKey(custody.vault, { wallet, credentials: { userPin: PIN }, actor: ACTOR }, async (key) => {
     await key.sign({ action: 'transaction_signed', details: {}, payloads: [EVM_MESSAGE] })
   })
-  await custody.vault
-    .withKey({ wallet, credentials: { userPin: '000000' }, actor: ACTOR }, async () => {})
-    .catch(() => {})
+  await withKey(custody.vault, { wallet, credentials: { userPin: '000000' }, actor: ACTOR }, async () => {}).catch(
+    () => {},
+  )
 })
 afterAll(async () => {
   await sql.end()
@@ -171,7 +172,7 @@ describe('the tables', () => {
         zeroed.clear()
         const credentials = mode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
         const of = mode === 'user' ? wallet : shared
-        await custody.vault.withKey({ wallet: of, credentials, actor: ACTOR }, async () => {
+        await withKey(custody.vault, { wallet: of, credentials, actor: ACTOR }, async () => {
           expect(zeroed.has(hexOf(found[mode].keyringKey))).toBe(true)
           expect(zeroed.has(hexOf(found[mode].credentialKey))).toBe(true)
           expect(zeroed.has(hexOf(found[mode].privateKey))).toBe(false)
@@ -194,7 +195,7 @@ describe('the tables', () => {
       for (const key of [...opened.slice(0, 3), walletKey]) expect(zeroed.has(hexOf(key))).toBe(true)
       zeroed.clear()
       const delegated = { wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, terms }
-      await custody.vault.withPolicyKey(delegated, async () => {
+      await withPolicyKey(custody.vault, delegated, async () => {
         expect([walletKey, found.developer.credentialKey].map((key) => zeroed.has(hexOf(key)))).toEqual([true, true])
         expect(zeroed.has(hexOf(privateKey))).toBe(false)
       })

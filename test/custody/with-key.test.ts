@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
 import type { Network } from '../../db/words.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
-import type { Credentials, KeyHandle, Vault, WalletRef } from '../../src/custody/vault.ts'
+import { type Credentials, KeyClosed, type Vault, type WalletRef } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
+import { withKey, withKeyForMessage } from '../support/keys.ts'
 import {
   ACTOR,
   type Custody,
@@ -47,7 +49,7 @@ const userWallet = (userPin = PIN, of = projectId) =>
   custody.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'user', credentials: { userPin } })
 
 const sign = (wallet: WalletRef, credentials: Credentials, vault: Vault = custody.vault) =>
-  vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => signOne(key, messageFor(wallet)))
+  withKey(vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, messageFor(wallet)))
 
 const guesses = async (wallet: WalletRef) => {
   const [row] = await sql`select fails, total from pin_guesses where owner_id = ${wallet.ownerId}`
@@ -87,33 +89,26 @@ describe('a key', () => {
       expect(await guesses(wallet)).toEqual(code === 'INVALID_SECRET' ? { fails: 1, total: 1 } : { fails: 0, total: 0 })
   })
 
-  test('passes on the result or the error of the callback', async () => {
+  test('cannot be used after its end, nor more than twice, nor after its time', async () => {
     const wallet = await developerWallet()
     const request = { wallet, credentials: secret, actor: ACTOR }
-    expect(await custody.vault.withKey(request, async () => 'result')).toBe('result')
-    await expect(custody.vault.withKey(request, () => Promise.reject(new Error('in use')))).rejects.toThrow('in use')
-  })
-
-  test('cannot be used after the callback has returned or thrown', async () => {
-    const wallet = await developerWallet()
-    const request = { wallet, credentials: secret, actor: ACTOR }
-    const kept: KeyHandle[] = []
-    await custody.vault.withKey(request, async (key) => kept.push(key))
-    await custody.vault
-      .withKey(request, async (key) => {
-        kept.push(key)
-        throw new Error('in use')
-      })
-      .catch(() => {})
-    expect(kept.length).toBe(2)
-    for (const key of kept) {
-      await expect(signOne(key)).rejects.toThrow('after it was closed')
-    }
+    const kept = await withKey(custody.vault, request, async (key) => key)
+    await expect(signOne(kept)).rejects.toThrow(KeyClosed)
+    await withKey(custody.vault, request, async (key) => {
+      await signOne(key)
+      await signOne(key)
+      await expect(signOne(key)).rejects.toThrow(KeyClosed)
+    })
+    const hasty = await custody.another({ keyLifetimeMs: 0 })
+    await withKey(hasty, request, async (key) => {
+      await sleep(1)
+      await expect(signOne(key)).rejects.toThrow(KeyClosed)
+    })
   })
 
   test('signs nothing of the other family', async () => {
     const wallet = await developerWallet()
-    const use = custody.vault.withKey({ wallet, credentials: secret, actor: ACTOR }, async (key) =>
+    const use = withKey(custody.vault, { wallet, credentials: secret, actor: ACTOR }, async (key) =>
       signOne(key, SUBSTRATE_MESSAGE),
     )
     await expect(use).rejects.toThrow('signs no substrate_message')
@@ -145,7 +140,7 @@ describe("the type of a wallet's key", () => {
     for (const message of [new Uint8Array(), new Uint8Array(32), new Uint8Array(300).fill(1)]) {
       const payload = { kind: 'substrate_message', message } as const
       const request = { wallet, credentials: secret, actor: ACTOR }
-      const signature = await custody.vault.withKey(request, async (key) => signOne(key, payload))
+      const signature = await withKey(custody.vault, request, async (key) => signOne(key, payload))
       expect(signature.length).toBe(64)
       expect(verifySr25519(bytesToSign('substrate', payload), signature, wallet.publicKey)).toBe(true)
     }
@@ -172,9 +167,11 @@ describe("the type of a wallet's key", () => {
       const [row] = await sql`select network, public_key as "publicKey" from wallets where id = ${wallet.id}`
       const request = { wallet: { ...wallet, ...row }, credentials: secret, actor: ACTOR }
       const uses: string[] = []
-      for (const open of [custody.vault.withKey, custody.vault.withKeyForMessage]) {
+      for (const open of [withKey, withKeyForMessage]) {
         expect(
-          await codeOf(open(request, async (key) => uses.push(hexOf(await signOne(key, messageFor(wallet)))))),
+          await codeOf(
+            open(custody.vault, request, async (key) => uses.push(hexOf(await signOne(key, messageFor(wallet))))),
+          ),
         ).toBe('internal')
       }
       expect(uses).toEqual([])
@@ -274,7 +271,7 @@ describe('rows that were swapped in the database do not open', () => {
       const forged = { code: 'internal', event: { kind: 'wallet_forged', projectId, actor: ACTOR, subject: wallet.id } }
       await expect(sign(edited, credentials)).rejects.toMatchObject(forged)
       const message = { wallet: edited, credentials: both, actor: ACTOR }
-      await expect(custody.vault.withKeyForMessage(message, async () => {})).rejects.toMatchObject(forged)
+      await expect(withKeyForMessage(custody.vault, message, async () => {})).rejects.toMatchObject(forged)
       const was = { network: wallet.network, control_mode: wallet.controlMode }
       await sql`update wallets set ${sql(was)} where id = ${wallet.id}`
       expect(await codeOf(sign(wallet, wallet === ours ? secret : pin))).toBe('resolved')

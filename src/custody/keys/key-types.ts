@@ -38,7 +38,7 @@ type KeyType = {
   isPrivateKey(bytes: Uint8Array): boolean
   /** @param privateKey 32 bytes. @returns 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
   publicKeyOf(privateKey: Uint8Array): Uint8Array
-  /** @param input.bytes as `bytesToSign` returns them. @returns as `KeyHandle.sign` says. */
+  /** @param input.bytes as `bytesToSign` returns them. @returns as `OpenKey.sign` says. */
   sign(input: { readonly bytes: Uint8Array; readonly privateKey: Uint8Array }): Uint8Array
 }
 

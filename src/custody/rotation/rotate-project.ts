@@ -31,7 +31,7 @@ import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
 import { boundTerms } from '../wallets/policy-terms.ts'
-import type { Progress } from './rotate-root.ts'
+import type { OnProgress } from './rotate-root.ts'
 
 const ROWS_A_BATCH = 100
 const PASSES_MAX = 20
@@ -51,7 +51,6 @@ type ProjectRotationInput = {
   readonly actor: string
   /** Finishes a killed run, without making a new version. */
   readonly resume: boolean
-  readonly onProgress: (progress: Progress) => void
 }
 
 /** @returns the new version; null if another rotation has made one since `previous` was read. */
@@ -170,7 +169,11 @@ const passThrough = async (ctx: CustodyCtx, kind: OuterLayerKind, pass: Pass): P
 }
 
 /** Makes a new version of a project's key and re-seals the project under it, as `Vault.rotateProjectKey` says. */
-export const rotateProjectKey = async (ctx: CustodyCtx, input: ProjectRotationInput): Promise<ProjectRotation> => {
+export const rotateProjectKey = async (
+  ctx: CustodyCtx,
+  input: ProjectRotationInput,
+  onProgress: OnProgress = () => {},
+): Promise<ProjectRotation> => {
   const { projectId } = input
   const version = await newestVersion(ctx, input)
   let total = 0
@@ -180,7 +183,7 @@ export const rotateProjectKey = async (ctx: CustodyCtx, input: ProjectRotationIn
   let resealed = 0
   const onReplaced = (rows: number) => {
     resealed += rows
-    input.onProgress({ done: resealed, total: Math.max(total, resealed) })
+    onProgress({ done: resealed, total: Math.max(total, resealed) })
   }
   for (let passes = 0; passes < PASSES_MAX; passes += 1) {
     const broken = { rows: 0, first: [] as string[] }

@@ -35,7 +35,7 @@ const ROUNDS_MAX = 20
 
 export type Progress = { readonly done: number; readonly total: number }
 
-type RootRotationInput = { readonly actor: string; readonly onProgress: (progress: Progress) => void }
+export type OnProgress = (progress: Progress) => void
 
 export type RootRotation = {
   readonly rootKeyId: string
@@ -66,7 +66,7 @@ type Rotating = CustodyCtx & {
   readonly keys: Keys
   /** What is to be written: about 300 bytes for each project key. */
   readonly ready: Map<string, Rewrapped>
-  readonly onProgress: (progress: Progress) => void
+  readonly onProgress: OnProgress
 }
 
 /** Wraps the project keys that are not in `ready` yet. */
@@ -120,14 +120,18 @@ const commit = async (rotating: Rotating, input: { readonly actor: string }): Pr
 }
 
 /** Makes the next root key the present one, as `Vault.rotateRootKey` says. */
-export const rotateRootKey = async (ctx: CustodyCtx, input: RootRotationInput): Promise<RootRotation> => {
+export const rotateRootKey = async (
+  ctx: CustodyCtx,
+  input: { readonly actor: string },
+  onProgress: OnProgress = () => {},
+): Promise<RootRotation> => {
   const { rootKey: from, nextRootKey: to } = ctx.rootKeys
   if (!to) throw new Error('A rotation of the root key needs the next one.')
   if (to.id === from.id) throw new AppError('invalid_input', `The root key is ${to.id} already: give another one.`)
   const row = await readDeployment(ctx.db)
   if (row === null) throw new Error('This database is bound to no root key yet.')
   if (row.rootKeyId === to.id) return { rootKeyId: to.id, rewrapped: 0, already: true }
-  const rotating = { ...ctx, keys: { from, to }, ready: new Map(), onProgress: input.onProgress }
+  const rotating = { ...ctx, keys: { from, to }, ready: new Map(), onProgress }
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     await prepare(rotating)
     const committed = await commit(rotating, input)

@@ -10,7 +10,7 @@ import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarch
 import { openSpending, type Spends } from './policy-spending.ts'
 import { boundTerms, PolicyClosed, PolicyForged } from './policy-terms.ts'
 import { unlessForged, walletForged } from './wallet-forged.ts'
-import { type KeyRequest, type KeyUse, lendKey, type Signatures } from './wallet-key.ts'
+import { holdKey, type KeyRequest, type KeyUse, type Signatures } from './wallet-key.ts'
 
 /** A use of a wallet's key by a policy. */
 type PolicyKeyRequest = KeyRequest & {
@@ -19,11 +19,11 @@ type PolicyKeyRequest = KeyRequest & {
 }
 
 /** An opened key whose uses are charged to a policy. */
-export type PolicyKeyHandle = {
+export type OpenPolicyKey = Disposable & {
   /**
-   * Signs as `KeyHandle.sign` does, and charges the policy before a signature leaves. What is signed in one opening counts as
+   * Signs as `OpenKey.sign` does, and charges the policy before a signature leaves. What is signed in one opening counts as
    * one use of the policy.
-   * @throws PolicyClosed or PolicyForged: then nothing was signed.
+   * @throws AppError as `Vault.openKeyByPolicy` does: then nothing was signed.
    */
   sign(spends: Spends, ...uses: readonly KeyUse[]): Promise<Signatures>
 }
@@ -68,26 +68,21 @@ const openByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest) => {
   return { privateKey, spending }
 }
 
-/** Opens the wallet's key with the developer secret and a policy's lock while `use` runs, as `Vault.withPolicyKey` says. */
-export const withPolicyKey = async <T>(
-  ctx: CustodyCtx,
-  request: PolicyKeyRequest,
-  use: (key: PolicyKeyHandle) => Promise<T>,
-): Promise<T> => {
+/** Opens the wallet's key with the developer secret and a policy's lock, as `Vault.openKeyByPolicy` says. */
+export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest): Promise<OpenPolicyKey> => {
   const { wallet, actor, terms } = request
   const { privateKey, spending } = await openByPolicy(ctx, request)
-  using _spending = spending
+  const key = holdKey(ctx, { wallet, actor, policyId: terms.id, privateKey, also: spending })
   let uses = 1
-  return await lendKey(ctx, { wallet, actor, policyId: terms.id, privateKey }, (sign) =>
-    use({
-      sign: (spends, ...signed) =>
-        sign(async (acts) => {
-          await ctx.db.transaction(async (tx) => {
-            await spending.charge(tx, { ...spends, uses })
-            await ctx.audit.record(tx, ...acts)
-          })
-          uses = 0
-        }, signed),
-    }),
-  )
+  return {
+    sign: (spends, ...signed) =>
+      key.sign(async (acts) => {
+        await ctx.db.transaction(async (tx) => {
+          await spending.charge(tx, { ...spends, uses })
+          await ctx.audit.record(tx, ...acts)
+        })
+        uses = 0
+      }, signed),
+    [Symbol.dispose]: key[Symbol.dispose],
+  }
 }

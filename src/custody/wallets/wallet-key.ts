@@ -1,4 +1,4 @@
-// Opening a wallet's private key, and lending it to one use.
+// Opening a wallet's private key for one request.
 
 import type { WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
 import type { ControlMode, Network } from '../../../db/words.ts'
@@ -59,7 +59,10 @@ const openHierarchy = async (ctx: CustodyCtx, opening: Opening): Promise<Uint8Ar
  * Opens a wallet's private key with the credential of its control mode. What a credential opens is never kept: each request
  * must prove it again. @returns 32 bytes that the caller zeroes.
  */
-const openKey = async (ctx: CustodyCtx, { wallet, credentials, actor }: KeyRequest): Promise<Uint8Array> => {
+const openByOwnCredential = async (
+  ctx: CustodyCtx,
+  { wallet, credentials, actor }: KeyRequest,
+): Promise<Uint8Array> => {
   const proof = requireCredentials({ modes: [wallet.controlMode], credentials })
   const row = await ctx.readWalletKey(wallet.id)
   if (row === null) throw walletForged({ wallet, actor })
@@ -68,7 +71,7 @@ const openKey = async (ctx: CustodyCtx, { wallet, credentials, actor }: KeyReque
 }
 
 /** A wallet's private key, with the credentials of all locks of its keyring: 32 bytes that the caller zeroes. */
-const openKeyByAllLocks = async (ctx: CustodyCtx, request: KeyRequest): Promise<Uint8Array> => {
+const openByAllCredentials = async (ctx: CustodyCtx, request: KeyRequest): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   const { row, keyringKey } = await openByAllLocks(ctx, request)
   keys.hold(keyringKey)
@@ -91,8 +94,11 @@ export const onlySignature = (signatures: Signatures): Uint8Array => {
   return signature
 }
 
-/** A wallet's opened private key. It is zeroed when `withKey` returns, and every use after that throws. */
-export type KeyHandle = {
+/**
+ * A wallet's opened private key, for one request. It is zeroed when it is disposed of, and by itself after a minute. Every use
+ * after that throws `KeyClosed`, and so does a third `sign`.
+ */
+export type OpenKey = Disposable & {
   /**
    * Signs. The audit row of each use is committed before a signature leaves; it has the hash of what was signed first, and
    * those of the rest.
@@ -101,10 +107,23 @@ export type KeyHandle = {
   sign(...uses: readonly KeyUse[]): Promise<Signatures>
 }
 
+/** A key was used after its end, or too often: no honest caller does that. */
+export class KeyClosed extends Error {
+  constructor() {
+    super('a key was used after it was closed')
+    this.name = 'KeyClosed'
+  }
+}
+
+/** The first transaction of a contract wallet takes two, because the second contains the first. */
+const SIGNS_MAX = 2
+
 type Opened = Pick<KeyRequest, 'wallet' | 'actor'> & {
   readonly privateKey: Uint8Array
   /** The policy that the audit names. */
   readonly policyId?: string
+  /** Ends with the key. */
+  readonly also?: Disposable
 }
 
 type Signed = { readonly act: AuditAct; readonly signatures: readonly Uint8Array[] }
@@ -134,33 +153,41 @@ const signerOf = (
 /** Signs, commits what must be durable before a signature leaves, and returns the signatures. */
 type SignAfter = (commit: (acts: readonly AuditAct[]) => Promise<void>, uses: readonly KeyUse[]) => Promise<Signatures>
 
-/** Lends an opened key to `use`, and zeroes it afterwards. */
-export const lendKey = async <T>(ctx: CustodyCtx, opened: Opened, use: (sign: SignAfter) => Promise<T>): Promise<T> => {
-  let closed = false
-  try {
-    const sign = signerOf(ctx, opened)
-    return await use(async (commit, uses) => {
-      if (closed) throw new Error('a key was used after it was closed')
+/** Holds an opened key until its end, and zeroes it then. If it throws, it has zeroed the key. */
+export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonly sign: SignAfter } => {
+  const { privateKey } = opened
+  using held = new DisposableStack()
+  if (opened.also) held.use(opened.also)
+  held.defer(() => privateKey.fill(0))
+  const sign = signerOf(ctx, opened)
+  const key = held.move()
+  const timer = setTimeout(() => key.dispose(), ctx.keyLifetimeMs)
+  timer.unref()
+  key.defer(() => clearTimeout(timer))
+  let signs = 0
+  return {
+    sign: async (commit, uses) => {
+      signs += 1
+      if (key.disposed || signs > SIGNS_MAX) throw new KeyClosed()
       const signed = uses.map(sign)
       await commit(signed.map(({ act }) => act))
       return signed.map(({ signatures }) => signatures)
-    })
-  } finally {
-    closed = true
-    opened.privateKey.fill(0)
+    },
+    [Symbol.dispose]: () => key.dispose(),
   }
 }
 
-const withKeyBy =
+const openBy =
   (open: (ctx: CustodyCtx, request: KeyRequest) => Promise<Uint8Array>) =>
-  async <T>(ctx: CustodyCtx, request: KeyRequest, use: (key: KeyHandle) => Promise<T>): Promise<T> => {
+  async (ctx: CustodyCtx, request: KeyRequest): Promise<OpenKey> => {
+    const { wallet, actor } = request
+    const key = holdKey(ctx, { wallet, actor, privateKey: await open(ctx, request) })
     const commit = (acts: readonly AuditAct[]) => ctx.audit.commit(...acts)
-    const opened = { ...request, privateKey: await open(ctx, request) }
-    return lendKey(ctx, opened, (sign) => use({ sign: (...uses) => sign(commit, uses) }))
+    return { sign: (...uses) => key.sign(commit, uses), [Symbol.dispose]: key[Symbol.dispose] }
   }
 
-/** Opens a wallet's key for as long as `use` runs, as `Vault.withKey` says. */
-export const withKey = withKeyBy(openKey)
+/** Opens a wallet's key, as `Vault.openKey` says. */
+export const openKey = openBy(openByOwnCredential)
 
-/** The same with all credentials, as `Vault.withKeyForMessage` says. */
-export const withKeyForMessage = withKeyBy(openKeyByAllLocks)
+/** The same with all credentials, as `Vault.openKeyForMessage` says. */
+export const openKeyForMessage = openBy(openByAllCredentials)
