@@ -6,6 +6,7 @@ import type { PgTable } from 'drizzle-orm/pg-core'
 /** Privileges as GRANT takes them: `select, update (raw, last_error)`. Absent: none. */
 type Rights = {
   readonly api?: string
+  readonly vault?: string
   readonly worker?: string
   /** The worker deletes only rows for which this SQL condition holds. */
   readonly workerDeletes?: string

@@ -5,6 +5,8 @@ import { TableAccess } from './access.ts'
 import * as schema from './schema.ts'
 
 export const API_ROLE = 'strongroom_api'
+/** Custody. Alone it reads and writes keys, locks and policies. */
+export const VAULT_ROLE = 'strongroom_vault'
 export const WORKER_ROLE = 'strongroom_worker'
 /**
  * Owns the job queue's tables, the functions that add jobs, and the operators' views. Only the migrating role is a member: a
@@ -19,7 +21,12 @@ const ACCESS = Object.values(schema).filter((each) => each instanceof TableAcces
 const TABLE_GRANTS = ACCESS.flatMap(({ table, rights }) => {
   const grant = (privileges: string | undefined, role: string) =>
     privileges === undefined ? [] : [`grant ${privileges} on public.${table} to ${role};`]
-  return [...grant(rights.api, API_ROLE), ...grant(rights.worker, WORKER_ROLE), ...grant(rights.views, JOBS_ROLE)]
+  return [
+    ...grant(rights.api, API_ROLE),
+    ...grant(rights.vault, VAULT_ROLE),
+    ...grant(rights.worker, WORKER_ROLE),
+    ...grant(rights.views, JOBS_ROLE),
+  ]
 }).join('\n')
 
 /**
@@ -33,12 +40,13 @@ const DELETE_POLICIES = ACCESS.flatMap(({ table, rights }) => {
   return [
     `alter table public.${table} enable row level security;`,
     policy('api', `to ${API_ROLE} using (true) with check (true)`),
+    ...(rights.vault === undefined ? [] : [policy('vault', `to ${VAULT_ROLE} using (true) with check (true)`)]),
     policy('worker_sees', `for select to ${WORKER_ROLE} using (true)`),
     policy('worker_clears', `for delete to ${WORKER_ROLE} using (${rights.workerDeletes})`),
   ]
 }).join('\n')
 
-export const CREATE_ROLES = [API_ROLE, WORKER_ROLE, JOBS_ROLE, VIEWER_ROLE]
+export const CREATE_ROLES = [API_ROLE, VAULT_ROLE, WORKER_ROLE, JOBS_ROLE, VIEWER_ROLE]
   .map(
     (role) => `do $$ begin
   if not exists (select from pg_roles where rolname = '${role}') then create role ${role} nologin; end if;
@@ -157,8 +165,8 @@ create or replace trigger keep_holdings_changed after update on public.movements
 `
 
 const TABLES = `
-revoke all on all tables in schema public from ${API_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
-grant usage on schema public to ${API_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
+revoke all on all tables in schema public from ${API_ROLE}, ${VAULT_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
+grant usage on schema public to ${API_ROLE}, ${VAULT_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
 ${TABLE_GRANTS}
 `
 

@@ -1,14 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { API_ROLE, WORKER_ROLE } from '../db/grants.ts'
+import { API_ROLE, VAULT_ROLE, WORKER_ROLE } from '../db/grants.ts'
 import { migrate } from '../db/migrate.ts'
 
-/** The database's URLs for its three users. */
-export type DevDatabase = { readonly ownerUrl: string; readonly apiUrl: string; readonly workerUrl: string }
+/** The database's URLs for its four users. */
+export type DevDatabase = {
+  readonly ownerUrl: string
+  readonly apiUrl: string
+  readonly vaultUrl: string
+  readonly workerUrl: string
+}
 
 const DATABASE = 'strongroom'
 
-/** Creates and migrates the database, and creates the users of the API and the worker. */
+/** Creates and migrates the database, and creates the users of the API, the vault and the worker. */
 export const prepareDatabase = async (superuserUrl: string): Promise<DevDatabase> => {
   const urlOf = (user?: { readonly name: string; readonly password: string }): string => {
     const url = new URL(superuserUrl)
@@ -34,6 +39,7 @@ export const prepareDatabase = async (superuserUrl: string): Promise<DevDatabase
     return {
       ownerUrl: urlOf(),
       apiUrl: await makeLogin('strongroom_dev_api', API_ROLE),
+      vaultUrl: await makeLogin('strongroom_dev_vault', VAULT_ROLE),
       workerUrl: await makeLogin('strongroom_dev_worker', WORKER_ROLE),
     }
   } finally {

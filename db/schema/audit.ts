@@ -41,7 +41,7 @@ export const audit = pgTable(
   ],
 )
 
-export const auditAccess = access(audit, { api: 'select, insert', worker: 'select, insert' })
+export const auditAccess = access(audit, { api: 'select, insert', vault: 'select, insert', worker: 'select, insert' })
 
 /**
  * A hash chain over the audit rows of each project, and over those of the deployment. A job appends to it about once a second.
@@ -97,4 +97,4 @@ export const freezes = pgTable(
   ],
 )
 
-export const freezesAccess = access(freezes, { api: 'select, insert, delete' })
+export const freezesAccess = access(freezes, { api: 'select, insert, delete', vault: 'select' })

@@ -38,7 +38,10 @@ export const projectKeys = pgTable(
   (table) => [primaryKey({ columns: [table.projectId, table.version] })],
 )
 
-export const projectKeysAccess = access(projectKeys, { api: 'select, insert, update' })
+export const projectKeysAccess = access(projectKeys, {
+  api: 'select, insert, update',
+  vault: 'select, insert, update (wrapped, root_key_id)',
+})
 
 /** The developer key, sealed with the developer's secret: the secret is right if it opens the key. */
 export const developerKeys = pgTable('developer_keys', {
@@ -50,7 +53,10 @@ export const developerKeys = pgTable('developer_keys', {
   updatedAt: instant('updated_at').notNull().default(now),
 })
 
-export const developerKeysAccess = access(developerKeys, { api: 'select, insert, update' })
+export const developerKeysAccess = access(developerKeys, {
+  api: 'select, insert, update',
+  vault: 'select, insert, update (sealed, version, updated_at)',
+})
 
 /** The user key, sealed with the owner's PIN: the PIN is right if it opens the key. */
 export const userKeys = pgTable(
@@ -67,7 +73,10 @@ export const userKeys = pgTable(
   (table) => [primaryKey({ columns: [table.projectId, table.ownerId] })],
 )
 
-export const userKeysAccess = access(userKeys, { api: 'select, insert, update' })
+export const userKeysAccess = access(userKeys, {
+  api: 'select, insert, update',
+  vault: 'select, insert, update (salt, sealed, version, updated_at)',
+})
 
 /** The guess guard: one row for each owner, charged before a PIN is checked. */
 export const pinGuesses = pgTable(
@@ -97,7 +106,10 @@ export const pinGuesses = pgTable(
   ],
 )
 
-export const pinGuessesAccess = access(pinGuesses, { api: 'select, insert, update' })
+export const pinGuessesAccess = access(pinGuesses, {
+  api: 'select, insert, update',
+  vault: 'select, insert, update (fails, total, locked_until, revision, mac, lease, lease_until)',
+})
 
 export const keyrings = pgTable(
   'keyrings',
@@ -119,7 +131,7 @@ export const keyrings = pgTable(
   ],
 )
 
-export const keyringsAccess = access(keyrings, { api: 'select, insert, update' })
+export const keyringsAccess = access(keyrings, { api: 'select, insert, update', vault: 'select, insert' })
 
 /** One credential's way to a keyring key. */
 export const ownerLocks = pgTable(
@@ -139,7 +151,10 @@ export const ownerLocks = pgTable(
   ],
 )
 
-export const ownerLocksAccess = access(ownerLocks, { api: 'select, insert, update' })
+export const ownerLocksAccess = access(ownerLocks, {
+  api: 'select, insert, update',
+  vault: 'select, insert, update (sealed)',
+})
 
 export const wallets = pgTable(
   'wallets',
@@ -169,7 +184,7 @@ export const wallets = pgTable(
   ],
 )
 
-export const walletsAccess = access(wallets, { api: 'select, insert, update', worker: 'select' })
+export const walletsAccess = access(wallets, { api: 'select, insert, update', vault: 'select', worker: 'select' })
 
 /**
  * The wallet's derived private key, sealed with its wallet key. Signing opens this and not the seed. Custody writes it before the
@@ -190,7 +205,7 @@ export const walletKeys = pgTable(
   () => [check('wallet_keys_control_mode', oneOf('control_mode', CONTROL_MODES))],
 )
 
-export const walletKeysAccess = access(walletKeys, { api: 'select, insert, update' })
+export const walletKeysAccess = access(walletKeys, { api: 'select, insert, update', vault: 'select, insert' })
 
 /** What the owner of a user-controlled wallet lets the developer do with it, without the PIN. */
 export const policies = pgTable(
@@ -237,7 +252,10 @@ export const policies = pgTable(
   ],
 )
 
-export const policiesAccess = access(policies, { api: 'select, insert, update' })
+export const policiesAccess = access(policies, {
+  api: 'select, insert, update',
+  vault: 'select, insert, update (uses, spent_value, spent_fee, mac, updated_at, revoked_at)',
+})
 
 /** Opens one wallet's key, and nothing else, for the developer. Deleted with the policy. */
 export const policyLocks = pgTable('policy_locks', {
@@ -250,4 +268,7 @@ export const policyLocks = pgTable('policy_locks', {
   createdAt: instant('created_at').notNull().default(now),
 })
 
-export const policyLocksAccess = access(policyLocks, { api: 'select, insert, update, delete' })
+export const policyLocksAccess = access(policyLocks, {
+  api: 'select, insert, update, delete',
+  vault: 'select, insert, update (sealed), delete',
+})

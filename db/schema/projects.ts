@@ -24,7 +24,11 @@ export const deployment = pgTable(
   ],
 )
 
-export const deploymentAccess = access(deployment, { api: 'select, insert, update', worker: 'select' })
+export const deploymentAccess = access(deployment, {
+  api: 'select, insert, update',
+  vault: 'select, insert, update (root_key_id, root_key_check)',
+  worker: 'select',
+})
 
 export const projects = pgTable('projects', {
   id: uuid('id').primaryKey().defaultRandom(),
@@ -46,7 +50,11 @@ export const projectId = () =>
     .notNull()
     .references(() => projects.id)
 
-export const projectsAccess = access(projects, { api: 'select, insert, update', worker: 'select' })
+export const projectsAccess = access(projects, {
+  api: 'select, insert, update',
+  vault: 'select (id)',
+  worker: 'select',
+})
 
 export const apiKeys = pgTable(
   'api_keys',

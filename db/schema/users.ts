@@ -249,6 +249,7 @@ export const throttles = pgTable(
 
 export const throttlesAccess = access(throttles, {
   api: 'select, insert, update, delete',
+  vault: 'select, insert, update',
   worker: 'select (window_ends_at), delete',
   workerDeletes: 'window_ends_at < now()',
 })

@@ -19,7 +19,7 @@ const SENTENCES: readonly (readonly [code: RegExp, sentence: string])[] = [
   ],
   [
     /^42501$/,
-    'The user of DATABASE_URL has too few rights: it must be in the role strongroom_api for the API and for commands, in strongroom_worker for the worker, and the owner of the database for "db migrate".',
+    'The user of DATABASE_URL has too few rights: it must be in the role strongroom_api for the API and for commands, in strongroom_vault for the vault, in strongroom_worker for the worker, and the owner of the database for "db migrate".',
   ],
   [/^53300$/, 'PostgreSQL has no connection left: raise its max_connections, or lower DATABASE_MAX_CONNECTIONS.'],
   [/^57P03$/, 'PostgreSQL is starting or shutting down: try again in a moment.'],

@@ -35,8 +35,8 @@ const guardOn = (pool: Db, by: TestGuesses, argon2: Queue = createQueue({ atOnce
 beforeAll(async () => {
   database = await createDatabase()
   sql = postgres(database.url, { max: 2, onnotice: () => {} })
-  db = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'guard' })
-  otherDb = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'other guard' })
+  db = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'guard' })
+  otherDb = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'other guard' })
   sealer = await openTestSealer()
   guesses = await openTestGuesses(db)
   otherGuesses = await openTestGuesses(otherDb)
@@ -142,7 +142,7 @@ describe('one guess', () => {
   })
 
   test('holds no connection while the PIN is checked', async () => {
-    const narrow = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'narrow' })
+    const narrow = openDb({ url: database.vaultUrl, maxConnections: 1, applicationName: 'narrow' })
     const ownerId = await owner()
     const evaluate = async () => {
       await narrow.execute('select 1')

@@ -115,7 +115,7 @@ describe('the statements agree with the model at every step of a random walk', (
   beforeAll(async () => {
     database = await createDatabase()
     sql = postgres(database.url, { max: 1, onnotice: () => {} })
-    db = openDb({ url: database.apiUrl, maxConnections: 2, applicationName: 'lease' })
+    db = openDb({ url: database.vaultUrl, maxConnections: 2, applicationName: 'lease' })
     guesses = await openTestGuesses(db)
     await sql`insert into projects (id, name) values (${projectId}, 'Test')`
     await guesses.makeProjectKey(projectId)

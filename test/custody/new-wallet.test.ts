@@ -292,7 +292,7 @@ describe('the same wallet, made again by its id', () => {
     const wallet = { ...call, id: call.walletId, ...first }
     const credentials = call.controlMode === 'user' ? GIVEN.pin : GIVEN.secret
     expect(await custody.vault.newWallet({ ...call, credentials })).toEqual(again)
-    await insertWallet(custody.db, { ...wallet, address: call.walletId, name: 'w', type: 'eoa' })
+    await insertWallet(custody.api, { ...wallet, address: call.walletId, name: 'w', type: 'eoa' })
     const signed = withKey(custody.vault, { wallet, credentials, actor: ACTOR }, signOne)
     expect((await signed).length).toBe(65)
   })
@@ -407,7 +407,7 @@ describe('the same project, made again by its id', () => {
 
   test('has the same keys, also 20 times at once, by two processes', async () => {
     const of = randomUUID()
-    await insertProject(custody.db, { id: of, name: 'Again', activatedAt: null })
+    await insertProject(custody.api, { id: of, name: 'Again', activatedAt: null })
     const other = await custody.another()
     await Promise.all(Array.from({ length: 20 }, (_, index) => make(of, null, index % 2 ? other : custody.vault)))
     const keys = await keysOf(of)

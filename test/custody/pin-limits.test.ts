@@ -26,7 +26,7 @@ let guesses: TestGuesses
 beforeAll(async () => {
   database = await createDatabase()
   sql = postgres(database.url, { max: 2, onnotice: () => {} })
-  db = openDb({ url: database.apiUrl, maxConnections: 10, applicationName: 'pin limits' })
+  db = openDb({ url: database.vaultUrl, maxConnections: 10, applicationName: 'pin limits' })
   sealer = await openTestSealer()
   guesses = await openTestGuesses(db)
 })

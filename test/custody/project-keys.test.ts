@@ -13,6 +13,7 @@ import { hexOf, openTestRootKey } from './support.ts'
 
 let database: TestDatabase
 let db: Db
+let api: Db
 let rootKey: RootKey
 let unwraps: number
 /** Runs while the root key unwraps; may fail. */
@@ -30,10 +31,11 @@ const addVersion = async (version: number) => {
 beforeAll(async () => {
   database = await createDatabase()
   // Only one connection: code that held it during a call to the root key would wait for itself.
-  db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'project keys' })
+  db = openDb({ url: database.vaultUrl, maxConnections: 1, applicationName: 'project keys' })
+  api = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'api' })
 })
 afterAll(async () => {
-  await db.close({ timeoutSeconds: 5 })
+  for (const pool of [db, api]) await pool.close({ timeoutSeconds: 5 })
   await database.close()
 })
 beforeEach(async () => {
@@ -49,7 +51,7 @@ beforeEach(async () => {
     },
   }
   projectId = randomUUID()
-  await insertProject(db, { id: projectId, name: 'Test', activatedAt: null })
+  await insertProject(api, { id: projectId, name: 'Test', activatedAt: null })
   await addVersion(1)
 })
 

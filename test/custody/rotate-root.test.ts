@@ -85,7 +85,7 @@ const state = async () => {
 
 const newProject = async (vault: Vault): Promise<string> => {
   const projectId = randomUUID()
-  await insertProject(custody.db, { id: projectId, name: 'Test', activatedAt: null })
+  await insertProject(custody.api, { id: projectId, name: 'Test', activatedAt: null })
   await vault.newProject({ projectId, developerSecret: null, actor: 'operator' })
   return projectId
 }

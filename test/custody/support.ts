@@ -133,7 +133,10 @@ export type TestGuesses = Awaited<ReturnType<typeof openTestGuesses>>
 export type TestWallet = WalletRef & { readonly publicKey: Uint8Array }
 
 export type Custody = {
+  /** With the rights of the vault's role. */
   readonly db: Db
+  /** With those of the API's role. */
+  readonly api: Db
   readonly url: string
   readonly vault: Vault
   /** The vault of another process: its own pool, cache and queues, with the same keys or others. */
@@ -159,16 +162,17 @@ export type WalletInput = {
 
 const familyOf = (network: Network): ChainFamily => (network === 'Polkadot' || network === 'Vara' ? 'substrate' : 'evm')
 
-/** A fresh database with the rights of the API's role, and a vault on it. */
+/** A fresh database, and a vault on it with the rights of the vault's role. */
 export const openCustody = async (
   environment: Environment = 'testnet',
   openKey: () => Promise<RootKey> = openTestRootKey,
   limits: Partial<typeof LIMITS> = {},
 ): Promise<Custody> => {
   const database = await createDatabase({ withNetworks: true })
-  const pools: Db[] = []
+  const api = openDb({ url: database.apiUrl, maxConnections: 2, applicationName: 'custody-test-api' })
+  const pools: Db[] = [api]
   const another = async (changes: VaultChanges = {}) => {
-    const db = openDb({ url: database.apiUrl, maxConnections: 10, applicationName: 'custody-test' })
+    const db = openDb({ url: database.vaultUrl, maxConnections: 10, applicationName: 'custody-test' })
     pools.push(db)
     const parts = {
       db,
@@ -185,16 +189,17 @@ export const openCustody = async (
   const { db, vault } = await another()
   return {
     db,
+    api,
     url: database.url,
     vault,
     another: async (changes) => (await another(changes)).vault,
     project: async (developerSecret = null) => {
       const projectId = randomUUID()
-      await insertProject(db, { id: projectId, name: 'Test', activatedAt: null })
+      await insertProject(api, { id: projectId, name: 'Test', activatedAt: null })
       await vault.newProject({ projectId, developerSecret, actor: 'operator' })
       return projectId
     },
-    wallet: (input) => makeWallet(db, { vault, ...input }),
+    wallet: (input) => makeWallet(api, { vault, ...input }),
     policy: (wallet, credentials, agreed = {}) => makePolicy(vault, { wallet, credentials, agreed }),
     close: async () => {
       await Promise.all(pools.map((pool) => pool.close({ timeoutSeconds: 5 })))
@@ -225,7 +230,7 @@ const makePolicy = async (vault: Vault, { wallet, credentials, agreed }: Delegat
   return terms
 }
 
-const makeWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }): Promise<TestWallet> => {
+const makeWallet = async (api: Db, input: WalletInput & { readonly vault: Vault }): Promise<TestWallet> => {
   const id = randomUUID()
   const { projectId, ownerId, controlMode, network = 'Ethereum' } = input
   const family = familyOf(network)
@@ -237,7 +242,7 @@ const makeWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }
     actor: ACTOR,
   })
   const of = { id, projectId, ownerId, network, keyringId, controlMode, publicKey }
-  await insertWallet(db, { ...of, address: `0x${hexOf(publicKey)}${network}`, name: 'w', type: 'eoa' })
+  await insertWallet(api, { ...of, address: `0x${hexOf(publicKey)}${network}`, name: 'w', type: 'eoa' })
   return of
 }
 

@@ -8,17 +8,19 @@ import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 let database: TestDatabase
 let owner: Sql
 let api: Sql
+let vault: Sql
 let worker: Sql
 
 beforeAll(async () => {
   database = await createDatabase({ withNetworks: true })
   owner = postgres(database.url, { max: 1, onnotice: () => {} })
   api = postgres(database.apiUrl, { max: 1 })
+  vault = postgres(database.vaultUrl, { max: 1 })
   worker = postgres(database.workerUrl, { max: 1 })
 })
 
 afterAll(async () => {
-  await Promise.all([owner.end(), api.end(), worker.end()])
+  await Promise.all([owner.end(), api.end(), vault.end(), worker.end()])
   await database.close()
 })
 
@@ -140,8 +142,8 @@ describe('the roles', () => {
 
   test('the worker cannot read API keys', () => denied(worker`select from api_keys`))
 
-  test('neither can create tables or switch to another role', async () => {
-    for (const sql of [api, worker]) {
+  test('none can create tables or switch to another role', async () => {
+    for (const sql of [api, vault, worker]) {
       await denied(sql`create table mine (id int)`)
       await denied(sql`set role postgres`)
     }
@@ -151,9 +153,9 @@ describe('the roles', () => {
     const owned = await owner`
       select pg_describe_object(classid, objid, 0) as what from pg_shdepend
       where deptype = 'o' and dbid = (select oid from pg_database where datname = current_database())
-        and refobjid in (select oid from pg_roles where rolname in ('strongroom_api', 'strongroom_worker', 'strongroom_viewer'))`
+        and refobjid in (select oid from pg_roles where rolname in ('strongroom_api', 'strongroom_vault', 'strongroom_worker', 'strongroom_viewer'))`
     expect([...owned]).toEqual([])
-    for (const sql of [api, worker]) {
+    for (const sql of [api, vault, worker]) {
       await denied(sql`alter function public.add_strongroom_job security invoker`)
       await denied(sql`create function graphile_worker.mine() returns int language sql as 'select 1'`)
       await denied(sql`create function strongroom_views.mine() returns int language sql as 'select 1'`)
@@ -198,7 +200,7 @@ describe('the roles', () => {
   })
 
   test('no role can change or delete an audit row, not even the owner', async () => {
-    for (const sql of [api, worker]) {
+    for (const sql of [api, vault, worker]) {
       await denied(sql`update audit set actor = 'x'`)
       await denied(sql`delete from audit`)
       await denied(sql`truncate audit`)

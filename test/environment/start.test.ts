@@ -196,8 +196,10 @@ test('a worker that comes before everybody waits for the migration, then for the
     expect(await logged('"the worker waits"')).toMatchObject({ level: 40, reason: expect.stringMatching(NO_SCHEMA) })
     await migrate(urlOf(migrated.url))
     expect(await logged('not set up yet')).toMatchObject({ msg: 'the worker waits' })
-    const [url, apiUrl, workerUrl] = [migrated.url, migrated.apiUrl, migrated.workerUrl].map(urlOf)
-    const database = { name: emptyDatabase, url, apiUrl, workerUrl, close: async () => {} } as TestDatabase
+    const { url, apiUrl, vaultUrl, workerUrl } = migrated
+    const [ofOwner, ofApi, ofVault, ofWorker] = [url, apiUrl, vaultUrl, workerUrl].map(urlOf)
+    const urls = { url: ofOwner, apiUrl: ofApi, vaultUrl: ofVault, workerUrl: ofWorker }
+    const database = { name: emptyDatabase, ...urls, close: async () => {} } as TestDatabase
     const service = await startService({ database, variables: { ...keys, DEVNET: 'false' } })
     try {
       expect(await logged('"working"')).toMatchObject({ networks: [] })

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import postgres, { type Sql } from 'postgres'
-import { API_ROLE, WORKER_ROLE } from '../../db/grants.ts'
+import { API_ROLE, VAULT_ROLE, WORKER_ROLE } from '../../db/grants.ts'
 import { migrate } from '../../db/migrate.ts'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { isRunning } from '../../devnet/process-info.ts'
@@ -21,6 +21,8 @@ export type TestDatabase = {
   readonly url: string
   /** The URL for a login user with only the API's rights. */
   readonly apiUrl: string
+  /** The URL for a login user with only the vault's rights. */
+  readonly vaultUrl: string
   /** The URL for a login user with only the worker's rights. */
   readonly workerUrl: string
   /**
@@ -30,7 +32,11 @@ export type TestDatabase = {
   readonly close: () => Promise<void>
 }
 
-const LOGIN_USERS = { strongroom_test_api: API_ROLE, strongroom_test_worker: WORKER_ROLE }
+const LOGIN_USERS = {
+  strongroom_test_api: API_ROLE,
+  strongroom_test_vault: VAULT_ROLE,
+  strongroom_test_worker: WORKER_ROLE,
+}
 /** These users can log in only to a test server on this machine, which has only test data. */
 const LOGIN_PASSWORD = 'test'
 /** If two processes create the template at once, the second waits. */
@@ -106,9 +112,7 @@ const asSuperuser = async <Result>(work: (sql: Sql) => Promise<Result>, serverUr
   }
 }
 
-const urlOf = async (database: string, user?: string): Promise<string> => urlOn(await server(), database, user)
-
-const urlOn = (serverUrl: string, database: string, user?: string): string => {
+const urlOn = (serverUrl: string, database: string, user?: keyof typeof LOGIN_USERS): string => {
   const url = new URL(serverUrl)
   url.pathname = `/${database}`
   if (user !== undefined) {
@@ -117,6 +121,13 @@ const urlOn = (serverUrl: string, database: string, user?: string): string => {
   }
   return url.href
 }
+
+const urlsOn = (serverUrl: string, database: string) => ({
+  url: urlOn(serverUrl, database),
+  apiUrl: urlOn(serverUrl, database, 'strongroom_test_api'),
+  vaultUrl: urlOn(serverUrl, database, 'strongroom_test_vault'),
+  workerUrl: urlOn(serverUrl, database, 'strongroom_test_worker'),
+})
 
 /** The same for the same migrations, so that a server that outlives a run never serves an old template. */
 const templateName = (): string => {
@@ -191,8 +202,7 @@ export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase>
   const sql = postgres(serverUrl, { max: 1, onnotice: () => {} })
   await makeLoginUsers(sql)
   await sql.end()
-  const [apiUrl = '', workerUrl = ''] = Object.keys(LOGIN_USERS).map((user) => urlOn(serverUrl, name, user))
-  return { name, url: serverUrl, apiUrl, workerUrl, close: async () => {} }
+  return { name, ...urlsOn(serverUrl, name), url: serverUrl, close: async () => {} }
 }
 
 /** A fresh database, copied from a template that holds the migrated schema. */
@@ -206,13 +216,6 @@ export const createDatabase = async (
   const name = `test_${randomBytes(6).toString('hex')}`
   // Copying files is faster if nothing is flushed to the disk.
   await asSuperuser((sql) => sql`create database ${sql(name)} template ${sql(from)} strategy file_copy`)
-  const [apiUser, workerUser] = Object.keys(LOGIN_USERS)
-  if (input.withNetworks) await asSuperuser(bindNetworks, await urlOf(name))
-  return {
-    name,
-    url: await urlOf(name),
-    apiUrl: await urlOf(name, apiUser),
-    workerUrl: await urlOf(name, workerUser),
-    close: () => dropDatabase(name),
-  }
+  if (input.withNetworks) await asSuperuser(bindNetworks, urlOn(await server(), name))
+  return { name, ...urlsOn(await server(), name), close: () => dropDatabase(name) }
 }

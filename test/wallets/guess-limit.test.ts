@@ -5,6 +5,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { generatePrivateKey } from 'viem/accounts'
+import { type Db, openDb } from '../../db/client.ts'
 import { API_KEY_SCOPES } from '../../db/words.ts'
 import { createApiKey } from '../../src/api-keys/api-keys.ts'
 import { createApp } from '../../src/app.ts'
@@ -26,14 +27,17 @@ const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 let chain: TestChain
 let service: Service
 let sql: Sql
+let vaultDb: Db
 
 beforeAll(async () => {
   chain = await startChain('Ethereum')
   service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl, Polygon: NOWHERE, Base: NOWHERE } })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  vaultDb = openDb({ url: service.database.vaultUrl, maxConnections: 1, applicationName: 'guesses' })
 })
 afterAll(async () => {
   await sql.end()
+  await vaultDb.close({ timeoutSeconds: 5 })
   await service.close()
   await chain.stop()
 })
@@ -129,7 +133,7 @@ const counts = async (ownerId: string) => {
 const lock = async (ownerId: string, row: { fails: number; total: number } = { fails: 5, total: 5 }) => {
   await sql`update pin_guesses set ${sql(row)}, locked_until = case when ${row.fails} = 5 then now() + interval '1 day' end
     where owner_id = ${ownerId}`
-  const guesses = await openTestGuesses(service.ctx.db, () => openRootKey(service.variables.ROOT_KEY ?? ''))
+  const guesses = await openTestGuesses(vaultDb, () => openRootKey(service.variables.ROOT_KEY ?? ''))
   await guesses.authenticate(service.project.projectId, ownerId)
 }
 

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { getTableColumns, getTableName, is } from 'drizzle-orm'
+import { PgTable } from 'drizzle-orm/pg-core'
+import postgres, { type Sql } from 'postgres'
+import * as custody from '../../db/schema/custody.ts'
+import * as schema from '../../db/schema.ts'
+import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+
+const tablesOf = (exported: object): readonly PgTable[] =>
+  Object.values(exported).filter((each): each is PgTable => is(each, PgTable))
+
+/** What custody reads and writes of other folders' tables. Whoever adds one to it gives the vault more than keys. */
+const SHARED = ['audit', 'deployment', 'freezes', 'networks', 'projects', 'throttles', 'wallets']
+const OF_CUSTODY = tablesOf(custody).filter((table) => table !== custody.wallets)
+const NOT_OF_VAULT = tablesOf(schema).filter(
+  (table) => !OF_CUSTODY.includes(table) && !SHARED.includes(getTableName(table)),
+)
+
+let database: TestDatabase
+let vault: Sql
+
+beforeAll(async () => {
+  database = await createDatabase()
+  vault = postgres(database.vaultUrl, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await vault.end()
+  await database.close()
+})
+
+const codeOf = (query: Promise<unknown>): Promise<string> =>
+  query.then(
+    () => 'allowed',
+    (error) => error.code,
+  )
+
+/** What comes of each kind of statement on a table. */
+const tried = async (sql: Sql, table: PgTable): Promise<readonly string[]> => {
+  const name = getTableName(table)
+  const columns = Object.values(getTableColumns(table)).map((column) => `"${column.name}"`)
+  const answers: string[] = []
+  for (const column of columns) {
+    answers.push(await codeOf(sql.unsafe(`select ${column} from ${name} limit 0`)))
+    answers.push(await codeOf(sql.unsafe(`insert into ${name} (${column}) values (default)`)))
+    answers.push(await codeOf(sql.unsafe(`update ${name} set ${column} = default where false`)))
+  }
+  answers.push(await codeOf(sql.unsafe(`delete from ${name} where false`)))
+  return [...new Set(answers)]
+}
+
+const DENIED = ['42501']
+
+describe('the vault’s role', () => {
+  for (const table of NOT_OF_VAULT) {
+    test(`can neither read nor write ${getTableName(table)}`, async () => {
+      expect(await tried(vault, table)).toEqual(DENIED)
+    })
+  }
+
+  test('of projects sees only which there are', async () => {
+    expect(await codeOf(vault`select id from projects`)).toBe('allowed')
+    expect(await codeOf(vault`select name from projects`)).toBe('42501')
+  })
+
+  test('cannot change a wallet, what its owner agreed to, or a sealed key', async () => {
+    for (const change of [
+      'insert into wallets default values',
+      'update wallets set address = address',
+      'update policies set max_total_value = null',
+      'update policies set argument_rules = argument_rules',
+      'update keyrings set sealed = sealed',
+      'update wallet_keys set sealed = sealed',
+    ]) {
+      expect([change, await codeOf(vault.unsafe(change))]).toEqual([change, '42501'])
+    }
+  })
+
+  test('can delete nothing but the lock of a policy', async () => {
+    const deletable: string[] = []
+    for (const table of tablesOf(schema).map(getTableName)) {
+      if ((await codeOf(vault.unsafe(`delete from ${table} where false`))) === 'allowed') deletable.push(table)
+    }
+    expect(deletable).toEqual(['policy_locks'])
+  })
+})
