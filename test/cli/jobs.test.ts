@@ -19,7 +19,7 @@ beforeAll(async () => {
   for (const task of ['track_blocks', 'index_blocks'] as const) {
     await addJob(world.service.ctx.db, task, { network }, { key: `${task}:${network}` })
   }
-  world.startWorker({ ETHEREUM_RPC_URL: '' })
+  await world.startWorker({ ETHEREUM_RPC_URL: '' })
   await world.until(
     () => world.sql`select from strongroom_views.jobs where state = 'failing'`,
     (rows) => rows.length === 3,
@@ -132,7 +132,7 @@ describe('jobs retry', () => {
       ['operator', 'track_blocks:Ethereum'],
     ])
     expect((await world.cli('jobs', 'retry', '--failed')).output).toBe('No job has failed.\n')
-    world.startWorker()
+    await world.startWorker()
     expect((await world.service.settled(transactionId)).json).toMatchObject({ status: 'success' })
     expect(await world.cliJson('audit', 'verify')).toMatchObject({ ok: true })
   })

@@ -10,6 +10,7 @@ import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { startGate } from '../support/gate.ts'
 import { startService } from '../support/service.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 
 const PATIENCE_MS = 60_000
 const POLL_MS = 100
@@ -36,18 +37,15 @@ export const startOperatorWorld = async () => {
   const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
   /** As the command line sees it, with the API's database login. */
   const asOperator = postgres(service.database.apiUrl, { max: 1 })
-  const workers = new Set<ReturnType<typeof service.startWorker>>()
+  const workers = new Set<Awaited<ReturnType<typeof startWorkerHere>>>()
 
   /** Starts a worker, optionally with environment variables that differ from the service's. */
-  const startWorker = (variables: Record<string, string> = {}) => {
-    const worker = service.startWorker(variables)
-    workers.add(worker)
-    return worker
+  const startWorker = async (variables: Record<string, string> = {}): Promise<void> => {
+    workers.add(await startWorkerHere(service, variables))
   }
 
   const stopWorkers = async (): Promise<void> => {
-    for (const worker of workers) worker.kill('SIGTERM')
-    await Promise.all([...workers].map((worker) => worker.exited))
+    await Promise.all([...workers].map((worker) => worker.stop()))
     workers.clear()
   }
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
   world = await startOperatorWorld()
   const port = await freePort()
   metricsUrl = `http://127.0.0.1:${port}/metrics`
-  world.startWorker({ WORKER_METRICS_PORT: String(port) })
+  world.service.startWorker({ WORKER_METRICS_PORT: String(port) })
 })
 
 afterAll(() => world.close())

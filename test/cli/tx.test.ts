@@ -37,7 +37,7 @@ describe('a transaction that was not sent', () => {
     })
     await world.sql`delete from graphile_worker._private_jobs where key = ${`broadcast:${id}`}`
     expect((await world.whyOf(id)).why).toBe('not sent: no job sends it: the reconciler adds one within a minute')
-    world.startWorker()
+    await world.startWorker()
     const retried = await world.cli('tx', 'retry', id)
     expect(retried).toMatchObject({ exitCode: 0, errors: '' })
     expect(retried.output).toStartWith('A job sends it now')
@@ -51,7 +51,7 @@ describe('a transaction that was not sent', () => {
     const from = await world.wallet()
     const id = await world.send(from)
     for (let each = 0; each < 2; each += 1) expect((await world.cli('tx', 'retry', id)).exitCode).toBe(0)
-    world.startWorker()
+    await world.startWorker()
     expect(await settled(id)).toMatchObject({ status: 'success' })
     expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
   })
@@ -59,7 +59,7 @@ describe('a transaction that was not sent', () => {
   test('shows that a worker died with its job', async () => {
     const id = await world.send(await world.wallet())
     const held = world.gate.hold('before', 'eth_sendRawTransaction')
-    const worker = world.startWorker()
+    const worker = world.service.startWorker()
     await held.reached
     expect((await world.whyOf(id)).why).toBe('not sent: it is being sent now')
     worker.kill('SIGKILL')
@@ -70,14 +70,14 @@ describe('a transaction that was not sent', () => {
       (row) => row.why?.includes('has ended') === true,
     )
     expect(why).toStartWith('not sent: its job is locked by a worker that has ended')
-    world.startWorker()
+    await world.startWorker()
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 
   test('shows how often its job failed, and why', async () => {
     const id = await world.send(await world.wallet())
     // A worker without a node of this network.
-    world.startWorker({ ETHEREUM_RPC_URL: '' })
+    await world.startWorker({ ETHEREUM_RPC_URL: '' })
     const failing = await world.until(
       () => world.whyOf(id),
       (row) => row.why?.includes('failed') === true,
@@ -92,7 +92,7 @@ describe('a transaction that was not sent', () => {
       'not sent: its job failed 25 times, and is not tried again: Ethereum is not served by this deployment.',
     )
     await world.cli('tx', 'retry', id)
-    world.startWorker()
+    await world.startWorker()
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 })
@@ -108,9 +108,10 @@ describe('a transaction that the node did not accept', () => {
     const [attempt] =
       await world.sql`select raw from attempts where transaction_id = ${deployment.id} and kind = 'rung' and rung = 0`
     await world.chain.rpc('eth_sendRawTransaction', [attempt?.raw])
+    await world.chain.poolMined()
     const code = await world.chain.rpc('eth_getCode', [safe, 'latest'])
     await world.chain.rpc('anvil_setCode', [safe, '0x'])
-    world.startWorker()
+    await world.startWorker()
     const { why } = await world.becomes(id, 'not_deployed')
     expect(why).toMatch(
       new RegExp(
@@ -127,7 +128,7 @@ describe('a transaction that the node did not accept', () => {
   test('shows that the node is unreachable', async () => {
     const id = await world.send(await world.wallet())
     world.gate.setAway(true)
-    world.startWorker()
+    await world.startWorker()
     const { why } = await world.becomes(id, 'node_trouble')
     expect(why).toMatch(
       /^the node did not confirm that it accepted it: The Ethereum node .* 502; it is (sent again|being sent) /,
@@ -141,7 +142,7 @@ describe('a transaction that the node did not accept', () => {
     const id = await world.send(await world.wallet(), fees)
     // Of the next block: if the tracker sees a block with it first, the worker does not even ask the node.
     await baseFee(30n * GWEI)
-    world.startWorker()
+    await world.startWorker()
     const { why } = await world.becomes(id, 'fee_too_low')
     expect(why).toMatch(
       /^the node finds the fee too low at the fee that its caller fixed.*: max fee per gas less than block base fee; it is /,
@@ -160,7 +161,7 @@ describe('a transaction that the node did not accept', () => {
   test('shows that the node refuses it', async () => {
     const id = await world.send(await world.wallet(), { gasLimit: '100000' })
     await world.chain.rpc('evm_setBlockGasLimit', ['0xc350'])
-    world.startWorker()
+    await world.startWorker()
     try {
       expect((await world.becomes(id, 'refused')).why).toStartWith('the node refuses it: ')
     } finally {
@@ -174,7 +175,7 @@ describe('a transaction that the node did not accept', () => {
     const from = await world.wallet()
     const id = await world.send(from, { value: String(10n ** 18n) })
     await world.chain.fund(from, 10n ** 17n)
-    world.startWorker()
+    await world.startWorker()
     const unpayable = await world.becomes(id, 'unpayable')
     expect(unpayable.why).toMatch(
       new RegExp(`^the signer cannot pay for it: ${from} lacks 0\\.9\\d* ETH \\(insufficient funds`, 'i'),
@@ -216,7 +217,7 @@ describe('a transaction in the pool', () => {
   test('shows its rung, the time of the next and of giving up; the transactions behind it show what they wait for', async () => {
     const from = await world.wallet()
     await world.chain.setAutomine(false)
-    world.startWorker()
+    await world.startWorker()
     const first = await world.send(from)
     const second = await world.send(from)
     const { why } = await world.until(
@@ -234,7 +235,7 @@ describe('a transaction in the pool', () => {
     expect((await world.whyOf(first)).why).toEndWith('; no worker has followed Ethereum for 10 min')
     await world.sql`delete from followed_networks`
     expect((await world.whyOf(first)).why).toEndWith('; no worker follows Ethereum')
-    world.startWorker()
+    await world.startWorker()
     await world.sql`update cursors set updated_at = now() - interval '3 minutes'`
     await world.until(
       () => world.whyOf(first),
@@ -247,7 +248,7 @@ describe('a transaction in the pool', () => {
   test('can be given up behind another one: its cancel uses its nonce, and the other one is not touched', async () => {
     const from = await world.wallet()
     await world.chain.setAutomine(false)
-    world.startWorker()
+    await world.startWorker()
     const first = await world.send(from)
     const second = await world.send(from, { value: '5' })
     await world.until(
@@ -280,7 +281,7 @@ describe('a transaction in the pool', () => {
     await world.chain.setAutomine(false)
     const outside = await world.chain.walletClient.sendTransaction({ account, to: RECIPIENT, value: 1n })
     const id = await world.send(account.address)
-    world.startWorker()
+    await world.startWorker()
     await world.becomes(id, 'in_pool')
     await world.reconcile()
     expect((await world.becomes(id, 'outside_nonce')).why).toBe(
@@ -309,7 +310,7 @@ describe('a transaction in the pool', () => {
     const account = await world.sharedWallet()
     const id = await world.send(account.address)
     await world.chain.send({ account, to: RECIPIENT, value: 1n })
-    world.startWorker()
+    await world.startWorker()
     expect((await world.becomes(id, 'nonce_used')).why).toStartWith('nonce 0 is used on the chain: ')
     await world.chain.mine(4)
     // It gets its status once the tracker has processed all blocks up to there.
@@ -329,7 +330,7 @@ describe('a mined transaction', () => {
   test('shows its confirmations, then that it is not final; no command changes it', async () => {
     const id = await world.send(await world.wallet())
     const held = world.gate.hold('before', 'eth_getTransactionReceipt')
-    world.startWorker()
+    await world.startWorker()
     await held.reached
     await world.sql`update followed_networks set confirmations = 3`
     expect((await world.becomes(id, 'confirming')).why).toMatch(/^mined in block \d+, 1 of 3 confirmations$/)
@@ -370,7 +371,7 @@ describe('tx list', () => {
     )
     expect(second).toEndWith(`waits for nonce 0 of the same signer (transaction ${ids[0]})`)
     expect(await world.cliJson('tx', 'list', ...signer, '--limit', '1')).toMatchObject([{ id: ids[0] }])
-    world.startWorker()
+    await world.startWorker()
     for (const id of ids) await settled(id)
     const told = await world.cliJson('tx', 'list', ...signer, '--status', 'success,failed')
     expect(told.map((row: { id: string }) => row.id)).toEqual(ids.toReversed())

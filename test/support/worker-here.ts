@@ -1,0 +1,22 @@
+// A worker in the test's own process, where the API is too: it starts in a tenth of the CPU time of a process. What a process does
+// at its start, with signals or without its database is tested with a process, `service.startWorker`.
+
+import { beginQueue } from '../../jobs/queue.ts'
+import { readConfig } from '../../src/config.ts'
+import { createWorkerCtx } from '../../src/context.ts'
+import type { Service } from './service.ts'
+
+/** Starts a worker, with environment variables that differ from the service's, if any. It must be stopped before the service. */
+export const startWorkerHere = async (
+  { variables, database }: Pick<Service, 'variables' | 'database'>,
+  changes: Readonly<Record<string, string>> = {},
+): Promise<{ readonly stop: () => Promise<void> }> => {
+  const own = { ...variables, ROOT_KEY: '', IDENTITY_KEY: '', DATABASE_URL: database.workerUrl, ...changes }
+  const ctx = await createWorkerCtx({ config: readConfig(own), process: 'worker' })
+  const queue = await beginQueue(ctx)
+  const stop = async () => {
+    await queue.stop()
+    await ctx.close({ timeoutSeconds: 2 })
+  }
+  return { stop }
+}
