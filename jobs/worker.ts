@@ -1,6 +1,7 @@
 // The worker process: config → context (without a vault) → graphile-worker → drain on SIGTERM.
 
-import { connectionsOf, databaseTrouble } from '../db/client.ts'
+import { connectionsOf } from '../db/client.ts'
+import { databaseTrouble } from '../db/trouble.ts'
 import { readConfig } from '../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../src/context.ts'
 import { logConnections } from '../src/environment/connections.ts'

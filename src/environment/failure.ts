@@ -1,6 +1,6 @@
 // An error as one sentence for the operator who started a process or a command: the cause, and what to do.
 
-import { databaseTrouble } from '../../db/client.ts'
+import { databaseTrouble } from '../../db/trouble.ts'
 
 /** SQLSTATE (PostgreSQL, Appendix A) and the codes of Node for TLS and for files. */
 const SENTENCES: readonly (readonly [code: RegExp, sentence: string])[] = [

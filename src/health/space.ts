@@ -1,5 +1,6 @@
-import { type Db, databaseTrouble } from '../../db/client.ts'
+import type { Db } from '../../db/client.ts'
 import { tryDisk } from '../../db/queries/space.ts'
+import { databaseTrouble } from '../../db/trouble.ts'
 import type { Log } from '../security/log.ts'
 
 export type Space = {

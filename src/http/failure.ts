@@ -1,7 +1,7 @@
 // Turns any thrown value into an ErrorResponse, without values of the caller and without messages of unknown errors.
 
 import { ValueErrorType } from '@sinclair/typebox/errors'
-import { databaseTrouble } from '../../db/client.ts'
+import { databaseTrouble } from '../../db/trouble.ts'
 import { AppError, ERROR_STATUS, type ErrorCode, type SecurityEvent, shownName } from '../errors.ts'
 
 type Answer = {

@@ -1,0 +1,31 @@
+// Why a statement failed, where it was not the statement's fault.
+
+/**
+ * SQLSTATE (PostgreSQL, Appendix A): class 08, server shutting down or starting, a transaction that was idle for too long, too
+ * many connections; then system errors.
+ */
+const AWAY_CODE = /^(?:08\w{3}|57P0[1-3]|25P03|53300|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|ENOTFOUND)$/
+/** pg has no codes for a connection that was lost or could not be opened. */
+const AWAY_MESSAGE =
+  /^(?:Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|Cannot use a pool after calling end)/
+
+/** A lock or an answer took too long, so PostgreSQL undid the transaction. */
+const BUSY_CODE = /^(?:55P03|57014)$/
+/** No space, memory or other resources left. The transaction is undone. */
+const FULL_CODE = /^53[012]00$/
+
+/** `away`: it may have been done or not. `busy` and `full`: nothing was done. */
+type DatabaseTrouble = 'away' | 'busy' | 'full'
+
+/** Why the database could not do its work; null if it could, or refused what was asked. */
+export const databaseTrouble = (error: unknown): DatabaseTrouble | null => {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const code = 'code' in at && typeof at.code === 'string' ? at.code : ''
+    if (AWAY_CODE.test(code) || AWAY_MESSAGE.test(at.message)) return 'away'
+    if (BUSY_CODE.test(code)) return 'busy'
+    if (FULL_CODE.test(code)) return 'full'
+  }
+  return null
+}
+
+export const isDatabaseAway = (error: unknown): boolean => databaseTrouble(error) === 'away'
