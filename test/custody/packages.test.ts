@@ -44,6 +44,13 @@ test('custody loads few packages, and no others than these', async () => {
   expect(loaded).toEqual(EXPECTED)
 })
 
+test('both ends of the wire load one package', async () => {
+  for (const entry of ['src/custody/wire/listen.ts', 'src/custody/wire/connect.ts']) {
+    const { inputs } = await graphOf(entry)
+    expect(textOf(Object.keys(inputs).map(packageOf))).toEqual(['@sinclair/typebox'])
+  }
+})
+
 test('custody loads native code and clients of key services only by the names above', async () => {
   const { inputs } = await graphOf('src/custody/vault.ts')
   const imports = Object.values(inputs).flatMap((input) => input.imports)

@@ -1,0 +1,144 @@
+// The client of one or more servers. A call goes to the next one that is connected and not leaving; while there is none it
+// waits for a second. A connection that is lost is opened again.
+//
+// What was asked on a lost connection was done or not. What may be repeated is asked again, anything else fails. What is held
+// (`hold`) belongs to one connection, and ends with it.
+
+import type { Static, TSchema } from '@sinclair/typebox'
+import { AppError } from '../../errors.ts'
+import { type Line, LineLost, openLine } from './line.ts'
+import type { Given, Method } from './method.ts'
+
+const RECONNECT_MS = 100
+const CONNECTED_WAIT_MS = 1_000
+const TRIES_MAX = 3
+
+type ConnectOptions = {
+  /** The paths of the servers' sockets. */
+  readonly sockets: readonly string[]
+  /** As the client calls itself. */
+  readonly name: string
+  /** A connection was opened, or an open one has ended. */
+  readonly onChange: (change: { readonly socket: string; readonly isOpen: boolean }) => void
+}
+
+/** Calls that must go where the first one went. */
+type Held = Disposable & Pick<Line, 'ask' | 'tell'>
+
+export type Client = {
+  /**
+   * Asks a server.
+   * @throws AppError as the server threw it; `unavailable` if there is none, or if the connection was lost.
+   */
+  ask<Input extends TSchema, Output extends TSchema, Progress extends TSchema>(
+    method: Method<Input, Output, Progress>,
+    input: Given<Static<Input>>,
+    onProgress?: (progress: Static<Progress>) => void,
+  ): Promise<Static<Output>>
+  /** The same, with what asks the same server further. The caller disposes of it. */
+  hold<Input extends TSchema, Output extends TSchema, Progress extends TSchema>(
+    method: Method<Input, Output, Progress>,
+    input: Given<Static<Input>>,
+  ): Promise<{ readonly output: Static<Output>; readonly held: Held }>
+  /** Ends all connections. What is under way fails. */
+  close(): void
+}
+
+const noServer = () =>
+  new AppError('unavailable', 'No vault can be reached: try again in a few seconds.', { retryAfterSeconds: 1 })
+
+/** Keeps a connection to each server, and lets one that leaves end beside the next one to that path. */
+const createLines = ({ sockets, name, onChange }: ConnectOptions) => {
+  const lines = new Set<Line>()
+  const timers = new Map<string, NodeJS.Timeout>()
+  let opened = Promise.withResolvers<void>()
+  let isClosed = false
+  let turn = 0
+
+  const open = (socket: string): void => {
+    let state: 'new' | 'open' | 'over' = 'new'
+    const onOpen = () => {
+      state = 'open'
+      onChange({ socket, isOpen: true })
+      opened.resolve()
+      opened = Promise.withResolvers()
+    }
+    /** It takes no more work, and later it is closed. */
+    const onOver = () => {
+      if (state === 'over') return
+      if (state === 'open') onChange({ socket, isOpen: false })
+      state = 'over'
+      if (!isClosed) timers.set(socket, setTimeout(open, RECONNECT_MS, socket))
+    }
+    const onClosed = () => {
+      lines.delete(line)
+      onOver()
+    }
+    const line = openLine({ path: socket, name, onOpen, onLeaving: onOver, onClosed })
+    lines.add(line)
+  }
+
+  const next = (): Line | null => {
+    const usable = [...lines].filter((line) => line.isOpen())
+    turn += 1
+    return usable[turn % usable.length] ?? null
+  }
+
+  for (const socket of sockets) open(socket)
+  return {
+    /** @throws unavailable if there is none within a second. */
+    one: async (): Promise<Line> => {
+      const now = next()
+      if (now !== null) return now
+      const { promise: late, reject } = Promise.withResolvers<never>()
+      const timer = setTimeout(() => reject(noServer()), CONNECTED_WAIT_MS)
+      try {
+        for (;;) {
+          const line = next()
+          if (line !== null) return line
+          await Promise.race([opened.promise, late])
+        }
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    close: () => {
+      isClosed = true
+      for (const timer of timers.values()) clearTimeout(timer)
+      for (const line of lines) line.destroy()
+    },
+  }
+}
+
+/** Connects to servers, and stays connected until it is closed. */
+export const connect = (options: ConnectOptions): Client => {
+  const lines = createLines(options)
+
+  const onAnyLine = async <Result>(
+    { repeatable }: { readonly repeatable: boolean },
+    use: (line: Line) => Promise<Result>,
+  ): Promise<Result> => {
+    for (let tries = 1; ; tries += 1) {
+      const line = await lines.one()
+      try {
+        return await use(line)
+      } catch (error) {
+        const mayRepeat = error instanceof LineLost && (repeatable || !error.wasSent)
+        if (!mayRepeat || tries >= TRIES_MAX) throw error
+      }
+    }
+  }
+
+  return {
+    ask: (method, input, onProgress) => onAnyLine(method, (line) => line.ask(method, input, onProgress)),
+    hold: (method, input) =>
+      onAnyLine(method, async (line) => {
+        using held = new DisposableStack()
+        held.use(line.hold())
+        const output = await line.ask(method, input)
+        const keeping = held.move()
+        return { output, held: { ask: line.ask, tell: line.tell, [Symbol.dispose]: () => keeping.dispose() } }
+      }),
+    close: lines.close,
+  }
+}

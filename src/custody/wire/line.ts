@@ -1,0 +1,160 @@
+// One connection of a client, from its hello to its end.
+
+import { createConnection } from 'node:net'
+import type { Static, TSchema } from '@sinclair/typebox'
+import { AppError } from '../../errors.ts'
+import { openChannel } from './channel.ts'
+import { Refused } from './data.ts'
+import { errorOf } from './failure.ts'
+import type { Method } from './method.ts'
+import { DONE, isAnswer, isHello, LEAVING, NOTICE, PROGRESS, PROTOCOL } from './protocol.ts'
+
+/** A server that accepts connections and says nothing is as good as none. */
+const HELLO_WAIT_MS = 1_000
+
+/** The connection was lost before the answer came. */
+export class LineLost extends AppError {
+  /** Whether the server may have begun. */
+  readonly wasSent: boolean
+
+  constructor({ wasSent }: { readonly wasSent: boolean }) {
+    super('unavailable', 'The vault went away: it is unknown whether this was done.', { retryAfterSeconds: 1 })
+    this.name = 'LineLost'
+    this.wasSent = wasSent
+  }
+}
+
+export type Line = {
+  /** Whether it takes new work. */
+  isOpen(): boolean
+  /** Asks, and waits for the answer. @throws LineLost, or what the server threw. */
+  ask<Input extends TSchema, Output extends TSchema, Progress extends TSchema>(
+    method: Method<Input, Output, Progress>,
+    input: unknown,
+    onProgress?: (progress: Static<Progress>) => void,
+  ): Promise<Static<Output>>
+  /** Asks for what needs no answer. */
+  tell(method: Method<TSchema, TSchema, TSchema>, input: unknown): void
+  /** Keeps it, although its server may be leaving, until the result is disposed of. */
+  hold(): Disposable
+  destroy(): void
+}
+
+type Asked = {
+  readonly onProgress: (progress: unknown) => void
+  readonly onDone: (output: unknown) => void
+  readonly onFailed: (error: unknown) => void
+}
+
+export const openLine = (input: {
+  readonly path: string
+  readonly name: string
+  readonly onOpen: () => void
+  readonly onLeaving: () => void
+  /** It is over, or could not be opened. */
+  readonly onClosed: () => void
+}): Line => {
+  const socket = createConnection(input.path)
+  const asked = new Map<number, Asked>()
+  let state: 'new' | 'open' | 'leaving' | 'closed' = 'new'
+  let lastId = 0
+  let held = 0
+
+  const endIfLeft = () => {
+    if (state === 'leaving' && asked.size === 0 && held === 0) channel.end()
+  }
+
+  const onHello = (hello: unknown) => {
+    if (!isHello.Check(hello) || hello.protocol !== PROTOCOL) throw new Refused('the hello is not as it should be')
+    clearTimeout(waiting)
+    state = 'open'
+    input.onOpen()
+  }
+
+  const onAnswer = (answer: unknown) => {
+    if (!isAnswer.Check(answer)) throw new Refused('an answer is not as it should be')
+    const [id, kind, body] = answer
+    if (kind === NOTICE) {
+      if (body !== LEAVING) throw new Refused('a notice is unknown')
+      state = 'leaving'
+      input.onLeaving()
+      endIfLeft()
+      return
+    }
+    const call = asked.get(id)
+    if (call === undefined) throw new Refused('an answer is to nothing that was asked')
+    if (kind === PROGRESS) {
+      call.onProgress(body)
+      return
+    }
+    if (kind === DONE) call.onDone(body)
+    else call.onFailed(errorOf(body))
+    asked.delete(id)
+    endIfLeft()
+  }
+
+  const channel = openChannel(socket, {
+    mayTake: () => true,
+    // The Uint8Arrays of an answer belong to whoever asked.
+    onMessage: ({ value }) => (state === 'new' ? onHello(value) : onAnswer(value)),
+    onRefused: () => channel.destroy(),
+    onClosed: () => {
+      clearTimeout(waiting)
+      state = 'closed'
+      for (const { onFailed } of asked.values()) onFailed(new LineLost({ wasSent: true }))
+      asked.clear()
+      input.onClosed()
+    },
+  })
+  const waiting = setTimeout(channel.destroy, HELLO_WAIT_MS)
+  socket.once('connect', () => channel.send({ protocol: PROTOCOL, name: input.name }))
+
+  /** The server would close the connection, which others use too. */
+  const refused = (why: string) => new AppError('invalid_input', `This cannot be passed on to the vault: ${why}.`)
+
+  /** @throws AppError for what the server would refuse. */
+  const send = (id: number, { name, input: check }: Method<TSchema, TSchema, TSchema>, given: unknown) => {
+    if (!check().Check(given)) throw refused(`the input of ${name} is not as it should be`)
+    try {
+      channel.send([id, name, given])
+    } catch (error) {
+      throw error instanceof Refused ? refused(error.message) : error
+    }
+  }
+
+  return {
+    isOpen: () => state === 'open' && socket.writable,
+    ask: async (method, given, onProgress) => {
+      await channel.flowing()
+      if (!socket.writable) throw new LineLost({ wasSent: false })
+      lastId += 1
+      send(lastId, method, given)
+      return await new Promise((resolve, reject) => {
+        asked.set(lastId, {
+          onProgress: (progress) => {
+            if (method.progress().Check(progress)) onProgress?.(progress)
+          },
+          onDone: (output) => {
+            if (method.output().Check(output)) resolve(output)
+            else reject(new AppError('internal', 'The vault answered something unexpected: is it of another version?'))
+          },
+          onFailed: reject,
+        })
+      })
+    },
+    tell: (method, given) => {
+      if (socket.writable) send(0, method, given)
+    },
+    hold: () => {
+      held += 1
+      let isHeld = true
+      const release = () => {
+        if (isHeld) held -= 1
+        isHeld = false
+        endIfLeft()
+      }
+      return { [Symbol.dispose]: release }
+    },
+    destroy: channel.destroy,
+  }
+}

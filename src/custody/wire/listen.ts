@@ -1,0 +1,261 @@
+// The server. It takes requests of many connections, and answers each when it is done.
+//
+// Bad input ends its connection, and nothing else: `onRefused` says why, once. Whatever the end, `onEnd` follows, so that all
+// that belongs to the connection is given up. More requests than a connection may have under way wait in its socket.
+
+import { chmod } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import type { Static, TSchema } from '@sinclair/typebox'
+import { AppError } from '../../errors.ts'
+import { type Channel, openChannel } from './channel.ts'
+import { Refused } from './data.ts'
+import { failureOf } from './failure.ts'
+import type { Message } from './frames.ts'
+import type { Given, Method } from './method.ts'
+import { DONE, FAILED, isHello, isRequest, LEAVING, NOTICE, PROGRESS, PROTOCOL } from './protocol.ts'
+import { claimSocket } from './socket-file.ts'
+
+/** Above the most that an API lets run at once, so that a signature does not wait behind PINs (credentials/guard.ts). */
+const UNDER_WAY_MAX = 4096
+/** Two of the largest messages. */
+const UNDER_WAY_BYTES_MAX = 128 * 1024 * 1024
+const HELLO_WAIT_MS = 5_000
+
+export type Connection = {
+  /** As the client calls itself. */
+  readonly name: string
+  /** Aborted when it has ended. */
+  readonly ended: AbortSignal
+}
+
+/** A request that may be run. */
+type Work = (connection: Connection, onProgress: (progress: unknown) => void) => Promise<unknown>
+
+/** A method and what it does. */
+type Served = {
+  readonly name: string
+  /** @throws Refused for an input that is not the method's. */
+  readonly accept: (input: unknown) => Work
+}
+
+type Run<Input extends TSchema, Output extends TSchema, Progress extends TSchema> = (
+  input: Static<Input>,
+  call: { readonly connection: Connection; readonly onProgress: (progress: Given<Static<Progress>>) => void },
+) => Promise<Given<Static<Output>>>
+
+/**
+ * Serves a method. `run` gets only an input that fits the method's schema; the Uint8Arrays in it are zeroed when `run` has
+ * ended. It throws Refused for what only an attacker or a mistake can ask.
+ */
+export const serve = <Input extends TSchema, Output extends TSchema, Progress extends TSchema>(
+  method: Method<Input, Output, Progress>,
+  run: Run<Input, Output, Progress>,
+): Served => ({
+  name: method.name,
+  accept: (input) => {
+    if (!method.input().Check(input)) throw new Refused(`an input of ${method.name} is not as it should be`)
+    return (connection, onProgress) => run(input, { connection, onProgress })
+  },
+})
+
+export type ListenOptions = {
+  readonly path: string
+  /** As the server calls itself. */
+  readonly name: string
+  readonly methods: readonly Served[]
+  /** A connection was closed for bad input. `name` is as the client called itself, null before its hello. */
+  readonly onRefused: (refusal: { readonly why: string; readonly name: string | null }) => void
+  /** How many requests of a connection may be under way. */
+  readonly underWayMax?: number
+  /** An error that its caller must not see. */
+  readonly onFailure: (failure: { readonly error: unknown; readonly method: string }) => void
+  /** A connection that has said hello has ended. */
+  readonly onEnd: (connection: Connection) => void
+}
+
+export type Listener = {
+  /** Takes no more connections, asks clients to go elsewhere, and ends when they have, or after `graceMs`. */
+  stop(input: { readonly graceMs: number }): Promise<void>
+}
+
+type Serving = Omit<ListenOptions, 'path' | 'methods'> & {
+  readonly methods: ReadonlyMap<string, Served>
+  readonly socket: Socket
+  readonly onClosed: () => void
+}
+
+type Request = { readonly id: number; readonly method: string; readonly work: Work }
+
+/** Runs a request and sends its answer. @throws Refused for bad input. */
+const answer = async (
+  { id, method, work }: Request,
+  { connection, channel, onFailure }: Pick<Serving, 'onFailure'> & { connection: Connection; channel: Channel },
+): Promise<void> => {
+  const send = (...message: readonly [kind: number, body: unknown]) => {
+    if (id !== 0) channel.send([id, ...message])
+  }
+  const fail = (error: unknown) => {
+    if (!(error instanceof AppError)) onFailure({ error, method })
+    send(FAILED, failureOf(error))
+  }
+  let isRunning = true
+  // A client that reads slowly misses some progress.
+  const onProgress = (progress: unknown) => {
+    if (isRunning && !channel.isClogged()) send(PROGRESS, progress)
+  }
+  const run = async () => {
+    try {
+      return { output: await work(connection, onProgress) }
+    } catch (error) {
+      if (error instanceof Refused) throw error
+      fail(error)
+      return null
+    } finally {
+      isRunning = false
+    }
+  }
+  const done = await run()
+  if (done === null) return
+  try {
+    send(DONE, done.output)
+  } catch (error) {
+    fail(error)
+  }
+}
+
+/** What is under way on a connection. */
+const createLoad = (underWayMax: number) => {
+  const ids = new Set<number>()
+  let requests = 0
+  let bytes = 0
+  return {
+    isFull: () => requests >= underWayMax || bytes >= UNDER_WAY_BYTES_MAX,
+    /** Until it is disposed of. @throws Refused for an id that is under way. */
+    add: (id: number, { byteLength }: Message): Disposable => {
+      if (ids.has(id)) throw new Refused('a request has the id of one that is under way')
+      if (id !== 0) ids.add(id)
+      requests += 1
+      bytes += byteLength
+      const remove = () => {
+        ids.delete(id)
+        requests -= 1
+        bytes -= byteLength
+      }
+      return { [Symbol.dispose]: remove }
+    },
+  }
+}
+
+const nameOf = (hello: unknown): string => {
+  if (!isHello.Check(hello)) throw new Refused('the first message is no hello')
+  if (hello.protocol !== PROTOCOL) throw new Refused('the hello is of another version of the protocol')
+  return hello.name
+}
+
+/** Serves a connection until it ends. */
+const serveConnection = (serving: Serving) => {
+  const { socket, methods, underWayMax = UNDER_WAY_MAX, onRefused, onEnd, onClosed } = serving
+  const ended = new AbortController()
+  const load = createLoad(underWayMax)
+  let connection: Connection | null = null
+  let isRefused = false
+
+  const refuse = (why: string): void => {
+    if (isRefused) return
+    isRefused = true
+    channel.destroy()
+    onRefused({ why, name: connection?.name ?? null })
+  }
+
+  /** @throws Refused */
+  const requestOf = (value: unknown): Request => {
+    if (!isRequest.Check(value)) throw new Refused('a message is no request')
+    const [id, method, input] = value
+    const served = methods.get(method)
+    if (served === undefined) throw new Refused('a method is unknown')
+    return { id, method, work: served.accept(input) }
+  }
+
+  const run = async (request: Request, message: Message, of: Connection): Promise<void> => {
+    try {
+      using _message = message
+      using _load = load.add(request.id, message)
+      await answer(request, { ...serving, channel, connection: of })
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error
+      refuse(error.message)
+    }
+    channel.take()
+  }
+
+  const onMessage = (message: Message): void => {
+    using held = new DisposableStack()
+    held.use(message)
+    if (connection === null) {
+      clearTimeout(waiting)
+      connection = { name: nameOf(message.value), ended: ended.signal }
+      return
+    }
+    const request = requestOf(message.value)
+    held.move()
+    void run(request, message, connection)
+  }
+
+  const channel = openChannel(socket, {
+    mayTake: () => !load.isFull() && !socket.writableNeedDrain,
+    onMessage,
+    onRefused: refuse,
+    onClosed: () => {
+      clearTimeout(waiting)
+      ended.abort()
+      if (connection !== null) onEnd(connection)
+      onClosed()
+    },
+  })
+  const waiting = setTimeout(() => refuse('there was no hello'), HELLO_WAIT_MS)
+  channel.send({ protocol: PROTOCOL, name: serving.name })
+
+  return {
+    leave: () => channel.send([0, NOTICE, LEAVING]),
+    destroy: channel.destroy,
+  }
+}
+
+/**
+ * Listens at a path, which only its owner and group may open.
+ * @throws Error with a sentence for the operator if it cannot.
+ */
+export const listen = async ({ path, methods, ...options }: ListenOptions): Promise<Listener> => {
+  await claimSocket(path)
+  const byName = new Map(methods.map((served) => [served.name, served]))
+  const connections = new Set<ReturnType<typeof serveConnection>>()
+  const { promise: left, resolve: onLeft } = Promise.withResolvers<void>()
+  let isStopping = false
+
+  const server = createServer((socket) => {
+    const onClosed = () => {
+      connections.delete(connection)
+      if (isStopping && connections.size === 0) onLeft()
+    }
+    const connection = serveConnection({ ...options, methods: byName, socket, onClosed })
+    connections.add(connection)
+  })
+  const { promise: listening, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', reject)
+  server.listen(path, resolve)
+  await listening
+  await chmod(path, 0o660)
+
+  return {
+    stop: async ({ graceMs }) => {
+      isStopping = true
+      server.close()
+      for (const connection of connections) connection.leave()
+      if (connections.size === 0) return
+      const timer = setTimeout(onLeft, graceMs)
+      await left
+      clearTimeout(timer)
+      for (const connection of connections) connection.destroy()
+    },
+  }
+}

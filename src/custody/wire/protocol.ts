@@ -1,0 +1,32 @@
+// The messages of both sides. Each begins with a hello. After it:
+//
+//   client   [id, method, input]       id: a number that is not under way, or 0 if no answer is wanted
+//   server   [id, 0, output]           done
+//            [id, 1, failure]          not done, as far as the failure says so
+//            [id, 2, progress]         on the way; an answer follows
+//            [0, 3, 'leaving']         the server is about to end: what runs ends, new work goes elsewhere. The client ends the
+//                                      connection when nothing of it is left
+//
+// Anything else ends the connection.
+
+import { Type } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+
+export const PROTOCOL = 1
+
+export const DONE = 0
+export const FAILED = 1
+export const PROGRESS = 2
+export const NOTICE = 3
+export const LEAVING = 'leaving'
+
+const Id = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const Name = Type.String({ minLength: 1, maxLength: 64 })
+
+export const isHello = TypeCompiler.Compile(
+  Type.Object({ protocol: Type.Integer(), name: Name }, { additionalProperties: false }),
+)
+export const isRequest = TypeCompiler.Compile(Type.Tuple([Id, Name, Type.Unknown()]))
+export const isAnswer = TypeCompiler.Compile(
+  Type.Tuple([Id, Type.Integer({ minimum: DONE, maximum: NOTICE }), Type.Unknown()]),
+)

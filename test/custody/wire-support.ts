@@ -1,0 +1,204 @@
+// A server and clients on real sockets, with methods that do what a test needs.
+
+import { afterEach } from 'bun:test'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createConnection, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Type } from '@sinclair/typebox'
+import { type Client, connect } from '../../src/custody/wire/connect.ts'
+import { Refused } from '../../src/custody/wire/data.ts'
+import { createFrameReader, frameOf } from '../../src/custody/wire/frames.ts'
+import { type Connection, type Listener, type ListenOptions, listen, serve } from '../../src/custody/wire/listen.ts'
+import { method, Nothing } from '../../src/custody/wire/method.ts'
+import { PROTOCOL } from '../../src/custody/wire/protocol.ts'
+
+const closed = { additionalProperties: false }
+
+export const echo = method('echo', {
+  input: Type.Object({ text: Type.String(), bytes: Type.Optional(Type.Uint8Array()) }, closed),
+  output: Type.Object({ text: Type.String(), bytes: Type.Optional(Type.Uint8Array()) }, closed),
+  repeatable: true,
+})
+/** Answers when the test lets it. */
+export const wait = method('wait', {
+  input: Type.Object({ gate: Type.String() }, closed),
+  output: Type.Object({ by: Type.String() }, closed),
+})
+/** The same, but it may be repeated. */
+export const waitAgain = method('waitAgain', {
+  input: Type.Object({ gate: Type.String() }, closed),
+  output: Type.Object({ by: Type.String() }, closed),
+  repeatable: true,
+})
+export const fail = method('fail', { input: Type.Object({ kind: Type.String() }, closed), output: Nothing })
+export const count = method('count', {
+  input: Type.Object({ to: Type.Integer() }, closed),
+  output: Type.Integer(),
+  progress: Type.Integer(),
+})
+/** Gives a handle that only its connection may use, once. */
+export const lend = method('lend', { input: Type.Object({}, closed), output: Type.Integer(), repeatable: true })
+export const use = method('use', { input: Type.Object({ handle: Type.Integer() }, closed), output: Type.String() })
+
+/** Things that a test lets go on, by name. */
+export type Gates = {
+  arrived(name: string): Promise<void>
+  open(name: string): void
+  pass(name: string): Promise<void>
+  /** How many wait there. */
+  waiting(name: string): number
+}
+
+export const createGates = (): Gates => {
+  const gates = new Map<
+    string,
+    { open: PromiseWithResolvers<void>; arrived: PromiseWithResolvers<void>; waiting: number }
+  >()
+  const of = (name: string) => {
+    const gate = gates.get(name) ?? { open: Promise.withResolvers(), arrived: Promise.withResolvers(), waiting: 0 }
+    gates.set(name, gate)
+    return gate
+  }
+  return {
+    arrived: (name) => of(name).arrived.promise,
+    open: (name) => of(name).open.resolve(),
+    pass: async (name) => {
+      of(name).waiting += 1
+      of(name).arrived.resolve()
+      await of(name).open.promise
+    },
+    waiting: (name) => of(name).waiting,
+  }
+}
+
+export type Server = Listener & {
+  readonly path: string
+  readonly refusals: { readonly why: string; readonly name: string | null }[]
+  readonly failures: unknown[]
+  readonly ended: Connection[]
+  /** Resolved at each refusal or end. */
+  happened(): Promise<void>
+}
+
+/** Ends everything of a test file's tests. */
+export const createWire = () => {
+  const endings: (() => unknown)[] = []
+  afterEach(async () => {
+    for (const end of endings.splice(0).reverse()) await end()
+  })
+
+  const folder = async (): Promise<string> => {
+    const made = await mkdtemp(join(tmpdir(), 'wire-'))
+    endings.push(() => rm(made, { recursive: true, force: true }))
+    return made
+  }
+
+  const server = async (
+    options: Partial<Pick<ListenOptions, 'path' | 'name' | 'underWayMax'>> & {
+      readonly gates?: Gates
+      readonly errors?: Readonly<Record<string, unknown>>
+    } = {},
+  ): Promise<Server> => {
+    const { gates = createGates(), name = 'vault', errors = {} } = options
+    const path = options.path ?? join(await folder(), 'run', 'vault.sock')
+    const refusals: Server['refusals'] = []
+    const failures: unknown[] = []
+    const ended: Connection[] = []
+    const handles = new Map<number, Connection>()
+    let lastHandle = 0
+    let happens = Promise.withResolvers<void>()
+    const happen = () => {
+      happens.resolve()
+      happens = Promise.withResolvers()
+    }
+    const waits = async ({ gate }: { gate: string }) => {
+      await gates.pass(gate)
+      return { by: name }
+    }
+    const listener = await listen({
+      ...{ path, name, ...(options.underWayMax === undefined ? {} : { underWayMax: options.underWayMax }) },
+      methods: [
+        serve(echo, async (input) => input),
+        serve(wait, waits),
+        serve(waitAgain, waits),
+        serve(fail, async ({ kind }) => {
+          throw errors[kind]
+        }),
+        serve(count, async ({ to }, { onProgress }) => {
+          for (let at = 1; at <= to; at += 1) onProgress(at)
+          return to
+        }),
+        serve(lend, async (_, { connection }) => {
+          lastHandle += 1
+          handles.set(lastHandle, connection)
+          return lastHandle
+        }),
+        serve(use, async ({ handle }, { connection }) => {
+          if (handles.get(handle) !== connection) throw new Refused('a handle is not of this connection')
+          handles.delete(handle)
+          return name
+        }),
+      ],
+      onRefused: (refusal) => {
+        refusals.push(refusal)
+        happen()
+      },
+      onFailure: ({ error }) => failures.push(error),
+      onEnd: (connection) => {
+        ended.push(connection)
+        happen()
+      },
+    })
+    endings.push(() => listener.stop({ graceMs: 0 }))
+    return { ...listener, path, refusals, failures, ended, happened: () => happens.promise }
+  }
+
+  const client = (
+    ...sockets: readonly string[]
+  ): Client & { changes: () => readonly string[]; changed(): Promise<void> } => {
+    const changes: string[] = []
+    let changing = Promise.withResolvers<void>()
+    const made = connect({
+      ...{ sockets, name: 'api' },
+      onChange: ({ socket, isOpen }) => {
+        changes.push(`${socket} ${isOpen ? 'open' : 'closed'}`)
+        changing.resolve()
+        changing = Promise.withResolvers()
+      },
+    })
+    endings.push(made.close)
+    return { ...made, changes: () => changes, changed: () => changing.promise }
+  }
+
+  /** A connection that says what the test writes. */
+  const raw = async (path: string) => {
+    const socket: Socket = createConnection(path)
+    socket.on('error', () => {})
+    const reader = createFrameReader()
+    const received: unknown[] = []
+    let arrives = Promise.withResolvers<void>()
+    const { promise: over, resolve: onOver } = Promise.withResolvers<void>()
+    socket.on('data', (chunk: Buffer) => {
+      reader.push(new Uint8Array(chunk))
+      for (let message = reader.next(); message !== null; message = reader.next()) received.push(message.value)
+      arrives.resolve()
+      arrives = Promise.withResolvers()
+    })
+    socket.on('close', () => onOver())
+    endings.push(() => socket.destroy())
+    return {
+      socket,
+      over,
+      send: (value: unknown) => void socket.write(frameOf(value)),
+      hello: () => void socket.write(frameOf({ protocol: PROTOCOL, name: 'raw' })),
+      /** The first messages, once there are so many. */
+      received: async (many: number) => {
+        while (received.length < many) await arrives.promise
+        return received
+      },
+    }
+  }
+
+  return { folder, server, client, raw }
+}
