@@ -10,7 +10,7 @@ import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { startGate } from '../support/gate.ts'
 import { startService } from '../support/service.ts'
-import { startWorkerHere } from '../support/worker-here.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const PATIENCE_MS = 60_000
 const POLL_MS = 100
@@ -37,7 +37,7 @@ export const startOperatorWorld = async () => {
   const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
   /** As the command line sees it, with the API's database login. */
   const asOperator = postgres(service.database.apiUrl, { max: 1 })
-  const workers = new Set<Awaited<ReturnType<typeof startWorkerHere>>>()
+  const workers = new Set<WorkerHere>()
 
   /** Starts a worker, optionally with environment variables that differ from the service's. */
   const startWorker = async (variables: Record<string, string> = {}): Promise<void> => {

@@ -13,6 +13,7 @@ import { listen } from '../../src/http/listen.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 
 const PIN = '493817'
 const SECRET = 'testnet-secret'
@@ -357,8 +358,9 @@ test('a transaction that was recorded before the freeze is still sent', async ()
     const target = { scope: 'project', projectId: real.project.projectId } as const
     await freeze(real.ctx, { target, reason: REASON, actor: 'operator' })
     expect((await send()).json.code).toBe('frozen')
-    real.startWorker()
+    const worker = await startWorkerHere(real)
     expect((await real.settled(recorded.json.transaction_id)).json.status).toBe('success')
+    await worker.stop()
   } finally {
     await real.close()
     await chain.stop()

@@ -18,6 +18,7 @@ import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { countRows } from '../support/rows.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
@@ -111,13 +112,12 @@ const collection = async () => {
   await chain.fund(from)
   const named = { network, from, name: 'Keys', symbol: 'KEY', image_url: 'https://example.com/k.png' }
   const answer = await service.post('/nfts/collections', { ...named, developer_secret: SECRET })
-  const worker = service.startWorker()
+  const worker = await startWorkerHere(service)
   const status = await service.settled(answer.json.transaction_id)
   const mint = { network, from, contract_address: status.json.contract_address, developer_secret: SECRET }
   const minted = await service.post('/nfts/mint', { ...mint, uri: 'https://example.com/1' })
   await service.settled(minted.json.transaction_id)
-  worker.kill('SIGTERM')
-  await worker.exited
+  await worker.stop()
   return { from, contract: status.json.contract_address as string, named }
 }
 

@@ -6,9 +6,11 @@ import { type Kubo, startKubo } from '../metadata/kubo.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { countRows } from '../support/rows.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 let chain: TestChain
 let service: Service
+let worker: WorkerHere
 let kubo: Kubo
 
 /** How many transactions the API had open at each request to pin. */
@@ -26,9 +28,10 @@ beforeAll(async () => {
   chain = await startChain('Ethereum')
   kubo = startKubo({ whileAdding: async () => void openTransactions.push(await countOpenTransactions()) })
   service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl }, variables: { IPFS_API_URL: kubo.url } })
-  service.startWorker()
+  worker = await startWorkerHere(service)
 })
 afterAll(async () => {
+  await worker?.stop()
   await service?.close()
   await kubo?.stop()
   await chain?.stop()

@@ -6,11 +6,13 @@ import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
 import type { Service } from './service.ts'
 
+export type WorkerHere = { readonly stop: () => Promise<void> }
+
 /** Starts a worker, with environment variables that differ from the service's, if any. It must be stopped before the service. */
 export const startWorkerHere = async (
   { variables, database }: Pick<Service, 'variables' | 'database'>,
   changes: Readonly<Record<string, string>> = {},
-): Promise<{ readonly stop: () => Promise<void> }> => {
+): Promise<WorkerHere> => {
   const own = { ...variables, ROOT_KEY: '', IDENTITY_KEY: '', DATABASE_URL: database.workerUrl, ...changes }
   const ctx = await createWorkerCtx({ config: readConfig(own), process: 'worker' })
   const queue = await beginQueue(ctx)

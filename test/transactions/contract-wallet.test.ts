@@ -11,6 +11,7 @@ import { createProject } from '../../src/projects/projects.ts'
 import { cancelTransaction } from '../../src/transactions/waiting.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
@@ -23,6 +24,7 @@ const ERC20 = parseAbi([
 
 let chain: TestChain
 let service: Service
+let worker: WorkerHere
 let sql: Sql
 let token: Awaited<ReturnType<TestChain['deploy']>>
 
@@ -32,11 +34,12 @@ beforeAll(async () => {
   service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
   sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
   token = await chain.deploy('TestToken', ['Test', 'TST', 6])
-  service.startWorker()
+  worker = await startWorkerHere(service)
 })
 
 afterAll(async () => {
   await sql.end()
+  await worker.stop()
   await service.close()
   await chain.stop()
 })

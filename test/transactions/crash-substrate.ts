@@ -8,6 +8,7 @@ import postgres from 'postgres'
 import { accountKey } from '../../devnet/substrate-account.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 import type { Blocks, Ground, Intent, Mined, Signer } from './crash-ground.ts'
 
 const network = 'Polkadot'
@@ -147,12 +148,11 @@ const startClock = async (chain: TestSubstrateChain): Promise<() => void> => {
 
 /** Uses a worker that runs only for this. */
 const startMinters = async (service: Service, chain: TestSubstrateChain): Promise<Signer[]> => {
-  const worker = service.startWorker()
+  const worker = await startWorkerHere(service)
   const signers: Signer[] = []
   // One after the other, so that no two choose the same id for their collection.
   while (signers.length < SIGNERS) signers.push(await startMinter(service, chain))
-  worker.kill('SIGTERM')
-  await worker.exited
+  await worker.stop()
   return signers
 }
 

@@ -7,6 +7,7 @@ import type { Hex } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { ANSWER_FAULT_NAMES, type Fault, type Gate, REPLY_FAULT_NAMES, startGate } from '../support/gate.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const RECIPIENT = fundedAccount(5).address
@@ -184,10 +185,9 @@ describe('a node that fails', () => {
 
 test('all transactions accepted between the faults are mined, without a nonce gap', async () => {
   const ids = (await sql<{ id: string }[]>`select id from transactions`).map(({ id }) => id)
-  const worker = service.startWorker()
+  const worker = await startWorkerHere(service)
   const settled = await Promise.all(ids.map((id) => service.settled(id)))
-  worker.kill('SIGTERM')
-  await worker.exited
+  await worker.stop()
   expect(settled.map(({ json }) => json.status)).toEqual(ids.map(() => 'success'))
   const held = await sql<{ signer: Hex; n: number; highest: number }[]>`
     select signer_address as signer, count(*)::int as n, max(nonce)::int as highest from transactions group by 1`

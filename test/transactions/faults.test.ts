@@ -17,6 +17,7 @@ import { trackStep } from '../../src/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { ANSWER_FAULT_NAMES, type Fault, type Gate, REPLY_FAULT_NAMES, startGate } from '../support/gate.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const NODE_TIMEOUT_MS = 2_000
@@ -317,7 +318,7 @@ describe('a node that sometimes fails, in any way, at any request', () => {
         gate.spoil({ fault, method, where: () => random() < SPOILT_PERCENT / 100 / faults.length })
       }
     }
-    const worker = service.startWorker({ LOG_LEVEL: 'silent' })
+    const worker = await startWorkerHere(service, { LOG_LEVEL: 'silent' })
     const answers = await Promise.all(
       wallets.flatMap((wallet) =>
         Array.from({ length: 5 }, () =>
@@ -347,8 +348,7 @@ describe('a node that sometimes fails, in any way, at any request', () => {
     await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now() and key like 'broadcast:%'`
     await addJob(service.ctx.db, 'reconcile', { again: false })
     const settled = await Promise.all(ids.map((id) => service.settled(id)))
-    worker.kill('SIGTERM')
-    await worker.exited
+    await worker.stop()
     expect(settled.map(({ json }) => json.status)).toEqual(ids.map(() => 'success'))
     const counts = wallets.map((address) => chain.publicClient.getTransactionCount({ address }))
     expect((await Promise.all(counts)).reduce((sum, count) => sum + count, 0)).toBe(ids.length)

@@ -12,6 +12,7 @@ import { differencesOf } from '../chains/substrate/specs.ts'
 import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Polkadot'
 const SECRET = 'testnet-secret'
@@ -20,6 +21,7 @@ const LEAST = 10_000n
 
 let chain: Awaited<ReturnType<typeof startSubstrateChain>>
 let service: Service
+let worker: WorkerHere
 let runtime: Runtime
 let bob: string
 
@@ -41,7 +43,7 @@ const assetOf = (more: object) => ({
 beforeAll(async () => {
   chain = await startSubstrateChain(network)
   service = await startService({ rpcUrls: { [network]: chain.wsUrl } })
-  service.startWorker()
+  worker = await startWorkerHere(service)
   const rpc = createRpc({ rpcUrl: chain.wsUrl, network })
   runtime = await createRuntimes({ rpc, network, ss58Prefix: 0 }).at((await chain.rpc('chain_getBlockHash')) as Hex)
   bob = encodeAddress((await devAccount('Bob')).publicKey, 0)
@@ -58,6 +60,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
+  await worker.stop()
   await service.close()
   await chain.stop()
 })

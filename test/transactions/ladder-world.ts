@@ -7,6 +7,7 @@ import { addJob } from '../../db/jobs.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { startGethRules } from '../support/geth-rules.ts'
 import { startService } from '../support/service.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 
 export const network = 'Ethereum'
 export const GWEI = 1_000_000_000n
@@ -38,7 +39,7 @@ export const startLadderWorld = async () => {
   const node = startGethRules(chain.rpcUrl)
   const service = await startService({ rpcUrls: { [network]: node.url } })
   const sql = postgres(service.database.url, { max: 1 })
-  service.startWorker()
+  const worker = await startWorkerHere(service)
   await chain.setAutomine(false)
 
   const wallet = async (balance = 10n ** 21n): Promise<Hex> => {
@@ -151,6 +152,7 @@ export const startLadderWorld = async () => {
       (await service.get('/transactions/status-by-hash', { network, transaction_hash: hash })).json,
     close: async () => {
       await sql.end()
+      await worker.stop()
       await service.close()
       await node.stop()
       await chain.stop()

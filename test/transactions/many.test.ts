@@ -12,6 +12,7 @@ import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { trackStep } from '../../src/transactions/track.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
@@ -23,17 +24,19 @@ const TEST_TIMEOUT_MS = 120_000
 
 let chain: TestChain
 let service: Service
+let worker: WorkerHere
 let sql: Sql
 
 beforeAll(async () => {
   chain = await startChain(network)
   service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
   sql = postgres(service.database.url, { max: 1 })
-  service.startWorker()
+  worker = await startWorkerHere(service)
 })
 
 afterAll(async () => {
   await sql.end()
+  await worker.stop()
   await service.close()
   await chain.stop()
 })

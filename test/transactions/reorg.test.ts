@@ -9,6 +9,7 @@ import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { testContract } from '../support/contracts.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
@@ -20,14 +21,14 @@ let chain: TestChain
 let gate: Gate
 let service: Service
 let sql: Sql
-let worker: ReturnType<Service['startWorker']>
+let worker: WorkerHere
 
 beforeAll(async () => {
   chain = await startChain(network)
   gate = startGate(chain.rpcUrl)
   service = await startService({ rpcUrls: { [network]: gate.url } })
   sql = postgres(service.database.url, { max: 1 })
-  worker = service.startWorker()
+  worker = await startWorkerHere(service)
   await chain.mine(5)
 })
 
@@ -35,15 +36,11 @@ afterEach(() => chain.setAutomine(true))
 
 afterAll(async () => {
   await sql.end()
+  await worker.stop()
   await service.close()
   await gate.stop()
   await chain.stop()
 })
-
-const stopWorker = async (): Promise<void> => {
-  worker.kill('SIGTERM')
-  await worker.exited
-}
 
 const until = async <Value>(look: () => Promise<Value>, right: (value: Value) => boolean): Promise<Value> => {
   const deadline = Date.now() + 20_000
@@ -199,10 +196,10 @@ describe('a transaction whose block a reorganisation removes', () => {
     const id = await send(from, { to, value: '7' })
     await isTold(id, 'success')
     const lost = await blockOf(id)
-    await stopWorker()
+    await worker.stop()
     await reorg(2)
     await chain.mine(3)
-    worker = service.startWorker()
+    worker = await startWorkerHere(service)
     const found = await until(
       () => blockOf(id),
       (block) => block !== null && block !== lost,

@@ -10,6 +10,7 @@ import { isLong } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { type SickNode, startSickNode, TROUBLES } from '../support/sick-node.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 type World = {
   readonly network: Network
@@ -62,6 +63,7 @@ describe.each([
 ])('%s with two nodes', (_, start) => {
   let world: World
   let service: Service
+  let worker: WorkerHere
   let signer: string
 
   beforeAll(async () => {
@@ -71,12 +73,13 @@ describe.each([
       rpcUrls: { [world.network]: `${first.url},${second.url}` },
       variables: { NODE_TIMEOUT_MS: String(world.nodeTimeoutMs) },
     })
-    service.startWorker({ LOG_LEVEL: 'error' })
+    worker = await startWorkerHere(service, { LOG_LEVEL: 'error' })
     signer = (await service.newWallet({ network: world.network })).address
     await world.fund(signer)
   })
 
   afterAll(async () => {
+    await worker.stop()
     await service.close()
     for (const node of world.nodes) await node.stop()
     await world.stop()

@@ -11,6 +11,7 @@ import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
 import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Polkadot'
 const SECRET = 'testnet-secret'
@@ -18,7 +19,7 @@ const UNIT = 10n ** 10n
 
 let chain: Awaited<ReturnType<typeof startSubstrateChain>>
 let service: Service
-let worker: ReturnType<Service['startWorker']>
+let worker: WorkerHere
 let sql: Sql
 /** With SS58 prefix 0. */
 let bob: string
@@ -27,7 +28,7 @@ beforeAll(async () => {
   chain = await startSubstrateChain(network)
   service = await startService({ rpcUrls: { [network]: chain.wsUrl } })
   sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-  worker = service.startWorker()
+  worker = await startWorkerHere(service)
   bob = encodeAddress((await devAccount('Bob')).publicKey, 0)
   await chain.fund(bob)
 })
@@ -470,8 +471,7 @@ describe('a worker that starts late', () => {
   beforeAll(async () => {
     reaped = await fundedWallet()
     await succeeded(await send(reaped, { input: transferAll(bob) }))
-    worker.kill('SIGTERM')
-    await worker.exited
+    await worker.stop()
     untold = await sendAround(await fundedWallet())
     const hash = await chain.rpc('chain_getBlockHash')
     const { parentHash } = (await chain.rpc('chain_getHeader', [hash])) as { readonly parentHash: string }
@@ -492,13 +492,12 @@ describe('a worker that starts late', () => {
   }, 120_000)
 
   afterAll(async () => {
-    worker.kill('SIGTERM')
-    await worker.exited
+    await worker.stop()
     await node.stop()
   })
 
   test('finds extrinsics that were included before its first step, even after their era', async () => {
-    worker = service.startWorker({ POLKADOT_RPC_URL: node.rpcUrl })
+    worker = await startWorkerHere(service, { POLKADOT_RPC_URL: node.rpcUrl })
     const { json } = await service.settled(early)
     expect(json).toMatchObject({ status: 'success' })
   }, 30_000)

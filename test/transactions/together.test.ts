@@ -12,6 +12,7 @@ import { listen } from '../../src/http/listen.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, type Held, startGate } from '../support/gate.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
@@ -23,6 +24,7 @@ const MORE_THAN_HALF = parseEther('0.6').toString()
 let chain: TestChain
 let gate: Gate
 let service: Service
+let worker: WorkerHere
 let sql: Sql
 
 beforeAll(async () => {
@@ -31,11 +33,12 @@ beforeAll(async () => {
   gate = startGate(chain.rpcUrl)
   service = await startService({ rpcUrls: { [network]: gate.url } })
   sql = postgres(service.database.url, { max: 1 })
-  service.startWorker()
+  worker = await startWorkerHere(service)
 })
 
 afterAll(async () => {
   await sql.end()
+  await worker.stop()
   await service.close()
   await gate.stop()
   await chain.stop()

@@ -8,6 +8,7 @@ import { addJob } from '../../db/jobs.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
@@ -19,7 +20,7 @@ let chain: TestChain
 let gate: Gate
 let service: Service
 let sql: Sql
-let workers: ReturnType<Service['startWorker']>[] = []
+let workers: WorkerHere[] = []
 
 beforeAll(async () => {
   chain = await startChain(network)
@@ -30,8 +31,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   gate.setAway(false)
-  for (const worker of workers) worker.kill('SIGTERM')
-  await Promise.all(workers.map((worker) => worker.exited))
+  await Promise.all(workers.map((worker) => worker.stop()))
   workers = []
 })
 
@@ -42,9 +42,18 @@ afterAll(async () => {
   await chain.stop()
 })
 
-const startWorker = () => {
+const startWorker = async () => {
+  workers.push(await startWorkerHere(service))
+}
+
+/** A process, which can be killed. */
+const startProcess = () => {
   const worker = service.startWorker()
-  workers.push(worker)
+  const stop = async () => {
+    worker.kill('SIGTERM')
+    await worker.exited
+  }
+  workers.push({ stop })
   return worker
 }
 
@@ -103,14 +112,14 @@ describe('a worker that is killed', () => {
   for (const [name, when, method, how] of steps) {
     test(`${name}: the next one ends it, and it has one effect`, async () => {
       const wallet = await fundedWallet()
-      const worker = startWorker()
+      const worker = startProcess()
       const held = gate.hold(when, method)
       const id = await send(wallet)
       await held.reached
       await kill(worker)
       held.release(how)
       await ageLocks()
-      startWorker()
+      await startWorker()
       expect((await service.settled(id)).json).toMatchObject({ status: 'success' })
       expect(await sentCount(wallet)).toBe(1)
     })
@@ -118,13 +127,13 @@ describe('a worker that is killed', () => {
 
   test('leaves its jobs to a worker that starts at once, which takes them within seconds', async () => {
     const wallet = await fundedWallet()
-    const worker = startWorker()
+    const worker = startProcess()
     const held = gate.hold('before', 'eth_sendRawTransaction')
     const id = await send(wallet)
     await held.reached
     await kill(worker)
     held.release('forgotten')
-    startWorker()
+    await startWorker()
     const begun = Date.now()
     expect((await service.settled(id)).json).toMatchObject({ status: 'success' })
     expect(Date.now() - begun).toBeLessThan(10_000)
@@ -132,13 +141,13 @@ describe('a worker that is killed', () => {
 
   test('leaves its jobs to another running worker, which keeps its own', async () => {
     const [wallet, other] = [await fundedWallet(), await fundedWallet()]
-    const killed = startWorker()
+    const killed = startProcess()
     const first = gate.hold('before', 'eth_sendRawTransaction')
     const id = await send(wallet)
     await first.reached
     // The other one must take the next job.
     killed.kill('SIGSTOP')
-    startWorker()
+    await startWorker()
     const second = gate.hold('before', 'eth_sendRawTransaction')
     const otherId = await send(other)
     await second.reached
@@ -160,7 +169,7 @@ describe('a worker that is killed', () => {
 
   test('by SIGTERM during a request to a node ends within seconds, and the next one continues', async () => {
     const wallet = await fundedWallet()
-    const worker = startWorker()
+    const worker = startProcess()
     const held = gate.hold('before', 'eth_sendRawTransaction')
     const id = await send(wallet)
     await held.reached
@@ -168,7 +177,7 @@ describe('a worker that is killed', () => {
     held.release('forgotten')
     await worker.exited
     expect(worker.exitCode).toBe(0)
-    startWorker()
+    await startWorker()
     await reconcile()
     expect((await service.settled(id)).json).toMatchObject({ status: 'success' })
     expect(await sentCount(wallet)).toBe(1)
@@ -184,7 +193,7 @@ describe('a worker whose database connections are cut', () => {
 
   test('repeatedly while it sends: mines every transaction once', async () => {
     const wallet = await fundedWallet()
-    const worker = startWorker()
+    const worker = startProcess()
     const ids = [await send(wallet)]
     await service.settled(ids[0] ?? '')
     let connectionsCut = 0
@@ -207,7 +216,7 @@ describe('a worker whose database connections are cut', () => {
 
   test('while it completes a job: continues with other jobs', async () => {
     const wallet = await fundedWallet()
-    const worker = startWorker()
+    const worker = startProcess()
     const held = gate.hold('after', 'eth_sendRawTransaction')
     const first = await send(wallet)
     await held.reached
@@ -234,7 +243,7 @@ describe('a node that is away', () => {
     const wallet = await fundedWallet()
     const id = await send(wallet)
     gate.setAway(true)
-    startWorker()
+    await startWorker()
     const lastError = async () =>
       (
         await sql<{ error: string | null }[]>`
@@ -262,7 +271,7 @@ describe('a node that is away', () => {
     expect({ status: refused.status, code: refused.json.code }).toEqual({ status: 503, code: 'node_unavailable' })
     expect([...(await counts())]).toEqual([...before])
     gate.setAway(false)
-    startWorker()
+    await startWorker()
     expect((await service.settled(await send(wallet))).json.status).toBe('success')
   })
 })
@@ -273,7 +282,7 @@ describe('a chain with reorganisations and failures', () => {
 
   test('a reorganised transaction is pending again, and then mined once', async () => {
     const wallet = await fundedWallet()
-    startWorker()
+    await startWorker()
     const id = await send(wallet)
     const settled = await service.settled(id)
     const lost = await blockOf(id)
@@ -299,7 +308,7 @@ describe('a chain with reorganisations and failures', () => {
     const input = encodeFunctionData({ abi: token.abi, functionName: 'transferFrom', args })
     const id = await send(wallet, { to: token.address, input })
     await chain.write({ contract: token, functionName: 'approve', args: [wallet, 0n] })
-    startWorker()
+    await startWorker()
     const settled = (await service.settled(id)).json
     expect(settled).toMatchObject({ status: 'failed', code: 'execution_reverted', contract_address: null })
     expect(settled.transaction_hash).toMatch(/^0x[0-9a-f]{64}$/)
@@ -319,7 +328,7 @@ describe('a final transaction', () => {
 
   test('keeps its hash and loses its signed bytes, which were kept until then', async () => {
     const wallet = await fundedWallet()
-    startWorker()
+    await startWorker()
     const id = await send(wallet)
     await service.settled(id)
     expect(await rawOf(id)).toEqual([{ raw: true, hash: true }])
@@ -343,7 +352,7 @@ describe('a final transaction', () => {
       developer_secret: SECRET,
     })
     await chain.receiptOf((await chain.rpc('eth_sendRawTransaction', [outside.json])) as Hex)
-    startWorker()
+    await startWorker()
     const noted = async () =>
       (
         await sql<{ error: string | null }[]>`

@@ -7,6 +7,7 @@ import type { Hex } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const RECIPIENT = fundedAccount(5).address
@@ -26,7 +27,7 @@ let service: Service
 let sql: Sql
 let wallet: Hex
 let contractWallet: Hex
-let workers: ReturnType<Service['startWorker']>[] = []
+let workers: WorkerHere[] = []
 
 beforeAll(async () => {
   ;[right, wrong] = await Promise.all([startChain(network), startChain('Polygon')])
@@ -44,8 +45,7 @@ beforeAll(async () => {
 })
 
 afterEach(async () => {
-  for (const worker of workers) worker.kill('SIGTERM')
-  await Promise.all(workers.map((worker) => worker.exited))
+  await Promise.all(workers.map((worker) => worker.stop()))
   workers = []
 })
 
@@ -56,9 +56,9 @@ afterAll(async () => {
   await Promise.all([right.stop(), wrong.stop()])
 })
 
-const startWorker = () => {
+const startWorker = async () => {
   // Its log would be full of errors, rightly.
-  workers.push(service.startWorker({ LOG_LEVEL: 'silent' }))
+  workers.push(await startWorkerHere(service, { LOG_LEVEL: 'silent' }))
 }
 
 const by = { network, developer_secret: 'testnet-secret' }
@@ -189,7 +189,7 @@ test('a worker sends it nothing and records nothing from it; with the right node
   const first = (await signAndSend()).json.transaction_id
   gate.lead(wrongGate.url)
   gate.takeRequests()
-  startWorker()
+  await startWorker()
   const lastError = async () =>
     (await sql`select max(last_error) as error from attempts where transaction_id = ${first}`)[0]?.error
   expect(await until(lastError, (error) => error !== null)).toBe(`unknown: ${WRONG.json.error}`)
@@ -227,7 +227,7 @@ test('of two nodes that answer in turn, one of another chain, only the right one
   await right.mine(50)
   const before = await minedCount()
   gate.lead(right.rpcUrl, wrongGate.url)
-  startWorker()
+  await startWorker()
   const answers: Answer[] = []
   for (let each = 0; each < 12; each += 1) answers.push(await signAndSend())
   const accepted = answers.filter(({ status }) => status === 200)

@@ -6,6 +6,7 @@ import postgres, { type Sql } from 'postgres'
 import { privateKeyToAccount } from 'viem/accounts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
@@ -17,6 +18,7 @@ type User = Awaited<ReturnType<typeof newUser>>
 
 let chain: TestChain
 let service: Service
+let worker: WorkerHere
 let sql: Sql
 let anna: User
 let boris: User
@@ -44,7 +46,7 @@ beforeAll(async () => {
   chain = await startChain(network)
   service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  service.startWorker()
+  worker = await startWorkerHere(service)
   anna = await newUser()
   boris = await newUser()
   await chain.fund((await newWallet(anna)).address)
@@ -74,6 +76,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await sql.end()
+  await worker.stop()
   await service.close()
   await chain.stop()
 })
