@@ -320,10 +320,14 @@ describe('on a Substrate network', () => {
   }
 
   const TRANSFERS = ['transfer_keep_alive', 'transfer_all'] as const
-  const sayingMetadata =
-    (forge: (honest: Hex) => Hex): Behaviour =>
-    ({ method }) =>
-      method === 'state_getMetadata' ? { result: forge(metadata) } : undefined
+  const sayingMetadata = (forge: (honest: Hex) => Hex): Behaviour => {
+    let forged: Hex | undefined
+    return ({ method }) => {
+      if (method !== 'state_getMetadata') return undefined
+      forged ??= forge(metadata)
+      return { result: forged }
+    }
+  }
   const LIES: Readonly<Record<string, Behaviour>> = {
     'tells the truth': () => undefined,
     'gives two calls each other’s place in the metadata': sayingMetadata((honest) =>

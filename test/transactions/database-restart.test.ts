@@ -16,7 +16,7 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
-const SENDERS = 8
+const SENDERS = 4
 /** Requests at a time for each sender. */
 const AT_ONCE = 3
 /** Somewhat longer than the time limit for a connection. */
