@@ -129,6 +129,7 @@ export const AUDIT_ACTIONS = [
   'origins_changed',
   'passkey_domain_changed',
   'anonymous_login_changed',
+  'vault_connection_refused',
   ...SECURITY_EVENTS,
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
