@@ -40,6 +40,7 @@ export const count = method('count', {
 /** Gives a handle that only its connection may use, once. */
 export const lend = method('lend', { input: Type.Object({}, closed), output: Type.Integer(), repeatable: true })
 export const use = method('use', { input: Type.Object({ handle: Type.Integer() }, closed), output: Type.String() })
+export const giveBack = method('giveBack', { input: Type.Object({ handle: Type.Integer() }, closed), output: Nothing })
 
 /** Things that a test lets go on, by name. */
 export type Gates = {
@@ -117,7 +118,12 @@ export const createWire = () => {
       return { by: name }
     }
     const listener = await listen({
-      ...{ path, name, ...(options.underWayMax === undefined ? {} : { underWayMax: options.underWayMax }) },
+      ...{
+        path,
+        name,
+        mode: 0o660,
+        ...(options.underWayMax === undefined ? {} : { underWayMax: options.underWayMax }),
+      },
       methods: [
         serve(echo, async (input) => input),
         serve(wait, waits),
@@ -138,6 +144,9 @@ export const createWire = () => {
           if (handles.get(handle) !== connection) throw new Refused('a handle is not of this connection')
           handles.delete(handle)
           return name
+        }),
+        serve(giveBack, async ({ handle }) => {
+          handles.delete(handle)
         }),
       ],
       onRefused: (refusal) => {

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { listen, serve } from '../../src/custody/wire/listen.ts'
 import { AppError } from '../../src/errors.ts'
-import { count, createGates, createWire, echo, fail, lend, use, wait, waitAgain } from './wire-support.ts'
+import { count, createGates, createWire, echo, fail, giveBack, lend, use, wait, waitAgain } from './wire-support.ts'
 
 const wire = createWire()
 
@@ -111,7 +111,7 @@ describe('the end of a request', () => {
     })
     const ignore = () => {}
     const server = await listen({
-      ...{ path, name: 'vault', methods: [keep], onRefused: ignore, onFailure: ignore, onEnd: ignore },
+      ...{ path, name: 'vault', mode: 0o660, methods: [keep], onRefused: ignore, onFailure: ignore, onEnd: ignore },
     })
     const client = wire.client(path)
     expect((await client.ask(echo, { text: '', bytes: new Uint8Array([1, 2, 3]) })).bytes).toEqual(
@@ -338,7 +338,7 @@ describe('leaving', () => {
     expect(await runs).toEqual({ by: 'one' })
     expect(isStopped).toBe(false)
     expect(await held.ask(use, { handle: output })).toBe('one')
-    held[Symbol.dispose]()
+    held.end(giveBack, { handle: output })
     await stopped
     expect([one.refusals, two.refusals]).toEqual([[], []])
   })
@@ -353,8 +353,8 @@ describe('leaving', () => {
     const load = Array.from({ length: 32 }, async () => {
       while (!isOver) {
         const { output, held } = await client.hold(lend, {})
-        using _held = held
         await held.ask(use, { handle: output })
+        held.end(giveBack, { handle: output })
         uses += 1
       }
     })

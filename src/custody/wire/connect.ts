@@ -13,7 +13,7 @@ const RECONNECT_MS = 100
 const CONNECTED_WAIT_MS = 1_000
 const TRIES_MAX = 3
 
-type ConnectOptions = {
+export type ConnectOptions = {
   /** The paths of the servers' sockets. */
   readonly sockets: readonly string[]
   /** As the client calls itself. */
@@ -23,7 +23,14 @@ type ConnectOptions = {
 }
 
 /** Calls that must go where the first one went. */
-type Held = Disposable & Pick<Line, 'ask' | 'tell'>
+type Held = {
+  ask<Input extends TSchema, Output extends TSchema, Progress extends TSchema>(
+    method: Method<Input, Output, Progress>,
+    input: Given<Static<Input>>,
+  ): Promise<Static<Output>>
+  /** Gives it up, and tells the server. Again it does nothing. */
+  end<Input extends TSchema>(method: Method<Input, TSchema, TSchema>, input: Given<Static<Input>>): void
+}
 
 export type Client = {
   /**
@@ -35,7 +42,7 @@ export type Client = {
     input: Given<Static<Input>>,
     onProgress?: (progress: Static<Progress>) => void,
   ): Promise<Static<Output>>
-  /** The same, with what asks the same server further. The caller disposes of it. */
+  /** The same, with what asks the same server further. The caller ends it. */
   hold<Input extends TSchema, Output extends TSchema, Progress extends TSchema>(
     method: Method<Input, Output, Progress>,
     input: Given<Static<Input>>,
@@ -90,6 +97,7 @@ const createLines = ({ sockets, name, onChange }: ConnectOptions) => {
     one: async (): Promise<Line> => {
       const now = next()
       if (now !== null) return now
+      if (isClosed) throw noServer()
       const { promise: late, reject } = Promise.withResolvers<never>()
       const timer = setTimeout(() => reject(noServer()), CONNECTED_WAIT_MS)
       try {
@@ -137,7 +145,12 @@ export const connect = (options: ConnectOptions): Client => {
         held.use(line.hold())
         const output = await line.ask(method, input)
         const keeping = held.move()
-        return { output, held: { ask: line.ask, tell: line.tell, [Symbol.dispose]: () => keeping.dispose() } }
+        const end: Held['end'] = (last, given) => {
+          if (keeping.disposed) return
+          line.tell(last, given)
+          keeping.dispose()
+        }
+        return { output, held: { ask: line.ask, end } }
       }),
     close: lines.close,
   }

@@ -6,7 +6,7 @@ import { AppError } from '../../errors.ts'
 import { openChannel } from './channel.ts'
 import { Refused } from './data.ts'
 import { errorOf } from './failure.ts'
-import type { Method } from './method.ts'
+import type { AnyMethod, Method } from './method.ts'
 import { DONE, isAnswer, isHello, LEAVING, NOTICE, PROGRESS, PROTOCOL } from './protocol.ts'
 
 /** A server that accepts connections and says nothing is as good as none. */
@@ -34,7 +34,7 @@ export type Line = {
     onProgress?: (progress: Static<Progress>) => void,
   ): Promise<Static<Output>>
   /** Asks for what needs no answer. */
-  tell(method: Method<TSchema, TSchema, TSchema>, input: unknown): void
+  tell(method: AnyMethod, input: unknown): void
   /** Keeps it, although its server may be leaving, until the result is disposed of. */
   hold(): Disposable
   destroy(): void
@@ -113,10 +113,11 @@ export const openLine = (input: {
   const refused = (why: string) => new AppError('invalid_input', `This cannot be passed on to the vault: ${why}.`)
 
   /** @throws AppError for what the server would refuse. */
-  const send = (id: number, { name, input: check }: Method<TSchema, TSchema, TSchema>, given: unknown) => {
-    if (!check().Check(given)) throw refused(`the input of ${name} is not as it should be`)
+  const send = (id: number, { name, input: shape }: AnyMethod, given: unknown) => {
+    const named = shape.named(given)
+    if (!shape.fits(named)) throw refused(`the input of ${name} is not as it should be`)
     try {
-      channel.send([id, name, given])
+      channel.send([id, name, named])
     } catch (error) {
       throw error instanceof Refused ? refused(error.message) : error
     }
@@ -132,10 +133,10 @@ export const openLine = (input: {
       return await new Promise((resolve, reject) => {
         asked.set(lastId, {
           onProgress: (progress) => {
-            if (method.progress().Check(progress)) onProgress?.(progress)
+            if (method.progress.fits(progress)) onProgress?.(progress)
           },
           onDone: (output) => {
-            if (method.output().Check(output)) resolve(output)
+            if (method.output.fits(output)) resolve(output)
             else reject(new AppError('internal', 'The vault answered something unexpected: is it of another version?'))
           },
           onFailed: reject,

@@ -32,7 +32,7 @@ export type Connection = {
 type Work = (connection: Connection, onProgress: (progress: unknown) => void) => Promise<unknown>
 
 /** A method and what it does. */
-type Served = {
+export type Served = {
   readonly name: string
   /** @throws Refused for an input that is not the method's. */
   readonly accept: (input: unknown) => Work
@@ -53,13 +53,15 @@ export const serve = <Input extends TSchema, Output extends TSchema, Progress ex
 ): Served => ({
   name: method.name,
   accept: (input) => {
-    if (!method.input().Check(input)) throw new Refused(`an input of ${method.name} is not as it should be`)
-    return (connection, onProgress) => run(input, { connection, onProgress })
+    if (!method.input.fits(input)) throw new Refused(`an input of ${method.name} is not as it should be`)
+    return async (connection, onProgress) => method.output.named(await run(input, { connection, onProgress }))
   },
 })
 
 export type ListenOptions = {
   readonly path: string
+  /** Of the socket: 0o660 lets its group connect too. */
+  readonly mode: 0o600 | 0o660
   /** As the server calls itself. */
   readonly name: string
   readonly methods: readonly Served[]
@@ -78,7 +80,7 @@ export type Listener = {
   stop(input: { readonly graceMs: number }): Promise<void>
 }
 
-type Serving = Omit<ListenOptions, 'path' | 'methods'> & {
+type Serving = Omit<ListenOptions, 'path' | 'mode' | 'methods'> & {
   readonly methods: ReadonlyMap<string, Served>
   readonly socket: Socket
   readonly onClosed: () => void
@@ -222,10 +224,10 @@ const serveConnection = (serving: Serving) => {
 }
 
 /**
- * Listens at a path, which only its owner and group may open.
+ * Listens at a path.
  * @throws Error with a sentence for the operator if it cannot.
  */
-export const listen = async ({ path, methods, ...options }: ListenOptions): Promise<Listener> => {
+export const listen = async ({ path, mode, methods, ...options }: ListenOptions): Promise<Listener> => {
   await claimSocket(path)
   const byName = new Map(methods.map((served) => [served.name, served]))
   const connections = new Set<ReturnType<typeof serveConnection>>()
@@ -244,7 +246,7 @@ export const listen = async ({ path, methods, ...options }: ListenOptions): Prom
   server.once('error', reject)
   server.listen(path, resolve)
   await listening
-  await chmod(path, 0o660)
+  await chmod(path, mode)
 
   return {
     stop: async ({ graceMs }) => {

@@ -1,6 +1,7 @@
-// What client and server know of a method, so that each checks what it gets before it uses it.
+// What client and server know of a method, so that each checks what it gets before it uses it, and sends no more than the
+// method names.
 
-import { type TSchema, Type } from '@sinclair/typebox'
+import { KindGuard, type Static, type TSchema, Type } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 
 /** What may be given where `Value` is expected: lists and objects may be readonly. */
@@ -10,20 +11,47 @@ export type Given<Value> = Value extends Uint8Array | Date
     ? { readonly [Name in keyof Value]: Given<Value[Name]> }
     : Value
 
+type Shape<Schema extends TSchema> = {
+  readonly fits: (value: unknown) => value is Static<Schema>
+  /** The value without the fields that the schema does not name: a row of a table has more than what is asked for. */
+  readonly named: (value: unknown) => unknown
+}
+
 export type Method<Input extends TSchema, Output extends TSchema, Progress extends TSchema> = {
   readonly name: string
-  readonly input: () => TypeCheck<Input>
-  readonly output: () => TypeCheck<Output>
+  readonly input: Shape<Input>
+  readonly output: Shape<Output>
   /** What is told on the way to the answer. */
-  readonly progress: () => TypeCheck<Progress>
+  readonly progress: Shape<Progress>
   /** It may be asked again, of another server too, when it is not known whether it was done. */
   readonly repeatable: boolean
 }
 
-/** Compiled at its first use: a command uses few of them. */
-const compiled = <Schema extends TSchema>(schema: Schema): (() => TypeCheck<Schema>) => {
-  let check: TypeCheck<Schema> | null = null
-  return () => (check ??= TypeCompiler.Compile(schema))
+/** A method of any kind, for those who only look at its name and its checks. */
+export type AnyMethod = Method<TSchema, TSchema, TSchema>
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+/** A union is left as it is. */
+const named = (schema: TSchema, value: unknown): unknown => {
+  if (KindGuard.IsObject(schema) && isRecord(value)) {
+    const fields = Object.entries(schema.properties)
+    return Object.fromEntries(fields.map(([name, of]) => [name, named(of, value[name])]))
+  }
+  if (KindGuard.IsArray(schema) && Array.isArray(value)) return value.map((each) => named(schema.items, each))
+  return value
+}
+
+const shapeOf = <Schema extends TSchema>(schema: Schema): Shape<Schema> => {
+  // Compiled at the first use, because a command uses few of them.
+  let compiled: TypeCheck<Schema> | null = null
+  return {
+    fits: (value): value is Static<Schema> => {
+      compiled ??= TypeCompiler.Compile(schema)
+      return compiled.Check(value)
+    },
+    named: (value) => named(schema, value),
+  }
 }
 
 /** The answer of a method that has none. */
@@ -43,8 +71,8 @@ export const method = <
   },
 ) => ({
   name,
-  input: compiled(of.input),
-  output: compiled(of.output),
-  progress: compiled(of.progress ?? Type.Never()),
+  input: shapeOf(of.input),
+  output: shapeOf(of.output),
+  progress: shapeOf(of.progress ?? Type.Never()),
   repeatable: of.repeatable ?? false,
 })

@@ -1,0 +1,241 @@
+// Each method of the vault, and what crosses for it. TypeScript compares this with the vault's own types where the methods are
+// served and asked (serve-vault.ts, remote-vault.ts).
+
+import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { AUDIT_ACTIONS, CHAIN_FAMILIES, CONTROL_MODES, RULE_OPERATORS, WALLET_TYPES } from '../../../db/words.ts'
+import { method, Nothing } from './method.ts'
+
+const closed = { additionalProperties: false } as const
+
+const Fields = <Named extends TProperties>(fields: Named) => Type.Object(fields, closed)
+const OneOf = <Word extends string>(words: readonly Word[]) => Type.Union(words.map((word) => Type.Literal(word)))
+const OrNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+/** The field may be absent, or undefined, which does not cross. */
+const Maybe = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Undefined()]))
+const ByName = <Schema extends TSchema>(schema: Schema) => Type.Record(Type.String(), schema, closed)
+
+const Text = Type.String()
+const Bytes = Type.Uint8Array()
+const Count = Type.Integer({ minimum: 0 })
+
+const credentials = Fields({ from: Maybe(Text), developerSecret: Maybe(Text), userPin: Maybe(Text) })
+
+const wallet = Fields({
+  id: Text,
+  projectId: Text,
+  ownerId: Text,
+  network: Text,
+  keyringId: Text,
+  controlMode: OneOf(CONTROL_MODES),
+  publicKey: Bytes,
+})
+
+const keyRequest = { wallet, credentials, actor: Text }
+
+const imported = Type.Union([Fields({ privateKey: Text }), Fields({ mnemonicPhrase: Text })])
+
+const termsFields = {
+  id: Text,
+  network: Text,
+  argumentRules: Type.Array(Fields({ argument: Text, operator: OneOf(RULE_OPERATORS), value: Text })),
+  expiresAt: OrNull(Type.Date()),
+  maxTotalValue: OrNull(Type.BigInt()),
+  maxUses: OrNull(Type.Integer()),
+  maxTotalFee: Type.BigInt(),
+}
+const terms = Fields(termsFields)
+
+const policyFields = {
+  ...termsFields,
+  projectId: Text,
+  walletId: Text,
+  name: Text,
+  spentFee: Type.BigInt(),
+  spentValue: Type.BigInt(),
+  uses: Count,
+  createdAt: Type.Date(),
+  updatedAt: Type.Date(),
+  revokedAt: OrNull(Type.Date()),
+}
+const policy = Fields(policyFields)
+
+const typedData = Fields({
+  domain: Fields({
+    name: Type.Optional(Text),
+    version: Type.Optional(Text),
+    chainId: Type.Optional(Type.Union([Type.Number(), Type.BigInt(), Text])),
+    verifyingContract: Type.Optional(Text),
+    salt: Type.Optional(Text),
+  }),
+  types: ByName(Type.Array(Fields({ name: Text, type: Text }))),
+  primaryType: Text,
+  // Custody reads it by the types.
+  message: ByName(Type.Unknown()),
+})
+
+const kind = <Kind extends string>(word: Kind) => ({ kind: Type.Literal(word) })
+
+const payload = Type.Union([
+  Fields({ ...kind('evm_transaction'), unsigned: Bytes }),
+  Fields({ ...kind('evm_message'), message: Bytes }),
+  Fields({ ...kind('typed_data'), typedData }),
+  Fields({ ...kind('safe_message'), chainId: Type.Integer(), safe: Text, message: Bytes }),
+  Fields({
+    ...kind('extrinsic'),
+    call: Bytes,
+    extra: Bytes,
+    implicit: Bytes,
+    addressPrefix: Bytes,
+    signaturePrefix: Bytes,
+  }),
+  Fields({ ...kind('substrate_message'), message: Bytes }),
+])
+
+const uses = Type.Array(Fields({ action: OneOf(AUDIT_ACTIONS), details: ByName(Text), payloads: Type.Array(payload) }))
+const signatures = Type.Array(Type.Array(Bytes))
+
+/** Of an open key: a number that means something on its connection alone. */
+const handle = Type.Integer({ minimum: 1 })
+
+const reach = { projectId: Text, ownedBy: OrNull(Text) }
+const progress = Fields({ done: Count, total: Count })
+const forgedRows = Type.Array(Fields({ table: Text, projectId: OrNull(Text), id: Text, trouble: Text }))
+
+/** Open keys: the client's objects with `sign` are made of these. */
+export const openKey = method('openKey', { input: Fields(keyRequest), output: handle, repeatable: true })
+export const openKeyForMessage = method('openKeyForMessage', {
+  input: Fields(keyRequest),
+  output: handle,
+  repeatable: true,
+})
+export const openKeyByPolicy = method('openKeyByPolicy', {
+  input: Fields({ ...keyRequest, terms }),
+  output: handle,
+  repeatable: true,
+})
+export const sign = method('sign', { input: Fields({ handle, uses }), output: signatures })
+export const signByPolicy = method('signByPolicy', {
+  input: Fields({ handle, spends: Fields({ value: Type.BigInt(), fee: Type.BigInt() }), uses }),
+  output: signatures,
+})
+export const closeKey = method('closeKey', { input: Fields({ handle }), output: Nothing })
+
+/** All other methods that an API may ask. What is made has its caller's id, so it may be asked again. */
+export const METHODS = {
+  publicKeyOf: method('publicKeyOf', {
+    input: Fields({ family: OneOf(CHAIN_FAMILIES), imported }),
+    output: Bytes,
+    repeatable: true,
+  }),
+  newWallet: method('newWallet', {
+    input: Fields({
+      walletId: Text,
+      projectId: Text,
+      ownerId: Text,
+      network: Text,
+      controlMode: OneOf(CONTROL_MODES),
+      family: OneOf(CHAIN_FAMILIES),
+      imported: Maybe(imported),
+      credentials,
+      actor: Text,
+    }),
+    output: Fields({
+      keyringId: Text,
+      publicKey: Bytes,
+      keyUsedSince: Type.Union([Type.Literal('now'), Type.Literal('ever'), Type.Date()]),
+    }),
+    repeatable: true,
+  }),
+  newPolicy: method('newPolicy', {
+    input: Fields({ ...keyRequest, terms, name: Text }),
+    output: policy,
+    repeatable: true,
+  }),
+  revokePolicy: method('revokePolicy', { input: Fields({ ...keyRequest, policyId: Text }), output: Nothing }),
+  exportKeyring: method('exportKeyring', {
+    input: Fields(keyRequest),
+    output: Fields({ mnemonicPhrase: OrNull(Text), privateKey: OrNull(Text) }),
+  }),
+  changeUserPin: method('changeUserPin', {
+    input: Fields({ wallet, oldPin: Text, newPin: Text, actor: Text, from: Maybe(Text) }),
+    output: Nothing,
+  }),
+  changeDeveloperSecret: method('changeDeveloperSecret', {
+    input: Fields({ projectId: Text, oldSecret: Text, newSecret: Text, actor: Text }),
+    output: Nothing,
+  }),
+  status: method('status', {
+    input: Fields({}),
+    output: Fields({
+      rootKeyIds: Type.Array(Text),
+      holdsRootKey: Type.Boolean(),
+      argon2: Fields({ running: Count, waiting: Count }),
+    }),
+    repeatable: true,
+  }),
+  standingPolicies: method('standingPolicies', {
+    input: Fields({ walletId: Text, limit: Count }),
+    output: Type.Array(Fields({ ...termsFields, uses: Count, spentValue: Type.BigInt(), isExpired: Type.Boolean() })),
+    repeatable: true,
+  }),
+  policyRoom: method('policyRoom', {
+    input: Fields({ id: Text, walletId: Text }),
+    output: Fields({ made: OrNull(policy), standing: Count }),
+    repeatable: true,
+  }),
+  listPolicies: method('listPolicies', {
+    input: Fields({ ...reach, network: Text, walletId: OrNull(Text), limit: Count, offset: Count }),
+    output: Type.Array(Fields({ ...policyFields, walletAddress: Text })),
+    repeatable: true,
+  }),
+  findWalletOfPolicy: method('findWalletOfPolicy', {
+    input: Fields({ ...reach, id: Text }),
+    output: OrNull(
+      Fields({
+        ...wallet.properties,
+        name: Text,
+        address: Text,
+        type: OneOf(WALLET_TYPES),
+        createdAt: Type.Date(),
+      }),
+    ),
+    repeatable: true,
+  }),
+}
+
+/** Those that only an operator may ask. */
+export const OPERATOR_METHODS = {
+  newProject: method('newProject', {
+    input: Fields({ projectId: Text, developerSecret: OrNull(Text), actor: Text }),
+    output: Nothing,
+    repeatable: true,
+  }),
+  activateProject: method('activateProject', {
+    input: Fields({ projectId: Text, developerSecret: Text, actor: Text }),
+    output: Nothing,
+    repeatable: true,
+  }),
+  unlockOwner: method('unlockOwner', {
+    input: Fields({ projectId: Text, ownerId: Text, actor: Text }),
+    output: Nothing,
+  }),
+  rotateRootKey: method('rotateRootKey', {
+    input: Fields({ actor: Text }),
+    output: Fields({ rootKeyId: Text, rewrapped: Count, already: Type.Boolean() }),
+    progress,
+  }),
+  rotateProjectKey: method('rotateProjectKey', {
+    input: Fields({ projectId: Text, actor: Text, resume: Type.Boolean() }),
+    output: Fields({
+      version: Count,
+      resealed: Count,
+      broken: Fields({ rows: Count, first: Type.Array(Text) }),
+    }),
+    progress,
+  }),
+  forgedRows: method('forgedRows', {
+    input: Fields({ projectId: OrNull(Text) }),
+    output: Fields({ forged: forgedRows, unfinished: forgedRows }),
+    repeatable: true,
+  }),
+}
