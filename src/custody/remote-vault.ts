@@ -1,0 +1,79 @@
+// The vault of another process, as an object with the same methods.
+
+import type { createVault } from './vault.ts'
+import { type Client, type ConnectOptions, connect } from './wire/connect.ts'
+import * as keys from './wire/vault-methods.ts'
+
+const { METHODS: of, OPERATOR_METHODS: ofOperator } = keys
+
+/** Where a vault listens for its operator, beside the socket for APIs. Only the vault's own user may connect there. */
+export const operatorSocketOf = (socket: string): string => `${socket}.operator`
+
+type OperatorVault = ReturnType<typeof createVault>
+type Vault = Omit<OperatorVault, keyof typeof ofOperator>
+
+type Remote<Of> = Of & {
+  /** Ends all connections. What is under way fails with `unavailable`. */
+  readonly close: () => void
+}
+
+/** The keys that it opens stay with the vault that opened them. */
+const openingOf = (client: Client): Pick<Vault, 'openKey' | 'openKeyForMessage' | 'openKeyByPolicy'> => {
+  const own =
+    (method: typeof keys.openKey): Vault['openKey'] =>
+    async (request) => {
+      const { output: handle, held } = await client.hold(method, request)
+      return {
+        sign: (...uses) => held.ask(keys.sign, { handle, uses }),
+        [Symbol.dispose]: () => held.end(keys.closeKey, { handle }),
+      }
+    }
+  return {
+    openKey: own(keys.openKey),
+    openKeyForMessage: own(keys.openKeyForMessage),
+    openKeyByPolicy: async (request) => {
+      const { output: handle, held } = await client.hold(keys.openKeyByPolicy, request)
+      return {
+        sign: (spends, ...uses) => held.ask(keys.signByPolicy, { handle, spends, uses }),
+        [Symbol.dispose]: () => held.end(keys.closeKey, { handle }),
+      }
+    },
+  }
+}
+
+const apiOf = (client: Client): Vault => ({
+  ...openingOf(client),
+  publicKeyOf: (input) => client.ask(of.publicKeyOf, input),
+  newWallet: (input) => client.ask(of.newWallet, input),
+  newPolicy: (input) => client.ask(of.newPolicy, input),
+  revokePolicy: (input) => client.ask(of.revokePolicy, input),
+  exportKeyring: (input) => client.ask(of.exportKeyring, input),
+  changeUserPin: (input) => client.ask(of.changeUserPin, input),
+  changeDeveloperSecret: (input) => client.ask(of.changeDeveloperSecret, input),
+  status: () => client.ask(of.status, {}),
+  standingPolicies: (input) => client.ask(of.standingPolicies, input),
+  policyRoom: (input) => client.ask(of.policyRoom, input),
+  listPolicies: (input) => client.ask(of.listPolicies, input),
+  findWalletOfPolicy: (input) => client.ask(of.findWalletOfPolicy, input),
+})
+
+/** Connects to one or more vaults as an API. */
+export const connectVault = (options: ConnectOptions): Remote<Vault> => {
+  const client = connect(options)
+  return { ...apiOf(client), close: client.close }
+}
+
+/** Connects as an operator. The sockets are those of `operatorSocketOf`. */
+export const connectOperatorVault = (options: ConnectOptions): Remote<OperatorVault> => {
+  const client = connect(options)
+  return {
+    ...apiOf(client),
+    newProject: (input) => client.ask(ofOperator.newProject, input),
+    activateProject: (input) => client.ask(ofOperator.activateProject, input),
+    unlockOwner: (input) => client.ask(ofOperator.unlockOwner, input),
+    rotateRootKey: (input, onProgress) => client.ask(ofOperator.rotateRootKey, input, onProgress),
+    rotateProjectKey: (input, onProgress) => client.ask(ofOperator.rotateProjectKey, input, onProgress),
+    forgedRows: (input) => client.ask(ofOperator.forgedRows, input),
+    close: client.close,
+  }
+}

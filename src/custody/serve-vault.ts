@@ -1,0 +1,186 @@
+// The vault at its two sockets: one for APIs, and one for its operator.
+//
+// An opened key belongs to the connection that opened it, under a number that means nothing on another one. It is zeroed when
+// it is closed, when its connection ends, and by itself after a while. Whoever names a key that is not open on the connection, or
+// no longer, is no client of ours: the connection is closed, and an audit row says so.
+
+import { AppError } from '../errors.ts'
+import type { Audit } from './audit.ts'
+import { operatorSocketOf } from './remote-vault.ts'
+import { type createVault, KeyClosed, type OpenKey, type OpenPolicyKey } from './vault.ts'
+import { Refused } from './wire/data.ts'
+import { type Connection, type Listener, type ListenOptions, listen, type Served, serve } from './wire/listen.ts'
+import * as keys from './wire/vault-methods.ts'
+
+const { METHODS, OPERATOR_METHODS } = keys
+
+type OperatorVault = ReturnType<typeof createVault>
+type Vault = Omit<OperatorVault, keyof typeof OPERATOR_METHODS>
+
+/** More than an API has requests at once. */
+const KEYS_A_CONNECTION_MAX = 10_000
+
+type Opened =
+  | { readonly by: 'credential'; readonly key: OpenKey }
+  | { readonly by: 'policy'; readonly key: OpenPolicyKey }
+
+const notOpen = () => new Refused('a key is not open on this connection')
+
+/** The keys that are open on each connection. */
+const createOpenKeys = () => {
+  const connections = new WeakMap<Connection, Map<number, Opened>>()
+  let lastHandle = 0
+
+  const of = (connection: Connection): Map<number, Opened> => {
+    const open = connections.get(connection) ?? new Map<number, Opened>()
+    connections.set(connection, open)
+    return open
+  }
+
+  return {
+    /** @returns the key's handle. */
+    open: async (connection: Connection, opening: () => Promise<Opened>): Promise<number> => {
+      if (of(connection).size >= KEYS_A_CONNECTION_MAX) throw new AppError('busy', 'Too many keys are open: try again.')
+      const opened = await opening()
+      // Nobody would close it.
+      if (connection.ended.aborted) opened.key[Symbol.dispose]()
+      lastHandle += 1
+      of(connection).set(lastHandle, opened)
+      return lastHandle
+    },
+    /** @throws Refused */
+    get: (connection: Connection, handle: number): Opened => {
+      const opened = of(connection).get(handle)
+      if (opened === undefined) throw notOpen()
+      return opened
+    },
+    close: (connection: Connection, handle: number): void => {
+      of(connection).get(handle)?.key[Symbol.dispose]()
+      if (!of(connection).delete(handle)) throw notOpen()
+    },
+    end: (connection: Connection): void => {
+      for (const { key } of of(connection).values()) key[Symbol.dispose]()
+      connections.delete(connection)
+    },
+  }
+}
+
+/** A key that is used too often, or too late, is as good as none. */
+const refusingClosed = async <Result>(signing: Promise<Result>): Promise<Result> => {
+  try {
+    return await signing
+  } catch (error) {
+    throw error instanceof KeyClosed ? new Refused('a key was used too often or too late') : error
+  }
+}
+
+/** The public key outlives the request, and its bytes do not. */
+const kept = <Request extends { readonly wallet: { readonly publicKey: Uint8Array } }>(request: Request): Request => ({
+  ...request,
+  wallet: { ...request.wallet, publicKey: new Uint8Array(request.wallet.publicKey) },
+})
+
+const keyMethods = (vault: Vault, open: ReturnType<typeof createOpenKeys>): readonly Served[] => [
+  serve(keys.openKey, (request, { connection }) =>
+    open.open(connection, async () => ({ by: 'credential', key: await vault.openKey(kept(request)) })),
+  ),
+  serve(keys.openKeyForMessage, (request, { connection }) =>
+    open.open(connection, async () => ({ by: 'credential', key: await vault.openKeyForMessage(kept(request)) })),
+  ),
+  serve(keys.openKeyByPolicy, (request, { connection }) =>
+    open.open(connection, async () => ({ by: 'policy', key: await vault.openKeyByPolicy(kept(request)) })),
+  ),
+  serve(keys.sign, async ({ handle, uses }, { connection }) => {
+    const opened = open.get(connection, handle)
+    if (opened.by !== 'credential') throw notOpen()
+    return await refusingClosed(opened.key.sign(...uses))
+  }),
+  serve(keys.signByPolicy, async ({ handle, spends, uses }, { connection }) => {
+    const opened = open.get(connection, handle)
+    if (opened.by !== 'policy') throw notOpen()
+    return await refusingClosed(opened.key.sign(spends, ...uses))
+  }),
+  serve(keys.closeKey, async ({ handle }, { connection }) => open.close(connection, handle)),
+]
+
+const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>> => ({
+  publicKeyOf: serve(METHODS.publicKeyOf, vault.publicKeyOf),
+  newWallet: serve(METHODS.newWallet, vault.newWallet),
+  newPolicy: serve(METHODS.newPolicy, vault.newPolicy),
+  revokePolicy: serve(METHODS.revokePolicy, vault.revokePolicy),
+  exportKeyring: serve(METHODS.exportKeyring, vault.exportKeyring),
+  changeUserPin: serve(METHODS.changeUserPin, vault.changeUserPin),
+  changeDeveloperSecret: serve(METHODS.changeDeveloperSecret, vault.changeDeveloperSecret),
+  status: serve(METHODS.status, vault.status),
+  standingPolicies: serve(METHODS.standingPolicies, vault.standingPolicies),
+  policyRoom: serve(METHODS.policyRoom, vault.policyRoom),
+  listPolicies: serve(METHODS.listPolicies, vault.listPolicies),
+  findWalletOfPolicy: serve(METHODS.findWalletOfPolicy, vault.findWalletOfPolicy),
+})
+
+const operatorMethods = (vault: OperatorVault): Readonly<Record<keyof typeof OPERATOR_METHODS, Served>> => ({
+  newProject: serve(OPERATOR_METHODS.newProject, vault.newProject),
+  activateProject: serve(OPERATOR_METHODS.activateProject, vault.activateProject),
+  unlockOwner: serve(OPERATOR_METHODS.unlockOwner, vault.unlockOwner),
+  rotateRootKey: serve(OPERATOR_METHODS.rotateRootKey, (input, { onProgress }) =>
+    vault.rotateRootKey(input, onProgress),
+  ),
+  rotateProjectKey: serve(OPERATOR_METHODS.rotateProjectKey, (input, { onProgress }) =>
+    vault.rotateProjectKey(input, onProgress),
+  ),
+  forgedRows: serve(OPERATOR_METHODS.forgedRows, vault.forgedRows),
+})
+
+type Log = {
+  readonly warn: (facts: object, sentence: string) => void
+  readonly error: (facts: object, sentence: string) => void
+}
+
+type Serving = {
+  readonly vault: OperatorVault
+  readonly audit: Audit
+  readonly log: Log
+  /** Where APIs connect; the operator's socket is beside it. */
+  readonly path: string
+}
+
+/** What happens to a connection, for the log and the audit. */
+const watching = ({ audit, log }: Serving): Pick<ListenOptions, 'onRefused' | 'onFailure'> => ({
+  onRefused: ({ why, name }) => {
+    log.warn({ why, client: name }, 'closed a connection for bad input')
+    const details = { why, client: name ?? '' }
+    const act = {
+      projectId: null,
+      actor: 'stranger',
+      action: 'vault_connection_refused',
+      subject: 'vault',
+      details,
+    } as const
+    audit.commit(act).catch((error: unknown) => log.error({ err: error }, 'a refused connection is not in the audit'))
+  },
+  onFailure: ({ error, method }) => log.error({ err: error, method }, 'failed'),
+})
+
+/**
+ * Lets APIs and the operator ask a vault. An API that somebody else controls can ask nothing that only an operator may.
+ * @throws Error with a sentence for the operator if it cannot listen there.
+ */
+export const serveVault = async (serving: Serving): Promise<Listener> => {
+  const { vault, path } = serving
+  const open = createOpenKeys()
+  const common = { ...watching(serving), name: 'vault', onEnd: open.end }
+  const forApi = [...keyMethods(vault, open), ...Object.values(apiMethods(vault))]
+  const forOperator = [...forApi, ...Object.values(operatorMethods(vault))]
+  const operator = await listen({ ...common, path: operatorSocketOf(path), mode: 0o600, methods: forOperator })
+  try {
+    const api = await listen({ ...common, path, mode: 0o660, methods: forApi })
+    return {
+      stop: async (input) => {
+        await Promise.all([api.stop(input), operator.stop(input)])
+      },
+    }
+  } catch (error) {
+    await operator.stop({ graceMs: 0 })
+    throw error
+  }
+}

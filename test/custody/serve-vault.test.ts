@@ -1,0 +1,368 @@
+// The vault at its sockets: every method answers there as it does in process, and an opened key stays on its connection.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { createConnection } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { verify as verifySr25519 } from '@scure/sr25519'
+import postgres, { type Sql } from 'postgres'
+import { insertProject } from '../../db/queries/projects.ts'
+import { createAudit } from '../../src/custody/audit.ts'
+import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/custody/remote-vault.ts'
+import { serveVault } from '../../src/custody/serve-vault.ts'
+import type { createVault, OpenKey, WalletRef } from '../../src/custody/vault.ts'
+import { frameOf } from '../../src/custody/wire/frames.ts'
+import { withKey } from '../support/keys.ts'
+import {
+  ACTOR,
+  type Custody,
+  EVM_DIGEST,
+  EVM_MESSAGE,
+  NOW,
+  openCustody,
+  openTestRootKey,
+  openTestSealer,
+  SECRET,
+  SUBSTRATE_BYTES,
+  SUBSTRATE_MESSAGE,
+  signOne,
+  signOneBy,
+} from './support.ts'
+
+type OperatorVault = ReturnType<typeof createVault>
+
+const pin = { userPin: '493817' }
+const secret = { developerSecret: SECRET }
+const both = { ...secret, ...pin }
+const VERIFY = { prehash: false, lowS: true }
+
+let custody: Custody
+let sql: Sql
+let folder: string
+let projectId: string
+const endings: (() => unknown)[] = []
+
+beforeAll(async () => {
+  custody = await openCustody()
+  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
+  folder = await mkdtemp(join(tmpdir(), 'vault-'))
+  projectId = await custody.project()
+})
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end()
+})
+afterAll(async () => {
+  await sql.end()
+  await custody.close()
+  await rm(folder, { recursive: true })
+})
+
+const startVault = async (vault: OperatorVault = custody.vault) => {
+  const path = join(folder, randomUUID().slice(0, 8), 'vault.sock')
+  const audit = createAudit({ db: custody.db, sealer: await openTestSealer(), now: () => NOW })
+  const errors: object[] = []
+  const log = { warn: () => {}, error: (facts: object) => errors.push(facts) }
+  const listener = await serveVault({ vault, audit, log, path })
+  endings.push(() => listener.stop({ graceMs: 0 }))
+  return { path, errors }
+}
+
+const connected = <Remote extends { readonly close: () => void }>(remote: Remote): Remote => {
+  endings.push(remote.close)
+  return remote
+}
+const asApi = (path: string) => connected(connectVault({ sockets: [path], name: 'api', onChange: () => {} }))
+const asOperator = (path: string) =>
+  connected(connectOperatorVault({ sockets: [operatorSocketOf(path)], name: 'operator', onChange: () => {} }))
+
+const newWallet = (input: { readonly mode?: 'developer' | 'user'; readonly network?: string } = {}) => {
+  const { mode = 'developer', network = 'Ethereum' } = input
+  const credentials = mode === 'developer' ? secret : pin
+  return custody.wallet({ projectId, ownerId: randomUUID(), controlMode: mode, credentials, network })
+}
+const request = (wallet: WalletRef, credentials: object = secret) => ({ wallet, credentials, actor: ACTOR })
+
+const refusals = async (): Promise<readonly string[]> => {
+  const rows = await sql`select details from audit where action = 'vault_connection_refused' order by id`
+  return rows.map(({ details }) => `${details.client}: ${details.why}`)
+}
+/** The reason of the next refused connection after those that a test has seen. */
+const nextRefusal = async (seen: number): Promise<string> => {
+  for (;;) {
+    const all = await refusals()
+    const next = all[seen]
+    if (next !== undefined) return next
+    await Bun.sleep(5)
+  }
+}
+
+describe('over its sockets', () => {
+  test('wallets are made, and sign, in both families', async () => {
+    const { path } = await startVault()
+    const vault = asOperator(path)
+    for (const network of ['Ethereum', 'Polkadot']) {
+      const of = { projectId, ownerId: randomUUID(), network, controlMode: 'user' as const }
+      const wallet = await custody.wallet({ ...of, credentials: { ...pin, from: '10.0.0.1' }, vault })
+      const payload = network === 'Ethereum' ? EVM_MESSAGE : SUBSTRATE_MESSAGE
+      const signature = await withKey(vault, request(wallet, pin), (key) => signOne(key, payload))
+      const isRight =
+        network === 'Ethereum'
+          ? secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, VERIFY)
+          : verifySr25519(SUBSTRATE_BYTES, signature, wallet.publicKey)
+      expect(isRight).toBe(true)
+      const exported = await vault.exportKeyring(request(wallet, pin))
+      expect(exported).toEqual(await custody.vault.exportKeyring(request(wallet, pin)))
+      const [row] = await sql`
+        select count(*)::int as many from audit where subject = ${wallet.id} and action = 'message_signed'`
+      expect(row?.many).toBe(1)
+    }
+  })
+
+  test('a wallet that is made again by its id is the same', async () => {
+    const { path } = await startVault()
+    const vault = asApi(path)
+    const of = { projectId, ownerId: randomUUID(), network: 'Ethereum', controlMode: 'developer' } as const
+    const input = { ...of, walletId: randomUUID(), family: 'evm', credentials: secret, actor: ACTOR } as const
+    const made = await vault.newWallet(input)
+    expect(made.keyUsedSince).toBe('now')
+    expect(await vault.newWallet(input)).toEqual({ ...made, keyUsedSince: expect.any(Date) })
+  })
+
+  test('imports, changes of credentials and the status answer as in process', async () => {
+    const { path } = await startVault()
+    const vault = asOperator(path)
+    const imported = { privateKey: `0x${'11'.repeat(32)}` }
+    const publicKey = await vault.publicKeyOf({ family: 'evm', imported })
+    expect(publicKey).toEqual(await custody.vault.publicKeyOf({ family: 'evm', imported }))
+    const wallet = await newWallet({ mode: 'user' })
+    await vault.changeUserPin({ wallet, oldPin: pin.userPin, newPin: '927461', actor: ACTOR })
+    const signature = await withKey(vault, request(wallet, { userPin: '927461' }), signOne)
+    expect(secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, VERIFY)).toBe(true)
+    expect(await vault.status()).toEqual(await custody.vault.status())
+    await expect(
+      vault.changeDeveloperSecret({ projectId, oldSecret: SECRET, newSecret: 'short', actor: ACTOR }),
+    ).rejects.toMatchObject({ code: 'invalid_input' })
+  })
+
+  test('policies are made, read, charged and revoked', async () => {
+    const { path } = await startVault()
+    const vault = asApi(path)
+    const wallet = await newWallet({ mode: 'user' })
+    const terms = {
+      ...{ id: randomUUID(), network: wallet.network, expiresAt: new Date(Date.now() + 3_600_000) },
+      argumentRules: [{ argument: 'to', operator: 'eq' as const, value: `0x${'11'.repeat(20)}` }],
+      ...{ maxTotalValue: (1n << 256n) - 1n, maxUses: 3, maxTotalFee: 1_000n },
+    }
+    const made = await vault.newPolicy({ ...request(wallet, both), terms, name: 'Rent' })
+    const room = { id: terms.id, walletId: wallet.id }
+    expect(made).toEqual((await custody.vault.policyRoom(room)).made as typeof made)
+    // What custody answered may be given back, although it has more fields.
+    const [standing] = await vault.standingPolicies({ walletId: wallet.id, limit: 5 })
+    if (standing === undefined) throw new Error('the policy is not listed')
+    {
+      using key = await vault.openKeyByPolicy({ ...request(wallet), terms: standing })
+      const signature = await signOneBy(key, { value: 5n, fee: 7n })
+      expect(secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, VERIFY)).toBe(true)
+    }
+    expect(await vault.policyRoom(room)).toEqual(await custody.vault.policyRoom(room))
+    expect(await vault.standingPolicies({ walletId: wallet.id, limit: 5 })).toEqual([
+      { ...standing, uses: 1, spentValue: 5n },
+    ])
+    const found = await vault.findWalletOfPolicy({ projectId, ownedBy: null, id: terms.id })
+    expect(found?.publicKey).toEqual(wallet.publicKey)
+    const list = { projectId, ownedBy: null, network: wallet.network, walletId: wallet.id, limit: 9, offset: 0 }
+    expect(await vault.listPolicies(list)).toEqual(await custody.vault.listPolicies(list))
+    await vault.revokePolicy({ ...request(wallet), policyId: terms.id })
+    expect(await vault.standingPolicies({ walletId: wallet.id, limit: 5 })).toEqual([])
+    const used = vault.openKeyByPolicy({ ...request(wallet), terms })
+    await expect(used).rejects.toMatchObject({ code: 'policy_denied', event: null })
+  })
+
+  test('typed data, Safe messages and extrinsics are signed as in process', async () => {
+    const { path } = await startVault()
+    const vault = asOperator(path)
+    const evm = await newWallet()
+    const substrate = await newWallet({ network: 'Polkadot' })
+    const typedData = {
+      domain: { name: 'A', version: '1', chainId: 1n, verifyingContract: `0x${'22'.repeat(20)}` },
+      types: {
+        Mail: [
+          { name: 'text', type: 'string' },
+          { name: 'many', type: 'uint256[]' },
+        ],
+      },
+      primaryType: 'Mail',
+      message: { text: `\ufeff${'long '.repeat(100)}`, many: [1n, 2n ** 255n, '3', 4] },
+    }
+    const part = new Uint8Array([1, 2, 3])
+    const bytes = { call: part, extra: part, implicit: part, addressPrefix: part, signaturePrefix: part }
+    const uses = [
+      [evm, { kind: 'typed_data', typedData }],
+      [evm, { kind: 'safe_message', chainId: 1, safe: `0x${'33'.repeat(20)}`, message: part }],
+      [substrate, { kind: 'extrinsic', ...bytes }],
+    ] as const
+    for (const [wallet, payload] of uses) {
+      const hashes: unknown[] = []
+      for (const of of [vault, custody.vault]) {
+        await withKey(of, request(wallet), (key) =>
+          key.sign({ action: 'message_signed', details: { a: 'b' }, payloads: [payload] }),
+        )
+        const [row] = await sql`select details from audit where subject = ${wallet.id} order by id desc limit 1`
+        hashes.push(row?.details)
+      }
+      // An sr25519 signature, and so the hash of an extrinsic, is another one each time.
+      if (wallet === evm) expect(hashes[0]).toEqual(hashes[1])
+    }
+  })
+
+  test('a refusal has the code and the security event that it has in process', async () => {
+    const { path, errors } = await startVault()
+    const wallet = await newWallet({ mode: 'user' })
+    await expect(asApi(path).openKey(request(wallet, { userPin: '000001' }))).rejects.toMatchObject({
+      ...{ name: 'AppError', code: 'INVALID_SECRET' },
+      event: { kind: 'wrong_pin', projectId, actor: ACTOR },
+    })
+    expect(errors).toEqual([])
+  })
+
+  test('an operator rotates keys, and is told how far it is', async () => {
+    const nextRootKey = await openTestRootKey(0x77)
+    const own = await openCustody()
+    endings.push(own.close)
+    const { path } = await startVault(await own.another({ nextRootKey }))
+    const vault = asOperator(path)
+    const id = randomUUID()
+    await insertProject(own.api, { id, name: 'New', activatedAt: null })
+    await vault.newProject({ projectId: id, developerSecret: null, actor: 'operator' })
+    const told: unknown[] = []
+    const rotated = await vault.rotateProjectKey({ projectId: id, actor: 'operator', resume: false }, (at) =>
+      told.push(at),
+    )
+    expect(rotated).toEqual({ version: 2, resealed: 1, broken: { rows: 0, first: [] } })
+    expect(told).toEqual([{ done: 1, total: 1 }])
+    expect(await vault.forgedRows({ projectId: id })).toEqual({ forged: [], unfinished: [] })
+    await expect(vault.unlockOwner({ projectId: id, ownerId: 'a', actor: 'operator' })).rejects.toMatchObject({
+      code: 'not_found',
+    })
+  })
+})
+
+describe('who controls an API', () => {
+  test('can ask nothing that only an operator may, and cannot open the operator’s socket', async () => {
+    const { path } = await startVault()
+    expect((await stat(path)).mode & 0o777).toBe(0o660)
+    expect((await stat(operatorSocketOf(path))).mode & 0o777).toBe(0o600)
+    for (const name of [
+      'newProject',
+      'activateProject',
+      'unlockOwner',
+      'rotateRootKey',
+      'rotateProjectKey',
+      'forgedRows',
+    ]) {
+      const seen = (await refusals()).length
+      const socket = createConnection(path)
+      socket.write(Buffer.concat([frameOf({ protocol: 1, name: 'thief' }), frameOf([1, name, {}])]))
+      expect(await nextRefusal(seen)).toBe('thief: a method is unknown')
+      socket.destroy()
+    }
+  })
+
+  test.each<[string, string, (key: OpenKey) => Promise<unknown>]>([
+    [
+      'a third time',
+      'api: a key was used too often or too late',
+      async (key) => {
+        await signOne(key)
+        await signOne(key)
+        await signOne(key)
+      },
+    ],
+    [
+      'after it was closed',
+      'api: a key is not open on this connection',
+      async (key) => {
+        key[Symbol.dispose]()
+        await signOne(key)
+      },
+    ],
+  ])('who uses a key %s loses the connection, and only that', async (_, why, act) => {
+    const { path } = await startVault()
+    const other = asApi(path)
+    const wallet = await newWallet()
+    using kept = await other.openKey(request(wallet))
+    const vault = asApi(path)
+    const seen = (await refusals()).length
+    const key = await vault.openKey(request(wallet))
+    await expect(act(key)).rejects.toMatchObject({ code: 'unavailable' })
+    expect(await nextRefusal(seen)).toBe(why)
+    await signOne(kept)
+    using again = await vault.openKey(request(wallet))
+    await signOne(again)
+    expect((await refusals()).length).toBe(seen + 1)
+  })
+
+  test('who uses a key too late loses the connection', async () => {
+    const { path } = await startVault(await custody.another({ keyLifetimeMs: 0 }))
+    const seen = (await refusals()).length
+    const wallet = await newWallet()
+    using key = await asApi(path).openKey(request(wallet))
+    await Bun.sleep(20)
+    await expect(signOne(key)).rejects.toMatchObject({ code: 'unavailable' })
+    expect(await nextRefusal(seen)).toBe('api: a key was used too often or too late')
+  })
+
+  test('who uses the key of another connection loses the connection, and that key still signs', async () => {
+    const { path } = await startVault()
+    const wallet = await newWallet()
+    using key = await asApi(path).openKey(request(wallet))
+    const seen = (await refusals()).length
+    const uses = [
+      { action: 'message_signed', details: {}, payloads: [{ kind: 'evm_message', message: new Uint8Array() }] },
+    ]
+    const socket = createConnection(path)
+    socket.write(Buffer.concat([frameOf({ protocol: 1, name: 'thief' }), frameOf([1, 'sign', { handle: 1, uses }])]))
+    expect(await nextRefusal(seen)).toBe('thief: a key is not open on this connection')
+    socket.destroy()
+    await signOne(key)
+  })
+})
+
+test('a key is zeroed when its connection ends, and one that was still being opened too', async () => {
+  const opened = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  const zeroed = Promise.withResolvers<void>()
+  let count = 0
+  let isSlow = false
+  const watched: OperatorVault = {
+    ...custody.vault,
+    openKey: async (input) => {
+      const key = await custody.vault.openKey(input)
+      if (isSlow) {
+        opened.resolve()
+        await goOn.promise
+      }
+      const dispose = () => {
+        key[Symbol.dispose]()
+        count += 1
+        if (count === 2) zeroed.resolve()
+      }
+      return { sign: key.sign, [Symbol.dispose]: dispose }
+    },
+  }
+  const { path } = await startVault(watched)
+  const vault = asApi(path)
+  const wallet = await newWallet()
+  await vault.openKey(request(wallet))
+  isSlow = true
+  const second = vault.openKey(request(wallet))
+  const failed = second.catch((error: unknown) => error)
+  await opened.promise
+  vault.close()
+  expect(await failed).toMatchObject({ code: 'unavailable' })
+  goOn.resolve()
+  await zeroed.promise
+})
