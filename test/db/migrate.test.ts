@@ -111,6 +111,20 @@ describe('a migration of a database that is up to date', () => {
   })
 })
 
+describe('a migration of a database from before the baseline', () => {
+  test('is refused with one sentence that says what to do, and changes nothing', async () => {
+    const before = await objects()
+    const [first] = await sql`select id, hash from drizzle.__drizzle_migrations order by id limit 1`
+    await sql`update drizzle.__drizzle_migrations set hash = 'of before' where id = ${first?.id}`
+    await expect(migrate(service.database.url)).rejects.toThrow(
+      /^This database was made by .* use an empty database .*\.$/,
+    )
+    expect(await objects()).toEqual(before)
+    await sql`update drizzle.__drizzle_migrations set hash = ${first?.hash} where id = ${first?.id}`
+    await migrate(service.database.url)
+  })
+})
+
 describe('a migration with changes', () => {
   test('gives up if a reader does not end, says why, and leaves nothing half done', async () => {
     const before = await objects()
