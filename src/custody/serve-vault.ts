@@ -171,9 +171,15 @@ export const serveVault = async (serving: Serving): Promise<Listener> => {
   const common = { ...watching(serving), name: 'vault', onEnd: open.end }
   const forApi = [...keyMethods(vault, open), ...Object.values(apiMethods(vault))]
   const forOperator = [...forApi, ...Object.values(operatorMethods(vault))]
-  const operator = await listen({ ...common, path: operatorSocketOf(path), mode: 0o600, methods: forOperator })
+  const operator = await listen({
+    ...common,
+    path: operatorSocketOf(path),
+    mode: 0o600,
+    audience: 'operator',
+    methods: forOperator,
+  })
   try {
-    const api = await listen({ ...common, path, mode: 0o660, methods: forApi })
+    const api = await listen({ ...common, path, mode: 0o660, audience: 'everybody', methods: forApi })
     return {
       stop: async (input) => {
         await Promise.all([api.stop(input), operator.stop(input)])

@@ -96,9 +96,11 @@ export const createWire = () => {
   }
 
   const server = async (
-    options: Partial<Pick<ListenOptions, 'path' | 'name' | 'underWayMax'>> & {
+    options: Partial<Pick<ListenOptions, 'path' | 'name' | 'underWayMax' | 'audience'>> & {
       readonly gates?: Gates
       readonly errors?: Readonly<Record<string, unknown>>
+      /** What `echo` answers beside its input. */
+      readonly extra?: object
     } = {},
   ): Promise<Server> => {
     const { gates = createGates(), name = 'vault', errors = {} } = options
@@ -122,10 +124,11 @@ export const createWire = () => {
         path,
         name,
         mode: 0o660,
+        audience: options.audience ?? 'everybody',
         ...(options.underWayMax === undefined ? {} : { underWayMax: options.underWayMax }),
       },
       methods: [
-        serve(echo, async (input) => input),
+        serve(echo, async (input) => ({ ...input, ...options.extra })),
         serve(wait, waits),
         serve(waitAgain, waits),
         serve(fail, async ({ kind }) => {

@@ -111,7 +111,16 @@ describe('the end of a request', () => {
     })
     const ignore = () => {}
     const server = await listen({
-      ...{ path, name: 'vault', mode: 0o660, methods: [keep], onRefused: ignore, onFailure: ignore, onEnd: ignore },
+      ...{
+        path,
+        name: 'vault',
+        mode: 0o660,
+        audience: 'everybody',
+        methods: [keep],
+        onRefused: ignore,
+        onFailure: ignore,
+        onEnd: ignore,
+      },
     })
     const client = wire.client(path)
     expect((await client.ask(echo, { text: '', bytes: new Uint8Array([1, 2, 3]) })).bytes).toEqual(
@@ -170,6 +179,22 @@ describe('errors', () => {
     const error = await errorOf(wire.client(path).ask(fail, { kind: 'unknown' }))
     expect([error.code, error.message]).toEqual(['internal', 'An error on our side; nothing was done.'])
     expect(failures).toEqual([secret])
+  })
+
+  test('an operator is told the sentences of our own plain errors, and no others', async () => {
+    const errors = { own: new Error('The next root key is missing.'), foreign: new TypeError('params: 1234') }
+    const { path } = await wire.server({ errors, audience: 'operator' })
+    const client = wire.client(path)
+    expect((await errorOf(client.ask(fail, { kind: 'own' }))).message).toBe('The next root key is missing.')
+    expect((await errorOf(client.ask(fail, { kind: 'foreign' }))).message).toContain('on our side')
+  })
+
+  test('no field crosses that the method does not name', async () => {
+    const { path } = await wire.server()
+    const row = { text: 'a', secret: 'b' }
+    expect(await wire.client(path).ask(echo, row)).toEqual({ text: 'a' })
+    const more = await wire.server({ path: join(await wire.folder(), 'more.sock'), extra: { secret: 'c' } })
+    expect(await wire.client(more.path).ask(echo, { text: 'a' })).toEqual({ text: 'a' })
   })
 
   test.each([

@@ -38,8 +38,14 @@ type Failure = Omit<Static<typeof Failure>, 'event'> & { readonly event?: Securi
 
 const isFailure = TypeCompiler.Compile(Failure)
 
-/** The error that a caller may see, as src/http/failure.ts answers it. */
-const shownError = (thrown: unknown): AppError => {
+/** Who sees what went wrong. An operator also sees the sentences of our own plain errors, which are written for operators. */
+export type Audience = 'everybody' | 'operator'
+
+const isOurOwn = (thrown: unknown): thrown is Error =>
+  thrown instanceof Error && Object.getPrototypeOf(thrown) === Error.prototype
+
+/** The error that may be seen; for everybody it is as src/http/failure.ts answers it. */
+const shownError = (thrown: unknown, audience: Audience): AppError => {
   if (thrown instanceof AppError) return thrown
   switch (databaseTrouble(thrown)) {
     case 'away':
@@ -49,13 +55,14 @@ const shownError = (thrown: unknown): AppError => {
     case 'full':
       return new AppError('unavailable', 'The database has no space or memory left; nothing was done.')
     case null:
+      if (audience === 'operator' && isOurOwn(thrown)) return new AppError('internal', thrown.message)
       return new AppError('internal', 'An error on our side; nothing was done.')
   }
 }
 
 /** What is sent of an error. */
-export const failureOf = (thrown: unknown): Failure => {
-  const { code, message, retryable, retryAfterSeconds, event } = shownError(thrown)
+export const failureOf = (thrown: unknown, audience: Audience): Failure => {
+  const { code, message, retryable, retryAfterSeconds, event } = shownError(thrown, audience)
   return {
     code,
     message,

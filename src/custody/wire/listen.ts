@@ -9,7 +9,7 @@ import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../errors.ts'
 import { type Channel, openChannel } from './channel.ts'
 import { Refused } from './data.ts'
-import { failureOf } from './failure.ts'
+import { type Audience, failureOf } from './failure.ts'
 import type { Message } from './frames.ts'
 import type { Given, Method } from './method.ts'
 import { DONE, FAILED, isHello, isRequest, LEAVING, NOTICE, PROGRESS, PROTOCOL } from './protocol.ts'
@@ -65,11 +65,12 @@ export type ListenOptions = {
   /** As the server calls itself. */
   readonly name: string
   readonly methods: readonly Served[]
+  readonly audience: Audience
   /** A connection was closed for bad input. `name` is as the client called itself, null before its hello. */
   readonly onRefused: (refusal: { readonly why: string; readonly name: string | null }) => void
   /** How many requests of a connection may be under way. */
   readonly underWayMax?: number
-  /** An error that its caller must not see. */
+  /** An error that is none of ours to be seen by callers. */
   readonly onFailure: (failure: { readonly error: unknown; readonly method: string }) => void
   /** A connection that has said hello has ended. */
   readonly onEnd: (connection: Connection) => void
@@ -91,14 +92,19 @@ type Request = { readonly id: number; readonly method: string; readonly work: Wo
 /** Runs a request and sends its answer. @throws Refused for bad input. */
 const answer = async (
   { id, method, work }: Request,
-  { connection, channel, onFailure }: Pick<Serving, 'onFailure'> & { connection: Connection; channel: Channel },
+  {
+    connection,
+    channel,
+    onFailure,
+    audience,
+  }: Pick<Serving, 'onFailure' | 'audience'> & { connection: Connection; channel: Channel },
 ): Promise<void> => {
   const send = (...message: readonly [kind: number, body: unknown]) => {
     if (id !== 0) channel.send([id, ...message])
   }
   const fail = (error: unknown) => {
     if (!(error instanceof AppError)) onFailure({ error, method })
-    send(FAILED, failureOf(error))
+    send(FAILED, failureOf(error, audience))
   }
   let isRunning = true
   // A client that reads slowly misses some progress.
