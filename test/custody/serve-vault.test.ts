@@ -305,6 +305,19 @@ describe('who controls an API', () => {
     expect((await refusals()).length).toBe(seen + 1)
   })
 
+  test.each(['value', 'fee'])(
+    'who names a negative %s, to give back what a policy has spent, loses the connection',
+    async (of) => {
+      const { path } = await startVault()
+      const seen = (await refusals()).length
+      const socket = createConnection(path)
+      const input = { handle: 1, spends: { value: 0n, fee: 0n, [of]: -1n }, uses: [] }
+      socket.write(Buffer.concat([frameOf({ protocol: 1, name: 'thief' }), frameOf([1, 'signByPolicy', input])]))
+      expect(await nextRefusal(seen)).toBe('thief: an input of signByPolicy is not as it should be')
+      socket.destroy()
+    },
+  )
+
   test('who uses a key too late loses the connection', async () => {
     const { path } = await startVault(await custody.another({ keyLifetimeMs: 0 }))
     const seen = (await refusals()).length

@@ -114,8 +114,10 @@ export const openKeyByPolicy = method('openKeyByPolicy', {
   repeatable: true,
 })
 export const sign = method('sign', { input: Fields({ handle, uses }), output: signatures })
+/** Less than nothing would give back what was spent before. */
+const Spent = Type.BigInt({ minimum: 0n })
 export const signByPolicy = method('signByPolicy', {
-  input: Fields({ handle, spends: Fields({ value: Type.BigInt(), fee: Type.BigInt() }), uses }),
+  input: Fields({ handle, spends: Fields({ value: Spent, fee: Spent }), uses }),
   output: signatures,
 })
 export const closeKey = method('closeKey', { input: Fields({ handle }), output: Nothing })
