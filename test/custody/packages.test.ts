@@ -44,11 +44,10 @@ test('custody loads few packages, and no others than these', async () => {
   expect(loaded).toEqual(EXPECTED)
 })
 
-test('both ends of the wire load one package', async () => {
-  for (const entry of ['src/custody/wire/listen.ts', 'src/custody/wire/connect.ts']) {
-    const { inputs } = await graphOf(entry)
-    expect(textOf(Object.keys(inputs).map(packageOf))).toEqual(['@sinclair/typebox'])
-  }
+test('a client of the vault loads one package, and serving the vault adds only that one', async () => {
+  const loaded = async (entry: string) => textOf(Object.keys((await graphOf(entry)).inputs).map(packageOf))
+  expect(await loaded('src/custody/remote-vault.ts')).toEqual(['@sinclair/typebox'])
+  expect(await loaded('src/custody/serve-vault.ts')).toEqual([...EXPECTED, '@sinclair/typebox'].sort())
 })
 
 test('custody loads native code and clients of key services only by the names above', async () => {
