@@ -252,6 +252,8 @@ export const listen = async ({ path, mode, methods, ...options }: ListenOptions)
   server.once('error', reject)
   server.listen(path, resolve)
   await listening
+  // It goes on listening when it could not accept a connection.
+  server.on('error', (error) => options.onFailure({ error, method: 'accept' }))
   await chmod(path, mode)
 
   return {
