@@ -19,6 +19,18 @@ export const uint256 = customType<{ data: bigint; driverData: string }>({
 
 export const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date', precision: 6 })
 
+const LAST_MS = 8_640_000_000_000_000
+
+/** An instant that somebody else may have edited: what no Date can be, such as infinity, is read as the last one. */
+export const editedInstant = customType<{ data: Date; driverData: string }>({
+  dataType: () => 'timestamp (6) with time zone',
+  toDriver: (value) => value.toISOString(),
+  fromDriver: (value) => {
+    const at = new Date(value)
+    return Number.isNaN(at.getTime()) ? new Date(LAST_MS) : at
+  },
+})
+
 export const now = sql`now()`
 
 /** A closed list is text with a CHECK, because a migration can change that more easily than an enum type. */

@@ -17,7 +17,7 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
-import { bytes, instant, now, oneOf, uint256 } from '../columns.ts'
+import { bytes, editedInstant, instant, now, oneOf, uint256 } from '../columns.ts'
 import { CONTROL_MODES, KEYRING_KINDS, type RuleOperator, WALLET_TYPES } from '../words.ts'
 import { networkName } from './networks.ts'
 import { projectId, projects } from './projects.ts'
@@ -220,7 +220,7 @@ export const policies = pgTable(
     name: text('name').notNull(),
     /** All of them must match. */
     argumentRules: jsonb('argument_rules').$type<readonly ArgumentRule[]>().notNull(),
-    expiresAt: instant('expires_at'),
+    expiresAt: editedInstant('expires_at'),
     /** In base units of the native coin: the most that all uses together may send. */
     maxTotalValue: uint256('max_total_value'),
     maxUses: integer('max_uses'),

@@ -154,12 +154,15 @@ test.each<[string, readonly string[], Row, string]>([
   expect(await verified(id)).toEqual([])
 })
 
-test('a policy with an end at infinity opens nothing, and is named', async () => {
+test('a policy with an end at infinity opens nothing, is named, and can be listed', async () => {
   const wallet = await newWallet()
   const id = await policy(wallet, AGREED)
-  await sql`update policies set expires_at = 'infinity' where id = ${id}`
-  await opensNothing(wallet, id)
-  expect(await verified(id)).toEqual([TERMS])
+  for (const end of ['infinity', '20000-01-01']) {
+    await sql`update policies set expires_at = ${end}::text::timestamptz where id = ${id}`
+    await opensNothing(wallet, id)
+    expect(await verified(id)).toEqual([TERMS])
+    expect((await service.get('/policies', { network, wallet_address: wallet.address })).status).toBe(200)
+  }
   await edit(id, { expires_at: EXPIRES_AT })
   expect(told(await use(wallet, 'sign'))).toEqual(DONE)
 })
