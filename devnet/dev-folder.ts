@@ -14,6 +14,8 @@ export type DevFolder = {
   /** Of a Substrate chain: a SQLite file. */
   readonly archiveOf: (network: string) => string
   readonly keyOf: (name: KeyName) => string
+  /** At which the vault listens. */
+  readonly vaultSocket: string
 }
 
 const KEY_NAMES = ['root', 'service', 'identity'] as const
@@ -38,6 +40,7 @@ export const openDevFolder = async (path: string): Promise<DevFolder> => {
     stateOf: (network) => join(chains, `${network.toLowerCase()}.json.gz`),
     archiveOf: (network) => join(chains, `${network.toLowerCase()}.sqlite`),
     keyOf: (name) => join(keys, `${name}.key`),
+    vaultSocket: join(root, 'vault', 'socket'),
   }
 }
 

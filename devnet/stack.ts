@@ -104,6 +104,9 @@ const isReady = async (baseUrl: string): Promise<true | undefined> => {
   return response?.status === 200 ? true : undefined
 }
 
+const isListening = async ({ logPath }: ServicePart): Promise<true | undefined> =>
+  (await readFile(logPath, 'utf8').catch(() => '')).includes('"msg":"listening"') || undefined
+
 /** The worker chooses a free port and logs it; a port that we choose could be taken by then. */
 const readMetricsUrl = async ({ logPath }: ServicePart): Promise<string | undefined> =>
   /"metricsUrl":"([^"]+)"/.exec(await readFile(logPath, 'utf8').catch(() => ''))?.[1]
@@ -254,15 +257,19 @@ export const createStack = (options: StackOptions): Stack => {
     await ensureKeys(folder)
     const [database, chains] = await settled([startDatabase(options, parts), startChains(options, parts)])
     const environment = environmentOf(options, chains)
-    const secrets = { ROOT_KEY: `file:${folder.keyOf('root')}`, IDENTITY_KEY: `file:${folder.keyOf('identity')}` }
-    const ofApi = { ...environment, ...secrets }
+    const ofVault = { ...environment, ROOT_KEY: `file:${folder.keyOf('root')}`, VAULT_SOCKET: folder.vaultSocket }
+    const ofApi = { ...environment, IDENTITY_KEY: `file:${folder.keyOf('identity')}`, VAULT_SOCKET: folder.vaultSocket }
 
+    await progress.step('vault', async () => {
+      const vaultEnv = { ...ofVault, DATABASE_URL: database.vaultUrl }
+      const vault = await startService(options, parts, { name: 'vault', script: 'src/vault.ts', env: vaultEnv })
+      await ready(vault, () => isListening(vault))
+    })
     const apiEnv = { ...ofApi, DATABASE_URL: database.apiUrl }
     await progress.step('API', async () => {
       const api = await startService(options, parts, { name: 'api', script: 'src/server.ts', env: apiEnv })
       await ready(api, () => isReady(baseUrlOf(port)))
     })
-    // The worker has neither of these keys, so it refuses a database that no API has bound to them.
     const workerEnv = { ...environment, DATABASE_URL: database.workerUrl, WORKER_METRICS_PORT: '0' }
     const worker = await startService(options, parts, { name: 'worker', script: 'jobs/worker.ts', env: workerEnv })
     const prepare = async (): Promise<DevProject> => {

@@ -46,7 +46,7 @@ const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue | null
   }
 }
 
-/** Waits for what the operator or the first API has still to do, and says what it waits for. */
+/** Waits for what the operator or the first vault has still to do, and says what it waits for. */
 const createWhenReady = async (input: Parameters<typeof createWorkerCtx>[0]): Promise<WorkerCtx> => {
   const log = createLog(input)
   const giveUp = () => process.exit(0)

@@ -240,8 +240,7 @@ const ipfsApiUrlOf = (variables: Variables): Secret | null => {
   return new Secret(text)
 }
 
-/** Reads a root key location that was given as an argument. */
-export const readRootKeyConfig = (spec: string, variables: Variables = process.env): RootKeyConfig => ({
+const readRootKeyConfig = (spec: string, variables: Variables): RootKeyConfig => ({
   spec,
   vault: spec.startsWith('vault-transit:') ? vaultOf(variables) : null,
 })
@@ -357,13 +356,15 @@ const configOf = (variables: Variables, defaults: typeof DEFAULTS) => {
     /** The URL by which clients reach this service, without a trailing slash. */
     publicBaseUrl,
     databaseUrl: readDatabaseUrl(variables),
-    /** null in a process that opens no wallet. */
+    /** Where vaults listen; a vault itself has one. */
+    vaultSockets: wordsOf(variables.VAULT_SOCKET ?? ''),
+    /** null in every process but the vault. */
     rootKey: rootKeyOf(variables, 'ROOT_KEY'),
     /** The new root key during a rotation. */
     nextRootKey: rootKeyOf(variables, 'ROOT_KEY_NEXT'),
     /** null in a process that only reads. */
     serviceKey: variables.SERVICE_KEY?.trim() || null,
-    /** null in a process that neither creates nor verifies tokens. */
+    /** null in a process that neither creates nor verifies tokens, as a vault or a worker. */
     identityKey: variables.IDENTITY_KEY?.trim() || null,
     ...nodesOf(variables),
     ...limitsOf(variables, { devnet, ...defaults }),

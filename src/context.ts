@@ -5,7 +5,7 @@
 // - facts about an object, in a WeakMap: how many blocks a chain's node serves at once, the range that is read ahead, the
 //   running balance check, and the address from which a request came.
 
-import { connectionsOf, type Db, openDb } from '../db/client.ts'
+import type { Db } from '../db/client.ts'
 import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
@@ -17,7 +17,7 @@ import { type Chains, createChains } from './chains/chains.ts'
 import type { Config } from './config.ts'
 import type { Audit } from './custody/audit.ts'
 import type { Sealer } from './custody/sealer.ts'
-import { createVault, openRootKey, type Vault } from './custody/vault.ts'
+import type { OperatorVault, Vault } from './custody/vault.ts'
 import {
   createAuditingCtx,
   createIdentityCtx,
@@ -25,6 +25,7 @@ import {
   type Process,
   type ReadingCtx,
 } from './environment/contexts.ts'
+import { openVaults, openVaultsAsOperator, type Remote } from './environment/vaults.ts'
 import { type Space, watchSpace } from './health/space.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
@@ -65,6 +66,9 @@ export type Ctx = {
   /** Closes the connections to the database. */
   readonly close: Db['close']
 }
+
+/** The context of an operator's commands that ask the vault. */
+export type OperatorCtx = Ctx & { readonly vault: OperatorVault }
 
 /** The worker's context. It has no vault and no identity key, so no job can open a wallet or create a token. */
 export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'walletAt' | 'tokens' | 'identity' | 'space'>
@@ -128,42 +132,23 @@ const createWalletAt = (db: Db): Ctx['walletAt'] => {
 }
 
 /**
- * The size of the vault's own pool. A database transaction waits for the vault while a signer is locked, so the two must not
- * share one: if transactions held all its connections, the vault would wait for them, and they for the vault.
+ * The context of a process that asks the vault.
+ * @throws NotReadyYet before the first vault, and Error if a key, the environment or a chain id does not belong to the database.
  */
-const vaultConnections = ({ databaseMaxConnections }: Config): number =>
-  Math.max(Math.ceil(databaseMaxConnections / 2), 2)
+export const createCtx = (input: Process): Promise<Ctx> => createCtxWith(openVaults, input)
 
-/** How many connections a process that opens wallets takes at most. */
-export const connectionsOfApi = (config: Config): number =>
-  connectionsOf({ maxConnections: config.databaseMaxConnections }) +
-  connectionsOf({ maxConnections: vaultConnections(config) })
+/** The same for an operator's commands, which may ask the vault for more than an API may. */
+export const createOperatorCtx = (input: Process): Promise<OperatorCtx> => createCtxWith(openVaultsAsOperator, input)
 
-/**
- * Creates the context of a process that opens wallets.
- * @throws Error if a key, the environment or a chain id does not belong to the database.
- */
-export const createCtx = async (input: Process): Promise<Ctx> => {
-  const { config } = input
-  if (config.rootKey === null) throw new Error('ROOT_KEY must say where the root key is: file:/path or fd:N.')
-  const rootKey = await openRootKey(config.rootKey)
-  const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
-  const base = await withChains(await createIdentityCtx(input, { rootKey, nextRootKey }), input)
-  const vaultDb = openDb({
-    url: config.databaseUrl.reveal(),
-    maxConnections: vaultConnections(config),
-    applicationName: `strongroom-${input.process}-vault`,
-  })
-  const vault = createVault({
-    db: vaultDb,
-    rootKey,
-    nextRootKey,
-    sealer: base.sealer,
-    environment: config.environment,
-    limits: config,
-    now: base.now,
-    familyOf: (network) => base.chains.of(network).family,
-  })
+const createCtxWith = async <Asked extends Vault>(
+  reach: (input: Process & { readonly log: Log }) => Remote<Asked>,
+  input: Process,
+): Promise<Ctx & { readonly vault: Asked }> => {
+  using opened = new DisposableStack()
+  const vault = reach({ ...input, log: createLog(input) })
+  opened.defer(vault.close)
+  const base = await withChains(await createIdentityCtx(input), input)
+  opened.move()
   const securityEvents = createSecurityEvents(base)
   return {
     ...base,
@@ -174,12 +159,13 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
     walletAt: createWalletAt(base.db),
     space: watchSpace(base),
     close: async (options) => {
-      await Promise.all([base.close(options), vaultDb.close(options)])
+      vault.close()
+      await base.close(options)
     },
   }
 }
 
-/** The worker's context. @throws NotReadyYet if the worker comes before the first API. */
+/** The worker's context. @throws NotReadyYet if the worker comes before the first vault. */
 export const createWorkerCtx = async (input: Process): Promise<WorkerCtx> => {
   const base = await withChains(await createAuditingCtx(input), input)
   return { ...base, securityEvents: createSecurityEvents(base) }

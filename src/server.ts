@@ -1,14 +1,14 @@
 // The API process: config → context → listen; on SIGTERM: not ready → stop listening → finish → end.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connectionsOf } from '../db/client.ts'
 import { createApp } from './app.ts'
 import { startRotatingTokenKeys } from './auth/access-token.ts'
 import { readConfig } from './config.ts'
-import { connectionsOfApi, createCtx } from './context.ts'
+import { createCtx } from './context.ts'
 import { logConnections } from './environment/connections.ts'
 import { sentenceOf } from './environment/failure.ts'
 import { warnOfUnknown } from './environment/unknown-variables.ts'
-import { startBeingSeen } from './health/being-seen.ts'
 import { listen } from './http/listen.ts'
 import { listenForScrapes } from './metrics/routes.ts'
 import { createScrape } from './metrics/scrape.ts'
@@ -24,10 +24,9 @@ const main = async (): Promise<void> => {
   const ctx = await createCtx({ config, process: 'api' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)
-  await logConnections(ctx, connectionsOfApi(config))
+  await logConnections(ctx, connectionsOf({ maxConnections: config.databaseMaxConnections }))
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
-  const stopBeingSeen = startBeingSeen(ctx)
   const { log } = ctx
   const stopping = new AbortController()
   const app = createApp(ctx, { stopping: stopping.signal })
@@ -49,7 +48,7 @@ const main = async (): Promise<void> => {
       process.exit(1)
     }, DRAIN_MS)
     await server.stop(false)
-    await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating(), stopBeingSeen()])
+    await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating()])
     await ctx.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
     process.exit(0)

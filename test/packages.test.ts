@@ -30,20 +30,23 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test.each(['src/cli/main.ts', 'src/server.ts', 'jobs/worker.ts'])('%s fetches no package', async (script) => {
-  const child = Bun.spawn(['bun', script], {
-    cwd: folder,
-    env: {
-      PATH: process.env.PATH ?? '',
-      HOME: join(folder, 'home'),
-      NPM_CONFIG_REGISTRY: String(registry.url),
-      BUN_INSTALL_CACHE_DIR: join(folder, 'home', 'cache'),
-    },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const errors = await new Response(child.stderr).text()
-  expect(await child.exited).toBe(1)
-  expect(errors).toMatch(/^error: Cannot find (package|module) '[^']+' from '[^']+'\n/)
-  expect(asked).toEqual([])
-})
+test.each(['src/cli/main.ts', 'src/server.ts', 'src/vault.ts', 'jobs/worker.ts'])(
+  '%s fetches no package',
+  async (script) => {
+    const child = Bun.spawn(['bun', script], {
+      cwd: folder,
+      env: {
+        PATH: process.env.PATH ?? '',
+        HOME: join(folder, 'home'),
+        NPM_CONFIG_REGISTRY: String(registry.url),
+        BUN_INSTALL_CACHE_DIR: join(folder, 'home', 'cache'),
+      },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const errors = await new Response(child.stderr).text()
+    expect(await child.exited).toBe(1)
+    expect(errors).toMatch(/^error: Cannot find (package|module) '[^']+' from '[^']+'\n/)
+    expect(asked).toEqual([])
+  },
+)

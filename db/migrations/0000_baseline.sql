@@ -344,7 +344,7 @@ CREATE TABLE "deployment" (
 	"root_key_id" text NOT NULL,
 	"root_key_check" "bytea" NOT NULL,
 	"service_key_check" "bytea" NOT NULL,
-	"identity_key_check" "bytea" NOT NULL,
+	"identity_key_check" "bytea",
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "deployment_single" CHECK ("deployment"."id" = 1),
 	CONSTRAINT "deployment_environment" CHECK ("environment" in ('testnet', 'mainnet'))
@@ -572,7 +572,7 @@ CREATE TABLE "users" (
 	CONSTRAINT "users_project" UNIQUE("project_id","id")
 );
 --> statement-breakpoint
-CREATE TABLE "api_processes" (
+CREATE TABLE "vault_processes" (
 	"id" text PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
 	"root_key_ids" text[] NOT NULL,

@@ -1,4 +1,4 @@
-// Sealed keys and their wallets. Of these tables the worker's role may read only `wallets`.
+// Sealed keys, what opens them, and their wallets. Other roles than the vault's reach only `wallets`.
 
 import { sql } from 'drizzle-orm'
 import {
@@ -39,7 +39,6 @@ export const projectKeys = pgTable(
 )
 
 export const projectKeysAccess = access(projectKeys, {
-  api: 'select, insert, update',
   vault: 'select, insert, update (wrapped, root_key_id)',
 })
 
@@ -54,7 +53,6 @@ export const developerKeys = pgTable('developer_keys', {
 })
 
 export const developerKeysAccess = access(developerKeys, {
-  api: 'select, insert, update',
   vault: 'select, insert, update (sealed, version, updated_at)',
 })
 
@@ -74,7 +72,6 @@ export const userKeys = pgTable(
 )
 
 export const userKeysAccess = access(userKeys, {
-  api: 'select, insert, update',
   vault: 'select, insert, update (salt, sealed, version, updated_at)',
 })
 
@@ -107,7 +104,6 @@ export const pinGuesses = pgTable(
 )
 
 export const pinGuessesAccess = access(pinGuesses, {
-  api: 'select, insert, update',
   vault: 'select, insert, update (fails, total, locked_until, revision, mac, lease, lease_until)',
 })
 
@@ -131,7 +127,7 @@ export const keyrings = pgTable(
   ],
 )
 
-export const keyringsAccess = access(keyrings, { api: 'select, insert, update', vault: 'select, insert' })
+export const keyringsAccess = access(keyrings, { vault: 'select, insert' })
 
 /** One credential's way to a keyring key. */
 export const ownerLocks = pgTable(
@@ -152,7 +148,6 @@ export const ownerLocks = pgTable(
 )
 
 export const ownerLocksAccess = access(ownerLocks, {
-  api: 'select, insert, update',
   vault: 'select, insert, update (sealed)',
 })
 
@@ -205,7 +200,7 @@ export const walletKeys = pgTable(
   () => [check('wallet_keys_control_mode', oneOf('control_mode', CONTROL_MODES))],
 )
 
-export const walletKeysAccess = access(walletKeys, { api: 'select, insert, update', vault: 'select, insert' })
+export const walletKeysAccess = access(walletKeys, { vault: 'select, insert' })
 
 /** What the owner of a user-controlled wallet lets the developer do with it, without the PIN. */
 export const policies = pgTable(
@@ -253,7 +248,6 @@ export const policies = pgTable(
 )
 
 export const policiesAccess = access(policies, {
-  api: 'select, insert, update',
   vault: 'select, insert, update (uses, spent_value, spent_fee, mac, updated_at, revoked_at)',
 })
 
@@ -269,6 +263,5 @@ export const policyLocks = pgTable('policy_locks', {
 })
 
 export const policyLocksAccess = access(policyLocks, {
-  api: 'select, insert, update, delete',
   vault: 'select, insert, update (sealed), delete',
 })

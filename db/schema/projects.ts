@@ -15,7 +15,8 @@ export const deployment = pgTable(
     rootKeyId: text('root_key_id').notNull(),
     rootKeyCheck: bytes('root_key_check').notNull(),
     serviceKeyCheck: bytes('service_key_check').notNull(),
-    identityKeyCheck: bytes('identity_key_check').notNull(),
+    /** null until the first process with the identity key has started. */
+    identityKeyCheck: bytes('identity_key_check'),
     createdAt: instant('created_at').notNull().default(now),
   },
   (table) => [
@@ -25,7 +26,7 @@ export const deployment = pgTable(
 )
 
 export const deploymentAccess = access(deployment, {
-  api: 'select, insert, update',
+  api: 'select, update (identity_key_check)',
   vault: 'select, insert, update (root_key_id, root_key_check)',
   worker: 'select',
 })

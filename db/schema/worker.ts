@@ -17,8 +17,8 @@ export const workers = pgTable('workers', {
 
 export const workersAccess = access(workers, { worker: 'select, insert, update, delete', views: 'select' })
 
-/** The API processes that run: each renews `seen_at` every few seconds, and deletes its row when it ends. */
-export const apiProcesses = pgTable('api_processes', {
+/** The vault processes that run: each renews `seen_at` every few seconds, and deletes its row when it ends. */
+export const vaultProcesses = pgTable('vault_processes', {
   id: text('id').primaryKey(),
   /** Host and process number, for operators. */
   name: text('name').notNull(),
@@ -27,4 +27,4 @@ export const apiProcesses = pgTable('api_processes', {
   seenAt: instant('seen_at').notNull().default(now),
 })
 
-export const apiProcessesAccess = access(apiProcesses, { api: 'select, insert, update, delete' })
+export const vaultProcessesAccess = access(vaultProcesses, { api: 'select', vault: 'select, insert, update, delete' })

@@ -5,7 +5,7 @@ import { shownHead } from '../audit/chain.ts'
 import { type Broken, listAudit, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
 import { type Callers, verifyCallers } from '../audit/verify-callers.ts'
 import type { Sealer } from '../custody/sealer.ts'
-import type { Vault } from '../custody/vault.ts'
+import type { OperatorVault } from '../custody/vault.ts'
 import type { CustodyRows, ForgedRow } from '../custody/verify-rows.ts'
 import type { AuditingCtx } from '../environment/contexts.ts'
 import { listSecurityEvents } from '../security/events.ts'
@@ -67,7 +67,7 @@ const callerLinesOf = (callers: Callers | null): readonly string[] => {
 const custodyLinesOf = (custody: CustodyRows | null): readonly string[] => {
   if (custody === null) {
     return [
-      'Counts of wrong PINs, policies, wallets and keyrings were not checked: that needs ROOT_KEY, IDENTITY_KEY and the login of the API.',
+      'Counts of wrong PINs, policies, wallets and keyrings were not checked: that needs VAULT_SOCKET, IDENTITY_KEY and the login of the API.',
     ]
   }
   const { forged, unfinished } = custody
@@ -92,9 +92,9 @@ const linesOf = (verified: Verified, input: { readonly heads: boolean }) => {
 type VerifyOptions = { project?: string; head?: readonly NotedHead[]; heads?: boolean; json?: boolean }
 
 const verify =
-  ({ variables, print, printJson, note, fail, withAuditingCtx, withIdentityCtx, withCtx }: Shell) =>
+  ({ variables, print, printJson, note, fail, withAuditingCtx, withIdentityCtx, withVault }: Shell) =>
   ({ project, head: heads = [], heads: showHeads = false, json }: VerifyOptions) => {
-    const run = async (ctx: AuditingCtx, identity: Sealer | null, vault: Vault | null) => {
+    const run = async (ctx: AuditingCtx, identity: Sealer | null, vault: OperatorVault | null) => {
       let noted = 0n
       const onProgress = (rows: bigint) => {
         if (rows - noted < PROGRESS_ROWS) return
@@ -112,8 +112,8 @@ const verify =
     const isSet = (name: string) => Boolean(variables[name]?.trim())
     // The worker's surroundings have no identity key.
     if (!isSet('IDENTITY_KEY')) return withAuditingCtx((ctx) => run(ctx, null, null))
-    if (!isSet('ROOT_KEY')) return withIdentityCtx((ctx) => run(ctx, ctx.identity, null))
-    return withCtx((ctx) => run(ctx, ctx.identity, ctx.vault))
+    if (!isSet('VAULT_SOCKET')) return withIdentityCtx((ctx) => run(ctx, ctx.identity, null))
+    return withIdentityCtx((ctx) => withVault(({ vault }) => run(ctx, ctx.identity, vault)))
   }
 
 const shown = ({ id, at, actor, action, subject, details }: AuditRecord) =>
@@ -158,7 +158,7 @@ export const auditCommands = (shell: Shell): Command => {
       'Recompute every audit row and every link of the chains; exit code 1 if one is broken. Somebody who has the service ' +
         'key can rewrite the whole log; only a head that was noted elsewhere reveals that: see --head. With IDENTITY_KEY it ' +
         'also names each row that admits somebody, such as an API key, a passkey or a session, that the service has not ' +
-        'written, or that the audit says has ended; with ROOT_KEY as well each count of wrong PINs and ' +
+        'written, or that the audit says has ended; with VAULT_SOCKET as well each count of wrong PINs and ' +
         'each policy that the vault has not written, and policies, wallets and keyrings that are not as the audit tells.',
     )
     .option('--project <id>', 'only the chain of this project', uuid)

@@ -1,7 +1,6 @@
 import { Command } from 'commander'
-import { listApiProcesses } from '../../db/queries/api-processes.ts'
-import { readConfig, readRootKeyConfig } from '../config.ts'
-import type { Ctx } from '../context.ts'
+import { listVaultProcesses } from '../../db/queries/vault-processes.ts'
+import type { OperatorCtx } from '../context.ts'
 import type { Progress } from '../custody/vault.ts'
 import { listProjects } from '../projects/projects.ts'
 import { uuid } from './arguments.ts'
@@ -13,12 +12,12 @@ const noteProgress =
   ({ done, total }: Progress): void =>
     note(`${what}: ${done} of ${total}`)
 
-/** Says which API processes run, and which of them lack the next root key. */
-const noteProcesses = async ({ note }: Shell, { db, vault }: Pick<Ctx, 'db' | 'vault'>): Promise<void> => {
+/** Says which vault processes run, and which of them lack the next root key. */
+const noteProcesses = async ({ note }: Shell, { db, vault }: Pick<OperatorCtx, 'db' | 'vault'>): Promise<void> => {
   const next = (await vault.status()).rootKeyIds.at(-1) ?? ''
-  const running = await listApiProcesses(db)
+  const running = await listVaultProcesses(db)
   const lacking = running.filter(({ rootKeyIds }) => !rootKeyIds.includes(next))
-  note(`${counted(running.length, 'API process', 'es')} running, ${lacking.length} without the next root key.`)
+  note(`${counted(running.length, 'vault process', 'es')} running, ${lacking.length} without the next root key.`)
   for (const { name, startedAt } of lacking) {
     note(
       `${name}, started ${startedAt.toISOString()}: has no ROOT_KEY_NEXT, and will not be ready until it is restarted.`,
@@ -28,30 +27,26 @@ const noteProcesses = async ({ note }: Shell, { db, vault }: Pick<Ctx, 'db' | 'v
 
 const rotateRoot =
   (shell: Shell) =>
-  ({ to, yes = false }: { to: string; yes?: boolean }, command: Command) => {
-    const { variables, isTerminal, confirmed, print, withCtx } = shell
+  ({ yes = false }: { yes?: boolean }, command: Command) => {
+    const { isTerminal, confirmed, print, withVault } = shell
     if (!yes && !isTerminal) usageError(command, 'confirm the rotation with --yes, or at a terminal')
-    const nextRootKey = readRootKeyConfig(to, variables)
-    return withCtx(
-      async (ctx) => {
-        await noteProcesses(shell, ctx)
-        if (!yes && !(await confirmed('Rotate the root key now?'))) throw new Error('Nothing was done.')
-        const onProgress = noteProgress(shell, 'project keys wrapped')
-        const { rootKeyId, rewrapped, already } = await ctx.vault.rotateRootKey({ actor: OPERATOR }, onProgress)
-        if (already) return print(`The database already belongs to ${rootKeyId}: nothing was done.`)
-        print(`The database belongs to ${rootKeyId} now; ${rewrapped} project keys were wrapped with it.`)
-        print(
-          'Restart every API process with ROOT_KEY set to it. Keep the old root key as long as you keep backups that need it.',
-        )
-      },
-      { ...readConfig(variables), nextRootKey },
-    )
+    return withVault(async (ctx) => {
+      await noteProcesses(shell, ctx)
+      if (!yes && !(await confirmed('Rotate the root key now?'))) throw new Error('Nothing was done.')
+      const onProgress = noteProgress(shell, 'project keys wrapped')
+      const { rootKeyId, rewrapped, already } = await ctx.vault.rotateRootKey({ actor: OPERATOR }, onProgress)
+      if (already) return print(`The database already belongs to ${rootKeyId}: nothing was done.`)
+      print(`The database belongs to ${rootKeyId} now; ${rewrapped} project keys were wrapped with it.`)
+      print(
+        'Restart every vault with ROOT_KEY set to it, and without ROOT_KEY_NEXT. Keep the old root key as long as you keep backups that need it.',
+      )
+    })
   }
 
 /** @returns how many rows could not be decrypted. */
 const rotateOne = async (
   shell: Shell,
-  ctx: Ctx,
+  ctx: Pick<OperatorCtx, 'vault'>,
   input: { readonly projectId: string; readonly resume: boolean },
 ): Promise<number> => {
   const { projectId } = input
@@ -72,7 +67,7 @@ const rotateProject =
   (shell: Shell) =>
   (project: string | undefined, { all = false, resume = false }: ProjectOptions, command: Command) => {
     if ((project === undefined) !== all) throw usageError(command, 'name one project, or give --all')
-    return shell.withCtx(async (ctx) => {
+    return shell.withVault(async (ctx) => {
       const ids = project === undefined ? (await listProjects(ctx)).map(({ id }) => id) : [project]
       let broken = 0
       for (const projectId of ids) broken += await rotateOne(shell, ctx, { projectId, resume })
@@ -86,14 +81,10 @@ export const keyCommands = (shell: Shell): Command => {
     .command('rotate-root')
     .summary('Wrap every project key with another root key.')
     .description(
-      'Wrap every project key with another root key. ROOT_KEY names the current one. The change is one transaction, so the ' +
-        'command can be killed and run again. API processes that have the new key in ROOT_KEY_NEXT go on without a pause. ' +
-        'Others are not ready any more and answer 503 for projects that they have not used in the last ten minutes, until you ' +
-        'restart them with the new key. The command names them and asks before it begins.',
-    )
-    .requiredOption(
-      '--to <root key>',
-      'where the new root key is: file:/path, fd:N, aws-kms:…, gcp-kms:… or vault-transit:…',
+      'Wrap every project key with the root key that the vault has as ROOT_KEY_NEXT. The vault does it, in one transaction, so ' +
+        'the command can be killed and run again. Vaults that have both keys go on without a pause. Others are not ready any ' +
+        'more and answer 503 for projects that they have not used in the last ten minutes, until you restart them with the new ' +
+        'key. The command names them and asks before it begins.',
     )
     .option('--yes', 'do not ask for confirmation, for scripts')
     .action(rotateRoot(shell))

@@ -6,7 +6,7 @@ import { OPERATOR } from './operator.ts'
 import type { Shell } from './shell.ts'
 
 export const projectCommands = (shell: Shell): Command => {
-  const { print, printJson, readSecrets, withCtx, withReadingCtx } = shell
+  const { print, printJson, readSecrets, withOperatorCtx, withVault, withReadingCtx } = shell
   const command = new Command('project').description('Projects: developer accounts, the tenants of this service.')
   command
     .command('create')
@@ -14,7 +14,7 @@ export const projectCommands = (shell: Shell): Command => {
     .requiredOption('--name <name>', 'the name of the project')
     .option('--json', 'print { project_id, api_key }')
     .action(({ name, json }: { name: string; json?: boolean }) =>
-      withCtx(async (ctx) => {
+      withOperatorCtx(async (ctx) => {
         const { projectId, apiKey } = await createProject(ctx, { name, actor: OPERATOR })
         if (json) return printJson({ project_id: projectId, api_key: apiKey })
         print(`project id: ${projectId}`)
@@ -28,7 +28,7 @@ export const projectCommands = (shell: Shell): Command => {
     .argument('<project-id>', 'the project', uuid)
     .action(async (projectId: string) => {
       const [developerSecret = ''] = await readSecrets(['developer secret'])
-      await withCtx((ctx) => activateProject(ctx, { projectId, developerSecret, actor: OPERATOR }))
+      await withOperatorCtx((ctx) => activateProject(ctx, { projectId, developerSecret, actor: OPERATOR }))
       print('The project is active. Keep the secret: nobody can recover it.')
     })
   command
@@ -39,7 +39,7 @@ export const projectCommands = (shell: Shell): Command => {
     .argument('<project-id>', 'the project', uuid)
     .action(async (projectId: string) => {
       const [oldSecret = '', newSecret = ''] = await readSecrets(['old developer secret', 'new developer secret'])
-      await withCtx((ctx) => ctx.vault.changeDeveloperSecret({ projectId, oldSecret, newSecret, actor: OPERATOR }))
+      await withVault((ctx) => ctx.vault.changeDeveloperSecret({ projectId, oldSecret, newSecret, actor: OPERATOR }))
       print('The developer secret is changed. The old one no longer works.')
     })
   command

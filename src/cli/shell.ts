@@ -86,7 +86,9 @@ export const createShell = (surroundings: Surroundings) => {
     withWorkerCtx: runIn(variables, async () => (await largeContexts()).createWorkerCtx),
     /** Runs a command that needs SERVICE_KEY and IDENTITY_KEY. */
     withIdentityCtx: runIn(variables, async () => (await contexts()).createIdentityCtx),
-    /** Runs a command with the full context, which needs ROOT_KEY too. */
-    withCtx: runIn(variables, async () => (await largeContexts()).createCtx),
+    /** Runs a command that asks the vault, and reads the database. */
+    withVault: runIn(variables, async () => (await import('../environment/vaults.ts')).createVaultCtx),
+    /** Runs a command with the full context of an operator, which asks the vault too. */
+    withOperatorCtx: runIn(variables, async () => (await largeContexts()).createOperatorCtx),
   }
 }

@@ -68,7 +68,7 @@ export const userCommands = (shell: Shell): Command => {
   return command
 }
 
-export const ownerCommands = ({ print, withCtx }: Shell): Command => {
+export const ownerCommands = ({ print, withVault }: Shell): Command => {
   const command = new Command('owner').description('Wallet owners: the users of projects.')
   command
     .command('unlock')
@@ -78,7 +78,7 @@ export const ownerCommands = ({ print, withCtx }: Shell): Command => {
     .requiredOption('--project <id>', 'the project', uuid)
     .requiredOption('--owner <owner-id>', 'the owner')
     .action(({ project, owner }: { project: string; owner: string }) =>
-      withCtx(async (ctx) => {
+      withVault(async (ctx) => {
         await ctx.vault.unlockOwner({ projectId: project, ownerId: owner, actor: OPERATOR })
         print('The owner is unlocked.')
       }),

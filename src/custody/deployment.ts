@@ -1,5 +1,6 @@
-// One database belongs to one environment, one root key, one service key and one identity key. The first process writes a
-// row that says so. Each later process compares, and refuses to start if something does not fit.
+// One database belongs to one environment, one root key, one service key and one identity key. The first vault writes a row
+// that says so, and the first API adds the identity key, which the vault does not have. Each later process compares, and
+// refuses to start if something does not fit.
 //
 // Networks are bound one by one, by the first process that has them, so that a process with a new network can start beside
 // processes that do not know it. From then on the name stays with its chain.
@@ -7,6 +8,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Db } from '../../db/client.ts'
 import {
+  bindIdentityKey,
   type DeploymentRow,
   insertDeployment,
   insertNetworks,
@@ -30,7 +32,7 @@ export type Deployment = {
   /** The key after `rootKey`, in a process that keeps running during the change. */
   readonly nextRootKey?: RootKey | null | undefined
   readonly sealer: Sealer
-  /** null in a process without the identity key, which cannot write the row either. */
+  /** null in a process without the identity key. */
   readonly identity: Sealer | null
 }
 
@@ -105,14 +107,25 @@ const requireRootKey = async (row: DeploymentRow, held: readonly RootKey[]): Pro
   }
 }
 
-const requireDifferentKeys = ({ rootKey, nextRootKey, sealer, identity }: Deployment): void => {
-  for (const held of [rootKey, nextRootKey ?? null]) {
-    if (held?.id === sealer.id) throw new Error('ROOT_KEY and SERVICE_KEY must be two different keys.')
-    if (held !== null && held.id === identity?.id) {
-      throw new Error('ROOT_KEY and IDENTITY_KEY must be two different keys.')
-    }
+/** @param rootKeyIds those that this process has, and the one that the database belongs to. */
+const requireDifferentKeys = ({ sealer, identity }: Deployment, rootKeyIds: readonly (string | undefined)[]): void => {
+  if (rootKeyIds.includes(sealer.id)) throw new Error('ROOT_KEY and SERVICE_KEY must be two different keys.')
+  if (identity !== null && rootKeyIds.includes(identity.id)) {
+    throw new Error('ROOT_KEY and IDENTITY_KEY must be two different keys.')
   }
   if (identity?.id === sealer.id) throw new Error('IDENTITY_KEY and SERVICE_KEY must be two different keys.')
+}
+
+/** Binds the database to the identity key, or checks that it already is. */
+const requireIdentity = async (
+  { db, identity }: Pick<Deployment, 'db' | 'identity'>,
+  bound: Uint8Array | null,
+): Promise<void> => {
+  if (identity === null) return
+  if (bound !== null) return requireFit('identity', identity, bound)
+  await bindIdentityKey(db, checkValueOf(identity))
+  const row = await readDeployment(db)
+  await requireIdentity({ db, identity }, row?.identityKeyCheck ?? null)
 }
 
 const requireFit = async (what: string, sealer: Sealer, sealed: Uint8Array): Promise<void> => {
@@ -125,22 +138,23 @@ const requireFit = async (what: string, sealer: Sealer, sealed: Uint8Array): Pro
  * @throws NotReadyYet in a process without the root key, which comes too early.
  */
 export const checkDeployment = async (input: Deployment): Promise<void> => {
-  const { db, rootKey, sealer, identity } = input
-  requireDifferentKeys(input)
+  const { db, rootKey, sealer } = input
   const held = [rootKey, input.nextRootKey ?? null].filter((key) => key !== null)
-  if (rootKey !== null && identity !== null && (await readDeployment(db)) === null) {
+  const before = await readDeployment(db)
+  requireDifferentKeys(input, [before?.rootKeyId, ...held.map(({ id }) => id)])
+  if (rootKey !== null && before === null) {
     await insertDeployment(db, {
       environment: input.environment,
       rootKeyId: rootKey.id,
       rootKeyCheck: await rootKeyCheckOf(rootKey),
       serviceKeyCheck: checkValueOf(sealer),
-      identityKeyCheck: checkValueOf(identity),
+      identityKeyCheck: null,
     })
   }
   const row = await requireEnvironment(input)
   if (held.length > 0) await requireRootKey(row, held)
   await requireFit('service', sealer, row.serviceKeyCheck)
-  if (identity !== null) await requireFit('identity', identity, row.identityKeyCheck)
+  await requireIdentity(input, row.identityKeyCheck)
   await bindNetworks(input)
 }
 

@@ -149,5 +149,11 @@ export const createVault = (settings: CustodySettings) => {
   }
 }
 
-/** What the rest of the service may ask of custody. */
-export type Vault = ReturnType<typeof createVault>
+/** What an operator may ask of custody. */
+export type OperatorVault = ReturnType<typeof createVault>
+
+/** What only an operator may ask: an API that somebody else controls must not reset a count of wrong PINs, for instance. */
+type OfOperator = 'newProject' | 'activateProject' | 'unlockOwner' | 'rotateRootKey' | 'rotateProjectKey' | 'forgedRows'
+
+/** What an API may ask of custody. */
+export type Vault = Omit<OperatorVault, OfOperator>

@@ -57,14 +57,18 @@ const bindingsOf = ({ networks }: Config) =>
     chainId: 'chainId' in row ? row.chainId : null,
   }))
 
-type Keys = Pick<Deployment, 'identity' | 'rootKey' | 'nextRootKey'>
+type Keys = Pick<Deployment, 'rootKey' | 'nextRootKey'> & Partial<Pick<Deployment, 'identity'>>
 
-const openWithKeys = async (input: Process, keys: Keys): Promise<AuditingCtx> => {
+/**
+ * Opens the service key and the database.
+ * @throws NotReadyYet if another process must come first, and Error if a key or the environment does not belong to the database.
+ */
+export const createKeyedCtx = async (input: Process, keys: Keys): Promise<AuditingCtx> => {
   const { config } = input
   const sealer = await openServiceKey(config)
   const { environment } = config
   const base = await openChecked(input, (db) =>
-    checkDeployment({ db, environment, networks: bindingsOf(config), sealer, ...keys }),
+    checkDeployment({ db, environment, networks: bindingsOf(config), sealer, identity: null, ...keys }),
   )
   return { ...base, sealer, audit: createAudit({ ...base, sealer }) }
 }
@@ -73,18 +77,11 @@ const openWithKeys = async (input: Process, keys: Keys): Promise<AuditingCtx> =>
 export const createReadingCtx = (input: Process): Promise<ReadingCtx> =>
   openChecked(input, (db) => requireEnvironment({ db, environment: input.config.environment }))
 
-/**
- * @throws NotReadyYet if the process comes before the first API, and Error if the service key or the environment does not
- * belong to the database.
- */
-export const createAuditingCtx = (input: Process): Promise<AuditingCtx> =>
-  openWithKeys(input, { identity: null, rootKey: null })
+/** @throws NotReadyYet if the process comes before the first vault, and Error as `createKeyedCtx` says. */
+export const createAuditingCtx = (input: Process): Promise<AuditingCtx> => createKeyedCtx(input, { rootKey: null })
 
-/** @throws Error like createAuditingCtx, and for the identity key and the root keys. */
-export const createIdentityCtx = async (
-  input: Process,
-  rootKeys: Omit<Keys, 'identity'> = { rootKey: null },
-): Promise<IdentityCtx> => {
+/** @throws Error like createAuditingCtx, and for the identity key. */
+export const createIdentityCtx = async (input: Process): Promise<IdentityCtx> => {
   const identity = await openIdentityKey(input.config)
-  return { ...(await openWithKeys(input, { identity, ...rootKeys })), identity }
+  return { ...(await createKeyedCtx(input, { rootKey: null, identity })), identity }
 }

@@ -8,7 +8,7 @@ type Variables = Readonly<Record<string, string | undefined>>
 const OF_NETWORK = /^[A-Z][A-Z0-9_]*_(?:RPC_?URLS?|MAX_FEE(?:_[A-Z]+)?|METADATA_PINS?)$/
 /** Beginnings that other programs hardly use. */
 const OURS =
-  /^(?:ROOT_KEY|SERVICE_KEY|IDENTITY_KEY|DATABASE_|PUBLIC_BASE|TRUSTED_PROX|RATE_LIMIT|WRONG_|ACCESS_TOKEN_SECONDS?|SESSION_DAYS?|MAIL_URL|MAIL_FROM|IPFS_API|WORKER_|METRICS_|BALANCE_CHECK|NODE_TIME_?OUT|NETWORKS?_FILE)/
+  /^(?:ROOT_KEY|SERVICE_KEY|IDENTITY_KEY|DATABASE_|PUBLIC_BASE|TRUSTED_PROX|RATE_LIMIT|WRONG_|ACCESS_TOKEN_SECONDS?|SESSION_DAYS?|VAULT_SOCKET|MAIL_URL|MAIL_FROM|IPFS_API|WORKER_|METRICS_|BALANCE_CHECK|NODE_TIME_?OUT|NETWORKS?_FILE)/
 
 /** The same variables, and those among them that look like ours although nobody has read them. */
 export const recorded = (

@@ -1,30 +1,34 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { forgetApiProcess, seeApiProcess } from '../../db/queries/api-processes.ts'
-import type { Ctx } from '../context.ts'
+import type { Db } from '../../db/client.ts'
+import { forgetVaultProcess, seeVaultProcess } from '../../db/queries/vault-processes.ts'
+import type { Log } from '../security/log.ts'
 
-/** Others take an API process for ended if three of these are missing. */
+/** Others take a vault process for ended if three of these are missing. */
 const SEEN_EVERY_MS = 5_000
 
 /**
- * Says every few seconds that this API process runs and which root keys it has, for who changes the root key.
+ * Says every few seconds that this vault process runs and which root keys it has, for who changes the root key.
  * @returns ends it.
  */
-export const startBeingSeen = (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): (() => Promise<void>) => {
-  const row = { id: randomUUID(), name: `${hostname()}:${process.pid}` }
+export const startBeingSeen = (input: {
+  readonly db: Db
+  readonly log: Log
+  readonly rootKeyIds: readonly string[]
+}): (() => Promise<void>) => {
+  const { db, log, rootKeyIds } = input
+  const row = { id: randomUUID(), name: `${hostname()}:${process.pid}`, rootKeyIds }
   let last = Promise.resolve()
-  const see = async () => {
-    const { rootKeyIds } = await ctx.vault.status()
-    await seeApiProcess(ctx.db, { ...row, rootKeyIds })
-  }
   const beat = () => {
-    last = see().catch((err: unknown) => ctx.log.warn({ err }, 'could not tell others that this API process runs'))
+    last = seeVaultProcess(db, row).catch((err: unknown) =>
+      log.warn({ err }, 'could not tell others that this vault process runs'),
+    )
   }
   beat()
   const timer = setInterval(beat, SEEN_EVERY_MS)
   return async () => {
     clearInterval(timer)
     await last
-    await forgetApiProcess(ctx.db, row.id).catch((err: unknown) => ctx.log.warn({ err }, 'could not say goodbye'))
+    await forgetVaultProcess(db, row.id).catch((err: unknown) => log.warn({ err }, 'could not say goodbye'))
   }
 }

@@ -46,7 +46,7 @@ const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): Promise<void>
   if (holdsRootKey) return
   throw new AppError(
     'unavailable',
-    'The root key was changed: this process must be restarted with the present one as ROOT_KEY.',
+    'The root key was changed: the vault must be restarted with the present one as ROOT_KEY.',
   )
 }
 

@@ -1,4 +1,4 @@
-import { type Server, serve } from '../runtime.ts'
+import { type Server, serve } from '../environment/runtime.ts'
 import type { Log } from '../security/log.ts'
 import { answerOf } from './failure.ts'
 import { notePeer } from './peer.ts'

@@ -9,7 +9,7 @@ import {
 import { API_KEY_SCOPES } from '../../db/words.ts'
 import { addApiKey } from '../api-keys/api-keys.ts'
 import { projectMac } from '../auth/row-macs.ts'
-import type { Ctx, WorkerCtx } from '../context.ts'
+import type { Ctx, OperatorCtx, WorkerCtx } from '../context.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../custody/vault.ts'
 import { AppError, noSuchProject } from '../errors.ts'
 import { projectWallet } from './wallet.ts'
@@ -30,7 +30,7 @@ export type NewProject = { readonly projectId: string; readonly apiKey: string }
  * @returns the API key's text, which is shown only here.
  */
 export const createProject = async (
-  ctx: Ctx,
+  ctx: OperatorCtx,
   input: { readonly name: string; readonly actor: string },
 ): Promise<NewProject> => {
   const name = input.name.trim()
@@ -58,7 +58,7 @@ export const createProject = async (
  * Activates a mainnet project: sets the developer's secret and creates its project wallets on all served networks. A wallet
  * that is still missing is created by the first request that needs it. After a crash it is finished by the same call.
  */
-export const activateProject = async (ctx: Ctx, input: WithSecret): Promise<void> => {
+export const activateProject = async (ctx: OperatorCtx, input: WithSecret): Promise<void> => {
   await ctx.vault.activateProject(input)
   await markProjectActivated(ctx.db, { projectId: input.projectId, at: ctx.now() })
   await createProjectWallets(ctx, input)

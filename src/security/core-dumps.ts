@@ -2,7 +2,7 @@
 // crashes, or when another process of the same user asks for it. JavaScript cannot turn this off, so we call the C library.
 
 import { arch, platform } from 'node:process'
-import { loadCFunction } from '../runtime.ts'
+import { loadCFunction } from '../environment/runtime.ts'
 
 /** The same on Linux and macOS. */
 const RLIMIT_CORE = 4

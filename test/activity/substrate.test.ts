@@ -40,7 +40,7 @@ beforeAll(async () => {
   await local.fund(alice.address)
   await local.newBlock()
   service = await startService({ variables: { POLKADOT_RPC_URL: local.wsUrl } })
-  const rights = { ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }
+  const rights = { VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }
   worker = await createWorkerCtx({ config: readConfig({ ...service.variables, ...rights }), process: 'test' })
   chain = worker.chains.withNode(NETWORK)
   const metadata = (await local.rpc('state_getMetadata')) as Hex
@@ -216,7 +216,7 @@ describe('blocks that a node has pruned', () => {
       behaviour: ({ method, params }) =>
         /^chain_get(Block|BlockHash|Header)$/.test(method) && gone.has(params[0]) ? { result: null } : undefined,
     })
-    const variables = { ...service.variables, ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }
+    const variables = { ...service.variables, VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }
     const config = readConfig({ ...variables, POLKADOT_RPC_URL: node.rpcUrl })
     pruned = await createWorkerCtx({ config, process: 'test' })
     there = pruned.chains.withNode(NETWORK)

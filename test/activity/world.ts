@@ -55,6 +55,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   publicBaseUrl: PUBLIC_BASE_URL,
   databaseUrl: new Secret(databaseUrl),
   databaseMaxConnections: 4,
+  vaultSockets: [],
   rootKey: null,
   nextRootKey: null,
   serviceKey: 'fd:0',
@@ -185,6 +186,7 @@ export const startWorld = async () => {
   }
   const worker = open()
   const api = open({ as: 'api' })
+  const vaultDb = openDb({ url: database.vaultUrl, maxConnections: 1, applicationName: 'test-vault' })
   const app = createTestApp(api)
 
   const createProject = async (): Promise<Project> => {
@@ -201,7 +203,7 @@ export const startWorld = async () => {
   const watch = async (project: Project, address: string, network: Network = 'Ethereum'): Promise<void> => {
     const keyringId = randomUUID()
     const ownerId = randomUUID()
-    await insertKeyring(api.db, {
+    await insertKeyring(vaultDb, {
       id: keyringId,
       projectId: project.id,
       ownerId,
@@ -280,7 +282,7 @@ export const startWorld = async () => {
   }
 
   const close = async (): Promise<void> => {
-    await Promise.all(opened.map((ctx) => ctx.close({ timeoutSeconds: 2 })))
+    await Promise.all([vaultDb, ...opened].map((each) => each.close({ timeoutSeconds: 2 })))
     await sql.end()
     await chain.stop()
     await database.close()

@@ -207,7 +207,7 @@ test('a mailed code that somebody prolonged is wrong; restored, it is right', as
 
 test('a mail whose recipient somebody edited is not sent, and is told', async () => {
   const worker = await createWorkerCtx({
-    config: readConfig({ ...service.variables, ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }),
+    config: readConfig({ ...service.variables, VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }),
     process: 'test',
   })
   const edits = [{ recipient: 'robber@example.com' }, { subject: 'Another' }]

@@ -7,7 +7,7 @@ export const ENDED = 'the audit says that it was revoked, removed or ended'
 
 /** What `audit verify` says of a row: its troubles. */
 export const troublesOf = async ({ variables }: Service, id: string): Promise<readonly string[]> => {
-  const { exitCode, output } = await runCli(['audit', 'verify', '--json'], { ...variables, ROOT_KEY: '' })
+  const { exitCode, output } = await runCli(['audit', 'verify', '--json'], { ...variables, VAULT_SOCKET: '' })
   const { ok, callers } = JSON.parse(output)
   const troubles = callers.forged.filter((row: { id: string }) => row.id === id)
   expect([ok, exitCode]).toEqual(callers.forged.length === 0 ? [true, 0] : [false, 1])

@@ -40,7 +40,7 @@ export const startIndexWorld = async (rpcUrl: string) => {
 
   /** A process that has just started, and knows nothing of its node. */
   const openWorker = (): Promise<WorkerCtx> => {
-    const rights = { ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }
+    const rights = { VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }
     return createWorkerCtx({ config: readConfig({ ...service.variables, ...rights }), process: 'bench' })
   }
 

@@ -78,7 +78,7 @@ const startStack = async (service: Service, rpcUrl: string) => {
   })
   const worker = await start({
     file: 'jobs/worker.ts',
-    variables: { ...variables, ROOT_KEY: '', DATABASE_URL: service.database.workerUrl },
+    variables: { ...variables, VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl },
     until: /"working"/,
   })
   const url = `${api.match[1]}/transactions/sign-and-send`

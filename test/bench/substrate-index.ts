@@ -91,7 +91,7 @@ export const benchSubstrateIndex = async (): Promise<SubstrateIndexBench> => {
   const local = await startSubstrateChain(NETWORK)
   const service = await startService({ variables: { POLKADOT_RPC_URL: local.wsUrl } })
   const sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  const rights = { ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }
+  const rights = { VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }
   const worker = await createWorkerCtx({ config: readConfig({ ...service.variables, ...rights }), process: 'bench' })
 
   /** @returns milliseconds */

@@ -187,7 +187,7 @@ export const benchTrack = async (input: {
   const sql = postgres(service.database.url, { max: 1 })
   await sql`select 1`
   const statements = await countStatements({ url: service.database.url, database: service.database.name })
-  const rights = { ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }
+  const rights = { VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }
   const variables = { ...service.variables, ...rights, ETHEREUM_RPC_URL: node.rpcUrl }
   const ctx = await createWorkerCtx({ config: readConfig(variables), process: 'bench' })
   const { id: walletId } = await service.newWallet({ network: NETWORK })

@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 /** With the API's database login and without the root key, like all commands that open no wallet. */
-const cli = (...args: readonly string[]) => runCli(['abi', ...args], { ...service.variables, ROOT_KEY: '' })
+const cli = (...args: readonly string[]) => runCli(['abi', ...args], { ...service.variables, VAULT_SOCKET: '' })
 
 const file = async (name: string, content: unknown): Promise<string> => {
   const path = join(folder, name)

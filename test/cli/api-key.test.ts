@@ -21,7 +21,7 @@ afterAll(async () => {
 })
 
 /** Without the root key, as none of these commands opens a wallet. */
-const cli = (...args: readonly string[]) => runCli(['api-key', ...args], { ...service.variables, ROOT_KEY: '' })
+const cli = (...args: readonly string[]) => runCli(['api-key', ...args], { ...service.variables, VAULT_SOCKET: '' })
 
 const create = async (...options: readonly string[]) => {
   const { exitCode, output, errors } = await cli('create', '--project', service.project.projectId, '--json', ...options)

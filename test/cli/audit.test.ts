@@ -21,7 +21,7 @@ afterAll(async () => {
 })
 
 const cli = (args: readonly string[], variables: Record<string, string> = {}) =>
-  runCli(['audit', ...args], { ...service.variables, ROOT_KEY: '', ...variables })
+  runCli(['audit', ...args], { ...service.variables, VAULT_SOCKET: '', ...variables })
 
 /** A worker whose log we read: `heads` collects the heads that it publishes. */
 const startWorker = () => {
@@ -30,7 +30,7 @@ const startWorker = () => {
     env: {
       PATH: process.env.PATH ?? '',
       ...service.variables,
-      ROOT_KEY: '',
+      VAULT_SOCKET: '',
       DATABASE_URL: service.database.workerUrl,
       LOG_LEVEL: 'info',
     },
@@ -100,7 +100,7 @@ test('a worker chains audit rows and publishes heads that the command verifies; 
   const proved = await cli(['verify', ...heads])
   expect(proved).toMatchObject({ exitCode: 0, errors: '' })
   expect(proved.output).toMatch(
-    /^Rows that admit somebody: all 2 are as the service wrote them\.\nCounts of wrong PINs, policies, wallets and keyrings were not checked: that needs ROOT_KEY, IDENTITY_KEY and the login of the API\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
+    /^Rows that admit somebody: all 2 are as the service wrote them\.\nCounts of wrong PINs, policies, wallets and keyrings were not checked: that needs VAULT_SOCKET, IDENTITY_KEY and the login of the API\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
   )
 }, 60_000)
 
@@ -141,7 +141,7 @@ describe('audit verify', () => {
     expect(exitCode).toBe(0)
     expect(JSON.parse(output)).toMatchObject({ ok: true, broken: [], callers: null })
     expect((await cli(['verify'], asWorker)).output).toStartWith('Rows that admit somebody were not checked: ')
-    const other = await cli(['verify'], { SERVICE_KEY: service.variables.ROOT_KEY ?? '' })
+    const other = await cli(['verify'], { SERVICE_KEY: service.variables.IDENTITY_KEY ?? '', IDENTITY_KEY: '' })
     expect(other).toMatchObject({ exitCode: 1, output: '' })
     expect(other.errors).toContain('The service key does not fit this database')
   })
@@ -191,7 +191,7 @@ describe('audit list', () => {
 })
 
 test('audit verify with the root key names each count of wrong PINs that somebody has edited or deleted', async () => {
-  const withKey = { ROOT_KEY: service.variables.ROOT_KEY ?? '' }
+  const withKey = { VAULT_SOCKET: service.variables.VAULT_SOCKET ?? '' }
   const { projectId } = service.project
   const [edited, deleted] = [randomUUID(), randomUUID()]
   for (const ownerId of [edited, deleted]) await service.newWallet({ network: 'Ethereum', ownerId, pin: '846201' })

@@ -135,7 +135,7 @@ describe('project list and origins', () => {
     const origin = 'https://app.example.com'
     const call = async () => (await service.call('/wallets?network=Base', { headers: { origin } })).status
     expect(await call()).toBe(403)
-    const origins = (...args: string[]) => cli(['project', 'origins', ...args], lacking('ROOT_KEY'))
+    const origins = (...args: string[]) => cli(['project', 'origins', ...args], lacking('VAULT_SOCKET'))
     const { projectId } = service.project
     const { exitCode, output } = await origins('add', projectId, origin)
     expect({ exitCode, output }).toEqual({ exitCode: 0, output: `Allowed now: ${origin}\n` })
@@ -154,11 +154,13 @@ describe('project list and origins', () => {
     expect((await origins('remove', projectId, origin)).output).toBe('Allowed now: https://b.example.com\n')
     expect(await call()).toBe(403)
     const shown = JSON.parse(
-      (await cli(['project', 'show', projectId, '--json'], lacking('ROOT_KEY', 'IDENTITY_KEY', 'SERVICE_KEY'))).output,
+      (await cli(['project', 'show', projectId, '--json'], lacking('VAULT_SOCKET', 'IDENTITY_KEY', 'SERVICE_KEY')))
+        .output,
     )
     expect(shown).toMatchObject({ id: projectId, allowed_origins: ['https://b.example.com'], passkey_domain: null })
     expect(
-      (await cli(['project', 'origins', 'list', projectId], lacking('ROOT_KEY', 'IDENTITY_KEY', 'SERVICE_KEY'))).output,
+      (await cli(['project', 'origins', 'list', projectId], lacking('VAULT_SOCKET', 'IDENTITY_KEY', 'SERVICE_KEY')))
+        .output,
     ).toBe('https://b.example.com\n')
     const acts = await audited(projectId, 'origins_changed')
     expect(acts).toEqual([
@@ -237,6 +239,7 @@ describe('an incomplete environment', () => {
       expect(errors).not.toContain(MARK)
     }
     for (const [program, sentence] of [
+      ['src/vault', 'The vault cannot start: ENVIRONMENT must be'],
       ['src/server', 'The server cannot start: ENVIRONMENT must be'],
       ['jobs/worker', 'The worker cannot start: ENVIRONMENT must be'],
     ] as const) {
@@ -247,10 +250,9 @@ describe('an incomplete environment', () => {
     }
   })
 
-  test('is one without root key and identity key for the API and for commands that open wallets', async () => {
+  test('is one without the identity key or the vault for the API and for commands, or without the root key for the vault', async () => {
     const replace = ['sessions', 'replace-keys', '--yes']
     for (const [args, name] of [
-      [['project', 'create', '--name', 'x'], 'ROOT_KEY'],
       [['project', 'create', '--name', 'x'], 'IDENTITY_KEY'],
       [replace, 'IDENTITY_KEY'],
       [['api-key', 'create', '--project', service.project.projectId, '--name', 'x'], 'IDENTITY_KEY'],
@@ -259,9 +261,14 @@ describe('an incomplete environment', () => {
       expect(exitCode).toBe(1)
       expect(errors).toStartWith(`${name} must say where the `)
     }
+    const unreached = await cli(['project', 'create', '--name', 'x'], { ...service.variables, VAULT_SOCKET: '' })
+    expect(unreached).toMatchObject({ exitCode: 1, output: '' })
+    expect(unreached.errors).toStartWith('VAULT_SOCKET must be the path ')
+    const vault = await refused('src/vault', { ...service.vaultVariables, ROOT_KEY: '' })
+    expect(vault.errors).toStartWith('The vault cannot start: ROOT_KEY must say where the ')
     const server = await refused('src/server', { ...service.variables, IDENTITY_KEY: '' })
     expect(server.errors).toStartWith('The server cannot start: IDENTITY_KEY must say where the ')
-    expect((await cli(replace, { ...service.variables, ROOT_KEY: '' })).exitCode).toBe(0)
+    expect((await cli(replace, { ...service.variables, VAULT_SOCKET: '' })).exitCode).toBe(0)
   })
 
   test.each([

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 /** Without the root key: an operator who stops the use of keys need not be able to use them. */
-const cli = (...args: readonly string[]) => runCli(args, { ...service.variables, ROOT_KEY: '' })
+const cli = (...args: readonly string[]) => runCli(args, { ...service.variables, VAULT_SOCKET: '' })
 
 const sign = async (wallet: { readonly address: string }) =>
   service.post('/transactions/sign', {

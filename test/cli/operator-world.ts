@@ -49,7 +49,7 @@ export const startOperatorWorld = async () => {
     workers.clear()
   }
 
-  const cli = (...args: readonly string[]) => runCli(args, { ...service.variables, ROOT_KEY: '' })
+  const cli = (...args: readonly string[]) => runCli(args, { ...service.variables, VAULT_SOCKET: '' })
 
   /** The output of a command with `--json`. */
   const cliJson = async (...args: readonly string[]) => {

@@ -271,7 +271,7 @@ describe('project anonymous-login', () => {
     expect((await login(project)).told).toEqual(OFF)
     expect(await usersOf(project)).toBe(0)
     // The command opens no wallet.
-    const variables = { ...service.variables, ROOT_KEY: '' }
+    const variables = { ...service.variables, VAULT_SOCKET: '' }
     const on = await run(['anonymous-login', project.projectId, 'on'], '', variables)
     expect(on).toEqual({
       exitCode: 0,

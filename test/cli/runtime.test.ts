@@ -16,7 +16,7 @@ afterAll(async () => {
 })
 
 const pin = (...args: readonly string[]) =>
-  runCli(['runtime', 'pin', ...args], { ...service.variables, VARA_METADATA_PIN: '', ROOT_KEY: '' })
+  runCli(['runtime', 'pin', ...args], { ...service.variables, VARA_METADATA_PIN: '', VAULT_SOCKET: '' })
 
 test('prints a pin that the configuration accepts', async () => {
   const { exitCode, output } = await pin('Vara')

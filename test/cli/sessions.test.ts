@@ -22,7 +22,7 @@ afterAll(async () => {
   await service.close()
 })
 
-const cli = (...args: readonly string[]) => runCli(args, { ...service.variables, ROOT_KEY: '' })
+const cli = (...args: readonly string[]) => runCli(args, { ...service.variables, VAULT_SOCKET: '' })
 
 const login = async () => (await service.post('/users/login-anonymously', {}, NOBODY)).json
 const reaches = async ({ access_token }: { access_token: string }) =>

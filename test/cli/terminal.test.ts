@@ -15,7 +15,7 @@ const nextRootKey = keyFile(new Uint8Array(32).fill(0x92))
 
 beforeAll(async () => {
   const variables = { ENVIRONMENT: 'mainnet', DEVNET: 'false', PUBLIC_BASE_URL: 'https://custody.example.com' }
-  service = await startService({ variables })
+  service = await startService({ variables, vaultVariables: { ROOT_KEY_NEXT: nextRootKey.spec } })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
 })
 afterAll(async () => {
@@ -39,9 +39,8 @@ describe('project activate', () => {
 })
 
 describe('keys rotate-root', () => {
-  const ASKED = '0 API processes running, 0 without the next root key.\nRotate the root key now? Type "yes": '
-  const rotate = (typed: string) =>
-    runCli(['keys', 'rotate-root', '--to', nextRootKey.spec], service.variables, terminal(typed))
+  const ASKED = '0 vault processes running, 0 without the next root key.\nRotate the root key now? Type "yes": '
+  const rotate = (typed: string) => runCli(['keys', 'rotate-root'], service.variables, terminal(typed))
 
   const belongsTo = async () => [
     ...(await sql`select root_key_id from deployment`),

@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 /** With the API's database login and without the root key, like all commands that open no wallet. */
-const cli = (...args: readonly string[]) => runCli(['tokens', ...args], { ...service.variables, ROOT_KEY: '' })
+const cli = (...args: readonly string[]) => runCli(['tokens', ...args], { ...service.variables, VAULT_SOCKET: '' })
 
 const listOf = (name: string, tokens: readonly object[], patch = 0) =>
   JSON.stringify({ name, version: { major: 1, minor: 0, patch }, tokens })

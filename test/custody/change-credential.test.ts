@@ -6,7 +6,7 @@ import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
 import { createRootKeys } from '../../src/custody/root/root-key.ts'
 import { keyIdOf } from '../../src/custody/sealing/envelope.ts'
 import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
-import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
+import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
 import { withKey } from '../support/keys.ts'
 import { ACTOR, type Custody, codeOf, openCustody, openTestRootKey, SECRET, signOne, tally } from './support.ts'
 import { ANVIL, SR25519 } from './vectors.ts'
@@ -16,7 +16,7 @@ const NEW = '271828'
 const secret = { developerSecret: SECRET }
 
 let custody: Custody
-let other: Vault
+let other: OperatorVault
 let sql: Sql
 let projectId: string
 
@@ -34,10 +34,13 @@ afterAll(async () => {
 const userWallet = (ownerId: string = randomUUID()) =>
   custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } })
 
-const change = (wallet: WalletRef, pins: { readonly oldPin?: string; readonly newPin?: string } = {}, by?: Vault) =>
-  (by ?? custody.vault).changeUserPin({ wallet, oldPin: OLD, newPin: NEW, actor: ACTOR, ...pins })
+const change = (
+  wallet: WalletRef,
+  pins: { readonly oldPin?: string; readonly newPin?: string } = {},
+  by?: OperatorVault,
+) => (by ?? custody.vault).changeUserPin({ wallet, oldPin: OLD, newPin: NEW, actor: ACTOR, ...pins })
 
-const sign = (wallet: WalletRef, credentials: Credentials, by: Vault = custody.vault) =>
+const sign = (wallet: WalletRef, credentials: Credentials, by: OperatorVault = custody.vault) =>
   withKey(by, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
 
 const guesses = async ({ ownerId }: WalletRef) => {

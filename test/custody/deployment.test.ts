@@ -15,6 +15,8 @@ const networks = [ETHEREUM, POLYGON, VARA]
 let database: TestDatabase
 let superuser: Db
 let db: Db
+let vaultDb: Db
+let apiDb: Db
 let workerDb: Db
 type Input = Parameters<typeof checkDeployment>[0]
 let fitting: Input
@@ -22,13 +24,15 @@ let fitting: Input
 beforeAll(async () => {
   database = await createDatabase()
   superuser = openDb({ url: database.url, maxConnections: 1, applicationName: 'superuser' })
-  db = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'api' })
+  db = openDb({ url: database.url, maxConnections: 5, applicationName: 'owner' })
+  vaultDb = openDb({ url: database.vaultUrl, maxConnections: 1, applicationName: 'vault' })
+  apiDb = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'api' })
   workerDb = openDb({ url: database.workerUrl, maxConnections: 1, applicationName: 'worker' })
   const [rootKey, sealer] = [await openTestRootKey(), await openTestSealer()]
   fitting = { db, environment: 'testnet', networks, rootKey, sealer, identity: await openTestIdentity() }
 })
 afterAll(async () => {
-  for (const pool of [superuser, db, workerDb]) await pool.close({ timeoutSeconds: 5 })
+  for (const pool of [superuser, db, vaultDb, apiDb, workerDb]) await pool.close({ timeoutSeconds: 5 })
   await database.close()
 })
 beforeEach(async () => {
@@ -109,9 +113,14 @@ describe('the check row', () => {
     expect(await check({ identity, rootKey: null })).toBe(sentence)
   })
 
-  test('is not written by a process without the identity key', async () => {
-    expect(await check({ identity: null })).toStartWith('Error: This database is not set up yet')
-    expect((await superuser.execute('select id from deployment')).rows.length).toBe(0)
+  test('is written by the vault, which has no identity key, and gets that from the first process that has it', async () => {
+    const identity = await openTestIdentity(0x77)
+    expect(await check({ identity: null, db: vaultDb })).toBe('fits')
+    const { rows } = await superuser.execute('select identity_key_check from deployment')
+    expect(rows).toEqual([{ identity_key_check: null }])
+    const both = [fitting.identity, identity].map((each) => check({ rootKey: null, identity: each, db: apiDb }))
+    const refused = 'Error: The identity key does not fit this database: it does not open the check value.'
+    expect((await Promise.all(both)).sort()).toEqual([refused, 'fits'])
   })
 
   test('cannot be changed by the worker', async () => {
@@ -131,6 +140,11 @@ describe('the check row', () => {
     )
     expect(await check({ sealer, identity })).toBe('Error: IDENTITY_KEY and SERVICE_KEY must be two different keys.')
     expect((await superuser.execute('select id from deployment')).rows.length).toBe(0)
+    // The API does not have the root key, and knows its id from the database.
+    expect(await check({ rootKey, identity: null })).toBe('fits')
+    expect(await check({ rootKey: null, identity })).toBe(
+      'Error: ROOT_KEY and IDENTITY_KEY must be two different keys.',
+    )
   })
 })
 
@@ -180,7 +194,9 @@ describe('the networks of a database', () => {
 
   test('cannot be changed by a process that runs', async () => {
     await check()
-    const change = async () => db.execute('update networks set chain_id = 1')
-    await expect(change()).rejects.toMatchObject({ cause: { code: '42501' } })
+    for (const each of [vaultDb, apiDb, workerDb]) {
+      const change = async () => each.execute('update networks set chain_id = 1')
+      await expect(change()).rejects.toMatchObject({ cause: { code: '42501' } })
+    }
   })
 })

@@ -5,7 +5,7 @@ import { sql } from 'drizzle-orm'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ControlMode, Network } from '../../db/words.ts'
-import { TESTNET_DEVELOPER_SECRET, type Vault } from '../../src/custody/vault.ts'
+import { type OperatorVault, TESTNET_DEVELOPER_SECRET } from '../../src/custody/vault.ts'
 import { withKey } from '../support/keys.ts'
 import {
   ACTOR,
@@ -264,7 +264,7 @@ describe('the same wallet, made again by its id', () => {
     ({
       ...{ walletId: randomUUID(), projectId, network: 'Avalanche', family: 'evm', actor: ACTOR },
       ...of,
-    }) as Parameters<Vault['newWallet']>[0]
+    }) as Parameters<OperatorVault['newWallet']>[0]
 
   test.each([
     ['of a new owner', async () => callOf(userOf(randomUUID()))],

@@ -16,7 +16,7 @@ import {
   openWalletKey,
   openWalletKeyBy,
 } from '../../src/custody/sealing/hierarchy.ts'
-import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
+import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
 import { boundTerms } from '../../src/custody/wallets/policy-terms.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import {
@@ -44,7 +44,7 @@ const pin = { userPin: PIN }
 const both = { ...secret, ...pin }
 
 let custody: Custody
-let other: Vault
+let other: OperatorVault
 let sql: Sql
 let projectId: string
 
@@ -64,7 +64,7 @@ const userWallet = (ownerId: string = randomUUID(), network: 'Ethereum' | 'Base'
 
 const sign = (
   wallet: WalletRef,
-  use: { readonly credentials: Credentials; readonly terms?: PolicyTerms; readonly vault?: Vault },
+  use: { readonly credentials: Credentials; readonly terms?: PolicyTerms; readonly vault?: OperatorVault },
 ) => {
   const { credentials, terms, vault = custody.vault } = use
   const request = { wallet, credentials, actor: ACTOR }
@@ -76,7 +76,11 @@ const sign = (
 const revoke = (wallet: TestWallet, { id: policyId }: PolicyTerms, credentials: Credentials = secret) =>
   custody.vault.revokePolicy({ wallet, credentials, actor: ACTOR, policyId })
 
-const make = (wallet: TestWallet, terms: PolicyTerms, use: { credentials?: Credentials; vault?: Vault } = {}) => {
+const make = (
+  wallet: TestWallet,
+  terms: PolicyTerms,
+  use: { credentials?: Credentials; vault?: OperatorVault } = {},
+) => {
   const { credentials = both, vault = custody.vault } = use
   return vault.newPolicy({ wallet, credentials, actor: ACTOR, name: '', terms })
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
-import type { Vault } from '../../src/custody/vault.ts'
+import type { OperatorVault } from '../../src/custody/vault.ts'
 import { withPolicyKey } from '../support/keys.ts'
 import { ACTOR, type Custody, codeOf, openCustody, SECRET, signOneBy, type TestWallet, tally } from './support.ts'
 
@@ -13,7 +13,7 @@ const secret = { developerSecret: SECRET }
 const UINT256_MAX = (1n << 256n) - 1n
 
 let custody: Custody
-let other: Vault
+let other: OperatorVault
 let sql: Sql
 let projectId: string
 
@@ -36,7 +36,7 @@ const newPolicy = async (agreed: Partial<PolicyTerms>) => {
 
 type Delegated = { readonly wallet: TestWallet; readonly terms: PolicyTerms }
 
-const charge = ({ wallet, terms }: Delegated, use: { value?: bigint; fee?: bigint; vault?: Vault } = {}) => {
+const charge = ({ wallet, terms }: Delegated, use: { value?: bigint; fee?: bigint; vault?: OperatorVault } = {}) => {
   const { value = 0n, fee = 0n, vault = custody.vault } = use
   return withPolicyKey(vault, { wallet, credentials: secret, actor: ACTOR, terms }, (key) =>
     signOneBy(key, { value, fee }),

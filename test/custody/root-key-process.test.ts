@@ -53,26 +53,27 @@ describe('the libraries of cloud providers', () => {
   })
 })
 
-describe('a server', () => {
+describe('a vault', () => {
   let database: TestDatabase
   let serviceKey: ReturnType<typeof keyFile>
-  let identityKey: ReturnType<typeof keyFile>
 
   beforeAll(async () => {
     database = await createDatabase()
     serviceKey = keyFile(new Uint8Array(32).fill(8))
-    identityKey = keyFile(new Uint8Array(32).fill(9))
   })
   afterAll(async () => {
     serviceKey.remove()
-    identityKey.remove()
     await database.close()
   })
 
   const start = async (variables: Variables) => {
-    const keys = { SERVICE_KEY: serviceKey.spec, IDENTITY_KEY: identityKey.spec }
-    const env = { ENVIRONMENT: 'testnet', DATABASE_URL: database.apiUrl, ...keys, PORT: '0' }
-    const { stderr, code } = await run(['src/server.ts'], { ...env, ...variables })
+    const env = {
+      ENVIRONMENT: 'testnet',
+      DATABASE_URL: database.vaultUrl,
+      SERVICE_KEY: serviceKey.spec,
+      VAULT_SOCKET: '/nowhere',
+    }
+    const { stderr, code } = await run(['src/vault.ts'], { ...env, ...variables })
     expect(code).toBe(1)
     return stderr
   }
@@ -83,7 +84,7 @@ describe('a server', () => {
     await nobody.stop(true)
     const variables = { ROOT_KEY: `vault-transit:${place}`, VAULT_TOKEN: 'hvs.nobody-may-see' }
     expect(await start(variables)).toBe(
-      'The server cannot start: HashiCorp Vault, which holds the root key, cannot be reached, or fails.\n',
+      'The vault cannot start: HashiCorp Vault, which holds the root key, cannot be reached, or fails.\n',
     )
   })
 

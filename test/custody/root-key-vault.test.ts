@@ -19,7 +19,6 @@ import {
   codeOf,
   EVM_DIGEST,
   openCustody,
-  openTestIdentity,
   openTestRootKey,
   openTestSealer,
   SECRET,
@@ -65,7 +64,7 @@ describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id })
       networks: [{ name: 'Ethereum', family: 'evm', chainId: 11155111 }],
       rootKey,
       sealer: await openTestSealer(),
-      identity: await openTestIdentity(),
+      identity: null,
     }).then(
       () => 'fits',
       (error: unknown) => String(error),

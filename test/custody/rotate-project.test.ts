@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { OUTER_LAYER_KINDS } from '../../db/queries/custody/outer-layers.ts'
-import type { ProjectRotation, Vault } from '../../src/custody/vault.ts'
+import type { OperatorVault, ProjectRotation } from '../../src/custody/vault.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import {
@@ -39,17 +39,19 @@ beforeEach(async () => {
   projectId = await custody.project()
 })
 
-const rotate = (input: { readonly resume?: boolean; readonly vault?: Vault } = {}): Promise<ProjectRotation> => {
+const rotate = (
+  input: { readonly resume?: boolean; readonly vault?: OperatorVault } = {},
+): Promise<ProjectRotation> => {
   const { resume = false, vault = custody.vault } = input
   return vault.rotateProjectKey({ projectId, resume, actor: 'operator' })
 }
 
 const developerWallet = (ownerId: string = randomUUID()) =>
   custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: secret })
-const userWallet = (ownerId: string = randomUUID(), vault: Vault = custody.vault) =>
+const userWallet = (ownerId: string = randomUUID(), vault: OperatorVault = custody.vault) =>
   custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: pin, vault })
 
-const sign = (wallet: TestWallet, vault: Vault = custody.vault, userPin = PIN) =>
+const sign = (wallet: TestWallet, vault: OperatorVault = custody.vault, userPin = PIN) =>
   withKey(
     vault,
     { wallet, credentials: wallet.controlMode === 'user' ? { userPin } : secret, actor: ACTOR },

@@ -24,8 +24,8 @@ import {
   type ImportedText,
   type OpenKey,
   type OpenPolicyKey,
+  type OperatorVault,
   onlySignature,
-  type Vault,
   type WalletRef,
 } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
@@ -138,9 +138,9 @@ export type Custody = {
   /** With those of the API's role. */
   readonly api: Db
   readonly url: string
-  readonly vault: Vault
+  readonly vault: OperatorVault
   /** The vault of another process: its own pool, cache and queues, with the same keys or others. */
-  another(changes?: VaultChanges): Promise<Vault>
+  another(changes?: VaultChanges): Promise<OperatorVault>
   project(secret?: string | null): Promise<string>
   wallet(input: WalletInput): Promise<TestWallet>
   /** Makes a policy of a user-controlled wallet, without limits but a fee budget of 1,000 if nothing else is agreed. */
@@ -157,7 +157,7 @@ export type WalletInput = {
   readonly credentials: Credentials
   readonly network?: Network
   readonly imported?: ImportedText
-  readonly vault?: Vault
+  readonly vault?: OperatorVault
 }
 
 const familyOf = (network: Network): ChainFamily => (network === 'Polkadot' || network === 'Vara' ? 'substrate' : 'evm')
@@ -224,13 +224,13 @@ export const newTerms = ({ network }: WalletRef): PolicyTerms => ({
   maxTotalFee: 1_000n,
 })
 
-const makePolicy = async (vault: Vault, { wallet, credentials, agreed }: Delegation): Promise<PolicyTerms> => {
+const makePolicy = async (vault: OperatorVault, { wallet, credentials, agreed }: Delegation): Promise<PolicyTerms> => {
   const terms = { ...newTerms(wallet), ...agreed }
   await vault.newPolicy({ wallet, credentials, actor: ACTOR, name: '', terms })
   return terms
 }
 
-const makeWallet = async (api: Db, input: WalletInput & { readonly vault: Vault }): Promise<TestWallet> => {
+const makeWallet = async (api: Db, input: WalletInput & { readonly vault: OperatorVault }): Promise<TestWallet> => {
   const id = randomUUID()
   const { projectId, ownerId, controlMode, network = 'Ethereum' } = input
   const family = familyOf(network)

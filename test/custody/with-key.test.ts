@@ -6,7 +6,7 @@ import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
 import type { Network } from '../../db/words.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
-import { type Credentials, KeyClosed, type Vault, type WalletRef } from '../../src/custody/vault.ts'
+import { type Credentials, KeyClosed, type OperatorVault, type WalletRef } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
 import { withKey, withKeyForMessage } from '../support/keys.ts'
 import {
@@ -48,7 +48,7 @@ const developerWallet = (of = projectId) =>
 const userWallet = (userPin = PIN, of = projectId) =>
   custody.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'user', credentials: { userPin } })
 
-const sign = (wallet: WalletRef, credentials: Credentials, vault: Vault = custody.vault) =>
+const sign = (wallet: WalletRef, credentials: Credentials, vault: OperatorVault = custody.vault) =>
   withKey(vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, messageFor(wallet)))
 
 const guesses = async (wallet: WalletRef) => {

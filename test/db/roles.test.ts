@@ -10,21 +10,26 @@ const tablesOf = (exported: object): readonly PgTable[] =>
   Object.values(exported).filter((each): each is PgTable => is(each, PgTable))
 
 /** What custody reads and writes of other folders' tables. Whoever adds one to it gives the vault more than keys. */
-const SHARED = ['audit', 'deployment', 'freezes', 'networks', 'projects', 'throttles', 'wallets']
+const SHARED = ['audit', 'deployment', 'freezes', 'networks', 'projects', 'throttles', 'vault_processes', 'wallets']
 const OF_CUSTODY = tablesOf(custody).filter((table) => table !== custody.wallets)
 const NOT_OF_VAULT = tablesOf(schema).filter(
   (table) => !OF_CUSTODY.includes(table) && !SHARED.includes(getTableName(table)),
 )
 
 let database: TestDatabase
+let owner: Sql
+let api: Sql
 let vault: Sql
+let worker: Sql
 
 beforeAll(async () => {
   database = await createDatabase()
-  vault = postgres(database.vaultUrl, { max: 1, onnotice: () => {} })
+  const as = (url: string) => postgres(url, { max: 1, onnotice: () => {} })
+  ;[owner, api] = [as(database.url), as(database.apiUrl)]
+  ;[vault, worker] = [as(database.vaultUrl), as(database.workerUrl)]
 })
 afterAll(async () => {
-  await vault.end()
+  await Promise.all([owner, api, vault, worker].map((sql) => sql.end()))
   await database.close()
 })
 
@@ -49,6 +54,25 @@ const tried = async (sql: Sql, table: PgTable): Promise<readonly string[]> => {
 }
 
 const DENIED = ['42501']
+
+describe('no role but the vault’s', () => {
+  for (const table of OF_CUSTODY) {
+    test(`can read or write ${getTableName(table)}`, async () => {
+      expect(await tried(api, table)).toEqual(DENIED)
+      expect(await tried(worker, table)).toEqual(DENIED)
+    })
+  }
+
+  test('has a right to one of them or to a column', async () => {
+    const rows = await owner`
+      select distinct coalesce(role.rolname, 'everybody') as role from (
+        select oid, relowner, relacl as acl from pg_class
+        union all select attrelid, null, attacl from pg_attribute
+      ) named cross join aclexplode(acl) granted left join pg_roles role on role.oid = grantee
+      where named.oid::regclass::text = any(${OF_CUSTODY.map(getTableName)}) and grantee is distinct from relowner`
+    expect(rows.map(({ role }) => role)).toEqual(['strongroom_vault'])
+  })
+})
 
 describe('the vault’s role', () => {
   for (const table of NOT_OF_VAULT) {
@@ -75,11 +99,11 @@ describe('the vault’s role', () => {
     }
   })
 
-  test('can delete nothing but the lock of a policy', async () => {
+  test('can delete nothing but the lock of a policy, and that a vault runs', async () => {
     const deletable: string[] = []
     for (const table of tablesOf(schema).map(getTableName)) {
       if ((await codeOf(vault.unsafe(`delete from ${table} where false`))) === 'allowed') deletable.push(table)
     }
-    expect(deletable).toEqual(['policy_locks'])
+    expect(deletable).toEqual(['policy_locks', 'vault_processes'])
   })
 })

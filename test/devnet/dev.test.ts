@@ -175,7 +175,7 @@ test(
     expect(samePort.output()).toContain('PORT=')
 
     const children = childrenOf(first.child.pid)
-    expect(children.length).toBe(10)
+    expect(children.length).toBe(11)
     // Nobody can clean up after SIGKILL: the children end by themselves, and the next start copes.
     first.child.kill('SIGKILL')
     expect(await first.exited).toBe('SIGKILL')

@@ -64,7 +64,7 @@ beforeAll(async () => {
   expect(await cli.exited).toBe(0)
   api = deno('src/server.ts', { PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'info' })
   worker = deno('jobs/worker.ts', {
-    ROOT_KEY: '',
+    VAULT_SOCKET: '',
     IDENTITY_KEY: '',
     DATABASE_URL: service.database.workerUrl,
     LOG_LEVEL: 'info',

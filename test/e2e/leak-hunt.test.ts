@@ -67,7 +67,7 @@ beforeAll(async () => {
     ENVIRONMENT: 'testnet',
     DEVNET: 'true',
     DATABASE_URL: server.url,
-    ROOT_KEY: `file:${join(folder, 'root.key')}`,
+    VAULT_SOCKET: join(folder, 'vault.socket'),
     SERVICE_KEY: `file:${join(folder, 'service.key')}`,
     IDENTITY_KEY: `file:${join(folder, 'identity.key')}`,
     ETHEREUM_RPC_URL: chain.rpcUrl,
@@ -78,17 +78,22 @@ beforeAll(async () => {
   for (const name of ['root.key', 'service.key', 'identity.key'])
     await writeFile(join(folder, name), randomBytes(32), { mode: 0o600 })
   await run(['db', 'migrate'], variables)
+  const vault = await start({
+    file: 'src/vault.ts',
+    variables: { ...variables, ROOT_KEY: `file:${join(folder, 'root.key')}` },
+    until: /"listening"/,
+  })
   project = JSON.parse(await run(['project', 'create', '--name', 'Hunt', '--json'], variables))
   marks.set('the API key', anywhere(project.api_key))
   const api = await start({ file: 'src/server.ts', variables, until: /"url":"http:\/\/127\.0\.0\.1:([0-9]+)"/ })
   const worker = await start({
     file: 'jobs/worker.ts',
-    variables: { ...variables, ROOT_KEY: '', IDENTITY_KEY: '' },
+    variables: { ...variables, VAULT_SOCKET: '', IDENTITY_KEY: '' },
     until: /"working"/,
   })
   baseUrl = `http://127.0.0.1:${api.match[1]}`
-  logs = () => `${api.output()}\n${worker.output()}`
-  restartable = [api, worker, { stop: () => chain.stop() }, { stop: () => database.end() }, server]
+  logs = () => `${vault.output()}\n${api.output()}\n${worker.output()}`
+  restartable = [api, worker, vault, { stop: () => chain.stop() }, { stop: () => database.end() }, server]
 }, 60_000)
 
 afterAll(async () => {

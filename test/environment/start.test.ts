@@ -17,6 +17,7 @@ import { ROOT } from '../support/imports.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
+import { startVault } from '../support/vault.ts'
 
 const API = [programPath('src/server')]
 const WORKER = [programPath('jobs/worker')]
@@ -27,7 +28,9 @@ const PASSWORD = 'a-password-that-nobody-may-see'
 let migrated: TestDatabase
 let superuser: Sql
 let files: readonly ReturnType<typeof keyFile>[]
-let keys: { ROOT_KEY: string; SERVICE_KEY: string; IDENTITY_KEY: string }
+let folder: string
+let rootKey: string
+let keys: { SERVICE_KEY: string; IDENTITY_KEY: string; VAULT_SOCKET: string }
 const emptyDatabase = `test_${randomBytes(6).toString('hex')}`
 
 beforeAll(async () => {
@@ -35,13 +38,16 @@ beforeAll(async () => {
   superuser = postgres(migrated.url, { max: 1, onnotice: () => {} })
   await superuser`create database ${superuser(emptyDatabase)}`
   files = [1, 2, 3].map((fill) => keyFile(new Uint8Array(32).fill(fill)))
-  const [root, service, identity] = files.map(({ spec }) => spec)
-  keys = { ROOT_KEY: root ?? '', SERVICE_KEY: service ?? '', IDENTITY_KEY: identity ?? '' }
+  const [root = '', service = '', identity = ''] = files.map(({ spec }) => spec)
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-start-'))
+  rootKey = root
+  keys = { SERVICE_KEY: service, IDENTITY_KEY: identity, VAULT_SOCKET: join(folder, 'vault.socket') }
 })
 afterAll(async () => {
   await superuser`drop database ${superuser(emptyDatabase)} with (force)`
   await superuser.end()
   for (const file of files) file.remove()
+  await rm(folder, { recursive: true })
   await migrated.close()
 })
 
@@ -181,7 +187,7 @@ const follow = (child: ReturnType<typeof start>) => {
   }
 }
 
-test('a worker that comes before everybody waits for the migration, then for the first API, and then works', async () => {
+test('a worker that comes before everybody waits for the migration, then for the first vault, and then works', async () => {
   const urlOf = (url: string) => {
     const at = new URL(url)
     at.pathname = `/${emptyDatabase}`
@@ -189,7 +195,7 @@ test('a worker that comes before everybody waits for the migration, then for the
   }
   const unknown = { ETHERUM_RPC_URL: 'http://127.0.0.1:1', BASE_MAX_FEE_GWAI: '1', POLYGON_MAX_FEE_GWEI: '500' }
   const many = { DATABASE_MAX_CONNECTIONS: '400' }
-  const own = { DATABASE_URL: urlOf(migrated.workerUrl), ROOT_KEY: '', IDENTITY_KEY: '' }
+  const own = { DATABASE_URL: urlOf(migrated.workerUrl), VAULT_SOCKET: '', IDENTITY_KEY: '' }
   const worker = start(WORKER, { ...own, ...unknown, ...many })
   const logged = follow(worker)
   try {
@@ -200,7 +206,11 @@ test('a worker that comes before everybody waits for the migration, then for the
     const [ofOwner, ofApi, ofVault, ofWorker] = [url, apiUrl, vaultUrl, workerUrl].map(urlOf)
     const urls = { url: ofOwner, apiUrl: ofApi, vaultUrl: ofVault, workerUrl: ofWorker }
     const database = { name: emptyDatabase, ...urls, close: async () => {} } as TestDatabase
-    const service = await startService({ database, variables: { ...keys, DEVNET: 'false' } })
+    const service = await startService({
+      database,
+      variables: { ...keys, DEVNET: 'false' },
+      vaultVariables: { ROOT_KEY: rootKey },
+    })
     try {
       expect(await logged('"working"')).toMatchObject({ networks: [] })
       expect(await logged('unknown variables')).toMatchObject({
@@ -218,13 +228,20 @@ test('a worker that comes before everybody waits for the migration, then for the
 }, 120_000)
 
 test('a worker that waits ends at once when it is told to', async () => {
-  const worker = start(WORKER, { DATABASE_URL: migrated.workerUrl, ROOT_KEY: '', IDENTITY_KEY: '' })
+  const worker = start(WORKER, { DATABASE_URL: migrated.workerUrl, VAULT_SOCKET: '', IDENTITY_KEY: '' })
   await follow(worker)('"the worker waits"')
   worker.kill('SIGTERM')
   expect(await worker.exited).toBe(0)
 })
 
 test('an API says which networks it serves, and which variables it does not know', async () => {
+  const vault = await startVault({
+    ...keys,
+    ROOT_KEY: rootKey,
+    ENVIRONMENT: 'testnet',
+    DATABASE_URL: migrated.vaultUrl,
+    LOG_LEVEL: 'silent',
+  })
   const api = start(API, {
     DATABASE_URL: migrated.apiUrl,
     ETHEREUM_RPC_URL: 'http://127.0.0.1:1',
@@ -235,11 +252,12 @@ test('an API says which networks it serves, and which variables it does not know
   })
   const logged = follow(api)
   expect(await logged('"listening"')).toMatchObject({ networks: ['Ethereum'] })
-  const most = { most: 24, usable: expect.any(Number), free: expect.any(Number) }
+  const most = { most: 15, usable: expect.any(Number), free: expect.any(Number) }
   expect(await logged('that this process may take')).toMatchObject(most)
   const warning = await logged('unknown variables')
   expect(warning).toMatchObject({ variables: ['DATABASE_MAX_CONECTIONS', 'ETHERUM_RPC_URL'] })
   expect(JSON.stringify(warning)).not.toContain('secret')
   api.kill('SIGTERM')
   expect(await api.exited).toBe(0)
+  await vault.close()
 })

@@ -4,11 +4,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import postgres, { type Sql } from 'postgres'
-import { startBeingSeen } from '../../src/health/being-seen.ts'
 import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
-import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startVaultProcess } from '../support/vault.ts'
 
 let service: Service
 let sql: Sql
@@ -57,45 +56,40 @@ test('an API is ready on the schema of a later version that only adds to it', as
   expect(await readyz()).toEqual(READY)
 })
 
-/** A process of its own, until others can see it. */
-const startApi = async () => {
-  const env = { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', SHUTDOWN_GRACE_SECONDS: '0' }
-  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/server')], { env, stderr: 'inherit' })
-  while ((await sql`select from api_processes where name = ${`${hostname()}:${child.pid}`}`).length === 0) {
-    if (child.exitCode !== null) throw new Error('The API ended.')
-    await Bun.sleep(20)
-  }
-  return child
-}
+const processes = async () => (await sql`select name from vault_processes order by name`).map(({ name }) => name)
 
-test('an API without the new root key is not ready after the rotation, and one with both keys is', async () => {
-  const both = { ...service.variables, ROOT_KEY_NEXT: nextRootKey.spec }
-  const old = await startApi()
-  const prepared = await startService({ database: { ...service.database, close: async () => {} }, variables: both })
-  const stopBeingSeen = startBeingSeen(prepared.ctx)
+test('a vault without the new root key is not ready after the rotation, and one with both keys is', async () => {
+  const folder = service.vaultVariables.VAULT_SOCKET?.replace(/[^/]*$/, '') ?? ''
+  const old = await startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: `${folder}old.socket` })
+  const both = { ...service.vaultVariables, ROOT_KEY_NEXT: nextRootKey.spec, VAULT_SOCKET: `${folder}both.socket` }
+  const prepared = await startVaultProcess(both)
+  const other = await startService({
+    database: { ...service.database, close: async () => {} },
+    variables: { ...service.variables, VAULT_SOCKET: both.VAULT_SOCKET },
+    hasVault: false,
+  })
+  const nameOf = ({ pid }: { readonly pid: number }) => `${hostname()}:${pid}`
   try {
-    const rotate = ['keys', 'rotate-root', '--to', nextRootKey.spec]
-    const unasked = await runCli(rotate, service.variables)
+    const variables = { ...service.variables, VAULT_SOCKET: both.VAULT_SOCKET }
+    const unasked = await runCli(['keys', 'rotate-root'], variables)
     expect(unasked).toMatchObject({ output: '', errors: 'error: confirm the rotation with --yes, or at a terminal\n' })
     expect(await readyz()).toEqual(READY)
-    const rotated = await runCli([...rotate, '--yes'], service.variables)
+    const rotated = await runCli(['keys', 'rotate-root', '--yes'], variables)
     expect(rotated).toMatchObject({ exitCode: 0 })
-    expect(rotated.errors).toStartWith('2 API processes running, 1 without the next root key.\n')
+    expect(rotated.errors).toStartWith('2 vault processes running, 1 without the next root key.\n')
     const lacking = rotated.errors.split('\n').filter((line) => line.includes('ROOT_KEY_NEXT'))
     expect(lacking).toEqual([expect.stringContaining(`:${old.pid}, started `)])
     expect(await readyz()).toEqual({
       status: 503,
-      error: 'The root key was changed: this process must be restarted with the present one as ROOT_KEY.',
+      error: 'The root key was changed: the vault must be restarted with the present one as ROOT_KEY.',
       code: 'unavailable',
     })
-    expect(await readyz(prepared)).toEqual(READY)
-    old.kill('SIGTERM')
-    await old.exited
-    expect((await sql`select name from api_processes`).map(({ name }) => name)).toEqual([
-      `${hostname()}:${process.pid}`,
-    ])
+    expect(await readyz(other)).toEqual(READY)
+    expect(await processes()).toEqual([nameOf(old), nameOf(prepared)].sort())
+    await old.stop()
+    expect(await processes()).toEqual([nameOf(prepared)])
   } finally {
-    await stopBeingSeen()
-    await prepared.close()
+    await other.close()
+    await prepared.stop()
   }
 })

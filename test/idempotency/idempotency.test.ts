@@ -380,7 +380,7 @@ describe('a key', () => {
     await age('24 hours')
     const before = await rows()
     const worker = await createWorkerCtx({
-      config: readConfig({ ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }),
+      config: readConfig({ ...service.variables, DATABASE_URL: service.database.workerUrl, VAULT_SOCKET: '' }),
       process: 'test-worker',
     })
     await dropIdempotencyKeysTask(worker)({}, {} as JobHelpers)

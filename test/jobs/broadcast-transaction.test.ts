@@ -20,7 +20,7 @@ beforeAll(async () => {
   chain = await startChain(network)
   gate = startGate(chain.rpcUrl)
   service = await startService({ rpcUrls: { [network]: gate.url } })
-  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
+  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, VAULT_SOCKET: '' }
   ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
   sql = postgres(service.database.url, { max: 1 })
 })

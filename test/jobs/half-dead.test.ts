@@ -193,6 +193,7 @@ describe('an API process whose network is lost in a transaction', () => {
     const lost = await startService({
       database: { ...service.database, close: async () => {} },
       rpcUrls: { [network]: chain.rpcUrl },
+      hasVault: false,
       variables: { ...service.variables, DATABASE_URL: `${apiProxy.url}?query_timeout=${ANSWER_TIMEOUT_MS}` },
     })
     startWorker()

@@ -23,7 +23,7 @@ beforeAll(async () => {
   smtp = await startSmtp()
   service = await startService()
   const { workerUrl } = service.database
-  const config = readConfig({ ...service.variables, ROOT_KEY: '', DATABASE_URL: workerUrl })
+  const config = readConfig({ ...service.variables, VAULT_SOCKET: '', DATABASE_URL: workerUrl })
   worker = await createWorkerCtx({ config, process: 'test' })
   sending = await workerOf(smtp.url)
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })

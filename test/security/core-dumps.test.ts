@@ -17,7 +17,7 @@ afterAll(() => service.close())
 /** Starts a process for which core dumps are allowed, and waits for its log line that it is ready. */
 const started = async (program: Program, ready: string, changes: Record<string, string>) => {
   const child = Bun.spawn(['sh', '-c', 'ulimit -S -c "$(ulimit -H -c)"; exec bun "$0"', programPath(program)], {
-    env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info', ...changes },
+    env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', ...changes, LOG_LEVEL: 'info' },
     stdout: 'pipe',
     stderr: 'inherit',
   })
@@ -35,10 +35,15 @@ const coreLimitOf = (pid: number): string =>
     ?.slice(1)
     .join(' ') ?? ''
 
-test.skipIf(process.platform !== 'linux')('the API and the worker turn core dumps off', async () => {
+test.skipIf(process.platform !== 'linux')('the vault, the API and the worker turn core dumps off', async () => {
   for (const [program, ready, changes] of [
+    [
+      'src/vault',
+      '"listening"',
+      { ...service.vaultVariables, VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.other` },
+    ],
     ['src/server', '"listening"', {}],
-    ['jobs/worker', '"working"', { ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }],
+    ['jobs/worker', '"working"', { VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }],
   ] as const) {
     const { child, log } = await started(program, ready, changes)
     try {

@@ -282,7 +282,7 @@ test('the metrics count each kind, with 0 for kinds that never occurred', async 
 
 describe('an operator', () => {
   const cli = (...args: readonly string[]) =>
-    runCli(['audit', 'security', ...args], { ...service.variables, ROOT_KEY: '' })
+    runCli(['audit', 'security', ...args], { ...service.variables, VAULT_SOCKET: '' })
 
   test('can list the events of all projects or one, and of all kinds or one', async () => {
     const all = JSON.parse((await cli('--json')).output)

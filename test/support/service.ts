@@ -7,13 +7,14 @@ import type { Network } from '../../db/words.ts'
 import { createApp } from '../../src/app.ts'
 import { SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
 import { readConfig } from '../../src/config.ts'
-import { type Ctx, createCtx } from '../../src/context.ts'
+import { createOperatorCtx, type OperatorCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { documentCheck } from './document.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
 import { programPath } from './programs.ts'
 import { LOCAL_METADATA_PINS } from './substrate.ts'
+import { startVault } from './vault.ts'
 
 export type Answer = {
   readonly status: number
@@ -32,21 +33,28 @@ export type Call = {
   readonly headers?: Record<string, string | undefined>
 }
 
+const keyVariables = async (names: readonly string[], folder: string): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    await Promise.all(
+      names.map(async (name) => {
+        const path = join(folder, name.toLowerCase())
+        await writeFile(path, randomBytes(32), { mode: 0o600 })
+        return [name, `file:${path}`] as const
+      }),
+    ),
+  )
+
 const variablesOf = async (input: {
   readonly database: TestDatabase
   readonly folder: string
   readonly rpcUrls: Partial<Record<Network, string>>
 }): Promise<Record<string, string>> => {
-  const specs = ['ROOT_KEY', 'SERVICE_KEY', 'IDENTITY_KEY'].map(async (name) => {
-    const path = join(input.folder, name.toLowerCase())
-    await writeFile(path, randomBytes(32), { mode: 0o600 })
-    return [name, `file:${path}`] as const
-  })
   return {
     ENVIRONMENT: 'testnet',
     DEVNET: 'true',
     DATABASE_URL: input.database.apiUrl,
-    ...Object.fromEntries(await Promise.all(specs)),
+    ...(await keyVariables(['SERVICE_KEY', 'IDENTITY_KEY'], input.folder)),
+    VAULT_SOCKET: join(input.folder, 'vault.socket'),
     RATE_LIMIT_PER_SECOND: '100000',
     RATE_LIMIT_BYTES_PER_SECOND: '999999999',
     LOG_LEVEL: 'silent',
@@ -65,6 +73,9 @@ export const startService = async (
   input: {
     readonly rpcUrls?: Partial<Record<Network, string>>
     readonly variables?: Record<string, string>
+    readonly vaultVariables?: Record<string, string>
+    /** false: `variables` name the socket of another one. */
+    readonly hasVault?: boolean
     /** By default a fresh one. */
     readonly database?: TestDatabase
     /** By default a free one. */
@@ -74,7 +85,14 @@ export const startService = async (
   const database = input.database ?? (await createDatabase())
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-service-'))
   const variables = { ...(await variablesOf({ database, folder, rpcUrls: input.rpcUrls ?? {} })), ...input.variables }
-  const ctx: Ctx = await createCtx({ config: readConfig(variables), process: 'test' })
+  const vaultVariables: Record<string, string> = {
+    ...variables,
+    ...(await keyVariables(['ROOT_KEY'], folder)),
+    DATABASE_URL: database.vaultUrl,
+    ...input.vaultVariables,
+  }
+  const vault = input.hasVault === false ? null : await startVault(vaultVariables)
+  const ctx: OperatorCtx = await createOperatorCtx({ config: readConfig(variables), process: 'test' })
   const app = createApp(ctx)
   const check = documentCheck(ctx, app)
   const server = listen({ fetch: app.fetch, hostname: '127.0.0.1', port: input.port ?? 0, log: ctx.log })
@@ -87,8 +105,8 @@ export const startService = async (
       env: {
         PATH: process.env.PATH ?? '',
         ...variables,
-        ROOT_KEY: '',
         IDENTITY_KEY: '',
+        VAULT_SOCKET: '',
         DATABASE_URL: database.workerUrl,
         LOG_LEVEL: 'warn',
         ...changes,
@@ -105,7 +123,10 @@ export const startService = async (
     ctx,
     database,
     project,
+    /** Of an API's process, and of a command's. */
     variables,
+    /** Of a vault's process. */
+    vaultVariables,
     startWorker,
     /** @param at another API process. */
     as: (who: { readonly projectId: string; readonly apiKey: string }, at = baseUrl) => clientOf(at, who, check),
@@ -117,6 +138,7 @@ export const startService = async (
       }
       await server.stop(true)
       await ctx.close({ timeoutSeconds: 5 })
+      await vault?.close()
       await database.close()
       await rm(folder, { recursive: true, force: true })
     },

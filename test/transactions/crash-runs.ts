@@ -1,4 +1,4 @@
-// The API or the worker is killed between two steps of the submission, started again, and left alone until nothing is left to
+// The vault, the API or the worker is killed between two steps of the submission, started again, and left alone until nothing is left to
 // do. Then the chain is compared with our tables. Every message of a process to the database or to the node is a step
 // boundary. Undisturbed runs measure which boundaries there are, and the crashes are spread over them.
 //
@@ -22,7 +22,7 @@ const NEW_SIGNERS_INTENTS = 2
 const MESSAGES_OF_A_START = 40
 const GOLDEN_RATIO = 0.618
 
-type ProcessName = 'api' | 'worker'
+type ProcessName = 'vault' | 'api' | 'worker'
 
 /** Whether the killed process is working or just starting. */
 type Spot = Point & { readonly process: ProcessName; readonly phase: 'work' | 'start' }
@@ -194,7 +194,7 @@ const parseSpot = (text: string): Spot => {
 /** The number of messages of a kind. Each one is a step boundary, before and after it. */
 type Measured = Omit<Spot, 'nth'> & { readonly count: number }
 
-const PROCESSES: readonly ProcessName[] = ['api', 'worker']
+const PROCESSES: readonly ProcessName[] = ['vault', 'api', 'worker']
 
 const spotsOf = (world: CrashWorld, phase: Spot['phase']): readonly Measured[] =>
   PROCESSES.flatMap((process) =>
@@ -207,7 +207,7 @@ const spotsOf = (world: CrashWorld, phase: Spot['phase']): readonly Measured[] =
     }),
   )
 
-/** Starts both processes again and lets them work undisturbed. */
+/** Starts the processes again and lets them work undisturbed. */
 const measure = async (world: CrashWorld): Promise<readonly Measured[]> => {
   for (const _ of ['first', 'again']) {
     for (const each of PROCESSES) {
@@ -252,7 +252,7 @@ type CrashPlace = {
   readonly seeds: readonly number[]
 }
 
-/** Lets both processes work, and records the step boundaries by name: `nth` is the number of each kind. */
+/** Lets the processes work, and records the step boundaries by name: `nth` is the number of each kind. */
 const startAt = async (world: CrashWorld, points: readonly string[]): Promise<readonly Measured[]> => {
   await Promise.all(PROCESSES.map((each) => world.start(world[each])))
   await world.listens()

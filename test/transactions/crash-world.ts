@@ -1,4 +1,4 @@
-// The world of a crash test: an API and a worker on some chain, as processes that can be killed at any message, and clients.
+// The world of a crash test: a vault, an API and a worker on some chain, as processes that can be killed at any message, and clients.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createMortal, type Mortal } from '../support/mortal.ts'
@@ -18,22 +18,27 @@ const until = async (isTrue: () => boolean | Promise<boolean>, otherwise: () => 
 }
 
 const createProcesses = async ({ node, service }: Ground) => {
-  const variables = { ...service.variables, LOG_LEVEL: 'info' }
-  const { apiUrl, workerUrl } = service.database
+  const changes = { LOG_LEVEL: 'info', VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.mortal` }
+  const variables = { ...service.variables, ...changes }
+  const { vaultUrl, apiUrl, workerUrl } = service.database
+  const vault = await createMortal({
+    ...{ program: 'src/vault', databaseUrl: vaultUrl, node, until: /"msg":"listening"/ },
+    variables: { ...service.vaultVariables, ...changes },
+  })
   const api = await createMortal({
     ...{ program: 'src/server', databaseUrl: apiUrl, node, until: /"url":"(http[^"]+)"/ },
     variables: { ...variables, PORT: '0' },
   })
   const worker = await createMortal({
     ...{ program: 'jobs/worker', databaseUrl: workerUrl, node, until: /"msg":"working"/ },
-    variables: { ...variables, ROOT_KEY: '' },
+    variables: { ...variables, VAULT_SOCKET: '' },
   })
-  return { api, worker }
+  return { vault, api, worker }
 }
 
 export const startCrashWorld = async (ground: Ground) => {
   const { service, sql } = ground
-  const { api, worker } = await createProcesses(ground)
+  const { vault, api, worker } = await createProcesses(ground)
   const ready = new Set<Mortal>()
   let baseUrl = ''
 
@@ -69,6 +74,8 @@ export const startCrashWorld = async (ground: Ground) => {
       .then(async (response) => ({ status: response.status, text: await response.text() }))
       .catch(() => null)
     if (answer === null) return false
+    // The vault was killed.
+    if (answer.status === 503 && JSON.parse(answer.text).code === 'unavailable') return false
     if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`)
     const { transaction_id: id } = JSON.parse(answer.text)
     if (intent.answer !== null && intent.answer !== id) throw new Error(`${path} answered with another transaction`)
@@ -84,11 +91,12 @@ export const startCrashWorld = async (ground: Ground) => {
   const left = async (): Promise<readonly string[]> => [
     ...(await unfinished(sql)),
     ...(await jobTroubles(sql)),
+    ...(ready.has(vault) ? [] : ['the vault is away']),
     ...(ready.has(api) ? [] : ['the API is away']),
     ...(ready.has(worker) ? [] : ['the worker is away']),
   ]
 
-  /** Waits until both processes run and nothing is left to do. @throws Error that says what is left. */
+  /** Waits until all processes run and nothing is left to do. @throws Error that says what is left. */
   const settle = async (): Promise<void> => {
     const otherwise = async () => `not settled: ${(await left()).join('; ')}`
     const isLive = () => sql`select from transactions where status in ('submitted', 'pending') limit 1`
@@ -104,7 +112,7 @@ export const startCrashWorld = async (ground: Ground) => {
     )
 
   return {
-    ...{ ground, api, worker, start, send, settle },
+    ...{ ground, vault, api, worker, start, send, settle },
     account: await createAccount(ground),
     halves: () => halvesOf(sql),
     /** Waits until the worker has begun to take jobs. */
@@ -119,6 +127,7 @@ export const startCrashWorld = async (ground: Ground) => {
       ),
     close: async (): Promise<void> => {
       await Promise.all([api.stop(), worker.stop()])
+      await vault.stop()
       await ground.close()
     },
   }

@@ -48,7 +48,7 @@ beforeAll(async () => {
 
 /** Each case begins like a process that has just started and has not called the node yet. */
 beforeEach(async () => {
-  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
+  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, VAULT_SOCKET: '' }
   ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
   node = ctx.chains.withNode(network)
 })

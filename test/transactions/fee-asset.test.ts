@@ -185,7 +185,7 @@ describe('a fee in an asset', () => {
       expect(refused?.json.error).toMatch(/ lacks 0\.\d+ of asset:1984 for this and its pending transactions\.$/)
       const { transaction } = await inspectTransaction(service.ctx, { id: taken?.json.transaction_id })
       expect([transaction.feeAsset, transaction.feeAssetCost]).toEqual(['asset:1984', fee])
-      const shown = await runCli(['tx', 'show', transaction.id], { ...service.variables, ROOT_KEY: '' })
+      const shown = await runCli(['tx', 'show', transaction.id], { ...service.variables, VAULT_SOCKET: '' })
       expect(shown.output).toContain(`paid in asset:1984, of which it takes at most ${fee} base units`)
       // Transactions that pay in the coin do not matter here.
       expect((await send(from, { asset_id: undefined })).json.status).toBe('submitted')

@@ -143,7 +143,7 @@ const startStepped = async () => {
   await db.unsafe(`alter database ${own.database.name} set enable_seqscan = off`)
   await db`set enable_seqscan = off`
   const api = await createCtx({ config: readConfig(own.variables), process: 'stepped-api' })
-  const variables = { ...own.variables, DATABASE_URL: own.database.workerUrl, ROOT_KEY: '' }
+  const variables = { ...own.variables, DATABASE_URL: own.database.workerUrl, VAULT_SOCKET: '' }
   const worker = await createWorkerCtx({ config: readConfig(variables), process: 'stepped-worker' })
   const server = listen({ fetch: createApp(api).fetch, hostname: '127.0.0.1', port: 0, log: api.log })
   const client = own.as(own.project, `http://127.0.0.1:${server.port}`)

@@ -142,7 +142,7 @@ describe.each([
   test('the command line shows each node', async () => {
     const [first] = world.nodes
     await first.fall('lies')
-    const variables = { ...service.variables, ROOT_KEY: '', IDENTITY_KEY: '' }
+    const variables = { ...service.variables, VAULT_SOCKET: '', IDENTITY_KEY: '' }
     const { exitCode, output, errors } = await runCli(['nodes', '--json'], variables)
     await first.fall(null)
     expect({ errors, exitCode }).toMatchObject({ exitCode: 0 })

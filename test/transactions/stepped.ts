@@ -19,7 +19,7 @@ export type Stepped = Awaited<ReturnType<typeof startStepped>>
 /** @param input.rpcUrls as in the configuration: of the node, or of what is in front of it. `close` stops the node too. */
 export const startStepped = async ({ node, rpcUrls }: { readonly node: TestChain; readonly rpcUrls: string }) => {
   const service = await startService({ rpcUrls: { [network]: rpcUrls } })
-  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
+  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, VAULT_SOCKET: '' }
   const ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
   const chain = ctx.chains.withNode(network)
   const sql = postgres(service.database.url, { max: 2 })

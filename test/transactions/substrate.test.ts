@@ -526,7 +526,7 @@ describe('a worker that starts late', () => {
   test('a signer that can no longer pay is shown with the missing amount', async () => {
     await until(async () => (await refusalOf(poor.id)).startsWith('insufficient_funds'))
     expect(await refusalOf(poor.id)).toMatch(new RegExp(`^insufficient_funds: ${poor.address} lacks [0-9.]+ DOT `))
-    const shown = (await runCli(['tx', 'show', poor.id], { ...service.variables, ROOT_KEY: '' })).output
+    const shown = (await runCli(['tx', 'show', poor.id], { ...service.variables, VAULT_SOCKET: '' })).output
     expect(shown).toContain(`the signer lacks`)
     expect(shown).toMatch(/ [0-9.]+ DOT as far as is known /)
     await expect(cancelTransaction(service.ctx, { id: poor.id, actor: 'operator' })).rejects.toMatchObject({

@@ -28,7 +28,7 @@ const startLoudWorker = () =>
     env: {
       PATH: process.env.PATH ?? '',
       ...service.variables,
-      ROOT_KEY: '',
+      VAULT_SOCKET: '',
       DATABASE_URL: service.database.workerUrl,
       LOG_LEVEL: 'trace',
     },

@@ -286,7 +286,7 @@ test('the worker deletes expired rows of logins and sessions, and nothing else',
       values (gen_random_uuid(), ${projectId}, ${Buffer.from(name)}, '', ${name}, ${expiry} - interval '59 minutes 59 seconds')`
   }
   const worker = await createWorkerCtx({
-    config: readConfig({ ...service.variables, ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }),
+    config: readConfig({ ...service.variables, VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }),
     process: 'test',
   })
   await cleanLoginsTask(worker)({}, {} as JobHelpers)

@@ -1,12 +1,12 @@
-// The API is killed between two steps of a creation: before custody's commit, between that and the API's own, or before the
-// answer is sent. Started again and asked again, it must make what the client then knows, and nothing else.
+// The vault is killed before or after it commits what it makes, or the API between that and its own commit, or before the
+// answer is sent. Started again and asked again, they must make what the client then knows, and nothing else.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { runCli } from '../support/cli.ts'
 import { createMortal, type Mortal } from '../support/mortal.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
 import type { Moment } from '../support/wire.ts'
 
 const network = 'Ethereum'
@@ -17,35 +17,56 @@ const API_COMMITS = 'commit (insert idempotency_keys)'
 
 let service: Service
 let sql: Sql
+let vault: Mortal
 let api: Mortal
 let client: ReturnType<Service['as']>
 
+/** Starts what does not run. */
 const start = async () => {
-  api.spare()
-  client = service.as(service.project, (await api.start())?.[1])
+  for (const each of [vault, api]) each.spare()
+  if (!vault.isAlive()) await vault.start()
+  if (!api.isAlive()) client = service.as(service.project, (await api.start())?.[1])
 }
 
 beforeAll(async () => {
   service = await startService({ rpcUrls: { [network]: node.rpcUrl } })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  const variables = { ...service.variables, LOG_LEVEL: 'info', PORT: '0' }
-  const reach = { databaseUrl: service.database.apiUrl, node, until: /"url":"(http[^"]+)"/ }
-  api = await createMortal({ ...reach, program: 'src/server', variables })
+  const changes = { LOG_LEVEL: 'info', PORT: '0', VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.mortal` }
+  vault = await createMortal({
+    program: 'src/vault',
+    variables: { ...service.vaultVariables, ...changes },
+    databaseUrl: service.database.vaultUrl,
+    node,
+    until: /"msg":"listening"/,
+  })
+  api = await createMortal({
+    program: 'src/server',
+    variables: { ...service.variables, ...changes },
+    databaseUrl: service.database.apiUrl,
+    node,
+    until: /"url":"(http[^"]+)"/,
+  })
   await start()
 })
 
 afterAll(async () => {
   await api.stop()
+  await vault.stop()
   await sql.end()
   await service.close()
 })
 
-/** Asks, and kills the API at a statement. */
-const killed = async (at: { readonly kind: string; readonly moment: Moment }, ask: () => Promise<unknown>) => {
-  api.killAt({ ...at, wire: 'db', nth: 1 })
-  const answer = ask().catch(() => 'none')
-  await api.ended()
-  expect(await answer).toBe('none')
+/** Asks, and kills the vault or the API at a statement. */
+const killed = async (at: { readonly kind: string; readonly moment: Moment }, ask: () => Promise<Answer>) => {
+  const ofVault = at.kind === CUSTODY_COMMITS
+  const mortal = ofVault ? vault : api
+  mortal.killAt({ ...at, wire: 'db', nth: 1 })
+  const answer = ask().then(
+    ({ status, json }) => ({ status, code: json.code }),
+    () => null,
+  )
+  await mortal.ended()
+  expect(await answer).toEqual(ofVault ? { status: 503, code: 'unavailable' } : null)
 }
 
 /** Nothing is called a forgery. */
@@ -88,21 +109,18 @@ describe('a wallet', () => {
     [{ kind: 'insert wallets', moment: 'after' }, SEALED],
     [{ kind: API_COMMITS, moment: 'before' }, SEALED],
     [{ kind: API_COMMITS, moment: 'after' }, WHOLE],
-  ] as const)(
-    'is one if the API is killed at %j, and is asked for again with the same Idempotency-Key',
-    async (at, left) => {
-      const [ownerId, key] = [randomUUID(), randomUUID()]
-      await killed(at, () => ask(ownerId, key))
-      expect(await rowsOf(ownerId)).toEqual(left)
-      await start()
-      const { status, json } = await ask(ownerId, key)
-      expect(status).toBe(200)
-      expect(await rowsOf(ownerId)).toEqual(WHOLE)
-      expect(await sql`select from wallet_keys where wallet_id = ${json.id}`).toHaveLength(1)
-      expect(await signs(json.address)).toBe(200)
-      expect((await ask(ownerId, key)).json).toEqual(json)
-    },
-  )
+  ] as const)('is one after a kill at %j, and is asked for again with the same Idempotency-Key', async (at, left) => {
+    const [ownerId, key] = [randomUUID(), randomUUID()]
+    await killed(at, () => ask(ownerId, key))
+    expect(await rowsOf(ownerId)).toEqual(left)
+    await start()
+    const { status, json } = await ask(ownerId, key)
+    expect(status).toBe(200)
+    expect(await rowsOf(ownerId)).toEqual(WHOLE)
+    expect(await sql`select from wallet_keys where wallet_id = ${json.id}`).toHaveLength(1)
+    expect(await signs(json.address)).toBe(200)
+    expect((await ask(ownerId, key)).json).toEqual(json)
+  })
 
   test('that nobody was told of is no forgery, and does not hinder the owner', async () => {
     const ownerId = randomUUID()
@@ -142,17 +160,14 @@ describe('a policy', () => {
     [{ kind: CUSTODY_COMMITS, moment: 'before' }, 0],
     [{ kind: CUSTODY_COMMITS, moment: 'after' }, 1],
     [{ kind: 'insert idempotency_keys', moment: 'after' }, 1],
-  ] as const)(
-    'is one if the API is killed at %j, and is asked for again with the same Idempotency-Key',
-    async (at, left) => {
-      const key = randomUUID()
-      await killed(at, () => ask(key))
-      expect(await listed()).toHaveLength(left)
-      await start()
-      const { status, json } = await ask(key)
-      expect(status).toBe(200)
-      expect(await listed()).toEqual([json])
-      expect((await ask(key)).json).toEqual(json)
-    },
-  )
+  ] as const)('is one after a kill at %j, and is asked for again with the same Idempotency-Key', async (at, left) => {
+    const key = randomUUID()
+    await killed(at, () => ask(key))
+    expect(await listed()).toHaveLength(left)
+    await start()
+    const { status, json } = await ask(key)
+    expect(status).toBe(200)
+    expect(await listed()).toEqual([json])
+    expect((await ask(key)).json).toEqual(json)
+  })
 })

@@ -133,7 +133,7 @@ const counts = async (ownerId: string) => {
 const lock = async (ownerId: string, row: { fails: number; total: number } = { fails: 5, total: 5 }) => {
   await sql`update pin_guesses set ${sql(row)}, locked_until = case when ${row.fails} = 5 then now() + interval '1 day' end
     where owner_id = ${ownerId}`
-  const guesses = await openTestGuesses(vaultDb, () => openRootKey(service.variables.ROOT_KEY ?? ''))
+  const guesses = await openTestGuesses(vaultDb, () => openRootKey(service.vaultVariables.ROOT_KEY ?? ''))
   await guesses.authenticate(service.project.projectId, ownerId)
 }
 

@@ -1,3 +1,4 @@
+import { isNull } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { deployment, networks } from '../../schema.ts'
 
@@ -24,6 +25,11 @@ export const updateRootKey = async (tx: Tx, row: Pick<DeploymentRow, 'rootKeyId'
 /** Writes the one row, unless another process was faster. */
 export const insertDeployment = async (db: Queryable, row: DeploymentRow): Promise<void> => {
   await db.insert(deployment).values(row).onConflictDoNothing()
+}
+
+/** Binds the identity key, unless another process was faster. */
+export const bindIdentityKey = async (db: Queryable, identityKeyCheck: Uint8Array): Promise<void> => {
+  await db.update(deployment).set({ identityKeyCheck }).where(isNull(deployment.identityKeyCheck))
 }
 
 export type NetworkBinding = Omit<typeof networks.$inferSelect, 'createdAt'>

@@ -126,7 +126,7 @@ export const rotateRootKey = async (
   onProgress: OnProgress = () => {},
 ): Promise<RootRotation> => {
   const { rootKey: from, nextRootKey: to } = ctx.rootKeys
-  if (!to) throw new Error('A rotation of the root key needs the next one.')
+  if (!to) throw new AppError('invalid_input', 'The vault has no next root key: restart it with ROOT_KEY_NEXT.')
   if (to.id === from.id) throw new AppError('invalid_input', `The root key is ${to.id} already: give another one.`)
   const row = await readDeployment(ctx.db)
   if (row === null) throw new Error('This database is bound to no root key yet.')

@@ -1,0 +1,27 @@
+// What the process with the root key opens at its start: src/vault.ts, and tests that have a vault in their own process.
+
+import { createVault, type OperatorVault, openRootKey } from '../custody/vault.ts'
+import { type AuditingCtx, createKeyedCtx, type Process } from './contexts.ts'
+
+type VaultCtx = AuditingCtx & { readonly vault: OperatorVault; readonly rootKeyIds: readonly string[] }
+
+/**
+ * Opens the root key and the database, which the first vault binds to its keys, its environment and its networks.
+ * @throws Error if they belong to another database.
+ */
+export const openVault = async (input: Process): Promise<VaultCtx> => {
+  const { config } = input
+  if (config.rootKey === null) throw new Error('ROOT_KEY must say where the root key is: file:/path or fd:N.')
+  const rootKey = await openRootKey(config.rootKey)
+  const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
+  const ctx = await createKeyedCtx(input, { rootKey, nextRootKey })
+  const familyOf = (network: string) => {
+    const row = config.networks.find((each) => each.network === network)
+    if (row === undefined) throw new Error(`this vault does not know the network ${network}`)
+    return row.family
+  }
+  const { environment } = config
+  const vault = createVault({ ...ctx, rootKey, nextRootKey, environment, limits: config, familyOf })
+  const rootKeyIds = [rootKey, nextRootKey].flatMap((key) => (key === null ? [] : [key.id]))
+  return { ...ctx, vault, rootKeyIds }
+}

@@ -1,0 +1,52 @@
+// The vault process, the only one that has the root key: config → root key and database → socket; on SIGTERM: send clients to
+// other vaults → finish → end.
+
+import { connectionsOf } from '../db/client.ts'
+import { readConfig } from './config.ts'
+import { serveVault } from './custody/serve-vault.ts'
+import { logConnections } from './environment/connections.ts'
+import { sentenceOf } from './environment/failure.ts'
+import { openVault } from './environment/open-vault.ts'
+import { warnOfUnknown } from './environment/unknown-variables.ts'
+import { startBeingSeen } from './health/being-seen.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
+import { createLog } from './security/log.ts'
+
+/** As long as an API waits for its requests: they may still need a key that they have opened here. */
+const DRAIN_MS = 65_000
+/** Fewer than an API has: it holds a connection only while a statement runs. */
+const POOL_SIZE = 6
+
+const main = async (): Promise<void> => {
+  const dumpsNothing = await forbidCoreDumps()
+  const config = readConfig(undefined, { databaseMaxConnections: POOL_SIZE })
+  const [path] = config.vaultSockets
+  if (path === undefined || config.vaultSockets.length > 1) {
+    throw new Error('VAULT_SOCKET must be one path: that of the socket at which this vault listens.')
+  }
+  const ctx = await openVault({ config, process: 'vault' })
+  const { rootKeyIds, db } = ctx
+  const log = createLog({ config, process: 'vault' })
+  if (!dumpsNothing) log.warn(CORE_DUMPS_ALLOWED)
+  warnOfUnknown({ config, log })
+  await logConnections({ db, log }, connectionsOf({ maxConnections: config.databaseMaxConnections }))
+  const stopBeingSeen = startBeingSeen({ db, log, rootKeyIds })
+  const listener = await serveVault({ ...ctx, path, log })
+
+  const stop = async (signal: string): Promise<void> => {
+    log.info({ signal }, 'stopping')
+    await listener.stop({ graceMs: DRAIN_MS })
+    await stopBeingSeen()
+    await ctx.close({ timeoutSeconds: 2 })
+    process.exit(0)
+  }
+  process.once('SIGTERM', () => void stop('SIGTERM'))
+  process.once('SIGINT', () => void stop('SIGINT'))
+  // Log this last: whoever reads it may stop the process, which must then end cleanly.
+  log.info({ socket: path, environment: config.environment, rootKeyIds }, 'listening')
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`The vault cannot start: ${sentenceOf(error)}\n`)
+  process.exit(1)
+})

@@ -1,0 +1,56 @@
+import { readConfig } from '../../src/config.ts'
+import { serveVault } from '../../src/custody/serve-vault.ts'
+import { openVault } from '../../src/environment/open-vault.ts'
+import { createLog } from '../../src/security/log.ts'
+import { programPath } from './programs.ts'
+
+/**
+ * A vault in this process that listens at its socket, so that APIs of this and of other processes can ask it.
+ * @param variables of a vault's process.
+ */
+export const startVault = async (variables: Readonly<Record<string, string>>) => {
+  const config = readConfig(variables)
+  const ctx = await openVault({ config, process: 'test-vault' })
+  const log = createLog({ config, process: 'test-vault' })
+  const listener = await serveVault({ ...ctx, log, path: variables.VAULT_SOCKET ?? '' })
+  return {
+    vault: ctx.vault,
+    close: async () => {
+      await listener.stop({ graceMs: 0 })
+      await ctx.close({ timeoutSeconds: 5 })
+    },
+  }
+}
+
+/** A vault as a process of its own, when it listens. */
+export const startVaultProcess = async (variables: Readonly<Record<string, string>>) => {
+  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/vault')], {
+    env: { PATH: process.env.PATH ?? '', ...variables, LOG_LEVEL: 'info' },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  let output = ''
+  const listening = Promise.withResolvers<void>()
+  const read = async () => {
+    for await (const chunk of child.stdout) {
+      output += Buffer.from(chunk).toString()
+      if (output.includes('"msg":"listening"')) listening.resolve()
+    }
+    listening.reject(new Error(`The vault ended: ${output}`))
+  }
+  void read()
+  await listening.promise
+  return {
+    pid: child.pid,
+    output: () => output,
+    /** As the kernel does it: no handler runs. */
+    kill: async () => {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+    stop: async () => {
+      child.kill('SIGTERM')
+      return await child.exited
+    },
+  }
+}
