@@ -32,6 +32,12 @@ const noAnswer = (cause: unknown): never => {
   throw new AppError('unavailable', 'The database does not answer.', { cause })
 }
 
+/** A vault that is away says so itself. */
+const noVault = (error: unknown): never => {
+  if (error instanceof AppError && error.code === 'unavailable') throw error
+  return noAnswer(error)
+}
+
 /** Both fitted when the process started. Then somebody migrated the database or restored another one, or changed the root key. */
 const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): Promise<void> => {
   const missing = await missingColumns(ctx.db).catch(noAnswer)
@@ -42,7 +48,7 @@ const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): Promise<void>
       'The database does not have the schema of this version: migrate it, or start the version that fits.',
     )
   }
-  const { holdsRootKey } = await ctx.vault.status().catch(noAnswer)
+  const { holdsRootKey } = await ctx.vault.status().catch(noVault)
   if (holdsRootKey) return
   throw new AppError(
     'unavailable',

@@ -56,6 +56,32 @@ test('an API is ready on the schema of a later version that only adds to it', as
   expect(await readyz()).toEqual(READY)
 })
 
+test('an API without a vault says so, and is ready again as soon as there is one', async () => {
+  const folder = service.vaultVariables.VAULT_SOCKET?.replace(/[^/]*$/, '') ?? ''
+  const own = { ...service.vaultVariables, VAULT_SOCKET: `${folder}own.socket` }
+  const first = await startVaultProcess(own)
+  const other = await startService({
+    database: { ...service.database, close: async () => {} },
+    variables: { ...service.variables, VAULT_SOCKET: own.VAULT_SOCKET },
+    hasVault: false,
+  })
+  try {
+    expect(await readyz(other)).toEqual(READY)
+    await first.stop()
+    expect(await readyz(other)).toEqual({
+      status: 503,
+      error: 'No vault can be reached: try again in a few seconds.',
+      code: 'unavailable',
+    })
+    const second = await startVaultProcess(own)
+    // The question waits until the API has found it.
+    expect(await readyz(other)).toEqual(READY)
+    await second.stop()
+  } finally {
+    await other.close()
+  }
+})
+
 const processes = async () => (await sql`select name from vault_processes order by name`).map(({ name }) => name)
 
 test('a vault without the new root key is not ready after the rotation, and one with both keys is', async () => {
