@@ -90,6 +90,14 @@ export const SECURITY_EVENTS = [
 export type SecurityEventKind = (typeof SECURITY_EVENTS)[number]
 
 /** Every act that leaves an audit row. */
+/** Those that tell of a signature. */
+export const SIGNING_ACTIONS = [
+  'transaction_signed',
+  'transaction_submitted',
+  'transaction_signed_anew',
+  'message_signed',
+] as const
+
 export const AUDIT_ACTIONS = [
   'project_created',
   'project_activated',
@@ -102,10 +110,7 @@ export const AUDIT_ACTIONS = [
   'control_shared',
   'user_pin_changed',
   'owner_unlocked',
-  'transaction_signed',
-  'transaction_submitted',
-  'transaction_signed_anew',
-  'message_signed',
+  ...SIGNING_ACTIONS,
   'root_key_rotated',
   'project_key_rotated',
   'frozen',

@@ -22,11 +22,42 @@ const EXPECTED = [
   'lru-cache',
 ]
 
+/** What else the vault's process loads: the driver of the database, the log, and what reads the configuration. */
+const OF_DATABASE = [
+  'pg',
+  'pg-cloudflare',
+  'pg-connection-string',
+  'pg-int8',
+  'pg-pool',
+  'pg-protocol',
+  'pg-types',
+  'pgpass',
+  'postgres-array',
+  'postgres-bytea',
+  'postgres-date',
+  'postgres-interval',
+  'split2',
+  'xtend',
+]
+const OF_LOG = [
+  '@pinojs/redact',
+  'atomic-sleep',
+  'on-exit-leak-free',
+  'pino',
+  'pino-std-serializers',
+  'quick-format-unescaped',
+  'safe-stable-stringify',
+  'sonic-boom',
+  'thread-stream',
+]
+const OF_CONFIGURATION = ['@sinclair/typebox', 'jsonc-parser']
+
 const graphOf = async (entry: string): Promise<Metafile> => {
   const { metafile } = await build({
     entryPoints: [join(ROOT, entry)],
     ...{ bundle: true, write: false, metafile: true, platform: 'node', format: 'esm', logLevel: 'silent' },
-    external: [...KEY_SERVICES, ...NATIVE],
+    // The last two are loaded where they exist.
+    external: [...KEY_SERVICES, ...NATIVE, 'bun:ffi', 'pg-native'],
   })
   return metafile
 }
@@ -48,6 +79,12 @@ test('a client of the vault loads one package, and serving the vault adds only t
   const loaded = async (entry: string) => textOf(Object.keys((await graphOf(entry)).inputs).map(packageOf))
   expect(await loaded('src/custody/remote-vault.ts')).toEqual(['@sinclair/typebox'])
   expect(await loaded('src/custody/serve-vault.ts')).toEqual([...EXPECTED, '@sinclair/typebox'].sort())
+})
+
+test('the vault’s process loads no other packages than these: no HTTP server, no chain and no client of a node', async () => {
+  const loaded = textOf(Object.keys((await graphOf('src/vault.ts')).inputs).map(packageOf))
+  console.log(`the vault's process loads ${loaded.length} packages of JavaScript: ${loaded.join(', ')}`)
+  expect(loaded).toEqual([...EXPECTED, ...OF_DATABASE, ...OF_LOG, ...OF_CONFIGURATION].sort())
 })
 
 test('custody loads native code and clients of key services only by the names above', async () => {

@@ -1,7 +1,7 @@
 // Opening a wallet's private key for one request.
 
 import type { WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
-import type { ControlMode, Network } from '../../../db/words.ts'
+import type { ControlMode, Network, SIGNING_ACTIONS } from '../../../db/words.ts'
 import type { AuditAct, AuditEntry } from '../audit.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
 import { type Credentials, type Proof, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
@@ -82,7 +82,11 @@ const openByAllCredentials = async (ctx: CustodyCtx, request: KeyRequest): Promi
 }
 
 /** What a key signs for one purpose, and what the audit says of it beside the hashes. */
-export type KeyUse = AuditEntry & { readonly payloads: readonly Payload[] }
+export type KeyUse = {
+  readonly action: (typeof SIGNING_ACTIONS)[number]
+  readonly details: AuditEntry['details']
+  readonly payloads: readonly Payload[]
+}
 
 /** The signatures of each use. EVM: 65 bytes, r, s (low), recovery id. Substrate: 64 bytes, sr25519. */
 export type Signatures = readonly (readonly Uint8Array[])[]

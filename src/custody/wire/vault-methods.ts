@@ -2,7 +2,7 @@
 // served and asked (serve-vault.ts, remote-vault.ts).
 
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { AUDIT_ACTIONS, CHAIN_FAMILIES, CONTROL_MODES, RULE_OPERATORS, WALLET_TYPES } from '../../../db/words.ts'
+import { CHAIN_FAMILIES, CONTROL_MODES, RULE_OPERATORS, SIGNING_ACTIONS, WALLET_TYPES } from '../../../db/words.ts'
 import { method, Nothing } from './method.ts'
 
 const closed = { additionalProperties: false } as const
@@ -91,7 +91,9 @@ const payload = Type.Union([
   Fields({ ...kind('substrate_message'), message: Bytes }),
 ])
 
-const uses = Type.Array(Fields({ action: OneOf(AUDIT_ACTIONS), details: ByName(Text), payloads: Type.Array(payload) }))
+const uses = Type.Array(
+  Fields({ action: OneOf(SIGNING_ACTIONS), details: ByName(Text), payloads: Type.Array(payload) }),
+)
 const signatures = Type.Array(Type.Array(Bytes))
 
 /** Of an open key: a number that means something on its connection alone. */
