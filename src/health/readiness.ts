@@ -38,6 +38,9 @@ const noVault = (error: unknown): never => {
   return noAnswer(error)
 }
 
+/** Load balancers wait only a few seconds, which is less than the time-out for nodes and vaults. */
+const CHECK_TIMEOUT_MS = 1_500
+
 /** Both fitted when the process started. Then somebody migrated the database or restored another one, or changed the root key. */
 const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): Promise<void> => {
   const missing = await missingColumns(ctx.db).catch(noAnswer)
@@ -48,16 +51,15 @@ const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): Promise<void>
       'The database does not have the schema of this version: migrate it, or start the version that fits.',
     )
   }
-  const { holdsRootKey } = await ctx.vault.status().catch(noVault)
-  if (holdsRootKey) return
+  const late = sleep(CHECK_TIMEOUT_MS, null, { ref: false })
+  const status = await Promise.race([ctx.vault.status().catch(noVault), late])
+  if (status === null) throw new AppError('unavailable', 'The vault does not answer.')
+  if (status.holdsRootKey) return
   throw new AppError(
     'unavailable',
     'The root key was changed: the vault must be restarted with the present one as ROOT_KEY.',
   )
 }
-
-/** Load balancers wait only a few seconds, which is less than the time-out for nodes. */
-const CHECK_TIMEOUT_MS = 1_500
 
 const stateOf = async (ctx: Pick<Ctx, 'log'>, chain: Chain): Promise<NetworkState> => {
   try {

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createConnection, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import { type Client, connect } from '../../src/custody/wire/connect.ts'
 import { Refused } from '../../src/custody/wire/data.ts'
@@ -193,7 +194,10 @@ export const createWire = () => {
     const { promise: over, resolve: onOver } = Promise.withResolvers<void>()
     socket.on('data', (chunk: Buffer) => {
       reader.push(new Uint8Array(chunk))
-      for (let message = reader.next(); message !== null; message = reader.next()) received.push(message.value)
+      for (let message = reader.next(); message !== null; message = reader.next()) {
+        // That it is alive is told in between.
+        if (!isDeepStrictEqual(message.value, [0, 3, 'alive'])) received.push(message.value)
+      }
       arrives.resolve()
       arrives = Promise.withResolvers()
     })

@@ -42,6 +42,9 @@ export const startVaultProcess = async (variables: Readonly<Record<string, strin
   await listening.promise
   return {
     pid: child.pid,
+    /** Stands still, as on a host that hangs, until it goes on. */
+    pause: () => child.kill('SIGSTOP'),
+    goOn: () => child.kill('SIGCONT'),
     output: () => output,
     /** As the kernel does it: no handler runs. */
     kill: async () => {

@@ -1,5 +1,6 @@
 // Opening a wallet's private key for one request.
 
+import { clearTimeout, setTimeout } from 'node:timers'
 import type { WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
 import type { ControlMode, Network, SIGNING_ACTIONS } from '../../../db/words.ts'
 import type { AuditAct, AuditEntry } from '../audit.ts'

@@ -7,10 +7,14 @@ import { openChannel } from './channel.ts'
 import { Refused } from './data.ts'
 import { errorOf } from './failure.ts'
 import type { AnyMethod, Method } from './method.ts'
-import { DONE, isAnswer, isHello, LEAVING, NOTICE, PROGRESS, PROTOCOL } from './protocol.ts'
+import { ALIVE, DONE, isAnswer, isHello, LEAVING, NOTICE, PROGRESS, PROTOCOL } from './protocol.ts'
 
 /** A server that accepts connections and says nothing is as good as none. */
 const HELLO_WAIT_MS = 1_000
+/** Six times what a server lets pass between two messages. */
+const SILENCE_MS = 3_000
+/** If this process itself stood still, it reads in this time what came meanwhile. */
+const READ_MS = 500
 
 /** The connection was lost before the answer came. */
 export class LineLost extends AppError {
@@ -59,6 +63,8 @@ export const openLine = (input: {
   let state: 'new' | 'open' | 'leaving' | 'closed' = 'new'
   let lastId = 0
   let held = 0
+  /** Whether something came since it was last asked. */
+  let isHeard = true
 
   const endIfLeft = () => {
     if (state === 'leaving' && asked.size === 0 && held === 0) channel.end()
@@ -75,6 +81,7 @@ export const openLine = (input: {
     if (!isAnswer.Check(answer)) throw new Refused('an answer is not as it should be')
     const [id, kind, body] = answer
     if (kind === NOTICE) {
+      if (body === ALIVE) return
       if (body !== LEAVING) throw new Refused('a notice is unknown')
       state = 'leaving'
       input.onLeaving()
@@ -96,10 +103,15 @@ export const openLine = (input: {
   const channel = openChannel(socket, {
     mayTake: () => true,
     // The Uint8Arrays of an answer belong to whoever asked.
-    onMessage: ({ value }) => (state === 'new' ? onHello(value) : onAnswer(value)),
+    onMessage: ({ value }) => {
+      isHeard = true
+      if (state === 'new') onHello(value)
+      else onAnswer(value)
+    },
     onRefused: () => channel.destroy(),
     onClosed: () => {
       clearTimeout(waiting)
+      clearInterval(listening)
       state = 'closed'
       for (const { onFailed } of asked.values()) onFailed(new LineLost({ wasSent: true }))
       asked.clear()
@@ -107,6 +119,10 @@ export const openLine = (input: {
     },
   })
   const waiting = setTimeout(channel.destroy, HELLO_WAIT_MS)
+  const listening = setInterval(() => {
+    if (!isHeard) setTimeout(() => isHeard || channel.destroy(), READ_MS)
+    isHeard = false
+  }, SILENCE_MS)
   socket.once('connect', () => channel.send({ protocol: PROTOCOL, name: input.name }))
 
   /** The server would close the connection, which others use too. */

@@ -12,7 +12,18 @@ import { Refused } from './data.ts'
 import { type Audience, failureOf } from './failure.ts'
 import type { Message } from './frames.ts'
 import type { Given, Method } from './method.ts'
-import { DONE, FAILED, isHello, isRequest, LEAVING, NOTICE, PROGRESS, PROTOCOL } from './protocol.ts'
+import {
+  ALIVE,
+  ALIVE_EVERY_MS,
+  DONE,
+  FAILED,
+  isHello,
+  isRequest,
+  LEAVING,
+  NOTICE,
+  PROGRESS,
+  PROTOCOL,
+} from './protocol.ts'
 import { claimSocket } from './socket-file.ts'
 
 /** Above the most that an API lets run at once, so that a signature does not wait behind PINs (credentials/guard.ts). */
@@ -224,6 +235,9 @@ const serveConnection = (serving: Serving) => {
   channel.send({ protocol: PROTOCOL, name: serving.name })
 
   return {
+    live: () => {
+      if (!channel.isClogged()) channel.send([0, NOTICE, ALIVE])
+    },
     leave: () => channel.send([0, NOTICE, LEAVING]),
     destroy: channel.destroy,
   }
@@ -255,16 +269,21 @@ export const listen = async ({ path, mode, methods, ...options }: ListenOptions)
   // It goes on listening when it could not accept a connection.
   server.on('error', (error) => options.onFailure({ error, method: 'accept' }))
   await chmod(path, mode)
+  const living = setInterval(() => {
+    for (const connection of connections) connection.live()
+  }, ALIVE_EVERY_MS)
 
   return {
     stop: async ({ graceMs }) => {
       isStopping = true
       server.close()
       for (const connection of connections) connection.leave()
-      if (connections.size === 0) return
-      const timer = setTimeout(onLeft, graceMs)
-      await left
-      clearTimeout(timer)
+      if (connections.size > 0) {
+        const timer = setTimeout(onLeft, graceMs)
+        await left
+        clearTimeout(timer)
+      }
+      clearInterval(living)
       for (const connection of connections) connection.destroy()
     },
   }

@@ -4,6 +4,7 @@
 //   server   [id, 0, output]           done
 //            [id, 1, failure]          not done, as far as the failure says so
 //            [id, 2, progress]         on the way; an answer follows
+//            [0, 3, 'alive']           twice a second: a server that says nothing any more is lost
 //            [0, 3, 'leaving']         the server is about to end: what runs ends, new work goes elsewhere. The client ends the
 //                                      connection when nothing of it is left
 //
@@ -18,7 +19,10 @@ export const DONE = 0
 export const FAILED = 1
 export const PROGRESS = 2
 export const NOTICE = 3
+export const ALIVE = 'alive'
 export const LEAVING = 'leaving'
+
+export const ALIVE_EVERY_MS = 500
 
 const Id = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Name = Type.String({ minLength: 1, maxLength: 64 })
