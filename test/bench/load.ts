@@ -1,4 +1,4 @@
-// A closed loop of requests to loopback, bounded in number at once and in time.
+// A closed loop of work, mostly of requests to loopback, bounded in number at once and in time.
 
 import type { Service } from '../support/service.ts'
 
@@ -33,29 +33,24 @@ export const headersOf = ({ project }: Pick<Service, 'project'>) => ({
   'x-walletkit-project-id': project.projectId,
 })
 
-/** @throws Error at the first answer that is not 200: a benchmark of refusals measures nothing. */
-export const load = async (input: {
-  readonly url: string
-  /** Behind the URL; nothing by default. */
-  readonly pathOf?: (index: number) => string
-  readonly request: (index: number) => RequestInit
+/** Does the same again and again, so many at once. @throws as the first that fails. */
+export const repeat = async (input: {
+  readonly work: (index: number) => Promise<void>
   readonly atOnce: number
   readonly seconds: number
-  /** Where each request is good once. */
-  readonly requestsMax?: number
+  /** Where each is good once. */
+  readonly timesMax?: number
 }): Promise<LoadResult> => {
   const latencies: number[] = []
   const start = performance.now()
   const end = start + input.seconds * 1000
-  const { requestsMax = Number.POSITIVE_INFINITY, pathOf = () => '' } = input
+  const { work, timesMax = Number.POSITIVE_INFINITY } = input
   let index = 0
   const client = async (): Promise<void> => {
-    while (performance.now() < end && index < requestsMax) {
-      const sent = performance.now()
-      const response = await fetch(input.url + pathOf(index), input.request(index++))
-      const text = await response.text()
-      if (response.status !== 200) throw new Error(`answered ${response.status}: ${text}`)
-      latencies.push(performance.now() - sent)
+    while (performance.now() < end && index < timesMax) {
+      const begun = performance.now()
+      await work(index++)
+      latencies.push(performance.now() - begun)
     }
   }
   await Promise.all(Array.from({ length: input.atOnce }, client))
@@ -67,4 +62,24 @@ export const load = async (input: {
     p99Ms: percentile(sorted, 0.99),
     requests: sorted.length,
   }
+}
+
+/** @throws Error at the first answer that is not 200: a benchmark of refusals measures nothing. */
+export const load = (input: {
+  readonly url: string
+  /** Behind the URL; nothing by default. */
+  readonly pathOf?: (index: number) => string
+  readonly request: (index: number) => RequestInit
+  readonly atOnce: number
+  readonly seconds: number
+  /** Where each request is good once. */
+  readonly requestsMax?: number
+}): Promise<LoadResult> => {
+  const { pathOf = () => '', atOnce, seconds, requestsMax: timesMax } = input
+  const work = async (index: number): Promise<void> => {
+    const response = await fetch(input.url + pathOf(index), input.request(index))
+    const text = await response.text()
+    if (response.status !== 200) throw new Error(`answered ${response.status}: ${text}`)
+  }
+  return repeat({ work, atOnce, seconds, ...(timesMax === undefined ? {} : { timesMax }) })
 }

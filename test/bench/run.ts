@@ -1,5 +1,5 @@
 // `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size] [index]
-// [substrate-sign] [substrate-index] [users] [body] [dev]`: tables with the baseline of the same run beside each figure.
+// [substrate-sign] [substrate-index] [users] [body] [vault] [dev]`: tables with the baseline of the same run beside each figure.
 
 import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
@@ -26,6 +26,7 @@ import { benchSubstrateMemory, substrateMemoryLine } from './substrate-memory.ts
 import { benchSubstrateSign, substrateSignTable } from './substrate-sign.ts'
 import { benchTrack } from './track.ts'
 import { benchUsers, usersTable } from './users.ts'
+import { benchVault, vaultTable } from './vault.ts'
 
 const json = process.argv.includes('--json')
 const wanted = process.argv.slice(2).filter((each) => !each.startsWith('--'))
@@ -229,6 +230,13 @@ try {
     await service.close()
     results.body = body
     for (const text of bodyTable(body)) say(text)
+  }
+  if (wants('vault')) {
+    const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+    const vault = await benchVault(service)
+    await service.close()
+    results.vault = vault
+    for (const text of vaultTable(vault)) say(text)
   }
   if (wants('dev')) {
     const dev = await benchDevStart()
