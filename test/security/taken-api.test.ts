@@ -1,0 +1,300 @@
+// Somebody with full control of an API's process has its variables with SERVICE_KEY and IDENTITY_KEY, its database login and its
+// socket. The attacks below use nothing else. The vault is a process of its own; what an owner does goes the same way.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { hashMessage, hashTypedData, keccak256, type Signature, serializeTransaction, toHex } from 'viem'
+import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
+import { insertWallet } from '../../db/queries/wallets.ts'
+import type { Payload } from '../../src/custody/payload.ts'
+import { connectVault } from '../../src/custody/remote-vault.ts'
+import type { Credentials, OpenKey, WalletRef } from '../../src/custody/vault.ts'
+import type { KeyUse } from '../../src/custody/wallets/wallet-key.ts'
+import { createProject } from '../../src/projects/projects.ts'
+import { ACTOR, bytesOf, codeOf, hexOf, newTerms, SECRET, signOne, signOneBy, tally } from '../custody/support.ts'
+import { createWire } from '../custody/wire-support.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startVaultProcess } from '../support/vault.ts'
+
+const pin = { userPin: '493817' }
+const otherPin = { userPin: '927461' }
+const secret = { developerSecret: SECRET }
+const both = { ...secret, ...pin }
+const DENIED = '42501'
+
+const { raw } = createWire()
+const connections: ReturnType<typeof connectVault>[] = []
+
+let service: Service
+let vaultProcess: Awaited<ReturnType<typeof startVaultProcess>>
+let superuser: Sql
+let socket: string
+let login: Sql
+let vault: ReturnType<typeof connectVault>
+let projectId: string
+
+beforeAll(async () => {
+  const node = 'http://127.0.0.1:1'
+  service = await startService({ rpcUrls: { Ethereum: node, Base: node, Polygon: node } })
+  socket = `${service.variables.VAULT_SOCKET}.process`
+  vaultProcess = await startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket })
+  superuser = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  login = postgres(service.variables.DATABASE_URL ?? '', { max: 1, onnotice: () => {} })
+  vault = connected()
+  projectId = service.project.projectId
+})
+afterAll(async () => {
+  for (const { close } of connections) close()
+  await Promise.all([login.end(), superuser.end()])
+  await vaultProcess.stop()
+  await service.close()
+})
+
+const connected = () => {
+  const connection = connectVault({ sockets: [socket], name: 'taken', onChange: () => {} })
+  connections.push(connection)
+  return connection
+}
+
+const newWallet = async (changes: Partial<WalletRef> = {}, credentials: Credentials = pin): Promise<WalletRef> => {
+  const owner = { projectId, ownerId: randomUUID(), network: 'Ethereum', controlMode: 'user', ...changes } as const
+  const id = randomUUID()
+  const of = { ...owner, walletId: id, family: 'evm', credentials, actor: ACTOR } as const
+  const { keyringId, publicKey } = await vault.newWallet(of)
+  const wallet = { ...owner, id, keyringId, publicKey }
+  const address = `0x${hexOf(publicKey)}${wallet.network}`
+  await insertWallet(service.ctx.db, { ...wallet, address, name: 'w', type: 'eoa' })
+  return wallet
+}
+
+const request = (wallet: WalletRef, credentials: Credentials = pin) => ({ wallet, credentials, actor: ACTOR })
+const opening = (wallet: WalletRef, credentials: Credentials) => codeOf(vault.openKey(request(wallet, credentials)))
+
+const newPolicy = async (wallet: WalletRef, agreed: Partial<PolicyTerms> = {}): Promise<PolicyTerms> => {
+  const terms = { ...newTerms(wallet), ...agreed }
+  await vault.newPolicy({ ...request(wallet, both), terms, name: '' })
+  return terms
+}
+
+/** The statements that the database allows the API's login. */
+const allowed = async (...statements: readonly string[]): Promise<readonly string[]> => {
+  const codes = await Promise.all(statements.map((each) => login.unsafe(each).catch(({ code }) => code)))
+  return statements.filter((_, at) => codes[at] !== DENIED)
+}
+
+/** Why the vault refused connections, in order. @param least how many reasons to wait for. */
+const refusals = async (least = 0): Promise<readonly string[]> => {
+  for (;;) {
+    const rows = await superuser`select details from audit where action = 'vault_connection_refused' order by id`
+    if (rows.length >= least) return rows.map(({ details }) => details.why)
+    await Bun.sleep(5)
+  }
+}
+const refusalsAfter = async (seen: number) => (await refusals(seen + 1)).slice(seen)
+
+/** A connection on which a client can say what ours never says. */
+const openRaw = async () => {
+  const line = await raw(socket)
+  line.hello()
+  return line
+}
+type Line = Awaited<ReturnType<typeof openRaw>>
+
+/** @returns the output of what is asked, whatever else comes meanwhile. */
+const ask = async (line: Line, id: number, method: string, input: object) => {
+  line.send([id, method, input])
+  for (let many = 1; ; many += 1) {
+    const message = (await line.received(many))[many - 1]
+    if (Array.isArray(message) && message[0] === id) return message[2]
+  }
+}
+
+/** Asks what the vault must answer by closing the connection. @returns the reasons that the audit tells. */
+const refused = async (line: Line, method: string, input: object) => {
+  const seen = (await refusals()).length
+  line.send([2, method, input])
+  await line.over
+  return await refusalsAfter(seen)
+}
+
+describe('with full control of the API process nobody', () => {
+  test('opens a key without its credential', async () => {
+    const theirs = await newWallet({}, otherPin)
+    const developers = await newWallet({ controlMode: 'developer' }, secret)
+    for (const none of [{}, secret]) expect(await opening(theirs, none)).toBe('credential_required')
+    expect(await opening(theirs, pin)).toBe('INVALID_SECRET')
+    expect(await opening(developers, { developerSecret: 'testnet-secreu' })).toBe('INVALID_SECRET')
+    expect(await opening(developers, pin)).toBe('credential_required')
+    expect(await opening(theirs, otherPin)).toBe('resolved')
+  })
+
+  test('opens a key by a wallet reference that was changed, also if the row of the wallet says the same', async () => {
+    const ours = await newWallet({ network: 'Polygon' })
+    const theirs = await newWallet({}, otherPin)
+    const shared = { controlMode: 'developer', network: 'Polygon', ownerId: theirs.ownerId } as const
+    await newWallet(shared, { ...secret, ...otherPin })
+    const project = await createProject(service.ctx, { name: 'Ours', actor: 'operator' })
+    const elsewhere = await newWallet({ projectId: project.projectId, network: 'Polygon' })
+    const changes: readonly (readonly [Partial<WalletRef>, Credentials])[] = [
+      [{ network: 'Base' }, otherPin],
+      [{ controlMode: 'developer' }, secret],
+      [{ keyringId: ours.keyringId }, otherPin],
+      [{ ownerId: ours.ownerId }, pin],
+      [{ ownerId: ours.ownerId, keyringId: ours.keyringId }, pin],
+      [{ projectId: project.projectId }, otherPin],
+      [{ ...elsewhere, id: theirs.id, network: 'Ethereum' }, pin],
+      [{ publicKey: ours.publicKey }, otherPin],
+    ]
+    const write = ({ id, projectId: of, ownerId, network, keyringId, controlMode }: WalletRef) => login`
+      update wallets set project_id = ${of}, owner_id = ${ownerId}, network = ${network}, keyring_id = ${keyringId},
+        control_mode = ${controlMode} where id = ${id}`
+    for (const [change, credentials] of changes) {
+      const wallet = { ...theirs, ...change }
+      const before = await opening(wallet, credentials)
+      await write(wallet)
+      expect([change, before, await opening(wallet, credentials)]).toEqual([change, 'internal', 'internal'])
+      await write(theirs)
+    }
+    expect(await opening(theirs, otherPin)).toBe('resolved')
+  })
+
+  test('tries more PINs than the guess limit, by any name, way or connection', async () => {
+    const wallet = await newWallet()
+    const many = Array.from({ length: 4 }, connected)
+    const tries = Array.from({ length: 60 }, (_, n) => {
+      const [userPin, actor] = [String(310_476 + 1_013 * n), `${n % 2 === 0 ? 'api_key' : 'user'}:${randomUUID()}`]
+      const asked = { wallet, credentials: { userPin, from: `10.0.0.${n}` }, actor }
+      const change = { wallet, oldPin: userPin, newPin: '850273', actor }
+      const by = many[n % 4] ?? vault
+      const ways = [by.openKey, by.openKeyForMessage, by.exportKeyring, () => by.changeUserPin(change)]
+      return ways[n % 5]?.(asked) ?? by.revokePolicy({ ...asked, policyId: randomUUID() })
+    })
+    expect(await tally(tries)).toEqual({ INVALID_SECRET: 5, TOO_MANY_FAILED_ATTEMPTS: 55 })
+    expect(await opening(wallet, pin)).toBe('TOO_MANY_FAILED_ATTEMPTS')
+    const resets = ['update pin_guesses set fails = 0', 'delete from pin_guesses', 'truncate pin_guesses']
+    const further = ['set role strongroom_vault', 'select * from pin_guesses', 'delete from user_keys']
+    expect(await allowed(...resets, ...further)).toEqual([])
+    const unlocked = await refused(await openRaw(), 'unlockOwner', { projectId, ownerId: wallet.ownerId, actor: ACTOR })
+    expect(unlocked).toEqual(['a method is unknown'])
+    expect(await opening(wallet, pin)).toBe('TOO_MANY_FAILED_ATTEMPTS')
+  })
+
+  test('raises the limits of a policy', async () => {
+    const wallet = await newWallet()
+    const expiresAt = new Date(Date.now() + 3_600_000)
+    const terms = await newPolicy(wallet, { expiresAt, maxUses: 1, maxTotalValue: 5n, maxTotalFee: 7n })
+    const edits = [
+      ...[{ maxUses: 2 }, { maxUses: null }, { maxTotalValue: 6n }, { maxTotalValue: null }, { maxTotalFee: 8n }],
+      ...[{ expiresAt: null }, { argumentRules: [] }, { network: 'Base' as const }, { id: randomUUID() }],
+    ]
+    const opened = (of: object) => vault.openKeyByPolicy({ ...request(wallet, secret), terms: { ...terms, ...of } })
+    for (const edit of edits) expect([edit, await codeOf(opened(edit))]).toEqual([edit, 'policy_denied'])
+    expect(await allowed('update policies set uses = 0', 'delete from policies', 'table policy_locks')).toEqual([])
+    const [one, other] = [await opened({}), await opened({})]
+    expect(await codeOf(signOneBy(one, { value: 6n }))).toBe('policy_denied')
+    expect(await codeOf(signOneBy(one, { value: 5n, fee: 7n }))).toBe('resolved')
+    expect(await codeOf(signOneBy(other))).toBe('policy_denied')
+  })
+})
+
+type Signed = { readonly payload: Payload; readonly hashOf: (signature: Uint8Array) => string }
+
+const transfer = (nonce: number): Signed => {
+  const transaction = { type: 'eip1559', chainId: 1, nonce, gas: 21_000n, to: `0x${'ab'.repeat(20)}` } as const
+  const unsigned = bytesOf(serializeTransaction(transaction).slice(2))
+  const hashOf = (signature: Uint8Array) => {
+    const [r, s] = [signature.subarray(0, 32), signature.subarray(32, 64)].map((part) => toHex(part))
+    return keccak256(serializeTransaction(transaction, { r, s, yParity: signature[64] } as Signature))
+  }
+  return { payload: { kind: 'evm_transaction', unsigned }, hashOf }
+}
+
+const message = bytesOf('0102')
+const types = { Mail: [{ name: 'text', type: 'string' }] }
+const typedData = { domain: { name: 'A' }, types, primaryType: 'Mail', message: { text: 'Hello' } } as const
+
+/** Payloads, and the hash by which the chain or a verifier knows what was signed. */
+const payloads: readonly [Signed, ...Signed[]] = [
+  transfer(0),
+  transfer(1),
+  { payload: { kind: 'evm_message', message }, hashOf: () => hashMessage({ raw: message }) },
+  { payload: { kind: 'typed_data', typedData }, hashOf: () => hashTypedData(typedData) },
+]
+
+describe('with full control of the API process every signature', () => {
+  /** Says what is not so, where the vault lets it. */
+  const useOf = (list: readonly Signed[]): KeyUse => ({
+    action: 'transaction_signed',
+    details: { hash: '0x', further_hashes: '0x' },
+    payloads: list.map(({ payload }) => payload),
+  })
+  const byPolicy = async (wallet: WalletRef) => {
+    const terms = await newPolicy(wallet)
+    const key = await vault.openKeyByPolicy({ ...request(wallet, secret), terms })
+    return { sign: (...uses: readonly KeyUse[]) => key.sign({ value: 0n, fee: 0n }, ...uses) }
+  }
+  const ways: readonly (readonly [string, (wallet: WalletRef) => Promise<Pick<OpenKey, 'sign'>>])[] = [
+    ['openKey', (wallet) => vault.openKey(request(wallet))],
+    ['openKeyForMessage', (wallet) => vault.openKeyForMessage(request(wallet))],
+    ['openKeyByPolicy', byPolicy],
+  ]
+
+  test.each(ways)('of %s is in the audit by its hash, and there is none without it', async (_, open) => {
+    const wallet = await newWallet()
+    const key = await open(wallet)
+    const [first, ...further] = payloads
+    const signed = [...(await key.sign(useOf([first]), useOf(further)))].flat()
+    const hashes = payloads.map(({ hashOf }, at) => hashOf(signed[at] ?? new Uint8Array()))
+    const rows = await superuser`
+      select details from audit where subject = ${wallet.id} and action = 'transaction_signed' order by id`
+    const told = rows.flatMap(({ details }) => [details.hash, ...(details.further_hashes ?? '0x').split(' ')])
+    expect([signed.length, told.filter((hash) => hash !== '0x')]).toEqual([payloads.length, hashes])
+    await superuser`revoke insert on audit from strongroom_vault`
+    try {
+      expect(await codeOf(key.sign(useOf(payloads)))).toBe('internal')
+    } finally {
+      await superuser`grant insert on audit to strongroom_vault`
+    }
+  })
+
+  test('stays there, as it was written', async () => {
+    const edits = [`update audit set details = '{}'`, 'delete from audit', 'truncate audit', 'delete from audit_chain']
+    expect(await allowed(...edits, 'alter table audit disable trigger all', 'drop table audit')).toEqual([])
+  })
+})
+
+describe('with full control of the API process a key', () => {
+  const use: KeyUse = { action: 'message_signed', details: {}, payloads: [payloads[0].payload] }
+
+  test('of another connection, or of a policy without its charge, ends the connection', async () => {
+    const wallet = await newWallet()
+    const [owner, thief] = [await openRaw(), await openRaw()]
+    const handle = await ask(owner, 1, 'openKey', request(wallet))
+    expect(await ask(thief, 1, 'openKey', request(wallet))).toBe(handle + 1)
+    expect(await refused(thief, 'sign', { handle, uses: [use] })).toEqual(['a key is not open on this connection'])
+    expect(await ask(owner, 2, 'sign', { handle, uses: [use] })).toEqual([[expect.any(Uint8Array)]])
+    const terms = await newPolicy(wallet)
+    const other = await openRaw()
+    const uncharged = await ask(other, 1, 'openKeyByPolicy', { ...request(wallet, secret), terms })
+    expect(await refused(other, 'sign', { handle: uncharged, uses: [use] })).toEqual([
+      'a key is not open on this connection',
+    ])
+  })
+
+  test.each([
+    ['used a third time', 'a key was used too often or too late', 0],
+    ['used after its end', 'a key is not open on this connection', 1],
+  ] as const)('%s ends the connection, and another one works on', async (_, why, isClosed) => {
+    const wallet = await newWallet()
+    using kept = await vault.openKey(request(wallet))
+    const seen = (await refusals()).length
+    const key = await connected().openKey(request(wallet))
+    await signOne(key)
+    if (isClosed) key[Symbol.dispose]()
+    else await signOne(key)
+    expect(await codeOf(signOne(key))).toBe('unavailable')
+    expect(await refusalsAfter(seen)).toEqual([why])
+    await signOne(kept)
+  })
+})
