@@ -297,4 +297,19 @@ describe('with full control of the API process a key', () => {
     expect(await refusalsAfter(seen)).toEqual([why])
     await signOne(kept)
   })
+
+  test('cannot be asked for in a way that fails for others, who share its statements', async () => {
+    const wallet = await newWallet()
+    const inputs = [
+      { ...request(wallet), wallet: { ...wallet, id: 'x' } },
+      { ...request(wallet), actor: 'api_key:\u0000' },
+    ]
+    for (const input of inputs) {
+      expect(await refused(await openRaw(), 'openKey', input)).toEqual(['an input of openKey is not as it should be'])
+    }
+    const raw = await openRaw()
+    const handle = await ask(raw, 1, 'openKey', request(wallet))
+    const uses = [{ ...use, details: { to: '\u0000' } }]
+    expect(await refused(raw, 'sign', { handle, uses })).toEqual(['an input of sign is not as it should be'])
+  })
 })

@@ -14,18 +14,20 @@ const OrNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, T
 const Maybe = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Undefined()]))
 const ByName = <Schema extends TSchema>(schema: Schema) => Type.Record(Type.String(), schema, closed)
 
-const Text = Type.String()
+/** PostgreSQL takes no NUL. A statement that it refuses would fail for all who share it. */
+const Text = Type.String({ pattern: '^[^\\u0000]*$' })
+const Id = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' })
 const Bytes = Type.Uint8Array()
 const Count = Type.Integer({ minimum: 0 })
 
 const credentials = Fields({ from: Maybe(Text), developerSecret: Maybe(Text), userPin: Maybe(Text) })
 
 const wallet = Fields({
-  id: Text,
-  projectId: Text,
+  id: Id,
+  projectId: Id,
   ownerId: Text,
   network: Text,
-  keyringId: Text,
+  keyringId: Id,
   controlMode: OneOf(CONTROL_MODES),
   publicKey: Bytes,
 })
@@ -35,7 +37,7 @@ const keyRequest = { wallet, credentials, actor: Text }
 const imported = Type.Union([Fields({ privateKey: Text }), Fields({ mnemonicPhrase: Text })])
 
 const termsFields = {
-  id: Text,
+  id: Id,
   network: Text,
   argumentRules: Type.Array(Fields({ argument: Text, operator: OneOf(RULE_OPERATORS), value: Text })),
   expiresAt: OrNull(Type.Date()),
@@ -47,8 +49,8 @@ const terms = Fields(termsFields)
 
 const policyFields = {
   ...termsFields,
-  projectId: Text,
-  walletId: Text,
+  projectId: Id,
+  walletId: Id,
   name: Text,
   spentFee: Type.BigInt(),
   spentValue: Type.BigInt(),
@@ -99,9 +101,9 @@ const signatures = Type.Array(Type.Array(Bytes))
 /** Of an open key: a number that means something on its connection alone. */
 const handle = Type.Integer({ minimum: 1 })
 
-const reach = { projectId: Text, ownedBy: OrNull(Text) }
+const reach = { projectId: Id, ownedBy: OrNull(Text) }
 const progress = Fields({ done: Count, total: Count })
-const forgedRows = Type.Array(Fields({ table: Text, projectId: OrNull(Text), id: Text, trouble: Text }))
+const forgedRows = Type.Array(Fields({ table: Text, projectId: OrNull(Id), id: Text, trouble: Text }))
 
 /** Open keys: the client's objects with `sign` are made of these. */
 export const openKey = method('openKey', { input: Fields(keyRequest), output: handle, repeatable: true })
@@ -133,8 +135,8 @@ export const METHODS = {
   }),
   newWallet: method('newWallet', {
     input: Fields({
-      walletId: Text,
-      projectId: Text,
+      walletId: Id,
+      projectId: Id,
       ownerId: Text,
       network: Text,
       controlMode: OneOf(CONTROL_MODES),
@@ -155,7 +157,7 @@ export const METHODS = {
     output: policy,
     repeatable: true,
   }),
-  revokePolicy: method('revokePolicy', { input: Fields({ ...keyRequest, policyId: Text }), output: Nothing }),
+  revokePolicy: method('revokePolicy', { input: Fields({ ...keyRequest, policyId: Id }), output: Nothing }),
   exportKeyring: method('exportKeyring', {
     input: Fields(keyRequest),
     output: Fields({ mnemonicPhrase: OrNull(Text), privateKey: OrNull(Text) }),
@@ -165,7 +167,7 @@ export const METHODS = {
     output: Nothing,
   }),
   changeDeveloperSecret: method('changeDeveloperSecret', {
-    input: Fields({ projectId: Text, oldSecret: Text, newSecret: Text, actor: Text }),
+    input: Fields({ projectId: Id, oldSecret: Text, newSecret: Text, actor: Text }),
     output: Nothing,
   }),
   status: method('status', {
@@ -178,22 +180,22 @@ export const METHODS = {
     repeatable: true,
   }),
   standingPolicies: method('standingPolicies', {
-    input: Fields({ walletId: Text, limit: Count }),
+    input: Fields({ walletId: Id, limit: Count }),
     output: Type.Array(Fields({ ...termsFields, uses: Count, spentValue: Type.BigInt(), isExpired: Type.Boolean() })),
     repeatable: true,
   }),
   policyRoom: method('policyRoom', {
-    input: Fields({ id: Text, walletId: Text }),
+    input: Fields({ id: Id, walletId: Id }),
     output: Fields({ made: OrNull(policy), standing: Count }),
     repeatable: true,
   }),
   listPolicies: method('listPolicies', {
-    input: Fields({ ...reach, network: Text, walletId: OrNull(Text), limit: Count, offset: Count }),
+    input: Fields({ ...reach, network: Text, walletId: OrNull(Id), limit: Count, offset: Count }),
     output: Type.Array(Fields({ ...policyFields, walletAddress: Text })),
     repeatable: true,
   }),
   findWalletOfPolicy: method('findWalletOfPolicy', {
-    input: Fields({ ...reach, id: Text }),
+    input: Fields({ ...reach, id: Id }),
     output: OrNull(
       Fields({
         ...wallet.properties,
@@ -210,17 +212,17 @@ export const METHODS = {
 /** Those that only an operator may ask. */
 export const OPERATOR_METHODS = {
   newProject: method('newProject', {
-    input: Fields({ projectId: Text, developerSecret: OrNull(Text), actor: Text }),
+    input: Fields({ projectId: Id, developerSecret: OrNull(Text), actor: Text }),
     output: Nothing,
     repeatable: true,
   }),
   activateProject: method('activateProject', {
-    input: Fields({ projectId: Text, developerSecret: Text, actor: Text }),
+    input: Fields({ projectId: Id, developerSecret: Text, actor: Text }),
     output: Nothing,
     repeatable: true,
   }),
   unlockOwner: method('unlockOwner', {
-    input: Fields({ projectId: Text, ownerId: Text, actor: Text }),
+    input: Fields({ projectId: Id, ownerId: Text, actor: Text }),
     output: Nothing,
   }),
   rotateRootKey: method('rotateRootKey', {
@@ -229,7 +231,7 @@ export const OPERATOR_METHODS = {
     progress,
   }),
   rotateProjectKey: method('rotateProjectKey', {
-    input: Fields({ projectId: Text, actor: Text, resume: Type.Boolean() }),
+    input: Fields({ projectId: Id, actor: Text, resume: Type.Boolean() }),
     output: Fields({
       version: Count,
       resealed: Count,
@@ -238,7 +240,7 @@ export const OPERATOR_METHODS = {
     progress,
   }),
   forgedRows: method('forgedRows', {
-    input: Fields({ projectId: OrNull(Text) }),
+    input: Fields({ projectId: OrNull(Id) }),
     output: Fields({ forged: forgedRows, unfinished: forgedRows }),
     repeatable: true,
   }),
