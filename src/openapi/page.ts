@@ -28,7 +28,7 @@ const groupsOf = (document: Json): readonly Group[] => {
   const operations = operationsOf(document)
   const tags = Array.isArray(document.tags) ? document.tags.filter(isJson) : []
   return tags.map(({ name, description }) => ({
-    id: textOf(name).toLowerCase(),
+    id: `about-${textOf(name).toLowerCase()}`,
     name: textOf(name),
     text: textOf(description),
     operations: operations.filter((each) => groupOf(each) === name),

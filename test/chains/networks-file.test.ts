@@ -95,6 +95,11 @@ describe('a file of further networks', () => {
       changed({ chain_id: undefined }),
       'line 2: "chain_id" is missing: it must be a whole number from 1 to',
     ],
+    [
+      'no coin',
+      changed({ coin: undefined }),
+      'line 2: "coin" is missing: it must be an object with word, name, symbol and decimals.',
+    ],
     ['a chain id in text', changed({ chain_id: '5' }), 'line 4: "chain_id" must be a whole number from 1 to'],
     [
       'a name of two words',

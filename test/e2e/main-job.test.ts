@@ -1,4 +1,4 @@
-// The main job with real parts: four chains, PostgreSQL, the API over HTTP, and a worker process.
+// The main job with real parts: a chain for each EVM network, PostgreSQL, the API over HTTP, and a worker process.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -47,13 +47,13 @@ const activity = async (network: EvmNetwork, address: string, count: number) => 
 const balanceOf = (chain: Chain, address: `0x${string}`) => chain.publicClient.getBalance({ address })
 
 describe('wallets', () => {
-  test('one owner has the same address on all four networks, and other owners have others', async () => {
+  test('one owner has the same address on all EVM networks, and other owners have others', async () => {
     const ownerId = randomUUID()
     const made = await Promise.all(
       EVM_NETWORKS.map((network) => service.newWallet({ network, ownerId, pin: '493817' })),
     )
     expect(new Set(made.map((wallet) => wallet.address)).size).toBe(1)
-    expect(new Set(made.map((wallet) => wallet.id)).size).toBe(4)
+    expect(new Set(made.map((wallet) => wallet.id)).size).toBe(EVM_NETWORKS.length)
     expect((await service.newWallet({ network: 'Ethereum' })).address).not.toBe(made[0]?.address)
   })
 })

@@ -332,9 +332,9 @@ describe('the page', () => {
 
   test('shows each operation, each field and each code of the document', async () => {
     const { text, ids } = await read()
-    expect(new Set(ids).size).toBe(ids.length)
-    const missing = operations.filter(({ operation }) => !ids.includes(operation.operationId))
-    expect(missing).toEqual([])
+    expect(ids.filter((id, index) => ids.indexOf(id) < index)).toEqual([])
+    const named = operations.map(({ operation }) => operation.operationId)
+    expect(named.filter((id) => !ids.includes(id))).toEqual([])
     expect(Object.keys(ERROR_STATUS).filter((code) => !ids.includes(`error-${code}`))).toEqual([])
     const names = new Set<string>()
     walk([document.paths, document.components.schemas], ({ properties, parameters }) => {

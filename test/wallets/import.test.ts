@@ -168,7 +168,8 @@ describe('import of a phrase', () => {
   test('twice at once for a new owner: one becomes the seed, the other a separate keyring', async () => {
     const { importWallet } = await newProject()
     const ownerId = randomUUID()
-    const imports = EVM_NETWORKS.map((network, index) =>
+    const networks = EVM_NETWORKS.slice(0, 4)
+    const imports = networks.map((network, index) =>
       importWallet({ network, owner_id: ownerId, mnemonic_phrase: BIP_39[index]?.phrase, ...user }),
     )
     expect((await Promise.all(imports)).map(({ status }) => status)).toEqual([200, 200, 200, 200])

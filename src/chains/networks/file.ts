@@ -2,7 +2,7 @@
 // error that names the line and says what would be right.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
+import { Value, ValueErrorType } from '@sinclair/typebox/value'
 import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { higher } from '../amount.ts'
 import { type EvmNetworkFile, GWEI } from './network.ts'
@@ -127,7 +127,7 @@ const checked = (name: string, text: string) => {
   if (first === undefined) return { entries: Value.Decode(NetworksFile, value), source }
   const path = first.path.split('/').slice(1).map(asSegment)
   const field = path.filter((segment) => typeof segment === 'string').join('.')
-  const isUnknown = rule(first.schema) === rule(NetworkEntry) || rule(first.schema) === rule(CoinEntry)
+  const isUnknown = first.type === ValueErrorType.ObjectAdditionalProperties
   const known = isUnknown && 'properties' in first.schema ? Object.keys(first.schema.properties) : []
   const last = path.at(-1)
   if (typeof last === 'string' && known.length > 0 && !known.includes(last)) {
