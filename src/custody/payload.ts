@@ -1,6 +1,8 @@
 // What a wallet's key signs, in full. Chains make payloads; custody reads and hashes them. A bare digest is never signed,
 // because nobody could tell what it means.
 
+import { unreachable } from '../errors.ts'
+
 /** EIP-712. Integers are bigints, safe integers or texts (decimal or 0x hex); bytes are 0x hex. */
 export type TypedData = {
   readonly domain: {
@@ -39,3 +41,20 @@ export type Payload =
   | ExtrinsicPayload
   /** The message as the user knows it: custody wraps it in <Bytes>…</Bytes>. */
   | { readonly kind: 'substrate_message'; readonly message: Uint8Array }
+
+/** What a payload is signed for: a chain takes it, or somebody who checks a message. A Safe's chain takes its SafeTx. */
+export const purposeOf = (payload: Payload): 'transactions' | 'messages' => {
+  switch (payload.kind) {
+    case 'evm_transaction':
+    case 'extrinsic':
+      return 'transactions'
+    case 'typed_data':
+      return payload.typedData.primaryType === 'SafeTx' ? 'transactions' : 'messages'
+    case 'evm_message':
+    case 'safe_message':
+    case 'substrate_message':
+      return 'messages'
+    default:
+      return unreachable(payload)
+  }
+}

@@ -12,6 +12,7 @@ import { insertProject } from '../../db/queries/projects.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import { type Credentials, onlySignature, type Vault } from '../../src/custody/vault.ts'
 import { createWallet } from '../../src/wallets/create.ts'
+import { EVM_PAYLOAD } from '../custody/support.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { withKey } from '../support/keys.ts'
 import { isLong } from '../support/long.ts'
@@ -30,7 +31,7 @@ const KILLS = isLong ? 6 : 4
 const SIGN_EVERY_MS = 20
 const SECRET = 'testnet-secret'
 const PIN = '493817'
-const payload = { kind: 'evm_message', message: new Uint8Array(32).fill(9) } as const
+const payload = EVM_PAYLOAD
 
 let service: Service
 let sql: Sql

@@ -7,18 +7,17 @@ import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { ControlMode } from '../../db/words.ts'
+import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
 import { withKeyForMessage, withPolicyKey } from '../support/keys.ts'
 import {
   ACTOR,
   type Custody,
   codeOf,
-  EVM_DIGEST,
+  EVM_MESSAGE,
   hexOf,
-  messageFor,
   openCustody,
   SECRET,
-  SUBSTRATE_BYTES,
   SUBSTRATE_MESSAGE,
   signOne,
   type TestWallet,
@@ -74,8 +73,9 @@ const exported = (wallet: WalletRef, given: Given) =>
 /** Signs a message, and returns whether the wallet's key signed it. */
 const signed = async (wallet: TestWallet, given: Given) => {
   const request = { wallet, credentials: GIVEN[given], actor: ACTOR }
-  const signature = await withKeyForMessage(custody.vault, request, async (key) => signOne(key, messageFor(wallet)))
-  return secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, { prehash: false, lowS: true })
+  const signature = await withKeyForMessage(custody.vault, request, async (key) => signOne(key, EVM_MESSAGE))
+  const digest = bytesToSign('evm', EVM_MESSAGE)
+  return secp256k1.verify(signature.subarray(0, 64), digest, wallet.publicKey, { prehash: false, lowS: true })
 }
 
 const guesses = async ({ ownerId }: WalletRef) => {
@@ -247,7 +247,7 @@ describe('signing a message', () => {
     await expect(signed({ ...wallet, id: stranger.id }, 'pin')).rejects.toMatchObject(forged)
     const request = { wallet: substrate, credentials: GIVEN.pin, actor: ACTOR }
     const signature = await withKeyForMessage(custody.vault, request, async (key) => signOne(key, SUBSTRATE_MESSAGE))
-    expect(verifySr25519(SUBSTRATE_BYTES, signature, substrate.publicKey)).toBe(true)
+    expect(verifySr25519(bytesToSign('substrate', SUBSTRATE_MESSAGE), signature, substrate.publicKey)).toBe(true)
   })
 
   test('cannot be allowed to a developer by a policy', async () => {

@@ -15,7 +15,7 @@ import {
   openCustody,
   SECRET,
   SUBSTRATE_BYTES,
-  SUBSTRATE_MESSAGE,
+  SUBSTRATE_PAYLOAD,
   signOne,
   type WalletInput,
 } from './support.ts'
@@ -212,7 +212,7 @@ describe('a wallet', () => {
     const { mnemonicPhrase } = await custody.vault.exportKeyring(request)
     const imported = { mnemonicPhrase: mnemonicPhrase ?? '' }
     expect(await custody.vault.publicKeyOf({ family: 'substrate', imported })).toEqual(publicKey)
-    const signature = await withKey(custody.vault, request, async (key) => signOne(key, SUBSTRATE_MESSAGE))
+    const signature = await withKey(custody.vault, request, async (key) => signOne(key, SUBSTRATE_PAYLOAD))
     expect(verifySr25519(SUBSTRATE_BYTES, signature, publicKey)).toBe(true)
   })
 

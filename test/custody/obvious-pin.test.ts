@@ -11,7 +11,7 @@ import { identityOf, openUserKey, sealUserKey } from '../../src/custody/sealing/
 import { stretchPin } from '../../src/custody/sealing/kdf.ts'
 import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
 import { withKey } from '../support/keys.ts'
-import { ACTOR, type Custody, codeOf, messageFor, openCustody, openTestRootKey, SECRET, signOne } from './support.ts'
+import { ACTOR, type Custody, codeOf, openCustody, openTestRootKey, payloadFor, SECRET, signOne } from './support.ts'
 import { ANVIL } from './vectors.ts'
 
 const PIN = '493817'
@@ -91,7 +91,7 @@ describe('an obvious PIN', () => {
     return { ...row }
   }
   const sign = (wallet: WalletRef, credentials: Credentials) =>
-    withKey(custody.vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, messageFor(wallet)))
+    withKey(custody.vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, payloadFor(wallet)))
 
   /** Gives an owner a PIN as an earlier version of the service did, which took every one. */
   const giveObviousPin = async (wallet: WalletRef) => {

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
 import type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
+import { traceOf } from '../../src/custody/keys/trace.ts'
 import { open } from '../../src/custody/sealing/envelope.ts'
 import {
   identityOf,
@@ -25,11 +26,12 @@ import {
   type Custody,
   codeOf,
   EVM_DIGEST,
+  EVM_PAYLOAD,
   hexOf,
-  messageFor,
   newTerms,
   openCustody,
   openTestRootKey,
+  payloadFor,
   SECRET,
   SUBSTRATE_BYTES,
   signOne,
@@ -69,8 +71,8 @@ const sign = (
   const { credentials, terms, vault = custody.vault } = use
   const request = { wallet, credentials, actor: ACTOR }
   return terms === undefined
-    ? withKey(vault, request, async (key) => hexOf(await signOne(key, messageFor(wallet))))
-    : withPolicyKey(vault, { ...request, terms }, async (key) => hexOf(await signOneBy(key, {}, messageFor(wallet))))
+    ? withKey(vault, request, async (key) => hexOf(await signOne(key, payloadFor(wallet))))
+    : withPolicyKey(vault, { ...request, terms }, async (key) => hexOf(await signOneBy(key, {}, payloadFor(wallet))))
 }
 
 const revoke = (wallet: TestWallet, { id: policyId }: PolicyTerms, credentials: Credentials = secret) =>
@@ -283,12 +285,14 @@ describe('a policy', () => {
   test('has audit rows for its creation, its use and its revocation', async () => {
     const wallet = await userWallet()
     const terms = await custody.policy(wallet, both)
-    await withPolicyKey(custody.vault, { wallet, credentials: secret, actor: ACTOR, terms }, (key) => signOneBy(key))
+    const request = { wallet, credentials: secret, actor: ACTOR, terms }
+    const signature = await withPolicyKey(custody.vault, request, (key) => signOneBy(key))
+    const hash = traceOf({ payload: EVM_PAYLOAD, bytes: EVM_DIGEST, signature, publicKey: wallet.publicKey })
     await revoke(wallet, terms)
     const rows = await sql`select action, details from audit where subject = ${wallet.id} order by id`
     expect(rows.slice(1).map((row) => ({ ...row }))).toEqual([
       { action: 'policy_created', details: { policy: terms.id } },
-      { action: 'transaction_signed', details: { hash: `0x${hexOf(EVM_DIGEST)}`, policy: terms.id } },
+      { action: 'transaction_signed', details: { hash, policy: terms.id } },
       { action: 'policy_revoked', details: { policy: terms.id, by: 'developer' } },
     ])
   })

@@ -17,19 +17,19 @@ import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/
 import { serveVault } from '../../src/custody/serve-vault.ts'
 import { type createVault, type OpenKey, onlySignature, type WalletRef } from '../../src/custody/vault.ts'
 import { frameOf } from '../../src/custody/wire/frames.ts'
-import { withKey } from '../support/keys.ts'
+import { withKey, withKeyForMessage } from '../support/keys.ts'
 import {
   ACTOR,
   type Custody,
   EVM_DIGEST,
-  EVM_MESSAGE,
+  EVM_PAYLOAD,
   NOW,
   openCustody,
   openTestRootKey,
   openTestSealer,
   SECRET,
   SUBSTRATE_BYTES,
-  SUBSTRATE_MESSAGE,
+  SUBSTRATE_PAYLOAD,
   signOne,
   signOneBy,
 } from './support.ts'
@@ -108,7 +108,7 @@ describe('over its sockets', () => {
     for (const network of ['Ethereum', 'Polkadot']) {
       const of = { projectId, ownerId: randomUUID(), network, controlMode: 'user' as const }
       const wallet = await custody.wallet({ ...of, credentials: { ...pin, from: '10.0.0.1' }, vault })
-      const payload = network === 'Ethereum' ? EVM_MESSAGE : SUBSTRATE_MESSAGE
+      const payload = network === 'Ethereum' ? EVM_PAYLOAD : SUBSTRATE_PAYLOAD
       const signature = await withKey(vault, request(wallet, pin), (key) => signOne(key, payload))
       const isRight =
         network === 'Ethereum'
@@ -210,7 +210,8 @@ describe('over its sockets', () => {
       const { publicKey } = wallet
       const bytes = bytesToSign(wallet === evm ? 'evm' : 'substrate', payload)
       for (const of of [vault, custody.vault]) {
-        const signature = await withKey(of, request(wallet), async (key) =>
+        const open = payload.kind === 'extrinsic' ? withKey : withKeyForMessage
+        const signature = await open(of, request(wallet), async (key) =>
           onlySignature(await key.sign({ action: 'message_signed', details: { a: 'b' }, payloads: [payload] })),
         )
         const [row] = await sql`select details from audit where subject = ${wallet.id} order by id desc limit 1`

@@ -37,25 +37,35 @@ export const NOW = new Date('2025-01-02T03:04:05.678Z')
 export const SECRET = 'testnet-secret'
 
 const MESSAGE = new Uint8Array(32).fill(7)
-/** A message that a key of either family signs, and what its algorithm takes for it. */
-export const EVM_MESSAGE: Payload = { kind: 'evm_message', message: MESSAGE }
-export const EVM_DIGEST = bytesToSign('evm', EVM_MESSAGE)
-export const SUBSTRATE_MESSAGE: Payload = { kind: 'substrate_message', message: MESSAGE }
-export const SUBSTRATE_BYTES = bytesToSign('substrate', SUBSTRATE_MESSAGE)
+/** What a key of either family signs for a chain, and what its algorithm takes for it. */
+export const EVM_PAYLOAD: Payload = {
+  kind: 'evm_transaction',
+  unsigned: new Uint8Array(Buffer.from('02c98080808080808080c0', 'hex')),
+}
+export const EVM_DIGEST = bytesToSign('evm', EVM_PAYLOAD)
+export const SUBSTRATE_PAYLOAD: Payload = {
+  ...{ kind: 'extrinsic', call: MESSAGE, extra: Uint8Array.of(1), implicit: Uint8Array.of(2) },
+  ...{ addressPrefix: Uint8Array.of(0), signaturePrefix: Uint8Array.of(1) },
+}
+export const SUBSTRATE_BYTES = bytesToSign('substrate', SUBSTRATE_PAYLOAD)
 
-/** The message for a wallet's key. */
-export const messageFor = ({ publicKey }: Pick<WalletRef, 'publicKey'>): Payload =>
-  publicKey.length === 32 ? SUBSTRATE_MESSAGE : EVM_MESSAGE
+/** A message, for a key that was opened for one. */
+export const EVM_MESSAGE: Payload = { kind: 'evm_message', message: MESSAGE }
+export const SUBSTRATE_MESSAGE: Payload = { kind: 'substrate_message', message: MESSAGE }
+
+/** What a wallet's key signs for its chain. */
+export const payloadFor = ({ publicKey }: Pick<WalletRef, 'publicKey'>): Payload =>
+  publicKey.length === 32 ? SUBSTRATE_PAYLOAD : EVM_PAYLOAD
 
 /** Signs one message. */
-export const signOne = async (key: OpenKey, payload: Payload = EVM_MESSAGE): Promise<Uint8Array> =>
+export const signOne = async (key: OpenKey, payload: Payload = EVM_PAYLOAD): Promise<Uint8Array> =>
   onlySignature(await key.sign({ action: 'message_signed', details: {}, payloads: [payload] }))
 
 /** The same by a policy. */
 export const signOneBy = async (
   key: OpenPolicyKey,
   spends: { readonly value?: bigint; readonly fee?: bigint } = {},
-  payload: Payload = EVM_MESSAGE,
+  payload: Payload = EVM_PAYLOAD,
 ): Promise<Uint8Array> => {
   const use = { action: 'transaction_signed', details: {}, payloads: [payload] } as const
   return onlySignature(await key.sign({ value: 0n, fee: 0n, ...spends }, use))

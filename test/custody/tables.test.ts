@@ -10,7 +10,7 @@ import postgres, { type Sql } from 'postgres'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { WalletRef } from '../../src/custody/vault.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
-import { ACTOR, type Custody, EVM_MESSAGE, hexOf, openCustody } from './support.ts'
+import { ACTOR, type Custody, EVM_PAYLOAD, hexOf, openCustody } from './support.ts'
 
 const SECRET = 'a marked secret 5d41402abc4b'
 const PIN = '846201'
@@ -31,7 +31,7 @@ beforeAll(async () => {
   const both = { developerSecret: SECRET, userPin: PIN }
   shared = await custody.wallet({ ...input, controlMode: 'developer', credentials: both, network: 'Base' })
   await withKey(custody.vault, { wallet, credentials: { userPin: PIN }, actor: ACTOR }, async (key) => {
-    await key.sign({ action: 'transaction_signed', details: {}, payloads: [EVM_MESSAGE] })
+    await key.sign({ action: 'transaction_signed', details: {}, payloads: [EVM_PAYLOAD] })
   })
   await withKey(custody.vault, { wallet, credentials: { userPin: '000000' }, actor: ACTOR }, async () => {}).catch(
     () => {},

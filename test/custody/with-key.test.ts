@@ -14,12 +14,14 @@ import {
   type Custody,
   codeOf,
   EVM_DIGEST,
+  EVM_MESSAGE,
   hexOf,
-  messageFor,
   openCustody,
+  payloadFor,
   SECRET,
   SUBSTRATE_BYTES,
   SUBSTRATE_MESSAGE,
+  SUBSTRATE_PAYLOAD,
   signOne,
   tally,
 } from './support.ts'
@@ -49,7 +51,7 @@ const userWallet = (userPin = PIN, of = projectId) =>
   custody.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'user', credentials: { userPin } })
 
 const sign = (wallet: WalletRef, credentials: Credentials, vault: OperatorVault = custody.vault) =>
-  withKey(vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, messageFor(wallet)))
+  withKey(vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, payloadFor(wallet)))
 
 const guesses = async (wallet: WalletRef) => {
   const [row] = await sql`select fails, total from pin_guesses where owner_id = ${wallet.ownerId}`
@@ -109,9 +111,9 @@ describe('a key', () => {
   test('signs nothing of the other family', async () => {
     const wallet = await developerWallet()
     const use = withKey(custody.vault, { wallet, credentials: secret, actor: ACTOR }, async (key) =>
-      signOne(key, SUBSTRATE_MESSAGE),
+      signOne(key, SUBSTRATE_PAYLOAD),
     )
-    await expect(use).rejects.toThrow('signs no substrate_message')
+    await expect(use).rejects.toThrow('signs no extrinsic')
   })
 
   test('of a wallet without a stored key is an internal error', async () => {
@@ -128,6 +130,28 @@ describe('a key', () => {
   )
 })
 
+describe('what a key was opened for', () => {
+  const typedData = { domain: { name: 'A' }, types: { Mail: [] }, primaryType: 'Mail', message: {} }
+  const messages = [
+    ['Ethereum', EVM_MESSAGE],
+    ['Ethereum', { kind: 'safe_message', chainId: 1, safe: `0x${'33'.repeat(20)}`, message: new Uint8Array(1) }],
+    ['Ethereum', { kind: 'typed_data', typedData }],
+    ['Polkadot', SUBSTRATE_MESSAGE],
+  ] as const
+
+  test.each(messages)('on %s a transaction: it signs no message %j', async (network, payload) => {
+    const wallet = await custody.wallet({
+      ...{ projectId, ownerId: randomUUID(), network, controlMode: 'developer', credentials: secret },
+    })
+    const request = { wallet, credentials: secret, actor: ACTOR }
+    const signing = withKey(custody.vault, request, (key) => signOne(key, payload))
+    await expect(signing).rejects.toThrow('was opened for transactions')
+    await withKeyForMessage(custody.vault, request, (key) => signOne(key, payload))
+    const moving = withKeyForMessage(custody.vault, request, (key) => signOne(key, payloadFor(wallet)))
+    await expect(moving).rejects.toThrow('was opened for messages')
+  })
+})
+
 describe("the type of a wallet's key", () => {
   const walletOn = (network: Network, ownerId: string = randomUUID()) =>
     custody.wallet({ projectId, ownerId, network, controlMode: 'developer', credentials: secret })
@@ -140,7 +164,7 @@ describe("the type of a wallet's key", () => {
     for (const message of [new Uint8Array(), new Uint8Array(32), new Uint8Array(300).fill(1)]) {
       const payload = { kind: 'substrate_message', message } as const
       const request = { wallet, credentials: secret, actor: ACTOR }
-      const signature = await withKey(custody.vault, request, async (key) => signOne(key, payload))
+      const signature = await withKeyForMessage(custody.vault, request, async (key) => signOne(key, payload))
       expect(signature.length).toBe(64)
       expect(verifySr25519(bytesToSign('substrate', payload), signature, wallet.publicKey)).toBe(true)
     }
@@ -167,12 +191,13 @@ describe("the type of a wallet's key", () => {
       const [row] = await sql`select network, public_key as "publicKey" from wallets where id = ${wallet.id}`
       const request = { wallet: { ...wallet, ...row }, credentials: secret, actor: ACTOR }
       const uses: string[] = []
-      for (const open of [withKey, withKeyForMessage]) {
-        expect(
-          await codeOf(
-            open(custody.vault, request, async (key) => uses.push(hexOf(await signOne(key, messageFor(wallet))))),
-          ),
-        ).toBe('internal')
+      const message = wallet.publicKey.length === 65 ? EVM_MESSAGE : SUBSTRATE_MESSAGE
+      for (const [open, payload] of [
+        [withKey, payloadFor(wallet)],
+        [withKeyForMessage, message],
+      ] as const) {
+        const signing = open(custody.vault, request, async (key) => uses.push(hexOf(await signOne(key, payload))))
+        expect(await codeOf(signing)).toBe('internal')
       }
       expect(uses).toEqual([])
       await sql`update wallets set ${sql({ network, public_key: wallet.publicKey })} where id = ${wallet.id}`

@@ -215,9 +215,8 @@ const types = { Mail: [{ name: 'text', type: 'string' }] }
 const typedData = { domain: { name: 'A' }, types, primaryType: 'Mail', message: { text: 'Hello' } } as const
 
 /** Payloads, and the hash by which the chain or a verifier knows what was signed. */
-const payloads: readonly [Signed, ...Signed[]] = [
-  transfer(0),
-  transfer(1),
+const transactions: readonly [Signed, ...Signed[]] = [transfer(0), transfer(1), transfer(2)]
+const messages: readonly [Signed, ...Signed[]] = [
   { payload: { kind: 'evm_message', message }, hashOf: () => hashMessage({ raw: message }) },
   { payload: { kind: 'typed_data', typedData }, hashOf: () => hashTypedData(typedData) },
 ]
@@ -234,29 +233,36 @@ describe('with full control of the API process every signature', () => {
     const key = await vault.openKeyByPolicy({ ...request(wallet, secret), terms })
     return { sign: (...uses: readonly KeyUse[]) => key.sign({ value: 0n, fee: 0n }, ...uses) }
   }
-  const ways: readonly (readonly [string, (wallet: WalletRef) => Promise<Pick<OpenKey, 'sign'>>])[] = [
-    ['openKey', (wallet) => vault.openKey(request(wallet))],
-    ['openKeyForMessage', (wallet) => vault.openKeyForMessage(request(wallet))],
-    ['openKeyByPolicy', byPolicy],
+  type Open = (wallet: WalletRef) => Promise<Pick<OpenKey, 'sign'>>
+  const ways: readonly (readonly [string, Open, typeof messages, typeof messages])[] = [
+    ['openKey', (wallet) => vault.openKey(request(wallet)), transactions, messages],
+    ['openKeyForMessage', (wallet) => vault.openKeyForMessage(request(wallet)), messages, transactions],
+    ['openKeyByPolicy', byPolicy, transactions, messages],
   ]
 
-  test.each(ways)('of %s is in the audit by its hash, and there is none without it', async (_, open) => {
-    const wallet = await newWallet()
-    const key = await open(wallet)
-    const [first, ...further] = payloads
-    const signed = [...(await key.sign(useOf([first]), useOf(further)))].flat()
-    const hashes = payloads.map(({ hashOf }, at) => hashOf(signed[at] ?? new Uint8Array()))
-    const rows = await superuser`
+  test.each(ways)(
+    'of %s is in the audit by its hash, and there is none without it',
+    async (_, open, payloads, others) => {
+      const wallet = await newWallet()
+      const key = await open(wallet)
+      const [first, ...further] = payloads
+      const signed = [...(await key.sign(useOf([first]), useOf(further)))].flat()
+      const hashes = payloads.map(({ hashOf }, at) => hashOf(signed[at] ?? new Uint8Array()))
+      const rows = await superuser`
       select details from audit where subject = ${wallet.id} and action = 'transaction_signed' order by id`
-    const told = rows.flatMap(({ details }) => [details.hash, ...(details.further_hashes ?? '0x').split(' ')])
-    expect([signed.length, told.filter((hash) => hash !== '0x')]).toEqual([payloads.length, hashes])
-    await superuser`revoke insert on audit from strongroom_vault`
-    try {
-      expect(await codeOf(key.sign(useOf(payloads)))).toBe('internal')
-    } finally {
-      await superuser`grant insert on audit to strongroom_vault`
-    }
-  })
+      const told = rows.flatMap(({ details }) => [details.hash, ...(details.further_hashes ?? '0x').split(' ')])
+      expect([signed.length, told.filter((hash) => hash !== '0x')]).toEqual([payloads.length, hashes])
+      // What it was not opened for it does not sign.
+      for (const other of others) expect(await codeOf((await open(wallet)).sign(useOf([other])))).toBe('internal')
+      const last = await open(wallet)
+      await superuser`revoke insert on audit from strongroom_vault`
+      try {
+        expect(await codeOf(last.sign(useOf(payloads)))).toBe('internal')
+      } finally {
+        await superuser`grant insert on audit to strongroom_vault`
+      }
+    },
+  )
 
   test('stays there, as it was written', async () => {
     const edits = [`update audit set details = '{}'`, 'delete from audit', 'truncate audit', 'delete from audit_chain']
@@ -265,7 +271,7 @@ describe('with full control of the API process every signature', () => {
 })
 
 describe('with full control of the API process a key', () => {
-  const use: KeyUse = { action: 'message_signed', details: {}, payloads: [payloads[0].payload] }
+  const use: KeyUse = { action: 'message_signed', details: {}, payloads: [transactions[0].payload] }
 
   test('of another connection, or of a policy without its charge, ends the connection', async () => {
     const wallet = await newWallet()

@@ -72,7 +72,7 @@ const openByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest) => {
 export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest): Promise<OpenPolicyKey> => {
   const { wallet, actor, terms } = request
   const { privateKey, spending } = await openByPolicy(ctx, request)
-  const key = holdKey(ctx, { wallet, actor, policyId: terms.id, privateKey, also: spending })
+  const key = holdKey(ctx, { wallet, actor, purpose: 'transactions', policyId: terms.id, privateKey, also: spending })
   let uses = 1
   return {
     sign: (spends, ...signed) =>

@@ -10,7 +10,7 @@ import type { CustodyCtx } from '../ctx.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
 import { bytesToSign } from '../keys/payloads.ts'
 import { traceOf } from '../keys/trace.ts'
-import type { Payload } from '../payload.ts'
+import { type Payload, purposeOf } from '../payload.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { openWalletKey } from '../sealing/hierarchy.ts'
 import { openByAllLocks, openOwnerLock } from './keyring.ts'
@@ -125,6 +125,8 @@ const SIGNS_MAX = 2
 
 type Opened = Pick<KeyRequest, 'wallet' | 'actor'> & {
   readonly privateKey: Uint8Array
+  /** What it may sign: a message can mean anything, so it takes more to open a key for one. */
+  readonly purpose: ReturnType<typeof purposeOf>
   /** The policy that the audit names. */
   readonly policyId?: string
   /** Ends with the key. */
@@ -136,13 +138,14 @@ type Signed = { readonly act: AuditAct; readonly signatures: readonly Uint8Array
 /** Signs one use, and says what the audit tells of it. */
 const signerOf = (
   { familyOf }: CustodyCtx,
-  { wallet, actor, policyId, privateKey }: Opened,
+  { wallet, actor, purpose, policyId, privateKey }: Opened,
 ): ((use: KeyUse) => Signed) => {
   const { id: subject, projectId, publicKey } = wallet
   const family = familyOf(wallet.network)
   const keyType = keyTypeOf({ wallet, family, privateKey })
   return ({ action, details, payloads }) => {
     const signed = payloads.map((payload) => {
+      if (purposeOf(payload) !== purpose) throw new Error(`a key was opened for ${purpose}, and asked for other things`)
       const bytes = bytesToSign(family, payload)
       const signature = keyType.sign({ bytes, privateKey })
       return { signature, hash: traceOf({ payload, bytes, signature, publicKey }) }
@@ -183,16 +186,16 @@ export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonl
 }
 
 const openBy =
-  (open: (ctx: CustodyCtx, request: KeyRequest) => Promise<Uint8Array>) =>
+  (open: (ctx: CustodyCtx, request: KeyRequest) => Promise<Uint8Array>, purpose: Opened['purpose']) =>
   async (ctx: CustodyCtx, request: KeyRequest): Promise<OpenKey> => {
     const { wallet, actor } = request
-    const key = holdKey(ctx, { wallet, actor, privateKey: await open(ctx, request) })
+    const key = holdKey(ctx, { wallet, actor, purpose, privateKey: await open(ctx, request) })
     const commit = (acts: readonly AuditAct[]) => ctx.audit.commit(...acts)
     return { sign: (...uses) => key.sign(commit, uses), [Symbol.dispose]: key[Symbol.dispose] }
   }
 
 /** Opens a wallet's key, as `Vault.openKey` says. */
-export const openKey = openBy(openByOwnCredential)
+export const openKey = openBy(openByOwnCredential, 'transactions')
 
 /** The same with all credentials, as `Vault.openKeyForMessage` says. */
-export const openKeyForMessage = openBy(openByAllCredentials)
+export const openKeyForMessage = openBy(openByAllCredentials, 'messages')
