@@ -170,6 +170,29 @@ describe("the type of a wallet's key", () => {
     }
   })
 
+  test('is told in the audit with the hash of what an extrinsic covers, however that is divided', async () => {
+    const wallet = await walletOn('Polkadot')
+    const covered = new Uint8Array(32).fill(7)
+    const prefix = Uint8Array.of(0)
+    for (const end of [1, 20]) {
+      const [call, extra, implicit] = [covered.subarray(0, end), covered.subarray(end, 25), covered.subarray(25)]
+      const payload = {
+        kind: 'extrinsic',
+        call,
+        extra,
+        implicit,
+        addressPrefix: prefix,
+        signaturePrefix: prefix,
+      } as const
+      await withKey(custody.vault, { wallet, credentials: secret, actor: ACTOR }, (key) => signOne(key, payload))
+    }
+    const rows = await sql`select details from audit where subject = ${wallet.id} and action = 'message_signed'`
+    // BLAKE2b-256 by Python's hashlib.
+    const hash = '0x17cdc7bca3f2a0bda60c6de5b96f82a36239b44bde397a3862d529ba8b3d7c62'
+    expect(rows.map(({ details }) => details.signed_bytes_hashes)).toEqual([hash, hash])
+    expect(new Set(rows.map(({ details }) => details.hash)).size).toBe(2)
+  })
+
   test.each([
     ['Polkadot', 'Ethereum', 'Polygon'],
     ['Vara', 'Base', 'Polygon'],

@@ -47,3 +47,15 @@ export const traceOf = (input: {
   if (payload.kind === 'extrinsic') return hexOf(extrinsicHash(payload, signature, publicKey))
   return hexOf(payload.kind === 'substrate_message' ? blake2b(bytes, { dkLen: HASH_BYTES }) : bytes)
 }
+
+/**
+ * BLAKE2b-256 of what an extrinsic's signature covers; null for other payloads, whose hash covers all. No signature covers how
+ * an extrinsic's bytes divide, nor two of its prefixes, so its hash alone could name an extrinsic that nobody can send. Pure.
+ */
+export const coveredOf = ({
+  payload,
+  bytes,
+}: {
+  readonly payload: Payload
+  readonly bytes: Uint8Array
+}): string | null => (payload.kind === 'extrinsic' ? hexOf(blake2b(bytes, { dkLen: HASH_BYTES })) : null)

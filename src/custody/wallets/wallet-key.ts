@@ -9,7 +9,7 @@ import { type Credentials, type Proof, refuseFrozen, requireCredentials } from '
 import type { CustodyCtx } from '../ctx.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
 import { bytesToSign } from '../keys/payloads.ts'
-import { traceOf } from '../keys/trace.ts'
+import { coveredOf, traceOf } from '../keys/trace.ts'
 import { type Payload, purposeOf } from '../payload.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { openWalletKey } from '../sealing/hierarchy.ts'
@@ -148,12 +148,18 @@ const signerOf = (
       if (purposeOf(payload) !== purpose) throw new Error(`a key was opened for ${purpose}, and asked for other things`)
       const bytes = bytesToSign(family, payload)
       const signature = keyType.sign({ bytes, privateKey })
-      return { signature, hash: traceOf({ payload, bytes, signature, publicKey }) }
+      return {
+        signature,
+        hash: traceOf({ payload, bytes, signature, publicKey }),
+        covered: coveredOf({ payload, bytes }),
+      }
     })
     const [hash = '', ...further] = signed.map((each) => each.hash)
     const hashes = further.length === 0 ? { hash } : { hash, further_hashes: further.join(' ') }
+    const covered = signed.flatMap((each) => each.covered ?? [])
+    const signedBytes = covered.length === 0 ? {} : { signed_bytes_hashes: covered.join(' ') }
     const policy = policyId === undefined ? {} : { policy: policyId }
-    const act = { action, details: { ...details, ...hashes, ...policy }, projectId, actor, subject }
+    const act = { action, details: { ...details, ...hashes, ...signedBytes, ...policy }, projectId, actor, subject }
     return { act, signatures: signed.map(({ signature }) => signature) }
   }
 }
