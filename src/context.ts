@@ -16,6 +16,7 @@ import type { ChainMemory } from './chains/chain.ts'
 import { type Chains, createChains } from './chains/chains.ts'
 import type { Config } from './config.ts'
 import type { Audit } from './custody/audit.ts'
+import type { Remote } from './custody/remote-vault.ts'
 import type { Sealer } from './custody/sealer.ts'
 import type { OperatorVault, Vault } from './custody/vault.ts'
 import {
@@ -25,7 +26,7 @@ import {
   type Process,
   type ReadingCtx,
 } from './environment/contexts.ts'
-import { openVaults, openVaultsAsOperator, type Remote } from './environment/vaults.ts'
+import { openVaults, openVaultsAsOperator, withVault } from './environment/vaults.ts'
 import { type Space, watchSpace } from './health/space.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
@@ -141,27 +142,18 @@ export const createCtx = (input: Process): Promise<Ctx> => createCtxWith(openVau
 export const createOperatorCtx = (input: Process): Promise<OperatorCtx> => createCtxWith(openVaultsAsOperator, input)
 
 const createCtxWith = async <Asked extends Vault>(
-  reach: (input: Process & { readonly log: Log }) => Remote<Asked>,
+  reach: (input: Process) => Remote<Asked>,
   input: Process,
 ): Promise<Ctx & { readonly vault: Asked }> => {
-  using opened = new DisposableStack()
-  const vault = reach({ ...input, log: createLog(input) })
-  opened.defer(vault.close)
-  const base = await withChains(await createIdentityCtx(input), input)
-  opened.move()
+  const base = await withVault(reach(input), async () => withChains(await createIdentityCtx(input), input))
   const securityEvents = createSecurityEvents(base)
   return {
     ...base,
     securityEvents,
-    vault,
     tokens: createAccessTokens({ ...base, securityEvents }),
     signerQueues: createOrderedQueues({ atOnce: PREPARED_TOGETHER_MAX }),
     walletAt: createWalletAt(base.db),
     space: watchSpace(base),
-    close: async (options) => {
-      vault.close()
-      await base.close(options)
-    },
   }
 }
 

@@ -25,7 +25,8 @@ const main = async (): Promise<void> => {
     throw new Error('VAULT_SOCKET must be one path: that of the socket at which this vault listens.')
   }
   const ctx = await openVault({ config, process: 'vault' })
-  const { rootKeyIds, db } = ctx
+  const { vault, db } = ctx
+  const { rootKeyIds } = await vault.status()
   const log = createLog({ config, process: 'vault' })
   if (!dumpsNothing) log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown({ config, log })

@@ -1,6 +1,6 @@
 // The vault of another process, as an object with the same methods.
 
-import type { createVault } from './vault.ts'
+import type { OperatorVault, Vault } from './vault.ts'
 import { type Client, type ConnectOptions, connect } from './wire/connect.ts'
 import * as keys from './wire/vault-methods.ts'
 
@@ -9,10 +9,8 @@ const { METHODS: of, OPERATOR_METHODS: ofOperator } = keys
 /** Where a vault listens for its operator, beside the socket for APIs. Only the vault's own user may connect there. */
 export const operatorSocketOf = (socket: string): string => `${socket}.operator`
 
-type OperatorVault = ReturnType<typeof createVault>
-type Vault = Omit<OperatorVault, keyof typeof ofOperator>
-
-type Remote<Of> = Of & {
+/** A vault in another process. */
+export type Remote<Of> = Of & {
   /** Ends all connections. What is under way fails with `unavailable`. */
   readonly close: () => void
 }

@@ -7,15 +7,12 @@
 import { AppError } from '../errors.ts'
 import type { Audit } from './audit.ts'
 import { operatorSocketOf } from './remote-vault.ts'
-import { type createVault, KeyClosed, type OpenKey, type OpenPolicyKey } from './vault.ts'
+import { KeyClosed, type OpenKey, type OpenPolicyKey, type OperatorVault, type Vault } from './vault.ts'
 import { Refused } from './wire/data.ts'
 import { type Connection, type Listener, type ListenOptions, listen, type Served, serve } from './wire/listen.ts'
 import * as keys from './wire/vault-methods.ts'
 
 const { METHODS, OPERATOR_METHODS } = keys
-
-type OperatorVault = ReturnType<typeof createVault>
-type Vault = Omit<OperatorVault, keyof typeof OPERATOR_METHODS>
 
 /** More than an API has requests at once. */
 const KEYS_A_CONNECTION_MAX = 10_000

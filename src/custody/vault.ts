@@ -28,6 +28,7 @@ import { newWallet } from './wallets/new-wallet.ts'
 import { openKeyByPolicy } from './wallets/policy-key.ts'
 import { newPolicy, revokePolicy } from './wallets/policy-locks.ts'
 import { openKey, openKeyForMessage } from './wallets/wallet-key.ts'
+import type { OPERATOR_METHODS } from './wire/vault-methods.ts'
 
 export type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 export type { Policy, StandingPolicy } from '../../db/queries/custody/standing-policies.ts'
@@ -152,8 +153,5 @@ export const createVault = (settings: CustodySettings) => {
 /** What an operator may ask of custody. */
 export type OperatorVault = ReturnType<typeof createVault>
 
-/** What only an operator may ask: an API that somebody else controls must not reset a count of wrong PINs, for instance. */
-type OfOperator = 'newProject' | 'activateProject' | 'unlockOwner' | 'rotateRootKey' | 'rotateProjectKey' | 'forgedRows'
-
 /** What an API may ask of custody. */
-export type Vault = Omit<OperatorVault, OfOperator>
+export type Vault = Omit<OperatorVault, keyof typeof OPERATOR_METHODS>

@@ -3,7 +3,7 @@
 import { createVault, type OperatorVault, openRootKey } from '../custody/vault.ts'
 import { type AuditingCtx, createKeyedCtx, type Process } from './contexts.ts'
 
-type VaultCtx = AuditingCtx & { readonly vault: OperatorVault; readonly rootKeyIds: readonly string[] }
+type VaultCtx = AuditingCtx & { readonly vault: OperatorVault }
 
 /**
  * Opens the root key and the database, which the first vault binds to its keys, its environment and its networks.
@@ -22,6 +22,5 @@ export const openVault = async (input: Process): Promise<VaultCtx> => {
   }
   const { environment } = config
   const vault = createVault({ ...ctx, rootKey, nextRootKey, environment, limits: config, familyOf })
-  const rootKeyIds = [rootKey, nextRootKey].flatMap((key) => (key === null ? [] : [key.id]))
-  return { ...ctx, vault, rootKeyIds }
+  return { ...ctx, vault }
 }

@@ -1,21 +1,17 @@
 // Reaching the vaults from another process.
 
-import { connectOperatorVault, connectVault, operatorSocketOf } from '../custody/remote-vault.ts'
+import { connectOperatorVault, connectVault, operatorSocketOf, type Remote } from '../custody/remote-vault.ts'
 import type { OperatorVault, Vault } from '../custody/vault.ts'
-import { createLog, type Log } from '../security/log.ts'
+import { createLog } from '../security/log.ts'
 import { createReadingCtx, type Process, type ReadingCtx } from './contexts.ts'
 
-type Reaching = Process & { readonly log: Log }
-
-/** Sends calls to the vaults until it is closed. */
-export type Remote<Of> = Of & { readonly close: () => void }
-
-const optionsOf = ({ config, process, log }: Reaching) => {
-  const { vaultSockets: sockets } = config
+const optionsOf = (input: Process) => {
+  const { vaultSockets: sockets } = input.config
   if (sockets.length === 0) throw new Error('VAULT_SOCKET must be the path of the socket at which the vault listens.')
+  const log = createLog(input)
   return {
     sockets,
-    name: `strongroom-${process}`,
+    name: `strongroom-${input.process}`,
     onChange: ({ socket, isOpen }: { readonly socket: string; readonly isOpen: boolean }) => {
       if (isOpen) log.info({ socket }, 'connected to the vault')
       else log.warn({ socket }, 'lost the vault')
@@ -24,24 +20,32 @@ const optionsOf = ({ config, process, log }: Reaching) => {
 }
 
 /** Connects to the vaults that `VAULT_SOCKET` names. */
-export const openVaults = (reaching: Reaching): Remote<Vault> => connectVault(optionsOf(reaching))
+export const openVaults = (input: Process): Remote<Vault> => connectVault(optionsOf(input))
 
 /** The same as an operator, at sockets that only the vault's own user may open. */
-export const openVaultsAsOperator = (reaching: Reaching): Remote<OperatorVault> => {
-  const { sockets, ...options } = optionsOf(reaching)
+export const openVaultsAsOperator = (input: Process): Remote<OperatorVault> => {
+  const { sockets, ...options } = optionsOf(input)
   return connectOperatorVault({ ...options, sockets: sockets.map(operatorSocketOf) })
 }
 
-/** For an operator's commands that ask the vault, and read the database. */
-export const createVaultCtx = async (input: Process): Promise<ReadingCtx & { readonly vault: OperatorVault }> => {
-  using opened = new DisposableStack()
-  const vault = openVaultsAsOperator({ ...input, log: createLog(input) })
-  opened.defer(vault.close)
-  const base = await createReadingCtx(input)
-  opened.move()
-  const close: ReadingCtx['close'] = async (options) => {
+/** Adds the vault to a context, which then closes both. */
+export const withVault = async <Asked, Base extends ReadingCtx>(
+  vault: Remote<Asked>,
+  create: () => Promise<Base>,
+): Promise<Base & { readonly vault: Asked }> => {
+  try {
+    const base = await create()
+    const close: ReadingCtx['close'] = async (options) => {
+      vault.close()
+      await base.close(options)
+    }
+    return { ...base, vault, close }
+  } catch (error) {
     vault.close()
-    await base.close(options)
+    throw error
   }
-  return { ...base, vault, close }
 }
+
+/** For an operator's commands that ask the vault, and read the database. */
+export const createVaultCtx = (input: Process): Promise<ReadingCtx & { readonly vault: OperatorVault }> =>
+  withVault(openVaultsAsOperator(input), () => createReadingCtx(input))

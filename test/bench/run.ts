@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startPostgres } from '../../devnet/postgres.ts'
 import { startChain } from '../support/chains.ts'
-import { startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 import { benchActivity } from './activity.ts'
 import { benchBody, bodyTable } from './body.ts'
 import { benchBroadcast } from './broadcast.ts'
@@ -48,12 +48,18 @@ process.env.STRONGROOM_TEST_POSTGRES_URL = server.url
 process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 const results: Record<string, unknown> = {}
+const startAlone = () => startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+/** Measures a service without a chain. */
+const onService = async <Result>(bench: (service: Service) => Promise<Result>): Promise<Result> => {
+  const service = await startAlone()
+  const result = await bench(service)
+  await service.close()
+  return result
+}
 
 try {
   if (wants('sign')) {
-    const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-    const { floor, strongroom, ratio } = await benchSign(service)
-    await service.close()
+    const { floor, strongroom, ratio } = await onService(benchSign)
     results.sign = { floor, strongroom, ratio }
     say('\nSigning over HTTP, 32 at once            per second   p50 ms   p99 ms')
     for (const [name, run] of [
@@ -67,9 +73,7 @@ try {
     say(`  ratio to the floor                   ${fixed(ratio * 100, 0).padStart(10)}%   (aim: 80%)`)
   }
   if (wants('custody')) {
-    const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-    const custody = await benchCustody(service)
-    await service.close()
+    const custody = await onService(benchCustody)
     results.custody = custody
     const { developerWallets, userWallets, pinSignatures, bareArgon2PerSecond, pinRatio, memory } = custody
     say('\nCustody over HTTP                        per second   p50 ms   p99 ms')
@@ -181,7 +185,7 @@ try {
     }
   }
   if (wants('activity')) {
-    const activity = await benchActivity({ start: () => startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }) })
+    const activity = await benchActivity({ start: startAlone })
     results.activity = activity
     const { rows, buildSeconds, costs, fullReads } = activity
     say(
@@ -195,7 +199,7 @@ try {
     say(`  the table was made in ${fixed(buildSeconds, 0)} s, and read as a whole ${fullReads} times (aim: 0)`)
   }
   if (wants('size')) {
-    const size = await benchSize({ start: () => startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }) })
+    const size = await benchSize({ start: startAlone })
     results.size = size
     for (const text of sizeTable(size)) say(text)
   }
@@ -218,23 +222,17 @@ try {
     for (const text of substrateIndexTable(bench)) say(text)
   }
   if (wants('users')) {
-    const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-    const users = await benchUsers({ service, postgresPid: server.process.pid })
-    await service.close()
+    const users = await onService((service) => benchUsers({ service, postgresPid: server.process.pid }))
     results.users = users
     for (const text of usersTable(users)) say(text)
   }
   if (wants('body')) {
-    const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-    const body = await benchBody(service)
-    await service.close()
+    const body = await onService(benchBody)
     results.body = body
     for (const text of bodyTable(body)) say(text)
   }
   if (wants('vault')) {
-    const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-    const vault = await benchVault(service)
-    await service.close()
+    const vault = await onService(benchVault)
     results.vault = vault
     for (const text of vaultTable(vault)) say(text)
   }

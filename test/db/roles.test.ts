@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { getTableColumns, getTableName, is } from 'drizzle-orm'
 import { PgTable } from 'drizzle-orm/pg-core'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import * as custody from '../../db/schema/custody.ts'
 import * as schema from '../../db/schema.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { connectAsEach, createDatabase, type TestDatabase } from '../support/postgres.ts'
 
 const tablesOf = (exported: object): readonly PgTable[] =>
   Object.values(exported).filter((each): each is PgTable => is(each, PgTable))
@@ -21,15 +21,14 @@ let owner: Sql
 let api: Sql
 let vault: Sql
 let worker: Sql
+let end: () => Promise<unknown>
 
 beforeAll(async () => {
   database = await createDatabase()
-  const as = (url: string) => postgres(url, { max: 1, onnotice: () => {} })
-  ;[owner, api] = [as(database.url), as(database.apiUrl)]
-  ;[vault, worker] = [as(database.vaultUrl), as(database.workerUrl)]
+  ;({ owner, api, vault, worker, end } = connectAsEach(database))
 })
 afterAll(async () => {
-  await Promise.all([owner, api, vault, worker].map((sql) => sql.end()))
+  await end()
   await database.close()
 })
 

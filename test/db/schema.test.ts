@@ -3,24 +3,22 @@ import postgres, { type Sql } from 'postgres'
 import { TableAccess } from '../../db/access.ts'
 import { migrate } from '../../db/migrate.ts'
 import * as schema from '../../db/schema.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { connectAsEach, createDatabase, type TestDatabase } from '../support/postgres.ts'
 
 let database: TestDatabase
 let owner: Sql
 let api: Sql
 let vault: Sql
 let worker: Sql
+let end: () => Promise<unknown>
 
 beforeAll(async () => {
   database = await createDatabase({ withNetworks: true })
-  owner = postgres(database.url, { max: 1, onnotice: () => {} })
-  api = postgres(database.apiUrl, { max: 1 })
-  vault = postgres(database.vaultUrl, { max: 1 })
-  worker = postgres(database.workerUrl, { max: 1 })
+  ;({ owner, api, vault, worker, end } = connectAsEach(database))
 })
 
 afterAll(async () => {
-  await Promise.all([owner.end(), api.end(), vault.end(), worker.end()])
+  await end()
   await database.close()
 })
 

@@ -219,3 +219,11 @@ export const createDatabase = async (
   if (input.withNetworks) await asSuperuser(bindNetworks, urlOn(await server(), name))
   return { name, ...urlsOn(await server(), name), close: () => dropDatabase(name) }
 }
+
+/** A connection with the rights of each kind of process, and one of the superuser. */
+export const connectAsEach = (database: TestDatabase) => {
+  const as = (url: string) => postgres(url, { max: 1, onnotice: () => {} })
+  const { url, apiUrl, vaultUrl, workerUrl } = database
+  const each = { owner: as(url), api: as(apiUrl), vault: as(vaultUrl), worker: as(workerUrl) }
+  return { ...each, end: () => Promise.all(Object.values(each).map((sql) => sql.end())) }
+}

@@ -209,7 +209,7 @@ export const METHODS = {
   }),
 }
 
-/** Those that only an operator may ask. */
+/** Those that only an operator may ask: an API that somebody else controls must not reset a count of wrong PINs, for instance. */
 export const OPERATOR_METHODS = {
   newProject: method('newProject', {
     input: Fields({ projectId: Id, developerSecret: OrNull(Text), actor: Text }),
