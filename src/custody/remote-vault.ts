@@ -16,31 +16,27 @@ export type Remote<Of> = Of & {
 }
 
 /** The keys that it opens stay with the vault that opened them. */
-const openingOf = (client: Client): Pick<Vault, 'openKey' | 'openKeyForMessage' | 'openKeyByPolicy'> => {
-  const own =
-    (method: typeof keys.openKey): Vault['openKey'] =>
-    async (request) => {
-      const { output: handle, held } = await client.hold(method, request)
-      return {
-        sign: (...uses) => held.ask(keys.sign, { handle, uses }),
-        [Symbol.dispose]: () => held.end(keys.closeKey, { handle }),
-      }
+const openingOf = (client: Client): Pick<Vault, 'openKey' | 'openKeyByPolicy'> => ({
+  openKey: async (request) => {
+    const { output: handle, held } = await client.hold(keys.openKey, request)
+    return {
+      sign: (...uses) => held.ask(keys.sign, { handle, uses }),
+      [Symbol.dispose]: () => held.end(keys.closeKey, { handle }),
     }
-  return {
-    openKey: own(keys.openKey),
-    openKeyForMessage: own(keys.openKeyForMessage),
-    openKeyByPolicy: async (request) => {
-      const { output: handle, held } = await client.hold(keys.openKeyByPolicy, request)
-      return {
-        sign: (spends, ...uses) => held.ask(keys.signByPolicy, { handle, spends, uses }),
-        [Symbol.dispose]: () => held.end(keys.closeKey, { handle }),
-      }
-    },
-  }
-}
+  },
+  openKeyByPolicy: async (request) => {
+    const { output: handle, held } = await client.hold(keys.openKeyByPolicy, request)
+    return {
+      sign: (spends, ...uses) => held.ask(keys.signByPolicy, { handle, spends, uses }),
+      [Symbol.dispose]: () => held.end(keys.closeKey, { handle }),
+    }
+  },
+})
 
 const apiOf = (client: Client): Vault => ({
   ...openingOf(client),
+  signOnce: (input) => client.ask(of.signOnce, input),
+  signMessage: (input) => client.ask(of.signMessage, input),
   publicKeyOf: (input) => client.ask(of.publicKeyOf, input),
   newWallet: (input) => client.ask(of.newWallet, input),
   newPolicy: (input) => client.ask(of.newPolicy, input),

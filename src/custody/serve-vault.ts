@@ -81,9 +81,6 @@ const keyMethods = (vault: Vault, open: ReturnType<typeof createOpenKeys>): read
   serve(keys.openKey, (request, { connection }) =>
     open.open(connection, async () => ({ by: 'credential', key: await vault.openKey(kept(request)) })),
   ),
-  serve(keys.openKeyForMessage, (request, { connection }) =>
-    open.open(connection, async () => ({ by: 'credential', key: await vault.openKeyForMessage(kept(request)) })),
-  ),
   serve(keys.openKeyByPolicy, (request, { connection }) =>
     open.open(connection, async () => ({ by: 'policy', key: await vault.openKeyByPolicy(kept(request)) })),
   ),
@@ -101,6 +98,8 @@ const keyMethods = (vault: Vault, open: ReturnType<typeof createOpenKeys>): read
 ]
 
 const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>> => ({
+  signOnce: serve(METHODS.signOnce, vault.signOnce),
+  signMessage: serve(METHODS.signMessage, vault.signMessage),
   publicKeyOf: serve(METHODS.publicKeyOf, vault.publicKeyOf),
   newWallet: serve(METHODS.newWallet, vault.newWallet),
   newPolicy: serve(METHODS.newPolicy, vault.newPolicy),

@@ -27,7 +27,7 @@ import { exportKeyring } from './wallets/keyring.ts'
 import { newWallet } from './wallets/new-wallet.ts'
 import { openKeyByPolicy } from './wallets/policy-key.ts'
 import { newPolicy, revokePolicy } from './wallets/policy-locks.ts'
-import { openKey, openKeyForMessage } from './wallets/wallet-key.ts'
+import { openKey, signMessage, signOnce } from './wallets/wallet-key.ts'
 import type { OPERATOR_METHODS } from './wire/vault-methods.ts'
 
 export type { PolicyTerms } from '../../db/queries/custody/policies.ts'
@@ -111,11 +111,10 @@ export const createVault = (settings: CustodySettings) => {
      * Another policy may still allow the use.
      */
     openKeyByPolicy: bind(openKeyByPolicy),
-    /**
-     * The same for signing a message. It needs the credentials of all locks of the keyring, as an export does, and no policy
-     * allows it: a message can mean anything.
-     */
-    openKeyForMessage: bind(openKeyForMessage),
+    /** Opens the wallet's key with the credential of its control mode, signs with it, and closes it: for what is known before. */
+    signOnce: bind(signOnce),
+    /** The same for messages, which can mean anything: it needs the credentials of all locks, as an export does, and by no policy. */
+    signMessage: bind(signMessage),
     /**
      * Makes a policy: its terms, bound into the lock with which the developer secret opens the key of a user-controlled wallet.
      * Needs both credentials. The same call with the same id of the terms answers with the same policy.

@@ -25,6 +25,8 @@ type Use = {
   readonly wallet: WalletRow
   readonly credentials: Credentials
   readonly actor: string
+  /** Whether all is known beforehand, so that the key need not be open before it signs. By a policy that is never so. */
+  readonly signs?: 'at once' | 'later'
   /** What the wallet is to do, all or nothing. Built once: before a delegated key is opened, or after the owner's key is. */
   readonly intents: () => Promise<readonly Intent[]>
 }
@@ -166,9 +168,13 @@ const refuseAlways = (use: Use, intents: readonly Intent[]): void => {
  * if a policy allows all intents (the oldest such policy is used).
  */
 export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
-  const { wallet, credentials, actor } = use
+  const { wallet, credentials, actor, signs = 'later' } = use
   const readStanding = () => ctx.vault.standingPolicies({ walletId: wallet.id, limit: POLICIES_A_WALLET_MAX })
   let standing = isDelegated(use) ? await readStanding() : []
+  if (standing.length === 0 && signs === 'at once') {
+    const sign: Signing['sign'] = (_fee, ...uses) => ctx.vault.signOnce({ wallet, credentials, actor, uses })
+    return await act({ byPolicy: false, sign }, await use.intents())
+  }
   if (standing.length === 0) {
     using key = await ctx.vault.openKey({ wallet, credentials, actor })
     return await act({ byPolicy: false, sign: (_fee, ...uses) => key.sign(...uses) }, await use.intents())

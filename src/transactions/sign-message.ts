@@ -46,10 +46,9 @@ export const signMessage = async (ctx: Ctx, input: SignMessageInput): Promise<He
     contract === null
       ? chain.message(message)
       : contract.contractWallets.message(contract.wallet, { message, isDeployed: contract.isDeployed })
-  using key = await ctx.vault.openKeyForMessage({ wallet: row, credentials, actor })
   const digest = createHash('sha256').update(message).digest('hex')
   const details = { network: chain.network, message_type: messageType, message_sha256: digest }
   const { payload } = signable
-  const signature = onlySignature(await key.sign({ action: 'message_signed', details, payloads: [payload] }))
-  return signable.with(signature)
+  const uses = [{ action: 'message_signed', details, payloads: [payload] }] as const
+  return signable.with(onlySignature(await ctx.vault.signMessage({ wallet: row, credentials, actor, uses })))
 }

@@ -36,11 +36,13 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   const unconfirmed = complete === null ? null : chain.confirmNode()
   if (unconfirmed !== null) await unconfirmed
   const { credentials, actor } = input
-  const use = { chain, wallet, credentials, actor, intents: async () => [intent] }
+  const known = wallet.type === 'eoa' ? complete : null
+  const signs = known === null ? 'later' : 'at once'
+  const use = { chain, wallet, credentials, actor, signs, intents: async () => [intent] } as const
   return withKeyFor(ctx, use, async (key, [judged = intent]) => {
     const { byPolicy } = key
     const signing = { chain, wallet, intent: judged, key }
-    const given = !byPolicy && wallet.type === 'eoa' ? complete : null
+    const given = byPolicy ? null : known
     const unsigned = given ?? (await (byPolicy ? unsignedByPolicy(ctx, signing) : unsignedOf(ctx, signing)))
     const fee = byPolicy ? chain.terms.gasFee(unsigned) + (await chain.terms.surcharge(unsigned)) : 0n
     const lifetime = chain.lifetimeOf(unsigned)

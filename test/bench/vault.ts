@@ -1,5 +1,5 @@
 // What it costs that custody is a process of its own: the same signatures by a vault in this process, as it was before, and by
-// one over its socket, in turns. Each opens the wallet's key with the developer secret, signs one transaction, and closes it.
+// one over its socket, in turns. Each opens the wallet's key with the developer secret and signs one transaction, in one message.
 // Whole requests to /transactions/sign come beside them, with either vault behind the route (vault-doors.ts).
 
 import { dirname, join } from 'node:path'
@@ -9,7 +9,6 @@ import { readConfig } from '../../src/config.ts'
 import { connectVault } from '../../src/custody/remote-vault.ts'
 import { onlySignature, type Vault, type WalletRef } from '../../src/custody/vault.ts'
 import { openVault } from '../../src/environment/open-vault.ts'
-import { withKey } from '../support/keys.ts'
 import type { Service } from '../support/service.ts'
 import { headersOf, type LoadResult, load, median, middle, repeat } from './load.ts'
 import { start } from './processes.ts'
@@ -79,11 +78,10 @@ const newWallets = (service: Service): Promise<readonly SignedBy[]> =>
 const signOne = async (vault: Vault, wallet: WalletRef, index: number): Promise<void> => {
   const nonce = index % PAYLOADS.length
   const payloads = PAYLOADS.slice(nonce, nonce + 1)
-  const request = { wallet, credentials: { developerSecret: SECRET }, actor: 'operator' }
   const details = { network: wallet.network, to: RECIPIENT, value: '1', nonce: String(nonce) }
-  await withKey(vault, request, async (key) =>
-    onlySignature(await key.sign({ action: 'transaction_signed', details, payloads })),
-  )
+  const uses = [{ action: 'transaction_signed', details, payloads }] as const
+  const credentials = { developerSecret: SECRET }
+  onlySignature(await vault.signOnce({ wallet, credentials, actor: 'operator', uses }))
 }
 
 const bodyOf = (wallet: SignedBy, nonce: number) => ({

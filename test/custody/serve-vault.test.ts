@@ -17,7 +17,7 @@ import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/
 import { serveVault } from '../../src/custody/serve-vault.ts'
 import { type createVault, type OpenKey, onlySignature, type WalletRef } from '../../src/custody/vault.ts'
 import { frameOf } from '../../src/custody/wire/frames.ts'
-import { withKey, withKeyForMessage } from '../support/keys.ts'
+import { messageSigner, signerOnce, withKey } from '../support/keys.ts'
 import {
   ACTOR,
   type Custody,
@@ -210,10 +210,9 @@ describe('over its sockets', () => {
       const { publicKey } = wallet
       const bytes = bytesToSign(wallet === evm ? 'evm' : 'substrate', payload)
       for (const of of [vault, custody.vault]) {
-        const open = payload.kind === 'extrinsic' ? withKey : withKeyForMessage
-        const signature = await open(of, request(wallet), async (key) =>
-          onlySignature(await key.sign({ action: 'message_signed', details: { a: 'b' }, payloads: [payload] })),
-        )
+        const signer = payload.kind === 'extrinsic' ? signerOnce : messageSigner
+        const use = { action: 'message_signed', details: { a: 'b' }, payloads: [payload] } as const
+        const signature = onlySignature(await signer(of, request(wallet)).sign(use))
         const [row] = await sql`select details from audit where subject = ${wallet.id} order by id desc limit 1`
         expect(row?.details).toMatchObject({ a: 'b', hash: traceOf({ payload, bytes, signature, publicKey }) })
       }

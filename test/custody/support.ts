@@ -58,7 +58,7 @@ export const payloadFor = ({ publicKey }: Pick<WalletRef, 'publicKey'>): Payload
   publicKey.length === 32 ? SUBSTRATE_PAYLOAD : EVM_PAYLOAD
 
 /** Signs one message. */
-export const signOne = async (key: OpenKey, payload: Payload = EVM_PAYLOAD): Promise<Uint8Array> =>
+export const signOne = async (key: Pick<OpenKey, 'sign'>, payload: Payload = EVM_PAYLOAD): Promise<Uint8Array> =>
   onlySignature(await key.sign({ action: 'message_signed', details: {}, payloads: [payload] }))
 
 /** The same by a policy. */

@@ -8,7 +8,7 @@ import type { Network } from '../../db/words.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { type Credentials, KeyClosed, type OperatorVault, type WalletRef } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
-import { withKey, withKeyForMessage } from '../support/keys.ts'
+import { messageSigner, signerOnce, withKey } from '../support/keys.ts'
 import {
   ACTOR,
   type Custody,
@@ -144,10 +144,12 @@ describe('what a key was opened for', () => {
       ...{ projectId, ownerId: randomUUID(), network, controlMode: 'developer', credentials: secret },
     })
     const request = { wallet, credentials: secret, actor: ACTOR }
-    const signing = withKey(custody.vault, request, (key) => signOne(key, payload))
+    const { vault } = custody
+    const signing = withKey(vault, request, (key) => signOne(key, payload))
     await expect(signing).rejects.toThrow('was opened for transactions')
-    await withKeyForMessage(custody.vault, request, (key) => signOne(key, payload))
-    const moving = withKeyForMessage(custody.vault, request, (key) => signOne(key, payloadFor(wallet)))
+    await expect(signOne(signerOnce(vault, request), payload)).rejects.toThrow('was opened for transactions')
+    await signOne(messageSigner(vault, request), payload)
+    const moving = signOne(messageSigner(vault, request), payloadFor(wallet))
     await expect(moving).rejects.toThrow('was opened for messages')
   })
 })
@@ -164,7 +166,7 @@ describe("the type of a wallet's key", () => {
     for (const message of [new Uint8Array(), new Uint8Array(32), new Uint8Array(300).fill(1)]) {
       const payload = { kind: 'substrate_message', message } as const
       const request = { wallet, credentials: secret, actor: ACTOR }
-      const signature = await withKeyForMessage(custody.vault, request, async (key) => signOne(key, payload))
+      const signature = await signOne(messageSigner(custody.vault, request), payload)
       expect(signature.length).toBe(64)
       expect(verifySr25519(bytesToSign('substrate', payload), signature, wallet.publicKey)).toBe(true)
     }
@@ -215,12 +217,12 @@ describe("the type of a wallet's key", () => {
       const request = { wallet: { ...wallet, ...row }, credentials: secret, actor: ACTOR }
       const uses: string[] = []
       const message = wallet.publicKey.length === 65 ? EVM_MESSAGE : SUBSTRATE_MESSAGE
-      for (const [open, payload] of [
-        [withKey, payloadFor(wallet)],
-        [withKeyForMessage, message],
+      for (const [signer, payload] of [
+        [signerOnce, payloadFor(wallet)],
+        [messageSigner, message],
       ] as const) {
-        const signing = open(custody.vault, request, async (key) => uses.push(hexOf(await signOne(key, payload))))
-        expect(await codeOf(signing)).toBe('internal')
+        const signing = signOne(signer(custody.vault, request), payload)
+        expect(await codeOf(signing.then((signature) => uses.push(hexOf(signature))))).toBe('internal')
       }
       expect(uses).toEqual([])
       await sql`update wallets set ${sql({ network, public_key: wallet.publicKey })} where id = ${wallet.id}`
@@ -319,7 +321,7 @@ describe('rows that were swapped in the database do not open', () => {
       const forged = { code: 'internal', event: { kind: 'wallet_forged', projectId, actor: ACTOR, subject: wallet.id } }
       await expect(sign(edited, credentials)).rejects.toMatchObject(forged)
       const message = { wallet: edited, credentials: both, actor: ACTOR }
-      await expect(withKeyForMessage(custody.vault, message, async () => {})).rejects.toMatchObject(forged)
+      await expect(signOne(messageSigner(custody.vault, message), EVM_MESSAGE)).rejects.toMatchObject(forged)
       const was = { network: wallet.network, control_mode: wallet.controlMode }
       await sql`update wallets set ${sql(was)} where id = ${wallet.id}`
       expect(await codeOf(sign(wallet, wallet === ours ? secret : pin))).toBe('resolved')

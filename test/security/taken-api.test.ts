@@ -11,9 +11,11 @@ import type { Payload } from '../../src/custody/payload.ts'
 import { connectVault } from '../../src/custody/remote-vault.ts'
 import type { Credentials, OpenKey, WalletRef } from '../../src/custody/vault.ts'
 import type { KeyUse } from '../../src/custody/wallets/wallet-key.ts'
+import { frameOf } from '../../src/custody/wire/frames.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { ACTOR, bytesOf, codeOf, hexOf, newTerms, SECRET, signOne, signOneBy, tally } from '../custody/support.ts'
 import { createWire } from '../custody/wire-support.ts'
+import { messageSigner, signerOnce } from '../support/keys.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
@@ -69,11 +71,20 @@ const newWallet = async (changes: Partial<WalletRef> = {}, credentials: Credenti
 }
 
 const request = (wallet: WalletRef, credentials: Credentials = pin) => ({ wallet, credentials, actor: ACTOR })
-const opening = (wallet: WalletRef, credentials: Credentials) => codeOf(vault.openKey(request(wallet, credentials)))
+/** What both ways to a key for transactions come to. */
+const opening = async (wallet: WalletRef, credentials: Credentials) => {
+  const of = request(wallet, credentials)
+  const codes = [await codeOf(vault.openKey(of)), await codeOf(vault.signOnce({ ...of, uses: [] }))]
+  return codes[0] === codes[1] ? codes[0] : codes
+}
 
-const newPolicy = async (wallet: WalletRef, agreed: Partial<PolicyTerms> = {}): Promise<PolicyTerms> => {
+const newPolicy = async (
+  wallet: WalletRef,
+  agreed: Partial<PolicyTerms> = {},
+  credentials: Credentials = both,
+): Promise<PolicyTerms> => {
   const terms = { ...newTerms(wallet), ...agreed }
-  await vault.newPolicy({ ...request(wallet, both), terms, name: '' })
+  await vault.newPolicy({ ...request(wallet, credentials), terms, name: '' })
   return terms
 }
 
@@ -127,6 +138,9 @@ describe('with full control of the API process nobody', () => {
     expect(await opening(developers, { developerSecret: 'testnet-secreu' })).toBe('INVALID_SECRET')
     expect(await opening(developers, pin)).toBe('credential_required')
     expect(await opening(theirs, otherPin)).toBe('resolved')
+    // A policy lets the developer open a key, and nothing else.
+    await newPolicy(theirs, {}, { ...secret, ...otherPin })
+    expect(await opening(theirs, secret)).toBe('credential_required')
   })
 
   test('opens a key by a wallet reference that was changed, also if the row of the wallet says the same', async () => {
@@ -164,11 +178,11 @@ describe('with full control of the API process nobody', () => {
     const many = Array.from({ length: 4 }, connected)
     const tries = Array.from({ length: 60 }, (_, n) => {
       const [userPin, actor] = [String(310_476 + 1_013 * n), `${n % 2 === 0 ? 'api_key' : 'user'}:${randomUUID()}`]
-      const asked = { wallet, credentials: { userPin, from: `10.0.0.${n}` }, actor }
+      const asked = { wallet, credentials: { userPin, from: `10.0.0.${n}` }, actor, uses: [] }
       const change = { wallet, oldPin: userPin, newPin: '850273', actor }
       const by = many[n % 4] ?? vault
-      const ways = [by.openKey, by.openKeyForMessage, by.exportKeyring, () => by.changeUserPin(change)]
-      return ways[n % 5]?.(asked) ?? by.revokePolicy({ ...asked, policyId: randomUUID() })
+      const ways = [by.openKey, by.signOnce, by.signMessage, by.exportKeyring, () => by.changeUserPin(change)]
+      return ways[n % 6]?.(asked) ?? by.revokePolicy({ ...asked, policyId: randomUUID() })
     })
     expect(await tally(tries)).toEqual({ INVALID_SECRET: 5, TOO_MANY_FAILED_ATTEMPTS: 55 })
     expect(await opening(wallet, pin)).toBe('TOO_MANY_FAILED_ATTEMPTS')
@@ -236,7 +250,8 @@ describe('with full control of the API process every signature', () => {
   type Open = (wallet: WalletRef) => Promise<Pick<OpenKey, 'sign'>>
   const ways: readonly (readonly [string, Open, typeof messages, typeof messages])[] = [
     ['openKey', (wallet) => vault.openKey(request(wallet)), transactions, messages],
-    ['openKeyForMessage', (wallet) => vault.openKeyForMessage(request(wallet)), messages, transactions],
+    ['signOnce', async (wallet) => signerOnce(vault, request(wallet)), transactions, messages],
+    ['signMessage', async (wallet) => messageSigner(vault, request(wallet)), messages, transactions],
     ['openKeyByPolicy', byPolicy, transactions, messages],
   ]
 
@@ -263,6 +278,19 @@ describe('with full control of the API process every signature', () => {
       }
     },
   )
+
+  test('that nobody waits for is there too', async () => {
+    const wallet = await newWallet()
+    const line = await openRaw()
+    await line.received(1)
+    const input = { ...request(wallet), uses: [useOf(transactions)] }
+    line.socket.end(frameOf([1, 'signOnce', input]))
+    for (;;) {
+      const rows = await superuser`select 1 from audit where subject = ${wallet.id} and action = 'transaction_signed'`
+      if (rows.length === 1) break
+      await Bun.sleep(5)
+    }
+  })
 
   test('stays there, as it was written', async () => {
     const edits = [`update audit set details = '{}'`, 'delete from audit', 'truncate audit', 'delete from audit_chain']
@@ -317,5 +345,8 @@ describe('with full control of the API process a key', () => {
     const handle = await ask(raw, 1, 'openKey', request(wallet))
     const uses = [{ ...use, details: { to: '\u0000' } }]
     expect(await refused(raw, 'sign', { handle, uses })).toEqual(['an input of sign is not as it should be'])
+    expect(await refused(await openRaw(), 'signOnce', { ...request(wallet), uses })).toEqual([
+      'an input of signOnce is not as it should be',
+    ])
   })
 })

@@ -16,12 +16,15 @@ type Request<Open extends 'openKey' | 'openKeyByPolicy'> = Parameters<Vault[Open
 export const withKey = <Result>(vault: Vault, request: Request<'openKey'>, use: (key: OpenKey) => Promise<Result>) =>
   whileOpen(vault.openKey(request), use)
 
-/** The same with the credentials that signing a message needs. */
-export const withKeyForMessage = <Result>(
-  vault: Vault,
-  request: Request<'openKey'>,
-  use: (key: OpenKey) => Promise<Result>,
-) => whileOpen(vault.openKeyForMessage(request), use)
+/** What signs once with the credential of the wallet's control mode. */
+export const signerOnce = (vault: Vault, request: Request<'openKey'>): Pick<OpenKey, 'sign'> => ({
+  sign: (...uses) => vault.signOnce({ ...request, uses }),
+})
+
+/** What signs messages, with the credentials that a message needs. */
+export const messageSigner = (vault: Vault, request: Request<'openKey'>): Pick<OpenKey, 'sign'> => ({
+  sign: (...uses) => vault.signMessage({ ...request, uses }),
+})
 
 /** The same by a policy. */
 export const withPolicyKey = <Result>(

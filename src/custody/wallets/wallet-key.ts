@@ -89,6 +89,9 @@ export type KeyUse = {
   readonly payloads: readonly Payload[]
 }
 
+/** A use of a key that nothing is done with before or after. */
+type SignRequest = KeyRequest & { readonly uses: readonly KeyUse[] }
+
 /** The signatures of each use. EVM: 65 bytes, r, s (low), recovery id. Substrate: 64 bytes, sr25519. */
 export type Signatures = readonly (readonly Uint8Array[])[]
 
@@ -200,8 +203,18 @@ const openBy =
     return { sign: (...uses) => key.sign(commit, uses), [Symbol.dispose]: key[Symbol.dispose] }
   }
 
+const signBy =
+  (open: (ctx: CustodyCtx, request: KeyRequest) => Promise<OpenKey>) =>
+  async (ctx: CustodyCtx, { uses, ...request }: SignRequest): Promise<Signatures> => {
+    using key = await open(ctx, request)
+    return await key.sign(...uses)
+  }
+
 /** Opens a wallet's key, as `Vault.openKey` says. */
 export const openKey = openBy(openByOwnCredential, 'transactions')
 
-/** The same with all credentials, as `Vault.openKeyForMessage` says. */
-export const openKeyForMessage = openBy(openByAllCredentials, 'messages')
+/** Signs with it at once, as `Vault.signOnce` says. */
+export const signOnce = signBy(openKey)
+
+/** The same with all credentials, as `Vault.signMessage` says. */
+export const signMessage = signBy(openBy(openByAllCredentials, 'messages'))

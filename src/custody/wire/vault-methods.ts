@@ -105,13 +105,10 @@ const reach = { projectId: Id, ownedBy: OrNull(Text) }
 const progress = Fields({ done: Count, total: Count })
 const forgedRows = Type.Array(Fields({ table: Text, projectId: OrNull(Id), id: Text, trouble: Text }))
 
+const signRequest = Fields({ ...keyRequest, uses })
+
 /** Open keys: the client's objects with `sign` are made of these. */
 export const openKey = method('openKey', { input: Fields(keyRequest), output: handle, repeatable: true })
-export const openKeyForMessage = method('openKeyForMessage', {
-  input: Fields(keyRequest),
-  output: handle,
-  repeatable: true,
-})
 export const openKeyByPolicy = method('openKeyByPolicy', {
   input: Fields({ ...keyRequest, terms }),
   output: handle,
@@ -128,6 +125,8 @@ export const closeKey = method('closeKey', { input: Fields({ handle }), output: 
 
 /** All other methods that an API may ask. What is made has its caller's id, so it may be asked again. */
 export const METHODS = {
+  signOnce: method('signOnce', { input: signRequest, output: signatures }),
+  signMessage: method('signMessage', { input: signRequest, output: signatures }),
   publicKeyOf: method('publicKeyOf', {
     input: Fields({ family: OneOf(CHAIN_FAMILIES), imported }),
     output: Bytes,
