@@ -139,7 +139,7 @@ describe('who may import whom', () => {
     const custody = within('src/custody/')
     expect(strays((name) => /^src\/custody\/[a-z-]+\//.test(name), custody)).toEqual([])
     const innerDoors = within('src/custody/deployment.ts', 'src/custody/audit.ts')
-    const contexts = ['src/context.ts', 'src/environment/contexts.ts']
+    const contexts = ['src/context.ts', 'src/environment/contexts.ts', 'src/environment/open-vault.ts']
     expect(strays(innerDoors, within('src/custody/', ...contexts, 'src/audit/'))).toEqual([])
   })
 

@@ -196,6 +196,12 @@ CREATE TABLE "token_uris" (
 	CONSTRAINT "token_uris_network_contract_token_id_pk" PRIMARY KEY("network","contract","token_id")
 );
 --> statement-breakpoint
+CREATE TABLE "deployment_key" (
+	"id" smallint PRIMARY KEY DEFAULT 1 NOT NULL,
+	"wrapped" "bytea" NOT NULL,
+	CONSTRAINT "deployment_key_single" CHECK ("deployment_key"."id" = 1)
+);
+--> statement-breakpoint
 CREATE TABLE "developer_keys" (
 	"project_id" uuid PRIMARY KEY NOT NULL,
 	"sealed" "bytea" NOT NULL,
@@ -342,9 +348,8 @@ CREATE TABLE "deployment" (
 	"id" smallint PRIMARY KEY DEFAULT 1 NOT NULL,
 	"environment" text NOT NULL,
 	"root_key_id" text NOT NULL,
-	"root_key_check" "bytea" NOT NULL,
-	"service_key_check" "bytea" NOT NULL,
-	"identity_key_check" "bytea",
+	"service_key_id" text,
+	"identity_key_id" text,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "deployment_single" CHECK ("deployment"."id" = 1),
 	CONSTRAINT "deployment_environment" CHECK ("environment" in ('testnet', 'mainnet'))

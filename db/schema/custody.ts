@@ -11,6 +11,7 @@ import {
   jsonb,
   pgTable,
   primaryKey,
+  smallint,
   text,
   unique,
   uniqueIndex,
@@ -24,6 +25,15 @@ import { projectId, projects } from './projects.ts'
 
 /** `value` as the caller wrote it: an address, an integer in decimal digits or 0x hex, or a text. */
 type ArgumentRule = { readonly argument: string; readonly operator: RuleOperator; readonly value: string }
+
+/** The one key of the vault for what belongs to no project, wrapped by the root key that `deployment` names. */
+export const deploymentKey = pgTable(
+  'deployment_key',
+  { id: smallint('id').primaryKey().default(1), wrapped: bytes('wrapped').notNull() },
+  (table) => [check('deployment_key_single', sql`${table.id} = 1`)],
+)
+
+export const deploymentKeyAccess = access(deploymentKey, { vault: 'select, insert, update (wrapped)' })
 
 /** The project key wrapped by the root key; one row for each version. */
 export const projectKeys = pgTable(

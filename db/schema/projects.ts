@@ -12,11 +12,10 @@ export const deployment = pgTable(
   {
     id: smallint('id').primaryKey().default(1),
     environment: text('environment', { enum: ENVIRONMENTS }).notNull(),
+    /** The names of the keys. Those of the API are null until the first API has started. */
     rootKeyId: text('root_key_id').notNull(),
-    rootKeyCheck: bytes('root_key_check').notNull(),
-    serviceKeyCheck: bytes('service_key_check').notNull(),
-    /** null until the first process with the identity key has started. */
-    identityKeyCheck: bytes('identity_key_check'),
+    serviceKeyId: text('service_key_id'),
+    identityKeyId: text('identity_key_id'),
     createdAt: instant('created_at').notNull().default(now),
   },
   (table) => [
@@ -26,8 +25,8 @@ export const deployment = pgTable(
 )
 
 export const deploymentAccess = access(deployment, {
-  api: 'select, update (identity_key_check)',
-  vault: 'select, insert, update (root_key_id, root_key_check)',
+  api: 'select, update (service_key_id, identity_key_id)',
+  vault: 'select, insert, update (root_key_id)',
   worker: 'select',
 })
 

@@ -8,6 +8,7 @@ import { type Audit, createAudit } from './audit.ts'
 import { createGuard, type Guard, TURN_WAIT_MS, TURN_WAITING_MAX } from './credentials/guard.ts'
 import { createGuesses, type Guesses } from './credentials/guesses.ts'
 import { createPinLimits, createSecretLimit, type SecretLimit } from './credentials/limits.ts'
+import type { DeploymentKey } from './root/deployment-key.ts'
 import { createProjectKeys, type ProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, type RootKey, type RootKeys } from './root/root-key.ts'
 import type { Sealer } from './sealer.ts'
@@ -27,6 +28,8 @@ export type CustodyCtx = {
   /** How long an opened key may be used. */
   readonly keyLifetimeMs: number
   readonly rootKeys: RootKeys
+  /** Keys for what belongs to no project are derived from it. */
+  readonly deploymentKey: DeploymentKey
   readonly projectKeys: ProjectKeys
   readonly audit: Audit
   /** Counts the wrong PINs of each owner. */
@@ -46,6 +49,7 @@ export type CustodySettings = {
   readonly rootKey: RootKey
   /** The key after it, in a process that keeps running during the change. */
   readonly nextRootKey?: RootKey | null | undefined
+  readonly deploymentKey: DeploymentKey
   readonly sealer: Sealer
   readonly environment: Environment
   readonly familyOf: FamilyOf
@@ -57,7 +61,7 @@ export type CustodySettings = {
 }
 
 export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
-  const { db, environment, familyOf, limits } = settings
+  const { db, environment, familyOf, limits, deploymentKey } = settings
   const rootKeys = createRootKeys(settings)
   const argon2 = createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
   const readTogether = createBatcher({
@@ -72,6 +76,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     familyOf,
     keyLifetimeMs: settings.keyLifetimeMs ?? KEY_LIFETIME_MS,
     rootKeys,
+    deploymentKey,
     projectKeys,
     audit: createAudit(settings),
     guesses,

@@ -1,59 +1,44 @@
 // One database belongs to one environment, one root key, one service key and one identity key. The first vault writes a row
-// that says so, and the first API adds the identity key, which the vault does not have. Each later process compares, and
-// refuses to start if something does not fit.
+// that says so, and the first API adds its two keys, which the vault does not have. Each later process compares, and refuses
+// to start if something does not fit.
 //
-// Networks are bound one by one, by the first process that has them, so that a process with a new network can start beside
+// Networks are bound one by one, by the first vault that has them, so that a vault with a new network can start beside
 // processes that do not know it. From then on the name stays with its chain.
 
-import { randomBytes } from 'node:crypto'
 import type { Db } from '../../db/client.ts'
 import {
-  bindIdentityKey,
+  bindApiKeys,
   type DeploymentRow,
   insertDeployment,
   insertNetworks,
   type NetworkBinding,
   readDeployment,
+  readDeploymentKey,
   readNetworks,
 } from '../../db/queries/custody/deployment.ts'
 import type { Environment } from '../../db/words.ts'
 import { NotReadyYet } from '../errors.ts'
+import { type DeploymentKey, newDeploymentKey, openDeploymentKey } from './root/deployment-key.ts'
 import type { RootKey } from './root/root-key.ts'
 import type { Sealer } from './sealer.ts'
 import { EnvelopeError } from './sealing/envelope.ts'
-import { KEY_BYTES } from './sealing/kdf.ts'
 
-export type Deployment = {
+type Deployment = {
   readonly db: Db
   readonly environment: Environment
   readonly networks: readonly NetworkBinding[]
-  /** null in a process that opens no wallet. It cannot write the row, and does not check the root key. */
-  readonly rootKey: RootKey | null
-  /** The key after `rootKey`, in a process that keeps running during the change. */
+}
+
+type OfVault = Deployment & {
+  readonly rootKey: RootKey
+  /** The key after `rootKey`, in a vault that keeps running during the change. */
   readonly nextRootKey?: RootKey | null | undefined
+}
+
+type OfOthers = Deployment & {
   readonly sealer: Sealer
   /** null in a process without the identity key. */
   readonly identity: Sealer | null
-}
-
-const CHECK = { purpose: 'deployment', rowId: '1' }
-const ROOT_CHECK = { ...CHECK, projectId: '', keyringId: '', walletId: '' }
-
-/** A new check value, which only this root key unwraps. */
-export const rootKeyCheckOf = (rootKey: RootKey): Promise<Uint8Array> =>
-  rootKey.wrap({ key: randomBytes(KEY_BYTES), identity: ROOT_CHECK })
-
-const checkValueOf = (sealer: Sealer): Uint8Array => sealer.seal({ ...CHECK, plaintext: randomBytes(KEY_BYTES) })
-
-/** Whether a check value opens. Other failures are thrown, for instance that a service does not answer. */
-const opens = async (open: () => Promise<Uint8Array> | Uint8Array): Promise<boolean> => {
-  try {
-    await open()
-    return true
-  } catch (error) {
-    if (error instanceof EnvelopeError) return false
-    throw error
-  }
 }
 
 const chainOf = ({ family, chainId }: NetworkBinding): string =>
@@ -76,86 +61,103 @@ const requireSameChains = (bound: readonly NetworkBinding[], ours: readonly Netw
   }
 }
 
-/** Binds the networks that this database does not know yet, if this process may. */
-const bindNetworks = async ({ db, networks, rootKey }: Deployment): Promise<void> => {
-  const isUnknownTo = (bound: readonly NetworkBinding[]) =>
-    networks.filter(({ name }) => !bound.some((each) => each.name === name))
-  const before = await readNetworks(db)
-  requireSameChains(before, networks)
-  const unknown = isUnknownTo(before)
-  if (unknown.length === 0) return
-  if (rootKey !== null) await insertNetworks(db, unknown)
-  const after = await readNetworks(db)
-  // Another process may have been faster, with another chain.
-  requireSameChains(after, networks)
-  const missing = isUnknownTo(after).map(({ name }) => name)
-  if (missing.length > 0) {
-    throw new NotReadyYet(
-      `This database does not know ${missing.join(', ')} yet: start a process that has the root key and the same networks first.`,
-    )
-  }
+const isUnknownTo = (bound: readonly NetworkBinding[], ours: readonly NetworkBinding[]) =>
+  ours.filter(({ name }) => !bound.some((each) => each.name === name))
+
+const requireNetworks = async ({ db, networks }: Deployment): Promise<void> => {
+  const bound = await readNetworks(db)
+  requireSameChains(bound, networks)
+  const missing = isUnknownTo(bound, networks).map(({ name }) => name)
+  if (missing.length === 0) return
+  throw new NotReadyYet(
+    `This database does not know ${missing.join(', ')} yet: start a vault with these networks first.`,
+  )
 }
 
-const requireRootKey = async (row: DeploymentRow, held: readonly RootKey[]): Promise<void> => {
-  const fitting = held.find(({ id }) => id === row.rootKeyId)
+/** Binds the networks that this database does not know yet. */
+const bindNetworks = async (input: Deployment): Promise<void> => {
+  const bound = await readNetworks(input.db)
+  requireSameChains(bound, input.networks)
+  const unknown = isUnknownTo(bound, input.networks)
+  if (unknown.length > 0) await insertNetworks(input.db, unknown)
+  // Another vault may have been faster, with another chain.
+  await requireNetworks(input)
+}
+
+/** The deployment's key, which only the right root key opens. */
+const openWithFitting = async (db: Db, held: readonly RootKey[]): Promise<DeploymentKey> => {
+  const row = await readDeploymentKey(db)
+  if (row === null) throw new Error('The table deployment_key has lost its row: put it back from a backup.')
+  const { rootKeyId, wrapped } = row
+  const fitting = held.find(({ id }) => id === rootKeyId)
   if (fitting === undefined) {
     const found = held.map(({ id }) => id).join(' or ')
-    throw new Error(`The root key does not fit this database: it is ${found}, and should be ${row.rootKeyId}.`)
+    throw new Error(`The root key does not fit this database: it is ${found}, and should be ${rootKeyId}.`)
   }
-  if (!(await opens(() => fitting.unwrap({ wrapped: row.rootKeyCheck, identity: ROOT_CHECK })))) {
-    throw new Error('The root key does not fit this database: it does not open the check value.')
+  try {
+    return await openDeploymentKey(fitting, wrapped)
+  } catch (error) {
+    if (!(error instanceof EnvelopeError)) throw error
+    throw new Error("The root key does not fit this database: it does not open the deployment's key.")
   }
 }
 
-/** @param rootKeyIds those that this process has, and the one that the database belongs to. */
-const requireDifferentKeys = ({ sealer, identity }: Deployment, rootKeyIds: readonly (string | undefined)[]): void => {
-  if (rootKeyIds.includes(sealer.id)) throw new Error('ROOT_KEY and SERVICE_KEY must be two different keys.')
-  if (identity !== null && rootKeyIds.includes(identity.id)) {
-    throw new Error('ROOT_KEY and IDENTITY_KEY must be two different keys.')
+type KeyIds = Readonly<Record<'ROOT_KEY' | 'SERVICE_KEY' | 'IDENTITY_KEY', readonly (string | null | undefined)[]>>
+
+const requireDifferentKeys = (ids: KeyIds): void => {
+  const pairs = [
+    ['ROOT_KEY', 'SERVICE_KEY'],
+    ['ROOT_KEY', 'IDENTITY_KEY'],
+    ['IDENTITY_KEY', 'SERVICE_KEY'],
+  ] as const
+  for (const [one, other] of pairs) {
+    if (!ids[one].some((id) => id && ids[other].includes(id))) continue
+    throw new Error(`${one} and ${other} must be two different keys.`)
   }
-  if (identity?.id === sealer.id) throw new Error('IDENTITY_KEY and SERVICE_KEY must be two different keys.')
-}
-
-/** Binds the database to the identity key, or checks that it already is. */
-const requireIdentity = async (
-  { db, identity }: Pick<Deployment, 'db' | 'identity'>,
-  bound: Uint8Array | null,
-): Promise<void> => {
-  if (identity === null) return
-  if (bound !== null) return requireFit('identity', identity, bound)
-  await bindIdentityKey(db, checkValueOf(identity))
-  const row = await readDeployment(db)
-  await requireIdentity({ db, identity }, row?.identityKeyCheck ?? null)
-}
-
-const requireFit = async (what: string, sealer: Sealer, sealed: Uint8Array): Promise<void> => {
-  if (await opens(() => sealer.open({ ...CHECK, sealed }))) return
-  throw new Error(`The ${what} key does not fit this database: it does not open the check value.`)
 }
 
 /**
- * Binds the database to this environment, these networks and these keys, or checks that it already is.
- * @throws NotReadyYet in a process without the root key, which comes too early.
+ * Binds the database to this environment, these networks and this root key, or checks that it already is: a vault.
+ * @returns the deployment's key.
  */
-export const checkDeployment = async (input: Deployment): Promise<void> => {
-  const { db, rootKey, sealer } = input
+export const bindDeployment = async (input: OfVault): Promise<DeploymentKey> => {
+  const { db, environment, rootKey } = input
   const held = [rootKey, input.nextRootKey ?? null].filter((key) => key !== null)
-  const before = await readDeployment(db)
-  requireDifferentKeys(input, [before?.rootKeyId, ...held.map(({ id }) => id)])
-  if (rootKey !== null && before === null) {
-    await insertDeployment(db, {
-      environment: input.environment,
-      rootKeyId: rootKey.id,
-      rootKeyCheck: await rootKeyCheckOf(rootKey),
-      serviceKeyCheck: checkValueOf(sealer),
-      identityKeyCheck: null,
-    })
+  if ((await readDeployment(db)) === null) {
+    await insertDeployment(db, { environment, rootKeyId: rootKey.id, wrapped: await newDeploymentKey(rootKey) })
   }
   const row = await requireEnvironment(input)
-  if (held.length > 0) await requireRootKey(row, held)
-  await requireFit('service', sealer, row.serviceKeyCheck)
-  await requireIdentity(input, row.identityKeyCheck)
+  const ids = held.map(({ id }) => id)
+  requireDifferentKeys({ ROOT_KEY: ids, SERVICE_KEY: [row.serviceKeyId], IDENTITY_KEY: [row.identityKeyId] })
+  const deploymentKey = await openWithFitting(db, held)
   await bindNetworks(input)
+  return deploymentKey
+}
+
+const requireFit = (what: string, { id }: Sealer, bound: string | null): void => {
+  if (bound === id) return
+  throw new Error(`The ${what} key does not fit this database: it is ${id}, and should be ${bound}.`)
+}
+
+/**
+ * Checks that the database belongs to this environment, these networks and these keys: every process but a vault. The first one
+ * with the identity key binds its keys.
+ * @throws NotReadyYet in a process that comes too early.
+ */
+export const checkDeployment = async (input: OfOthers): Promise<void> => {
+  const { db, sealer, identity } = input
+  let row = await requireEnvironment(input)
+  requireDifferentKeys({ ROOT_KEY: [row.rootKeyId], SERVICE_KEY: [sealer.id], IDENTITY_KEY: [identity?.id] })
+  if (row.identityKeyId === null && identity !== null) {
+    await bindApiKeys(db, { serviceKeyId: sealer.id, identityKeyId: identity.id })
+    row = await requireEnvironment(input)
+  }
+  if (row.identityKeyId === null) {
+    throw new NotReadyYet('This database does not know the service key yet: start an API first.')
+  }
+  requireFit('service', sealer, row.serviceKeyId)
+  if (identity !== null) requireFit('identity', identity, row.identityKeyId)
+  await requireNetworks(input)
 }
 
 /** Checks without a key that the database belongs to this environment. @throws NotReadyYet if it belongs to none yet. */
@@ -164,9 +166,7 @@ export const requireEnvironment = async ({
   environment,
 }: Pick<Deployment, 'db' | 'environment'>): Promise<DeploymentRow> => {
   const row = await readDeployment(db)
-  if (row === null) {
-    throw new NotReadyYet('This database is not set up yet: start a process that has the root key first.')
-  }
+  if (row === null) throw new NotReadyYet('This database is not set up yet: start a vault first.')
   if (row.environment === environment) return row
   throw new Error(`This database belongs to ${row.environment}, and this process is set up for ${environment}.`)
 }

@@ -10,13 +10,17 @@ import { encodeFields, HeldKeys } from './sealing/bytes.ts'
 import { NO_KEY_ID, open, seal } from './sealing/envelope.ts'
 import { deriveKey, hmac } from './sealing/kdf.ts'
 
-export type Sealer = {
-  /** Names the key, not the place where it is kept. */
-  readonly id: string
+/** What is made of a secret without a sealed value. */
+export type Derived = {
   /** HKDF(key, purpose): 32 bytes, always the same. */
   derive(purpose: string): Uint8Array
   /** HMAC-SHA-256 under `derive(purpose)`, 32 bytes. Different lists of fields have different MACs. */
   authenticator(purpose: string): (fields: readonly (string | Uint8Array)[]) => Uint8Array
+}
+
+export type Sealer = Derived & {
+  /** Names the key, not the place where it is kept. */
+  readonly id: string
   seal(input: { readonly purpose: string; readonly rowId: string; readonly plaintext: Uint8Array }): Uint8Array
   /** @throws EnvelopeError */
   open(input: { readonly purpose: string; readonly rowId: string; readonly sealed: Uint8Array }): Uint8Array
@@ -35,6 +39,15 @@ const identityOf = (name: SealerName, of: { readonly purpose: string; readonly r
   rowId: of.rowId,
 })
 
+/** @param secret 32 bytes, kept. */
+export const derivedFrom = (secret: Uint8Array): Derived => ({
+  derive: (purpose) => deriveKey(secret, [purpose]),
+  authenticator: (purpose) => {
+    const key = deriveKey(secret, [purpose])
+    return (fields) => hmac({ key, message: encodeFields(fields) })
+  },
+})
+
 /**
  * Opens the service key or the identity key.
  * @param input.spec `file:/path` or `fd:N`: 32 bytes, raw or in hex or base64.
@@ -45,12 +58,8 @@ export const openSealer = async (input: { readonly name: SealerName; readonly sp
   // One label more than in `derive`, so that no purpose gives the key that seals another purpose's values.
   const sealingKey = (purpose: string) => deriveKey(secret, ['seal', purpose])
   return {
+    ...derivedFrom(secret),
     id: fingerprintOf(secret),
-    derive: (purpose) => deriveKey(secret, [purpose]),
-    authenticator: (purpose) => {
-      const key = deriveKey(secret, [purpose])
-      return (fields) => hmac({ key, message: encodeFields(fields) })
-    },
     seal: ({ plaintext, ...of }) => {
       using keys = new HeldKeys()
       const key = keys.hold(sealingKey(of.purpose))

@@ -5,7 +5,7 @@ import { type Db, openDb } from '../../db/client.ts'
 import type { Config } from '../config.ts'
 import type { Ctx } from '../context.ts'
 import { createAudit } from '../custody/audit.ts'
-import { checkDeployment, type Deployment, requireEnvironment } from '../custody/deployment.ts'
+import { checkDeployment, requireEnvironment } from '../custody/deployment.ts'
 import { openSealer, type Sealer } from '../custody/sealer.ts'
 import { requireSchema } from './schema.ts'
 
@@ -22,7 +22,10 @@ export type AuditingCtx = ReadingCtx & Pick<Ctx, 'sealer' | 'audit'>
 export type IdentityCtx = AuditingCtx & Pick<Ctx, 'identity'>
 
 /** Opens the database. If a check fails, the connections are closed: a worker tries again. */
-const openChecked = async (input: Process, check: (db: Db) => Promise<unknown>): Promise<ReadingCtx> => {
+export const openChecked = async <Checked>(
+  input: Process,
+  check: (db: Db) => Promise<Checked>,
+): Promise<ReadingCtx & { readonly checked: Checked }> => {
   const { config } = input
   const db = openDb({
     url: config.databaseUrl.reveal(),
@@ -31,15 +34,14 @@ const openChecked = async (input: Process, check: (db: Db) => Promise<unknown>):
   })
   try {
     await requireSchema(db)
-    await check(db)
+    return { config, db, now: () => new Date(), close: db.close, checked: await check(db) }
   } catch (error) {
     await db.close({ timeoutSeconds: 1 })
     throw error
   }
-  return { config, db, now: () => new Date(), close: db.close }
 }
 
-const openServiceKey = ({ serviceKey: spec }: Config): Promise<Sealer> => {
+export const openServiceKey = ({ serviceKey: spec }: Config): Promise<Sealer> => {
   if (spec === null) throw new Error('SERVICE_KEY must be where the service key is: file:/path or fd:N.')
   return openSealer({ name: 'SERVICE_KEY', spec })
 }
@@ -50,25 +52,23 @@ const openIdentityKey = ({ identityKey: spec }: Config): Promise<Sealer> => {
 }
 
 /** The networks of this process that the database is bound to, with or without a node. */
-const bindingsOf = ({ networks }: Config) =>
+export const bindingsOf = ({ networks }: Config) =>
   networks.map((row) => ({
     name: row.network,
     family: row.family,
     chainId: 'chainId' in row ? row.chainId : null,
   }))
 
-type Keys = Pick<Deployment, 'rootKey' | 'nextRootKey'> & Partial<Pick<Deployment, 'identity'>>
-
 /**
  * Opens the service key and the database.
  * @throws NotReadyYet if another process must come first, and Error if a key or the environment does not belong to the database.
  */
-export const createKeyedCtx = async (input: Process, keys: Keys): Promise<AuditingCtx> => {
+const createKeyedCtx = async (input: Process, identity: Sealer | null): Promise<AuditingCtx> => {
   const { config } = input
   const sealer = await openServiceKey(config)
   const { environment } = config
   const base = await openChecked(input, (db) =>
-    checkDeployment({ db, environment, networks: bindingsOf(config), sealer, identity: null, ...keys }),
+    checkDeployment({ db, environment, networks: bindingsOf(config), sealer, identity }),
   )
   return { ...base, sealer, audit: createAudit({ ...base, sealer }) }
 }
@@ -78,10 +78,10 @@ export const createReadingCtx = (input: Process): Promise<ReadingCtx> =>
   openChecked(input, (db) => requireEnvironment({ db, environment: input.config.environment }))
 
 /** @throws NotReadyYet if the process comes before the first vault, and Error as `createKeyedCtx` says. */
-export const createAuditingCtx = (input: Process): Promise<AuditingCtx> => createKeyedCtx(input, { rootKey: null })
+export const createAuditingCtx = (input: Process): Promise<AuditingCtx> => createKeyedCtx(input, null)
 
 /** @throws Error like createAuditingCtx, and for the identity key. */
 export const createIdentityCtx = async (input: Process): Promise<IdentityCtx> => {
   const identity = await openIdentityKey(input.config)
-  return { ...(await createKeyedCtx(input, { rootKey: null, identity })), identity }
+  return { ...(await createKeyedCtx(input, identity)), identity }
 }

@@ -1,7 +1,9 @@
 // What the process with the root key opens at its start: src/vault.ts, and tests that have a vault in their own process.
 
+import { createAudit } from '../custody/audit.ts'
+import { bindDeployment } from '../custody/deployment.ts'
 import { createVault, type OperatorVault, openRootKey } from '../custody/vault.ts'
-import { type AuditingCtx, createKeyedCtx, type Process } from './contexts.ts'
+import { type AuditingCtx, bindingsOf, openChecked, openServiceKey, type Process } from './contexts.ts'
 
 type VaultCtx = AuditingCtx & { readonly vault: OperatorVault }
 
@@ -14,13 +16,17 @@ export const openVault = async (input: Process): Promise<VaultCtx> => {
   if (config.rootKey === null) throw new Error('ROOT_KEY must say where the root key is: file:/path or fd:N.')
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
-  const ctx = await createKeyedCtx(input, { rootKey, nextRootKey })
+  const sealer = await openServiceKey(config)
+  const { environment } = config
+  const base = await openChecked(input, (db) =>
+    bindDeployment({ db, environment, networks: bindingsOf(config), rootKey, nextRootKey }),
+  )
   const familyOf = (network: string) => {
     const row = config.networks.find((each) => each.network === network)
     if (row === undefined) throw new Error(`this vault does not know the network ${network}`)
     return row.family
   }
-  const { environment } = config
+  const ctx = { ...base, sealer, audit: createAudit({ ...base, sealer }), deploymentKey: base.checked }
   const vault = createVault({ ...ctx, rootKey, nextRootKey, environment, limits: config, familyOf })
   return { ...ctx, vault }
 }

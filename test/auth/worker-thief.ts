@@ -74,7 +74,7 @@ const statements = {
     `update users set email = 'thief@example.com'`,
     `update api_keys set revoked_at = null`,
     `update projects set allowed_origins = '{}'`,
-    `update deployment set identity_key_check = ''`,
+    `update deployment set identity_key_id = ''`,
   ],
 }
 

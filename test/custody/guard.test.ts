@@ -5,11 +5,10 @@ import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { createGuard, type Guard } from '../../src/custody/credentials/guard.ts'
 import { createPinLimits } from '../../src/custody/credentials/limits.ts'
-import type { Sealer } from '../../src/custody/sealer.ts'
 import { AppError } from '../../src/errors.ts'
 import { createQueue, type Queue } from '../../src/queue.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
-import { ACTOR, codeOf, openTestGuesses, openTestSealer, type TestGuesses, tally } from './support.ts'
+import { ACTOR, codeOf, openTestGuesses, TEST_DEPLOYMENT_KEY, type TestGuesses, tally } from './support.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 
@@ -20,7 +19,6 @@ let otherDb: Db
 let guard: Guard
 /** A guard as in another process, with its own pool and queues. */
 let otherGuard: Guard
-let sealer: Sealer
 let guesses: TestGuesses
 let otherGuesses: TestGuesses
 const projectId = randomUUID()
@@ -29,7 +27,7 @@ const guardOn = (pool: Db, by: TestGuesses, argon2: Queue = createQueue({ atOnce
   createGuard({
     guesses: by,
     argon2,
-    pinLimits: createPinLimits({ db: pool, sealer, wrongPinsPerHour: 100_000 }),
+    pinLimits: createPinLimits({ db: pool, deploymentKey: TEST_DEPLOYMENT_KEY, wrongPinsPerHour: 100_000 }),
   })
 
 beforeAll(async () => {
@@ -37,7 +35,6 @@ beforeAll(async () => {
   sql = postgres(database.url, { max: 2, onnotice: () => {} })
   db = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'guard' })
   otherDb = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'other guard' })
-  sealer = await openTestSealer()
   guesses = await openTestGuesses(db)
   otherGuesses = await openTestGuesses(otherDb)
   guard = guardOn(db, guesses)

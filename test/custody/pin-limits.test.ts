@@ -6,12 +6,11 @@ import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { createGuard, type Guard } from '../../src/custody/credentials/guard.ts'
 import { createPinLimits } from '../../src/custody/credentials/limits.ts'
-import type { Sealer } from '../../src/custody/sealer.ts'
 import { ARGON2_CONCURRENCY_MAX } from '../../src/custody/sealing/kdf.ts'
 import { AppError } from '../../src/errors.ts'
 import { createQueue } from '../../src/queue.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
-import { codeOf, openTestGuesses, openTestSealer, type TestGuesses } from './support.ts'
+import { codeOf, openTestGuesses, TEST_DEPLOYMENT_KEY, type TestGuesses } from './support.ts'
 
 const MAX = 3
 const HERE = '192.0.2.1'
@@ -20,14 +19,12 @@ const ELSEWHERE = '192.0.2.2'
 let database: TestDatabase
 let sql: Sql
 let db: Db
-let sealer: Sealer
 let guesses: TestGuesses
 
 beforeAll(async () => {
   database = await createDatabase()
   sql = postgres(database.url, { max: 2, onnotice: () => {} })
   db = openDb({ url: database.vaultUrl, maxConnections: 10, applicationName: 'pin limits' })
-  sealer = await openTestSealer()
   guesses = await openTestGuesses(db)
 })
 afterAll(async () => {
@@ -41,7 +38,7 @@ const process = (): Guard =>
   createGuard({
     guesses,
     argon2: createQueue({ atOnce: ARGON2_CONCURRENCY_MAX }),
-    pinLimits: createPinLimits({ db, sealer, wrongPinsPerHour: MAX }),
+    pinLimits: createPinLimits({ db, deploymentKey: TEST_DEPLOYMENT_KEY, wrongPinsPerHour: MAX }),
   })
 
 const settle = async (by: Guard, guess: Parameters<Guard['lease']>[0], isRight: boolean): Promise<void> => {

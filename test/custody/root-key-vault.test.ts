@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { randomUUID } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import postgres, { type Sql } from 'postgres'
-import { checkDeployment } from '../../src/custody/deployment.ts'
+import { bindDeployment } from '../../src/custody/deployment.ts'
 import type { RootKey } from '../../src/custody/root/root-key.ts'
 import type { Vault } from '../../src/custody/vault.ts'
 import { withKey } from '../support/keys.ts'
@@ -20,7 +20,6 @@ import {
   EVM_DIGEST,
   openCustody,
   openTestRootKey,
-  openTestSealer,
   SECRET,
   signOne,
   type TestWallet,
@@ -58,13 +57,11 @@ describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id })
   const signAll = async (vault: Vault): Promise<readonly boolean[]> =>
     Promise.all(wallets.map((wallet) => signedBy(vault, wallet)))
   const check = async (rootKey: RootKey): Promise<string> =>
-    checkDeployment({
+    bindDeployment({
       db: custody.db,
       environment: 'testnet',
       networks: [{ name: 'Ethereum', family: 'evm', chainId: 11155111 }],
       rootKey,
-      sealer: await openTestSealer(),
-      identity: null,
     }).then(
       () => 'fits',
       (error: unknown) => String(error),
@@ -161,7 +158,7 @@ describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id })
     expect(await check(other)).toContain('The root key does not fit this database: it is ')
     const disguised = { ...other, id: (await openKey()).id }
     expect(await check(disguised)).toContain(
-      'The root key does not fit this database: it does not open the check value.',
+      "The root key does not fit this database: it does not open the deployment's key.",
     )
     service.behave('failing')
     expect(await check(await openKey())).toContain(

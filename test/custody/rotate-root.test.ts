@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { insertProject } from '../../db/queries/projects.ts'
-import { checkDeployment } from '../../src/custody/deployment.ts'
+import { bindDeployment } from '../../src/custody/deployment.ts'
 import type { RootKey } from '../../src/custody/root/root-key.ts'
 import type { OperatorVault } from '../../src/custody/vault.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
@@ -15,14 +15,11 @@ import {
   hexOf,
   openCustody,
   openTestRootKey,
-  openTestSealer,
   SECRET,
   signOne,
   signOneBy,
   type TestWallet,
 } from './support.ts'
-
-const networks = [{ name: 'Ethereum', family: 'evm', chainId: 11155111 }] as const
 
 let custody: Custody
 let sql: Sql
@@ -35,14 +32,6 @@ beforeEach(async () => {
   sql = postgres(custody.url, { max: 3, onnotice: () => {} })
   from = await openTestRootKey()
   to = await openTestRootKey(0x83)
-  await checkDeployment({
-    db: custody.db,
-    environment: 'testnet',
-    networks,
-    rootKey: from,
-    sealer: await openTestSealer(),
-    identity: null,
-  })
   rotating = await custody.another({ nextRootKey: to })
 })
 afterEach(async () => {
@@ -53,10 +42,7 @@ afterEach(async () => {
 const rotate = (vault: OperatorVault = rotating) => vault.rotateRootKey({ actor: 'operator' })
 
 const starts = async (keys: { readonly rootKey: RootKey; readonly nextRootKey?: RootKey }): Promise<boolean> =>
-  checkDeployment({
-    ...{ db: custody.db, environment: 'testnet', networks, ...keys },
-    ...{ sealer: await openTestSealer(), identity: null },
-  }).then(
+  bindDeployment({ db: custody.db, environment: 'testnet', networks: [], ...keys }).then(
     () => true,
     () => false,
   )
@@ -119,6 +105,16 @@ describe('a rotation of the root key', () => {
     expect(await Promise.all(wallets.map((wallet) => sign(wallet, after)))).toEqual(before)
     await newProject(after)
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 231 } })
+  })
+
+  test("keeps the deployment's key", async () => {
+    const derived = async (rootKey: RootKey) => {
+      const key = await bindDeployment({ db: custody.db, environment: 'testnet', networks: [], rootKey })
+      return hexOf(key.derive('audit'))
+    }
+    const before = await derived(from)
+    await rotate()
+    expect(await derived(to)).toBe(before)
   })
 
   test('lets only processes with the new key start', async () => {

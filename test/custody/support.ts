@@ -12,11 +12,12 @@ import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Environment, Network } from '../../db/words.ts'
 import { boundGuesses, createGuesses, forgedGuesses } from '../../src/custody/credentials/guesses.ts'
+import { bindDeployment } from '../../src/custody/deployment.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import type { Payload } from '../../src/custody/payload.ts'
 import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
 import { createRootKeys, openRootKey, type RootKey } from '../../src/custody/root/root-key.ts'
-import { openSealer } from '../../src/custody/sealer.ts'
+import { derivedFrom, openSealer } from '../../src/custody/sealer.ts'
 import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import {
   type Credentials,
@@ -103,6 +104,9 @@ export const openTestSealer = async (fill = 0x22) => {
   }
 }
 
+/** Not that of any database. */
+export const TEST_DEPLOYMENT_KEY = derivedFrom(new Uint8Array(32).fill(0x33))
+
 export const openTestIdentity = async (fill = 0xa3) => {
   const file = keyFile(new Uint8Array(32).fill(fill))
   try {
@@ -184,10 +188,11 @@ export const openCustody = async (
   const another = async (changes: VaultChanges = {}) => {
     const db = openDb({ url: database.vaultUrl, maxConnections: 10, applicationName: 'custody-test' })
     pools.push(db)
+    const rootKeys = { rootKey: await openKey(), ...changes }
     const parts = {
       db,
-      rootKey: await openKey(),
-      ...changes,
+      ...rootKeys,
+      deploymentKey: await bindDeployment({ db, environment, networks: [], ...rootKeys }),
       sealer: await openTestSealer(),
       environment,
       familyOf,

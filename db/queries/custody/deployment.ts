@@ -1,6 +1,6 @@
-import { isNull } from 'drizzle-orm'
-import type { Queryable, Tx } from '../../client.ts'
-import { deployment, networks } from '../../schema.ts'
+import { eq, isNull } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../../client.ts'
+import { deployment, deploymentKey, networks } from '../../schema.ts'
 
 export type DeploymentRow = Omit<typeof deployment.$inferSelect, 'id' | 'createdAt'>
 
@@ -18,18 +18,39 @@ export const lockRootKeyId = async (tx: Tx, strength: 'share' | 'update'): Promi
   return row?.rootKeyId ?? null
 }
 
-export const updateRootKey = async (tx: Tx, row: Pick<DeploymentRow, 'rootKeyId' | 'rootKeyCheck'>): Promise<void> => {
-  await tx.update(deployment).set(row)
+/** The deployment's key. */
+type Wrapped = { readonly rootKeyId: string; readonly wrapped: Uint8Array }
+
+export const updateRootKey = async (tx: Tx, { rootKeyId, wrapped }: Wrapped): Promise<void> => {
+  await tx.update(deployment).set({ rootKeyId })
+  await tx.update(deploymentKey).set({ wrapped })
 }
 
-/** Writes the one row, unless another process was faster. */
-export const insertDeployment = async (db: Queryable, row: DeploymentRow): Promise<void> => {
-  await db.insert(deployment).values(row).onConflictDoNothing()
+/** Writes the one row and the deployment's key, unless another process was faster. */
+export const insertDeployment = (
+  db: Db,
+  { environment, rootKeyId, wrapped }: Pick<DeploymentRow, 'environment'> & Wrapped,
+): Promise<void> =>
+  db.transaction(async (tx) => {
+    await tx.insert(deployment).values({ environment, rootKeyId }).onConflictDoNothing()
+    await tx.insert(deploymentKey).values({ wrapped }).onConflictDoNothing()
+  })
+
+/** Both in one statement: they change together. */
+export const readDeploymentKey = async (db: Queryable): Promise<Wrapped | null> => {
+  const [row] = await db
+    .select({ rootKeyId: deployment.rootKeyId, wrapped: deploymentKey.wrapped })
+    .from(deployment)
+    .innerJoin(deploymentKey, eq(deploymentKey.id, deployment.id))
+  return row ?? null
 }
 
-/** Binds the identity key, unless another process was faster. */
-export const bindIdentityKey = async (db: Queryable, identityKeyCheck: Uint8Array): Promise<void> => {
-  await db.update(deployment).set({ identityKeyCheck }).where(isNull(deployment.identityKeyCheck))
+/** Binds the keys of the API, unless another process was faster. */
+export const bindApiKeys = async (
+  db: Queryable,
+  keys: Pick<DeploymentRow, 'serviceKeyId' | 'identityKeyId'>,
+): Promise<void> => {
+  await db.update(deployment).set(keys).where(isNull(deployment.identityKeyId))
 }
 
 export type NetworkBinding = Omit<typeof networks.$inferSelect, 'createdAt'>

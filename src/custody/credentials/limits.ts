@@ -24,7 +24,7 @@ import { LRUCache } from 'lru-cache'
 import type { Db } from '../../../db/client.ts'
 import { countTries, type TryLimit } from '../../../db/queries/throttles.ts'
 import { AppError } from '../../errors.ts'
-import type { Sealer } from '../sealer.ts'
+import type { DeploymentKey } from '../root/deployment-key.ts'
 
 const PIN_WINDOW_SECONDS = 3_600
 const OF_ADDRESS = 2
@@ -36,11 +36,11 @@ export type PinLimits = ReturnType<typeof createPinLimits>
 
 export const createPinLimits = (parts: {
   readonly db: Db
-  readonly sealer: Sealer
+  readonly deploymentKey: DeploymentKey
   readonly wrongPinsPerHour: number
 }) => {
   const { db, wrongPinsPerHour: max } = parts
-  const keyOf = parts.sealer.authenticator('wrong pins')
+  const keyOf = parts.deploymentKey.authenticator('wrong pins')
   return {
     /** The limits that count for a requester. */
     of: ({ projectId, actor, from = '' }: Requester): readonly TryLimit[] => {

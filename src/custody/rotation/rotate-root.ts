@@ -1,4 +1,4 @@
-// Changing the root key: every project key is wrapped again, and from then on the database belongs to the new root key.
+// Changing the root key: every project key and the deployment's key are wrapped again, and from then on the database belongs to the new root key.
 //
 //   1. every project key is unwrapped with the present root key, wrapped with the next one, and unwrapped again as a check.
 //      Nothing is written yet, as no transaction may wait for a key service;
@@ -12,7 +12,12 @@
 // and credentials, stay the same.
 
 import { timingSafeEqual } from 'node:crypto'
-import { lockRootKeyId, readDeployment, updateRootKey } from '../../../db/queries/custody/deployment.ts'
+import {
+  lockRootKeyId,
+  readDeployment,
+  readDeploymentKey,
+  updateRootKey,
+} from '../../../db/queries/custody/deployment.ts'
 import {
   countProjectKeysToRewrap,
   listProjectKeysToRewrap,
@@ -22,7 +27,7 @@ import {
 } from '../../../db/queries/custody/project-keys.ts'
 import { AppError } from '../../errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { rootKeyCheckOf } from '../deployment.ts'
+import { DEPLOYMENT_KEY } from '../root/deployment-key.ts'
 import type { RootKey } from '../root/root-key.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
@@ -46,19 +51,24 @@ export type RootRotation = {
 
 type Keys = { readonly from: RootKey; readonly to: RootKey }
 
-const rewrap = async (keys: Keys, row: ProjectKeyRow): Promise<Rewrapped> => {
+/** @returns the same key, wrapped by the next root key. */
+const rewrap = async (keys: Keys, { wrapped, identity }: Parameters<RootKey['unwrap']>[0]): Promise<Uint8Array> => {
   using held = new HeldKeys()
-  const { projectId, version, rootKeyId, wrapped } = row
-  if (rootKeyId !== keys.from.id) {
-    throw new Error(`The key of project ${projectId} is wrapped by ${rootKeyId}, which is not the present root key.`)
-  }
-  const identity = identityOf.projectKey({ projectId, version })
   const key = held.hold(await keys.from.unwrap({ wrapped, identity }))
   const after = await keys.to.wrap({ key, identity })
   const back = held.hold(await keys.to.unwrap({ wrapped: after, identity }))
   if (back.length !== key.length || !timingSafeEqual(back, key)) {
     throw new Error('The next root key does not give back what it wrapped: nothing was changed.')
   }
+  return after
+}
+
+const rewrapProjectKey = async (keys: Keys, row: ProjectKeyRow): Promise<Rewrapped> => {
+  const { projectId, version, rootKeyId, wrapped } = row
+  if (rootKeyId !== keys.from.id) {
+    throw new Error(`The key of project ${projectId} is wrapped by ${rootKeyId}, which is not the present root key.`)
+  }
+  const after = await rewrap(keys, { wrapped, identity: identityOf.projectKey({ projectId, version }) })
   return { projectId, version, before: wrapped, after }
 }
 
@@ -78,7 +88,7 @@ const prepare = async (rotating: Rotating): Promise<void> => {
     const missing = page.filter((row) => !ready.has(`${row.projectId} ${row.version}`))
     for (let start = 0; start < missing.length; start += KEYS_AT_ONCE) {
       const some = missing.slice(start, start + KEYS_AT_ONCE)
-      for (const made of await Promise.all(some.map((row) => rewrap(keys, row)))) {
+      for (const made of await Promise.all(some.map((row) => rewrapProjectKey(keys, row)))) {
         ready.set(`${made.projectId} ${made.version}`, made)
       }
     }
@@ -95,19 +105,22 @@ type Committed = 'done' | 'missing' | 'already'
 const commit = async (rotating: Rotating, input: { readonly actor: string }): Promise<Committed> => {
   const { db, keys, ready, audit } = rotating
   const { id: rootKeyId } = keys.to
-  const rootKeyCheck = await rootKeyCheckOf(keys.to)
+  const before = await readDeploymentKey(db)
+  const isOurs = before?.rootKeyId === keys.from.id
+  const wrapped = isOurs ? await rewrap(keys, { ...before, identity: DEPLOYMENT_KEY }) : null
   const made = [...ready.values()]
   return db.transaction(async (tx) => {
     const present = await lockRootKeyId(tx, 'update')
     if (present === rootKeyId) return 'already'
-    if (present !== keys.from.id) throw new Error('The root key was changed by somebody else meanwhile.')
+    if (present !== keys.from.id || wrapped === null)
+      throw new Error('The root key was changed by somebody else meanwhile.')
     if ((await countProjectKeysToRewrap(tx, { rootKeyId })) !== made.length) return 'missing'
     let replaced = 0
     for (let start = 0; start < made.length; start += KEYS_A_PAGE) {
       replaced += await rewrapProjectKeys(tx, { rootKeyId, keys: made.slice(start, start + KEYS_A_PAGE) })
     }
     if (replaced !== made.length) throw new Error('A project key was changed by somebody else meanwhile.')
-    await updateRootKey(tx, { rootKeyId, rootKeyCheck })
+    await updateRootKey(tx, { rootKeyId, wrapped })
     await audit.record(tx, {
       projectId: null,
       actor: input.actor,
