@@ -225,6 +225,7 @@ CREATE TABLE "owner_locks" (
 	"keyring_id" uuid NOT NULL,
 	"control_mode" text NOT NULL,
 	"sealed" "bytea" NOT NULL,
+	"family_keys" "bytea",
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "owner_locks_one_a_mode" UNIQUE("keyring_id","control_mode"),
 	CONSTRAINT "owner_locks_control_mode" CHECK ("control_mode" in ('developer', 'user'))

@@ -124,7 +124,7 @@ export const keyrings = pgTable(
     projectId: projectId(),
     ownerId: text('owner_id').notNull(),
     kind: text('kind', { enum: KEYRING_KINDS }).notNull(),
-    /** The seed's entropy or the imported key, sealed with the keyring key. */
+    /** The seed's entropy or the imported key, in a lock of all control modes together. */
     sealed: bytes('sealed').notNull(),
     /** Imported by a caller: its addresses may have moved assets before. */
     imported: boolean('imported').notNull().default(false),
@@ -137,9 +137,9 @@ export const keyrings = pgTable(
   ],
 )
 
-export const keyringsAccess = access(keyrings, { vault: 'select, insert' })
+export const keyringsAccess = access(keyrings, { vault: 'select, insert, update (sealed)' })
 
-/** One credential's way to a keyring key. */
+/** One credential's way to the wallets of its control mode. */
 export const ownerLocks = pgTable(
   'owner_locks',
   {
@@ -148,7 +148,10 @@ export const ownerLocks = pgTable(
       .notNull()
       .references(() => keyrings.id),
     controlMode: text('control_mode', { enum: CONTROL_MODES }).notNull(),
+    /** The control key. */
     sealed: bytes('sealed').notNull(),
+    /** The seed's private keys, one for each family, sealed with the control key; null if the keyring is no seed. */
+    familyKeys: bytes('family_keys'),
     createdAt: instant('created_at').notNull().default(now),
   },
   (table) => [

@@ -17,12 +17,15 @@ export class KeyRotated extends AppError {
 /**
  * Makes something. If a rotation, or another call that made the same or a part of it, came in between, it begins again with
  * what is there now.
- * @param raced the unique constraints by which such a call is noticed.
+ * @param make gets the number of the try, from 1. @param raced the unique constraints by which such a call is noticed.
  */
-export const repeatable = async <Made>(raced: readonly string[], make: () => Promise<Made>): Promise<Made> => {
+export const repeatable = async <Made>(
+  raced: readonly string[],
+  make: (tries: number) => Promise<Made>,
+): Promise<Made> => {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await make()
+      return await make(tries)
     } catch (error) {
       const constraint = violatedConstraint(error)
       const isRaced = error instanceof KeyRotated || (constraint !== null && raced.includes(constraint))

@@ -97,8 +97,8 @@ export const createVault = (settings: CustodySettings) => {
     /** The public key that an import would have. Needs no credential. */
     publicKeyOf: async (input: Parameters<typeof publicKeyOfImported>[0]) => publicKeyOfImported(input),
     /**
-     * Opens the owner's seed with the credentials, or makes it for a new owner, and seals the wallet's key that is derived from it.
-     * An import becomes a keyring of its own. The same call with the same `walletId` answers with the same keyring and public
+     * Opens the owner's keyring with the credentials, or makes it for a new owner, and seals the wallet's key that comes from its
+     * seed. An import becomes a keyring of its own. The same call with the same `walletId` answers with the same keyring and public
      * key. The caller inserts the row of `wallets`.
      */
     newWallet: bind(newWallet),
@@ -113,7 +113,7 @@ export const createVault = (settings: CustodySettings) => {
     openKeyByPolicy: bind(openKeyByPolicy),
     /** Opens the wallet's key with the credential of its control mode, signs with it, and closes it: for what is known before. */
     signOnce: bind(signOnce),
-    /** The same for messages, which can mean anything: it needs the credentials of all locks, as an export does, and by no policy. */
+    /** The same for messages, which can mean anything: it needs the credentials of all control modes, as an export, and no policy. */
     signMessage: bind(signMessage),
     /**
      * Makes a policy: its terms, bound into the lock with which the developer secret opens the key of a user-controlled wallet.
@@ -122,7 +122,7 @@ export const createVault = (settings: CustodySettings) => {
     newPolicy: bind(newPolicy),
     /** Deletes a policy's lock, with the PIN or the secret: either may revoke it. */
     revokePolicy: bind(revokePolicy),
-    /** The phrase or the imported key of a wallet's keyring. Needs the credentials of all its locks, and is audited. */
+    /** The phrase or the imported key of a wallet's keyring. Needs the credentials of all modes that control it, and is audited. */
     exportKeyring: bind(exportKeyring),
     /** Changes the PIN of a user-controlled wallet's owner. An owner has one PIN for all wallets. */
     changeUserPin: bind(changeUserPin),

@@ -21,8 +21,8 @@ import { startVault, startVaultProcess } from '../support/vault.ts'
 
 const DEVELOPER_WALLETS = isLong ? 960 : 280
 const USER_WALLETS = isLong ? 40 : 20
-/** With a key for each user, and two rows of the project itself. */
-const ROWS = DEVELOPER_WALLETS + USER_WALLETS * 2 + 2
+/** A seed and a lock for each wallet, a key for each user, and three rows of the project itself. */
+const ROWS = DEVELOPER_WALLETS * 2 + USER_WALLETS * 3 + 3
 const OTHER_PROJECTS = isLong ? 400 : 200
 /** The commands work in batches, and print a line after each one. */
 const ROWS_A_LINE = 100
@@ -206,6 +206,7 @@ const versions = async (): Promise<readonly number[]> => {
     select distinct get_byte(sealed, 5) as version from (
       select sealed from developer_keys where project_id = ${service.project.projectId}
       union all select sealed from user_keys
+      union all select sealed from keyrings where project_id = ${service.project.projectId}
       union all select l.sealed from owner_locks l join keyrings k on k.id = l.keyring_id
         where k.project_id = ${service.project.projectId}
     ) s order by 1`

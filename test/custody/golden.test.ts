@@ -3,16 +3,19 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { PolicyTerms, Spending } from '../../db/queries/custody/policies.ts'
-import { CONTROL_MODES, type ControlMode } from '../../db/words.ts'
+import { CONTROL_MODES, type ControlMode, type KeyringKind } from '../../db/words.ts'
+import { familyKeysOf } from '../../src/custody/keys/derive.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
 import { open } from '../../src/custody/sealing/envelope.ts'
 import {
+  type CredentialKeyOf,
   identityOf,
+  openControlKey,
   openDeveloperKey,
-  openKeyring,
-  openLock,
+  openFamilyKeys,
   openPolicyLock,
+  openSeed,
   openUserKey,
   openWalletKey,
   openWalletKeyBy,
@@ -60,15 +63,24 @@ const userKey = async (pin = golden.pin) => {
   return openUserKey({ projectId, ownerId, stretched, sealed })
 }
 
-const keyringKeyBy = (
-  lockId: string,
-  sealed: string,
-  credentialKey: Uint8Array,
-  controlModes: readonly ControlMode[] = CONTROL_MODES,
+type Mode = { readonly controlMode: ControlMode; readonly sealedFor?: ControlMode }
+
+/** The lock of a mode, opened as the lock of `controlMode`. */
+const controlKeyBy = (credentialKey: Uint8Array, { controlMode, sealedFor = controlMode }: Mode) => {
+  const [lockId, sealed] =
+    sealedFor === 'user' ? [golden.userLockId, golden.userLock] : [golden.developerLockId, golden.developerLock]
+  const of = { projectId, keyringId, lockId, controlMode }
+  return openControlKey({ ...of, credentialKey, sealed: peel(identityOf.ownerLock(of), sealed) })
+}
+
+const bothKeys = async (): Promise<CredentialKeyOf> => ({ developer: developerKey(), user: await userKey() })
+
+const seedBy = (
+  credentialKeyOf: CredentialKeyOf,
+  { sealed = golden.seed, kind = 'seed' as KeyringKind, controlModes = CONTROL_MODES as readonly ControlMode[] } = {},
 ) => {
-  const controlMode = lockId === golden.userLockId ? 'user' : 'developer'
-  const of = { projectId, keyringId, lockId, controlMode, controlModes } as const
-  return openLock({ ...of, credentialKey, sealed: peel(identityOf.ownerLock(of), sealed) })
+  const of = { projectId, keyringId, kind, controlModes }
+  return hexOf(openSeed({ ...of, credentialKeyOf, sealed: peel(identityOf.seedLock(of), sealed) }))
 }
 
 describe('in the first version', () => {
@@ -79,12 +91,49 @@ describe('in the first version', () => {
     expect(hexOf(await rootKey.unwrap({ wrapped: bytesOf(golden.wrapped), identity }))).toBe(golden.projectKey)
   })
 
-  test('the developer’s secret leads to the seed and to the private key', () => {
-    const keyringKey = keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey())
-    const seed = openKeyring({ projectId, keyringId, kind: 'seed', keyringKey, sealed: bytesOf(golden.seed) })
-    expect(hexOf(seed)).toBe(golden.entropy)
-    const key = openWalletKey({ ...walletOf, keyringKey, sealed: bytesOf(golden.walletKey) })
-    expect(hexOf(key)).toBe(golden.privateKey)
+  test('both credentials lead to the seed, in whatever order their modes are named', async () => {
+    expect(seedBy(await bothKeys())).toBe(golden.entropy)
+    expect(seedBy(await bothKeys(), { controlModes: ['user', 'developer'] })).toBe(golden.entropy)
+  })
+
+  test('one credential does not lead to a seed that two control, and needs no other for one that it controls alone', async () => {
+    const { developer, user } = await bothKeys()
+    expect(seedBy({ developer: null, user }, { sealed: golden.seedOfUser, controlModes: ['user'] })).toBe(
+      golden.entropy,
+    )
+    const inner = peel(
+      identityOf.seedLock({ projectId, keyringId, kind: 'seed', controlModes: CONTROL_MODES }),
+      golden.seed,
+    )
+    const of = { projectId, keyringId, kind: 'seed', sealed: inner } as const
+    for (const key of [developer, user]) {
+      for (const controlModes of [['developer'], ['user'], CONTROL_MODES] as const) {
+        const credentialKeyOf = { developer: key, user: key }
+        expect(() => openSeed({ ...of, controlModes, credentialKeyOf })).toThrow('authentication failed')
+      }
+    }
+    const swapped = { developer: user, user: developer }
+    expect(() => openSeed({ ...of, controlModes: CONTROL_MODES, credentialKeyOf: swapped })).toThrow('authentication')
+    expect(() => openSeed({ ...of, controlModes: CONTROL_MODES, credentialKeyOf: { developer, user: null } })).toThrow(
+      'needs the credentials of all modes',
+    )
+  })
+
+  test('each credential leads to the keys of all families, by the lock of its own mode alone', async () => {
+    expect(hexOf(familyKeysOf(bytesOf(golden.entropy)))).toBe(golden.familyKeys)
+    const locks = {
+      developer: { lockId: golden.developerLockId, sealed: bytesOf(golden.developerFamilyKeys) },
+      user: { lockId: golden.userLockId, sealed: bytesOf(golden.userFamilyKeys) },
+    }
+    const keys = await bothKeys()
+    for (const controlMode of CONTROL_MODES) {
+      const controlKey = controlKeyBy(keys[controlMode] ?? new Uint8Array(), { controlMode })
+      const of = { projectId, keyringId, controlMode, controlKey }
+      expect(hexOf(openFamilyKeys({ ...of, ...locks[controlMode] }))).toBe(golden.familyKeys)
+      const other = controlMode === 'user' ? 'developer' : 'user'
+      expect(() => openFamilyKeys({ ...of, ...locks[other] })).toThrow('authentication failed')
+      expect(() => openFamilyKeys({ ...of, controlMode: other, ...locks[other] })).toThrow('authentication failed')
+    }
   })
 
   test('a policy lock and the secret lead to the private key without the keyring, only for this lock and wallet', () => {
@@ -141,25 +190,48 @@ describe('in the first version', () => {
     expect(others.holds({ row: rowOf(), mac })).toBe(false)
   })
 
-  test('the PIN leads to them too, and another PIN does not', async () => {
-    const keyringKey = keyringKeyBy(golden.userLockId, golden.userLock, (await userKey()) ?? new Uint8Array())
-    const key = openWalletKey({ ...walletOf, keyringKey, sealed: bytesOf(golden.walletKey) })
+  test('the PIN leads to the private key of the user’s wallet, and another PIN does not', async () => {
+    const controlKey = controlKeyBy((await userKey()) ?? new Uint8Array(), { controlMode: 'user' })
+    const key = openWalletKey({ ...walletOf, controlKey, sealed: bytesOf(golden.walletKey) })
     expect(hexOf(key)).toBe(golden.privateKey)
     expect(await userKey('013371')).toBeNull()
   })
 
-  test('a private key does not open as that of a wallet on another network, or in another control mode', () => {
-    const keyringKey = () => keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey())
-    for (const edit of [{ network: 'Base' }, { controlMode: 'developer' as const }]) {
-      const of = { ...walletOf, ...edit, keyringKey: keyringKey(), sealed: bytesOf(golden.walletKey) }
+  test('a private key does not open with the control key of another mode, nor on another network', async () => {
+    const { developer, user } = await bothKeys()
+    const keys = {
+      developer: controlKeyBy(developer ?? new Uint8Array(), { controlMode: 'developer' }),
+      user: controlKeyBy(user ?? new Uint8Array(), { controlMode: 'user' }),
+    }
+    for (const [by, edit] of [
+      ['user', { network: 'Base' }],
+      ['user', { controlMode: 'developer' as const }],
+      ['developer', {}],
+      ['developer', { controlMode: 'developer' as const }],
+    ] as const) {
+      const of = { ...walletOf, ...edit, controlKey: keys[by], sealed: bytesOf(golden.walletKey) }
       expect(() => openWalletKey(of)).toThrow('authentication failed')
     }
   })
 
-  test('a lock does not open if the keyring has other locks than when it was sealed', () => {
-    for (const modes of [['developer'], ['user'], []] as const) {
-      const open = () => keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey(), modes)
-      expect(open).toThrow('authentication failed')
+  test('a lock does not open for another control mode, nor with the other credential', async () => {
+    const { developer, user } = await bothKeys()
+    const open = (key: Uint8Array | null, mode: Mode) => () => controlKeyBy(key ?? new Uint8Array(), mode)
+    expect(open(user, { controlMode: 'developer', sealedFor: 'user' })).toThrow('authentication failed')
+    expect(open(developer, { controlMode: 'developer', sealedFor: 'user' })).toThrow('authentication failed')
+    expect(open(developer, { controlMode: 'user', sealedFor: 'user' })).toThrow('authentication failed')
+  })
+
+  test('a seed does not open for other control modes than when it was sealed', async () => {
+    const keys = await bothKeys()
+    for (const [sealed, controlModes] of [
+      [golden.seed, ['developer']],
+      [golden.seed, ['user']],
+      [golden.seed, []],
+      [golden.seedOfUser, ['developer']],
+      [golden.seedOfUser, CONTROL_MODES],
+    ] as const) {
+      expect(() => seedBy(keys, { sealed, controlModes })).toThrow('authentication failed')
     }
   })
 
@@ -180,16 +252,14 @@ describe('in the first version', () => {
   })
 
   test('the secret leads to an imported phrase and to an imported key', () => {
-    const keyringKey = keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey())
-    const of = { projectId, keyringId, keyringKey }
-    expect(hexOf(openKeyring({ ...of, kind: 'phrase', sealed: bytesOf(golden.phrase) }))).toBe(golden.phraseEntropy)
-    expect(hexOf(openKeyring({ ...of, kind: 'key', sealed: bytesOf(golden.imported) }))).toBe(golden.importedKey)
+    const credentialKeyOf = { developer: developerKey(), user: null }
+    const of = { controlModes: ['developer'] as const }
+    expect(seedBy(credentialKeyOf, { ...of, kind: 'phrase', sealed: golden.phrase })).toBe(golden.phraseEntropy)
+    expect(seedBy(credentialKeyOf, { ...of, kind: 'key', sealed: golden.imported })).toBe(golden.importedKey)
   })
 
-  test('a keyring does not open as one of another kind', () => {
-    const keyringKey = keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey())
-    const of = { projectId, keyringId, keyringKey, sealed: bytesOf(golden.seed) }
-    expect(() => openKeyring({ ...of, kind: 'key' })).toThrow('authentication failed')
-    expect(() => openKeyring({ ...of, kind: 'phrase' })).toThrow('authentication failed')
+  test('a seed does not open as one of another kind', async () => {
+    const keys = await bothKeys()
+    for (const kind of ['key', 'phrase'] as const) expect(() => seedBy(keys, { kind })).toThrow('authentication failed')
   })
 })

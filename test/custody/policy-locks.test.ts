@@ -10,10 +10,11 @@ import { traceOf } from '../../src/custody/keys/trace.ts'
 import { open } from '../../src/custody/sealing/envelope.ts'
 import {
   identityOf,
+  openControlKey,
   openDeveloperKey,
-  openKeyring,
-  openLock,
+  openFamilyKeys,
   openPolicyLock,
+  openSeed,
   openWalletKey,
   openWalletKeyBy,
 } from '../../src/custody/sealing/hierarchy.ts'
@@ -310,7 +311,7 @@ describe('the stored bytes', () => {
     // Everything that a thief of the database, the root key and the secret can open, following the description.
     const [stored] = await sql`
       select p.wrapped, d.sealed as developer, l.id as "lockId", l.sealed as lock, k.sealed as seed, u.sealed as "ownerLock",
-        u.id as "ownerLockId", mine.sealed as mine, other.sealed as other
+        u.id as "ownerLockId", u.family_keys as "familyKeys", mine.sealed as mine, other.sealed as other
       from project_keys p, developer_keys d, policy_locks l, keyrings k, owner_locks u, wallet_keys mine, wallet_keys other
       where p.project_id = ${project} and d.project_id = ${project} and l.policy_id = ${terms.id} and k.id = ${keyringId}
         and u.keyring_id = k.id and mine.wallet_id = ${wallet.id} and other.wallet_id = ${sibling.id}`
@@ -346,19 +347,21 @@ describe('the stored bytes', () => {
         'authentication',
       )
       expect(() => openWalletKeyBy({ ...of, walletKey: fresh(), sealed: stored.other })).toThrow('authentication')
-      expect(() => openWalletKey({ ...siblingOf, keyringKey: fresh(), sealed: stored.other })).toThrow('authentication')
-      const keyring = { projectId: project, keyringId, kind: 'seed', keyringKey: fresh() } as const
-      expect(() => openKeyring({ ...keyring, sealed: stored.seed })).toThrow('authentication')
-      const modes = { controlMode: 'user', controlModes: ['user'] } as const
-      const lock = { projectId: project, keyringId, lockId: String(stored.ownerLockId), ...modes }
+      expect(() => openWalletKey({ ...siblingOf, controlKey: fresh(), sealed: stored.other })).toThrow('authentication')
+      const seedOf = { projectId: project, keyringId, kind: 'seed', controlModes: ['user'] } as const
+      const sealedSeed = peel(identityOf.seedLock(seedOf), stored.seed)
+      const credentialKeyOf = { developer: fresh(), user: fresh() }
+      expect(() => openSeed({ ...seedOf, credentialKeyOf, sealed: sealedSeed })).toThrow('authentication')
+      const lock = { projectId: project, keyringId, lockId: String(stored.ownerLockId), controlMode: 'user' } as const
       const ownerInner = peel(identityOf.ownerLock(lock), stored.ownerLock)
-      expect(() => openLock({ ...lock, credentialKey: fresh(), sealed: ownerInner })).toThrow('authentication')
+      expect(() => openControlKey({ ...lock, credentialKey: fresh(), sealed: ownerInner })).toThrow('authentication')
+      expect(() => openFamilyKeys({ ...lock, controlKey: fresh(), sealed: stored.familyKeys })).toThrow(
+        'authentication',
+      )
     }
     // And the lock's own bytes open under no other identity.
     expect(() => openPolicyLock({ ...siblingOf, developerKey, sealed: inner })).toThrow('authentication')
-    expect(() => openLock({ ...of, controlModes: ['user'], credentialKey: developerKey, sealed: inner })).toThrow(
-      'authentication',
-    )
+    expect(() => openControlKey({ ...of, credentialKey: developerKey, sealed: inner })).toThrow('authentication')
     expect(() => openPolicyLock({ ...of, developerKey: walletKey, sealed: inner })).toThrow('authentication')
   })
 })

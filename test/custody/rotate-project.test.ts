@@ -64,6 +64,7 @@ const versions = async (): Promise<Record<string, number>> => {
     select get_byte(sealed, 5) as version, count(*)::int as rows from (
       select sealed from developer_keys where project_id = ${projectId}
       union all select sealed from user_keys where project_id = ${projectId}
+      union all select sealed from keyrings where project_id = ${projectId}
       union all select l.sealed from owner_locks l join keyrings k on k.id = l.keyring_id where k.project_id = ${projectId}
       union all select l.sealed from policy_locks l join policies p on p.id = l.policy_id where p.project_id = ${projectId}
     ) s group by 1 order by 1`
@@ -79,9 +80,9 @@ const everythingElse = async () => {
     of(
       sql`select project_id, owner_id, fails, total, locked_until, lease from pin_guesses order by project_id, owner_id`,
     ),
-    of(sql`select id, keyring_id, control_mode, created_at from owner_locks order by id`),
+    of(sql`select id, keyring_id, control_mode, family_keys, created_at from owner_locks order by id`),
     of(sql`select id, policy_id, created_at from policy_locks order by id`),
-    of(sql`select * from keyrings order by id`),
+    of(sql`select id, project_id, owner_id, kind, imported, created_at from keyrings order by id`),
     of(sql`select * from wallet_keys order by wallet_id`),
     of(sql`select * from wallets order by id`),
     of(sql`select * from project_keys where version = 1 order by project_id`),
@@ -107,8 +108,8 @@ describe("a rotation of a project's key", () => {
     const before = await everythingElse()
     const signatures = await Promise.all(wallets.map((wallet) => sign(wallet)))
 
-    expect(await rotate()).toEqual({ version: 2, resealed: 131, broken: { rows: 0, first: [] } })
-    expect(await versions()).toEqual({ 2: 131 })
+    expect(await rotate()).toEqual({ version: 2, resealed: 255, broken: { rows: 0, first: [] } })
+    expect(await versions()).toEqual({ 2: 255 })
     expect(await everythingElse()).toEqual(before)
     expect(await Promise.all(wallets.map((wallet) => sign(wallet)))).toEqual(signatures)
     const fresh = await custody.another()
@@ -119,7 +120,7 @@ describe("a rotation of a project's key", () => {
     )
     expect(await sql`select from project_keys where project_id = ${other}`).toHaveLength(1)
     projectId = other
-    expect(await versions()).toEqual({ 1: 2 })
+    expect(await versions()).toEqual({ 1: 3 })
     expect(await codeOf(sign(otherWallet, fresh))).toBe('resolved')
   })
 
@@ -128,14 +129,14 @@ describe("a rotation of a project's key", () => {
     const progress: unknown[] = []
     const onProgress = (each: unknown) => progress.push(each)
     await custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator' }, onProgress)
-    expect(progress).toEqual([1, 101, 106].map((done) => ({ done, total: 106 })))
+    expect(progress).toEqual([1, 101, 106, 206, 211].map((done) => ({ done, total: 211 })))
   })
 
   test('can be repeated', async () => {
     const wallet = await userWallet()
     const signature = await sign(wallet)
-    for (const version of [2, 3, 4]) expect(await rotate()).toMatchObject({ version, resealed: 3 })
-    expect(await versions()).toEqual({ 4: 3 })
+    for (const version of [2, 3, 4]) expect(await rotate()).toMatchObject({ version, resealed: 4 })
+    expect(await versions()).toEqual({ 4: 4 })
     expect(await sign(wallet)).toBe(signature)
   })
 
@@ -144,8 +145,8 @@ describe("a rotation of a project's key", () => {
     async (ownerId) => {
       const wallet = await userWallet(ownerId)
       const signature = await sign(wallet)
-      expect(await rotate()).toMatchObject({ resealed: 3, broken: { rows: 0 } })
-      expect(await versions()).toEqual({ 2: 3 })
+      expect(await rotate()).toMatchObject({ resealed: 4, broken: { rows: 0 } })
+      expect(await versions()).toEqual({ 2: 4 })
       expect(await sign(wallet, await custody.another())).toBe(signature)
     },
   )
@@ -181,9 +182,9 @@ describe("a rotation of a project's key", () => {
     await rotate()
     // The state that a killed run leaves.
     await sql`update owner_locks set sealed = ${rows[0]?.sealed} where id = ${rows[0]?.id}`
-    expect(await versions()).toEqual({ 1: 1, 2: 3 })
+    expect(await versions()).toEqual({ 1: 1, 2: 6 })
     expect(await rotate({ resume: true })).toMatchObject({ version: 2, resealed: 1 })
-    expect(await versions()).toEqual({ 2: 4 })
+    expect(await versions()).toEqual({ 2: 7 })
     expect(await rotate({ resume: true })).toMatchObject({ version: 2, resealed: 0 })
     expect(await sql`select from project_keys where project_id = ${projectId}`).toHaveLength(2)
   })
@@ -196,7 +197,7 @@ describe("a rotation of a project's key", () => {
     const user = await userWallet('cut off')
     await sql`update user_keys set sealed = substring(sealed for 4) where project_id = ${projectId}`
     const result = await rotate()
-    expect(result.resealed).toBe(31)
+    expect(result.resealed).toBe(62)
     expect(result.broken.rows).toBe(2)
     expect([...result.broken.first].sort()).toEqual([`owner_lock ${broken?.id}`, 'user_key cut off'])
     const [after] = await sql`select sealed from owner_locks where id = ${broken?.id ?? ''}`
@@ -214,7 +215,7 @@ test('every table with sealed values is rotated, or has no outer layer', async (
     where table_schema = 'public' and column_name = 'sealed' order by 1`
   const rotated = OUTER_LAYER_KINDS.map((kind) => `${kind}s`)
   // The last two are sealed with the service key and the identity key.
-  const others = ['keyrings', 'wallet_keys', 'mails', 'token_keys']
+  const others = ['wallet_keys', 'mails', 'token_keys']
   expect(rows.map(({ name }) => name)).toEqual([...rotated, ...others].sort())
 })
 
@@ -232,7 +233,7 @@ describe('a rotation at the same time as other changes', () => {
     )
     expect(await codeOf(sign(wallet))).toBe('resolved')
     expect(await sql`select from keyrings where owner_id = ${ownerId}`).toHaveLength(1)
-    expect(await versions()).toEqual({ 2: 4 })
+    expect(await versions()).toEqual({ 2: 5 })
   })
 
   test('does not hinder a new wallet that needs no new lock', async () => {
@@ -255,8 +256,8 @@ describe('a rotation at the same time as other changes', () => {
     expect(ended).toBe(false)
     await release()
     const wallet = await writing
-    expect(await rotation).toMatchObject({ version: 2, resealed: 2 })
-    expect(await versions()).toEqual({ 2: 2 })
+    expect(await rotation).toMatchObject({ version: 2, resealed: 3 })
+    expect(await versions()).toEqual({ 2: 3 })
     expect(await codeOf(sign(wallet))).toBe('resolved')
   })
 
@@ -280,7 +281,7 @@ describe('a rotation at the same time as other changes', () => {
     release.resolve()
     await change
     expect(await rotation).toMatchObject({ broken: { rows: 0 } })
-    expect(await versions()).toEqual({ 2: 5 })
+    expect(await versions()).toEqual({ 2: 7 })
     expect(await codeOf(sign(wallet, custody.vault, '271828'))).toBe('resolved')
     expect(await codeOf(sign(wallet))).toBe('INVALID_SECRET')
     expect(await codeOf(sign(other))).toBe('resolved')
@@ -319,7 +320,7 @@ describe('a rotation at the same time as other changes', () => {
     running = false
     const newest = (await rotations) + 1
     expect(newest).toBeGreaterThan(5)
-    expect(await versions()).toEqual({ [newest]: 1 + 6 + 6 + 40 })
+    expect(await versions()).toEqual({ [newest]: 1 + 6 + 2 * (6 + 40) })
     expect(made).toHaveLength(40)
     for (const wallet of made) expect(await codeOf(sign(wallet))).toBe('resolved')
     const finals = await Promise.all(wallets.map((wallet) => sign(wallet, custody.vault, `${PIN.slice(1)}4`)))
@@ -333,7 +334,7 @@ describe('a rotation at the same time as other changes', () => {
     const vaults = [custody.vault, await custody.another(), await custody.another()]
     const results = await Promise.all(vaults.map((vault) => rotate({ vault })))
     expect(results.map(({ version }) => version).sort()).toEqual([2, 3, 4])
-    expect(await versions()).toEqual({ 4: 111 })
+    expect(await versions()).toEqual({ 4: 221 })
     expect(await codeOf(Promise.all(wallets.map((wallet) => sign(wallet))))).toBe('resolved')
   })
 })

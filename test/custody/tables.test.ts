@@ -82,27 +82,53 @@ const bytesFrom = async (query: Promise<readonly Record<string, unknown>[]>): Pr
   return value
 }
 
-const byHand = async (credentialMode: 'user' | 'developer') => {
-  const { projectId, keyringId } = wallet
-  const wrapped = await bytesFrom(sql`select wrapped from project_keys where project_id = ${projectId}`)
-  const projectKey = open(derive(ROOT_KEY, 'root key'), wrapped, { purpose: 'project key', row: '1' })
-  const credentialKey = credentialMode === 'user' ? await userKey(projectKey) : await developerKey(projectKey)
-  const [lock] = await sql`select id, sealed from owner_locks where control_mode = ${credentialMode}`
-  const modes = ['control_mode', credentialMode, 'control_modes', 'developer user']
-  const where = { keyring: keyringId, purpose: 'owner lock', row: String(lock?.id), bound: modes }
-  const keyringKey = open(
-    derive(credentialKey, 'owner lock', String(lock?.id)),
-    open(projectKey, lock?.sealed, where),
-    where,
-  )
-  const seed = await bytesFrom(sql`select sealed from keyrings`)
-  const entropy = open(keyringKey, seed, { keyring: keyringId, purpose: 'keyring seed', row: keyringId })
-  const sealedKey = await bytesFrom(sql`select sealed from wallet_keys where wallet_id = ${wallet.id}`)
-  const bound = ['network', 'Ethereum', 'control_mode', 'user']
-  const at = { keyring: keyringId, wallet: wallet.id, purpose: 'wallet key', row: wallet.id, bound }
-  const privateKey = open(derive(keyringKey, 'wallet', wallet.id), sealedKey, at)
-  return { projectKey, credentialKey, keyringKey, entropy, privateKey }
+type Mode = 'user' | 'developer'
+const MODES = ['developer', 'user'] as const
+
+const projectKeyByHand = async () => {
+  const wrapped = await bytesFrom(sql`select wrapped from project_keys where project_id = ${wallet.projectId}`)
+  return open(derive(ROOT_KEY, 'root key'), wrapped, { purpose: 'project key', row: '1' })
 }
+
+/** What one credential leads to. */
+const byHand = async (mode: Mode) => {
+  const { keyringId } = wallet
+  const projectKey = await projectKeyByHand()
+  const credentialKey = mode === 'user' ? await userKey(projectKey) : await developerKey(projectKey)
+  const [lock] = await sql`select id, sealed, family_keys from owner_locks where control_mode = ${mode}`
+  const id = String(lock?.id)
+  const where = { keyring: keyringId, row: id, bound: ['control_mode', mode] }
+  const inner = open(projectKey, lock?.sealed, { ...where, purpose: 'owner lock' })
+  const controlKey = open(derive(credentialKey, 'owner lock', id), inner, { ...where, purpose: 'owner lock' })
+  const familyKeys = open(derive(controlKey, 'family keys', id), lock?.family_keys, {
+    ...where,
+    purpose: 'family keys',
+  })
+  const { id: walletId, network } = mode === 'user' ? wallet : shared
+  const walletKey = derive(controlKey, 'wallet', walletId)
+  const privateKey = open(walletKey, await sealedKeyOf(walletId), whereOf({ id: walletId, network, controlMode: mode }))
+  return { projectKey, credentialKey, controlKey, familyKeys, walletKey, privateKey }
+}
+
+const sealedKeyOf = (walletId: string) => bytesFrom(sql`select sealed from wallet_keys where wallet_id = ${walletId}`)
+
+const whereOf = ({ id, network, controlMode }: Pick<WalletRef, 'id' | 'network' | 'controlMode'>): Where => ({
+  ...{ keyring: wallet.keyringId, wallet: id, purpose: 'wallet key', row: id },
+  bound: ['network', network, 'control_mode', controlMode],
+})
+
+/** The seed, with keys of credentials by which these modes control it. */
+const seedByHand = async (modes: readonly Mode[], ...credentialKeys: readonly Uint8Array[]) => {
+  const { keyringId: keyring } = wallet
+  const bound = ['kind', 'seed', 'control_modes', modes.join(' ')]
+  const where = { keyring, purpose: 'seed lock', row: keyring, bound }
+  const whereOuter = { ...where, bound: ['kind', 'seed', 'control_modes', 'developer user'] }
+  const inner = open(await projectKeyByHand(), await bytesFrom(sql`select sealed from keyrings`), whereOuter)
+  return open(derive(fields(...credentialKeys), 'seed lock', keyring, ...modes), inner, where)
+}
+
+const bothByHand = async () =>
+  seedByHand(MODES, (await byHand('developer')).credentialKey, (await byHand('user')).credentialKey)
 
 const userKey = async (projectKey: Uint8Array) => {
   const where = { purpose: 'user key', row: OWNER }
@@ -120,20 +146,50 @@ const developerKey = async (projectKey: Uint8Array) => {
 }
 
 describe('the tables', () => {
-  test('lead to the seed and the key by hand, with the root key and either credential', async () => {
+  test('lead by hand, with the root key and a credential, to the keys of its mode, and with both to the seed', async () => {
     const [byPin, bySecret] = [await byHand('user'), await byHand('developer')]
-    expect(hexOf(byPin.keyringKey)).toBe(hexOf(bySecret.keyringKey))
     expect(hexOf(byPin.privateKey)).toBe(hexOf(bySecret.privateKey))
-    const account = mnemonicToAccount(entropyToMnemonic(byPin.entropy, wordlist))
+    expect(hexOf(byPin.familyKeys)).toBe(hexOf(bySecret.familyKeys))
+    const entropy = await bothByHand()
+    const account = mnemonicToAccount(entropyToMnemonic(entropy, wordlist))
     expect(account.publicKey).toBe(`0x${hexOf(wallet.publicKey)}`)
     expect(hexOf(account.getHdKey().privateKey ?? new Uint8Array())).toBe(hexOf(byPin.privateKey))
+    expect(hexOf(byPin.familyKeys.subarray(0, 32))).toBe(hexOf(byPin.privateKey))
     expect(shared.keyringId).toBe(wallet.keyringId)
+  })
+
+  test('lead by no key of one credential to the seed, or to what seals a wallet of the other mode', async () => {
+    for (const mode of MODES) {
+      const { familyKeys, ...found } = await byHand(mode)
+      const keys = [...Object.values(found), familyKeys.subarray(0, 32), familyKeys.subarray(32)]
+      for (const key of keys) {
+        for (const modes of [['developer'], ['user'], MODES, []] as const) {
+          for (const given of [[key], [key, key], [new Uint8Array(), key], [key, new Uint8Array()]]) {
+            await expect(seedByHand(modes, ...given)).rejects.toThrow()
+          }
+        }
+        const other = mode === 'user' ? shared : wallet
+        const sealed = await sealedKeyOf(other.id)
+        for (const candidate of [key, derive(key, 'wallet', other.id), derive(key, 'wallet', wallet.id)]) {
+          expect(() => open(candidate, sealed, whereOf(other))).toThrow()
+        }
+        const [lock] = await sql`select id, sealed, family_keys from owner_locks where control_mode <> ${mode}`
+        const where = { keyring: wallet.keyringId, row: String(lock?.id), bound: ['control_mode', other.controlMode] }
+        const inner = open(found.projectKey, lock?.sealed, { ...where, purpose: 'owner lock' })
+        for (const label of ['owner lock', 'family keys']) {
+          const candidate = derive(key, label, String(lock?.id))
+          expect(() => open(candidate, inner, { ...where, purpose: 'owner lock' })).toThrow()
+          expect(() => open(candidate, lock?.family_keys, { ...where, purpose: 'family keys' })).toThrow()
+        }
+      }
+    }
   })
 
   test('contain no PIN, secret, phrase, seed or key in any column, as text or as bytes', async () => {
     const found = [await byHand('user'), await byHand('developer')]
-    const secrets = found.flatMap((each) => Object.values(each)).map(hexOf)
-    const texts = [PIN, SECRET, entropyToMnemonic(found[0]?.entropy ?? new Uint8Array(16), wordlist)]
+    const entropy = await bothByHand()
+    const secrets = [...found.flatMap((each) => Object.values(each)), entropy].map(hexOf)
+    const texts = [PIN, SECRET, entropyToMnemonic(entropy, wordlist)]
     const needles = [
       ...secrets,
       ...secrets.map((hex) => Buffer.from(hex, 'hex').toString('base64')),
@@ -159,6 +215,7 @@ describe('the tables', () => {
     const fillBytes = Uint8Array.prototype.fill
     const note = (bytes: Uint8Array) => zeroed.add(Buffer.from(bytes).toString('hex'))
     const found = { user: await byHand('user'), developer: await byHand('developer') }
+    const entropy = await bothByHand()
     Buffer.prototype.fill = function (this: Buffer, ...args: Parameters<typeof fillBytes>) {
       note(this)
       return fill.apply(this, args)
@@ -173,7 +230,7 @@ describe('the tables', () => {
         const credentials = mode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
         const of = mode === 'user' ? wallet : shared
         await withKey(custody.vault, { wallet: of, credentials, actor: ACTOR }, async () => {
-          expect(zeroed.has(hexOf(found[mode].keyringKey))).toBe(true)
+          expect(zeroed.has(hexOf(found[mode].controlKey))).toBe(true)
           expect(zeroed.has(hexOf(found[mode].credentialKey))).toBe(true)
           expect(zeroed.has(hexOf(found[mode].privateKey))).toBe(false)
         })
@@ -182,17 +239,21 @@ describe('the tables', () => {
       zeroed.clear()
       const input = { projectId: wallet.projectId, ownerId: OWNER, network: 'Polygon' } as const
       await custody.wallet({ ...input, controlMode: 'user', credentials: { userPin: PIN } })
-      const { keyringKey, credentialKey, entropy, privateKey } = found.user
-      for (const key of [keyringKey, credentialKey, entropy, privateKey]) expect(zeroed.has(hexOf(key))).toBe(true)
+      const { controlKey, credentialKey, familyKeys, walletKey, privateKey } = found.user
+      const used = [controlKey, credentialKey, familyKeys, privateKey]
+      for (const key of used) expect(zeroed.has(hexOf(key))).toBe(true)
+      // A further wallet of the mode needs no seed.
+      expect(zeroed.has(hexOf(entropy))).toBe(false)
       zeroed.clear()
       const both = { developerSecret: SECRET, userPin: PIN }
       await custody.vault.exportKeyring({ wallet, credentials: both, actor: ACTOR })
-      const opened = [keyringKey, credentialKey, found.developer.credentialKey, entropy]
-      for (const key of opened) expect(zeroed.has(hexOf(key))).toBe(true)
-      const walletKey = derive(keyringKey, 'wallet', wallet.id)
+      const credentialKeys = [found.developer.credentialKey, credentialKey]
+      for (const key of [...credentialKeys, fields(...credentialKeys), entropy]) {
+        expect(zeroed.has(hexOf(key))).toBe(true)
+      }
       zeroed.clear()
       const terms = await custody.policy(wallet, both)
-      for (const key of [...opened.slice(0, 3), walletKey]) expect(zeroed.has(hexOf(key))).toBe(true)
+      for (const key of [...credentialKeys, controlKey, walletKey]) expect(zeroed.has(hexOf(key))).toBe(true)
       zeroed.clear()
       const delegated = { wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, terms }
       await withPolicyKey(custody.vault, delegated, async () => {
@@ -200,8 +261,8 @@ describe('the tables', () => {
         expect(zeroed.has(hexOf(privateKey))).toBe(false)
       })
       expect(zeroed.has(hexOf(privateKey))).toBe(true)
-      // A policy does not open the key that opens the seed.
-      expect(zeroed.has(hexOf(keyringKey))).toBe(false)
+      // A policy does not open the key that opens the others.
+      expect(zeroed.has(hexOf(controlKey))).toBe(false)
       for (const [oldPin, newPin] of [
         [PIN, '271828'],
         ['271828', PIN],

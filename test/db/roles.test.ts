@@ -91,7 +91,8 @@ describe('the vault’s role', () => {
       'update wallets set address = address',
       'update policies set max_total_value = null',
       'update policies set argument_rules = argument_rules',
-      'update keyrings set sealed = sealed',
+      'update keyrings set kind = kind',
+      'update owner_locks set family_keys = family_keys',
       'update wallet_keys set sealed = sealed',
     ]) {
       expect([change, await codeOf(vault.unsafe(change))]).toEqual([change, '42501'])

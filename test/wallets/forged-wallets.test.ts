@@ -130,39 +130,70 @@ test('a wallet whose row somebody deleted before it was used is told', async () 
   expect(await unfinished()).toEqual([0, []])
 })
 
-test('a keyring without one of its two locks opens nothing and is named; with its only lock of before it opens, and is named', async () => {
+test('a shared keyring without one of its locks, or with its seed of before, gives no seed and signs no message, and is named', async () => {
   const owner = await service.newWallet({ network: 'Ethereum', pin: PIN })
-  const keyringOf = async () =>
-    (await sql`select keyring_id as id from wallets where id = ${owner.id}`)[0]?.id as unknown as string
-  const id = await keyringOf()
-  const [alone] = await sql`select * from owner_locks where keyring_id = ${id}`
-  const shared = { network: 'Base', name: 'S', owner_id: owner.owner_id, control_mode: 'developer' }
-  const ours: Wallet = (await service.post('/wallets', { ...shared, ...secret, ...pin })).json
-  const locks = await sql`select * from owner_locks where keyring_id = ${id}`
-  expect(locks).toHaveLength(2)
-  const exported = async ({ address, network = 'Ethereum' }: Partial<Wallet>, credentials: object) => {
-    const { status, json } = await service.post('/wallets/export', { network, address, ...credentials })
+  const [wallet] = await sql`select keyring_id from wallets where id = ${owner.id}`
+  const id = String(wallet?.keyring_id)
+  const seedOf = async () => (await sql`select sealed from keyrings where id = ${id}`)[0]?.sealed
+  const alone = await seedOf()
+  const body = { network: 'Base', name: 'S', owner_id: owner.owner_id, control_mode: 'developer' }
+  const ours: Wallet = (await service.post('/wallets', { ...body, ...secret, ...pin })).json
+  const both = { ...secret, ...pin }
+  const told = async (path: string, of: object) => {
+    const { status, json } = await service.post(path, of)
     return [status, json.code]
   }
-  expect(await exported(owner, { ...secret, ...pin })).toEqual([200, undefined])
-  expect(await exported(owner, pin)).toEqual([400, 'credential_required'])
+  const exported = ({ address, network = 'Ethereum' }: Partial<Wallet>, credentials: object) =>
+    told('/wallets/export', { network, address, ...credentials })
+  const message = { message: 'hello', message_type: 'string' }
+  const spoken = ({ address, network = 'Ethereum' }: Partial<Wallet>, credentials: object) =>
+    told('/transactions/sign-message', { network, signer_wallet_address: address, ...message, ...credentials })
+  const [ok, forged] = [
+    [200, undefined],
+    [500, 'internal'],
+  ]
+  expect([await exported(owner, both), await spoken(ours, both)]).toEqual([ok, ok])
+  for (const of of [pin, secret]) expect(await exported(owner, of)).toEqual([400, 'credential_required'])
   expect(await verified(id, 'keyrings')).toEqual([])
-  const set = (of: string) => `its lock of the ${of}, or the set of its locks, is not as it was made`
+  const set = 'its seed lock, or the set of its locks, is not as it was made'
   const gone = (of: string) => `the audit tells of its lock of the ${of}, and it is gone`
 
-  await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'user'`
-  expect(await exported(ours, secret)).toEqual([500, 'internal'])
-  expect(await sign(ours, secret)).toEqual([500, 'internal'])
-  expect(await events(ours.id)).toBe(1)
-  expect(await verified(id, 'keyrings')).toEqual([gone('user'), set('developer')])
+  // Without the other lock, the seed still needs the other credential, and a message as well. The mode's own wallets go on.
+  const shared = await seedOf()
+  const [lock] = await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'user' returning *`
+  for (const of of [exported, spoken]) expect(await of(ours, secret)).toEqual(forged)
+  expect(await sign(ours, secret)).toEqual(ok)
+  expect(await sign({ ...owner, network: 'Ethereum' }, pin)).toEqual(forged)
+  expect([await events(ours.id), await events(owner.id)]).toEqual([1, 1])
+  expect(await verified(id, 'keyrings')).toEqual([gone('user'), set])
+  await sql`insert into owner_locks ${sql(lock as never)}`
+  expect(await verified(id, 'keyrings')).toEqual([])
 
-  await sql`delete from owner_locks where keyring_id = ${id}`
-  for (const lock of locks) await sql`insert into owner_locks ${sql(lock as never)}`
-  expect(await exported(owner, { ...secret, ...pin })).toEqual([200, undefined])
+  // Nor does a lock of the other mode open for this one.
+  const flip = (from: string, to: string) =>
+    sql`update owner_locks set control_mode = ${to} where keyring_id = ${id} and control_mode = ${from}`
+  const [developers] =
+    await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'developer' returning *`
+  await flip('user', 'developer')
+  for (const of of [exported, spoken]) expect(await of(ours, secret)).toEqual(forged)
+  expect(await sign(ours, secret)).toEqual(forged)
+  expect(await verified(id, 'keyrings')).toEqual([gone('user'), set, 'its lock of the developer is not as it was made'])
+  await flip('developer', 'user')
+  await sql`insert into owner_locks ${sql(developers as never)}`
 
-  // The lock from before control was shared was true once: it holds, and the audit tells.
-  await sql`delete from owner_locks where keyring_id = ${id}`
-  await sql`insert into owner_locks ${sql(alone as never)}`
-  expect(await exported(owner, pin)).toEqual([200, undefined])
+  // The seed as it was before control was shared does not open while there are two locks.
+  await sql`update keyrings set sealed = ${alone} where id = ${id}`
+  for (const of of [exported, spoken]) expect(await of(owner, both)).toEqual(forged)
+  for (const of of [pin, secret]) expect(await exported(owner, of)).toEqual([400, 'credential_required'])
+  expect(await sign(ours, secret)).toEqual(ok)
+  expect(await verified(id, 'keyrings')).toEqual([set])
+
+  // With one lock it was true once: it holds, and the audit tells. It leads to no wallet of the other mode.
+  await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'developer'`
+  expect([await exported(owner, pin), await spoken(owner, pin)]).toEqual([ok, ok])
+  expect(await sign(ours, secret)).toEqual(forged)
   expect(await verified(id, 'keyrings')).toEqual([gone('developer')])
+  await sql`update keyrings set sealed = ${shared} where id = ${id}`
+  await sql`insert into owner_locks ${sql(developers as never)}`
+  expect([await exported(owner, both), await verified(id, 'keyrings')]).toEqual([ok, []])
 })

@@ -15,10 +15,7 @@ import type { ControlMode, FreezeScope, KeyringKind, Network } from '../../words
 import { frozenScopeOf } from '../freezes.ts'
 
 export type UserKeyRow = Pick<typeof userKeys.$inferSelect, 'salt' | 'sealed' | 'version'>
-export type OwnerLockRow = Pick<typeof ownerLocks.$inferSelect, 'id' | 'controlMode' | 'sealed'> & {
-  /** Of all locks of the keyring. */
-  readonly controlModes: readonly ControlMode[]
-}
+export type OwnerLockRow = Pick<typeof ownerLocks.$inferSelect, 'id' | 'controlMode' | 'sealed'>
 
 /** Everything that opens a wallet's private key: the sealed key, the lock of the wallet's mode, and both credentials' keys. */
 export type WalletKeyRow = {
@@ -36,8 +33,6 @@ type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'sealed' | 'developerKey
   readonly lockId: string
   readonly lockSealed: Uint8Array
   readonly controlMode: ControlMode
-  /** Of the keyring's other lock, if there is one. */
-  readonly otherMode: ControlMode | null
   readonly userSalt: Uint8Array | null
   readonly userSealed: Uint8Array | null
   readonly userVersion: number | null
@@ -48,19 +43,11 @@ const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
     ? null
     : { salt: row.userSalt, sealed: row.userSealed, version: row.userVersion }
 
-const lockOf = ({ lockId: id, lockSealed: sealed, controlMode, otherMode }: WalletKeyColumns): OwnerLockRow => ({
-  id,
-  sealed,
-  controlMode,
-  controlModes: otherMode === null ? [controlMode] : [controlMode, otherMode],
-})
-
 /** All that a signature needs, for many wallets at once; a prepared statement. */
 export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
   const rows = await db.prepared<WalletKeyColumns>`
     select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
       l.control_mode as "controlMode",
-      o.control_mode as "otherMode",
       d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
       (select f.scope from public.freezes f
         where (f.scope = 'project' and f.project_id = w.project_id)
@@ -72,14 +59,13 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
     from public.wallet_keys k
     join public.wallets w on w.id = k.wallet_id
     join public.owner_locks l on l.keyring_id = w.keyring_id and l.control_mode = w.control_mode
-    left join public.owner_locks o on o.keyring_id = w.keyring_id and o.control_mode <> w.control_mode
     left join public.developer_keys d on d.project_id = w.project_id
     left join public.user_keys u on u.project_id = w.project_id and u.owner_id = w.owner_id
     where k.wallet_id = any(${[...ids]}::uuid[])`
   return rows.map((row) => ({
     walletId: row.walletId,
     sealed: row.sealed,
-    lock: lockOf(row),
+    lock: { id: row.lockId, sealed: row.lockSealed, controlMode: row.controlMode },
     developerKey: row.developerKey,
     userKey: userKeyOf(row),
     frozen: row.frozen,
@@ -88,17 +74,7 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
 
 type OwnerSeedRow = Pick<typeof keyrings.$inferSelect, 'id' | 'sealed' | 'imported' | 'createdAt'>
 
-type OwnerLocks = Readonly<Record<ControlMode, OwnerLockRow | null>>
-
-/** The locks of a keyring by their control modes. */
-const locksOf = (rows: readonly Omit<OwnerLockRow, 'controlModes'>[]): OwnerLocks => {
-  const controlModes = rows.map(({ controlMode }) => controlMode)
-  const lockOf = (mode: ControlMode) => {
-    const row = rows.find(({ controlMode }) => controlMode === mode)
-    return row === undefined ? null : { ...row, controlModes }
-  }
-  return { developer: lockOf('developer'), user: lockOf('user') }
-}
+type Locks<Lock> = Readonly<Record<ControlMode, Lock | null>>
 
 /** What a wallet was made of. */
 type MadeWallet = Pick<typeof walletKeys.$inferSelect, 'keyringId' | 'network' | 'controlMode' | 'publicKey'> &
@@ -112,7 +88,7 @@ export type OwnerRow = {
   readonly userKey: UserKeyRow | null
   readonly seed: OwnerSeedRow | null
   /** Of the seed's keyring. */
-  readonly locks: OwnerLocks
+  readonly locks: Locks<OwnerLockRow & Pick<typeof ownerLocks.$inferSelect, 'familyKeys'>>
   /** null if there is no key of the wallet. */
   readonly made: MadeWallet | null
 }
@@ -142,8 +118,18 @@ export const readOwner = async (
       developerKey: developerKeys.sealed,
       userKey: userKeyColumns,
       seed: { id: keyrings.id, sealed: keyrings.sealed, imported: keyrings.imported, createdAt: keyrings.createdAt },
-      developerLock: { id: developerLocks.id, controlMode: developerLocks.controlMode, sealed: developerLocks.sealed },
-      userLock: { id: userLocks.id, controlMode: userLocks.controlMode, sealed: userLocks.sealed },
+      developerLock: {
+        id: developerLocks.id,
+        controlMode: developerLocks.controlMode,
+        sealed: developerLocks.sealed,
+        familyKeys: developerLocks.familyKeys,
+      },
+      userLock: {
+        id: userLocks.id,
+        controlMode: userLocks.controlMode,
+        sealed: userLocks.sealed,
+        familyKeys: userLocks.familyKeys,
+      },
       walletKey: {
         keyringId: walletKeys.keyringId,
         network: walletKeys.network,
@@ -170,18 +156,20 @@ export const readOwner = async (
     .where(eq(projects.id, input.projectId))
   if (row === undefined || row.projectKeyVersion === null) return null
   const { frozen, projectKeyVersion, developerKey, userKey, seed, developerLock, userLock } = row
-  const locks = locksOf([developerLock, userLock].filter((lock) => lock !== null))
+  const locks = { developer: developerLock, user: userLock }
   const made = row.walletKey === null || row.madeOf === null ? null : { ...row.walletKey, ...row.madeOf }
   return { frozen, projectKeyVersion, developerKey, userKey, seed, locks, made }
 }
 
-/** Everything that opens a wallet's keyring and the wallet's own key: all locks, and both credentials' keys. */
+/** Everything that opens a wallet's keyring and the wallet's own key: the sealed seed, all locks, and both credentials' keys. */
 export type KeyringRow = {
   readonly frozen: FreezeScope | null
   readonly kind: KeyringKind
   readonly sealed: Uint8Array
   readonly walletKey: Uint8Array
-  readonly locks: OwnerLocks
+  readonly locks: Locks<OwnerLockRow>
+  /** Of the locks. */
+  readonly controlModes: readonly ControlMode[]
   readonly developerKey: Uint8Array | null
   readonly userKey: UserKeyRow | null
 }
@@ -210,13 +198,28 @@ export const readKeyring = async (
     .where(and(eq(keyrings.id, keyringId), eq(keyrings.projectId, projectId), eq(keyrings.ownerId, ownerId)))
   const [row] = rows
   if (row === undefined) return null
-  return { ...row, locks: locksOf(rows.map(({ lock }) => lock)) }
+  const locks = rows.map(({ lock }) => lock)
+  const lockOf = (mode: ControlMode) => locks.find(({ controlMode }) => controlMode === mode) ?? null
+  const controlModes = locks.map(({ controlMode }) => controlMode)
+  return { ...row, locks: { developer: lockOf('developer'), user: lockOf('user') }, controlModes }
 }
 
 export type NewKeyringRow = typeof keyrings.$inferInsert
 
 export const insertKeyring = async (db: Queryable, row: NewKeyringRow): Promise<void> => {
   await db.insert(keyrings).values(row)
+}
+
+/** Replaces a sealed seed. @returns false if its bytes are not `was` any more. */
+export const replaceSeed = async (
+  db: Queryable,
+  input: { readonly keyringId: string; readonly was: Uint8Array; readonly sealed: Uint8Array },
+): Promise<boolean> => {
+  const { rowCount } = await db
+    .update(keyrings)
+    .set({ sealed: input.sealed })
+    .where(and(eq(keyrings.id, input.keyringId), eq(keyrings.sealed, input.was)))
+  return rowCount === 1
 }
 
 export const insertWalletKey = async (db: Queryable, row: typeof walletKeys.$inferInsert): Promise<void> => {

@@ -79,18 +79,6 @@ export const updateUserKey = async (
 
 export type NewOwnerLockRow = typeof ownerLocks.$inferInsert
 
-/** @returns false if the lock's bytes are not `was` any more. */
-export const replaceOwnerLock = async (
-  db: Queryable,
-  input: { readonly id: string; readonly was: Uint8Array; readonly sealed: Uint8Array },
-): Promise<boolean> => {
-  const { rowCount } = await db
-    .update(ownerLocks)
-    .set({ sealed: input.sealed })
-    .where(and(eq(ownerLocks.id, input.id), eq(ownerLocks.sealed, input.was)))
-  return rowCount === 1
-}
-
 export const insertOwnerLock = async (db: Queryable, row: NewOwnerLockRow): Promise<void> => {
   await db.insert(ownerLocks).values(row)
 }

@@ -3,21 +3,17 @@
 
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
-import type { ControlMode } from '../../words.ts'
+import type { ControlMode, KeyringKind } from '../../words.ts'
 
-export const OUTER_LAYER_KINDS = ['developer_key', 'user_key', 'owner_lock', 'policy_lock'] as const
+export const OUTER_LAYER_KINDS = ['developer_key', 'user_key', 'keyring', 'owner_lock', 'policy_lock'] as const
 export type OuterLayerKind = (typeof OUTER_LAYER_KINDS)[number]
 
 export type OuterLayer = {
-  /** Names the row within its project: the id of the project, the owner or the lock. */
+  /** Names the row within its project: the id of the project, the owner, the keyring or the lock. */
   readonly id: string
-  /** Of an owner lock what its envelope binds; null of others. */
-  readonly ownerLock: {
-    readonly keyringId: string
-    readonly controlMode: ControlMode
-    /** Of all locks of the keyring. */
-    readonly controlModes: readonly ControlMode[]
-  } | null
+  /** What the envelope of a keyring or of an owner lock binds; null of others. */
+  readonly keyring: { readonly kind: KeyringKind; readonly controlModes: readonly ControlMode[] } | null
+  readonly ownerLock: { readonly keyringId: string; readonly controlMode: ControlMode } | null
   readonly sealed: Uint8Array
 }
 
@@ -28,12 +24,15 @@ type Table = {
   readonly type: SQL
   /** Less than or equal to every key. */
   readonly first: string
-  readonly ownerLock: SQL
+  /** The columns `keyring` and `ownerLock` of a layer. */
+  readonly binds: SQL
   /** The rows `t` of a project. */
   readonly ofProject: (projectId: string) => SQL
 }
 
 const NIL_UUID = '00000000-0000-0000-0000-000000000000'
+
+const BINDS_NOTHING = sql`null as keyring, null as "ownerLock"`
 
 const TABLES: Record<OuterLayerKind, Table> = {
   developer_key: {
@@ -41,7 +40,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.project_id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    ownerLock: sql`null`,
+    binds: BINDS_NOTHING,
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   user_key: {
@@ -49,7 +48,16 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.owner_id`,
     type: sql`text`,
     first: '',
-    ownerLock: sql`null`,
+    binds: BINDS_NOTHING,
+    ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
+  },
+  keyring: {
+    name: sql`keyrings`,
+    key: sql`t.id`,
+    type: sql`uuid`,
+    first: NIL_UUID,
+    binds: sql`json_build_object('kind', t.kind, 'controlModes', array(
+      select l.control_mode from owner_locks l where l.keyring_id = t.id)) as keyring, null as "ownerLock"`,
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   owner_lock: {
@@ -57,8 +65,8 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    ownerLock: sql`json_build_object('keyringId', t.keyring_id, 'controlMode', t.control_mode, 'controlModes',
-      (select json_agg(o.control_mode) from owner_locks o where o.keyring_id = t.keyring_id))`,
+    binds: sql`null as keyring,
+      json_build_object('keyringId', t.keyring_id, 'controlMode', t.control_mode) as "ownerLock"`,
     ofProject: (projectId) =>
       sql`exists (select from keyrings k where k.id = t.keyring_id and k.project_id = ${projectId}::uuid)`,
   },
@@ -67,7 +75,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    ownerLock: sql`null`,
+    binds: BINDS_NOTHING,
     ofProject: (projectId) =>
       sql`exists (select from policies p where p.id = t.policy_id and p.project_id = ${projectId}::uuid)`,
   },
@@ -85,9 +93,9 @@ export const listOuterLayers = async (
   db: Queryable,
   input: OfVersion & { readonly after: string | null; readonly limit: number },
 ): Promise<readonly OuterLayer[]> => {
-  const { name, key, type, first, ownerLock, ofProject } = TABLES[input.kind]
+  const { name, key, type, first, binds, ofProject } = TABLES[input.kind]
   const { rows } = await db.execute<OuterLayer>(sql`
-    select ${key}::text as id, ${ownerLock} as "ownerLock", t.sealed
+    select ${key}::text as id, ${binds}, t.sealed
     from ${name} t
     where ${ofProject(input.projectId)} and ${key} ${input.after === null ? sql`>=` : sql`>`} ${input.after ?? first}::${type}
       and ${isOlder(input.olderThan)}

@@ -17,10 +17,6 @@ export const pageOfOwnerLocks = (
       projectId: keyrings.projectId,
       keyringId: ownerLocks.keyringId,
       controlMode: ownerLocks.controlMode,
-      /** Of all locks of the keyring. */
-      controlModes: sql<
-        ControlMode[]
-      >`array(select o.control_mode from owner_locks o where o.keyring_id = ${keyrings.id})`,
       sealed: ownerLocks.sealed,
     })
     .from(ownerLocks)
@@ -32,6 +28,32 @@ export const pageOfOwnerLocks = (
       ),
     )
     .orderBy(asc(ownerLocks.id))
+    .limit(input.limit)
+
+/** Keyrings after `after`, in the order of their ids. */
+export const pageOfKeyrings = (
+  db: Queryable,
+  input: OfProject & { readonly after: string | null; readonly limit: number },
+) =>
+  db
+    .select({
+      id: keyrings.id,
+      projectId: keyrings.projectId,
+      kind: keyrings.kind,
+      /** Of its owner locks. */
+      controlModes: sql<
+        ControlMode[]
+      >`array(select l.control_mode from owner_locks l where l.keyring_id = keyrings.id)`,
+      sealed: keyrings.sealed,
+    })
+    .from(keyrings)
+    .where(
+      and(
+        input.projectId === null ? undefined : eq(keyrings.projectId, input.projectId),
+        input.after === null ? undefined : gt(keyrings.id, input.after),
+      ),
+    )
+    .orderBy(asc(keyrings.id))
     .limit(input.limit)
 
 type MissingLock = { readonly keyringId: string; readonly projectId: string; readonly controlMode: ControlMode }

@@ -3,20 +3,16 @@
 
 import { randomBytes } from 'node:crypto'
 import type { UserKeyRow } from '../../../db/queries/custody/keyrings.ts'
-import type { ControlMode } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
-import { identityOf, openDeveloperKey, openUserKey, sealUserKey } from '../sealing/hierarchy.ts'
+import { type CredentialKeyOf, identityOf, openDeveloperKey, openUserKey, sealUserKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES, PIN_SALT_BYTES, stretchPin } from '../sealing/kdf.ts'
 import { invalidSecret, type Proof } from './credentials.ts'
 
 type Owner = { readonly projectId: string; readonly ownerId: string }
 /** Who sent the request, as the audit names them, and from where, as in `Credentials`. */
 type Requester = { readonly actor: string; readonly from?: string | undefined }
-
-/** The opened keys of the credentials that were given, by control mode. */
-export type CredentialKeyOf = Readonly<Record<ControlMode, Uint8Array | null>>
 
 type CredentialRows = { readonly developerKey: Uint8Array | null; readonly userKey: UserKeyRow | null }
 

@@ -1,8 +1,8 @@
 // Which credentials a request must have. This is checked before anything is opened, so that no guess is charged for a
 // request that cannot succeed.
 //
-// Signing needs the credential of the wallet's control mode, and so does creating a wallet. If the owner's keyring only has a
-// lock of the other mode, creating needs both, and control of the keyring is shared from then on.
+// Signing needs the credential of the wallet's control mode, and so does creating a wallet. If the other mode alone controls
+// the owner's keyring, creating needs both, and control of the keyring is shared from then on.
 
 import { CONTROL_MODES, type ControlMode, type FreezeScope } from '../../../db/words.ts'
 import { AppError, type SecurityEvent } from '../../errors.ts'
@@ -29,14 +29,18 @@ const missing = (modes: readonly ControlMode[]): AppError =>
       : `Fields "developer_secret" and "user_pin" are required: the owner has wallets of the other control mode.`,
   )
 
-/** Of the given credentials that of one mode. */
+/** Of the given credentials those of some modes. */
 export const onlyOf = ({
-  mode,
+  modes,
   credentials: { developerSecret, userPin, from },
 }: {
-  readonly mode: ControlMode
+  readonly modes: readonly ControlMode[]
   readonly credentials: Credentials
-}): Credentials => (mode === 'developer' ? { developerSecret, from } : { userPin, from })
+}): Credentials => ({
+  developerSecret: modes.includes('developer') ? developerSecret : undefined,
+  userPin: modes.includes('user') ? userPin : undefined,
+  from,
+})
 
 /** The control modes whose credentials a new wallet of `mode` needs, if the keyring has locks of the modes `locked`. */
 export const modesForCreation = (input: {

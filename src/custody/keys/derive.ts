@@ -8,7 +8,7 @@ import { pbkdf2Sync } from 'node:crypto'
 import { HARDENED_OFFSET, HDKey } from '@scure/bip32'
 import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
-import type { ChainFamily, KeyringKind } from '../../../db/words.ts'
+import { CHAIN_FAMILIES, type ChainFamily, type KeyringKind } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
@@ -49,7 +49,7 @@ const substrateSeedOf = (entropy: Uint8Array): Uint8Array =>
 
 const EVM_PATH = [HARDENED_OFFSET + 44, HARDENED_OFFSET + 60, HARDENED_OFFSET, 0, 0]
 
-type KeyPair = {
+export type KeyPair = {
   /** 32 bytes, zeroed by the caller: a scalar of secp256k1, or a mini-secret of sr25519. */
   readonly privateKey: Uint8Array
   /** secp256k1: 65 bytes, uncompressed. sr25519: 32 bytes. */
@@ -85,8 +85,36 @@ const privateKeyOf = ({ family, kind, secret }: FromSecret): Uint8Array => {
   }
 }
 
+/** @param privateKey belongs to the caller, as the pair does. */
+const pairOf = ({
+  family,
+  privateKey,
+}: {
+  readonly family: ChainFamily
+  readonly privateKey: Uint8Array
+}): KeyPair => ({
+  privateKey,
+  publicKey: KEY_TYPES[family].publicKeyOf(privateKey),
+})
+
 /** A wallet's key pair in a family. @param from.secret the entropy of a phrase, or an imported key; zeroed by the caller. */
-export const keyPairOf = (from: FromSecret): KeyPair => {
-  const privateKey = privateKeyOf(from)
-  return { privateKey, publicKey: KEY_TYPES[from.family].publicKeyOf(privateKey) }
+export const keyPairOf = (from: FromSecret): KeyPair => pairOf({ family: from.family, privateKey: privateKeyOf(from) })
+
+/** The private keys that a phrase has in all families: 32 bytes each, in the order of `CHAIN_FAMILIES`. Zeroed by the caller. */
+export const familyKeysOf = (entropy: Uint8Array): Uint8Array => {
+  using keys = new HeldKeys()
+  const familyKeys = new Uint8Array(CHAIN_FAMILIES.length * KEY_BYTES)
+  for (const [index, family] of CHAIN_FAMILIES.entries()) {
+    familyKeys.set(keys.hold(privateKeyOf({ family, kind: 'seed', secret: entropy })), index * KEY_BYTES)
+  }
+  return familyKeys
+}
+
+/** The key pair that `keyPairOf` gives for the phrase. */
+export const keyPairFrom = (input: { readonly family: ChainFamily; readonly familyKeys: Uint8Array }): KeyPair => {
+  const offset = CHAIN_FAMILIES.indexOf(input.family) * KEY_BYTES
+  return pairOf({
+    family: input.family,
+    privateKey: Uint8Array.from(input.familyKeys.subarray(offset, offset + KEY_BYTES)),
+  })
 }

@@ -98,6 +98,11 @@ const identitiesOf = async ({ db }: CustodyCtx, { kind, projectId, layers }: Pag
       return ofEach(() => identityOf.developerKey({ projectId }))
     case 'user_key':
       return ofEach(({ id: ownerId }) => identityOf.userKey({ projectId, ownerId }))
+    case 'keyring':
+      return ofEach(({ id: keyringId, keyring }) => {
+        if (keyring === null) throw new Error('a keyring was read without what its envelope binds')
+        return identityOf.seedLock({ projectId, keyringId, ...keyring })
+      })
     case 'owner_lock':
       return ofEach(({ id: lockId, ownerLock }) => {
         if (ownerLock === null) throw new Error('an owner lock was read without what its envelope binds')

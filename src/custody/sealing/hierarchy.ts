@@ -2,14 +2,18 @@
 //
 //   developer key  (random, one a project)   sealed under HMAC(developer secret, "developer key" ‖ project)
 //   user key       (random, one an owner)    sealed under HKDF(argon2id(PIN, salt), "user key" ‖ project ‖ owner)
-//   keyring key    (random, one a keyring)   sealed in an owner lock for each control mode, under
-//                                            KEK = HKDF(developer key | user key, "owner lock" ‖ lock)
-//     ├ seed       the keyring's entropy, phrase or imported key, sealed under the keyring key
-//     └ wallet key = HKDF(keyring key, "wallet" ‖ wallet)   seals that wallet's private key: what signing opens
+//   control key    (random, one for each     sealed in an owner lock, under
+//                  keyring and control mode)   HKDF(developer key | user key, "owner lock" ‖ lock)
+//     ├ wallet key = HKDF(control key, "wallet" ‖ wallet)   seals that wallet's private key: what signing opens
+//     └ family keys  the seed's private keys, one for each family, sealed under HKDF(control key, "family keys" ‖ lock):
+//                    from them come further wallets of the mode
+//   seed           the keyring's entropy, phrase or imported key, sealed in the seed lock, under
+//                    HKDF(keys of all modes that control the keyring, "seed lock" ‖ keyring ‖ modes).
+//                    So if control is shared, the seed needs developer key ‖ user key
 //
-// A policy lock lets the developer open one wallet's key without the keyring: it holds the wallet key, sealed under
-// KEK = HKDF(developer key, "policy lock" ‖ lock). A wallet key does not reveal the keyring key, so a policy lock opens neither
-// the seed nor another wallet. The terms of the policy are additional data of both layers: edited ones open nothing.
+// A policy lock lets the developer open one wallet's key without the owner lock: it holds the wallet key, sealed under
+// HKDF(developer key, "policy lock" ‖ lock). A wallet key does not reveal the control key, so a policy lock opens no other
+// wallet and no family key. The terms of the policy are additional data of both layers: edited ones open nothing.
 //
 // That the developer key or the user key opens is the check of the credential; no hash of a credential is stored. Developer
 // keys, user keys and all locks get an outer layer under the project's key (project-keys.ts); these functions seal and open
@@ -17,19 +21,19 @@
 //
 // Who receives a key zeroes it.
 
-import type { ControlMode, KeyringKind, Network } from '../../../db/words.ts'
-import { type BoundFields, encodeFields } from './bytes.ts'
+import { CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../../db/words.ts'
+import { type BoundFields, encodeFields, HeldKeys } from './bytes.ts'
 import { EnvelopeError, type Identity, NO_KEY_ID, open, seal } from './envelope.ts'
 import { deriveKey, hmac } from './kdf.ts'
 
 type Project = { readonly projectId: string }
 type Owner = Project & { readonly ownerId: string }
 type Keyring = Project & { readonly keyringId: string }
-/** The set of a keyring's locks says which credentials open it, so each lock is bound to it. */
-type Lock = Keyring & {
-  readonly lockId: string
-  readonly controlMode: ControlMode
-  /** Of all locks of the keyring. */
+type OwnerLock = Keyring & { readonly lockId: string; readonly controlMode: ControlMode }
+/** The modes say which credentials open the seed, so they are bound. */
+type SeedLock = Keyring & {
+  readonly kind: KeyringKind
+  /** All that control the keyring, in any order. */
   readonly controlModes: readonly ControlMode[]
 }
 type Wallet = Keyring & { readonly walletId: string }
@@ -45,6 +49,21 @@ export const requireCanonicalIds = (ids: readonly string[]): void => {
 }
 
 const NOWHERE = { keyringId: '', walletId: '' }
+
+/** The opened keys of the credentials that were given, by control mode. */
+export type CredentialKeyOf = Readonly<Record<ControlMode, Uint8Array | null>>
+
+/** Whoever seals and opens names several modes in this order. */
+const inOrder = (modes: readonly ControlMode[]) => CONTROL_MODES.filter((mode) => modes.includes(mode))
+
+const ofOwnerLock = (purpose: string, { projectId, keyringId, lockId: rowId, controlMode }: OwnerLock): Identity => ({
+  ...NOWHERE,
+  purpose,
+  projectId,
+  keyringId,
+  rowId,
+  bound: { control_mode: controlMode },
+})
 
 /** The identities under which rows are sealed. They are part of the frozen format. */
 export const identityOf = {
@@ -67,21 +86,16 @@ export const identityOf = {
     projectId,
     rowId,
   }),
-  ownerLock: ({ projectId, keyringId, lockId: rowId, controlMode, controlModes }: Lock): Identity => ({
+  seedLock: ({ projectId, keyringId, kind, controlModes }: SeedLock): Identity => ({
     ...NOWHERE,
-    purpose: 'owner lock',
-    projectId,
-    keyringId,
-    rowId,
-    bound: { control_mode: controlMode, control_modes: controlModes.toSorted().join(' ') },
-  }),
-  keyring: ({ projectId, keyringId, kind }: Keyring & { readonly kind: KeyringKind }): Identity => ({
-    ...NOWHERE,
-    purpose: `keyring ${kind}`,
+    purpose: 'seed lock',
     projectId,
     keyringId,
     rowId: keyringId,
+    bound: { kind, control_modes: inOrder(controlModes).join(' ') },
   }),
+  ownerLock: (of: OwnerLock): Identity => ofOwnerLock('owner lock', of),
+  familyKeys: (of: OwnerLock): Identity => ofOwnerLock('family keys', of),
   walletKey: ({ projectId, keyringId, walletId, network, controlMode }: WalletKey): Identity => ({
     purpose: 'wallet key',
     projectId,
@@ -161,43 +175,70 @@ export const sealUserKey = (of: Owner & { readonly stretched: Uint8Array; readon
 export const openUserKey = (of: Owner & { readonly stretched: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnderCredential(underPin(of), of.sealed)
 
+/** The developer key, the user key, or if control is shared both, each after its length. */
+const underSeedLock = ({ credentialKeyOf, ...of }: SeedLock & { readonly credentialKeyOf: CredentialKeyOf }): Under => {
+  using keys = new HeldKeys()
+  const controlModes = inOrder(of.controlModes)
+  const credentialKeys = controlModes.map((mode) => {
+    const key = credentialKeyOf[mode]
+    if (key === null) throw new Error('a seed needs the credentials of all modes that control it')
+    return key
+  })
+  const together = keys.hold(encodeFields(credentialKeys))
+  return {
+    key: deriveKey(together, ['seed lock', of.keyringId, ...controlModes]),
+    identity: identityOf.seedLock(of),
+  }
+}
+
+/** @param of.seed the entropy of a phrase, or the imported key. */
+export const sealSeed = (of: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly seed: Uint8Array }) =>
+  sealUnder(underSeedLock(of), of.seed)
+
+/** @returns the entropy of a phrase, or the imported key. */
+export const openSeed = (of: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly sealed: Uint8Array }) =>
+  openUnder(underSeedLock(of), of.sealed)
+
 /** @param of.credentialKey the key of the lock's control mode: the developer key or the user key. */
-const underLock = (of: Lock & { readonly credentialKey: Uint8Array }): Under => ({
+const underOwnerLock = (of: OwnerLock & { readonly credentialKey: Uint8Array }): Under => ({
   key: deriveKey(of.credentialKey, ['owner lock', of.lockId]),
   identity: identityOf.ownerLock(of),
 })
 
-export const sealLock = (of: Lock & { readonly credentialKey: Uint8Array; readonly keyringKey: Uint8Array }) =>
-  sealUnder(underLock(of), of.keyringKey)
+export const sealControlKey = (
+  of: OwnerLock & { readonly credentialKey: Uint8Array; readonly controlKey: Uint8Array },
+) => sealUnder(underOwnerLock(of), of.controlKey)
 
-/** @returns the keyring key. */
-export const openLock = (of: Lock & { readonly credentialKey: Uint8Array; readonly sealed: Uint8Array }) =>
-  openUnder(underLock(of), of.sealed)
+/** @returns the control key. */
+export const openControlKey = (of: OwnerLock & { readonly credentialKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underOwnerLock(of), of.sealed)
 
-type OpenKeyring = Keyring & { readonly kind: KeyringKind; readonly keyringKey: Uint8Array }
+const underControlKey = (of: OwnerLock & { readonly controlKey: Uint8Array }): Under => ({
+  key: deriveKey(of.controlKey, ['family keys', of.lockId]),
+  identity: identityOf.familyKeys(of),
+})
 
-/** @param of.secret the seed's entropy, or the imported key. */
-export const sealKeyring = (of: OpenKeyring & { readonly secret: Uint8Array }) =>
-  seal({ key: of.keyringKey, keyId: NO_KEY_ID, identity: identityOf.keyring(of), plaintext: of.secret })
+export const sealFamilyKeys = (of: OwnerLock & { readonly controlKey: Uint8Array; readonly familyKeys: Uint8Array }) =>
+  sealUnder(underControlKey(of), of.familyKeys)
 
-/** @returns the seed's entropy, or the imported key. */
-export const openKeyring = (of: OpenKeyring & { readonly sealed: Uint8Array }) =>
-  open({ key: of.keyringKey, keyId: NO_KEY_ID, identity: identityOf.keyring(of), sealed: of.sealed })
+/** @returns the private keys of all families, as `familyKeysOf` makes them. */
+export const openFamilyKeys = (of: OwnerLock & { readonly controlKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underControlKey(of), of.sealed)
 
 /** The key that seals one wallet's private key. */
-export const walletKeyOf = (of: Wallet & { readonly keyringKey: Uint8Array }): Uint8Array =>
-  deriveKey(of.keyringKey, ['wallet', of.walletId])
+export const walletKeyOf = (of: Wallet & { readonly controlKey: Uint8Array }): Uint8Array =>
+  deriveKey(of.controlKey, ['wallet', of.walletId])
 
-const underWallet = (of: WalletKey & { readonly keyringKey: Uint8Array }): Under => ({
+const underWallet = (of: WalletKey & { readonly controlKey: Uint8Array }): Under => ({
   key: walletKeyOf(of),
   identity: identityOf.walletKey(of),
 })
 
-export const sealWalletKey = (of: WalletKey & { readonly keyringKey: Uint8Array; readonly privateKey: Uint8Array }) =>
+export const sealWalletKey = (of: WalletKey & { readonly controlKey: Uint8Array; readonly privateKey: Uint8Array }) =>
   sealUnder(underWallet(of), of.privateKey)
 
 /** @returns the wallet's private key. */
-export const openWalletKey = (of: WalletKey & { readonly keyringKey: Uint8Array; readonly sealed: Uint8Array }) =>
+export const openWalletKey = (of: WalletKey & { readonly controlKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder(underWallet(of), of.sealed)
 
 /** The same with the wallet key, which it zeroes. */

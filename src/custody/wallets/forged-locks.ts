@@ -1,42 +1,52 @@
 import type { Db } from '../../../db/client.ts'
-import { missingOwnerLocks, pageOfOwnerLocks } from '../../../db/queries/custody/owner-locks.ts'
+import { missingOwnerLocks, pageOfKeyrings, pageOfOwnerLocks } from '../../../db/queries/custody/owner-locks.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
-const LOCKS_A_PAGE = 1_000
+const ROWS_A_PAGE = 1_000
 
 type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
 
-type OwnerLock = Awaited<ReturnType<typeof pageOfOwnerLocks>>[number]
+type Page = { readonly projectId: string | null; readonly after: string | null; readonly limit: number }
 
 type ForgedKeyring = { readonly projectId: string; readonly id: string; readonly trouble: string }
 
-/** The outer layer opens for this set of locks. */
-const isAsMade = ({ projectKeys }: Parts, { id: lockId, sealed, ...of }: OwnerLock): Promise<boolean> =>
-  projectKeys.isOuterAsSealed({ identity: identityOf.ownerLock({ ...of, lockId }), sealed })
+/** All rows of a table that is read in pages. */
+const allOf = async function* <Row extends { readonly id: string }>(
+  read: (page: Page) => Promise<readonly Row[]>,
+  projectId: string | null,
+): AsyncGenerator<Row> {
+  for (let after: string | null = null; ; ) {
+    const page: readonly Row[] = await read({ projectId, after, limit: ROWS_A_PAGE })
+    yield* page
+    if (page.length < ROWS_A_PAGE) return
+    after = page.at(-1)?.id ?? null
+  }
+}
 
-/** For `audit verify`: the keyrings whose set of locks is not as it was made. @param input.projectId null: of all projects. */
+/** For `audit verify`: the keyrings whose seed or locks are not as they were made. @param input.projectId null: of all projects. */
 export const forgedLocks = async (
-  parts: Parts,
+  { db, projectKeys }: Parts,
   input: { readonly projectId: string | null },
 ): Promise<readonly ForgedKeyring[]> => {
-  const forged: ForgedKeyring[] = (await missingOwnerLocks(parts.db, input)).map((lock) => ({
+  const forged: ForgedKeyring[] = (await missingOwnerLocks(db, input)).map((lock) => ({
     projectId: lock.projectId,
     id: lock.keyringId,
     trouble: `the audit tells of its lock of the ${lock.controlMode}, and it is gone`,
   }))
-  for (let after: string | null = null; ; ) {
-    const page: readonly OwnerLock[] = await pageOfOwnerLocks(parts.db, { ...input, after, limit: LOCKS_A_PAGE })
-    for (const lock of page) {
-      if (await isAsMade(parts, lock)) continue
-      const { projectId, keyringId: id, controlMode } = lock
-      forged.push({
-        projectId,
-        id,
-        trouble: `its lock of the ${controlMode}, or the set of its locks, is not as it was made`,
-      })
-    }
-    if (page.length < LOCKS_A_PAGE) return forged
-    after = page.at(-1)?.id ?? null
+  for await (const { id, sealed, ...of } of allOf((page) => pageOfKeyrings(db, page), input.projectId)) {
+    const identity = identityOf.seedLock({ ...of, keyringId: id })
+    if (await projectKeys.isOuterAsSealed({ identity, sealed })) continue
+    forged.push({
+      projectId: of.projectId,
+      id,
+      trouble: 'its seed lock, or the set of its locks, is not as it was made',
+    })
   }
+  for await (const { id: lockId, sealed, ...of } of allOf((page) => pageOfOwnerLocks(db, page), input.projectId)) {
+    if (await projectKeys.isOuterAsSealed({ identity: identityOf.ownerLock({ ...of, lockId }), sealed })) continue
+    const { projectId, keyringId: id, controlMode } = of
+    forged.push({ projectId, id, trouble: `its lock of the ${controlMode} is not as it was made` })
+  }
+  return forged
 }

@@ -1,81 +1,129 @@
-// Opening a keyring. Its key is sealed in owner locks, one for each control mode. Each lock has two layers: the inner one
-// with the credential's key, the outer one with the project's key.
+// The locks of a keyring. Each has two layers: the inner one with keys of credentials, the outer one with the project's key.
+// An owner lock is for each control mode, and holds the control key that opens the mode's wallets. The seed lock is for all
+// modes together. It holds the seed: the owner's entropy, or an imported phrase or key.
 //
-// An export, and a signature of a message, need the credentials of all locks of the keyring. So if control is shared, neither
-// side can do these alone, and no policy can do them at all.
+// An export, and a signature of a message, need the credentials of all modes. So if control is shared, neither side can do
+// these alone, and no policy can do them at all. An export opens the seed lock, which does not open with fewer. A message is
+// signed with the key of a wallet, so there the seed lock's outer layer proves which modes control the keyring.
 
 import { randomUUID } from 'node:crypto'
 import { type KeyringRow, type OwnerLockRow, readKeyring } from '../../../db/queries/custody/keyrings.ts'
 import type { NewOwnerLockRow } from '../../../db/queries/custody/locks.ts'
-import { CONTROL_MODES, type ControlMode, type KeyringKind } from '../../../db/words.ts'
+import type { ControlMode, KeyringKind } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { phraseOf } from '../keys/derive.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
-import { identityOf, openKeyring, openLock, sealLock } from '../sealing/hierarchy.ts'
+import {
+  type CredentialKeyOf,
+  identityOf,
+  openControlKey,
+  openSeed,
+  sealControlKey,
+  sealFamilyKeys,
+  sealSeed,
+} from '../sealing/hierarchy.ts'
 import { unlessForged, walletForged } from './wallet-forged.ts'
 import type { KeyRequest } from './wallet-key.ts'
 
 type Keyring = { readonly projectId: string; readonly keyringId: string }
 
-/** @returns the keyring key, zeroed by the caller. */
+/** @returns the control key, zeroed by the caller. */
 export const openOwnerLock = async (
   { projectKeys }: CustodyCtx,
   input: Keyring & { readonly lock: OwnerLockRow; readonly credentialKey: Uint8Array },
 ): Promise<Uint8Array> => {
   const { projectId, keyringId, lock, credentialKey } = input
-  const { id: lockId, controlMode, controlModes } = lock
-  const of = { projectId, keyringId, lockId, controlMode, controlModes }
+  const of = { projectId, keyringId, lockId: lock.id, controlMode: lock.controlMode }
   const inner = await projectKeys.openOuter({ identity: identityOf.ownerLock(of), sealed: lock.sealed })
-  return openLock({ ...of, credentialKey, sealed: inner })
+  return openControlKey({ ...of, credentialKey, sealed: inner })
 }
 
-/** A lock, with which the credential of `controlMode` opens the keyring: a new one, or one that is sealed anew. */
+/** A new lock, with which the credential of `controlMode` opens the mode's wallets. */
 export const makeOwnerLock = async (
   { projectKeys }: CustodyCtx,
   input: Keyring & {
-    readonly keyringKey: Uint8Array
-    /** Absent for a new lock. */
-    readonly lockId?: string
     readonly controlMode: ControlMode
-    /** Of all locks of the keyring, with this one. */
-    readonly controlModes: readonly ControlMode[]
+    readonly controlKey: Uint8Array
+    /** null if the keyring is no seed: no further wallet comes from it. */
+    readonly familyKeys: Uint8Array | null
     readonly credentialKey: Uint8Array
     readonly projectKeyVersion: number
   },
 ): Promise<NewOwnerLockRow> => {
-  const { projectId, keyringId, keyringKey, lockId = randomUUID(), controlMode, controlModes, credentialKey } = input
-  const of = { projectId, keyringId, lockId, controlMode, controlModes }
-  const inner = sealLock({ ...of, credentialKey, keyringKey })
-  const identity = identityOf.ownerLock(of)
-  const sealed = await projectKeys.sealOuter({ version: input.projectKeyVersion, identity, inner })
-  return { id: of.lockId, keyringId, controlMode, sealed }
+  const { projectId, keyringId, controlMode, controlKey, familyKeys, credentialKey, projectKeyVersion } = input
+  const of = { projectId, keyringId, lockId: randomUUID(), controlMode }
+  const inner = sealControlKey({ ...of, credentialKey, controlKey })
+  return {
+    id: of.lockId,
+    keyringId,
+    controlMode,
+    sealed: await projectKeys.sealOuter({ version: projectKeyVersion, identity: identityOf.ownerLock(of), inner }),
+    familyKeys: familyKeys === null ? null : sealFamilyKeys({ ...of, controlKey, familyKeys }),
+  }
 }
 
-type OpenedKeyring = { readonly row: KeyringRow; readonly keyringKey: Uint8Array }
+type SeedLock = Keyring & {
+  readonly kind: KeyringKind
+  /** All that control the keyring. */
+  readonly controlModes: readonly ControlMode[]
+}
 
-/** Opens a wallet's keyring with the credentials of all its locks. @returns the keyring key, zeroed by the caller. */
-export const openByAllLocks = async (
+/** @throws EnvelopeError if these are not the modes that control the keyring. */
+const openOuterOfSeed = (
+  { projectKeys }: CustodyCtx,
+  { sealed, ...of }: SeedLock & { readonly sealed: Uint8Array },
+): Promise<Uint8Array> => projectKeys.openOuter({ identity: identityOf.seedLock(of), sealed })
+
+/** @returns the entropy of a phrase, or an imported key, zeroed by the caller. */
+export const openSeedLock = async (
   ctx: CustodyCtx,
-  { wallet, credentials, actor }: KeyRequest,
-): Promise<OpenedKeyring> => {
-  using keys = new HeldKeys()
+  input: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly sealed: Uint8Array },
+): Promise<Uint8Array> => openSeed({ ...input, sealed: await openOuterOfSeed(ctx, input) })
+
+/** Seals a seed with the credentials of all `controlModes`. */
+export const makeSeedLock = (
+  { projectKeys }: CustodyCtx,
+  {
+    projectKeyVersion: version,
+    ...of
+  }: SeedLock & {
+    readonly credentialKeyOf: CredentialKeyOf
+    readonly seed: Uint8Array
+    readonly projectKeyVersion: number
+  },
+): Promise<Uint8Array> => projectKeys.sealOuter({ version, identity: identityOf.seedLock(of), inner: sealSeed(of) })
+
+type AllChecked = {
+  readonly row: KeyringRow
+  readonly lock: OwnerLockRow
+  readonly credentialKeyOf: CredentialKeyOf
+  /** The seed lock's inner layer. */
+  readonly sealedSeed: Uint8Array
+}
+
+/** Checks the credentials of all modes that control a wallet's keyring; `keys` holds the keys that they open. */
+export const checkAllCredentials = async (
+  ctx: CustodyCtx,
+  { wallet, credentials, actor, keys }: KeyRequest & { readonly keys: HeldKeys },
+): Promise<AllChecked> => {
   const { projectId, ownerId, keyringId, controlMode } = wallet
   const row = await readKeyring(ctx.db, wallet)
   const lock = row?.locks[controlMode]
   if (!row || !lock) throw walletForged({ wallet, actor })
-  const modes = CONTROL_MODES.filter((mode) => row.locks[mode] !== null)
-  const proof = requireCredentials({ modes, credentials })
+  const { kind, controlModes, sealed } = row
+  const proof = requireCredentials({ modes: controlModes, credentials })
   refuseFrozen(row.frozen)
-  const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
-  const credentialKey = opened[controlMode]
-  if (credentialKey === null) throw new Error("a wallet's own credential is always among the required ones")
-  const keyringKey = await unlessForged({ wallet, actor }, () =>
-    openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }),
-  )
-  return { row, keyringKey }
+  const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
+  const of = { projectId, keyringId, kind, controlModes, sealed }
+  return {
+    row,
+    lock,
+    credentialKeyOf,
+    sealedSeed: await unlessForged({ wallet, actor }, () => openOuterOfSeed(ctx, of)),
+  }
 }
 
 /** Exactly one of them. Strings cannot be zeroed: the caller answers with them and keeps nothing. */
@@ -85,29 +133,30 @@ export type ExportedKeyring = {
   readonly privateKey: string | null
 }
 
-const textOf = (kind: KeyringKind, secret: Uint8Array): ExportedKeyring => {
+const textOf = (kind: KeyringKind, seed: Uint8Array): ExportedKeyring => {
   switch (kind) {
     case 'seed':
     case 'phrase':
-      return { mnemonicPhrase: phraseOf(secret), privateKey: null }
+      return { mnemonicPhrase: phraseOf(seed), privateKey: null }
     case 'key':
-      return { mnemonicPhrase: null, privateKey: `0x${Buffer.from(secret).toString('hex')}` }
+      return { mnemonicPhrase: null, privateKey: `0x${Buffer.from(seed).toString('hex')}` }
     default:
       return unreachable(kind)
   }
 }
 
-/** Opens the secret of a wallet's keyring, as `Vault.exportKeyring` says. */
+/** Opens the seed lock of a wallet's keyring, as `Vault.exportKeyring` says. */
 export const exportKeyring = async (ctx: CustodyCtx, request: KeyRequest): Promise<ExportedKeyring> => {
   using keys = new HeldKeys()
   const { wallet, actor } = request
   const { projectId, keyringId } = wallet
-  const { row, keyringKey } = await openByAllLocks(ctx, request)
-  keys.hold(keyringKey)
-  const { kind, sealed } = row
-  const secret = keys.hold(openKeyring({ projectId, keyringId, kind, keyringKey, sealed }))
-  // Durable before the secret leaves: there is no export without its row.
+  const { row, credentialKeyOf, sealedSeed: sealed } = await checkAllCredentials(ctx, { ...request, keys })
+  const { kind, controlModes } = row
+  const seed = await unlessForged(request, async () =>
+    keys.hold(openSeed({ projectId, keyringId, kind, controlModes, credentialKeyOf, sealed })),
+  )
+  // Durable before the seed leaves: there is no export without its row.
   const details = { keyring_id: keyringId, keyring_kind: kind }
   await ctx.audit.commit({ projectId, actor, action: 'wallet_exported', subject: wallet.id, details })
-  return textOf(kind, secret)
+  return textOf(kind, seed)
 }

@@ -1,37 +1,30 @@
-// A new wallet. A keyring is made, or opened with the credentials; the wallet's key is derived from it and sealed by itself.
-// All that is sealed is committed together. The caller writes the row of `wallets` afterwards.
+// A new wallet. Its key comes from a keyring, which is made or opened with the credentials, and is sealed by itself. All that
+// is sealed is committed together. The caller writes the row of `wallets` afterwards.
 //
 //   the wallet comes from       it needs                     and makes
 //   the owner's seed, which
 //     does not exist yet        the mode's credential        a keyring, its seed, a lock of the mode
-//     has a lock of the mode    the mode's credential        nothing more
-//     has only the other lock   both credentials             a second lock: control is shared from then on
+//     has a lock of the mode    the mode's credential        nothing more: the lock leads to the family keys
+//     has only the other lock   both credentials             a second lock, and the seed is sealed anew, with both
+//                                                            credentials: control is shared from then on
 //   an imported phrase          the mode's credential        a keyring of its own and a lock of the mode; it is the owner's
 //                                                            seed if there is none yet
 //   an imported private key     the mode's credential        a keyring of its own and a lock of the mode
 //
 // A PIN opens the owner's user key. If the owner has none yet, it is made with that PIN.
 
-import { randomBytes, randomUUID } from 'node:crypto'
-import type { Tx } from '../../../db/client.ts'
 import {
   insertKeyring,
   insertWalletKey,
-  type NewKeyringRow,
   type OwnerRow,
   readOwner,
+  replaceSeed,
 } from '../../../db/queries/custody/keyrings.ts'
-import {
-  insertOwnerLock,
-  insertUserKey,
-  type NewOwnerLockRow,
-  type NewUserKeyRow,
-  replaceOwnerLock,
-} from '../../../db/queries/custody/locks.ts'
-import { type ChainFamily, CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../../db/words.ts'
+import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../db/queries/custody/locks.ts'
+import type { ChainFamily, ControlMode, Network } from '../../../db/words.ts'
 import { notFound } from '../../errors.ts'
 import type { AuditAct } from '../audit.ts'
-import { type CredentialKeyOf, checkCredentials, makeUserKey, notActivated } from '../credentials/credential-keys.ts'
+import { checkCredentials, makeUserKey, notActivated } from '../credentials/credential-keys.ts'
 import {
   type Credentials,
   modesForCreation,
@@ -42,13 +35,11 @@ import {
 } from '../credentials/credentials.ts'
 import { refuseObviousPin } from '../credentials/obvious-pin.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { ENTROPY_BYTES, keyPairOf } from '../keys/derive.ts'
 import { type Imported, type ImportedText, readImported } from '../keys/imported.ts'
 import { KeyRotated, madeOtherwise, repeatable } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
-import { openKeyring, requireCanonicalIds, sealKeyring, sealWalletKey } from '../sealing/hierarchy.ts'
-import { KEY_BYTES } from '../sealing/kdf.ts'
-import { makeOwnerLock, openOwnerLock } from './keyring.ts'
+import { type CredentialKeyOf, requireCanonicalIds, sealWalletKey } from '../sealing/hierarchy.ts'
+import { keyringFor, modesOfSeed, type OpenKeyring } from './new-keyring.ts'
 
 type NewWalletInput = {
   readonly walletId: string
@@ -74,7 +65,6 @@ type NewWallet = {
 /** Another first wallet of this owner, or this wallet, was made at the same time. */
 const RACED = [
   'keyrings_one_seed',
-  'owner_locks_one_a_mode',
   'user_keys_project_id_owner_id_pk',
   'pin_guesses_project_id_owner_id_pk',
   'wallet_keys_pkey',
@@ -104,124 +94,43 @@ const openCredentials = async (
   return { credentialKeyOf: { developer, user: keys.hold(key) }, newUserKey: row }
 }
 
-type Keyring = {
-  readonly keyringId: string
-  readonly kind: KeyringKind
-  readonly keyringKey: Uint8Array
-  /** The entropy of a phrase, or an imported key. */
-  readonly secret: Uint8Array
-  /** Its row; null if the keyring is not new. */
-  readonly newKeyring: NewKeyringRow | null
-}
-
-const makeKeyring = ({ projectId, ownerId, owner, importedSecret, keys }: Opening): Keyring => {
-  const isSeed = owner.seed === null && importedSecret?.kind !== 'key'
-  const kind = isSeed ? 'seed' : (importedSecret?.kind ?? 'seed')
-  const keyringId = randomUUID()
-  const keyringKey = keys.hold(randomBytes(KEY_BYTES))
-  const secret = importedSecret?.secret ?? keys.hold(randomBytes(ENTROPY_BYTES))
-  const sealed = sealKeyring({ projectId, keyringId, kind, keyringKey, secret })
-  const imported = importedSecret !== null
-  const newKeyring: NewKeyringRow = { id: keyringId, projectId, ownerId, kind, sealed, imported }
-  return { keyringId, kind, keyringKey, secret, newKeyring }
-}
-
-/** Opens the owner's seed with a lock whose credential was given. */
-const openSeed = async (
-  ctx: CustodyCtx,
-  input: Opening & { readonly seed: NonNullable<OwnerRow['seed']>; readonly credentialKeyOf: CredentialKeyOf },
-): Promise<Keyring> => {
-  const { projectId, owner, seed, keys } = input
-  const of = { projectId, keyringId: seed.id, kind: 'seed' } as const
-  for (const mode of CONTROL_MODES) {
-    const lock = owner.locks[mode]
-    const credentialKey = input.credentialKeyOf[mode]
-    if (lock === null || credentialKey === null) continue
-    const keyringKey = keys.hold(await openOwnerLock(ctx, { ...of, lock, credentialKey }))
-    const secret = keys.hold(openKeyring({ ...of, keyringKey, sealed: seed.sealed }))
-    return { ...of, keyringKey, secret, newKeyring: null }
-  }
-  throw new Error('an owner has a seed, and none of the required credentials has a lock of it')
-}
-
-type NewLock = {
-  readonly row: NewOwnerLockRow
-  /** The locks that the keyring had before: all of them are bound to the new set. */
-  readonly resealed: readonly { readonly id: string; readonly was: Uint8Array; readonly sealed: Uint8Array }[]
-}
-
-/** Makes a keyring's lock of the wallet's control mode, and seals those that it has anew. */
-const makeLock = async (
-  ctx: CustodyCtx,
-  input: Opening & {
-    readonly keyring: Keyring
-    readonly credentialKeyOf: CredentialKeyOf
-    readonly locked: readonly ControlMode[]
-  },
-): Promise<NewLock> => {
-  const { projectId, controlMode, owner, keyring, credentialKeyOf, locked } = input
-  const { keyringId, keyringKey } = keyring
-  const controlModes = [...locked, controlMode]
-  const sealFor = (mode: ControlMode, lockId?: string) => {
-    const credentialKey = credentialKeyOf[mode]
-    if (credentialKey === null) throw new Error('sharing control needs the credentials of all locks')
-    const of = { projectId, keyringId, keyringKey, controlMode: mode, controlModes, credentialKey }
-    const { projectKeyVersion } = owner
-    return makeOwnerLock(ctx, { ...of, projectKeyVersion, ...(lockId === undefined ? {} : { lockId }) })
-  }
-  const resealed: { id: string; was: Uint8Array; sealed: Uint8Array }[] = []
-  for (const mode of locked) {
-    const lock = owner.locks[mode]
-    if (lock === null) continue
-    const { sealed } = await sealFor(mode, lock.id)
-    resealed.push({ id: lock.id, was: lock.sealed, sealed })
-  }
-  return { row: await sealFor(controlMode), resealed }
-}
-
-/** @throws KeyRotated if a rotation has sealed a lock anew meanwhile. */
-const writeLock = async (tx: Tx, { row, resealed }: NewLock): Promise<void> => {
-  for (const lock of resealed) if (!(await replaceOwnerLock(tx, lock))) throw new KeyRotated("project's key")
-  await insertOwnerLock(tx, row)
-}
-
-const keyUsedSince = ({ newKeyring }: Keyring, { seed }: OwnerRow): NewWallet['keyUsedSince'] => {
+const keyUsedSince = ({ newKeyring }: OpenKeyring, { seed }: OwnerRow): NewWallet['keyUsedSince'] => {
   if (newKeyring !== null) return newKeyring.imported === true ? 'ever' : 'now'
   return seed === null || seed.imported ? 'ever' : seed.createdAt
 }
 
-const actsOf = (input: Opening & { readonly keyring: Keyring; readonly shares: boolean }): readonly AuditAct[] => {
+const actsOf = (input: Opening & { readonly keyring: OpenKeyring }): readonly AuditAct[] => {
   const { projectId, actor, walletId, ownerId, network, controlMode, keyring } = input
   const act = { projectId, actor, subject: walletId }
   const details = { control_mode: controlMode, keyring_id: keyring.keyringId }
   const action = input.imported === undefined ? 'wallet_created' : 'wallet_imported'
   return [
     { ...act, action, details: { ...details, keyring_kind: keyring.kind, network, owner_id: ownerId } },
-    ...(input.shares ? [{ ...act, action: 'control_shared', details } as const] : []),
+    ...(keyring.shared === null ? [] : [{ ...act, action: 'control_shared', details } as const]),
   ]
 }
 
 type Made = Opening & {
-  readonly keyring: Keyring
+  readonly keyring: OpenKeyring
   readonly newUserKey: NewUserKeyRow | null
-  readonly newLock: NewLock | null
-  readonly publicKey: Uint8Array
   readonly sealed: Uint8Array
 }
 
 const commit = (ctx: CustodyCtx, made: Made): Promise<void> =>
   ctx.db.transaction(async (tx) => {
-    const { walletId, projectId, network, controlMode, owner, keyring, newUserKey, newLock, publicKey, sealed } = made
+    const { walletId, projectId, network, controlMode, owner, keyring, newUserKey, sealed } = made
+    const { keyringId, newKeyring, newLock, shared } = keyring
     if (newUserKey !== null || newLock !== null) {
       await ctx.projectKeys.keepNewest(tx, { projectId, version: owner.projectKeyVersion })
     }
     if (newUserKey !== null) await insertUserKey(tx, newUserKey)
-    if (keyring.newKeyring !== null) await insertKeyring(tx, keyring.newKeyring)
-    if (newLock !== null) await writeLock(tx, newLock)
-    const { keyringId } = keyring
+    if (newKeyring !== null) await insertKeyring(tx, newKeyring)
+    // A rotation has sealed the seed anew meanwhile, or another call has shared control.
+    if (shared !== null && !(await replaceSeed(tx, { keyringId, ...shared }))) throw new KeyRotated("project's key")
+    if (newLock !== null) await insertOwnerLock(tx, newLock)
+    const { publicKey } = keyring.keyPair
     await insertWalletKey(tx, { walletId, keyringId, network, controlMode, publicKey, sealed })
-    const shares = newLock !== null && newLock.resealed.length > 0
-    for (const act of actsOf({ ...made, shares })) await ctx.audit.record(tx, act)
+    for (const act of actsOf(made)) await ctx.audit.record(tx, act)
   })
 
 const isMadeOf = (made: NonNullable<OwnerRow['made']>, input: NewWalletInput): boolean =>
@@ -230,49 +139,40 @@ const isMadeOf = (made: NonNullable<OwnerRow['made']>, input: NewWalletInput): b
   made.network === input.network &&
   made.controlMode === input.controlMode
 
-const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput): Promise<NewWallet> => {
+const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tries: number }): Promise<NewWallet> => {
   using keys = new HeldKeys()
-  const { walletId, projectId, ownerId, network, controlMode, family, credentials } = input
+  const { walletId, projectId, ownerId, network, controlMode, family, credentials, tries } = input
   const importedSecret = input.imported === undefined ? null : readImported({ family, text: input.imported })
   if (importedSecret !== null) keys.hold(importedSecret.secret)
   const owner = await readOwner(ctx.db, { projectId, ownerId, network, walletId })
   if (owner === null) throw notFound('project')
   const { made } = owner
   if (made !== null && !isMadeOf(made, input)) throw madeOtherwise('wallet')
-  const seed = importedSecret === null ? owner.seed : null
-  const locked = seed === null ? [] : CONTROL_MODES.filter((mode) => owner.locks[mode] !== null)
-  // Later one credential is enough, also if control of the keyring is shared since the first call, which needed both.
-  const proof = requireCredentials(
-    made === null
-      ? { modes: modesForCreation({ mode: controlMode, locked }), credentials }
-      : { modes: [controlMode], credentials: onlyOf({ mode: controlMode, credentials }) },
-  )
+  const locked = importedSecret === null ? modesOfSeed(owner) : []
+  const modes = made === null ? modesForCreation({ mode: controlMode, locked }) : [controlMode]
+  // One credential may be enough now where this call, or the first one of this wallet, needed both to share control.
+  const isFirst = made === null && tries === 1
+  const proof = requireCredentials({ modes, credentials: isFirst ? credentials : onlyOf({ modes, credentials }) })
   if (owner.developerKey === null) throw notActivated()
   refuseFrozen(owner.frozen)
 
   const opening = { ...input, owner, importedSecret, keys }
   const { credentialKeyOf, newUserKey } = await openCredentials(ctx, { ...opening, proof })
-  const credentialKey = credentialKeyOf[controlMode]
-  if (credentialKey === null) throw new Error("a wallet's own credential is always among the required ones")
-  const keyring = seed === null ? makeKeyring(opening) : await openSeed(ctx, { ...opening, seed, credentialKeyOf })
-  const { privateKey, publicKey } = keyPairOf({ family, ...keyring })
-  keys.hold(privateKey)
+  const keyring = await keyringFor(ctx, { ...opening, credentialKeyOf })
+  const { keyringId, controlKey, keyPair } = keyring
+  const { privateKey, publicKey } = keyPair
   const since = keyUsedSince(keyring, owner)
   if (made !== null) {
     if (Buffer.compare(made.publicKey, publicKey) !== 0) throw madeOtherwise('wallet')
     return { keyringId: made.keyringId, publicKey, keyUsedSince: since }
   }
-  const { keyringId, keyringKey } = keyring
-  const newLock = locked.includes(controlMode)
-    ? null
-    : await makeLock(ctx, { ...opening, keyring, credentialKeyOf, locked })
-  const sealed = sealWalletKey({ projectId, keyringId, walletId, network, controlMode, keyringKey, privateKey })
-  await commit(ctx, { ...opening, keyring, newUserKey, newLock, publicKey, sealed })
+  const sealed = sealWalletKey({ projectId, keyringId, walletId, network, controlMode, controlKey, privateKey })
+  await commit(ctx, { ...opening, keyring, newUserKey, sealed })
   return { keyringId, publicKey, keyUsedSince: since }
 }
 
 /** Makes a wallet's keys, as `Vault.newWallet` says. */
 export const newWallet = async (ctx: CustodyCtx, input: NewWalletInput): Promise<NewWallet> => {
   requireCanonicalIds([input.walletId, input.projectId])
-  return repeatable(RACED, () => makeWallet(ctx, input))
+  return repeatable(RACED, (tries) => makeWallet(ctx, { ...input, tries }))
 }

@@ -56,9 +56,9 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   if (made !== null) return made
   const { developer: developerKey, user: credentialKey } = opened
   if (developerKey === null || credentialKey === null) throw new Error('both credentials were required')
-  const keyringKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
+  const controlKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
   const of = { projectId, keyringId, walletId, lockId: randomUUID(), terms: boundTerms(terms) }
-  const inner = sealPolicyLock({ ...of, developerKey, walletKey: keys.hold(walletKeyOf({ ...of, keyringKey })) })
+  const inner = sealPolicyLock({ ...of, developerKey, walletKey: keys.hold(walletKeyOf({ ...of, controlKey })) })
   const sealed = await ctx.projectKeys.sealOuter({ version, identity: identityOf.policyLock(of), inner })
   const mac = await ctx.projectKeys.macOf({ version, row: boundSpending({ projectId, policyId }, NOTHING_SPENT) })
   return ctx.db.transaction(async (tx) => {

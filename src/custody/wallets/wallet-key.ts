@@ -1,19 +1,19 @@
 // Opening a wallet's private key for one request.
 
 import { clearTimeout, setTimeout } from 'node:timers'
-import type { WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
+import type { OwnerLockRow } from '../../../db/queries/custody/keyrings.ts'
 import type { ControlMode, Network, SIGNING_ACTIONS } from '../../../db/words.ts'
 import type { AuditAct, AuditEntry } from '../audit.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
-import { type Credentials, type Proof, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
+import { type Credentials, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
 import { bytesToSign } from '../keys/payloads.ts'
 import { coveredOf, traceOf } from '../keys/trace.ts'
 import { type Payload, purposeOf } from '../payload.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
-import { openWalletKey } from '../sealing/hierarchy.ts'
-import { openByAllLocks, openOwnerLock } from './keyring.ts'
+import { type CredentialKeyOf, openWalletKey } from '../sealing/hierarchy.ts'
+import { checkAllCredentials, openOwnerLock } from './keyring.ts'
 import { unlessForged, walletForged } from './wallet-forged.ts'
 
 export type WalletRef = {
@@ -34,25 +34,25 @@ export type KeyRequest = {
   readonly actor: string
 }
 
-type Opening = {
-  readonly wallet: WalletRef
-  readonly actor: string
-  readonly proof: Proof
-  readonly row: WalletKeyRow
+type Opening = Omit<KeyRequest, 'credentials'> & {
+  readonly credentialKeyOf: CredentialKeyOf
+  /** Of the wallet's control mode. */
+  readonly lock: OwnerLockRow
+  readonly sealed: Uint8Array
 }
 
-/** Opens credential, owner lock and wallet key, one after the other. */
-const openHierarchy = async (ctx: CustodyCtx, opening: Opening): Promise<Uint8Array> => {
+/** Opens the owner lock and the wallet key, one after the other. */
+const openLocked = async (
+  ctx: CustodyCtx,
+  { wallet, actor, credentialKeyOf, lock, sealed }: Opening,
+): Promise<Uint8Array> => {
   using keys = new HeldKeys()
-  const { wallet, actor, proof, row } = opening
-  const { projectId, ownerId, keyringId } = wallet
-  const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
-  const credentialKey = opened[wallet.controlMode]
-  if (credentialKey === null) throw new Error("a wallet's own credential is always the required one")
-  const { lock } = row
+  const { projectId, keyringId } = wallet
+  const credentialKey = credentialKeyOf[wallet.controlMode]
+  if (credentialKey === null) throw new Error("a wallet's own credential is always among the required ones")
   return await unlessForged({ wallet, actor }, async () => {
-    const keyringKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
-    return openWalletKey({ ...wallet, walletId: wallet.id, keyringKey, sealed: row.sealed })
+    const controlKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
+    return openWalletKey({ ...wallet, walletId: wallet.id, controlKey, sealed })
   })
 }
 
@@ -64,22 +64,22 @@ const openByOwnCredential = async (
   ctx: CustodyCtx,
   { wallet, credentials, actor }: KeyRequest,
 ): Promise<Uint8Array> => {
+  using keys = new HeldKeys()
+  const { projectId, ownerId } = wallet
   const proof = requireCredentials({ modes: [wallet.controlMode], credentials })
   const row = await ctx.readWalletKey(wallet.id)
   if (row === null) throw walletForged({ wallet, actor })
   refuseFrozen(row.frozen)
-  return openHierarchy(ctx, { wallet, actor, proof, row })
+  const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
+  return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock: row.lock, sealed: row.sealed })
 }
 
-/** A wallet's private key, with the credentials of all locks of its keyring: 32 bytes that the caller zeroes. */
+/** The same with the credentials of all modes that control its keyring. */
 const openByAllCredentials = async (ctx: CustodyCtx, request: KeyRequest): Promise<Uint8Array> => {
   using keys = new HeldKeys()
-  const { row, keyringKey } = await openByAllLocks(ctx, request)
-  keys.hold(keyringKey)
-  const { wallet } = request
-  return await unlessForged(request, async () =>
-    openWalletKey({ ...wallet, walletId: wallet.id, keyringKey, sealed: row.walletKey }),
-  )
+  const { row, lock, credentialKeyOf } = await checkAllCredentials(ctx, { ...request, keys })
+  const { wallet, actor } = request
+  return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock, sealed: row.walletKey })
 }
 
 /** What a key signs for one purpose, and what the audit says of it beside the hashes. */
