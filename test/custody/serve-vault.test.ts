@@ -16,7 +16,6 @@ import { traceOf } from '../../src/custody/keys/trace.ts'
 import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/custody/remote-vault.ts'
 import { serveVault } from '../../src/custody/serve-vault.ts'
 import { type createVault, type OpenKey, onlySignature, type WalletRef } from '../../src/custody/vault.ts'
-import { frameOf } from '../../src/custody/wire/frames.ts'
 import { messageSigner, signerOnce, withKey } from '../support/keys.ts'
 import {
   ACTOR,
@@ -33,6 +32,7 @@ import {
   signOne,
   signOneBy,
 } from './support.ts'
+import { frameOf } from './wire-support.ts'
 
 type OperatorVault = ReturnType<typeof createVault>
 

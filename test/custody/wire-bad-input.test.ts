@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
-import { createFrameReader, frameOf } from '../../src/custody/wire/frames.ts'
-import { createGates, createWire, echo, lend, type Server, use } from './wire-support.ts'
+import { Refused } from '../../src/custody/wire/data.ts'
+import { createFrameReader, createFrameWriter } from '../../src/custody/wire/frames.ts'
+import { createGates, createWire, echo, frameOf, lend, type Server, use } from './wire-support.ts'
 
 const wire = createWire()
 type Raw = Awaited<ReturnType<typeof wire.raw>>
@@ -212,4 +213,27 @@ test('what was received is zeroed: a message when its request has ended, and the
   push(chunks[2])
   reader[Symbol.dispose]()
   expect(chunks.every((chunk) => chunk.every((byte) => byte === 0))).toBe(true)
+})
+
+test('what was sent is zeroed, and what cannot be sent leaves nothing between the messages around it', () => {
+  const secret = randomBytes(32)
+  const writer = createFrameWriter()
+  writer.add({ secret })
+  expect(() => writer.add({ secret, refused: Symbol('a') })).toThrow(Refused)
+  writer.add('second')
+  const first = writer.take()
+  writer.add('third')
+  const second = writer.take()
+  const reader = createFrameReader()
+  reader.push(new Uint8Array(Buffer.concat([first.bytes, second.bytes])))
+  const values = Array.from({ length: 4 }, () => reader.next()?.value)
+  expect(values).toEqual([{ secret: new Uint8Array(secret) }, 'second', 'third', undefined])
+  const { bytes } = first
+  first[Symbol.dispose]()
+  expect(bytes.every((byte) => byte === 0)).toBe(true)
+  // Its place is used again, and nothing of it is left.
+  writer.take()
+  writer.add('')
+  writer.add('fourth')
+  expect(Buffer.from(writer.take().bytes).equals(Buffer.concat([frameOf(''), frameOf('fourth')]))).toBe(true)
 })

@@ -3,11 +3,15 @@ import { decode as decodeByPackage, encode as encodeByPackage } from '@msgpack/m
 import fc from 'fast-check'
 import { Refused } from '../../src/custody/wire/data.ts'
 import { decode } from '../../src/custody/wire/decode.ts'
-import { encode as encodeWith } from '../../src/custody/wire/encode.ts'
+import { createWriter, encode as encodeWith } from '../../src/custody/wire/encode.ts'
 
 const RUNS = { seed: 20261123, numRuns: 2_000 }
 
-const encode = (value: unknown) => encodeWith(value, { headBytes: 0, bytesMax: 64 * 1024 * 1024 })
+const encode = (value: unknown) => {
+  const writer = createWriter()
+  encodeWith(writer, value, { headBytes: 0, bytesMax: 64 * 1024 * 1024 })
+  return writer.bytes.subarray(0, writer.at)
+}
 const fromHex = (hex: string) => new Uint8Array(Buffer.from(hex.replaceAll(' ', ''), 'hex'))
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 const refusal = (act: () => unknown): string => {

@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import { type Client, connect } from '../../src/custody/wire/connect.ts'
 import { Refused } from '../../src/custody/wire/data.ts'
-import { createFrameReader, frameOf } from '../../src/custody/wire/frames.ts'
+import { createFrameReader, createFrameWriter } from '../../src/custody/wire/frames.ts'
 import { type Connection, type Listener, type ListenOptions, listen, serve } from '../../src/custody/wire/listen.ts'
 import { method, Nothing } from '../../src/custody/wire/method.ts'
 import { PROTOCOL } from '../../src/custody/wire/protocol.ts'
@@ -81,6 +81,13 @@ export type Server = Listener & {
   readonly ended: Connection[]
   /** Resolved at each refusal or end. */
   happened(): Promise<void>
+}
+
+/** A message as it is sent. */
+export const frameOf = (value: unknown): Buffer => {
+  const writer = createFrameWriter()
+  writer.add(value)
+  return writer.take().bytes
 }
 
 /** Ends everything of a test file's tests. */

@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { createServer, Socket } from 'node:net'
 import { join } from 'node:path'
 import { listen, serve } from '../../src/custody/wire/listen.ts'
 import { AppError } from '../../src/errors.ts'
@@ -36,6 +36,20 @@ describe('asking', () => {
       expect(text).toBe(String(index))
       expect(bytes?.length).toBe((index % 32) * 10_000)
       expect(bytes?.every((byte) => byte === index % 256)).toBe(true)
+    }
+  })
+
+  test('requests that are sent together arrive together, and so do their answers', async () => {
+    const { path } = await wire.server()
+    const client = wire.client(path)
+    await client.ask(echo, { text: '' })
+    const write = spyOn(Socket.prototype, 'write')
+    try {
+      await Promise.all(Array.from({ length: 50 }, (_, n) => client.ask(echo, { text: String(n) })))
+      // Of the client, and of the server; that it is alive may come between.
+      expect(write.mock.calls.length).toBeLessThanOrEqual(3)
+    } finally {
+      write.mockRestore()
     }
   })
 

@@ -2,10 +2,15 @@
 
 import type { Socket } from 'node:net'
 import { Refused } from './data.ts'
-import { createFrameReader, frameOf, type Message } from './frames.ts'
+import { createFrameReader, createFrameWriter, type Message } from './frames.ts'
+
+const TOGETHER_BYTES_MAX = 64 * 1024
 
 export type Channel = {
-  /** Sends a value unless it has ended, and zeroes its bytes when they are written. @throws Refused for a value that no message can have. */
+  /**
+   * Sends a value unless it has ended, together with others of this turn of the event loop: so those that arrive together stay
+   * together. Its bytes are zeroed when they are written. @throws Refused for a value that no message can have.
+   */
   send(value: unknown): void
   /** Goes on to take messages, after `mayTake` was false. */
   take(): void
@@ -28,8 +33,33 @@ type Handlers = {
   readonly onClosed: () => void
 }
 
+/** Writes in one piece what is sent in one turn of the event loop. */
+const createSending = (socket: Socket): Pick<Channel, 'send'> & { readonly flush: () => void } => {
+  const writer = createFrameWriter()
+  let isDue = false
+
+  const flush = () => {
+    isDue = false
+    const together = writer.take()
+    const zero = () => together[Symbol.dispose]()
+    if (socket.writable && together.bytes.length > 0) socket.write(together.bytes, zero)
+    else zero()
+  }
+
+  const send = (value: unknown) => {
+    if (!socket.writable) return
+    writer.add(value)
+    if (writer.byteLength() > TOGETHER_BYTES_MAX) flush()
+    if (!isDue) setImmediate(flush)
+    isDue = true
+  }
+
+  return { send, flush }
+}
+
 export const openChannel = (socket: Socket, handlers: Handlers): Channel => {
   const reader = createFrameReader()
+  const sending = createSending(socket)
   let flow = Promise.withResolvers<void>()
 
   const refusing = (act: () => void): void => {
@@ -81,17 +111,16 @@ export const openChannel = (socket: Socket, handlers: Handlers): Channel => {
   })
 
   return {
-    send: (value) => {
-      if (!socket.writable) return
-      const frame = frameOf(value)
-      socket.write(frame, () => void frame.fill(0))
-    },
+    send: sending.send,
     take,
     isClogged: () => socket.writableNeedDrain,
     flowing: async () => {
       while (socket.writableNeedDrain && !socket.destroyed) await flow.promise
     },
-    end: () => void socket.end(),
+    end: () => {
+      sending.flush()
+      socket.end()
+    },
     destroy: () => void socket.destroy(),
   }
 }

@@ -3,12 +3,17 @@
 import { isUtf8 } from 'node:buffer'
 import { BIGINT, checkBigint, checkValue, DATE, Refused } from './data.ts'
 
+/** A longer text is checked by the runtime. */
+const ASCII_TRIED_BYTES_MAX = 64
+
 type Reader = { readonly bytes: Buffer; at: number; values: number }
+
+const tooEarly = () => new Refused('the message ends too early')
 
 /** @returns where the bytes begin. */
 const take = (reader: Reader, length: number): number => {
   const start = reader.at
-  if (length > reader.bytes.length - start) throw new Refused('the message ends too early')
+  if (length > reader.bytes.length - start) throw tooEarly()
   reader.at = start + length
   return start
 }
@@ -21,10 +26,24 @@ const takeBytes = (reader: Reader, length: number): Buffer => {
 const takeUint = (reader: Reader, byteLength: number): number =>
   reader.bytes.readUIntBE(take(reader, byteLength), byteLength)
 
+const takeByte = (reader: Reader): number => {
+  const byte = reader.bytes[reader.at]
+  if (byte === undefined) throw tooEarly()
+  reader.at += 1
+  return byte
+}
+
 const takeText = (reader: Reader, length: number): string => {
-  const bytes = takeBytes(reader, length)
-  if (!isUtf8(bytes)) throw new Refused('a text is not UTF-8')
-  return bytes.toString()
+  const start = take(reader, length)
+  const { bytes, at: end } = reader
+  // Most are short and ASCII.
+  if (length <= ASCII_TRIED_BYTES_MAX) {
+    let at = start
+    while (at < end && (bytes[at] ?? 0x80) < 0x80) at += 1
+    if (at === end) return bytes.toString('latin1', start, end)
+  }
+  if (!isUtf8(bytes.subarray(start, end))) throw new Refused('a text is not UTF-8')
+  return bytes.toString('utf8', start, end)
 }
 
 /** 64 bits are for integers that need them and that a number can say. */
@@ -137,7 +156,7 @@ const takeLong = (reader: Reader, head: number, depth: number): unknown => {
 const takeValue = (reader: Reader, depth: number): unknown => {
   reader.values += 1
   checkValue({ depth, values: reader.values })
-  const head = takeUint(reader, 1)
+  const head = takeByte(reader)
   if (head < 0x80) return head
   if (head < 0x90) return takeObject(reader, head & 0x0f, depth)
   if (head < 0xa0) return takeList(reader, head & 0x0f, depth)

@@ -2,7 +2,7 @@
 
 import { Refused } from './data.ts'
 import { decode } from './decode.ts'
-import { encode } from './encode.ts'
+import { createWriter, encode, type Writer } from './encode.ts'
 
 const HEAD_BYTES = 4
 
@@ -12,11 +12,40 @@ const HEAD_BYTES = 4
  */
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 
-/** A message with its length. Whoever sends it zeroes it. @throws Refused for a value that no message can have. */
-export const frameOf = (value: unknown): Buffer => {
-  const frame = encode(value, { headBytes: HEAD_BYTES, bytesMax: HEAD_BYTES + MESSAGE_BYTES_MAX })
-  frame.writeUInt32BE(frame.length - HEAD_BYTES)
-  return frame
+/** A larger buffer is not kept for what is sent next. */
+const KEPT_BYTES_MAX = 256 * 1024
+
+type FrameWriter = {
+  /** Adds a message. @throws Refused for a value that no message can have. */
+  add(value: unknown): void
+  /** How much was added. */
+  byteLength(): number
+  /** All that was added, in one piece. Disposing of it zeroes it. */
+  take(): Disposable & { readonly bytes: Buffer }
+}
+
+/** Collects the messages that are sent together. */
+export const createFrameWriter = (): FrameWriter => {
+  let writer = createWriter()
+  let idle: Writer | null = null
+  return {
+    add: (value) => {
+      const start = encode(writer, value, { headBytes: HEAD_BYTES, bytesMax: HEAD_BYTES + MESSAGE_BYTES_MAX })
+      writer.bytes.writeUInt32BE(writer.at - start - HEAD_BYTES, start)
+    },
+    byteLength: () => writer.at,
+    take: () => {
+      const taken = writer
+      writer = idle ?? createWriter()
+      idle = null
+      const zero = () => {
+        taken.bytes.fill(0, 0, taken.at)
+        taken.at = 0
+        if (taken.bytes.length <= KEPT_BYTES_MAX) idle = taken
+      }
+      return { bytes: taken.bytes.subarray(0, taken.at), [Symbol.dispose]: zero }
+    },
+  }
 }
 
 /** A message that was received. */

@@ -32,14 +32,24 @@ export type AnyMethod = Method<TSchema, TSchema, TSchema>
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
+type Naming = (value: unknown) => unknown
+
+const asItIs: Naming = (value) => value
+
 /** A union is left as it is. */
-const named = (schema: TSchema, value: unknown): unknown => {
-  if (KindGuard.IsObject(schema) && isRecord(value)) {
-    const fields = Object.entries(schema.properties)
-    return Object.fromEntries(fields.map(([name, of]) => [name, named(of, value[name])]))
+const namingOf = (schema: TSchema): Naming => {
+  if (KindGuard.IsObject(schema)) {
+    const fields = Object.entries(schema.properties).map(([name, of]) => ({ name, naming: namingOf(of) }))
+    return (value) => {
+      if (!isRecord(value)) return value
+      const object: Record<string, unknown> = {}
+      for (const { name, naming } of fields) object[name] = naming(value[name])
+      return object
+    }
   }
-  if (KindGuard.IsArray(schema) && Array.isArray(value)) return value.map((each) => named(schema.items, each))
-  return value
+  if (!KindGuard.IsArray(schema)) return asItIs
+  const naming = namingOf(schema.items)
+  return (value) => (Array.isArray(value) ? value.map(naming) : value)
 }
 
 const shapeOf = <Schema extends TSchema>(schema: Schema): Shape<Schema> => {
@@ -50,7 +60,7 @@ const shapeOf = <Schema extends TSchema>(schema: Schema): Shape<Schema> => {
       compiled ??= TypeCompiler.Compile(schema)
       return compiled.Check(value)
     },
-    named: (value) => named(schema, value),
+    named: namingOf(schema),
   }
 }
 
