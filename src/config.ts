@@ -358,6 +358,8 @@ const configOf = (variables: Variables, defaults: typeof DEFAULTS) => {
     databaseUrl: readDatabaseUrl(variables),
     /** Where vaults listen; a vault itself has one. */
     vaultSockets: wordsOf(variables.VAULT_SOCKET ?? ''),
+    /** The file of a vault's journal, or copies of it; empty: it has none. */
+    vaultJournals: wordsOf(variables.VAULT_JOURNAL ?? ''),
     /** null in every process but the vault. */
     rootKey: rootKeyOf(variables, 'ROOT_KEY'),
     /** The new root key during a rotation. */

@@ -24,10 +24,17 @@ const main = async (): Promise<void> => {
   if (path === undefined || config.vaultSockets.length > 1) {
     throw new Error('VAULT_SOCKET must be one path: that of the socket at which this vault listens.')
   }
-  const ctx = await openVault({ config, process: 'vault' })
-  const { vault, db } = ctx
-  const { rootKeyIds } = await vault.status()
   const log = createLog({ config, process: 'vault' })
+  const onJournalLost = (error: unknown) => {
+    log.fatal({ err: error }, 'the journal cannot be written: the vault ends')
+    process.exit(1)
+  }
+  const ctx = await openVault({ config, process: 'vault', onJournalLost })
+  const { vault, db } = ctx
+  const { rootKeyIds, isBehind } = await vault.status()
+  if (isBehind) log.error('the database lacks what the journal tells: no key is opened until "cli restore" has run')
+  if (config.vaultJournals.length === 0)
+    log.warn('without VAULT_JOURNAL a restore of the database loses what was made since')
   if (!dumpsNothing) log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown({ config, log })
   await logConnections({ db, log }, connectionsOf({ maxConnections: config.databaseMaxConnections }))

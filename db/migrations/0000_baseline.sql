@@ -294,6 +294,12 @@ CREATE TABLE "user_keys" (
 	CONSTRAINT "user_keys_project_id_owner_id_pk" PRIMARY KEY("project_id","owner_id")
 );
 --> statement-breakpoint
+CREATE TABLE "vault_journals" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"records" bigint NOT NULL,
+	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "wallet_keys" (
 	"wallet_id" uuid PRIMARY KEY NOT NULL,
 	"keyring_id" uuid NOT NULL,
@@ -616,7 +622,7 @@ ALTER TABLE "owner_locks" ADD CONSTRAINT "owner_locks_keyring_id_keyrings_id_fk"
 ALTER TABLE "pin_guesses" ADD CONSTRAINT "pin_guesses_user_key" FOREIGN KEY ("project_id","owner_id") REFERENCES "public"."user_keys"("project_id","owner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "policies" ADD CONSTRAINT "policies_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "policies" ADD CONSTRAINT "policies_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "policies" ADD CONSTRAINT "policies_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "policies" ADD CONSTRAINT "policies_wallet_id_wallet_keys_wallet_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallet_keys"("wallet_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "policy_locks" ADD CONSTRAINT "policy_locks_policy_id_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."policies"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "project_keys" ADD CONSTRAINT "project_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "user_keys" ADD CONSTRAINT "user_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint

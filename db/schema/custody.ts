@@ -224,7 +224,7 @@ export const policies = pgTable(
     network: networkName(),
     walletId: uuid('wallet_id')
       .notNull()
-      .references(() => wallets.id),
+      .references(() => walletKeys.walletId),
     name: text('name').notNull(),
     /** All of them must match. */
     argumentRules: jsonb('argument_rules').$type<readonly ArgumentRule[]>().notNull(),
@@ -278,3 +278,13 @@ export const policyLocks = pgTable('policy_locks', {
 export const policyLocksAccess = access(policyLocks, {
   vault: 'select, insert, update (sealed), delete',
 })
+
+/** How much of each vault's journal is in this database. One that was restored from a backup knows less than the journal has. */
+export const vaultJournals = pgTable('vault_journals', {
+  id: uuid('id').primaryKey(),
+  /** How many of its records. */
+  records: bigint('records', { mode: 'number' }).notNull(),
+  updatedAt: instant('updated_at').notNull().default(now),
+})
+
+export const vaultJournalsAccess = access(vaultJournals, { vault: 'select, insert, update (records, updated_at)' })

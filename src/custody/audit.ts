@@ -58,7 +58,14 @@ export const auditVerifier = (sealer: Sealer): ((row: AuditRow) => boolean) => {
   }
 }
 
-export const createAudit = (input: { readonly db: Db; readonly sealer: Sealer; readonly now: () => Date }): Audit => {
+export const createAudit = (input: {
+  readonly db: Db
+  readonly sealer: Sealer
+  readonly now: () => Date
+  /** Gets rows when they are committed. */
+  readonly onCommitted?: (rows: readonly AuditRow[]) => void
+}): Audit => {
+  const { onCommitted = () => {} } = input
   const key = input.sealer.derive('audit')
   const complete = (act: AuditAct): AuditRow => {
     const { projectId, actor, action, subject, details } = act
@@ -70,7 +77,15 @@ export const createAudit = (input: { readonly db: Db; readonly sealer: Sealer; r
     run: (together: readonly (readonly AuditRow[])[]) => commitAuditRows(input.db, together.flat()),
   })
   return {
-    record: (tx, ...acts) => insertAuditRows(tx, acts.map(complete)),
-    commit: (...acts) => commit(acts.map(complete)),
+    record: async (tx, ...acts) => {
+      const rows = acts.map(complete)
+      await insertAuditRows(tx, rows)
+      tx.afterCommit(() => onCommitted(rows))
+    },
+    commit: async (...acts) => {
+      const rows = acts.map(complete)
+      await commit(rows)
+      onCommitted(rows)
+    },
   }
 }

@@ -1,6 +1,7 @@
 // The first argument of every function of custody. Each process builds one.
 
 import type { Db } from '../../db/client.ts'
+import { auditJson } from '../../db/queries/custody/audit.ts'
 import { readWalletKeys, type WalletKeyRow } from '../../db/queries/custody/keyrings.ts'
 import type { ChainFamily, Environment, Network } from '../../db/words.ts'
 import { createBatcher, createQueue, type Queue } from '../queue.ts'
@@ -8,6 +9,7 @@ import { type Audit, createAudit } from './audit.ts'
 import { createGuard, type Guard, TURN_WAIT_MS, TURN_WAITING_MAX } from './credentials/guard.ts'
 import { createGuesses, type Guesses } from './credentials/guesses.ts'
 import { createPinLimits, createSecretLimit, type SecretLimit } from './credentials/limits.ts'
+import { type Journal, NO_JOURNAL } from './journal/journal.ts'
 import type { DeploymentKey } from './root/deployment-key.ts'
 import { createProjectKeys, type ProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, type RootKey, type RootKeys } from './root/root-key.ts'
@@ -32,6 +34,9 @@ export type CustodyCtx = {
   readonly deploymentKey: DeploymentKey
   readonly projectKeys: ProjectKeys
   readonly audit: Audit
+  readonly now: () => Date
+  /** What must survive the loss of the database. */
+  readonly journal: Journal
   /** Counts the wrong PINs of each owner. */
   readonly guesses: Guesses
   /** Limits the guesses at PINs. */
@@ -51,6 +56,7 @@ export type CustodySettings = {
   readonly nextRootKey?: RootKey | null | undefined
   readonly deploymentKey: DeploymentKey
   readonly sealer: Sealer
+  readonly journal?: Journal
   readonly environment: Environment
   readonly familyOf: FamilyOf
   /** How many wrong credentials an API key or user may send: PINs over all processes, secrets in each. */
@@ -61,7 +67,7 @@ export type CustodySettings = {
 }
 
 export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
-  const { db, environment, familyOf, limits, deploymentKey } = settings
+  const { db, environment, familyOf, limits, deploymentKey, journal = NO_JOURNAL } = settings
   const rootKeys = createRootKeys(settings)
   const argon2 = createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
   const readTogether = createBatcher({
@@ -69,7 +75,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     run: async (ids: readonly string[]) => new Map((await readWalletKeys(db, ids)).map((row) => [row.walletId, row])),
   })
   const projectKeys = createProjectKeys({ db, rootKeys })
-  const guesses = createGuesses({ db, projectKeys })
+  const guesses = createGuesses({ db, projectKeys, journal })
   return {
     db,
     environment,
@@ -78,7 +84,9 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     rootKeys,
     deploymentKey,
     projectKeys,
-    audit: createAudit(settings),
+    audit: createAudit({ ...settings, onCommitted: (rows) => journal.add({ audit: rows.map(auditJson) }) }),
+    journal,
+    now: settings.now,
     guesses,
     guard: createGuard({ guesses, argon2, pinLimits: createPinLimits({ ...settings, ...limits }) }),
     secretLimit: createSecretLimit({ wrongMax: limits.wrongSecretsPerMinute }),

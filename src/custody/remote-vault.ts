@@ -68,6 +68,10 @@ export const connectOperatorVault = (options: ConnectOptions): Remote<OperatorVa
     rotateRootKey: (input, onProgress) => client.ask(ofOperator.rotateRootKey, input, onProgress),
     rotateProjectKey: (input, onProgress) => client.ask(ofOperator.rotateProjectKey, input, onProgress),
     forgedRows: (input) => client.ask(ofOperator.forgedRows, input),
+    journalState: () => client.ask(ofOperator.journalState, {}),
+    journalNotes: (input) => client.ask(ofOperator.journalNotes, input),
+    replayJournal: () => client.ask(ofOperator.replayJournal, {}),
+    finishRestore: () => client.ask(ofOperator.finishRestore, {}),
     close: client.close,
   }
 }

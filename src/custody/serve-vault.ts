@@ -125,6 +125,10 @@ const operatorMethods = (vault: OperatorVault): Readonly<Record<keyof typeof OPE
     vault.rotateProjectKey(input, onProgress),
   ),
   forgedRows: serve(OPERATOR_METHODS.forgedRows, vault.forgedRows),
+  journalState: serve(OPERATOR_METHODS.journalState, vault.journalState),
+  journalNotes: serve(OPERATOR_METHODS.journalNotes, vault.journalNotes),
+  replayJournal: serve(OPERATOR_METHODS.replayJournal, vault.replayJournal),
+  finishRestore: serve(OPERATOR_METHODS.finishRestore, vault.finishRestore),
 })
 
 type Log = {

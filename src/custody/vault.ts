@@ -35,6 +35,8 @@ export type { Policy, StandingPolicy } from '../../db/queries/custody/standing-p
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
 export { type Credentials, requireBoth } from './credentials/credentials.ts'
 export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
+export { NO_JOURNAL, openJournal } from './journal/journal.ts'
+export type { Note as JournalNote } from './journal/records.ts'
 export type { ImportedText } from './keys/imported.ts'
 export { openRootKey } from './root/root-key.ts'
 export type { ProjectRotation } from './rotation/rotate-project.ts'
@@ -55,9 +57,18 @@ type VaultStatus = {
   readonly rootKeyIds: readonly string[]
   /** Whether the database belongs to one of them: somebody may have changed it since the start. */
   readonly holdsRootKey: boolean
+  /** Whether the database lacks what the vault's journal tells. Then no key is opened. */
+  readonly isBehind: boolean
   /** How many PINs are being verified, and how many wait. */
   readonly argon2: QueueLoad
 }
+
+const statusOf = async ({ rootKeys, journal, argon2 }: CustodyCtx): Promise<VaultStatus> => ({
+  rootKeyIds: rootKeys.ids,
+  holdsRootKey: await rootKeys.arePresent(),
+  isBehind: journal.isBehind(),
+  argon2: argon2.load(),
+})
 
 /** What others may read of custody's rows. None of it opens a wallet. */
 const readingOf = (ctx: CustodyCtx) => {
@@ -82,10 +93,15 @@ const readingOf = (ctx: CustodyCtx) => {
 /** Builds the vault of a process. */
 export const createVault = (settings: CustodySettings) => {
   const ctx = createCustodyCtx(settings)
+  /** Nothing is done while the database lacks what the journal has, and nothing is answered before the journal has it. */
   const bind =
-    <Input extends readonly unknown[], Output>(work: (ctx: CustodyCtx, ...input: Input) => Output) =>
-    (...input: Input): Output =>
-      work(ctx, ...input)
+    <Input extends readonly unknown[], Output>(work: (ctx: CustodyCtx, ...input: Input) => Promise<Output>) =>
+    async (...input: Input): Promise<Output> => {
+      await ctx.journal.requireSame()
+      const output = await work(ctx, ...input)
+      await ctx.journal.sync()
+      return output
+    }
   return {
     /**
      * Makes the keys of a project whose row is there, and its developer key if a secret is given (always on testnet). The same
@@ -140,12 +156,9 @@ export const createVault = (settings: CustodySettings) => {
      */
     rotateProjectKey: bind(rotateProjectKey),
     /** What this process can do at the moment. */
-    status: async (): Promise<VaultStatus> => ({
-      rootKeyIds: ctx.rootKeys.ids,
-      holdsRootKey: await ctx.rootKeys.arePresent(),
-      argon2: ctx.argon2.load(),
-    }),
+    status: () => statusOf(ctx),
     ...readingOf(ctx),
+    ...ctx.journal.reader,
   }
 }
 

@@ -1,6 +1,5 @@
-import type { Db } from '../../db/client.ts'
 import { forgedGuesses } from './credentials/guesses.ts'
-import type { ProjectKeys } from './root/project-keys.ts'
+import type { CustodyCtx } from './ctx.ts'
 import { forgedLocks } from './wallets/forged-locks.ts'
 import { forgedPolicies } from './wallets/forged-policies.ts'
 import { forgedWallets } from './wallets/forged-wallets.ts'
@@ -15,7 +14,7 @@ export type ForgedRow = {
   readonly trouble: string
 }
 
-type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
+type Parts = Pick<CustodyCtx, 'db' | 'projectKeys' | 'journal'>
 
 /** What is wrong with rows of custody, and what can also be left by a process that was stopped. */
 export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfinished: readonly ForgedRow[] }

@@ -2,17 +2,22 @@
 
 import { createAudit } from '../custody/audit.ts'
 import { bindDeployment } from '../custody/deployment.ts'
-import { createVault, type OperatorVault, openRootKey } from '../custody/vault.ts'
+import { createVault, NO_JOURNAL, type OperatorVault, openJournal, openRootKey } from '../custody/vault.ts'
 import { type AuditingCtx, bindingsOf, openChecked, openServiceKey, type Process } from './contexts.ts'
 
 type VaultCtx = AuditingCtx & { readonly vault: OperatorVault }
+
+type Opening = Process & {
+  /** Called when the journal cannot be written any more: then the process must end. */
+  readonly onJournalLost: (error: unknown) => void
+}
 
 /**
  * Opens the root key and the database, which the first vault binds to its keys, its environment and its networks.
  * @throws Error if they belong to another database.
  */
-export const openVault = async (input: Process): Promise<VaultCtx> => {
-  const { config } = input
+export const openVault = async (input: Opening): Promise<VaultCtx> => {
+  const { config, onJournalLost: onLost } = input
   if (config.rootKey === null) throw new Error('ROOT_KEY must say where the root key is: file:/path or fd:N.')
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
@@ -27,6 +32,13 @@ export const openVault = async (input: Process): Promise<VaultCtx> => {
     return row.family
   }
   const ctx = { ...base, sealer, audit: createAudit({ ...base, sealer }), deploymentKey: base.checked }
-  const vault = createVault({ ...ctx, rootKey, nextRootKey, environment, limits: config, familyOf })
-  return { ...ctx, vault }
+  const paths = config.vaultJournals
+  const key = ctx.deploymentKey.derive('journal')
+  const journal = paths.length === 0 ? NO_JOURNAL : await openJournal({ ...ctx, paths, key, onLost })
+  const vault = createVault({ ...ctx, rootKey, nextRootKey, environment, limits: config, familyOf, journal })
+  const close: VaultCtx['close'] = async (options) => {
+    await journal.close()
+    await ctx.close(options)
+  }
+  return { ...ctx, vault, close }
 }

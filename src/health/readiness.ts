@@ -54,6 +54,9 @@ const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): Promise<void>
   const late = sleep(CHECK_TIMEOUT_MS, null, { ref: false })
   const status = await Promise.race([ctx.vault.status().catch(noVault), late])
   if (status === null) throw new AppError('unavailable', 'The vault does not answer.')
+  if (status.isBehind) {
+    throw new AppError('unavailable', 'The database lacks what the vault has recorded: run "cli restore".')
+  }
   if (status.holdsRootKey) return
   throw new AppError(
     'unavailable',

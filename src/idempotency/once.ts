@@ -19,7 +19,21 @@ import { AppError } from '../errors.ts'
 import { createQueues } from '../queue.ts'
 
 /** An operation calls it with its result, at the end of its database transaction if it has one. */
-export type Remember<Result> = (db: Queryable, result: Result) => Promise<void>
+export type Remember<Result> = ((db: Queryable, result: Result) => Promise<void>) & {
+  /** What it stores; absent without the header. */
+  readonly answerOf?: (result: Result) => RememberedAnswer
+}
+
+/** A first answer, as a text can keep it. */
+export type RememberedAnswer = IdempotencyScope & { readonly fingerprintHex: string; readonly answer: unknown }
+
+/** Stores an answer, unless the key has one. */
+export const storeAnswer = async (
+  db: Queryable,
+  { fingerprintHex, answer, ...scope }: RememberedAnswer,
+): Promise<void> => {
+  await insertFirstAnswer(db, scope, { fingerprint: Buffer.from(fingerprintHex, 'hex'), answer })
+}
 
 const MAX_KEY_CHARACTERS = 200
 
@@ -90,10 +104,13 @@ export const submitRoute = <Result, Answer>(
     // A key is forgotten after a day, and then the same request creates another thing.
     const day = String(Math.floor(ctx.now().getTime() / DAY_MS))
     const newId = uuidOf(newIdMacOf([...Object.values(scope), fingerprint, day]))
-    const remember: Remember<Result> = async (db, result) => {
+    const store = async (db: Queryable, result: Result): Promise<void> => {
       const kept = await insertFirstAnswer(db, scope, { fingerprint, answer: show(result) })
       if (!kept) throw new AnsweredMeanwhile()
     }
+    const fingerprintHex = Buffer.from(fingerprint).toString('hex')
+    const answerOf = (result: Result): RememberedAnswer => ({ ...scope, fingerprintHex, answer: show(result) })
+    const remember: Remember<Result> = Object.assign(store, { answerOf })
     // Simultaneous requests with one key wait for the first and find its answer.
     return queues.run(Object.values(scope).join('\n'), async () => {
       const first = await firstAnswer(scope, fingerprint)

@@ -1,5 +1,3 @@
-import { insertCollection } from '../../db/queries/collections.ts'
-import { insertMetadataDocument } from '../../db/queries/metadata.ts'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
@@ -48,17 +46,9 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
         }),
       ]
     },
-    alsoRecord: async (tx, transactionId) => {
-      await insertMetadataDocument(tx, about)
-      await insertCollection(tx, {
-        transactionId,
-        projectId,
-        network: chain.network,
-        ownerAddress: wallet.address,
-        name,
-        symbol,
-        imageUrl,
-      })
+    alongside: {
+      metadata: { digest: about.digest, body: about.body },
+      collection: { projectId, network: chain.network, ownerAddress: wallet.address, name, symbol, imageUrl },
     },
   })
 }

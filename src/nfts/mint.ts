@@ -1,4 +1,3 @@
-import { insertMetadataDocument } from '../../db/queries/metadata.ts'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
@@ -52,8 +51,6 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
       if (document !== null) await pinMetadata(ctx.config, document)
       return [intent]
     },
-    alsoRecord: async (tx) => {
-      if (document !== null) await insertMetadataDocument(tx, document)
-    },
+    alongside: document === null ? {} : { metadata: { digest: document.digest, body: document.body } },
   })
 }

@@ -44,7 +44,7 @@ export const createProject = async (
   const settings = { id: projectId, allowedOrigins: [], passkeyRpId: null, anonymousLogin: isTestnet }
   await insertProject(ctx.db, { ...settings, name, activatedAt: null, mac: projectMac(ctx.identity).of(settings) })
   const { actor } = input
-  await ctx.vault.newProject({ projectId, developerSecret, actor })
+  await ctx.vault.newProject({ projectId, developerSecret, actor, about: JSON.stringify({ name }) })
   // Last, so that nobody can use what is half made.
   const apiKey = await ctx.db.transaction(async (tx) => {
     if (developerSecret !== null) await markProjectActivated(tx, { projectId, at: ctx.now() })

@@ -1,9 +1,7 @@
-import type { insertAttempts } from '../../db/queries/transactions.ts'
 import type { Chain, Ladder, Unsigned } from '../chains/chain.ts'
 import type { KeyUse } from '../custody/vault.ts'
 import type { Signing } from '../policies/delegated.ts'
-
-type SignedAttempts = Parameters<typeof insertAttempts>[2]
+import { type About, type AttemptPlace, type SignedAttempt, textOfAbout } from './recorded.ts'
 
 const unsignedIn = ({ rungs, cancel }: Ladder): readonly Unsigned[] => (cancel === null ? rungs : [...rungs, cancel])
 
@@ -13,31 +11,31 @@ export const dearestGasFee = ({ terms }: Pick<Chain, 'terms'>, ladder: Ladder): 
     .map((unsigned) => terms.gasFee(unsigned))
     .reduce((one, other) => (one > other ? one : other), 0n)
 
-type LadderUse = Omit<KeyUse, 'payloads'> & {
-  readonly ladder: Ladder
-  /** The number of the first new rung. */
-  readonly firstRung: number
-}
+type LadderUse = Pick<KeyUse, 'action' | 'details'> &
+  Pick<About, 'rows' | 'answer'> & {
+    readonly ladder: Ladder
+    /** The number of the first new rung. */
+    readonly firstRung: number
+  }
+
+const placesOf = (chain: Chain, { ladder, firstRung }: LadderUse): readonly AttemptPlace[] =>
+  unsignedIn(ladder).map((unsigned, index) => {
+    const maxFeePerGas = chain.terms.feesOf(unsigned)?.maxFeePerGas ?? null
+    return index < ladder.rungs.length
+      ? { maxFeePerGas, kind: 'rung', rung: firstRung + index }
+      : { maxFeePerGas, kind: 'cancel', rung: 0 }
+  })
 
 const attemptsOf = (
   chain: Chain,
-  { ladder, firstRung }: LadderUse,
+  { use, places }: { readonly use: LadderUse; readonly places: readonly AttemptPlace[] },
   signatures: readonly Uint8Array[],
-): SignedAttempts => {
-  const signed = unsignedIn(ladder).map((unsigned, index) => {
-    const signature = signatures[index]
-    if (signature === undefined) throw new Error('custody returned too few signatures')
-    return {
-      ...chain.assemble(unsigned, signature),
-      maxFeePerGas: chain.terms.feesOf(unsigned)?.maxFeePerGas ?? null,
-    }
+): readonly SignedAttempt[] =>
+  unsignedIn(use.ladder).map((unsigned, index) => {
+    const [signature, place] = [signatures[index], places[index]]
+    if (signature === undefined || place === undefined) throw new Error('custody returned too few signatures')
+    return { ...chain.assemble(unsigned, signature), ...place }
   })
-  return signed.map((attempt, index) =>
-    index < ladder.rungs.length
-      ? { ...attempt, kind: 'rung', rung: firstRung + index }
-      : { ...attempt, kind: 'cancel', rung: 0 },
-  )
-}
 
 /**
  * Signs the attempts of several ladders together: of each the rungs from the lowest on, then the cancel.
@@ -48,13 +46,15 @@ export const signLadders = async (input: {
   readonly key: Signing
   readonly fee: bigint
   readonly uses: readonly LadderUse[]
-}): Promise<readonly SignedAttempts[]> => {
-  const { chain, key, fee, uses } = input
+}): Promise<readonly (readonly SignedAttempt[])[]> => {
+  const { chain, key, fee } = input
+  const uses = input.uses.map((use) => ({ use, places: placesOf(chain, use) }))
   const signatures = await key.sign(
     fee,
-    ...uses.map(({ ladder, action, details }) => ({
+    ...uses.map(({ use: { ladder, action, details, rows, answer }, places }) => ({
       action,
       details,
+      about: textOfAbout({ rows, places, answer }),
       payloads: unsignedIn(ladder).map((unsigned) => chain.payloadOf(unsigned)),
     })),
   )

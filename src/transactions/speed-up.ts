@@ -2,10 +2,8 @@
 // have of it. Attempts that were never sent are replaced. The others stay, and whichever is mined counts.
 
 import type { Tx } from '../../db/client.ts'
-import { eraseUnsent, extendLadder } from '../../db/queries/ladders.ts'
 import {
   findTransaction,
-  insertAttempts,
   lockSigner,
   readHeld,
   type TransactionRow,
@@ -13,7 +11,7 @@ import {
 } from '../../db/queries/transactions.ts'
 import { findWalletById, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../db/words.ts'
-import type { AccountState, Chain, Hex, Intent, Ladder, Replacement, Unsigned } from '../chains/chain.ts'
+import type { AccountState, Chain, Intent, Ladder, Replacement, Unsigned } from '../chains/chain.ts'
 import { isHex, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
@@ -22,7 +20,7 @@ import type { Remember } from '../idempotency/once.ts'
 import { type Signing, withKeyFor } from '../policies/delegated.ts'
 import { isExcessive } from '../policies/terms.ts'
 import { coinAmount } from '../tokens/token.ts'
-import { recordObservation } from './record-observation.ts'
+import { recordSpedUp } from './recorded.ts'
 import { dearestGasFee, signLadders } from './sign-ladder.ts'
 import { requireSignedBefore } from './signed-before.ts'
 import { overdraft } from './submit.ts'
@@ -144,7 +142,7 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   await lockSigner(tx, signer)
   const locked = await lockWaiting(tx, id)
   await requireSignedBefore({ ...input, address, attempts: locked.attempts })
-  const { kept, firstRung } = await dropUnsent(tx, locked)
+  const { kept, firstRung, isCancelUnsent } = whatStays(locked)
   if (firstRung >= RUNGS_MAX)
     throw new AppError('invalid_input', `It has ${RUNGS_MAX} attempts already, and cannot be signed again.`)
   const { worstCost: heldCost } = await readHeld(tx, signer, {
@@ -163,16 +161,17 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   const ladder: Ladder = chain.ladder({ unsigned, atMarket, intent, from: address, spendable, worstCost })
   const surcharge = worstCost - locked.transaction.value - chain.terms.gasFee(unsigned)
   const details = { network, transaction: id, nonce: String(row.nonce) }
+  const { isFixed: hasFixedFees, isCutByFunds } = ladder
+  const rungs = firstRung + ladder.rungs.length
+  const extended = { id, rungs, hasFixedFees, isCutByFunds, worstCost }
+  const rows = { kind: 'sped_up', network, ladder: extended, firstRung, isCancelUnsent } as const
   const [attempts = []] = await signLadders({
     chain,
     key,
     fee: surcharge + dearestGasFee(chain, ladder),
-    uses: [{ action: 'transaction_signed_anew', details, ladder, firstRung }],
+    uses: [{ action: 'transaction_signed_anew', details, ladder, firstRung, rows, answer: null }],
   })
-  const { isFixed: hasFixedFees, isCutByFunds } = ladder
-  await extendLadder(tx, { id, rungs: firstRung + ladder.rungs.length, hasFixedFees, isCutByFunds, worstCost })
-  await insertAttempts(tx, { network, transactionId: id }, attempts)
-  await recordObservation(ctx, tx, { transactionId: id, observation: { kind: 'sped_up', first: firstRung } })
+  await recordSpedUp(ctx, tx, rows, attempts)
   return locked.transaction.status
 }
 
@@ -189,20 +188,16 @@ const refuseFarAboveMarket = async (
   )
 }
 
-/** Deletes attempts that were never sent. @returns the bytes of the others, and the number of the next rung. */
-const dropUnsent = async (
-  tx: Tx,
-  { transaction, attempts }: WithAttempts,
-): Promise<{ readonly kept: readonly Hex[]; readonly firstRung: number }> => {
-  const { id: transactionId, chosen, rungs, givenUp } = transaction
+/** What stays of a transaction's attempts: the bytes of those that were sent, and the number of the next rung. */
+const whatStays = ({ transaction, attempts }: WithAttempts) => {
+  const { chosen, rungs, givenUp } = transaction
   const cancel = attempts[rungs]
   const isCancelOffered = cancel?.broadcastAt !== null || cancel.lastError !== null
   const { firstRung, isCancelKept } = attemptsToKeep({ chosen, rungs, givenUp, isCancelOffered })
-  await eraseUnsent(tx, { transactionId, fromRung: firstRung, isCancelUnsent: !isCancelKept })
   const stays = attempts.filter(({ kind, rung }) =>
     kind === 'rung' ? rung < firstRung : kind !== 'cancel' || isCancelKept,
   )
-  return { kept: stays.flatMap(({ raw }) => (isHex(raw) ? [raw] : [])), firstRung }
+  return { kept: stays.flatMap(({ raw }) => (isHex(raw) ? [raw] : [])), firstRung, isCancelUnsent: !isCancelKept }
 }
 
 /** Includes the network's surcharge, which is part of the recorded cost. */

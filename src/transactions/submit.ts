@@ -17,21 +17,12 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
-import { addJob } from '../../db/jobs.ts'
-import {
-  type Held,
-  insertAttempts,
-  insertTransaction,
-  lockSigner,
-  readHeld,
-  releaseReaped,
-  type Signer,
-} from '../../db/queries/transactions.ts'
+import { type Held, lockSigner, readHeld, releaseReaped, type Signer } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionKind } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import { displayAmount } from '../chains/amount.ts'
-import type { Chain, Intent, Ladder, Unsigned } from '../chains/chain.ts'
+import type { Chain, Intent, Ladder } from '../chains/chain.ts'
 import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -43,6 +34,7 @@ import { coinAmount } from '../tokens/token.ts'
 import { signerAddressOf } from '../wallets/contract-wallet.ts'
 import { lacksDeployment } from './execution.ts'
 import { chooseNonce } from './nonce.ts'
+import { type Alongside, recordSubmitted, type SubmittedRows } from './recorded.ts'
 import { type PreparedTransaction, prepareSending, type Sending } from './sending.ts'
 import { dearestGasFee, signLadders } from './sign-ladder.ts'
 
@@ -52,8 +44,8 @@ type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
   readonly wallet: WalletRow
   /** One for an eoa wallet. @param turn after which the signer's earlier requests are recorded. */
   readonly intents: (turn: Turn) => Promise<readonly Intent[]>
-  /** Writes the resource's own rows in the same database transaction. */
-  readonly alsoRecord?: (tx: Tx, transactionId: string) => Promise<void>
+  /** The resource's own rows. */
+  readonly alongside?: Alongside
   readonly remember?: Remember<Submitted> | undefined
 }
 
@@ -74,7 +66,7 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
       await ctx.db.transaction(async (tx) => {
-        await record(ctx, tx, { ...input, signer, key, sending, transactionId })
+        await record(ctx, tx, { ...input, signer, key, sending, submitted })
         await input.remember?.(tx, submitted)
       })
       return submitted
@@ -86,11 +78,11 @@ type RecordInput = SubmitInput & {
   readonly signer: Signer
   readonly key: Signing
   readonly sending: Sending
-  readonly transactionId: string
+  readonly submitted: Submitted
 }
 
 const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Promise<void> => {
-  const { signer, sending, transactionId } = input
+  const { signer, sending, submitted } = input
   const { transaction } = sending
   await lockSigner(tx, signer)
   const lifetime = input.chain.lifetimeOf(transaction.prepared.unsigned)
@@ -112,16 +104,13 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
     nonces = new Set([...nonces, first])
   }
   const nonce = chooseNonce(transaction.intent.nonce, { ...transaction.prepared, held: nonces })
-  planned.push(plan(input, { transaction, id: transactionId, nonce, spare }))
+  planned.push(plan(input, { transaction, id: submitted.transactionId, nonce, spare }))
   const signed = await signPlanned(input, planned)
-  for (const [index, each] of planned.entries()) {
-    await recordPlanned(tx, { ...input, ...each, attempts: signed[index] ?? [] })
-  }
+  for (const [index, { rows }] of planned.entries()) await recordSubmitted(tx, rows, signed[index] ?? [])
   tx.afterCommit(() => {
     const { network } = signer
     for (const { transaction } of planned) ctx.metrics.transactions.accepted.inc({ network, kind: transaction.kind })
   })
-  await input.alsoRecord?.(tx, transactionId)
 }
 
 /** With a policy, refuses gas and fees far above what we would choose. */
@@ -147,6 +136,7 @@ type Planned = {
   readonly id: string
   readonly nonce: number
   readonly ladder: Ladder
+  readonly rows: SubmittedRows
 }
 
 type PlanInput = Pick<Planned, 'transaction' | 'id' | 'nonce'> & {
@@ -154,7 +144,8 @@ type PlanInput = Pick<Planned, 'transaction' | 'id' | 'nonce'> & {
   readonly spare: bigint
 }
 
-const plan = ({ chain, signer }: RecordInput, { transaction, id, nonce, spare }: PlanInput): Planned => {
+const plan = (input: RecordInput, { transaction, id, nonce, spare }: PlanInput): Planned => {
+  const { chain, signer, submitted, alongside = {} } = input
   const { prepared, intent } = transaction
   const ladder = chain.ladder({
     unsigned: chain.withNonce(prepared.unsigned, nonce),
@@ -164,7 +155,40 @@ const plan = ({ chain, signer }: RecordInput, { transaction, id, nonce, spare }:
     spendable: prepared.worstCost + spare,
     worstCost: prepared.worstCost,
   })
-  return { transaction, id, nonce, ladder }
+  const row = rowOf(input, { transaction, id, ladder })
+  const isAsked = id === submitted.transactionId
+  return { transaction, id, nonce, ladder, rows: { kind: 'submitted', row, alongside: isAsked ? alongside : {} } }
+}
+
+const rowOf = (
+  { projectId, wallet, signer, sending, chain }: RecordInput,
+  { transaction, id, ladder }: Pick<Planned, 'transaction' | 'id' | 'ladder'>,
+): SubmittedRows['row'] => {
+  const { isFixed: hasFixedFees, isCutByFunds, rungs } = ladder
+  const [unsigned] = rungs
+  if (unsigned === undefined) throw new Error('a fee ladder has no rung')
+  const { worstCost, feeAsset } = transaction.prepared
+  return {
+    id,
+    projectId,
+    walletId: wallet.id,
+    network: signer.network,
+    signerAddress: signer.address,
+    contractWallet: sending.contractWallet,
+    ...(chain.lifetimeOf(unsigned) ?? { bornAtBlock: null, validUntilBlock: null }),
+    kind: transaction.kind,
+    nonce: unsigned.nonce,
+    to: unsigned.to,
+    value: unsigned.value,
+    input: unsigned.input,
+    gasLimit: unsigned.gasLimit,
+    worstCost,
+    feeAsset: feeAsset?.contract ?? null,
+    feeAssetCost: feeAsset?.worstCost ?? null,
+    rungs: rungs.length,
+    hasFixedFees,
+    isCutByFunds,
+  }
 }
 
 /** The most that these can pay in fees. */
@@ -175,56 +199,23 @@ const worstFee = (chain: Chain, planned: readonly Planned[]): bigint =>
   )
 
 /** The credential is not available later, so everything that may ever be sent is signed now. */
-const signPlanned = ({ chain, key, signer: { network } }: RecordInput, planned: readonly Planned[]) =>
+const signPlanned = (
+  { chain, key, signer: { network }, submitted, remember }: RecordInput,
+  planned: readonly Planned[],
+) =>
   signLadders({
     chain,
     key,
     fee: worstFee(chain, planned),
-    uses: planned.map(({ id, nonce, ladder, transaction: { kind } }) => ({
+    uses: planned.map(({ id, nonce, ladder, rows, transaction: { kind } }) => ({
       action: 'transaction_submitted',
       details: { network, transaction: id, kind, nonce: String(nonce) },
       ladder,
       firstRung: 0,
+      rows,
+      answer: id === submitted.transactionId ? (remember?.answerOf?.(submitted) ?? null) : null,
     })),
   })
-
-type PlannedInput = RecordInput & Planned & { readonly attempts: Parameters<typeof insertAttempts>[2] }
-
-const recordPlanned = async (tx: Tx, input: PlannedInput): Promise<void> => {
-  const { signer, id, ladder, attempts } = input
-  const [first] = ladder.rungs
-  if (first === undefined) throw new Error('a fee ladder has no rung')
-  const { isFixed: hasFixedFees, isCutByFunds, rungs } = ladder
-  await insertTransaction(tx, { ...rowOf(input, first), rungs: rungs.length, hasFixedFees, isCutByFunds })
-  await Promise.all([
-    insertAttempts(tx, { network: signer.network, transactionId: id }, attempts),
-    addJob(
-      tx,
-      'broadcast_transaction',
-      { transactionId: id, network: signer.network },
-      { key: `broadcast:${id}`, whenKeyed: 'new' },
-    ),
-  ])
-}
-
-const rowOf = (input: PlannedInput, unsigned: Unsigned) => ({
-  id: input.id,
-  projectId: input.projectId,
-  walletId: input.wallet.id,
-  network: input.signer.network,
-  signerAddress: input.signer.address,
-  contractWallet: input.sending.contractWallet,
-  ...(input.chain.lifetimeOf(unsigned) ?? { bornAtBlock: null, validUntilBlock: null }),
-  kind: input.transaction.kind,
-  nonce: unsigned.nonce,
-  to: unsigned.to,
-  value: unsigned.value,
-  input: unsigned.input,
-  gasLimit: unsigned.gasLimit,
-  worstCost: input.transaction.prepared.worstCost,
-  feeAsset: input.transaction.prepared.feeAsset?.contract ?? null,
-  feeAssetCost: input.transaction.prepared.feeAsset?.worstCost ?? null,
-})
 
 /** @param lacks the missing amount, for people. */
 export const overdraft = (address: string, lacks: string): AppError =>

@@ -30,8 +30,11 @@ const exists = (input: CreateWalletInput): AppError =>
 const addressTaken = (network: Network): AppError =>
   new AppError('wallet_exists', `This project already has a wallet with this address on ${network}.`)
 
+/** What the vault's journal keeps of a wallet, beside what the vault knows. */
+export type AboutWallet = Pick<WalletRow, 'name' | 'type'>
+
 /** Returns a function from a public key to the wallet's address. */
-const addressesOf = (chain: NodelessChain, type: WalletType): ((publicKey: Uint8Array) => string) => {
+export const addressesOf = (chain: NodelessChain, type: WalletType): ((publicKey: Uint8Array) => string) => {
   if (type === 'eoa') return chain.addressOf
   const { contractWallets } = chain
   if (contractWallets === null) {
@@ -62,7 +65,8 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
   if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { ownerId } })) !== null) throw exists(input)
   const id = input.newId ?? randomUUID()
   const of = { walletId: id, projectId, ownerId, network, controlMode, family: chain.family }
-  const made = await ctx.vault.newWallet({ ...of, imported, credentials, actor })
+  const about = JSON.stringify({ name, type } satisfies AboutWallet)
+  const made = await ctx.vault.newWallet({ ...of, imported, credentials, actor, about })
   const { keyringId, publicKey } = made
   try {
     return await ctx.db.transaction(async (tx) => {

@@ -56,6 +56,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   databaseUrl: new Secret(databaseUrl),
   databaseMaxConnections: 4,
   vaultSockets: [],
+  vaultJournals: [],
   rootKey: null,
   nextRootKey: null,
   serviceKey: 'fd:0',

@@ -111,7 +111,7 @@ const startVaults = async (service: Service) => {
     variables: { ...variables, DATABASE_URL: database.apiUrl, VAULT_DATABASE_URL: database.vaultUrl },
     until: /listening ([0-9]+) ([0-9]+)/,
   })
-  const here = await openVault({ config: readConfig(vaultVariables), process: 'bench' })
+  const here = await openVault({ config: readConfig(vaultVariables), process: 'bench', onJournalLost: () => {} })
   const remote = connectVault({ sockets: [socket], name: 'bench', onChange: () => {} })
   const urlOf = (port = '') => `http://127.0.0.1:${port}/transactions/sign`
   const [, ownPort, askingPort] = doors.match

@@ -227,11 +227,11 @@ describe('a wallet', () => {
       actor: ACTOR,
     } as const
     const attempts = [
-      custody.vault.newWallet({ ...input, walletId: randomUUID(), projectId: projectId.toUpperCase() }),
-      custody.vault.newWallet({ ...input, walletId: odd, projectId }),
-      custody.vault.newProject({ projectId: odd, developerSecret: null, actor: 'operator' }),
+      () => custody.vault.newWallet({ ...input, walletId: randomUUID(), projectId: projectId.toUpperCase() }),
+      () => custody.vault.newWallet({ ...input, walletId: odd, projectId }),
+      () => custody.vault.newProject({ projectId: odd, developerSecret: null, actor: 'operator' }),
     ]
-    for (const attempt of attempts) await expect(attempt).rejects.toThrow('not a UUID in lower case')
+    for (const attempt of attempts) await expect(attempt()).rejects.toThrow('not a UUID in lower case')
   })
 
   test('of a project that does not exist is not found', async () => {

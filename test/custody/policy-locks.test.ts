@@ -288,7 +288,7 @@ describe('a policy', () => {
     const terms = await custody.policy(wallet, both)
     const request = { wallet, credentials: secret, actor: ACTOR, terms }
     const signature = await withPolicyKey(custody.vault, request, (key) => signOneBy(key))
-    const hash = traceOf({ payload: EVM_PAYLOAD, bytes: EVM_DIGEST, signature, publicKey: wallet.publicKey })
+    const { hash } = traceOf({ payload: EVM_PAYLOAD, bytes: EVM_DIGEST, signature, publicKey: wallet.publicKey })
     await revoke(wallet, terms)
     const rows = await sql`select action, details from audit where subject = ${wallet.id} order by id`
     expect(rows.slice(1).map((row) => ({ ...row }))).toEqual([

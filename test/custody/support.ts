@@ -13,6 +13,7 @@ import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Environment, Network } from '../../db/words.ts'
 import { boundGuesses, createGuesses, forgedGuesses } from '../../src/custody/credentials/guesses.ts'
 import { bindDeployment } from '../../src/custody/deployment.ts'
+import { NO_JOURNAL } from '../../src/custody/journal/journal.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import type { Payload } from '../../src/custody/payload.ts'
 import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
@@ -120,15 +121,16 @@ export const openTestIdentity = async (fill = 0xa3) => {
 export const openTestGuesses = async (db: Db, openKey: () => Promise<RootKey> = openTestRootKey) => {
   const rootKey = await openKey()
   const projectKeys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
+  const parts = { db, projectKeys, journal: NO_JOURNAL }
   return {
-    ...createGuesses({ db, projectKeys }),
+    ...createGuesses(parts),
     /** Gives a project its first key. */
     makeProjectKey: async (projectId: string) => {
       const identity = identityOf.projectKey({ projectId, version: 1 })
       const wrapped = await rootKey.wrap({ key: crypto.getRandomValues(new Uint8Array(32)), identity })
       await insertProjectKey(db, { projectId, version: 1, rootKeyId: rootKey.id, wrapped })
     },
-    forged: (projectId: string) => forgedGuesses({ db, projectKeys }, { projectId }),
+    forged: (projectId: string) => forgedGuesses(parts, { projectId }),
     /** Makes the MAC of the row as it is, so that it counts as one that a vault has written. */
     authenticate: async (projectId: string, ownerId: string) => {
       const { row } = (await readGuesses(db, { projectId, ownerId, limits: [] })) ?? {}

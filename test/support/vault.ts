@@ -10,8 +10,9 @@ import { programPath } from './programs.ts'
  */
 export const startVault = async (variables: Readonly<Record<string, string>>) => {
   const config = readConfig(variables)
-  const ctx = await openVault({ config, process: 'test-vault' })
   const log = createLog({ config, process: 'test-vault' })
+  const onJournalLost = (error: unknown) => log.fatal({ err: error }, 'the journal was lost')
+  const ctx = await openVault({ config, process: 'test-vault', onJournalLost })
   const listener = await serveVault({ ...ctx, log, path: variables.VAULT_SOCKET ?? '' })
   return {
     vault: ctx.vault,

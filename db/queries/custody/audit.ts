@@ -3,8 +3,10 @@ import { audit } from '../../schema.ts'
 
 export type AuditRow = Omit<typeof audit.$inferInsert, 'id'>
 
-const textOf = (rows: readonly AuditRow[]): string =>
-  JSON.stringify(rows.map((row) => ({ ...row, mac: Buffer.from(row.mac).toString('hex') })))
+/** A row that JSON can hold. */
+export const auditJson = (row: AuditRow) => ({ ...row, mac: Buffer.from(row.mac).toString('hex') })
+
+const textOf = (rows: readonly AuditRow[]): string => JSON.stringify(rows.map(auditJson))
 
 /** Writes rows in their order. */
 export const insertAuditRows = async (tx: Tx, rows: readonly AuditRow[]): Promise<void> => {

@@ -8,6 +8,7 @@
 // it opened. A later one, or one that waits in the guess guard with the old version, gets an error and can try again.
 
 import type { Tx } from '../../../db/client.ts'
+import type { RowsWith } from '../../../db/queries/custody/journal.ts'
 import {
   readDeveloperKey,
   readUserKey,
@@ -42,6 +43,8 @@ type Change = {
   readonly read: () => Promise<Versioned | null>
   readonly write: (tx: Tx, input: { readonly was: Versioned; readonly sealed: Uint8Array }) => Promise<boolean>
   readonly act: AuditAct
+  /** As the journal names the row. */
+  readonly row: RowsWith
 }
 
 const tryWrite = async (ctx: CustodyCtx, change: Change & { readonly was: Versioned }): Promise<boolean> => {
@@ -56,6 +59,7 @@ const tryWrite = async (ctx: CustodyCtx, change: Change & { readonly was: Versio
       const written = await change.write(tx, { was, sealed })
       if (!written) return false
       await audit.record(tx, change.act)
+      tx.afterCommit(() => ctx.journal.addRows(change.row))
       return true
     })
   } catch (error) {
@@ -103,6 +107,7 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
     inner,
     read: () => readUserKey(ctx.db, wallet),
     write: (tx, written) => updateUserKey(tx, { ...of, ...written, salt }),
+    row: { table: 'user_keys', where: { project_id: projectId, owner_id: ownerId } },
     act: { projectId, actor, action: 'user_pin_changed', subject: ownerId, details: { wallet: wallet.id } },
   })
 }
@@ -132,6 +137,7 @@ export const changeDeveloperSecret = async (ctx: CustodyCtx, input: SecretChange
     inner: sealDeveloperKey({ projectId, secret: newSecret, developerKey }),
     read: () => readDeveloperKey(ctx.db, projectId),
     write: (tx, written) => updateDeveloperKey(tx, { projectId, ...written }),
+    row: { table: 'developer_keys', where: { project_id: projectId } },
     act: { projectId, actor, action: 'developer_secret_changed', subject: projectId, details: {} },
   })
 }

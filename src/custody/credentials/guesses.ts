@@ -18,6 +18,7 @@ import {
 } from '../../../db/queries/custody/guesses.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import type { TryLimit } from '../../../db/queries/throttles.ts'
+import type { Journal } from '../journal/journal.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { type BoundRow, macKeyIdOf } from '../sealing/row-mac.ts'
@@ -61,7 +62,7 @@ export const boundGuesses = ({ fails, total, lockedUntil, revision, ...owner }: 
 
 const NO_GUESSES = { fails: 0, total: 0, lockedUntil: null, revision: 0 }
 
-type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
+type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys; readonly journal: Journal }
 
 type Counted = Pick<GuessCount, 'fails' | 'total' | 'lockedUntil'>
 
@@ -72,8 +73,14 @@ const nextOf = async ({ projectKeys }: Parts, row: GuessesRow, counted: Counted)
   return { ...next, mac: await projectKeys.macOf({ version: macKeyIdOf(mac) ?? 0, row: boundGuesses(next) }) }
 }
 
-const isAsWritten = ({ projectKeys }: Parts, row: GuessesRow): Promise<boolean> =>
-  projectKeys.isAsWritten({ row: boundGuesses(row), mac: row.mac })
+/** The journal knows an earlier row that somebody wrote back; its MAC holds. */
+const isAsWritten = async ({ projectKeys, journal }: Parts, row: GuessesRow): Promise<boolean> =>
+  row.revision >= journal.floorOf('pin_guesses', [row.projectId, row.ownerId]) &&
+  (await projectKeys.isAsWritten({ row: boundGuesses(row), mac: row.mac }))
+
+/** As the journal names an owner's row. */
+const rowOf = ({ projectId, ownerId }: Owner) =>
+  ({ table: 'pin_guesses', where: { project_id: projectId, owner_id: ownerId } }) as const
 
 const isOver = ({ lockedUntil }: Counted, now: Date): boolean => lockedUntil !== null && lockedUntil <= now
 
@@ -99,7 +106,10 @@ const charge = async (parts: Parts, input: Leased & { readonly limits: readonly 
   if (read === null) throw new Error('An owner without a user key has no row of guesses.')
   const { row, now, version, limitSeconds, isLeased } = read
   if (limitSeconds !== null) return { state: 'spent', retryAfterSeconds: Math.max(1, limitSeconds) }
-  if (row === null || !(await isAsWritten(parts, row))) return { state: 'forged', retryAfterSeconds: LOCK_SECONDS }
+  const isOldPin = version < parts.journal.floorOf('user_keys', [projectId, ownerId])
+  if (isOldPin || row === null || !(await isAsWritten(parts, row))) {
+    return { state: 'forged', retryAfterSeconds: LOCK_SECONDS }
+  }
   // The lease first: the charge of the guess under way may have locked the owner, and a right PIN takes that back.
   if (isLeased) return { state: 'taken' }
   if (row.total >= TOTAL_MAX) return { state: 'locked', retryAfterSeconds: LOCK_SECONDS }
@@ -111,6 +121,8 @@ const charge = async (parts: Parts, input: Leased & { readonly limits: readonly 
   // Before the charge: a slow root key must not cost a guess.
   const cleared = await nextOf(parts, charged, clearedOf(charged))
   if (!(await writeCharge(parts.db, { ...charged, lease }))) return { state: 'taken' }
+  // Before the PIN is checked, as a restored database must not give the guess back.
+  await parts.journal.keep(rowOf(input))
   const locks = charged.fails === FAILS_MAX || charged.total === TOTAL_MAX
   return { state: 'charged', projectId, ownerId, lease, version, locks, cleared }
 }
@@ -121,7 +133,10 @@ const release = async (parts: Parts, input: Leased, counted: (row: Counted) => C
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
     const { row = null } = (await readGuesses(parts.db, { ...input, limits: [] })) ?? {}
     if (row?.lease !== lease || !(await isAsWritten(parts, row))) return false
-    if (await writeReleased(parts.db, { ...(await nextOf(parts, row, counted(row))), lease })) return true
+    if (await writeReleased(parts.db, { ...(await nextOf(parts, row, counted(row))), lease })) {
+      parts.journal.addRows(rowOf(input))
+      return true
+    }
   }
   return false
 }
@@ -139,9 +154,11 @@ const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Prom
   const read = await readGuesses(tx, { projectId, ownerId, limits: [] })
   const version = await newestProjectKeyVersion(tx, projectId)
   if (read === null || version === null) return false
-  const was = read.row !== null && (await isAsWritten(parts, read.row)) ? read.row.revision : 0
+  // A forged row may have any revision, and journals know the true one: the new one is above them all.
+  const was = read.row !== null && (await isAsWritten(parts, read.row)) ? read.row.revision : Date.now()
   const row = { ...NO_GUESSES, projectId, ownerId, revision: was + 1 }
   await replaceGuesses(tx, { ...row, mac: await parts.projectKeys.macOf({ version, row: boundGuesses(row) }) })
+  tx.afterCommit(() => parts.journal.addRows(rowOf(row)))
   return true
 }
 
@@ -154,8 +171,11 @@ export const createGuesses = (parts: Parts) => ({
    */
   charge: (input: Leased & { readonly limits: readonly TryLimit[] }): Promise<Charge> => charge(parts, input),
   /** After a right PIN: ends the lease, takes the charge back and clears `fails`. @returns false if the lease was not ours. */
-  clear: async ({ cleared, ...leased }: ChargedGuess): Promise<boolean> =>
-    (await writeReleased(parts.db, { ...cleared, lease: leased.lease })) || release(parts, leased, clearedOf),
+  clear: async ({ cleared, ...leased }: ChargedGuess): Promise<boolean> => {
+    if (!(await writeReleased(parts.db, { ...cleared, lease: leased.lease }))) return release(parts, leased, clearedOf)
+    parts.journal.addRows(rowOf(leased))
+    return true
+  },
   /** After a wrong PIN: ends the lease and keeps the charge. @returns false if the lease was not ours. */
   keep: (input: Leased): Promise<boolean> => endLease(parts.db, input),
   /** Takes the charge of a PIN that was not checked back, and ends the lease. @returns false if the lease was not ours. */

@@ -22,6 +22,8 @@ type NewProjectInput = {
   /** null: the environment's published secret, or on mainnet none yet. */
   readonly developerSecret: string | null
   readonly actor: string
+  /** What else is in the project's row, for its caller: the journal keeps it. */
+  readonly about?: string | undefined
 }
 
 type ActivationInput = NewProjectInput & { readonly developerSecret: string }
@@ -52,13 +54,22 @@ const isSecretOf = async (
   }
 }
 
+const keepInJournal = (
+  { journal, now }: CustodyCtx,
+  note: { readonly projectId: string; readonly about: string; readonly isActive: boolean },
+): void => {
+  const where = { project_id: note.projectId }
+  journal.addRows({ table: 'project_keys', where }, { table: 'developer_keys', where })
+  journal.add({ notes: [{ kind: 'project', ...note, at: now().toISOString() }] })
+}
+
 type Making = NewProjectInput & { readonly secret: string | null }
 
 const makeProject = async (ctx: CustodyCtx, { projectId, actor, secret }: Making): Promise<void> => {
   using keys = new HeldKeys()
   if ((await newestProjectKeyVersion(ctx.db, projectId)) !== null) {
-    if (secret === null || (await isSecretOf(ctx, { projectId, actor, secret }))) return
-    throw madeOtherwise('project')
+    if (secret !== null && !(await isSecretOf(ctx, { projectId, actor, secret }))) throw madeOtherwise('project')
+    return
   }
   const projectKey = keys.hold(randomBytes(KEY_BYTES))
   const identity = identityOf.projectKey({ projectId, version: FIRST_VERSION })
@@ -86,6 +97,8 @@ export const newProject = async (ctx: CustodyCtx, input: NewProjectInput): Promi
   requireCanonicalIds([input.projectId])
   const secret = secretFor(ctx.environment, input.developerSecret)
   await repeatable(['project_keys_project_id_version_pk'], () => makeProject(ctx, { ...input, secret }))
+  const { projectId, about = '' } = input
+  keepInJournal(ctx, { projectId, about, isActive: secret !== null })
 }
 
 const makeDeveloperKey = async (ctx: CustodyCtx, input: ActivationInput): Promise<void> => {
@@ -95,8 +108,8 @@ const makeDeveloperKey = async (ctx: CustodyCtx, input: ActivationInput): Promis
   const version = await newestProjectKeyVersion(db, projectId)
   if (version === null) throw noSuchProject()
   if ((await readDeveloperKey(db, projectId)) !== null) {
-    if (await isSecretOf(ctx, { projectId, actor, secret })) return
-    throw alreadyActivated()
+    if (!(await isSecretOf(ctx, { projectId, actor, secret }))) throw alreadyActivated()
+    return
   }
   const inner = sealDeveloperKey({ projectId, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
   const sealed = await projectKeys.sealOuter({ version, identity: identityOf.developerKey({ projectId }), inner })
@@ -114,4 +127,5 @@ export const activateProject = async (ctx: CustodyCtx, input: ActivationInput): 
   if (environment === 'testnet') throw new AppError('invalid_input', 'On testnet every project is active at once.')
   requireDeveloperSecret(environment, input.developerSecret)
   await repeatable(['developer_keys_pkey'], () => makeDeveloperKey(ctx, input))
+  keepInJournal(ctx, { projectId: input.projectId, about: '', isActive: true })
 }

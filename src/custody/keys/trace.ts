@@ -19,20 +19,26 @@ const compact = (value: number): Buffer => {
   return bytes.subarray(0, length)
 }
 
-const transactionHash = (unsigned: Uint8Array, signature: Uint8Array): Uint8Array => {
+const signedTransaction = (unsigned: Uint8Array, signature: Uint8Array): Uint8Array => {
   const [r, s, yParity] = [signature.subarray(0, 32), signature.subarray(32, 64), signature.subarray(64)]
-  return keccak_256(Buffer.concat([unsigned.subarray(0, 1), appendIntegers(unsigned.subarray(1), [yParity, r, s])]))
+  return Buffer.concat([unsigned.subarray(0, 1), appendIntegers(unsigned.subarray(1), [yParity, r, s])])
 }
 
-const extrinsicHash = (payload: ExtrinsicPayload, signature: Uint8Array, publicKey: Uint8Array): Uint8Array => {
+const signedExtrinsic = (payload: ExtrinsicPayload, signature: Uint8Array, publicKey: Uint8Array): Uint8Array => {
   const { addressPrefix, signaturePrefix, extra, call } = payload
   const version = Buffer.of(SIGNED_EXTRINSIC)
   const body = Buffer.concat([version, addressPrefix, publicKey, signaturePrefix, signature, extra, call])
-  return blake2b(Buffer.concat([compact(body.length), body]), { dkLen: HASH_BYTES })
+  return Buffer.concat([compact(body.length), body])
+}
+
+type Trace = {
+  readonly hash: string
+  /** What can be sent; null for a message. */
+  readonly raw: string | null
 }
 
 /**
- * The hash by which a chain knows the signed transaction or extrinsic, or the digest of a signed message. Pure. A Substrate
+ * What can be sent, and the hash by which a chain knows the signed transaction or extrinsic, or the digest of a signed message. Pure. A Substrate
  * message is signed as it is, so its digest is made here: the audit holds no message.
  * @param input.bytes what the key's algorithm took (`bytesToSign`).
  */
@@ -41,11 +47,20 @@ export const traceOf = (input: {
   readonly bytes: Uint8Array
   readonly signature: Uint8Array
   readonly publicKey: Uint8Array
-}): string => {
+}): Trace => {
   const { payload, bytes, signature, publicKey } = input
-  if (payload.kind === 'evm_transaction') return hexOf(transactionHash(payload.unsigned, signature))
-  if (payload.kind === 'extrinsic') return hexOf(extrinsicHash(payload, signature, publicKey))
-  return hexOf(payload.kind === 'substrate_message' ? blake2b(bytes, { dkLen: HASH_BYTES }) : bytes)
+  if (payload.kind === 'evm_transaction') {
+    const raw = signedTransaction(payload.unsigned, signature)
+    return { hash: hexOf(keccak_256(raw)), raw: hexOf(raw) }
+  }
+  if (payload.kind === 'extrinsic') {
+    const raw = signedExtrinsic(payload, signature, publicKey)
+    return { hash: hexOf(blake2b(raw, { dkLen: HASH_BYTES })), raw: hexOf(raw) }
+  }
+  return {
+    hash: hexOf(payload.kind === 'substrate_message' ? blake2b(bytes, { dkLen: HASH_BYTES }) : bytes),
+    raw: null,
+  }
 }
 
 /**

@@ -73,6 +73,7 @@ const addVersion = async (
     const details = { version: String(version) }
     const act = { projectId, actor: input.actor, action: 'project_key_rotated', subject: projectId, details } as const
     await ctx.audit.record(tx, act)
+    tx.afterCommit(() => ctx.journal.addRows({ table: 'project_keys', where: { project_id: projectId } }))
     return version
   })
 }

@@ -52,6 +52,8 @@ type NewWalletInput = {
   readonly imported?: ImportedText | undefined
   readonly credentials: Credentials
   readonly actor: string
+  /** What else is in the wallet's row, for its caller: the journal keeps it. */
+  readonly about?: string | undefined
 }
 
 type NewWallet = {
@@ -133,6 +135,25 @@ const commit = (ctx: CustodyCtx, made: Made): Promise<void> =>
     for (const act of actsOf(made)) await ctx.audit.record(tx, act)
   })
 
+/** All that the wallet needs, and what its row in `wallets` is made of. */
+const keepInJournal = (
+  { journal, now }: CustodyCtx,
+  made: NewWalletInput & { readonly keyringId: string; readonly publicKey: Uint8Array },
+): void => {
+  const { walletId: id, projectId, ownerId, network, controlMode, keyringId, publicKey, about = '' } = made
+  const owner = { project_id: projectId, owner_id: ownerId }
+  journal.addRows(
+    { table: 'user_keys', where: owner },
+    { table: 'pin_guesses', where: owner },
+    { table: 'keyrings', where: { id: keyringId } },
+    { table: 'owner_locks', where: { keyring_id: keyringId } },
+    { table: 'wallet_keys', where: { wallet_id: id } },
+  )
+  const wallet = { id, projectId, ownerId, network, controlMode, keyringId }
+  const note = { kind: 'wallet', wallet, publicKey: Buffer.from(publicKey).toString('hex'), about } as const
+  journal.add({ notes: [{ ...note, at: now().toISOString() }] })
+}
+
 const isMadeOf = (made: NonNullable<OwnerRow['made']>, input: NewWalletInput): boolean =>
   made.projectId === input.projectId &&
   made.ownerId === input.ownerId &&
@@ -164,10 +185,12 @@ const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tr
   const since = keyUsedSince(keyring, owner)
   if (made !== null) {
     if (Buffer.compare(made.publicKey, publicKey) !== 0) throw madeOtherwise('wallet')
+    keepInJournal(ctx, { ...input, keyringId: made.keyringId, publicKey })
     return { keyringId: made.keyringId, publicKey, keyUsedSince: since }
   }
   const sealed = sealWalletKey({ projectId, keyringId, walletId, network, controlMode, controlKey, privateKey })
   await commit(ctx, { ...opening, keyring, newUserKey, sealed })
+  keepInJournal(ctx, { ...input, keyringId, publicKey })
   return { keyringId, publicKey, keyUsedSince: since }
 }
 

@@ -53,7 +53,15 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   const version = await newestProjectKeyVersion(ctx.db, projectId)
   if (version === null) throw noSuchProject()
   const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
-  if (made !== null) return made
+  const keep = () =>
+    ctx.journal.addRows(
+      { table: 'policies', where: { id: policyId } },
+      { table: 'policy_locks', where: { policy_id: policyId } },
+    )
+  if (made !== null) {
+    keep()
+    return made
+  }
   const { developer: developerKey, user: credentialKey } = opened
   if (developerKey === null || credentialKey === null) throw new Error('both credentials were required')
   const controlKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
@@ -67,6 +75,7 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
     await insertPolicyLock(tx, { id: of.lockId, policyId, sealed })
     const act = { projectId, actor, action: 'policy_created', subject: walletId } as const
     await ctx.audit.record(tx, { ...act, details: { policy: policyId } })
+    tx.afterCommit(keep)
     return policy
   })
 }
@@ -104,5 +113,6 @@ export const revokePolicy = async (
     if (!(await endPolicy(tx, { policyId, walletId }))) throw notFound('policy')
     const act = { projectId, actor, action: 'policy_revoked', subject: walletId } as const
     await ctx.audit.record(tx, { ...act, details: { policy: policyId, by: mode } })
+    tx.afterCommit(() => ctx.journal.addRows({ table: 'policies', where: { id: policyId } }))
   })
 }

@@ -75,7 +75,10 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
   const of = { projectId, policyId: terms.id }
   const forged = () => new PolicyForged({ ...of, actor })
   const isWritten = (macs: RowMacs, { mac, ...spending }: SpendingRow) =>
-    mac !== null && macs.holds({ row: boundSpending(of, spending), mac })
+    mac !== null &&
+    // The journal knows an earlier row that somebody wrote back.
+    spending.uses >= ctx.journal.floorOf('policies', [terms.id]) &&
+    macs.holds({ row: boundSpending(of, spending), mac })
   using held = new DisposableStack()
   const opened = row.mac === null ? null : await ctx.projectKeys.rowMacsOf({ projectId, mac: row.mac })
   if (opened === null) throw forged()
@@ -90,6 +93,7 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
     const { id, expiresAt } = terms
     const written = await writeSpending(tx, { id, expiresAt, ...spending, mac: macs.of(boundSpending(of, spending)) })
     if (!written) throw new PolicyClosed()
+    tx.afterCommit(() => ctx.journal.addRows({ table: 'policies', where: { id } }))
   }
   const keys = held.move()
   return { charge, [Symbol.dispose]: () => keys.dispose() }

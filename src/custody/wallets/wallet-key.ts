@@ -7,6 +7,7 @@ import type { AuditAct, AuditEntry } from '../audit.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
 import { type Credentials, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
+import type { Note } from '../journal/records.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
 import { bytesToSign } from '../keys/payloads.ts'
 import { coveredOf, traceOf } from '../keys/trace.ts'
@@ -87,6 +88,8 @@ export type KeyUse = {
   readonly action: (typeof SIGNING_ACTIONS)[number]
   readonly details: AuditEntry['details']
   readonly payloads: readonly Payload[]
+  /** What else is recorded with a transaction that will be sent, for its caller: the journal keeps it. */
+  readonly about?: string | undefined
 }
 
 /** A use of a key that nothing is done with before or after. */
@@ -136,24 +139,29 @@ type Opened = Pick<KeyRequest, 'wallet' | 'actor'> & {
   readonly also?: Disposable
 }
 
-type Signed = { readonly act: AuditAct; readonly signatures: readonly Uint8Array[] }
+type Signed = {
+  readonly act: AuditAct
+  readonly signatures: readonly Uint8Array[]
+  /** For the journal. */
+  readonly notes: readonly Note[]
+}
 
 /** Signs one use, and says what the audit tells of it. */
 const signerOf = (
-  { familyOf }: CustodyCtx,
+  { familyOf, now }: CustodyCtx,
   { wallet, actor, purpose, policyId, privateKey }: Opened,
 ): ((use: KeyUse) => Signed) => {
   const { id: subject, projectId, publicKey } = wallet
   const family = familyOf(wallet.network)
   const keyType = keyTypeOf({ wallet, family, privateKey })
-  return ({ action, details, payloads }) => {
+  return ({ action, details, payloads, about }) => {
     const signed = payloads.map((payload) => {
       if (purposeOf(payload) !== purpose) throw new Error(`a key was opened for ${purpose}, and asked for other things`)
       const bytes = bytesToSign(family, payload)
       const signature = keyType.sign({ bytes, privateKey })
       return {
         signature,
-        hash: traceOf({ payload, bytes, signature, publicKey }),
+        ...traceOf({ payload, bytes, signature, publicKey }),
         covered: coveredOf({ payload, bytes }),
       }
     })
@@ -163,7 +171,9 @@ const signerOf = (
     const signedBytes = covered.length === 0 ? {} : { signed_bytes_hashes: covered.join(' ') }
     const policy = policyId === undefined ? {} : { policy: policyId }
     const act = { action, details: { ...details, ...hashes, ...signedBytes, ...policy }, projectId, actor, subject }
-    return { act, signatures: signed.map(({ signature }) => signature) }
+    const attempts = signed.flatMap(({ raw, hash: of }) => (raw === null ? [] : [{ raw, hash: of }]))
+    const note = { kind: 'transaction', attempts, about: about ?? '', at: now().toISOString() } as const
+    return { act, signatures: signed.map(({ signature }) => signature), notes: about === undefined ? [] : [note] }
   }
 }
 
@@ -188,6 +198,8 @@ export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonl
       if (key.disposed || signs > SIGNS_MAX) throw new KeyClosed()
       const signed = uses.map(sign)
       await commit(signed.map(({ act }) => act))
+      ctx.journal.add({ notes: signed.flatMap(({ notes }) => notes) })
+      await ctx.journal.sync()
       return signed.map(({ signatures }) => signatures)
     },
     [Symbol.dispose]: () => key.dispose(),

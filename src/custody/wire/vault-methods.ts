@@ -94,12 +94,31 @@ const payload = Type.Union([
 ])
 
 const uses = Type.Array(
-  Fields({ action: OneOf(SIGNING_ACTIONS), details: ByName(Text), payloads: Type.Array(payload) }),
+  Fields({ action: OneOf(SIGNING_ACTIONS), details: ByName(Text), payloads: Type.Array(payload), about: Maybe(Text) }),
 )
 const signatures = Type.Array(Type.Array(Bytes))
 
 /** Of an open key: a number that means something on its connection alone. */
 const handle = Type.Integer({ minimum: 1 })
+
+const at = { about: Text, at: Text }
+const note = Type.Union([
+  Fields({ ...kind('transaction'), attempts: Type.Array(Fields({ raw: Text, hash: Text })), ...at }),
+  Fields({
+    ...kind('wallet'),
+    wallet: Fields({
+      id: Id,
+      projectId: Id,
+      ownerId: Text,
+      network: Text,
+      controlMode: OneOf(CONTROL_MODES),
+      keyringId: Id,
+    }),
+    publicKey: Text,
+    ...at,
+  }),
+  Fields({ ...kind('project'), projectId: Id, isActive: Type.Boolean(), ...at }),
+])
 
 const reach = { projectId: Id, ownedBy: OrNull(Text) }
 const progress = Fields({ done: Count, total: Count })
@@ -143,6 +162,7 @@ export const METHODS = {
       imported: Maybe(imported),
       credentials,
       actor: Text,
+      about: Maybe(Text),
     }),
     output: Fields({
       keyringId: Text,
@@ -174,6 +194,7 @@ export const METHODS = {
     output: Fields({
       rootKeyIds: Type.Array(Text),
       holdsRootKey: Type.Boolean(),
+      isBehind: Type.Boolean(),
       argon2: Fields({ running: Count, waiting: Count }),
     }),
     repeatable: true,
@@ -211,7 +232,7 @@ export const METHODS = {
 /** Those that only an operator may ask: an API that somebody else controls must not reset a count of wrong PINs, for instance. */
 export const OPERATOR_METHODS = {
   newProject: method('newProject', {
-    input: Fields({ projectId: Id, developerSecret: OrNull(Text), actor: Text }),
+    input: Fields({ projectId: Id, developerSecret: OrNull(Text), actor: Text, about: Maybe(Text) }),
     output: Nothing,
     repeatable: true,
   }),
@@ -243,4 +264,14 @@ export const OPERATOR_METHODS = {
     output: Fields({ forged: forgedRows, unfinished: forgedRows }),
     repeatable: true,
   }),
+  journalState: method('journalState', {
+    input: Fields({}),
+    output: Fields({ id: Id, records: Count, known: Count, isBehind: Type.Boolean(), firstNote: Count }),
+  }),
+  journalNotes: method('journalNotes', {
+    input: Fields({ from: Count }),
+    output: Fields({ notes: Type.Array(note), next: OrNull(Count) }),
+  }),
+  replayJournal: method('replayJournal', { input: Fields({}), output: Fields({ rows: Count, audit: Count }) }),
+  finishRestore: method('finishRestore', { input: Fields({}), output: Nothing }),
 }

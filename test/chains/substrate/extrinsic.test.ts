@@ -122,7 +122,7 @@ test('the hash that custody computes is that of the signed extrinsic, whatever i
     const payload = payloadOf(unsigned)
     const { hash } = runtime.registry.createType('Extrinsic', assemble(unsigned, signature).raw)
     const of = { payload, bytes: bytesToSign('substrate', payload), signature, publicKey: ALICE_KEY }
-    expect(traceOf(of)).toBe(hash.toHex())
+    expect(traceOf(of).hash).toBe(hash.toHex())
   }
 })
 

@@ -1,0 +1,198 @@
+// The rows of custody as a journal keeps them: whole, as PostgreSQL's own JSON, which loses no digit.
+
+import { type SQL, sql } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../../client.ts'
+import { audit, vaultJournals } from '../../schema.ts'
+
+type Kept = {
+  readonly key: readonly string[]
+  /** Columns that are not kept. */
+  readonly without?: readonly string[]
+  /** What else is kept of a row `t`, in a field `more`. */
+  readonly more?: SQL
+  /**
+   * Whether a kept row (`excluded`) is newer than the present one (`t`), and which columns are written then. Absent: what a row
+   * decides never changes. A rotation of the project's key only seals it anew, and older seals open as well.
+   */
+  readonly newer?: { readonly condition: SQL; readonly columns: readonly string[] }
+}
+
+const byVersion = sql`excluded.version > t.version`
+
+/** In the order in which rows can be inserted. */
+const KEPT = {
+  project_keys: { key: ['project_id', 'version'] },
+  developer_keys: {
+    key: ['project_id'],
+    newer: { condition: byVersion, columns: ['sealed', 'version', 'updated_at'] },
+  },
+  user_keys: {
+    key: ['project_id', 'owner_id'],
+    newer: { condition: byVersion, columns: ['salt', 'sealed', 'version', 'updated_at'] },
+  },
+  pin_guesses: {
+    key: ['project_id', 'owner_id'],
+    without: ['lease', 'lease_until'],
+    newer: {
+      condition: sql`excluded.revision > t.revision`,
+      columns: ['fails', 'total', 'locked_until', 'revision', 'mac'],
+    },
+  },
+  // A second lock means that control is shared, and the seed sealed under both.
+  keyrings: {
+    key: ['id'],
+    more: sql`(select count(*) from owner_locks l where l.keyring_id = t.id)`,
+  },
+  owner_locks: { key: ['id'] },
+  wallet_keys: { key: ['wallet_id'] },
+  policies: {
+    key: ['id'],
+    newer: {
+      condition: sql`excluded.uses > t.uses or (excluded.revoked_at is not null and t.revoked_at is null)`,
+      columns: ['uses', 'spent_value', 'spent_fee', 'mac', 'updated_at', 'revoked_at'],
+    },
+  },
+  policy_locks: { key: ['id'] },
+} as const satisfies Readonly<Record<string, Kept>>
+
+export type JournalTable = keyof typeof KEPT
+
+export const JOURNAL_TABLES = Object.keys(KEPT) as readonly JournalTable[]
+
+/** Rows by the values of some of their columns. */
+export type RowsWith = { readonly table: JournalTable; readonly where: Readonly<Record<string, string>> }
+
+/** `text` is the row in JSON. */
+export type RowImage = { readonly table: JournalTable; readonly text: string }
+
+const list = (parts: readonly SQL[]): SQL => sql.join([...parts], sql`, `)
+
+const names = (columns: readonly string[]): SQL => list(columns.map((column) => sql`${sql.identifier(column)}`))
+
+const imagesOf = (table: JournalTable, rows: readonly RowsWith[]): SQL => {
+  const { without = [], more }: Kept = KEPT[table]
+  const matches = rows.map(({ where }) =>
+    sql.join(
+      Object.entries(where).map(([column, value]) => sql`t.${sql.identifier(column)} = ${value}`),
+      sql` and `,
+    ),
+  )
+  const row = more === undefined ? sql`to_jsonb(t)` : sql`to_jsonb(t) || jsonb_build_object('more', ${more})`
+  const image = without.reduce((kept, column) => sql`${kept} - ${column}::text`, row)
+  return sql`select ${table}::text as "table", (${image})::text as text from ${sql.identifier(table)} t
+    where ${sql.join(
+      matches.map((match) => sql`(${match})`),
+      sql` or `,
+    )}`
+}
+
+/** The rows as they are now, by one statement. */
+export const readImages = async (db: Queryable, wanted: readonly RowsWith[]): Promise<readonly RowImage[]> => {
+  const parts = JOURNAL_TABLES.flatMap((table) => {
+    const rows = wanted.filter((each) => each.table === table)
+    return rows.length === 0 ? [] : [imagesOf(table, rows)]
+  })
+  if (parts.length === 0) return []
+  const { rows } = await db.execute<RowImage>(sql.join(parts, sql` union all `))
+  return [...rows]
+}
+
+/** The values of a row's key, as one text. */
+export const keyOf = ({ table, text }: RowImage): string => {
+  const row = JSON.parse(text) as Readonly<Record<string, unknown>>
+  return [table, ...KEPT[table].key.map((column) => String(row[column]))].join('\n')
+}
+
+/**
+ * Writes rows of one table where they are missing, or where the present ones are older.
+ * @param texts of different rows.
+ * @returns how many were written.
+ */
+export const applyImages = async (tx: Tx, table: JournalTable, texts: readonly string[]): Promise<number> => {
+  if (texts.length === 0) return 0
+  const { key, newer }: Kept = KEPT[table]
+  const name = sql.identifier(table)
+  const rows = sql`${`[${texts.join(',')}]`}::jsonb`
+  const set = (newer?.columns ?? []).map(
+    (column) => sql`${sql.identifier(column)} = excluded.${sql.identifier(column)}`,
+  )
+  const conflict =
+    newer === undefined ? sql`do nothing` : sql`(${names(key)}) do update set ${list(set)} where ${newer.condition}`
+  // A revoked policy has no lock any more.
+  const only =
+    table === 'policy_locks'
+      ? sql`where exists (select from policies p where p.id = r.policy_id and p.revoked_at is null)`
+      : sql``
+  const { rowCount } = await tx.execute(sql`
+    insert into ${name} as t
+    select r.* from jsonb_populate_recordset(null::${name}, ${rows}) r ${only}
+    on conflict ${conflict}`)
+  if (table === 'policies') {
+    await tx.execute(
+      sql`delete from policy_locks l using policies p where p.id = l.policy_id and p.revoked_at is not null`,
+    )
+  }
+  return (rowCount ?? 0) + (table === 'keyrings' ? await shareKeyrings(tx, rows) : 0)
+}
+
+/** Seals seeds under both credentials again whose second lock is missing; the lock comes after. */
+const shareKeyrings = async (tx: Tx, rows: SQL): Promise<number> => {
+  const { rowCount } = await tx.execute(sql`
+    update keyrings t set sealed = r.sealed
+    from jsonb_to_recordset(${rows}) as r(id uuid, sealed bytea, more int)
+    where t.id = r.id and r.more > (select count(*) from owner_locks l where l.keyring_id = t.id) and t.sealed <> r.sealed`)
+  return rowCount ?? 0
+}
+
+/** Writes audit rows that are missing. @returns how many. */
+export const applyAudit = async (tx: Tx, rows: readonly unknown[]): Promise<number> => {
+  const { rowCount } = await tx.execute(sql`
+    insert into ${audit} (project_id, at, actor, action, subject, details, mac)
+    select r."projectId", r.at, r.actor, r.action, r.subject, r.details, decode(r.mac, 'hex')
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(
+      "projectId" uuid, at timestamptz, actor text, action text, subject text, details jsonb, mac text)
+    where not exists (select from ${audit} a where a.at = r.at and a.mac = decode(r.mac, 'hex'))`)
+  return rowCount ?? 0
+}
+
+/** How many records of a journal this database knows; null if it does not know the journal. */
+export const readMark = async (db: Queryable, id: string): Promise<number | null> => {
+  const { rows } = await db.execute<{ readonly records: number }>(
+    sql`select records::float8 as records from ${vaultJournals} where id = ${id}`,
+  )
+  return rows[0]?.records ?? null
+}
+
+/** Says that this database has what a journal's first records tell. */
+export const writeMark = async (
+  db: Queryable,
+  mark: { readonly id: string; readonly records: number },
+): Promise<void> => {
+  const { id, records } = mark
+  await db
+    .insert(vaultJournals)
+    .values({ id, records })
+    .onConflictDoUpdate({ target: vaultJournals.id, set: { records, updatedAt: sql`now()` } })
+}
+
+/** A server that took the place of another one was started at another time. */
+const STARTED = sql`pg_postmaster_start_time()::text as started`
+
+/**
+ * The same, if the database still knows `from` records.
+ * @returns when the server was started; null if it knows another number, so that it is another database.
+ */
+export const advanceMark = async (
+  db: Db,
+  { id, from, to }: { readonly id: string; readonly from: number; readonly to: number },
+): Promise<string | null> => {
+  const { rows } =
+    from === to
+      ? await db.execute<{ readonly started: string }>(
+          sql`select ${STARTED} from ${vaultJournals} where id = ${id} and records = ${from}`,
+        )
+      : await db.execute<{ readonly started: string }>(
+          sql`update ${vaultJournals} set records = ${to}, updated_at = now() where id = ${id} and records = ${from} returning ${STARTED}`,
+        )
+  return rows[0]?.started ?? null
+}

@@ -1,0 +1,30 @@
+// How new some rows must be at least. A MAC cannot tell an earlier state of a row that somebody wrote back; whoever has seen
+// the later one can. Of rows that were never changed there is nothing to remember.
+
+import { type JournalTable, keyOf, type RowImage } from '../../../db/queries/custody/journal.ts'
+
+/** A number that only grows, by table; null where nothing was lost by an earlier state. */
+const AGES: Partial<Record<JournalTable, (row: Readonly<Record<string, unknown>>) => number | null>> = {
+  user_keys: ({ version }) => (version === 1 ? null : Number(version)),
+  // Without a wrong PIN no earlier count is lower.
+  pin_guesses: ({ fails, total, revision }) => (fails === 0 && total === 0 ? null : Number(revision)),
+  policies: ({ uses, revoked_at }) => (revoked_at === null ? Number(uses) || null : Number.POSITIVE_INFINITY),
+}
+
+export type Floors = ReturnType<typeof createFloors>
+
+export const createFloors = () => {
+  const ages = new Map<string, number>()
+  return {
+    see: (image: RowImage): void => {
+      const ageOf = AGES[image.table]
+      if (ageOf === undefined) return
+      const age = ageOf(JSON.parse(image.text))
+      const key = keyOf(image)
+      if (age === null) ages.delete(key)
+      else ages.set(key, Math.max(age, ages.get(key) ?? 0))
+    },
+    /** @param key the values of the row's key. @returns 0 where nothing is known. */
+    floorOf: (table: JournalTable, key: readonly string[]): number => ages.get([table, ...key].join('\n')) ?? 0,
+  }
+}

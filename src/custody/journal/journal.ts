@@ -1,0 +1,317 @@
+// The journal: what must survive the loss or the restore of the database, in a file outside of it. It opens nothing: rows are in
+// it as in their tables, sealed.
+//
+// A record is written after its change is committed, and before anybody is answered for it:
+//   rows    of custody, as they are in their tables when the record is written
+//   audit   the audit rows that custody wrote
+//   notes   what the rest of the service has to write anew: signed transactions with their bytes, wallets, projects
+//
+// The database keeps a mark: how many records it knows. So a database that was restored, or replaced by a late copy, is noticed
+// within a second, or at the start: it knows fewer records than were marked, and lacks what the next ones tell. Then no key is
+// opened and none is made, until `cli restore` has brought the records in.
+
+import { clearInterval, setInterval } from 'node:timers'
+import type { Db } from '../../../db/client.ts'
+import { advanceMark, type RowsWith, readImages, readMark, writeMark } from '../../../db/queries/custody/journal.ts'
+import { AppError } from '../../errors.ts'
+import { createBatcher } from '../../queue.ts'
+import { createFloors, type Floors } from './floors.ts'
+import { type JournalFile, openJournalFile } from './journal-file.ts'
+import { type JournalRecord, type Note, readRecord } from './records.ts'
+import { missingIn, type Replayed, replay } from './replay.ts'
+
+/** How long it is believed that the database is still the same. */
+const SAME_FOR_MS = 1_000
+const TICK_MS = 400
+/** How often a database that is behind is compared in full. */
+const COMPARED_EVERY_MS = 5_000
+const WAITING_MAX = 10_000
+
+type JournalState = {
+  readonly id: string
+  readonly records: number
+  /** How many of them the database knows. */
+  readonly known: number
+  readonly isBehind: boolean
+  /** The number of the first record whose notes the database may lack. */
+  readonly firstNote: number
+}
+
+export type Journal = {
+  /** Adds to the next record. It is durable when a later `sync` or `keep` returns. */
+  readonly add: (entry: Pick<JournalRecord, 'audit' | 'notes'>) => void
+  /** Adds rows, as they will be when the record is written. */
+  readonly addRows: (...rows: readonly RowsWith[]) => void
+  /** Returns when all that was added is durable. */
+  readonly sync: () => Promise<void>
+  /** Adds rows, and returns when all is durable. */
+  readonly keep: (...rows: readonly RowsWith[]) => Promise<void>
+  /** @throws unavailable while the database is behind the journal. */
+  readonly requireSame: () => Promise<void>
+  /** Below which number (version, revision, uses) a row is an earlier state that somebody wrote back; 0 where nothing is known. */
+  readonly floorOf: Floors['floorOf']
+  /** As of the last comparison, less than a second ago. */
+  readonly isBehind: () => boolean
+  /** For `cli restore`. */
+  readonly reader: JournalReader
+  /** Ends after what was added is durable. */
+  readonly close: () => Promise<void>
+}
+
+type JournalReader = {
+  /** Which journal the vault has, and what of it the database has. */
+  readonly journalState: () => Promise<JournalState>
+  /** What some records tell of transactions, wallets and projects, from a number on. */
+  readonly journalNotes: (input: { readonly from: number }) => Promise<NotesPage>
+  /** Writes the rows of custody, and of the audit, that the database lacks. */
+  readonly replayJournal: () => Promise<Replayed>
+  /** Says that the database has everything now, also what the notes tell. From then on keys are opened again. */
+  readonly finishRestore: () => Promise<void>
+}
+
+/** `next`: null at the end of the journal. */
+type NotesPage = { readonly notes: readonly Note[]; readonly next: number | null }
+
+const noJournal = async (): Promise<never> => {
+  throw new AppError('invalid_input', 'This vault has no journal: VAULT_JOURNAL must name its file.')
+}
+
+/** Of a vault without VAULT_JOURNAL. */
+export const NO_JOURNAL: Journal = {
+  add: () => {},
+  addRows: () => {},
+  sync: async () => {},
+  keep: async () => {},
+  requireSame: async () => {},
+  floorOf: () => 0,
+  isBehind: () => false,
+  reader: {
+    journalState: noJournal,
+    journalNotes: noJournal,
+    replayJournal: noJournal,
+    finishRestore: noJournal,
+  },
+  close: async () => {},
+}
+
+type Settings = {
+  readonly db: Db
+  readonly paths: readonly string[]
+  /** Authenticates its records. */
+  readonly key: Uint8Array
+  readonly now: () => Date
+  /** Called once, when nothing can be written to it any more: the process must end. */
+  readonly onLost: (error: unknown) => void
+}
+
+type Opened = Settings & { readonly file: JournalFile; readonly floors: Floors }
+
+const behind = (): AppError =>
+  new AppError(
+    'unavailable',
+    'The database lacks what the vault has recorded since: an operator must run "cli restore".',
+    {
+      retryAfterSeconds: 5,
+    },
+  )
+
+/** What is to be written with the next record. */
+const nothing = (): { rows: RowsWith[]; audit: unknown[]; notes: Note[] } => ({ rows: [], audit: [], notes: [] })
+
+/** Writes records to the file, those of simultaneous requests together. */
+const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
+  let pending = nothing()
+  let isLost = false
+
+  const append = async (record: JournalRecord): Promise<void> => {
+    try {
+      if (isLost) throw new Error('It was lost before.')
+      await file.append([JSON.stringify(record)])
+    } catch (error) {
+      if (!isLost) onLost(error)
+      isLost = true
+      throw new AppError('unavailable', 'The vault cannot write to its journal.')
+    }
+  }
+
+  const write = createBatcher({
+    sizeMax: WAITING_MAX,
+    run: async () => {
+      const { rows: wanted, audit, notes } = pending
+      pending = nothing()
+      const rows = await readImages(db, wanted)
+      if (rows.length + audit.length + notes.length === 0) return
+      await append({ at: now().toISOString(), rows, audit, notes })
+      for (const row of rows) floors.see(row)
+    },
+  })
+
+  return {
+    add: ({ audit = [], notes = [] }: Pick<JournalRecord, 'audit' | 'notes'>) => {
+      pending.audit.push(...audit)
+      pending.notes.push(...notes)
+    },
+    addRows: (...rows: readonly RowsWith[]) => {
+      pending.rows.push(...rows)
+    },
+    isEmpty: () => pending.rows.length + pending.audit.length + pending.notes.length === 0,
+    sync: () => write(undefined),
+  }
+}
+
+/** Compares the database with the journal, and marks in it what it has. */
+const createMarks = ({ db, file }: Opened, first: number) => {
+  let known = first
+  let lacks = false
+  let heardAtMs = Number.NEGATIVE_INFINITY
+  let comparedAtMs = Number.NEGATIVE_INFINITY
+  let startedThen: string | null = null
+
+  /** The database may have what was recorded last, although its mark is older: it is written later. */
+  const catchUp = async (): Promise<void> => {
+    const records = file.records()
+    const from = (await readMark(db, file.id)) ?? 0
+    const { rows, audit } = await missingIn(db, { file, from })
+    lacks = rows + audit > 0
+    if (lacks) {
+      known = from
+      return
+    }
+    await writeMark(db, { id: file.id, records })
+    known = records
+  }
+
+  /** Whether it is the database of before, by one small statement: then it has what was recorded since. */
+  const isSame = async (): Promise<boolean> => {
+    const isUnheard = performance.now() - heardAtMs > SAME_FOR_MS
+    const to = isUnheard ? known : file.records()
+    const started = await advanceMark(db, { id: file.id, from: known, to })
+    const isKnown = started !== null && started === startedThen && !isUnheard
+    startedThen = started
+    if (isKnown) known = to
+    return isKnown
+  }
+
+  const compare = createBatcher({
+    sizeMax: WAITING_MAX,
+    run: async () => {
+      const askedAtMs = performance.now()
+      const isDue = performance.now() - comparedAtMs > COMPARED_EVERY_MS
+      if (lacks ? isDue : !(await isSame())) {
+        await catchUp()
+        comparedAtMs = askedAtMs
+      }
+      heardAtMs = askedAtMs
+    },
+  })
+
+  return {
+    compare: () => compare(undefined),
+    isBehind: () => lacks,
+    known: () => known,
+    require: async (): Promise<void> => {
+      if (performance.now() - heardAtMs > SAME_FOR_MS) await compare(undefined)
+      if (lacks) throw behind()
+    },
+    finish: async (): Promise<void> => {
+      const records = file.records()
+      await writeMark(db, { id: file.id, records })
+      known = records
+      lacks = false
+    },
+  }
+}
+
+/** A note may be older than the mark: what it tells is written after the vault has answered. */
+const NOTES_BEFORE_MS = 120_000
+/** What crosses in one answer, but for the last record of it. */
+const CHARACTERS_A_PAGE = 1_000_000
+
+const createReader = ({ db, file }: Opened, marks: ReturnType<typeof createMarks>): JournalReader => {
+  const from = async () => (await readMark(db, file.id)) ?? 0
+
+  const firstNote = async (): Promise<number> => {
+    const mark = await from()
+    for await (const { text } of file.read(Math.max(0, mark - 1))) {
+      const until = Date.parse(readRecord(text).at) - NOTES_BEFORE_MS
+      return Number.isNaN(until) ? 0 : await firstSince(until)
+    }
+    return mark
+  }
+
+  const firstSince = async (timeMs: number): Promise<number> => {
+    for await (const { number, text } of file.read(0)) {
+      if (Date.parse(readRecord(text).at) >= timeMs) return number
+    }
+    return file.records()
+  }
+
+  return {
+    journalState: async () => {
+      await marks.compare()
+      const { id } = file
+      return {
+        id,
+        records: file.records(),
+        known: marks.known(),
+        isBehind: marks.isBehind(),
+        firstNote: await firstNote(),
+      }
+    },
+    journalNotes: async ({ from: first }) => {
+      const notes: Note[] = []
+      let characters = 0
+      for await (const { number, text } of file.read(first)) {
+        if (characters > CHARACTERS_A_PAGE) return { notes, next: number }
+        const found = readRecord(text).notes ?? []
+        if (found.length > 0) characters += text.length
+        notes.push(...found)
+      }
+      return { notes, next: null }
+    },
+    replayJournal: async () => replay(db, { file, from: await from() }),
+    finishRestore: marks.finish,
+  }
+}
+
+/**
+ * Opens the journal of a vault.
+ * @throws Error with a sentence for the operator if it is not the journal that the database knows.
+ */
+export const openJournal = async (settings: Settings): Promise<Journal> => {
+  const { db } = settings
+  const floors = createFloors()
+  const file = await openJournalFile({
+    ...settings,
+    knownOf: async (id) => (await readMark(db, id)) ?? 0,
+    onRecord: (text) => {
+      for (const row of readRecord(text).rows ?? []) floors.see(row)
+    },
+  })
+  const opened = { ...settings, file, floors }
+  const writer = createWriter(opened)
+  const marks = createMarks(opened, -1)
+  await marks.compare()
+  const tick = async (): Promise<void> => {
+    if (!writer.isEmpty()) await writer.sync()
+    await marks.compare()
+  }
+  // A database that is away is told to whoever asks for something.
+  const timer = setInterval(() => void tick().catch(() => {}), TICK_MS)
+  timer.unref()
+  return {
+    ...writer,
+    keep: async (...rows) => {
+      writer.addRows(...rows)
+      await writer.sync()
+    },
+    requireSame: marks.require,
+    isBehind: marks.isBehind,
+    floorOf: floors.floorOf,
+    reader: createReader(opened, marks),
+    close: async () => {
+      clearInterval(timer)
+      await tick().finally(file.close)
+    },
+  }
+}

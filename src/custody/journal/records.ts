@@ -1,0 +1,43 @@
+// What a record of a journal holds.
+
+import type { RowImage } from '../../../db/queries/custody/journal.ts'
+import type { ControlMode } from '../../../db/words.ts'
+
+/** What was made or signed, for those who write the rows that are not custody's. `about` is theirs: custody does not read it. */
+export type Note =
+  | {
+      readonly kind: 'transaction'
+      /** In what was signed, one after the other: what can be sent, and the hash by which the chain knows it. */
+      readonly attempts: readonly { readonly raw: string; readonly hash: string }[]
+      readonly about: string
+      readonly at: string
+    }
+  | {
+      readonly kind: 'wallet'
+      readonly wallet: Readonly<Record<'id' | 'projectId' | 'ownerId' | 'network' | 'keyringId', string>> & {
+        readonly controlMode: ControlMode
+      }
+      /** In hex. */
+      readonly publicKey: string
+      readonly about: string
+      readonly at: string
+    }
+  | {
+      readonly kind: 'project'
+      readonly projectId: string
+      /** Whether it has a developer key. */
+      readonly isActive: boolean
+      readonly about: string
+      readonly at: string
+    }
+
+export type JournalRecord = {
+  /** When it was written, by the vault's clock. */
+  readonly at: string
+  readonly rows?: readonly RowImage[]
+  readonly audit?: readonly unknown[]
+  readonly notes?: readonly Note[]
+}
+
+/** Only lines with a right MAC are read, so this is what was written. The first record names the journal, and has nothing else. */
+export const readRecord = (text: string): JournalRecord => JSON.parse(text) as JournalRecord

@@ -1,0 +1,75 @@
+// Bringing a journal's records into the database: each row as the last record has it, where it is missing or older there.
+
+import type { Db, Tx } from '../../../db/client.ts'
+import {
+  applyAudit,
+  applyImages,
+  JOURNAL_TABLES,
+  type JournalTable,
+  keyOf,
+} from '../../../db/queries/custody/journal.ts'
+import type { JournalFile } from './journal-file.ts'
+import { readRecord } from './records.ts'
+
+const ROWS_A_STATEMENT = 500
+
+export type Replayed = { readonly rows: number; readonly audit: number }
+
+type Collected = {
+  /** The last image of each row, by table. */
+  readonly images: ReadonlyMap<JournalTable, ReadonlyMap<string, string>>
+  readonly audit: readonly unknown[]
+}
+
+const collect = async (file: JournalFile, from: number): Promise<Collected> => {
+  const images = new Map(JOURNAL_TABLES.map((table) => [table, new Map<string, string>()]))
+  const audit: unknown[] = []
+  for await (const { text } of file.read(from)) {
+    const record = readRecord(text)
+    for (const image of record.rows ?? []) images.get(image.table)?.set(keyOf(image), image.text)
+    audit.push(...(record.audit ?? []))
+  }
+  return { images, audit }
+}
+
+function* pagesOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
+  for (let start = 0; start < items.length; start += ROWS_A_STATEMENT)
+    yield items.slice(start, start + ROWS_A_STATEMENT)
+}
+
+const write = async (tx: Tx, { images, audit }: Collected): Promise<Replayed> => {
+  const replayed = { rows: 0, audit: 0 }
+  for (const [table, rows] of images) {
+    for (const page of pagesOf([...rows.values()])) replayed.rows += await applyImages(tx, table, page)
+  }
+  for (const page of pagesOf(audit)) replayed.audit += await applyAudit(tx, page)
+  return replayed
+}
+
+/** Ends a transaction in which everything was tried. */
+class Tried extends Error {
+  constructor(readonly replayed: Replayed) {
+    super('only tried')
+  }
+}
+
+type From = { readonly file: JournalFile; readonly from: number }
+
+/** @param of.from the number of the first record. @returns what was missing. */
+export const replay = async (db: Db, { file, from }: From): Promise<Replayed> => {
+  const collected = await collect(file, from)
+  return db.transaction((tx) => write(tx, collected))
+}
+
+/** What `replay` would write. */
+export const missingIn = async (db: Db, { file, from }: From): Promise<Replayed> => {
+  const collected = await collect(file, from)
+  try {
+    return await db.transaction(async (tx) => {
+      throw new Tried(await write(tx, collected))
+    })
+  } catch (error) {
+    if (error instanceof Tried) return error.replayed
+    throw error
+  }
+}

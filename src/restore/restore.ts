@@ -1,0 +1,148 @@
+// After the database was restored from a backup: brings in what the vaults' journals tell and it lacks. First the projects, as
+// everything belongs to one; then the vaults write custody's rows, each from its own journal; then wallets and transactions. It
+// may be killed and run again: what is there stays as it is, and until the end no key is opened.
+
+import { findProject, insertProject, markProjectActivated } from '../../db/queries/projects.ts'
+import { insertWalletUnlessKnown, lacksAttempt, obstacleTo } from '../../db/queries/restore.ts'
+import { lockSigner } from '../../db/queries/transactions.ts'
+import { requestBackfill } from '../activity/request-backfill.ts'
+import { projectMac } from '../auth/row-macs.ts'
+import type { OperatorCtx } from '../context.ts'
+import type { JournalNote, OperatorVault } from '../custody/vault.ts'
+import { storeAnswer } from '../idempotency/once.ts'
+import { type About, readAbout, recordSpedUp, recordSubmitted, type SignedAttempt } from '../transactions/recorded.ts'
+import { type AboutWallet, addressesOf } from '../wallets/create.ts'
+
+/** The vaults of the deployment, each with its own journal. */
+type Vaults = readonly Pick<OperatorVault, 'journalState' | 'journalNotes' | 'replayJournal' | 'finishRestore'>[]
+
+type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics'>
+
+export type Restored = {
+  /** Of custody, by the vaults. */
+  readonly rows: number
+  readonly audit: number
+  readonly projects: readonly string[]
+  readonly wallets: number
+  readonly transactions: number
+  readonly spedUp: number
+  /** Signed and not recorded, with the reason. Nobody was told that they were accepted, or their nonce went to another one. */
+  readonly skipped: readonly { readonly id: string; readonly why: 'nonce_held' | 'no_wallet' }[]
+}
+
+type NoteOf<Kind> = Extract<JournalNote, { readonly kind: Kind }>
+
+const ofKind = <Kind extends JournalNote['kind']>(notes: readonly JournalNote[], kind: Kind): readonly NoteOf<Kind>[] =>
+  notes.filter((note): note is NoteOf<Kind> => note.kind === kind)
+
+/** The notes of all journals that the database may lack, oldest first. */
+const readNotes = async (vaults: Vaults): Promise<readonly JournalNote[]> => {
+  const notes: JournalNote[] = []
+  for (const vault of vaults) {
+    const { firstNote } = await vault.journalState()
+    for (let from: number | null = firstNote; from !== null; ) {
+      const page: Awaited<ReturnType<OperatorVault['journalNotes']>> = await vault.journalNotes({ from })
+      notes.push(...page.notes)
+      from = page.next
+    }
+  }
+  return notes.toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+}
+
+/** With the settings of a new project: its API keys and origins are not in the journal. @returns the ids of those that were gone. */
+const restoreProjects = async (ctx: RestoreCtx, notes: readonly NoteOf<'project'>[]): Promise<readonly string[]> => {
+  const restored: string[] = []
+  for (const { projectId: id, about, isActive, at } of notes) {
+    if (about !== '' && (await findProject(ctx.db, id)) === null) {
+      const { name } = JSON.parse(about) as { readonly name: string }
+      const anonymousLogin = ctx.config.environment === 'testnet'
+      const settings = { id, allowedOrigins: [], passkeyRpId: null, anonymousLogin }
+      await insertProject(ctx.db, { ...settings, name, activatedAt: null, mac: projectMac(ctx.identity).of(settings) })
+      restored.push(id)
+    }
+    if (isActive) await markProjectActivated(ctx.db, { projectId: id, at: new Date(at) })
+  }
+  return restored
+}
+
+/** An owner's later wallet on a network counts: nobody was told of the one before. */
+const restoreWallets = async (ctx: RestoreCtx, notes: readonly NoteOf<'wallet'>[]): Promise<number> => {
+  let restored = 0
+  for (const { wallet, publicKey: hex, about, at } of notes.toReversed()) {
+    const publicKey = new Uint8Array(Buffer.from(hex, 'hex'))
+    const { name, type } = JSON.parse(about) as AboutWallet
+    const address = addressesOf(ctx.chains.get(wallet.network), type)(publicKey)
+    const isNew = await ctx.db.transaction(async (tx) => {
+      const createdAt = new Date(at)
+      if (!(await insertWalletUnlessKnown(tx, { ...wallet, publicKey, name, type, address, createdAt }))) return false
+      await requestBackfill(tx, { network: wallet.network, address, keyMadeAt: createdAt })
+      return true
+    })
+    if (isNew) restored += 1
+  }
+  return restored
+}
+
+type Signed = { readonly about: About; readonly attempts: readonly SignedAttempt[] }
+
+const signedOf = ({ about: text, attempts }: NoteOf<'transaction'>): Signed => {
+  const about = readAbout(text)
+  const places = about.places.map((place, index) => {
+    const attempt = attempts[index]
+    if (attempt === undefined) throw new Error('The journal has fewer signed attempts than were to be signed.')
+    return { ...place, ...attempt }
+  })
+  return { about, attempts: places }
+}
+
+type Outcome = { readonly id: string; readonly was: 'restored' | 'recorded' | 'nonce_held' | 'no_wallet' }
+
+const restoreTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promise<Outcome> =>
+  ctx.db.transaction(async (tx) => {
+    const { rows, answer } = about
+    if (rows.kind === 'sped_up') {
+      const { network, ladder } = rows
+      const { id } = ladder
+      if (!(await lacksAttempt(tx, { id, network, hash: attempts[0]?.hash ?? '' }))) return { id, was: 'recorded' }
+      await recordSpedUp(ctx, tx, rows, attempts)
+      return { id, was: 'restored' }
+    }
+    const { id = '', walletId, network, signerAddress: address, nonce } = rows.row
+    const signer = { network, address }
+    await lockSigner(tx, signer)
+    const obstacle = await obstacleTo(tx, { id, walletId, signer, nonce })
+    if (obstacle !== null) return { id, was: obstacle }
+    await recordSubmitted(tx, rows, attempts)
+    if (answer !== null) await storeAnswer(tx, answer)
+    return { id, was: 'restored' }
+  })
+
+/** Of transactions that were signed for one nonce, only the last one can have been recorded. */
+const lastOfNonces = (signed: readonly Signed[]): readonly Signed[] => {
+  const nonceOf = ({ about: { rows } }: Signed) =>
+    rows.kind === 'submitted' ? `${rows.row.network} ${rows.row.signerAddress} ${rows.row.nonce}` : null
+  const last = new Map(signed.map((each) => [nonceOf(each), each]))
+  return signed.filter((each) => each.about.rows.kind === 'sped_up' || last.get(nonceOf(each)) === each)
+}
+
+/** Brings in what the database lacks. The vaults open keys again when it returns. */
+export const restore = async (ctx: RestoreCtx, vaults: Vaults): Promise<Restored> => {
+  const notes = await readNotes(vaults)
+  const projects = await restoreProjects(ctx, ofKind(notes, 'project'))
+  let [rows, audit] = [0, 0]
+  for (const vault of vaults) {
+    const replayed = await vault.replayJournal()
+    rows += replayed.rows
+    audit += replayed.audit
+  }
+  const wallets = await restoreWallets(ctx, ofKind(notes, 'wallet'))
+  const counts = { transactions: 0, spedUp: 0 }
+  const skipped: { id: string; why: 'nonce_held' | 'no_wallet' }[] = []
+  for (const signed of lastOfNonces(ofKind(notes, 'transaction').map(signedOf))) {
+    const { id, was } = await restoreTransaction(ctx, signed)
+    if (was === 'restored') counts[signed.about.rows.kind === 'submitted' ? 'transactions' : 'spedUp'] += 1
+    else if (was !== 'recorded') skipped.push({ id, why: was })
+  }
+  for (const vault of vaults) await vault.finishRestore()
+  return { rows, audit, projects, wallets, ...counts, skipped }
+}

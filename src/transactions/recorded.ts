@@ -1,0 +1,98 @@
+// What is written when a transaction is submitted or sped up. It is known before the transaction is signed, but for the signed
+// bytes; so the vault's journal keeps it as a text beside them, and it can be written again after the database was restored.
+
+import type { Tx } from '../../db/client.ts'
+import { addJob } from '../../db/jobs.ts'
+import { insertCollection } from '../../db/queries/collections.ts'
+import { eraseUnsent, extendLadder } from '../../db/queries/ladders.ts'
+import { insertMetadataDocument } from '../../db/queries/metadata.ts'
+import { type AttemptRow, insertAttempts, insertTransaction } from '../../db/queries/transactions.ts'
+import type { WorkerCtx } from '../context.ts'
+import type { RememberedAnswer } from '../idempotency/once.ts'
+import { recordObservation } from './record-observation.ts'
+
+export type SignedAttempt = Pick<AttemptRow, 'kind' | 'rung' | 'maxFeePerGas'> & {
+  readonly hash: string
+  readonly raw: string
+}
+
+/** An attempt before it is signed. */
+export type AttemptPlace = Pick<AttemptRow, 'kind' | 'rung' | 'maxFeePerGas'>
+
+/** What a resource records with its transaction. */
+export type Alongside = {
+  readonly metadata?: Parameters<typeof insertMetadataDocument>[1]
+  readonly collection?: Omit<Parameters<typeof insertCollection>[1], 'transactionId'>
+}
+
+export type SubmittedRows = {
+  readonly kind: 'submitted'
+  readonly row: Parameters<typeof insertTransaction>[1]
+  readonly alongside: Alongside
+}
+
+type SpedUpRows = {
+  readonly kind: 'sped_up'
+  readonly network: string
+  readonly ladder: Parameters<typeof extendLadder>[1]
+  readonly firstRung: number
+  readonly isCancelUnsent: boolean
+}
+
+type Rows = SubmittedRows | SpedUpRows
+
+/** Records a signed transaction, and the job that sends it. */
+export const recordSubmitted = async (
+  tx: Tx,
+  { row, alongside }: SubmittedRows,
+  attempts: readonly SignedAttempt[],
+): Promise<void> => {
+  const { id: transactionId, network } = row
+  if (transactionId === undefined) throw new Error('a transaction without an id')
+  await insertTransaction(tx, row)
+  await Promise.all([
+    insertAttempts(tx, { network, transactionId }, attempts),
+    addJob(
+      tx,
+      'broadcast_transaction',
+      { transactionId, network },
+      { key: `broadcast:${transactionId}`, whenKeyed: 'new' },
+    ),
+  ])
+  if (alongside.metadata !== undefined) await insertMetadataDocument(tx, alongside.metadata)
+  if (alongside.collection !== undefined) await insertCollection(tx, { ...alongside.collection, transactionId })
+}
+
+/** Replaces the attempts of a transaction that were never sent. */
+export const recordSpedUp = async (
+  ctx: Pick<WorkerCtx, 'metrics'>,
+  tx: Tx,
+  { network, ladder, firstRung, isCancelUnsent }: SpedUpRows,
+  attempts: readonly SignedAttempt[],
+): Promise<void> => {
+  const { id: transactionId } = ladder
+  await eraseUnsent(tx, { transactionId, fromRung: firstRung, isCancelUnsent })
+  await extendLadder(tx, ladder)
+  await insertAttempts(tx, { network, transactionId }, attempts)
+  await recordObservation(ctx, tx, { transactionId, observation: { kind: 'sped_up', first: firstRung } })
+}
+
+export type About = {
+  readonly rows: Rows
+  readonly places: readonly AttemptPlace[]
+  /** Of a request with an `Idempotency-Key`. */
+  readonly answer: RememberedAnswer | null
+}
+
+const BIGINT = '$bigint'
+
+/** As the journal keeps it. */
+export const textOfAbout = (about: About): string =>
+  JSON.stringify(about, (_, value: unknown) => (typeof value === 'bigint' ? { [BIGINT]: value.toString() } : value))
+
+const isBigint = (value: unknown): value is { readonly [BIGINT]: string } =>
+  typeof value === 'object' && value !== null && BIGINT in value
+
+/** The inverse. The vault authenticates its journal, so it is what `textOfAbout` made. */
+export const readAbout = (text: string): About =>
+  JSON.parse(text, (_, value: unknown) => (isBigint(value) ? BigInt(value[BIGINT]) : value)) as About

@@ -1,0 +1,239 @@
+// PostgreSQL is restored to a point in time, under traffic: what was answered since is brought in by the vault's journal. No wallet
+// is lost, nothing is sent twice, and wrong PINs stay counted.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import postgres from 'postgres'
+import type { Hex } from 'viem'
+import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
+import { startChain, type TestChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
+import { createDatabaseOn } from '../support/postgres.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startVaultProcess } from '../support/vault.ts'
+
+const network = 'Ethereum'
+const SECRET = 'testnet-secret'
+const PIN = '493817'
+const NOBODY = 65_534
+const SENDERS = 3
+
+let folder: string
+let server: PostgresServer
+let chain: TestChain
+let first: Service
+let api: Service
+let vault: Awaited<ReturnType<typeof startVaultProcess>>
+
+const at = (name: string) => join(folder, name)
+
+const archiving = () => ({
+  wal_level: 'replica',
+  archive_mode: 'on',
+  archive_command: `cp %p ${at('archive')}/%f`,
+})
+
+const vaultVariables = () => ({
+  ...first.vaultVariables,
+  VAULT_SOCKET: `${first.variables.VAULT_SOCKET}.journal`,
+  VAULT_JOURNAL: `${at('journal')},${at('second-journal')}`,
+})
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-restore-'))
+  await promisify(execFile)('chmod', ['755', folder])
+  await mkdir(at('archive'))
+  if (process.getuid?.() === 0) await chown(at('archive'), NOBODY, NOBODY)
+  server = await startPostgres({ dataDirectory: at('postgres'), durable: true, settings: archiving() })
+  chain = await startChain(network)
+  const rpcUrls = { [network]: chain.rpcUrl }
+  const database = await createDatabaseOn(server.url)
+  first = await startService({ rpcUrls, database })
+  vault = await startVaultProcess(vaultVariables())
+  const { VAULT_SOCKET } = vaultVariables()
+  api = await startService({ rpcUrls, database, hasVault: false, variables: { ...first.variables, VAULT_SOCKET } })
+})
+
+afterAll(async () => {
+  await api.close()
+  await first.close()
+  await vault.stop()
+  await chain.stop()
+  await server.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const onServer = async <Result>(work: (sql: postgres.Sql) => Promise<Result>): Promise<Result> => {
+  const sql = postgres(server.url, { max: 1, onnotice: () => {} })
+  try {
+    return await work(sql)
+  } finally {
+    await sql.end()
+  }
+}
+
+/** PostgreSQL's own backup of a running server. */
+const takeBackup = () =>
+  onServer(async (sql) => {
+    await sql`select pg_backup_start('test', true)`
+    await promisify(execFile)('cp', ['-a', at('postgres'), at('backup')])
+    const [label] = await sql<{ labelfile: string }[]>`select labelfile from pg_backup_stop()`
+    await rm(at('backup/postmaster.pid'), { force: true })
+    for (const name of await readdir(at('backup/pg_wal'))) {
+      if (/^[0-9A-F]{24}$/.test(name)) await rm(join(at('backup/pg_wal'), name))
+    }
+    await writeFile(at('backup/backup_label'), label?.labelfile ?? '')
+  })
+
+/** Ends the server, and starts the backup in its place, as the database was at a time. */
+const restoreTo = async (time: string): Promise<void> => {
+  await onServer((sql) => sql`select pg_switch_wal()`)
+  await server.stop()
+  await writeFile(at('backup/recovery.signal'), '')
+  await promisify(execFile)('chown', ['-R', '--reference', at('postgres'), at('backup')])
+  server = await startPostgres({
+    dataDirectory: at('backup'),
+    durable: true,
+    port: server.port,
+    settings: {
+      restore_command: `cp ${at('archive')}/%f %p`,
+      recovery_target_time: time,
+      recovery_target_action: 'promote',
+    },
+  })
+}
+
+type Payment = { readonly key: string; readonly wallet: Hex; readonly to: Hex; readonly id: string }
+
+const pay = (payment: Omit<Payment, 'id'>) =>
+  api.post(
+    '/transactions/sign-and-send',
+    {
+      network,
+      signer_wallet_address: payment.wallet,
+      unsigned_transaction: { to: payment.to, value: '7' },
+      developer_secret: SECRET,
+    },
+    { 'idempotency-key': payment.key },
+  )
+
+const randomAddress = (): Hex => `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(20))).toString('hex')}`
+
+const signMessage = (address: string, pin: string) =>
+  api.post('/transactions/sign-message', {
+    network,
+    signer_wallet_address: address,
+    message: 'It is here.',
+    user_pin: pin,
+  })
+
+/** Wallets, payments and a wrong PIN now and then, until it is stopped. */
+const traffic = (senders: readonly Hex[]) => {
+  let isOver = false
+  const wallets: { readonly id: string; readonly address: string }[] = []
+  const payments: Payment[] = []
+  const sending = senders.map(async (wallet) => {
+    while (!isOver) {
+      const payment = { key: randomUUID(), wallet, to: randomAddress() }
+      const { status, json } = await pay(payment)
+      expect(status).toBe(200)
+      payments.push({ ...payment, id: json.transaction_id })
+    }
+  })
+  const making = async () => {
+    while (!isOver) wallets.push(await api.newWallet({ network, pin: PIN }))
+  }
+  const all = Promise.all([...sending, making()])
+  return {
+    wallets,
+    payments,
+    stop: async () => {
+      isOver = true
+      await all
+    },
+  }
+}
+
+const until = async (isRight: () => boolean | Promise<boolean>): Promise<void> => {
+  const deadline = Date.now() + 60_000
+  while (!(await isRight())) {
+    if (Date.now() > deadline) throw new Error('it did not happen in time')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+test('after a restore to a point in time no wallet is lost, nothing is sent twice, and no guess is given back', async () => {
+  const senders: Hex[] = []
+  for (let count = 0; count < SENDERS; count += 1) senders.push((await api.newWallet({ network })).address)
+  for (const sender of senders) await chain.fund(sender)
+  const guessed = await api.newWallet({ network, pin: PIN })
+  await takeBackup()
+  let worker = api.startWorker({ LOG_LEVEL: 'silent' })
+  const load = traffic(senders)
+  await until(() => load.payments.length >= 20 && load.wallets.length >= 5)
+  const [time] = await onServer((sql) => sql<{ at: string }[]>`select clock_timestamp()::text as at`)
+  const before = { wallets: load.wallets.length, payments: load.payments.length }
+  expect((await signMessage(guessed.address, '493818')).json.code).toBe('INVALID_SECRET')
+  expect((await signMessage(guessed.address, '493819')).json.code).toBe('INVALID_SECRET')
+  await until(() => load.payments.length >= before.payments + 30 && load.wallets.length >= before.wallets + 8)
+  await load.stop()
+  worker.kill('SIGTERM')
+  await worker.exited
+
+  await restoreTo(time?.at ?? '')
+  const count = (table: 'wallets' | 'transactions') =>
+    onServer(async (sql) => (await sql`select count(*)::int as rows from ${sql(table)}`)[0]?.rows as number)
+  const lost = load.payments.length - (await count('transactions'))
+  expect(lost).toBeGreaterThan(20)
+
+  // The vault that ran all the time notices it, and so does one that is started now.
+  const oldWallet = load.wallets[0]?.address ?? ''
+  await until(async () => (await signMessage(oldWallet, PIN)).json.code === 'unavailable')
+  await vault.stop()
+  vault = await startVaultProcess(vaultVariables())
+  await until(async () => /cli restore/.test((await signMessage(oldWallet, PIN)).json.error ?? ''))
+  expect((await pay({ key: randomUUID(), wallet: senders[0] ?? '0x', to: randomAddress() })).status).toBe(503)
+
+  const { exitCode, output, errors } = await runCli(['restore', '--json'], api.variables)
+  expect(errors).toBe('')
+  expect(exitCode).toBe(0)
+  const restored = JSON.parse(output)
+  expect(restored).toMatchObject({ transactions: lost, skipped: [], projects: [] })
+  expect(restored.wallets).toBeGreaterThanOrEqual(8)
+  // Again, it finds nothing.
+  const again = JSON.parse((await runCli(['restore', '--json'], api.variables)).output)
+  expect(again).toMatchObject({ rows: 0, audit: 0, wallets: 0, transactions: 0, sped_up: 0 })
+
+  worker = api.startWorker({ LOG_LEVEL: 'silent' })
+  // Each wallet that was handed out is there, and signs.
+  for (const { id, address } of load.wallets) {
+    const { json } = await api.get('/wallets/get-by-id', { network, id })
+    expect(json).toMatchObject({ address })
+  }
+  for (const { address } of load.wallets.slice(-8)) expect((await signMessage(address, PIN)).status).toBe(200)
+  // A repeated request is answered as it was, and each payment arrives once.
+  for (const payment of load.payments) {
+    const { status, json } = await pay(payment)
+    expect([status, json.transaction_id]).toEqual([200, payment.id])
+  }
+  const further = { key: randomUUID(), wallet: senders[0] ?? '0x', to: randomAddress() } as const
+  const { json } = await pay(further)
+  for (const { id } of [...load.payments, { id: json.transaction_id }]) {
+    expect((await api.settled(id)).json).toMatchObject({ status: 'success' })
+  }
+  for (const { to } of [...load.payments, further])
+    expect(await chain.publicClient.getBalance({ address: to })).toBe(7n)
+  // The two wrong PINs count: three more lock the owner.
+  for (const pin of ['493820', '493821', '493822']) await signMessage(guessed.address, pin)
+  expect((await signMessage(guessed.address, PIN)).json.code).toBe('TOO_MANY_FAILED_ATTEMPTS')
+  // The audit tells of everything, each row once.
+  const verified = await runCli(['audit', 'verify', '--json'], api.variables)
+  expect(JSON.parse(verified.output)).toMatchObject({ ok: true })
+  worker.kill('SIGTERM')
+  await worker.exited
+}, 300_000)

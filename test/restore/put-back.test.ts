@@ -1,0 +1,206 @@
+// Somebody who owns the database writes earlier rows back, whole, with their MACs. The vault's journal knows the later ones.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import postgres, { type Sql } from 'postgres'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startVaultProcess } from '../support/vault.ts'
+
+const network = 'Ethereum'
+const PIN = '493817'
+const SECRET = 'testnet-secret'
+const RECIPIENT = fundedAccount(5).address
+
+let folder: string
+let chain: TestChain
+let first: Service
+let service: Service
+let vault: Awaited<ReturnType<typeof startVaultProcess>>
+let sql: Sql
+
+const vaultVariables = () => ({
+  ...first.vaultVariables,
+  VAULT_SOCKET: `${first.variables.VAULT_SOCKET}.journal`,
+  VAULT_JOURNAL: join(folder, 'journal'),
+})
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-put-back-'))
+  chain = await startChain(network)
+  const rpcUrls = { [network]: chain.rpcUrl }
+  first = await startService({ rpcUrls })
+  vault = await startVaultProcess(vaultVariables())
+  service = await startService({
+    rpcUrls,
+    database: { ...first.database, close: async () => {} },
+    hasVault: false,
+    variables: { ...first.variables, VAULT_SOCKET: vaultVariables().VAULT_SOCKET },
+  })
+  sql = postgres(first.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await vault.stop()
+  await first.close()
+  await chain.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** What it learned it knows from its journal, and not only while it runs. */
+const restartVault = async () => {
+  await vault.stop()
+  vault = await startVaultProcess(vaultVariables())
+}
+
+type Wallet = Awaited<ReturnType<Service['newWallet']>>
+
+const newWallet = () => service.newWallet({ network, pin: PIN, ownerId: randomUUID() })
+
+const codeOf = ({ status, json }: { readonly status: number; readonly json: { readonly code?: string } }) =>
+  status === 200 ? 'done' : json.code
+
+const signMessage = async ({ address }: Wallet, pin: string) =>
+  codeOf(
+    await service.post('/transactions/sign-message', {
+      network,
+      signer_wallet_address: address,
+      message: 'It is here.',
+      user_pin: pin,
+    }),
+  )
+
+/** @returns puts the rows back as they are now. */
+const remember = async (table: string, where: { readonly column: string; readonly value: string }) => {
+  const rows = await sql`select * from ${sql(table)} where ${sql(where.column)} = ${where.value}`
+  return async () => {
+    await sql`delete from ${sql(table)} where ${sql(where.column)} = ${where.value}`
+    for (const row of rows) await sql`insert into ${sql(table)} ${sql(row)}`
+  }
+}
+
+/** The same without deleting, as other rows refer to it. */
+const rememberColumns = async (
+  table: string,
+  where: { readonly column: string; readonly value: string },
+  columns: readonly string[],
+) => {
+  const [row = {}] =
+    await sql`select ${sql([...columns])} from ${sql(table)} where ${sql(where.column)} = ${where.value}`
+  return () => sql`update ${sql(table)} set ${sql(row)} where ${sql(where.column)} = ${where.value}`
+}
+
+const LOCKED = 'TOO_MANY_FAILED_ATTEMPTS'
+
+describe.each([
+  ['while the vault runs', async () => {}],
+  ['after it was restarted', restartVault],
+])('%s', (_, between) => {
+  test('an earlier count of wrong PINs gives no guess back', async () => {
+    const wallet = await newWallet()
+    expect(await signMessage(wallet, PIN)).toBe('done')
+    const putBack = await remember('pin_guesses', { column: 'owner_id', value: wallet.owner_id })
+    for (const pin of ['493818', '493819']) expect(await signMessage(wallet, pin)).toBe('INVALID_SECRET')
+    await putBack()
+    await between()
+    expect(await signMessage(wallet, PIN)).toBe(LOCKED)
+    const verified = await runCli(['audit', 'verify', '--json'], service.variables)
+    expect(JSON.parse(verified.output).custody.forged).toContainEqual(
+      expect.objectContaining({ table: 'pin_guesses', id: wallet.owner_id }),
+    )
+    const owner = ['--project', service.project.projectId, '--owner', wallet.owner_id]
+    expect((await runCli(['owner', 'unlock', ...owner], service.variables)).exitCode).toBe(0)
+    expect(await signMessage(wallet, PIN)).toBe('done')
+    expect(await signMessage(wallet, '493818')).toBe('INVALID_SECRET')
+    expect(await signMessage(wallet, PIN)).toBe('done')
+  })
+
+  test('an old PIN does not come back', async () => {
+    const wallet = await newWallet()
+    const key = ['salt', 'sealed', 'version']
+    const putBack = await rememberColumns('user_keys', { column: 'owner_id', value: wallet.owner_id }, key)
+    const changed = await service.post('/wallets/change-user-pin', {
+      network,
+      address: wallet.address,
+      old_user_pin: PIN,
+      new_user_pin: '927461',
+    })
+    expect(codeOf(changed)).toBe('done')
+    await putBack()
+    await between()
+    expect(await signMessage(wallet, PIN)).toBe(LOCKED)
+  })
+
+  test('what a policy has spent, and a revoked one, do not come back', async () => {
+    const wallet = await newWallet()
+    await chain.fund(wallet.address)
+    const rules = [{ argument: 'to', operator: 'eq', value: RECIPIENT.toLowerCase() }]
+    const made = await service.post('/policies', {
+      network,
+      wallet_address: wallet.address,
+      argument_rules: rules,
+      developer_secret: SECRET,
+      user_pin: PIN,
+    })
+    const id: string = made.json.uuid
+    const pay = async () =>
+      codeOf(
+        await service.post('/transactions/sign-and-send', {
+          network,
+          signer_wallet_address: wallet.address,
+          unsigned_transaction: { to: RECIPIENT, value: '1' },
+          developer_secret: SECRET,
+        }),
+      )
+    expect(await pay()).toBe('done')
+    const columns = ['uses', 'spent_value', 'spent_fee', 'mac', 'revoked_at']
+    const asAfterOne = await rememberColumns('policies', { column: 'id', value: id }, columns)
+    const lock = await remember('policy_locks', { column: 'policy_id', value: id })
+    expect(await pay()).toBe('done')
+    const asAfterTwo = await rememberColumns('policies', { column: 'id', value: id }, columns)
+    await asAfterOne()
+    await between()
+    expect(await pay()).toBe('policy_denied')
+    await asAfterTwo()
+    expect(await pay()).toBe('done')
+    const asAfterThree = await rememberColumns('policies', { column: 'id', value: id }, columns)
+    const revoked = await service.post('/policies/revoke', { uuid: id, user_pin: PIN })
+    expect(codeOf(revoked)).toBe('done')
+    await asAfterThree()
+    await lock()
+    await between()
+    expect(await pay()).toBe('policy_denied')
+  })
+})
+
+test('a vault that cannot write its journal answers nobody, and ends', async () => {
+  const create = () =>
+    service.post('/wallets', { network, name: 'A', control_mode: 'developer', developer_secret: SECRET })
+  expect(codeOf(await create())).toBe('done')
+  const { VAULT_JOURNAL } = vaultVariables()
+  const before = await readFile(VAULT_JOURNAL)
+  await appendFile(VAULT_JOURNAL, 'somebody else')
+  expect(codeOf(await create())).toBe('unavailable')
+  expect(vault.output()).toContain('the journal cannot be written')
+  // What somebody else wrote is removed: it follows on nothing.
+  vault = await startVaultProcess(vaultVariables())
+  expect(codeOf(await create())).toBe('done')
+  expect((await readFile(VAULT_JOURNAL)).subarray(0, before.length).equals(before)).toBe(true)
+})
+
+test('a vault does not start with an older copy of its journal', async () => {
+  const { VAULT_JOURNAL } = vaultVariables()
+  const older = await readFile(VAULT_JOURNAL)
+  await newWallet()
+  await vault.stop()
+  const newest = await readFile(VAULT_JOURNAL)
+  await Bun.write(VAULT_JOURNAL, older)
+  await expect(startVaultProcess(vaultVariables())).rejects.toThrow()
+  await Bun.write(VAULT_JOURNAL, newest)
+  vault = await startVaultProcess(vaultVariables())
+})
