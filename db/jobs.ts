@@ -21,7 +21,6 @@ export const JOB_PAYLOADS = {
   /** Finds what an address moved before it became a wallet's. */
   backfill_wallet: Type.Object({ ...networkPayload.properties, address: Type.String() }),
   /** Chains the audit rows as they come. */
-  chain_audit: Type.Object({}),
   /** Finds work in our tables whose job was lost, and starts it again. */
   reconcile: Type.Object({ again: Type.Boolean() }),
   /** Drops the idempotency keys whose day is over. */

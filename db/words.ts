@@ -89,8 +89,7 @@ export const SECURITY_EVENTS = [
 ] as const
 export type SecurityEventKind = (typeof SECURITY_EVENTS)[number]
 
-/** Every act that leaves an audit row. */
-/** Those that tell of a signature. */
+/** Audit rows that tell of a signature. */
 export const SIGNING_ACTIONS = [
   'transaction_signed',
   'transaction_submitted',
@@ -98,12 +97,11 @@ export const SIGNING_ACTIONS = [
   'message_signed',
 ] as const
 
-export const AUDIT_ACTIONS = [
+/** What the vault alone writes, under a key that others do not have. */
+export const CUSTODY_ACTIONS = [
   'project_created',
   'project_activated',
   'developer_secret_changed',
-  'api_key_created',
-  'api_key_revoked',
   'wallet_created',
   'wallet_imported',
   'wallet_exported',
@@ -113,6 +111,16 @@ export const AUDIT_ACTIONS = [
   ...SIGNING_ACTIONS,
   'root_key_rotated',
   'project_key_rotated',
+  'policy_created',
+  'policy_revoked',
+  'vault_connection_refused',
+] as const
+export type CustodyAction = (typeof CUSTODY_ACTIONS)[number]
+
+/** What APIs, workers and the command line write, under the service key. */
+const SERVICE_ACTIONS = [
+  'api_key_created',
+  'api_key_revoked',
   'frozen',
   'unfrozen',
   'transaction_retried',
@@ -129,14 +137,15 @@ export const AUDIT_ACTIONS = [
   'passkey_removed',
   'email_added',
   'token_key_rotated',
-  'policy_created',
-  'policy_revoked',
   'origins_changed',
   'passkey_domain_changed',
   'anonymous_login_changed',
-  'vault_connection_refused',
   ...SECURITY_EVENTS,
 ] as const
+export type ServiceAction = (typeof SERVICE_ACTIONS)[number]
+
+/** Every act that leaves an audit row. Its list says whose key proves the row. */
+export const AUDIT_ACTIONS = [...CUSTODY_ACTIONS, ...SERVICE_ACTIONS] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
 /** How a policy's rule compares a transaction's argument with the rule's value. */

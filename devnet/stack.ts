@@ -83,7 +83,6 @@ const environmentOf = (options: StackOptions, chains: Chains): Environment => ({
   HOST: '127.0.0.1',
   PORT: String(options.port),
   PUBLIC_BASE_URL: baseUrlOf(options.port),
-  SERVICE_KEY: `file:${options.folder.keyOf('service')}`,
   ...Object.fromEntries(nodesOf(chains).map(([network, rpcUrl]) => [`${network.toUpperCase()}_RPC_URL`, rpcUrl])),
   ...Object.fromEntries(SUBSTRATE_NETWORKS.map((each) => [`${each.toUpperCase()}_METADATA_PIN`, LOCAL_METADATA_PIN])),
   RATE_LIMIT_PER_SECOND: '1000',
@@ -258,7 +257,8 @@ export const createStack = (options: StackOptions): Stack => {
     const [database, chains] = await settled([startDatabase(options, parts), startChains(options, parts)])
     const environment = environmentOf(options, chains)
     const ofVault = { ...environment, ROOT_KEY: `file:${folder.keyOf('root')}`, VAULT_SOCKET: folder.vaultSocket }
-    const ofApi = { ...environment, IDENTITY_KEY: `file:${folder.keyOf('identity')}`, VAULT_SOCKET: folder.vaultSocket }
+    const ofWorker = { ...environment, SERVICE_KEY: `file:${folder.keyOf('service')}` }
+    const ofApi = { ...ofWorker, IDENTITY_KEY: `file:${folder.keyOf('identity')}`, VAULT_SOCKET: folder.vaultSocket }
 
     await progress.step('vault', async () => {
       const vaultEnv = { ...ofVault, DATABASE_URL: database.vaultUrl }
@@ -270,7 +270,7 @@ export const createStack = (options: StackOptions): Stack => {
       const api = await startService(options, parts, { name: 'api', script: 'src/server.ts', env: apiEnv })
       await ready(api, () => isReady(baseUrlOf(port)))
     })
-    const workerEnv = { ...environment, DATABASE_URL: database.workerUrl, WORKER_METRICS_PORT: '0' }
+    const workerEnv = { ...ofWorker, DATABASE_URL: database.workerUrl, WORKER_METRICS_PORT: '0' }
     const worker = await startService(options, parts, { name: 'worker', script: 'jobs/worker.ts', env: workerEnv })
     const prepare = async (): Promise<DevProject> => {
       const ofOwner = { ...ofApi, DATABASE_URL: database.ownerUrl }

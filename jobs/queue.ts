@@ -10,7 +10,6 @@ import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../db/querie
 import type { WorkerCtx } from '../src/context.ts'
 import type { Metrics } from '../src/metrics/metrics.ts'
 import type { Log } from '../src/security/log.ts'
-import { startChaining } from './tasks/chain-audit.ts'
 import { startFollowers } from './tasks/follow-blocks.ts'
 import { createTasks } from './tasks/index.ts'
 
@@ -171,13 +170,12 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
 }
 
 /**
- * Unlocks the jobs of dead workers, starts the followers and the audit chain, and begins to take jobs.
+ * Unlocks the jobs of dead workers, starts the followers, and begins to take jobs.
  * @throws Error if the database is unreachable.
  */
 export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   await unlockJobsOfDeadWorkers(ctx.db)
   await startFollowers(ctx)
-  await startChaining(ctx)
   await addJob(ctx.db, 'reconcile', { again: false }, { key: 'reconcile:start', delaySeconds: FIRST_RECONCILE_SECONDS })
   const { runner, events, disconnect } = await startRunner(ctx)
   let isStopping = false

@@ -10,7 +10,7 @@ import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
 import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
-import type { Network } from '../db/words.ts'
+import type { Network, ServiceAction } from '../db/words.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import type { ChainMemory } from './chains/chain.ts'
 import { type Chains, createChains } from './chains/chains.ts'
@@ -49,7 +49,7 @@ export type Ctx = {
   /** Users' access tokens. */
   readonly tokens: AccessTokens
   /** For actions that use no wallet's key. */
-  readonly audit: Audit
+  readonly audit: Audit<ServiceAction>
   /** Prepares transactions of one signer together, and records them in the order of the requests. */
   readonly signerQueues: OrderedQueues
   /** A project's wallet at an address; simultaneous requests share a query. */

@@ -4,6 +4,7 @@
 import { connectionsOf } from '../db/client.ts'
 import { readConfig } from './config.ts'
 import { serveVault } from './custody/serve-vault.ts'
+import { startChaining } from './custody/start-chaining.ts'
 import { logConnections } from './environment/connections.ts'
 import { sentenceOf } from './environment/failure.ts'
 import { openVault } from './environment/open-vault.ts'
@@ -40,11 +41,12 @@ const main = async (): Promise<void> => {
   await logConnections({ db, log }, connectionsOf({ maxConnections: config.databaseMaxConnections }))
   const stopBeingSeen = startBeingSeen({ db, log, rootKeyIds })
   const listener = await serveVault({ ...ctx, path, log })
+  const stopChaining = startChaining({ ...ctx, log })
 
   const stop = async (signal: string): Promise<void> => {
     log.info({ signal }, 'stopping')
     await listener.stop({ graceMs: DRAIN_MS })
-    await stopBeingSeen()
+    await Promise.all([stopChaining(), stopBeingSeen()])
     await ctx.close({ timeoutSeconds: 2 })
     process.exit(0)
   }

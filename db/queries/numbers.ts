@@ -3,7 +3,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../client.ts'
 import type { CursorPurpose, Network, TransactionStatus } from '../words.ts'
-import { type UnchainedTail, unchainedTail } from './audit-chain.ts'
+import { type UnchainedTail, unchainedTail } from './audit-rows.ts'
 
 type Unfinished = {
   readonly network: Network

@@ -27,7 +27,7 @@ export const audit = pgTable(
     subject: text('subject').notNull(),
     /** `transaction` is the id of the transaction that an act is about. */
     details: jsonb('details').$type<Record<string, string>>().notNull(),
-    /** HMAC-SHA-256 of the row under HKDF(SERVICE_KEY, "audit"). */
+    /** HMAC-SHA-256 of the row, under the key of those who write such rows (src/custody/audit.ts). */
     mac: bytes('mac').notNull(),
   },
   (table) => [
@@ -44,7 +44,7 @@ export const audit = pgTable(
 export const auditAccess = access(audit, { api: 'select, insert', vault: 'select, insert', worker: 'select, insert' })
 
 /**
- * A hash chain over the audit rows of each project, and over those of the deployment. A job appends to it about once a second.
+ * A hash chain over the audit rows of each project, and over those of the deployment. Vaults append to it about once a second.
  * A change of any row behind a published head is detected.
  */
 export const auditChain = pgTable(
@@ -64,7 +64,7 @@ export const auditChain = pgTable(
   (table) => [primaryKey({ columns: [table.chain, table.position] }), unique('audit_chain_once').on(table.auditId)],
 )
 
-export const auditChainAccess = access(auditChain, { api: 'select, insert', worker: 'select, insert' })
+export const auditChainAccess = access(auditChain, { api: 'select', vault: 'select, insert' })
 
 /** What an operator has frozen, one row each; deleted when it is released. */
 export const freezes = pgTable(

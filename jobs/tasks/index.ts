@@ -3,7 +3,6 @@ import type { WorkerCtx } from '../../src/context.ts'
 import { createShares } from '../../src/queue.ts'
 import { backfillWalletTask } from './backfill-wallet.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'
-import { chainAuditTask } from './chain-audit.ts'
 import { cleanLoginsTask, dropIdempotencyKeysTask } from './clean.ts'
 import { followBlocksTask } from './follow-blocks.ts'
 import { reconcileTask } from './reconcile.ts'
@@ -21,7 +20,6 @@ export const createTasks = (ctx: WorkerCtx) => {
     track_blocks: followBlocksTask(ctx, 'track_blocks'),
     index_blocks: followBlocksTask(ctx, 'index_blocks'),
     backfill_wallet: backfillWalletTask(ctx, places),
-    chain_audit: chainAuditTask(ctx),
     reconcile: reconcileTask(ctx),
     clean_logins: cleanLoginsTask(ctx),
     send_mail: sendMailTask(ctx),

@@ -7,7 +7,6 @@ import { refreshSignerStates } from '../../src/transactions/after-block.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { checkFinalBlocks } from '../../src/transactions/repair.ts'
 import { startBackfills } from './backfill-wallet.ts'
-import { startChaining } from './chain-audit.ts'
 import { startFollowers } from './follow-blocks.ts'
 import { taskOf } from './task.ts'
 
@@ -21,7 +20,6 @@ export const reconcileTask = (ctx: WorkerCtx): Task =>
     await unlockJobsOfDeadWorkers(ctx.db)
     await startFollowers(ctx)
     await startBackfills(ctx)
-    await startChaining(ctx)
     // A node that hangs holds up its own network alone.
     await Promise.all(
       ctx.chains.all.map(async (chain) => {

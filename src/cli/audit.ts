@@ -1,16 +1,16 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { AuditRecord } from '../../db/queries/audit-chain.ts'
+import type { AuditRecord } from '../../db/queries/audit-rows.ts'
 import { SECURITY_EVENTS, type SecurityEventKind } from '../../db/words.ts'
-import { shownHead } from '../audit/chain.ts'
-import { type Broken, listAudit, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
+import { listAudit } from '../audit/list.ts'
 import { type Callers, verifyCallers } from '../audit/verify-callers.ts'
+import { type ServiceRows, verifyServiceRows } from '../audit/verify-service-rows.ts'
 import type { Sealer } from '../custody/sealer.ts'
-import type { OperatorVault } from '../custody/vault.ts'
+import type { Broken, NotedHead, OperatorVault, Verification } from '../custody/vault.ts'
 import type { CustodyRows, ForgedRow } from '../custody/verify-rows.ts'
-import type { AuditingCtx } from '../environment/contexts.ts'
+import type { ReadingCtx } from '../environment/contexts.ts'
 import { listSecurityEvents } from '../security/events.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
-import { rowAsJson } from './operator.ts'
+import { rowAsJson, usageError } from './operator.ts'
 import type { Shell } from './shell.ts'
 
 const HEAD = /^(deployment|[0-9a-f-]{36}):([1-9][0-9]{0,17}):([0-9a-f]{64})$/i
@@ -25,8 +25,8 @@ const head = (text: string): NotedHead => {
 }
 
 const sentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
-  const where = position === null ? 'a row that is not chained yet' : `position ${position}`
-  return `BROKEN: chain ${chain}, ${where}${auditId === null ? '' : `, audit row ${auditId}`}: ${trouble}.`
+  const where = [position === null ? [] : `position ${position}`, auditId === null ? [] : `audit row ${auditId}`]
+  return `BROKEN: ${[`chain ${chain}`, ...where.flat()].join(', ')}: ${trouble}.`
 }
 
 const placeOf = ({ table, id, projectId }: ForgedRow): string =>
@@ -34,23 +34,38 @@ const placeOf = ({ table, id, projectId }: ForgedRow): string =>
 
 const forgedSentenceOf = (row: ForgedRow): string => `FORGED: ${placeOf(row)}: ${row.trouble}.`
 
-/** With `callers` null if the rows that decide who a caller is were not checked, and `custody` those of custody. */
-type Verified = Verification & {
+/** Each is null if it was not checked. */
+type Verified = {
+  /** What the vault says of the chains, and of the rows in them that vaults have written. */
+  readonly chains: Verification | null
+  /** The rows of the audit that others have written. */
+  readonly service: ServiceRows | null
+  /** The rows that decide who a caller is. */
   readonly callers: Callers | null
   readonly custody: CustodyRows | null
 }
 
-const isIntact = ({ broken, callers, custody }: Verified): boolean =>
-  [broken, callers?.forged ?? [], custody?.forged ?? []].every((rows) => rows.length === 0)
+const brokenOf = ({ chains, service }: Verified): readonly Broken[] => [
+  ...(chains?.broken ?? []),
+  ...(service?.broken ?? []),
+]
+
+const isIntact = (verified: Verified): boolean => {
+  const { callers, custody } = verified
+  return [brokenOf(verified), callers?.forged ?? [], custody?.forged ?? []].every((rows) => rows.length === 0)
+}
 
 const shownVerification = (verified: Verified) => {
-  const { ends, broken, rows, unchained, callers, custody } = verified
+  const { chains, service, callers, custody } = verified
   return {
     ok: isIntact(verified),
-    rows: Number(rows),
-    broken: broken.map(rowAsJson),
-    heads: ends.map(shownHead),
-    unchained: rowAsJson(unchained),
+    broken: brokenOf(verified).map(rowAsJson),
+    chains: chains && {
+      rows: Number(chains.rows),
+      heads: chains.heads,
+      unchained: rowAsJson(chains.unchained),
+    },
+    service: service && { rows: service.rows },
     callers: callers && { rows: callers.rows, forged: callers.forged.map(rowAsJson) },
     custody: custody && { forged: custody.forged.map(rowAsJson), unfinished: custody.unfinished.map(rowAsJson) },
   }
@@ -65,55 +80,97 @@ const callerLinesOf = (callers: Callers | null): readonly string[] => {
 }
 
 const custodyLinesOf = (custody: CustodyRows | null): readonly string[] => {
-  if (custody === null) {
-    return [
-      'Counts of wrong PINs, policies, wallets and keyrings were not checked: that needs VAULT_SOCKET, IDENTITY_KEY and the login of the API.',
-    ]
-  }
+  if (custody === null)
+    return ['Counts of wrong PINs, policies, wallets and keyrings were not checked: that needs VAULT_SOCKET.']
   const { forged, unfinished } = custody
   const left = unfinished.map((row) => `UNFINISHED: ${placeOf(row)}: ${row.trouble}.`)
   if (forged.length > 0) return [...forged.map(forgedSentenceOf), ...left]
   return ['Counts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them.', ...left]
 }
 
-const linesOf = (verified: Verified, input: { readonly heads: boolean }) => {
-  const { ends, broken, rows, unchained, callers, custody } = verified
-  const since = unchained.oldest === null ? '' : `, the oldest of ${unchained.oldest.toISOString()}`
-  return [
-    ...broken.map(sentenceOf),
-    ...callerLinesOf(callers),
-    ...custodyLinesOf(custody),
-    ...(input.heads ? ends.map(shownHead) : []),
-    `Unchained tail: ${unchained.rows} rows${since}.`,
-    isIntact(verified) ? `The audit holds: ${rows} rows in ${ends.length} chains.` : 'The audit does not hold.',
-  ]
+const serviceLinesOf = (service: ServiceRows | null): readonly string[] => {
+  if (service === null) return ['Audit rows of APIs, workers and commands were not checked: that needs SERVICE_KEY.']
+  if (service.broken.length > 0) return []
+  return [`Audit rows of APIs, workers and commands: all ${service.rows} are as they were written.`]
 }
+
+const chainLinesOf = (chains: Verification | null): readonly string[] => {
+  if (chains === null) return ['The chains and the audit rows of vaults were not checked: that needs VAULT_SOCKET.']
+  const { rows, oldest } = chains.unchained
+  return [`Unchained tail: ${rows} rows${oldest === null ? '' : `, the oldest of ${oldest.toISOString()}`}.`]
+}
+
+const lastLineOf = (verified: Verified): string => {
+  const { chains } = verified
+  if (!isIntact(verified)) return 'The audit does not hold.'
+  if (chains === null) return 'What was checked holds.'
+  return `The audit holds: ${chains.rows} rows in ${chains.heads.length} chains.`
+}
+
+const linesOf = (verified: Verified, input: { readonly heads: boolean }) => [
+  ...brokenOf(verified).map(sentenceOf),
+  ...callerLinesOf(verified.callers),
+  ...custodyLinesOf(verified.custody),
+  ...serviceLinesOf(verified.service),
+  ...(input.heads ? (verified.chains?.heads ?? []) : []),
+  ...chainLinesOf(verified.chains),
+  lastLineOf(verified),
+]
 
 type VerifyOptions = { project?: string; head?: readonly NotedHead[]; heads?: boolean; json?: boolean }
 
+type Held = {
+  readonly sealer: Sealer | null
+  readonly identity: Sealer | null
+  readonly vault: OperatorVault | null
+}
+
+const isSet = ({ variables }: Shell, name: string): boolean => Boolean(variables[name]?.trim())
+
+/** Runs with what the surroundings have: the worker's have no identity key, and those of a vault neither key. */
+const withWhatIsSet = (shell: Shell, run: (ctx: ReadingCtx, held: Held) => Promise<void>) => {
+  const { withReadingCtx, withAuditingCtx, withIdentityCtx, withVault } = shell
+  const withKeys = (vault: OperatorVault | null) => {
+    if (isSet(shell, 'IDENTITY_KEY')) return withIdentityCtx((ctx) => run(ctx, { ...ctx, vault }))
+    if (isSet(shell, 'SERVICE_KEY')) return withAuditingCtx((ctx) => run(ctx, { ...ctx, vault, identity: null }))
+    return withReadingCtx((ctx) => run(ctx, { vault, sealer: null, identity: null }))
+  }
+  return isSet(shell, 'VAULT_SOCKET') ? withVault(({ vault }) => withKeys(vault)) : withKeys(null)
+}
+
+const createNoteRows = ({ note }: Shell) => {
+  let noted = 0n
+  return (rows: bigint) => {
+    if (rows - noted < PROGRESS_ROWS) return
+    noted = rows
+    note(`${rows} rows verified`)
+  }
+}
+
 const verify =
-  ({ variables, print, printJson, note, fail, withAuditingCtx, withIdentityCtx, withVault }: Shell) =>
-  ({ project, head: heads = [], heads: showHeads = false, json }: VerifyOptions) => {
-    const run = async (ctx: AuditingCtx, identity: Sealer | null, vault: OperatorVault | null) => {
-      let noted = 0n
-      const onProgress = (rows: bigint) => {
-        if (rows - noted < PROGRESS_ROWS) return
-        noted = rows
-        note(`${rows} rows verified`)
-      }
-      const verification = await verifyAudit(ctx, { chain: project ?? null, heads, onProgress })
-      const callers = identity && (await verifyCallers({ ...ctx, identity }, { projectId: project ?? null }))
-      const custody = vault && (await vault.forgedRows({ projectId: project ?? null }))
-      const verified = { ...verification, callers, custody }
-      if (json) printJson(shownVerification(verified))
-      else for (const line of linesOf(verified, { heads: showHeads })) print(line)
-      if (!isIntact(verified)) fail()
+  (shell: Shell) =>
+  ({ project, head: heads = [], heads: showHeads = false, json }: VerifyOptions, command: Command) => {
+    const hasVault = isSet(shell, 'VAULT_SOCKET')
+    if (!hasVault && (heads.length > 0 || showHeads)) {
+      usageError(command, '--head and --heads need VAULT_SOCKET, because a vault checks the chains.')
     }
-    const isSet = (name: string) => Boolean(variables[name]?.trim())
-    // The worker's surroundings have no identity key.
-    if (!isSet('IDENTITY_KEY')) return withAuditingCtx((ctx) => run(ctx, null, null))
-    if (!isSet('VAULT_SOCKET')) return withIdentityCtx((ctx) => run(ctx, ctx.identity, null))
-    return withIdentityCtx((ctx) => withVault(({ vault }) => run(ctx, ctx.identity, vault)))
+    if (!hasVault && !isSet(shell, 'SERVICE_KEY')) {
+      usageError(command, 'VAULT_SOCKET or SERVICE_KEY must be set, or both.')
+    }
+    return withWhatIsSet(shell, async ({ db }, { sealer, identity, vault }) => {
+      const chain = project ?? null
+      const of = { projectId: chain }
+      const [noteChained, noteService] = [createNoteRows(shell), createNoteRows(shell)]
+      const verified = {
+        chains: vault && (await vault.verifyAudit({ chain, heads }, ({ rows }) => noteChained(rows))),
+        service: sealer && (await verifyServiceRows({ db, sealer }, { chain, onProgress: noteService })),
+        callers: identity && (await verifyCallers({ db, identity }, of)),
+        custody: vault && (await vault.forgedRows(of)),
+      }
+      if (json) shell.printJson(shownVerification(verified))
+      else for (const line of linesOf(verified, { heads: showHeads })) shell.print(line)
+      if (!isIntact(verified)) shell.fail()
+    })
   }
 
 const shown = ({ id, at, actor, action, subject, details }: AuditRecord) =>
@@ -153,13 +210,13 @@ export const auditCommands = (shell: Shell): Command => {
   const command = new Command('audit').description('The audit log: who did what, and whether the log is intact.')
   command
     .command('verify')
-    .summary('Check every audit row, every link of the chains, and the rows that admit somebody.')
+    .summary('Check every audit row, every link of the chains, and the rows that decide something.')
     .description(
-      'Recompute every audit row and every link of the chains; exit code 1 if one is broken. Somebody who has the service ' +
-        'key can rewrite the whole log; only a head that was noted elsewhere reveals that: see --head. With IDENTITY_KEY it ' +
-        'also names each row that admits somebody, such as an API key, a passkey or a session, that the service has not ' +
-        'written, or that the audit says has ended; with VAULT_SOCKET as well each count of wrong PINs and ' +
-        'each policy that the vault has not written, and policies, wallets and keyrings that are not as the audit tells.',
+      'Recompute every audit row and every link of the chains; exit code 1 if one is broken. With VAULT_SOCKET, as root or ' +
+        "the vault's user, the vault checks the chains, the rows that vaults have written, and each count of wrong PINs, each " +
+        'policy, wallet and keyring. With SERVICE_KEY the rows that others have written are checked, and with IDENTITY_KEY each ' +
+        'row that admits somebody, such as an API key, a passkey or a session. What was not checked is said. Who takes away ' +
+        'the end of a chain is revealed only by a head that was noted elsewhere: see --head.',
     )
     .option('--project <id>', 'only the chain of this project', uuid)
     .option(
@@ -168,7 +225,7 @@ export const auditCommands = (shell: Shell): Command => {
       several(head),
     )
     .option('--heads', 'print the head of each intact chain, so that you can note it')
-    .option('--json', 'print { ok, rows, broken, heads, unchained, callers, custody }')
+    .option('--json', 'print { ok, broken, chains, service, callers, custody }')
     .action(verify(shell))
   command
     .command('list')

@@ -1,22 +1,30 @@
 // The audit: one append-only row for each use of a key, change of a credential or act of an operator, committed with its
-// effect. Each row has a MAC over all its fields with HKDF(SERVICE_KEY, "audit"). So nobody without the service key can add
-// or change a row unnoticed.
+// effect. Each row has a MAC over all its fields, under one of two keys; its action says which (db/words.ts).
+//
+//   custody's actions   HKDF(the deployment's key, "audit")   only vaults have it
+//   all others          HKDF(SERVICE_KEY, "audit")            APIs, workers and the command line have it
+//
+// So nobody with the database alone can add or change a row unnoticed, and nobody but a vault one that tells what a vault did.
 
 import { timingSafeEqual } from 'node:crypto'
 import type { Db, Tx } from '../../db/client.ts'
 import { type AuditRow, commitAuditRows, insertAuditRows } from '../../db/queries/custody/audit.ts'
-import type { AuditAction } from '../../db/words.ts'
+import { type AuditAction, CUSTODY_ACTIONS, type CustodyAction, type ServiceAction } from '../../db/words.ts'
 import { createBatcher } from '../queue.ts'
-import type { Sealer } from './sealer.ts'
+import type { DeploymentKey } from './root/deployment-key.ts'
+import type { Derived, Sealer } from './sealer.ts'
 import { encodeFields } from './sealing/bytes.ts'
 import { hmac } from './sealing/kdf.ts'
 
 const ROWS_A_COMMIT_MAX = 500
 
 /** What was done. `details` holds ids, hashes and words: never a credential, a key or a message to sign. */
-export type AuditEntry = { readonly action: AuditAction; readonly details: Readonly<Record<string, string>> }
+export type AuditEntry<Action extends AuditAction = CustodyAction> = {
+  readonly action: Action
+  readonly details: Readonly<Record<string, string>>
+}
 
-export type AuditAct = AuditEntry & {
+export type AuditAct<Action extends AuditAction = CustodyAction> = AuditEntry<Action> & {
   /** null for what concerns the whole deployment. */
   readonly projectId: string | null
   /** `api_key:<id>`, `user:<id>`, `operator`, `system`, or of a security event `stranger`. */
@@ -25,56 +33,69 @@ export type AuditAct = AuditEntry & {
   readonly subject: string
 }
 
-export type Audit = {
+export type Audit<Action extends AuditAction = CustodyAction> = {
   /** Writes rows in the transaction of their effect. */
-  record(tx: Tx, ...acts: readonly AuditAct[]): Promise<void>
+  record(tx: Tx, ...acts: readonly AuditAct<Action>[]): Promise<void>
   /** Commits rows of their own, together with those of concurrent requests, and returns when they are durable. */
-  commit(...acts: readonly AuditAct[]): Promise<void>
+  commit(...acts: readonly AuditAct<Action>[]): Promise<void>
 }
 
-type Row = AuditAct & { readonly at: Date }
+/** Whether a vault writes rows of this action. */
+export const isCustodys = (action: AuditAction): action is CustodyAction =>
+  CUSTODY_ACTIONS.some((each) => each === action)
 
-/** Details are sorted by name, as a JSON column does not keep their order. */
-const macOf = (key: Uint8Array, row: Row): Uint8Array => {
-  const details = Object.entries(row.details).sort(([a], [b]) => (a < b ? -1 : 1))
-  const fields = [row.projectId ?? '', row.at.toISOString(), row.actor, row.action, row.subject, ...details.flat()]
-  return hmac({ key, message: encodeFields(fields) })
-}
+type Row = AuditAct<AuditAction> & { readonly at: Date }
 
-/** Whoever edits the column can put any JSON there, and a list of texts would have the same MAC as an object. */
+/** Whoever edits the column can put any JSON there, and a list of texts would have the same fields as an object. */
 const isDetails = (details: unknown): boolean =>
   typeof details === 'object' &&
   details !== null &&
   !Array.isArray(details) &&
   Object.values(details).every((detail) => typeof detail === 'string')
 
-/** Checks that a row is as a process with the service key wrote it. */
-export const auditVerifier = (sealer: Sealer): ((row: AuditRow) => boolean) => {
-  const key = sealer.derive('audit')
+/** All fields of a row. Details are sorted by name, as a JSON column does not keep their order; other JSON is one text. */
+export const contentOf = (row: Row): Uint8Array => {
+  const details = isDetails(row.details)
+    ? Object.entries(row.details).sort(([a], [b]) => (a < b ? -1 : 1))
+    : [[JSON.stringify(row.details)]]
+  return encodeFields([
+    row.projectId ?? '',
+    row.at.toISOString(),
+    row.actor,
+    row.action,
+    row.subject,
+    ...details.flat(),
+  ])
+}
+
+/** Checks that a row is as somebody with the key of its action wrote it. */
+export const auditVerifier = (secret: Derived): ((row: AuditRow) => boolean) => {
+  const key = secret.derive('audit')
   return ({ mac, projectId = null, ...row }) => {
     if (!isDetails(row.details)) return false
-    const expected = macOf(key, { ...row, projectId })
+    const expected = hmac({ key, message: contentOf({ ...row, projectId }) })
     return mac.length === expected.length && timingSafeEqual(mac, expected)
   }
 }
 
-export const createAudit = (input: {
+type Parts = {
   readonly db: Db
-  readonly sealer: Sealer
   readonly now: () => Date
   /** Gets rows when they are committed. */
   readonly onCommitted?: (rows: readonly AuditRow[]) => void
-}): Audit => {
-  const { onCommitted = () => {} } = input
-  const key = input.sealer.derive('audit')
-  const complete = (act: AuditAct): AuditRow => {
+}
+
+const createAudit = <Action extends AuditAction>(parts: Parts & { readonly secret: Derived }): Audit<Action> => {
+  const { db, now, secret, onCommitted = () => {} } = parts
+  const key = secret.derive('audit')
+  const complete = (act: AuditAct<Action>): AuditRow => {
     const { projectId, actor, action, subject, details } = act
-    const row = { projectId, actor, action, subject, details, at: input.now() }
-    return { ...row, mac: macOf(key, row) }
+    const row = { projectId, actor, action, subject, details, at: now() }
+    return { ...row, mac: hmac({ key, message: contentOf(row) }) }
   }
   const commit = createBatcher({
     sizeMax: ROWS_A_COMMIT_MAX,
-    run: (together: readonly (readonly AuditRow[])[]) => commitAuditRows(input.db, together.flat()),
+    run: (together: readonly (readonly AuditRow[])[]) => commitAuditRows(db, together.flat()),
   })
   return {
     record: async (tx, ...acts) => {
@@ -89,3 +110,11 @@ export const createAudit = (input: {
     },
   }
 }
+
+/** For the vault. */
+export const createCustodyAudit = (parts: Parts & { readonly deploymentKey: DeploymentKey }): Audit =>
+  createAudit({ ...parts, secret: parts.deploymentKey })
+
+/** For every other process. */
+export const createServiceAudit = (parts: Parts & { readonly sealer: Sealer }): Audit<ServiceAction> =>
+  createAudit({ ...parts, secret: parts.sealer })

@@ -5,7 +5,7 @@ import { auditJson } from '../../db/queries/custody/audit.ts'
 import { readWalletKeys, type WalletKeyRow } from '../../db/queries/custody/keyrings.ts'
 import type { ChainFamily, Environment, Network } from '../../db/words.ts'
 import { createBatcher, createQueue, type Queue } from '../queue.ts'
-import { type Audit, createAudit } from './audit.ts'
+import { type Audit, createCustodyAudit } from './audit.ts'
 import { createGuard, type Guard, TURN_WAIT_MS, TURN_WAITING_MAX } from './credentials/guard.ts'
 import { createGuesses, type Guesses } from './credentials/guesses.ts'
 import { createPinLimits, createSecretLimit, type SecretLimit } from './credentials/limits.ts'
@@ -13,7 +13,6 @@ import { type Journal, NO_JOURNAL } from './journal/journal.ts'
 import type { DeploymentKey } from './root/deployment-key.ts'
 import { createProjectKeys, type ProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, type RootKey, type RootKeys } from './root/root-key.ts'
-import type { Sealer } from './sealer.ts'
 import { ARGON2_CONCURRENCY_MAX } from './sealing/kdf.ts'
 
 const READ_TOGETHER_MAX = 500
@@ -55,7 +54,6 @@ export type CustodySettings = {
   /** The key after it, in a process that keeps running during the change. */
   readonly nextRootKey?: RootKey | null | undefined
   readonly deploymentKey: DeploymentKey
-  readonly sealer: Sealer
   readonly journal?: Journal
   readonly environment: Environment
   readonly familyOf: FamilyOf
@@ -84,7 +82,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     rootKeys,
     deploymentKey,
     projectKeys,
-    audit: createAudit({ ...settings, onCommitted: (rows) => journal.add({ audit: rows.map(auditJson) }) }),
+    audit: createCustodyAudit({ ...settings, onCommitted: (rows) => journal.add({ audit: rows.map(auditJson) }) }),
     journal,
     now: settings.now,
     guesses,

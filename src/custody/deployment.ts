@@ -23,6 +23,8 @@ import type { RootKey } from './root/root-key.ts'
 import type { Sealer } from './sealer.ts'
 import { EnvelopeError } from './sealing/envelope.ts'
 
+export type { DeploymentKey }
+
 type Deployment = {
   readonly db: Db
   readonly environment: Environment

@@ -67,6 +67,7 @@ export const connectOperatorVault = (options: ConnectOptions): Remote<OperatorVa
     unlockOwner: (input) => client.ask(ofOperator.unlockOwner, input),
     rotateRootKey: (input, onProgress) => client.ask(ofOperator.rotateRootKey, input, onProgress),
     rotateProjectKey: (input, onProgress) => client.ask(ofOperator.rotateProjectKey, input, onProgress),
+    verifyAudit: (input, onProgress) => client.ask(ofOperator.verifyAudit, input, onProgress),
     forgedRows: (input) => client.ask(ofOperator.forgedRows, input),
     journalState: () => client.ask(ofOperator.journalState, {}),
     journalNotes: (input) => client.ask(ofOperator.journalNotes, input),

@@ -124,6 +124,7 @@ const operatorMethods = (vault: OperatorVault): Readonly<Record<keyof typeof OPE
   rotateProjectKey: serve(OPERATOR_METHODS.rotateProjectKey, (input, { onProgress }) =>
     vault.rotateProjectKey(input, onProgress),
   ),
+  verifyAudit: serve(OPERATOR_METHODS.verifyAudit, (input, { onProgress }) => vault.verifyAudit(input, onProgress)),
   forgedRows: serve(OPERATOR_METHODS.forgedRows, vault.forgedRows),
   journalState: serve(OPERATOR_METHODS.journalState, vault.journalState),
   journalNotes: serve(OPERATOR_METHODS.journalNotes, vault.journalNotes),

@@ -15,6 +15,7 @@ import {
   standingPolicies,
 } from '../../db/queries/custody/standing-policies.ts'
 import type { QueueLoad } from '../queue.ts'
+import { verifyAudit } from './chain/verify.ts'
 import { changeDeveloperSecret, changeUserPin } from './credentials/change-credential.ts'
 import { unlockOwner } from './credentials/guard.ts'
 import { activateProject, newProject } from './credentials/new-project.ts'
@@ -33,6 +34,7 @@ import type { OPERATOR_METHODS } from './wire/vault-methods.ts'
 export type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 export type { Policy, StandingPolicy } from '../../db/queries/custody/standing-policies.ts'
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
+export type { Broken, NotedHead, Verification } from './chain/verify.ts'
 export { type Credentials, requireBoth } from './credentials/credentials.ts'
 export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
 export { NO_JOURNAL, openJournal } from './journal/journal.ts'
@@ -87,6 +89,9 @@ const readingOf = (ctx: CustodyCtx) => {
     findWalletOfPolicy: read(findWalletOfPolicy),
     /** For `audit verify`: the rows of custody that somebody else has written, put back or deleted. */
     forgedRows: (input: Parameters<typeof forgedRows>[1]) => forgedRows(ctx, input),
+    /** Likewise the chains of the audit, and the rows in it that a vault has written. */
+    verifyAudit: (input: Parameters<typeof verifyAudit>[1], onRows?: Parameters<typeof verifyAudit>[2]) =>
+      verifyAudit(ctx, input, onRows),
   }
 }
 

@@ -4,7 +4,7 @@
 import { type Db, openDb } from '../../db/client.ts'
 import type { Config } from '../config.ts'
 import type { Ctx } from '../context.ts'
-import { createAudit } from '../custody/audit.ts'
+import { createServiceAudit } from '../custody/audit.ts'
 import { checkDeployment, requireEnvironment } from '../custody/deployment.ts'
 import { openSealer, type Sealer } from '../custody/sealer.ts'
 import { requireSchema } from './schema.ts'
@@ -41,7 +41,7 @@ export const openChecked = async <Checked>(
   }
 }
 
-export const openServiceKey = ({ serviceKey: spec }: Config): Promise<Sealer> => {
+const openServiceKey = ({ serviceKey: spec }: Config): Promise<Sealer> => {
   if (spec === null) throw new Error('SERVICE_KEY must be where the service key is: file:/path or fd:N.')
   return openSealer({ name: 'SERVICE_KEY', spec })
 }
@@ -70,7 +70,7 @@ const createKeyedCtx = async (input: Process, identity: Sealer | null): Promise<
   const base = await openChecked(input, (db) =>
     checkDeployment({ db, environment, networks: bindingsOf(config), sealer, identity }),
   )
-  return { ...base, sealer, audit: createAudit({ ...base, sealer }) }
+  return { ...base, sealer, audit: createServiceAudit({ ...base, sealer }) }
 }
 
 /** @throws Error if the environment does not belong to the database. */

@@ -1,11 +1,15 @@
 // What the process with the root key opens at its start: src/vault.ts, and tests that have a vault in their own process.
 
-import { createAudit } from '../custody/audit.ts'
-import { bindDeployment } from '../custody/deployment.ts'
+import { type Audit, createCustodyAudit } from '../custody/audit.ts'
+import { bindDeployment, type DeploymentKey } from '../custody/deployment.ts'
 import { createVault, NO_JOURNAL, type OperatorVault, openJournal, openRootKey } from '../custody/vault.ts'
-import { type AuditingCtx, bindingsOf, openChecked, openServiceKey, type Process } from './contexts.ts'
+import { bindingsOf, openChecked, type Process, type ReadingCtx } from './contexts.ts'
 
-type VaultCtx = AuditingCtx & { readonly vault: OperatorVault }
+type VaultCtx = ReadingCtx & {
+  readonly vault: OperatorVault
+  readonly audit: Audit
+  readonly deploymentKey: DeploymentKey
+}
 
 type Opening = Process & {
   /** Called when the journal cannot be written any more: then the process must end. */
@@ -21,9 +25,8 @@ export const openVault = async (input: Opening): Promise<VaultCtx> => {
   if (config.rootKey === null) throw new Error('ROOT_KEY must say where the root key is: file:/path or fd:N.')
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
-  const sealer = await openServiceKey(config)
   const { environment } = config
-  const base = await openChecked(input, (db) =>
+  const { checked: deploymentKey, ...base } = await openChecked(input, (db) =>
     bindDeployment({ db, environment, networks: bindingsOf(config), rootKey, nextRootKey }),
   )
   const familyOf = (network: string) => {
@@ -31,9 +34,9 @@ export const openVault = async (input: Opening): Promise<VaultCtx> => {
     if (row === undefined) throw new Error(`this vault does not know the network ${network}`)
     return row.family
   }
-  const ctx = { ...base, sealer, audit: createAudit({ ...base, sealer }), deploymentKey: base.checked }
+  const ctx = { ...base, deploymentKey, audit: createCustodyAudit({ ...base, deploymentKey }) }
   const paths = config.vaultJournals
-  const key = ctx.deploymentKey.derive('journal')
+  const key = deploymentKey.derive('journal')
   const journal = paths.length === 0 ? NO_JOURNAL : await openJournal({ ...ctx, paths, key, onLost })
   const vault = createVault({ ...ctx, rootKey, nextRootKey, environment, limits: config, familyOf, journal })
   const close: VaultCtx['close'] = async (options) => {

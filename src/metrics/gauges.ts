@@ -1,7 +1,7 @@
 // Gauges: the state at the moment of a scrape, read from the database, the nodes and this process. Only the API exposes them.
 
 import { Gauge, Registry } from 'prom-client'
-import { COUNTED_TAIL_MAX } from '../../db/queries/audit-chain.ts'
+import { COUNTED_TAIL_MAX } from '../../db/queries/audit-rows.ts'
 import type { Numbers } from '../../db/queries/numbers.ts'
 import { BACKFILL_OBSTACLES, type Network, TRANSACTION_STATUSES } from '../../db/words.ts'
 import type { NodeView } from '../chains/chain.ts'

@@ -11,9 +11,9 @@
 // A killed process loses the counts of its last half minute; the log has the lines. No credential, token or e-mail address
 // is ever part of an event; an owner's id is the project's own name of the owner.
 
-import { type AuditRecord, listSecurityRows } from '../../db/queries/audit-chain.ts'
+import { type AuditRecord, listSecurityRows } from '../../db/queries/audit-rows.ts'
 import { findProject } from '../../db/queries/projects.ts'
-import type { SecurityEventKind } from '../../db/words.ts'
+import type { SecurityEventKind, ServiceAction } from '../../db/words.ts'
 import type { WorkerCtx } from '../context.ts'
 import type { Audit, AuditAct } from '../custody/vault.ts'
 import { noSuchProject, type SecurityEvent } from '../errors.ts'
@@ -35,7 +35,9 @@ export type SecurityEvents = ReturnType<typeof createSecurityEvents>
 type Occurrence = { readonly event: SecurityEvent; readonly from: string }
 
 /** The fields by which events are counted together. */
-type Seen = Pick<AuditAct, 'projectId' | 'actor' | 'subject' | 'details'> & { readonly kind: SecurityEventKind }
+type Seen = Pick<AuditAct<ServiceAction>, 'projectId' | 'actor' | 'subject' | 'details'> & {
+  readonly kind: SecurityEventKind
+}
 type Counted = Seen & { readonly count: number; readonly sinceMs: number; readonly untilMs: number }
 
 const keyOf = ({ kind, projectId, actor, subject, details }: Seen): string =>
@@ -95,13 +97,13 @@ const rowsOf = (counted: readonly Counted[]): readonly Counted[] => {
 
 const instant = (ms: number): string => new Date(ms).toISOString()
 
-const actOf = ({ kind: action, projectId, actor, subject, details, ...times }: Counted): AuditAct => {
+const actOf = ({ kind: action, projectId, actor, subject, details, ...times }: Counted): AuditAct<ServiceAction> => {
   const [count, since, until] = [String(times.count), instant(times.sinceMs), instant(times.untilMs)]
   return { action, projectId, actor, subject, details: { ...details, count, since, until } }
 }
 
 export const createSecurityEvents = (ctx: {
-  readonly audit: Pick<Audit, 'commit'>
+  readonly audit: Pick<Audit<ServiceAction>, 'commit'>
   readonly metrics: Pick<Metrics, 'securityEvents'>
   readonly log: Pick<Log, 'warn'>
   readonly now: () => Date

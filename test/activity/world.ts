@@ -24,7 +24,7 @@ import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { evmNetworkRow, NETWORKS, networkRows } from '../../src/chains/networks.ts'
 import { type Config, Secret } from '../../src/config.ts'
 import type { WorkerCtx } from '../../src/context.ts'
-import { createAudit } from '../../src/custody/audit.ts'
+import { createServiceAudit } from '../../src/custody/audit.ts'
 import { AppError } from '../../src/errors.ts'
 import { answerOf } from '../../src/http/failure.ts'
 import { checkNetwork, checkQuery } from '../../src/http/query.ts'
@@ -113,7 +113,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
   const now = () => new Date()
   const log = createLog({ config, process: 'test' })
   const metrics = createMetrics(['Ethereum'])
-  const audit = createAudit({ db, sealer, now })
+  const audit = createServiceAudit({ db, sealer, now })
   return {
     config,
     db,

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac, hkdfSync } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { shownHead } from '../../src/audit/chain.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
 let audit: TestAudit
@@ -11,24 +10,41 @@ beforeEach(async () => {
 })
 afterEach(() => audit.close())
 
-type Row = { chain: string; position: string; audit_id: string; head: Buffer; mac: Buffer }
+type Row = Readonly<Record<'chain' | 'position' | 'audit_id' | 'actor' | 'action' | 'subject', string>> & {
+  readonly project_id: string | null
+  readonly at: Date
+  readonly details: Readonly<Record<string, string>>
+  readonly head: Buffer
+  readonly mac: Buffer
+}
 
 const links = (chain?: string) =>
-  audit.superuser<Row[]>`select c.chain, c.position, c.audit_id, c.head, a.mac from audit_chain c
+  audit.superuser<
+    Row[]
+  >`select c.chain, c.position, c.audit_id, c.head, a.mac, a.project_id, a.at, a.actor, a.action, a.subject, a.details from audit_chain c
     join audit a on a.id = c.audit_id where ${chain ?? null}::text is null or c.chain = ${chain ?? null}
     order by c.chain, c.position`
 
+const joined = (parts: readonly (string | Uint8Array)[]): Buffer =>
+  Buffer.concat(
+    parts.flatMap((part) => {
+      const bytes = Buffer.from(part)
+      const length = Buffer.alloc(4)
+      length.writeUInt32BE(bytes.length)
+      return [length, bytes]
+    }),
+  )
+
 /** The chain by hand, written from its description, without code of src. */
-const headByHand = (serviceKey: Uint8Array, parts: readonly (string | Uint8Array)[]): string => {
-  const field = (part: string | Uint8Array) => {
-    const bytes = Buffer.from(part)
-    const length = Buffer.alloc(4)
-    length.writeUInt32BE(bytes.length)
-    return Buffer.concat([length, bytes])
-  }
-  const key = Buffer.from(hkdfSync('sha256', serviceKey, new Uint8Array(), field('audit chain'), 32))
+const headByHand = (deploymentKey: Uint8Array, previous: Uint8Array, row: Row): string => {
+  const { chain, position, audit_id, mac, project_id, at, actor, action, subject, details } = row
+  const named = Object.keys(details)
+    .sort()
+    .flatMap((name) => [name, details[name] ?? ''])
+  const content = joined([project_id ?? '', at.toISOString(), actor, action, subject, ...named])
+  const key = Buffer.from(hkdfSync('sha256', deploymentKey, new Uint8Array(), joined(['audit chain']), 32))
   return createHmac('sha256', key)
-    .update(Buffer.concat(parts.map(field)))
+    .update(joined([chain, position, previous, audit_id, mac, content]))
     .digest('hex')
 }
 
@@ -53,12 +69,12 @@ describe('the chain', () => {
   test('binds each row to all before it, as described', async () => {
     await audit.write(audit.one, audit.one, null)
     await audit.chain()
-    const serviceKey = new Uint8Array(32).fill(0x22)
+    const deploymentKey = new Uint8Array(32).fill(0x33)
     for (const chain of [audit.one, 'deployment']) {
       let previous: Uint8Array = new Uint8Array()
-      for (const { position, audit_id, head, mac } of await links(chain)) {
-        expect(head.toString('hex')).toBe(headByHand(serviceKey, [chain, position, previous, audit_id, mac]))
-        previous = head
+      for (const row of await links(chain)) {
+        expect(row.head.toString('hex')).toBe(headByHand(deploymentKey, previous, row))
+        previous = row.head
       }
     }
   })
@@ -90,7 +106,7 @@ describe('the chain', () => {
   test('gives a row that was committed late the next position, without waiting for it', async () => {
     const release = Promise.withResolvers<void>()
     const inserted = Promise.withResolvers<void>()
-    const slow = audit.api.transaction(async (tx) => {
+    const slow = audit.vault.transaction(async (tx) => {
       await audit.audit.record(tx, audit.act())
       inserted.resolve()
       await release.promise
@@ -110,7 +126,7 @@ describe('the chain', () => {
   test('finds a row that was committed after thousands of others', async () => {
     const release = Promise.withResolvers<void>()
     const inserted = Promise.withResolvers<void>()
-    const slow = audit.api.transaction(async (tx) => {
+    const slow = audit.vault.transaction(async (tx) => {
       await audit.audit.record(tx, audit.act(null))
       inserted.resolve()
       await release.promise
@@ -158,7 +174,7 @@ describe('the chain', () => {
       for (let count = 0; count < 60; count += 1) {
         if (count % 3 > 0) await audit.write(index % 2 ? audit.one : audit.other)
         else {
-          await audit.api.transaction(async (tx) => {
+          await audit.vault.transaction(async (tx) => {
             await audit.audit.record(tx, audit.act(null))
             await sleep(index * 3)
           })
@@ -172,22 +188,26 @@ describe('the chain', () => {
     expect(await audit.verify()).toMatchObject({ rows: 360n, broken: [], unchained: { rows: 0 } })
   })
 
-  test('raises an alarm for a row that this service did not write, but chains it too', async () => {
+  test('raises an alarm for a row of a vault that no vault wrote, but chains it too', async () => {
     await audit.superuser`insert into audit (project_id, at, actor, action, subject, details, mac)
       values (${audit.one}, now(), 'operator', 'transaction_signed', 'x', '{}', '\\x00')`
     await audit.chain()
     expect(await links()).toHaveLength(1)
     expect(audit.lines.filter(({ level }) => level >= 50)).toMatchObject([
-      { msg: 'an audit row was not written by this service', rows: 1, auditId: '1' },
+      { msg: 'an audit row says that a vault wrote it, and none did', rows: 1, auditId: '1' },
     ])
   })
 
-  test.each(['worker', 'api'] as const)('can only be extended by the %s, not changed', async (role) => {
+  test('can be extended by a vault, not changed, and by no other process', async () => {
     await audit.write(audit.one)
     await audit.chain()
-    const db = audit[role]
-    for (const statement of ["update audit_chain set head = ''", 'delete from audit_chain', 'truncate audit_chain']) {
-      await expect(db.execute(statement).then(() => 'done')).rejects.toThrow()
+    const changes = ["update audit_chain set head = ''", 'delete from audit_chain', 'truncate audit_chain']
+    const additions = ["insert into audit_chain values ('x', 1, 1, '')"]
+    for (const role of ['api', 'worker', 'vault'] as const) {
+      for (const statement of role === 'vault' ? changes : [...changes, ...additions]) {
+        const run = async () => audit[role].execute(statement)
+        await expect(run()).rejects.toMatchObject({ cause: { code: '42501' } })
+      }
     }
     await expect(audit.superuser`delete from audit_chain`.then(() => 'done')).rejects.toThrow('append-only')
   })
@@ -195,13 +215,13 @@ describe('the chain', () => {
 
 describe('heads in the log', () => {
   const published = () => audit.lines.filter(({ msg }) => msg === 'audit head').map(({ head }) => head)
-  const heads = async () => (await audit.verify()).ends.map(shownHead)
+  const heads = async () => (await audit.verify()).heads
 
   test('appear when they move, one line for each chain, and can be verified', async () => {
     await audit.write(audit.one, audit.one, null)
     const { step } = audit.chainer()
     await step()
-    expect(published().sort()).toEqual((await heads()).sort())
+    expect(published().sort()).toEqual((await heads()).toSorted())
     await step()
     expect(published()).toHaveLength(2)
     const [line] = audit.lines
@@ -243,6 +263,6 @@ describe('heads in the log', () => {
     await audit.chain()
     audit.lines.length = 0
     await audit.chainer().step()
-    expect(published()).toEqual(await heads())
+    expect(published()).toEqual([...(await heads())])
   })
 })

@@ -3,31 +3,34 @@ import pino from 'pino'
 import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { insertProject } from '../../db/queries/projects.ts'
-import { createChainer } from '../../src/audit/chain.ts'
-import { type NotedHead, verifyAudit } from '../../src/audit/verify.ts'
-import { type Audit, type AuditAct, createAudit } from '../../src/custody/audit.ts'
+import { verifyServiceRows } from '../../src/audit/verify-service-rows.ts'
+import { type AuditAct, createCustodyAudit, createServiceAudit } from '../../src/custody/audit.ts'
+import { createChainer } from '../../src/custody/chain/chain.ts'
+import { type NotedHead, verifyAudit } from '../../src/custody/chain/verify.ts'
 import type { Sealer } from '../../src/custody/sealer.ts'
-import { openTestSealer } from '../custody/support.ts'
+import { TEST_DEPLOYMENT_KEY as deploymentKey, openTestSealer } from '../custody/support.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 export type LogLine = { readonly msg: string; readonly level: number; readonly [name: string]: unknown }
 
-/** A fresh database with two projects; rows are written as the API writes them, and chained as the worker chains them. */
+/** A fresh database with two projects; rows are written and chained as a vault does it, and others written as the API does it. */
 export const openAudit = async () => {
   const database = await createDatabase({ withNetworks: true })
   const superuser: Sql = postgres(database.url, { max: 1, onnotice: () => {} })
   const api = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'api' })
-  const worker = openDb({ url: database.workerUrl, maxConnections: 5, applicationName: 'worker' })
+  const vault = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'vault' })
+  const worker = openDb({ url: database.workerUrl, maxConnections: 1, applicationName: 'worker' })
   const sealer: Sealer = await openTestSealer()
   const clock = { now: new Date('2025-01-02T03:04:05.678Z') }
   const now = () => clock.now
-  const audit: Audit = createAudit({ db: api, sealer, now })
+  const audit = createCustodyAudit({ db: vault, deploymentKey, now })
+  const serviceAudit = createServiceAudit({ db: api, sealer, now })
   const projects = [randomUUID(), randomUUID()].sort()
   for (const id of projects) await insertProject(api, { id, name: 'Test', activatedAt: null })
   const [one = '', other = ''] = projects
   const lines: LogLine[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
-  const chainer = () => createChainer({ db: worker, sealer, log, now })
+  const chainer = () => createChainer({ db: vault, deploymentKey, log, now })
 
   const act = (projectId: string | null = one, change: Partial<AuditAct> = {}): AuditAct => ({
     projectId,
@@ -39,7 +42,7 @@ export const openAudit = async () => {
   })
 
   return {
-    ...{ database, superuser, api, worker, sealer, clock, audit, one, other, lines, chainer, act },
+    ...{ database, superuser, api, vault, worker, sealer, clock, audit, serviceAudit, one, other, lines, chainer, act },
     /** Commits rows, one after the other. */
     write: async (...projectIds: readonly (string | null)[]) => {
       for (const projectId of projectIds) await audit.commit(act(projectId))
@@ -49,8 +52,12 @@ export const openAudit = async () => {
       const { step } = chainer()
       while ((await step()) === 'advanced');
     },
+    /** What the vault finds. */
     verify: (input: { readonly chain?: string; readonly heads?: readonly NotedHead[] } = {}) =>
-      verifyAudit({ db: worker, sealer }, { chain: null, heads: [], onProgress: () => {}, ...input }),
+      verifyAudit({ db: vault, deploymentKey }, { chain: null, heads: [], ...input }),
+    /** What is found with the service key. */
+    verifyService: (chain: string | null = null) =>
+      verifyServiceRows({ db: api, sealer }, { chain, onProgress: () => {} }),
     /** Runs as the owner of the database, with the protecting triggers switched off. */
     tamper: (work: (sql: Sql) => Promise<unknown>) =>
       superuser.begin(async (sql) => {
@@ -59,7 +66,7 @@ export const openAudit = async () => {
       }),
     close: async () => {
       await superuser.end()
-      for (const db of [api, worker] as readonly Db[]) await db.close({ timeoutSeconds: 5 })
+      for (const db of [api, vault, worker] as readonly Db[]) await db.close({ timeoutSeconds: 5 })
       await database.close()
     },
   }

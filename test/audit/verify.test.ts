@@ -3,9 +3,12 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
-import { createLinkMaker } from '../../src/audit/chain.ts'
-import type { NotedHead } from '../../src/audit/verify.ts'
-import { createAudit } from '../../src/custody/audit.ts'
+import type { AuditRecord } from '../../db/queries/audit-rows.ts'
+import { type AuditAct, createCustodyAudit } from '../../src/custody/audit.ts'
+import { createLinkMaker } from '../../src/custody/chain/chain.ts'
+import type { NotedHead } from '../../src/custody/chain/verify.ts'
+import type { Derived } from '../../src/custody/sealer.ts'
+import { TEST_DEPLOYMENT_KEY } from '../custody/support.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
 let audit: TestAudit
@@ -20,7 +23,11 @@ beforeEach(async () => {
 })
 afterEach(() => audit.close())
 
-const noted = async (): Promise<readonly NotedHead[]> => (await audit.verify()).ends
+const noted = async (): Promise<readonly NotedHead[]> =>
+  (await audit.verify()).heads.map((text) => {
+    const [chain = '', position = '', head = ''] = text.split(':')
+    return { chain, position: BigInt(position), head: Uint8Array.fromHex(head) }
+  })
 
 const found = async (input: Parameters<TestAudit['verify']>[0] = {}) =>
   (await audit.verify(input)).broken.map(({ chain, position, auditId, trouble }) => ({
@@ -36,12 +43,12 @@ const link = 'it does not follow from what comes before it'
 test('unchanged chains are valid, and the unchained rows are counted', async () => {
   const verification = await audit.verify({ heads: await noted() })
   expect(verification).toMatchObject({ rows: 7n, broken: [], unchained: { rows: 1, oldest: audit.clock.now } })
-  expect(verification.ends.map(({ position }) => Number(position)).sort()).toEqual([1, 1, 5])
+  expect(verification.heads.map((head) => Number(head.split(':')[1])).sort()).toEqual([1, 1, 5])
 })
 
 test('an empty audit is valid', async () => {
   await audit.tamper((sql) => sql`truncate audit_chain, audit`)
-  expect(await audit.verify()).toMatchObject({ rows: 0n, ends: [], broken: [], unchained: { rows: 0, oldest: null } })
+  expect(await audit.verify()).toMatchObject({ rows: 0n, heads: [], broken: [], unchained: { rows: 0, oldest: null } })
 })
 
 describe('an edited row', () => {
@@ -65,6 +72,11 @@ describe('an edited row', () => {
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble: row }])
   })
 
+  test('is found if its action says that another process wrote it', async () => {
+    await audit.tamper((sql) => sql`update audit set action = 'frozen' where id = 4`)
+    expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble: link }])
+  })
+
   test('is found if a list has the MAC of an object', async () => {
     // {"0": "a"} and ["a"] have the same names and values.
     await audit.audit.commit(audit.act(audit.one, { details: { 0: 'a' } }))
@@ -84,8 +96,7 @@ describe('an edited row', () => {
 
   test('is found if it is not chained yet', async () => {
     await audit.tamper((sql) => sql`update audit set actor = 'x' where id = 8`)
-    const trouble = 'the audit row is not as it was written'
-    expect(await found()).toEqual([{ chain: 'one', position: null, auditId: 8, trouble }])
+    expect(await found()).toEqual([{ chain: 'one', position: null, auditId: 8, trouble: row }])
     expect((await audit.verify()).unchained.rows).toBe(1)
   })
 
@@ -199,41 +210,114 @@ test('a row written by hand is found, chained or not', async () => {
   expect(await found()).toEqual([{ chain: 'one', position: 7, auditId: 9, trouble: row }])
 })
 
-describe('somebody who has the service key', () => {
-  /** Rewrites a row with another actor and a right MAC. */
-  const forgeRow = async (sql: Sql, id: number) => {
-    const forger = createAudit({ db: audit.api, sealer: audit.sealer, now: () => audit.clock.now })
-    await forger.commit(audit.act(audit.one, { actor: 'somebody else' }))
-    await sql`update audit t set (at, actor, action, subject, details, mac) =
-      (select o.at, o.actor, o.action, o.subject, o.details, o.mac from audit o order by id desc limit 1) where t.id = ${id}`
-    await sql`delete from audit where id = (select max(id) from audit)`
-  }
+describe('a row of another process', () => {
+  const act = { projectId: null, actor: 'operator', action: 'frozen', subject: 'Ethereum', details: {} } as const
+  const broken = async (chain?: string) => (await audit.verifyService(chain)).broken
 
-  /** Rewrites all links of a chain as the service would. */
-  const forgeChain = async (sql: Sql, chain: string) => {
-    const makeLink = createLinkMaker(audit.sealer)
-    const rows = await sql<{ id: string; mac: Uint8Array; projectId: string }[]>`
-      select a.id, a.mac, a.project_id as "projectId" from audit a join audit_chain c on c.audit_id = a.id
-      where c.chain = ${chain} order by c.position`
-    await sql`delete from audit_chain where chain = ${chain}`
-    let previous: ReturnType<typeof makeLink> | null = null
-    for (const { id, mac, projectId } of rows) {
-      previous = makeLink({ previous, row: { id: BigInt(id), mac, projectId } })
-      await sql`insert into audit_chain (chain, position, audit_id, head)
-        values (${chain}, ${String(previous.position)}, ${id}, ${previous.head})`
+  test('is checked with the service key, and is counted', async () => {
+    await audit.serviceAudit.commit(act, { ...act, projectId: audit.one })
+    expect(await audit.verifyService()).toEqual({ rows: 2, broken: [] })
+    expect(await audit.verifyService(audit.one)).toEqual({ rows: 1, broken: [] })
+    await audit.chain()
+    expect(await found()).toEqual([])
+  })
+
+  test.each([["actor = 'system'"], ["at = at + interval '1 microsecond'"], ["details = '[]'"], ["mac = ''"]])(
+    'is found where %s: with the service key, and by its link',
+    async (change) => {
+      await audit.serviceAudit.commit(act)
+      await audit.chain()
+      await audit.tamper((sql) => sql.unsafe(`update audit set ${change} where id = 9`))
+      const trouble = 'its audit row is not as it was written'
+      expect(await broken()).toEqual([{ chain: 'deployment', position: null, auditId: 9n, trouble }])
+      expect(await broken(audit.one)).toEqual([])
+      expect(await found()).toMatchObject([{ chain: 'deployment', position: 2, auditId: 9 }])
+    },
+  )
+
+  test('is found where it was written without the service key, the first one of each chain', async () => {
+    for (const project_id of [audit.one, audit.one, null]) {
+      await audit.superuser`insert into audit (project_id, at, actor, action, subject, details, mac)
+        values (${project_id}, now(), 'operator', 'frozen', 'x', '{}', ${new Uint8Array(32)})`
     }
+    expect((await broken()).map(({ chain, auditId }) => [chain, auditId])).toEqual([
+      [audit.one, 9n],
+      ['deployment', 11n],
+    ])
+  })
+})
+
+/** Rewrites a row with another actor and a MAC. */
+const forgeRow = async (sql: Sql, key: Derived, id: number) => {
+  const forger = createCustodyAudit({ db: audit.api, deploymentKey: key, now: () => audit.clock.now })
+  await forger.commit(audit.act(audit.one, { actor: 'somebody else' }))
+  await sql`update audit t set (at, actor, action, subject, details, mac) =
+    (select o.at, o.actor, o.action, o.subject, o.details, o.mac from audit o order by id desc limit 1) where t.id = ${id}`
+  await sql`delete from audit where id = (select max(id) from audit)`
+}
+
+/** Rewrites all links of a chain. */
+const forgeChain = async (sql: Sql, key: Derived, chain: string) => {
+  const makeLink = createLinkMaker(key)
+  const rows = await sql<AuditRecord[]>`
+    select a.id, a.mac, a.project_id as "projectId", a.at, a.actor, a.action, a.subject, a.details
+    from audit a join audit_chain c on c.audit_id = a.id where c.chain = ${chain} order by c.position`
+  await sql`delete from audit_chain where chain = ${chain}`
+  let previous: ReturnType<typeof makeLink> | null = null
+  for (const row of rows) {
+    previous = makeLink({ previous, row })
+    await sql`insert into audit_chain (chain, position, audit_id, head)
+      values (${chain}, ${String(previous.position)}, ${String(row.id)}, ${previous.head})`
   }
+}
+
+describe('somebody who has the service key and the database', () => {
+  const acts: readonly Partial<AuditAct>[] = [{}, { action: 'control_shared' }, { action: 'policy_revoked' }]
+
+  test.each(acts)('writes no row of a vault: %p', async (change) => {
+    const forger = createCustodyAudit({ db: audit.api, deploymentKey: audit.sealer, now: () => audit.clock.now })
+    await forger.commit(audit.act(audit.one, change))
+    expect(await found()).toEqual([{ chain: 'one', position: null, auditId: 9, trouble: row }])
+    await audit.chain()
+    expect(await found()).toEqual([{ chain: 'one', position: 7, auditId: 9, trouble: row }])
+  })
+
+  test('makes no chain', async () => {
+    await audit.tamper(async (sql) => {
+      await sql`delete from audit_chain where audit_id = 4`
+      await sql`delete from audit where id = 4`
+      await forgeChain(sql, audit.sealer, audit.one)
+    })
+    expect(await found()).toEqual([{ chain: 'one', position: 1, auditId: 1, trouble: link }])
+  })
+
+  test('rewrites a row of an API as it would be, and is detected at its link', async () => {
+    const act = { projectId: audit.one, actor: 'operator', action: 'unfrozen', subject: 'x', details: {} } as const
+    await audit.serviceAudit.commit(act)
+    await audit.chain()
+    await audit.serviceAudit.commit({ ...act, actor: 'somebody else' })
+    await audit.tamper(async (sql) => {
+      await sql`update audit t set (actor, mac) = (select o.actor, o.mac from audit o where o.id = 10) where t.id = 9`
+      await sql`delete from audit where id = 10`
+    })
+    expect(await audit.verifyService()).toEqual({ rows: 1, broken: [] })
+    expect(await found()).toEqual([{ chain: 'one', position: 7, auditId: 9, trouble: link }])
+  })
+})
+
+describe("somebody who has the deployment's key and the database", () => {
+  const key = TEST_DEPLOYMENT_KEY
 
   test('and rewrites a row is detected at its link', async () => {
-    await audit.tamper((sql) => forgeRow(sql, 4))
+    await audit.tamper((sql) => forgeRow(sql, key, 4))
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble: link }])
   })
 
   test('and rewrites everything is detected only by a noted head', async () => {
     const heads = await noted()
     await audit.tamper(async (sql) => {
-      await forgeRow(sql, 4)
-      await forgeChain(sql, audit.one)
+      await forgeRow(sql, key, 4)
+      await forgeChain(sql, key, audit.one)
     })
     expect(await found()).toEqual([])
     expect(await found({ heads })).toEqual([
@@ -246,7 +330,7 @@ describe('somebody who has the service key', () => {
     await audit.tamper(async (sql) => {
       await sql`delete from audit_chain where audit_id = 4`
       await sql`delete from audit where id = 4`
-      await forgeChain(sql, audit.one)
+      await forgeChain(sql, key, audit.one)
     })
     expect(await found()).toEqual([])
     expect(await found({ heads })).toMatchObject([{ chain: 'one', trouble: expect.stringContaining('was noted') }])
@@ -254,7 +338,7 @@ describe('somebody who has the service key', () => {
 
   test('is not detected by a head that was noted before the forged row', async () => {
     await audit.tamper(async (sql) => {
-      await forgeRow(sql, 8)
+      await forgeRow(sql, key, 8)
     })
     expect(await found({ heads: await noted() })).toEqual([])
   })

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
 import { createProject } from '../../src/projects/projects.ts'
+import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const THIEF = fileURLToPath(new URL('./worker-thief.ts', import.meta.url))
@@ -35,6 +36,7 @@ describe("an attacker with SERVICE_KEY and the worker's database login", () => {
     minted: string[]
     refreshes: number[]
     bound: string
+    told: string[]
   }
 
   beforeAll(async () => {
@@ -73,6 +75,17 @@ describe("an attacker with SERVICE_KEY and the worker's database login", () => {
   test('can write no row that would help', () => {
     expect(Object.keys(got.writes).length).toBeGreaterThan(10)
     expect(got.writes).toEqual(Object.fromEntries(Object.keys(got.writes).map((text) => [text, DENIED])))
+  })
+
+  test('can add an audit row that tells of a vault, which the vault names', async () => {
+    expect(got.told).toEqual(['done', 'done'])
+    const { exitCode, output } = await runCli(['audit', 'verify'], service.variables)
+    expect(exitCode).toBe(1)
+    for (const chain of [service.project.projectId, 'deployment']) {
+      expect(output).toMatch(
+        new RegExp(`^BROKEN: chain ${chain}, .*audit row \\d+: .* is not as it was written\\.$`, 'm'),
+      )
+    }
   })
 
   test('cannot use the service key as the identity key', () => {

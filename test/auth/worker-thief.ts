@@ -5,6 +5,7 @@ import postgres from 'postgres'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
+import { createCustodyAudit } from '../../src/custody/audit.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
 import { createIdentityCtx } from '../../src/environment/contexts.ts'
 import { refreshTokenOf } from '../../src/users/session.ts'
@@ -75,6 +76,8 @@ const statements = {
     `update api_keys set revoked_at = null`,
     `update projects set allowed_origins = '{}'`,
     `update deployment set identity_key_id = ''`,
+    `insert into audit_chain (chain, position, audit_id, head) values ('${projectId}', 1, 1, '')`,
+    'delete from audit_chain',
   ],
 }
 
@@ -93,6 +96,21 @@ const bound = await tried(() =>
   createIdentityCtx({ config: { ...config, identityKey: config.serviceKey }, process: 'thief' }),
 )
 
+/** A signature that never was, under each key that can be made of what is known. */
+const told = await Promise.all(
+  sealers.map((deploymentKey, at) =>
+    tried(() =>
+      createCustodyAudit({ db: worker.db, deploymentKey, now: worker.now }).commit({
+        projectId: at === 0 ? projectId : null,
+        actor: 'user:somebody',
+        action: at === 0 ? 'transaction_signed' : 'root_key_rotated',
+        subject: 'thief',
+        details: {},
+      }),
+    ),
+  ),
+)
+
 process.stdout.write(
   JSON.stringify({
     environment: Object.keys(process.env).filter((name) => name.endsWith('_KEY')),
@@ -101,6 +119,7 @@ process.stdout.write(
     minted,
     refreshes,
     bound,
+    told,
   }),
 )
 process.exit(0)

@@ -1,60 +1,66 @@
-// The API writes audit rows, a worker process chains them, and the command verifies them.
+// An API and two vaults write audit rows, the vaults chain them, and the command verifies them.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
+import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
-import { programPath } from '../support/programs.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
+import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startVaultProcess } from '../support/vault.ts'
 
+type Vault = Awaited<ReturnType<typeof startVaultProcess>>
+
+let database: TestDatabase
+let folder: string
+let rootKey: ReturnType<typeof keyFile>
+let vaults: readonly Vault[]
 let service: Service
 let sql: Sql
 
+const socketOf = (name: string) => join(folder, `${name}.sock`)
+/** With the root key and its login alone. */
+const startVault = (name: string) =>
+  startVaultProcess({
+    ENVIRONMENT: 'testnet',
+    DATABASE_URL: database.vaultUrl,
+    ROOT_KEY: rootKey.spec,
+    VAULT_SOCKET: socketOf(name),
+  })
+
 beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  database = await createDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-audit-'))
+  rootKey = keyFile(new Uint8Array(32).fill(7))
+  vaults = await Promise.all([startVault('one'), startVault('two')])
+  service = await startService({
+    database: { ...database, close: async () => {} },
+    hasVault: false,
+    rpcUrls: { Ethereum: 'http://127.0.0.1:1' },
+    variables: { VAULT_SOCKET: `${socketOf('one')},${socketOf('two')}` },
+  })
+  sql = postgres(database.url, { max: 2, onnotice: () => {} })
 })
 afterAll(async () => {
   await sql.end()
   await service.close()
+  for (const vault of vaults) await vault.stop()
+  await database.close()
+  rootKey.remove()
+  await rm(folder, { recursive: true, force: true })
 })
 
 const cli = (args: readonly string[], variables: Record<string, string> = {}) =>
-  runCli(['audit', ...args], { ...service.variables, VAULT_SOCKET: '', ...variables })
+  runCli(['audit', ...args], { ...service.variables, VAULT_SOCKET: socketOf('two'), ...variables })
 
-/** A worker whose log we read: `heads` collects the heads that it publishes. */
-const startWorker = () => {
-  const heads: string[] = []
-  const worker = Bun.spawn(['bun', '--no-env-file', programPath('jobs/worker')], {
-    env: {
-      PATH: process.env.PATH ?? '',
-      ...service.variables,
-      VAULT_SOCKET: '',
-      DATABASE_URL: service.database.workerUrl,
-      LOG_LEVEL: 'info',
-    },
-    stdout: 'pipe',
-    stderr: 'inherit',
-  })
-  const reading = (async () => {
-    let rest = ''
-    for await (const chunk of worker.stdout) {
-      const lines = (rest + Buffer.from(chunk).toString()).split('\n')
-      rest = lines.pop() ?? ''
-      for (const line of lines) {
-        const { msg, head } = JSON.parse(line)
-        if (msg === 'audit head') heads.push(head)
-      }
-    }
-  })()
-  const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
-    worker.kill(signal)
-    await worker.exited
-    await reading
-  }
-  return { heads, end }
-}
+/** The heads that a vault has published in its log. */
+const headsOf = (vault: Vault | undefined): readonly string[] =>
+  [...(vault?.output() ?? '').matchAll(/"head":"([^"]+)".*"msg":"audit head"/g)].map(([, head = '']) => head)
 
 const until = async (condition: () => Promise<boolean> | boolean, timeoutMs = 20_000) => {
   const deadline = Date.now() + timeoutMs
@@ -76,32 +82,47 @@ const tamper = (statement: string) =>
     await tx.unsafe(statement)
   })
 
-test('a worker chains audit rows and publishes heads that the command verifies; another worker replaces a killed one', async () => {
-  const { projectId } = service.project
-  const first = startWorker()
-  await until(async () => (await unchained()) === 0)
-  await until(() => first.heads.some((head) => head.startsWith(projectId)))
-  for (let count = 0; count < 5; count += 1) await service.newWallet({ network: 'Ethereum', ownerId: randomUUID() })
-  await until(async () => (await unchained()) === 0)
-  await first.end('SIGKILL')
+const newWallets = (count: number) =>
+  Promise.all(Array.from({ length: count }, () => service.newWallet({ network: 'Ethereum', ownerId: randomUUID() })))
 
-  await service.newWallet({ network: 'Ethereum' })
-  expect(await unchained()).toBe(1)
+test('two vaults chain audit rows together, and publish heads that the command verifies', async () => {
+  const { projectId } = service.project
+  await until(async () => {
+    await newWallets(1)
+    return vaults.every((vault) => headsOf(vault).some((head) => head.startsWith(projectId)))
+  })
+  await until(async () => (await unchained()) === 0)
   const verified = await cli(['verify', '--heads'])
   expect(verified).toMatchObject({ exitCode: 0, errors: '' })
-  expect(verified.output).toMatch(/^Unchained tail: 1 rows, the oldest of \d{4}-.*Z\.$/m)
   const [end = ''] = verified.output.split('\n').filter((line) => line.startsWith(projectId))
-
-  const second = startWorker()
-  await until(async () => (await unchained()) === 0)
-  await until(() => second.heads.includes(end) || second.heads.length > 0)
-  await second.end('SIGTERM')
-  const heads = [...first.heads, ...second.heads, end].flatMap((head) => ['--head', head])
+  const heads = [...vaults.flatMap(headsOf), end].flatMap((head) => ['--head', head])
   const proved = await cli(['verify', ...heads])
   expect(proved).toMatchObject({ exitCode: 0, errors: '' })
   expect(proved.output).toMatch(
-    /^Rows that admit somebody: all 2 are as the service wrote them\.\nCounts of wrong PINs, policies, wallets and keyrings were not checked: that needs VAULT_SOCKET, IDENTITY_KEY and the login of the API\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
+    /^Rows that admit somebody: all 2 are as the service wrote them\.\nCounts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them\.\nAudit rows of APIs, workers and commands: all \d+ are as they were written\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
   )
+}, 60_000)
+
+test('a vault that is killed while it chains leaves no gap and nothing twice', async () => {
+  for (let kill = 0; kill < 3; kill += 1) {
+    const release = await holdTable(sql, 'audit_chain')
+    await newWallets(3)
+    await untilWaiting(sql, 2)
+    expect(await unchained()).toBeGreaterThanOrEqual(3)
+    expect((await cli(['verify'])).output).toMatch(/^Unchained tail: \d rows, the oldest of \d{4}-.*Z\.$/m)
+    await vaults[0]?.kill()
+    await release()
+    await until(async () => (await unchained()) === 0)
+    expect((await cli(['verify'])).exitCode).toBe(0)
+    vaults = [await startVault('one'), ...vaults.slice(1)]
+  }
+  await vaults[1]?.kill()
+  await newWallets(2)
+  await until(async () => (await unchained()) === 0)
+  const heads = vaults.flatMap(headsOf).flatMap((head) => ['--head', head])
+  expect(heads.length).toBeGreaterThan(0)
+  expect(await cli(['verify', ...heads], { VAULT_SOCKET: socketOf('one') })).toMatchObject({ exitCode: 0 })
+  vaults = [...vaults.slice(0, 1), await startVault('two')]
 }, 60_000)
 
 describe('audit verify', () => {
@@ -118,7 +139,6 @@ describe('audit verify', () => {
     expect(json.exitCode).toBe(1)
     expect(JSON.parse(json.output)).toEqual({
       ok: false,
-      rows: expect.any(Number),
       broken: [
         {
           chain: row?.chain,
@@ -127,20 +147,40 @@ describe('audit verify', () => {
           trouble: 'its audit row is not as it was written',
         },
       ],
-      heads: [],
-      unchained: { rows: 0, oldest: null },
+      chains: { rows: expect.any(Number), heads: [], unchained: { rows: 0, oldest: null } },
+      service: { rows: expect.any(Number) },
       callers: { rows: 2, forged: [] },
-      custody: null,
+      custody: { forged: [], unfinished: [] },
     })
     await tamper(`update audit set actor = '${row?.actor}' where id = ${row?.id}`)
   })
 
-  test("works with the worker's database login, and fails with another service key", async () => {
-    const asWorker = { DATABASE_URL: service.database.workerUrl, IDENTITY_KEY: '' }
+  test('says what it did not check, without the vault or without a key', async () => {
+    const asWorker = { DATABASE_URL: service.database.workerUrl, IDENTITY_KEY: '', VAULT_SOCKET: '' }
     const { exitCode, output } = await cli(['verify', '--json'], asWorker)
     expect(exitCode).toBe(0)
-    expect(JSON.parse(output)).toMatchObject({ ok: true, broken: [], callers: null })
-    expect((await cli(['verify'], asWorker)).output).toStartWith('Rows that admit somebody were not checked: ')
+    const unchecked = { chains: null, callers: null, custody: null }
+    expect(JSON.parse(output)).toEqual({ ok: true, broken: [], service: { rows: expect.any(Number) }, ...unchecked })
+    expect((await cli(['verify'], asWorker)).output).toMatch(
+      /^Rows that admit .* not checked: .*\nCounts .* not checked: .*\nAudit rows of APIs, .*: all \d+ are as they were written\.\nThe chains and the audit rows of vaults were not checked: that needs VAULT_SOCKET\.\nWhat was checked holds\.\n$/,
+    )
+    const ofVault = await cli(['verify'], { DATABASE_URL: database.vaultUrl, SERVICE_KEY: '', IDENTITY_KEY: '' })
+    expect(ofVault).toMatchObject({ exitCode: 0, errors: '' })
+    expect(ofVault.output).toContain(
+      'Audit rows of APIs, workers and commands were not checked: that needs SERVICE_KEY.\n',
+    )
+    expect(ofVault.output).toMatch(/The audit holds: \d+ rows in 1 chains\.\n$/)
+    const neither = await cli(['verify'], { ...asWorker, SERVICE_KEY: '' })
+    expect(neither).toMatchObject({ exitCode: 2, output: '' })
+    expect(neither.errors).toContain('VAULT_SOCKET or SERVICE_KEY must be set')
+    for (const option of [['--heads'], ['--head', `deployment:1:${'0'.repeat(64)}`]]) {
+      const { exitCode, output, errors } = await cli(['verify', ...option], { VAULT_SOCKET: '' })
+      expect({ exitCode, output }).toEqual({ exitCode: 2, output: '' })
+      expect(errors).toContain('--head and --heads need VAULT_SOCKET')
+    }
+  })
+
+  test('fails with another service key', async () => {
     const other = await cli(['verify'], { SERVICE_KEY: service.variables.IDENTITY_KEY ?? '', IDENTITY_KEY: '' })
     expect(other).toMatchObject({ exitCode: 1, output: '' })
     expect(other.errors).toContain('The service key does not fit this database')
@@ -190,31 +230,30 @@ describe('audit list', () => {
   })
 })
 
-test('audit verify with the root key names each count of wrong PINs that somebody has edited or deleted', async () => {
-  const withKey = { VAULT_SOCKET: service.variables.VAULT_SOCKET ?? '' }
+test('audit verify with the vault names each count of wrong PINs that somebody has edited or deleted', async () => {
   const { projectId } = service.project
   const [edited, deleted] = [randomUUID(), randomUUID()]
   for (const ownerId of [edited, deleted]) await service.newWallet({ network: 'Ethereum', ownerId, pin: '846201' })
-  const intact = await cli(['verify'], withKey)
+  const intact = await cli(['verify'])
   expect(intact).toMatchObject({ exitCode: 0, errors: '' })
   expect(intact.output).toContain(
     'Counts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them.\n',
   )
   await sql`update pin_guesses set total = 7 where owner_id = ${edited}`
   await sql`delete from pin_guesses where owner_id = ${deleted}`
-  const found = await cli(['verify'], withKey)
+  const found = await cli(['verify'])
   expect(found).toMatchObject({ exitCode: 1, errors: '' })
   expect(found.output).toContain(
     `FORGED: table pin_guesses, row ${edited}, project ${projectId}: it is not as it was written.\n`,
   )
   expect(found.output).toContain(`FORGED: table pin_guesses, row ${deleted}, project ${projectId}: it is gone.\n`)
   expect(found.output).toContain('The audit does not hold.')
-  const json = JSON.parse((await cli(['verify', '--json'], withKey)).output)
+  const json = JSON.parse((await cli(['verify', '--json'])).output)
   expect(json).toMatchObject({ ok: false, broken: [] })
   expect(json.custody.forged).toHaveLength(2)
   for (const ownerId of [edited, deleted]) {
     const unlocked = await runCli(['owner', 'unlock', '--project', projectId, '--owner', ownerId], service.variables)
     expect(unlocked.exitCode).toBe(0)
   }
-  expect((await cli(['verify'], withKey)).exitCode).toBe(0)
+  expect((await cli(['verify'])).exitCode).toBe(0)
 })

@@ -4,27 +4,34 @@ import { desc, eq, sql } from 'drizzle-orm'
 import { type Db, openDb } from '../../db/client.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { audit as auditTable } from '../../db/schema.ts'
-import { type Audit, type AuditAct, auditVerifier, createAudit } from '../../src/custody/audit.ts'
+import {
+  type Audit,
+  type AuditAct,
+  auditVerifier,
+  createCustodyAudit,
+  createServiceAudit,
+} from '../../src/custody/audit.ts'
 import type { Sealer } from '../../src/custody/sealer.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import golden from './golden-1.json'
-import { ACTOR, bytesOf, hexOf, NOW, openTestSealer } from './support.ts'
+import { ACTOR, bytesOf, TEST_DEPLOYMENT_KEY as deploymentKey, hexOf, NOW, openTestSealer } from './support.ts'
 
 let database: TestDatabase
+let api: Db
 let db: Db
-let sealer: Sealer
 let audit: Audit
 const projectId = randomUUID()
+const isAsWritten = auditVerifier(deploymentKey)
 
 beforeAll(async () => {
   database = await createDatabase()
-  db = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'audit' })
-  sealer = await openTestSealer()
-  audit = createAudit({ db, sealer, now: () => NOW })
-  await insertProject(db, { id: projectId, name: 'Test', activatedAt: null })
+  api = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'api' })
+  db = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'audit' })
+  audit = createCustodyAudit({ db, deploymentKey, now: () => NOW })
+  await insertProject(api, { id: projectId, name: 'Test', activatedAt: null })
 })
 afterAll(async () => {
-  await db.close({ timeoutSeconds: 5 })
+  for (const each of [api, db]) await each.close({ timeoutSeconds: 5 })
   await database.close()
 })
 
@@ -58,7 +65,7 @@ describe('an audit row', () => {
       at: NOW,
     })
     expect(row.details).toEqual({ network: 'Ethereum', value: '1' })
-    expect(auditVerifier(sealer)(row)).toBe(true)
+    expect(isAsWritten(row)).toBe(true)
   })
 
   test.each([
@@ -67,7 +74,7 @@ describe('an audit row', () => {
     { z: '1', a: '2', é: '3', '10': '4', '9': '5' },
     { 'quote"': 'back\\slash', line: 'one\ntwo', emoji: '🔑' },
   ])('holds for details of %p', async (details) => {
-    expect(auditVerifier(sealer)(await written({ details }))).toBe(true)
+    expect(isAsWritten(await written({ details }))).toBe(true)
   })
 
   test('has the frozen MAC', () => {
@@ -99,18 +106,27 @@ describe('an audit row', () => {
     ['MAC, which is cut off', { mac: new Uint8Array(0) }],
   ] as const)('does not hold with a changed %s', async (_what, change) => {
     const row = await written()
-    expect(auditVerifier(sealer)({ ...row, ...change })).toBe(false)
+    expect(isAsWritten({ ...row, ...change })).toBe(false)
   })
 
   test('does not verify if its fields are divided differently', async () => {
     const row = await written({ actor: 'ab', subject: 'cd' })
-    expect(auditVerifier(sealer)({ ...row, actor: 'a', subject: 'bcd' })).toBe(false)
+    expect(isAsWritten({ ...row, actor: 'a', subject: 'bcd' })).toBe(false)
     const moved = await written({ subject: 's', details: { a: '1', b: '2' } })
-    expect(auditVerifier(sealer)({ ...moved, subject: 'sa', details: { '1': 'b', '2': '' } })).toBe(false)
+    expect(isAsWritten({ ...moved, subject: 'sa', details: { '1': 'b', '2': '' } })).toBe(false)
   })
 
-  test('does not verify under another service key', async () => {
+  test('does not verify under another key', async () => {
     expect(auditVerifier(await openTestSealer(0x99))(await written())).toBe(false)
+  })
+
+  test('of another process is under the service key', async () => {
+    const sealer = await openTestSealer()
+    const frozen = { ...act(), action: 'frozen' } as const
+    await createServiceAudit({ db: api, sealer, now: () => NOW }).commit(frozen)
+    const [row] = await rowsOf(frozen.subject)
+    if (row === undefined) throw new Error('the row is not there')
+    expect([auditVerifier(sealer)(row), isAsWritten(row)]).toEqual([true, false])
   })
 
   test('can be neither changed nor removed by the process that wrote it', async () => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { insertProject } from '../../db/queries/projects.ts'
+import { createChainer } from '../../src/custody/chain/chain.ts'
 import { bindDeployment } from '../../src/custody/deployment.ts'
 import type { RootKey } from '../../src/custody/root/root-key.ts'
 import type { OperatorVault } from '../../src/custody/vault.ts'
@@ -10,6 +11,7 @@ import { withKey, withPolicyKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import {
   ACTOR,
+  bytesOf,
   type Custody,
   codeOf,
   hexOf,
@@ -115,6 +117,28 @@ describe('a rotation of the root key', () => {
     const before = await derived(from)
     await rotate()
     expect(await derived(to)).toBe(before)
+  })
+
+  test('keeps the audit verifiable: what was chained before, and what comes after', async () => {
+    const deploymentKeyOf = (rootKey: RootKey) =>
+      bindDeployment({ db: custody.db, environment: 'testnet', networks: [], rootKey })
+    const chain = async (rootKey: RootKey) => {
+      const parts = { db: custody.db, now: () => new Date(), log: { info: () => {}, error: () => {} } }
+      await createChainer({ ...parts, deploymentKey: await deploymentKeyOf(rootKey) }).step()
+    }
+    await newWallet(await custody.project())
+    await chain(from)
+    const { heads } = await custody.vault.verifyAudit({ chain: null, heads: [] })
+    const noted = heads.map((head) => {
+      const [name = '', position = '', hex = ''] = head.split(':')
+      return { chain: name, position: BigInt(position), head: bytesOf(hex) }
+    })
+    await rotate()
+    const after = await custody.another({ rootKey: to })
+    await newWallet(await newProject(after), after)
+    await chain(to)
+    const verified = await after.verifyAudit({ chain: null, heads: noted })
+    expect(verified).toMatchObject({ broken: [], rows: 5n, unchained: { rows: 0 } })
   })
 
   test('lets only processes with the new key start', async () => {

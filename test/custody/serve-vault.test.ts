@@ -10,7 +10,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
 import { insertProject } from '../../db/queries/projects.ts'
-import { createAudit } from '../../src/custody/audit.ts'
+import { createCustodyAudit } from '../../src/custody/audit.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { traceOf } from '../../src/custody/keys/trace.ts'
 import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/custody/remote-vault.ts'
@@ -25,12 +25,12 @@ import {
   NOW,
   openCustody,
   openTestRootKey,
-  openTestSealer,
   SECRET,
   SUBSTRATE_BYTES,
   SUBSTRATE_PAYLOAD,
   signOne,
   signOneBy,
+  TEST_DEPLOYMENT_KEY,
 } from './support.ts'
 import { frameOf } from './wire-support.ts'
 
@@ -64,7 +64,7 @@ afterAll(async () => {
 
 const startVault = async (vault: OperatorVault = custody.vault) => {
   const path = join(folder, randomUUID().slice(0, 8), 'vault.sock')
-  const audit = createAudit({ db: custody.db, sealer: await openTestSealer(), now: () => NOW })
+  const audit = createCustodyAudit({ db: custody.db, deploymentKey: TEST_DEPLOYMENT_KEY, now: () => NOW })
   const errors: object[] = []
   const log = { warn: () => {}, error: (facts: object) => errors.push(facts) }
   const listener = await serveVault({ vault, audit, log, path })

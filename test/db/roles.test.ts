@@ -10,7 +10,17 @@ const tablesOf = (exported: object): readonly PgTable[] =>
   Object.values(exported).filter((each): each is PgTable => is(each, PgTable))
 
 /** What custody reads and writes of other folders' tables. Whoever adds one to it gives the vault more than keys. */
-const SHARED = ['audit', 'deployment', 'freezes', 'networks', 'projects', 'throttles', 'vault_processes', 'wallets']
+const SHARED = [
+  'audit',
+  'audit_chain',
+  'deployment',
+  'freezes',
+  'networks',
+  'projects',
+  'throttles',
+  'vault_processes',
+  'wallets',
+]
 const OF_CUSTODY = tablesOf(custody).filter((table) => table !== custody.wallets)
 const NOT_OF_VAULT = tablesOf(schema).filter(
   (table) => !OF_CUSTODY.includes(table) && !SHARED.includes(getTableName(table)),

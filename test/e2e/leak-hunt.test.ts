@@ -80,7 +80,7 @@ beforeAll(async () => {
   await run(['db', 'migrate'], variables)
   const vault = await start({
     file: 'src/vault.ts',
-    variables: { ...variables, ROOT_KEY: `file:${join(folder, 'root.key')}` },
+    variables: { ...variables, SERVICE_KEY: '', IDENTITY_KEY: '', ROOT_KEY: `file:${join(folder, 'root.key')}` },
     until: /"listening"/,
   })
   project = JSON.parse(await run(['project', 'create', '--name', 'Hunt', '--json'], variables))

@@ -7,6 +7,7 @@ import postgres, { type Sql } from 'postgres'
 import { hashMessage, hashTypedData, keccak256, type Signature, serializeTransaction, toHex } from 'viem'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
+import { createCustodyAudit } from '../../src/custody/audit.ts'
 import type { Payload } from '../../src/custody/payload.ts'
 import { connectVault } from '../../src/custody/remote-vault.ts'
 import type { Credentials, OpenKey, WalletRef } from '../../src/custody/vault.ts'
@@ -293,7 +294,39 @@ describe('with full control of the API process every signature', () => {
 
   test('stays there, as it was written', async () => {
     const edits = [`update audit set details = '{}'`, 'delete from audit', 'truncate audit', 'delete from audit_chain']
-    expect(await allowed(...edits, 'alter table audit disable trigger all', 'drop table audit')).toEqual([])
+    const links = `insert into audit_chain (chain, position, audit_id, head) values ('deployment', 1, 1, '')`
+    expect(await allowed(...edits, links, 'alter table audit disable trigger all', 'drop table audit')).toEqual([])
+  })
+})
+
+describe('with full control of the API process an audit row', () => {
+  test.each(['transaction_signed', 'control_shared', 'policy_revoked'] as const)(
+    'that says %s, and was written by hand, is named by the vault',
+    async (action) => {
+      for (const key of [service.ctx.sealer, service.ctx.identity]) {
+        const made = await createProject(service.ctx, { name: 'Told', actor: 'operator' })
+        const forger = createCustodyAudit({ db: service.ctx.db, deploymentKey: key, now: () => new Date() })
+        const wallet = randomUUID()
+        await forger.commit({ projectId: made.projectId, actor: 'user:x', action, subject: wallet, details: {} })
+        const { broken } = await service.ctx.vault.verifyAudit({ chain: made.projectId, heads: [] })
+        expect(broken).toMatchObject([
+          { chain: made.projectId, trouble: expect.stringContaining('is not as it was written') },
+        ])
+      }
+    },
+  )
+
+  test('of its own holds, but not if its action is said to be the vault’s', async () => {
+    const act = { actor: 'operator', action: 'frozen', subject: 'x', details: {} } as const
+    const { projectId: chain } = await createProject(service.ctx, { name: 'Told', actor: 'operator' })
+    await service.ctx.audit.commit({ ...act, projectId: chain })
+    const verified = async () => (await service.ctx.vault.verifyAudit({ chain, heads: [] })).broken.length
+    expect(await verified()).toBe(0)
+    await superuser.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`
+      await tx`update audit set action = 'wallet_created' where project_id = ${chain} and action = 'frozen'`
+    })
+    expect(await verified()).toBe(1)
   })
 })
 

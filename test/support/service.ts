@@ -87,8 +87,8 @@ export const startService = async (
   const variables = { ...(await variablesOf({ database, folder, rpcUrls: input.rpcUrls ?? {} })), ...input.variables }
   const vaultVariables: Record<string, string> = {
     ...variables,
+    ...{ SERVICE_KEY: '', IDENTITY_KEY: '', DATABASE_URL: database.vaultUrl },
     ...(await keyVariables(['ROOT_KEY'], folder)),
-    DATABASE_URL: database.vaultUrl,
     ...input.vaultVariables,
   }
   const vault = input.hasVault === false ? null : await startVault(vaultVariables)

@@ -1,5 +1,6 @@
 import { readConfig } from '../../src/config.ts'
 import { serveVault } from '../../src/custody/serve-vault.ts'
+import { startChaining } from '../../src/custody/start-chaining.ts'
 import { openVault } from '../../src/environment/open-vault.ts'
 import { createLog } from '../../src/security/log.ts'
 import { programPath } from './programs.ts'
@@ -14,10 +15,12 @@ export const startVault = async (variables: Readonly<Record<string, string>>) =>
   const onJournalLost = (error: unknown) => log.fatal({ err: error }, 'the journal was lost')
   const ctx = await openVault({ config, process: 'test-vault', onJournalLost })
   const listener = await serveVault({ ...ctx, log, path: variables.VAULT_SOCKET ?? '' })
+  const stopChaining = startChaining({ ...ctx, log })
   return {
     vault: ctx.vault,
     close: async () => {
       await listener.stop({ graceMs: 0 })
+      await stopChaining()
       await ctx.close({ timeoutSeconds: 5 })
     },
   }

@@ -1,7 +1,7 @@
 // The check after a crash: compares the chain with our tables and reports every difference.
 
 import type { Sql } from 'postgres'
-import { verifyAudit } from '../../src/audit/verify.ts'
+import { verifyServiceRows } from '../../src/audit/verify-service-rows.ts'
 import type { Ground, Intent, Mined, Signer } from './crash-ground.ts'
 
 /**
@@ -83,7 +83,7 @@ export const jobTroubles = async (sql: Sql): Promise<readonly string[]> => {
       ...(lost ? [`${name} is locked by a dead worker`] : []),
     ]
   })
-  for (const task of ['track_blocks', 'index_blocks', 'chain_audit']) {
+  for (const task of ['track_blocks', 'index_blocks']) {
     if (!jobs.some((job) => job.task === task && !job.spent)) troubles.push(`there is no ${task}`)
   }
   return troubles
@@ -177,7 +177,8 @@ export const createAccount = async (ground: Ground) => {
       troubles.push(...(await troublesOfIntent(ground, { intent, records })))
     }
     const hashes = new Set(rows.flatMap((row) => row.hashes))
-    const { broken } = await verifyAudit(service.ctx, { chain: null, heads: [], onProgress: () => {} })
+    const chains = await service.ctx.vault.verifyAudit({ chain: null, heads: [] })
+    const others = await verifyServiceRows(service.ctx, { chain: null, onProgress: () => {} })
     return [
       ...troubles,
       ...(await ground.troublesOfBalances()),
@@ -185,7 +186,7 @@ export const createAccount = async (ground: Ground) => {
         .filter(({ id, kind }) => kind !== 'deployment' && !known.has(id))
         .map(({ id }) => `${id} is nobody's intent`),
       ...mined.filter(({ hash }) => !hashes.has(hash)).map(({ hash }) => `${hash} is mined, and not recorded`),
-      ...broken.map(({ chain, trouble }) => `audit chain ${chain}: ${trouble}`),
+      ...[...chains.broken, ...others.broken].map(({ chain, trouble }) => `audit chain ${chain}: ${trouble}`),
     ]
   }
 }

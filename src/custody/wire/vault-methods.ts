@@ -259,6 +259,22 @@ export const OPERATOR_METHODS = {
     }),
     progress,
   }),
+  verifyAudit: method('verifyAudit', {
+    input: Fields({
+      chain: OrNull(Text),
+      heads: Type.Array(Fields({ chain: Text, position: Type.BigInt(), head: Bytes })),
+    }),
+    output: Fields({
+      heads: Type.Array(Text),
+      broken: Type.Array(
+        Fields({ chain: Text, position: OrNull(Type.BigInt()), auditId: OrNull(Type.BigInt()), trouble: Text }),
+      ),
+      rows: Type.BigInt(),
+      unchained: Fields({ rows: Count, oldest: OrNull(Type.Date()) }),
+    }),
+    progress: Fields({ rows: Type.BigInt() }),
+    repeatable: true,
+  }),
   forgedRows: method('forgedRows', {
     input: Fields({ projectId: OrNull(Id) }),
     output: Fields({ forged: forgedRows, unfinished: forgedRows }),

@@ -1,19 +1,15 @@
+import { type AuditRecord, chainOf } from '../../../db/queries/audit-rows.ts'
 import {
-  type AuditRecord,
-  chainOf,
   countUnchained,
   type Link,
-  listAuditRows,
   listChains,
   listUnchained,
   type ReadLink,
   readLinks,
-} from '../../db/queries/audit-chain.ts'
-import { findProject } from '../../db/queries/projects.ts'
-import type { WorkerCtx } from '../context.ts'
-import { auditVerifier } from '../custody/audit.ts'
-import { noSuchProject } from '../errors.ts'
-import { createLinkMaker, type LinkMaker } from './chain.ts'
+} from '../../../db/queries/custody/audit-chain.ts'
+import { auditVerifier, isCustodys } from '../audit.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { createLinkMaker, type LinkMaker, shownHead } from './chain.ts'
 
 const LINKS_A_PAGE = 1_000
 
@@ -31,8 +27,8 @@ export type Broken = {
 }
 
 export type Verification = {
-  /** The last link of each intact chain. */
-  readonly ends: readonly Link[]
+  /** Of each intact chain. */
+  readonly heads: readonly string[]
   readonly broken: readonly Broken[]
   readonly rows: bigint
   readonly unchained: { readonly rows: number; readonly oldest: Date | null }
@@ -66,7 +62,7 @@ const troubleOf = (
 type Walk = { readonly end: Link | null; readonly broken: Broken | null }
 
 /** Checks a chain from its first link to its end or its first defect. */
-const walk = async (ctx: Pick<WorkerCtx, 'db'>, check: Check, chain: string): Promise<Walk> => {
+const walk = async (ctx: Pick<CustodyCtx, 'db'>, check: Check, chain: string): Promise<Walk> => {
   let end: Link | null = null
   for (;;) {
     const after: bigint = end?.position ?? 0n
@@ -96,61 +92,52 @@ const missingHead = (check: Check, of: { readonly chain: string; readonly end: L
   return { chain: of.chain, position: last + 1n, auditId: null, trouble }
 }
 
-/** The first changed row among those that are not chained yet. */
-const brokenTail = async (
-  ctx: Pick<WorkerCtx, 'db'>,
+/** The first changed row of each chain among those that are not chained yet. */
+const brokenTails = async (
+  ctx: Pick<CustodyCtx, 'db'>,
   check: Check,
   input: { readonly chain: string | null },
-): Promise<Broken | null> => {
+): Promise<readonly Broken[]> => {
+  const broken = new Map<string, Broken>()
   for (let above = 0n; ; ) {
     const rows = await listUnchained(ctx.db, { chain: input.chain, above, upTo: null, limit: LINKS_A_PAGE })
-    const row = rows.find((each) => !check.isAsWritten(each))
-    if (row !== undefined) {
-      return { chain: chainOf(row), position: null, auditId: row.id, trouble: 'the audit row is not as it was written' }
+    for (const row of rows) {
+      const chain = chainOf(row)
+      if (broken.has(chain) || check.isAsWritten(row)) continue
+      broken.set(chain, { chain, position: null, auditId: row.id, trouble: 'its audit row is not as it was written' })
     }
     const last = rows.at(-1)
-    if (last === undefined || rows.length < LINKS_A_PAGE) return null
+    if (last === undefined || rows.length < LINKS_A_PAGE) return [...broken.values()]
     above = last.id
   }
 }
 
 /**
- * Recomputes the MAC of every audit row and every link, and compares the links with the given heads.
+ * Recomputes every link and the MAC of every row that a vault writes, and compares the links with the given heads. Who wrote the
+ * other rows it cannot tell, and tells only whether they were changed since a vault chained them.
  * @param input.chain a project's id, `deployment`, or null for all.
  */
 export const verifyAudit = async (
-  ctx: Pick<WorkerCtx, 'db' | 'sealer'>,
-  input: {
-    readonly chain: string | null
-    readonly heads: readonly NotedHead[]
-    readonly onProgress: (rows: bigint) => void
-  },
+  ctx: Pick<CustodyCtx, 'db' | 'deploymentKey'>,
+  input: { readonly chain: string | null; readonly heads: readonly NotedHead[] },
+  onRows: (progress: { readonly rows: bigint }) => void = () => {},
 ): Promise<Verification> => {
   let rows = 0n
   const onProgress = (more: bigint) => {
     rows += more
-    input.onProgress(rows)
+    onRows({ rows })
   }
-  const makeLink = createLinkMaker(ctx.sealer)
-  const check = { makeLink, isAsWritten: auditVerifier(ctx.sealer), heads: input.heads, onProgress }
+  const isAsVaultWrote = auditVerifier(ctx.deploymentKey)
+  const isAsWritten = (row: AuditRecord) => !isCustodys(row.action) || isAsVaultWrote(row)
+  const check = { makeLink: createLinkMaker(ctx.deploymentKey), isAsWritten, heads: input.heads, onProgress }
   const known = input.chain === null ? await listChains(ctx.db) : [input.chain]
-  const ends: Link[] = []
+  const heads: string[] = []
   const broken: Broken[] = []
   for (const chain of new Set([...known, ...input.heads.map((head) => head.chain)])) {
     const walked = await walk(ctx, check, chain)
     if (walked.broken !== null) broken.push(walked.broken)
-    else if (walked.end !== null) ends.push(walked.end)
+    else if (walked.end !== null) heads.push(shownHead(walked.end))
   }
-  const tail = await brokenTail(ctx, check, input)
-  if (tail !== null) broken.push(tail)
-  return { ends, broken, rows, unchained: await countUnchained(ctx.db, input) }
-}
-
-/** For operators: the newest audit rows of a project, newest first. */
-export const listAudit = async (
-  ctx: Pick<WorkerCtx, 'db'>,
-  input: { readonly projectId: string; readonly limit: number },
-): Promise<readonly AuditRecord[]> => {
-  if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
-  return listAuditRows(ctx.db, { chain: input.projectId, limit: input.limit })
+  broken.push(...(await brokenTails(ctx, check, input)))
+  return { heads, broken, rows, unchained: await countUnchained(ctx.db, input) }
 }

@@ -1,22 +1,9 @@
-// Reads the audit, and reads and extends its chains. Nothing is ever changed.
+// Reads and extends the audit's chains. Nothing is ever changed.
 
-import { and, asc, count, desc, eq, gt, isNull, lte, max, min, notExists, sql } from 'drizzle-orm'
-import type { Queryable } from '../client.ts'
-import { audit, auditChain } from '../schema.ts'
-import { SECURITY_EVENTS, type SecurityEventKind } from '../words.ts'
-
-export type AuditRecord = typeof audit.$inferSelect
-
-/** The name of the deployment's chain; a project's chain has the project's id. */
-const DEPLOYMENT_CHAIN = 'deployment'
-
-export const chainOf = (row: Pick<AuditRecord, 'projectId'>): string => row.projectId ?? DEPLOYMENT_CHAIN
-
-/** null: of all chains. */
-const ofChain = (chain: string | null) => {
-  if (chain === null) return undefined
-  return chain === DEPLOYMENT_CHAIN ? isNull(audit.projectId) : eq(audit.projectId, chain)
-}
+import { and, asc, count, desc, eq, gt, lte, max, min, notExists, sql } from 'drizzle-orm'
+import type { Queryable } from '../../client.ts'
+import { audit, auditChain } from '../../schema.ts'
+import { type AuditRecord, EXACT_TIME, ofChain, type TimedRecord } from '../audit-rows.ts'
 
 /** Rows above `above`: the bound is repeated for both tables, so that neither is read from its start. */
 const isUnchained = (db: Queryable, above: bigint) =>
@@ -117,17 +104,16 @@ export const listChains = async (db: Queryable): Promise<readonly string[]> => {
   return rows.map((row) => row.chain)
 }
 
-/** A link and its row; `exactTime` is false where the row's time has digits that no row is written with. */
-export type ReadLink = Link & { readonly row: (AuditRecord & { readonly exactTime: boolean }) | null }
+/** A link and its row. */
+export type ReadLink = Link & { readonly row: TimedRecord | null }
 
 /** Links of a chain in order, after a position. */
 export const readLinks = async (
   db: Queryable,
   input: { readonly chain: string; readonly after: bigint; readonly limit: number },
 ): Promise<readonly ReadLink[]> => {
-  const exactTime = sql<boolean | null>`date_trunc('milliseconds', ${audit.at}) = ${audit.at}`
   const rows = await db
-    .select({ link: linkColumns, row: audit, exactTime })
+    .select({ link: linkColumns, row: audit, exactTime: EXACT_TIME })
     .from(auditChain)
     .leftJoin(audit, eq(audit.id, auditChain.auditId))
     .where(and(eq(auditChain.chain, input.chain), gt(auditChain.position, input.after)))
@@ -150,52 +136,3 @@ export const countUnchained = async (
     .where(and(ofChain(input.chain), isUnchained(db, 0n)))
   return { rows: row?.rows ?? 0, oldest: row?.oldest ?? null }
 }
-
-export type UnchainedTail = { readonly rows: number; readonly oldestSeconds: number | null }
-
-/** The tail is counted only up to this number, so that a scrape stays cheap. */
-export const COUNTED_TAIL_MAX = 10_000
-
-/**
- * The rows above the newest one that has a link: how far chaining is behind, without a look at what is older.
- * `oldestSeconds` is since the first of them, and null where there is none.
- */
-export const unchainedTail = async (db: Queryable): Promise<UnchainedTail> => {
-  const {
-    rows: [row],
-  } = await db.execute<UnchainedTail>(sql`
-    select count(*)::int as rows,
-      extract(epoch from now() - (array_agg(tail.at order by tail.id))[1])::float8 as "oldestSeconds"
-    from (
-      select id, at from audit where id > (select coalesce(max(audit_id), 0) from audit_chain)
-      order by id limit ${COUNTED_TAIL_MAX}
-    ) tail`)
-  return row ?? { rows: 0, oldestSeconds: null }
-}
-
-/** Security events of a project, or of all and of none, newest first. */
-export const listSecurityRows = async (
-  db: Queryable,
-  input: { readonly projectId: string | null; readonly kind: SecurityEventKind | null; readonly limit: number },
-): Promise<readonly AuditRecord[]> => {
-  const { projectId, kind, limit } = input
-  // Written as in the index's condition.
-  const isEvent = sql.raw(`"action" in (${SECURITY_EVENTS.map((each) => `'${each}'`).join(', ')})`)
-  const of = [
-    projectId === null ? undefined : eq(audit.projectId, projectId),
-    kind === null ? undefined : eq(audit.action, kind),
-  ]
-  return db
-    .select()
-    .from(audit)
-    .where(and(isEvent, ...of))
-    .orderBy(desc(audit.id))
-    .limit(limit)
-}
-
-/** Newest first. */
-export const listAuditRows = async (
-  db: Queryable,
-  input: { readonly chain: string; readonly limit: number },
-): Promise<readonly AuditRecord[]> =>
-  db.select().from(audit).where(ofChain(input.chain)).orderBy(desc(audit.id)).limit(input.limit)

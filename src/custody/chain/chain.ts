@@ -1,45 +1,39 @@
 // The audit's hash chains: one for each project and one for the deployment. Each link covers all rows before it.
 //
-//   head(n) = HMAC-SHA-256(HKDF(SERVICE_KEY, "audit chain"), chain, n, head(n - 1), audit id, MAC of the row)
+//   head(n) = HMAC-SHA-256(HKDF(the deployment's key, "audit chain"), chain, n, head(n - 1), audit id, MAC of the row, the row)
 //
-// A row's MAC proves that it was written with the service key. A head that was published elsewhere, for instance in the log,
-// proves that no row up to it was changed, removed, added or moved. Somebody with the service key can compute all MACs and
-// heads again, but cannot get a published head again for other rows. Rows after the last published head they can rewrite.
+// Vaults make them. A row's MAC proves who wrote it (../audit.ts), and its link what a vault has seen. So nobody without the
+// deployment's key can change, remove, add or move a row before the last link, or make a link. Who takes away the end of a chain, or
+// has the key, still cannot get a head again that was published elsewhere, for instance in the log.
 //
 // Rows get their positions as they become visible, in the order of their ids. Ids are assigned before a transaction commits,
 // so a row can appear after one with a higher id: it gets the next position, and nothing waits for it.
 
+import type { Db } from '../../../db/client.ts'
+import { type AuditRecord, chainOf } from '../../../db/queries/audit-rows.ts'
 import {
-  type AuditRecord,
-  chainOf,
   insertLinks,
   type Link,
   lastLinks,
   listUnchained,
   newestChainedId,
   recentChains,
-} from '../../db/queries/audit-chain.ts'
-import { violatedConstraint } from '../../db/violated-constraint.ts'
-import type { StepResult } from '../blocks/follow.ts'
-import type { WorkerCtx } from '../context.ts'
-import { auditVerifier } from '../custody/audit.ts'
-import type { Sealer } from '../custody/sealer.ts'
-import type { Log } from '../security/log.ts'
+} from '../../../db/queries/custody/audit-chain.ts'
+import { violatedConstraint } from '../../../db/violated-constraint.ts'
+import { auditVerifier, contentOf, isCustodys } from '../audit.ts'
+import type { DeploymentKey } from '../root/deployment-key.ts'
 
 const NO_HEAD = new Uint8Array(0)
 
-export type LinkMaker = (input: {
-  readonly previous: Link | null
-  readonly row: Pick<AuditRecord, 'id' | 'projectId' | 'mac'>
-}) => Link
+export type LinkMaker = (input: { readonly previous: Link | null; readonly row: AuditRecord }) => Link
 
 /** Makes links; `previous` is null for the first one of a chain. */
-export const createLinkMaker = (sealer: Pick<Sealer, 'authenticator'>): LinkMaker => {
-  const authenticate = sealer.authenticator('audit chain')
+export const createLinkMaker = (deploymentKey: DeploymentKey): LinkMaker => {
+  const authenticate = deploymentKey.authenticator('audit chain')
   return ({ previous, row }) => {
     const chain = chainOf(row)
     const position = (previous?.position ?? 0n) + 1n
-    const fields = [chain, String(position), previous?.head ?? NO_HEAD, String(row.id), row.mac]
+    const fields = [chain, String(position), previous?.head ?? NO_HEAD, String(row.id), row.mac, contentOf(row)]
     return { chain, position, auditId: row.id, head: authenticate(fields) }
   }
 }
@@ -58,6 +52,8 @@ type HeadPublisher = {
   /** Logs new heads, so that whoever keeps the log can prove the rows later. Limited in rate. */
   publish(): void
 }
+
+type Log = Readonly<Record<'info' | 'error', (facts: object, sentence: string) => void>>
 
 const createHeadPublisher = (input: { readonly log: Log; readonly now: () => Date }): HeadPublisher => {
   const due = new Map<string, Link>()
@@ -90,7 +86,15 @@ const SLICE_IDS = 5_000n
 const RECENT_LINKS = 1_000
 const ONCE = new Set(['audit_chain_chain_position_pk', 'audit_chain_once'])
 
-type ChainCtx = Pick<WorkerCtx, 'db' | 'sealer' | 'log' | 'now'>
+export type ChainParts = {
+  readonly db: Db
+  readonly deploymentKey: DeploymentKey
+  readonly log: Log
+  readonly now: () => Date
+}
+
+/** `advanced`: there may be more. `overtaken`: another vault has done this step. */
+type StepResult = 'advanced' | 'caught_up' | 'overtaken'
 
 /** Links for rows of many chains, each continuing its chain. */
 const linksFor = (
@@ -107,13 +111,13 @@ const linksFor = (
 
 /**
  * Adds new audit rows to their chains, and logs new heads. A step adds a bounded number of links in one statement. If two
- * processes do this at once, the second is `overtaken`.
+ * vaults do this at once, the second is `overtaken`.
  */
-export const createChainer = (ctx: ChainCtx): { step(): Promise<StepResult> } => {
-  const { db, log } = ctx
-  const makeLink = createLinkMaker(ctx.sealer)
-  const isAsWritten = auditVerifier(ctx.sealer)
-  const publisher = createHeadPublisher({ log, now: ctx.now })
+export const createChainer = (parts: ChainParts): { step(): Promise<StepResult> } => {
+  const { db, log, deploymentKey } = parts
+  const makeLink = createLinkMaker(deploymentKey)
+  const isAsWritten = auditVerifier(deploymentKey)
+  const publisher = createHeadPublisher(parts)
   let sliceTop = 0n
   let begun = false
 
@@ -142,11 +146,11 @@ export const createChainer = (ctx: ChainCtx): { step(): Promise<StepResult> } =>
     }
   }
 
-  /** Such a row is chained all the same: `audit verify` finds it. */
+  /** Such a row is chained all the same: `audit verify` finds it, and others that a vault cannot check. */
   const raiseAlarm = (rows: readonly AuditRecord[]): void => {
     const [first] = rows
     if (first === undefined) return
-    log.error({ rows: rows.length, auditId: String(first.id) }, 'an audit row was not written by this service')
+    log.error({ rows: rows.length, auditId: String(first.id) }, 'an audit row says that a vault wrote it, and none did')
   }
 
   return {
@@ -157,7 +161,7 @@ export const createChainer = (ctx: ChainCtx): { step(): Promise<StepResult> } =>
         begun = true
       }
       const rows = await nextRows()
-      raiseAlarm(rows.filter((row) => !isAsWritten(row)))
+      raiseAlarm(rows.filter((row) => isCustodys(row.action) && !isAsWritten(row)))
       if (rows.length > 0) {
         const links = await append(rows)
         if (links === null) return 'overtaken'

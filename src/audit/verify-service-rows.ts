@@ -1,0 +1,34 @@
+import { chainOf, pageOfServiceRows } from '../../db/queries/audit-rows.ts'
+import type { WorkerCtx } from '../context.ts'
+import { auditVerifier } from '../custody/audit.ts'
+import type { Broken } from '../custody/vault.ts'
+
+const ROWS_A_PAGE = 1_000
+
+export type ServiceRows = { readonly rows: number; readonly broken: readonly Broken[] }
+
+/**
+ * Recomputes the MAC of every audit row that no vault writes, and names the first changed one of each chain.
+ * @param input.chain a project's id, or null for all.
+ */
+export const verifyServiceRows = async (
+  ctx: Pick<WorkerCtx, 'db' | 'sealer'>,
+  input: { readonly chain: string | null; readonly onProgress: (rows: bigint) => void },
+): Promise<ServiceRows> => {
+  const isAsWritten = auditVerifier(ctx.sealer)
+  const broken = new Map<string, Broken>()
+  let rows = 0
+  for (let after: bigint = 0n; ; ) {
+    const page = await pageOfServiceRows(ctx.db, { ...input, after, limit: ROWS_A_PAGE })
+    for (const row of page) {
+      const chain = chainOf(row)
+      if (broken.has(chain) || (row.exactTime && isAsWritten(row))) continue
+      broken.set(chain, { chain, position: null, auditId: row.id, trouble: 'its audit row is not as it was written' })
+    }
+    rows += page.length
+    input.onProgress(BigInt(rows))
+    const last = page.at(-1)
+    if (last === undefined || page.length < ROWS_A_PAGE) return { rows, broken: [...broken.values()] }
+    after = last.id
+  }
+}
