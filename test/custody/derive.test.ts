@@ -4,6 +4,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 import { HARDENED_OFFSET, HDKey } from '@scure/bip32'
 import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
+import fc from 'fast-check'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { ChainFamily } from '../../db/words.ts'
 import { ENTROPY_BYTES, keyPairOf, privateKeyAt, seedOf } from '../../src/custody/keys/derive.ts'
@@ -48,6 +49,19 @@ describe('BIP-32', () => {
     expect(hexOf(privateKeyAt({ seed: bytesOf(seed), path: indicesOf(path) }))).toBe(
       hexOf(published ?? new Uint8Array()),
     )
+  })
+
+  test('derives the same keys as another implementation, hardened or not', () => {
+    const index = fc.oneof(fc.integer({ min: 0, max: 2 ** 32 - 1 }), fc.constantFrom(0, 1, HARDENED_OFFSET))
+    const inputs = fc.record({
+      seed: fc.uint8Array({ minLength: 64, maxLength: 64 }),
+      path: fc.array(index, { maxLength: 5 }),
+    })
+    const check = ({ seed, path }: { readonly seed: Uint8Array; readonly path: readonly number[] }) => {
+      const expected = path.reduce((node, each) => node.deriveChild(each), HDKey.fromMasterSeed(seed)).privateKey
+      expect(hexOf(privateKeyAt({ seed, path }))).toBe(hexOf(expected ?? new Uint8Array()))
+    }
+    fc.assert(fc.property(inputs, check), { numRuns: 100 })
   })
 
   test.each(BIP_32_INVALID)('refuses an extended key with: $why', ({ extended }) => {

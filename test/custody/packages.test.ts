@@ -13,8 +13,6 @@ const NATIVE = ['@node-rs/argon2']
 const EXPECTED = [
   '@noble/curves',
   '@noble/hashes',
-  '@scure/base',
-  '@scure/bip32',
   '@scure/bip39',
   '@scure/sr25519',
   'canonicalize',

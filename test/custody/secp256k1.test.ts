@@ -67,11 +67,32 @@ describe.each(curves)('%s', (_name, each) => {
     )
   })
 
+  test.each([
+    ['one and one', '01', '01', '02'],
+    ['the order less one, and two', `${ORDER.slice(0, -1)}0`, '02', '01'],
+    ['one and zero', '01', '00', '01'],
+  ])('adds %s', (_what, one, other, sum) => {
+    const numberOf = (hex: string) => bytesOf(hex.padStart(64, '0'))
+    expect(hexOf(each.tweak({ privateKey: numberOf(one), tweak: numberOf(other) }))).toBe(sum.padStart(64, '0'))
+  })
+
+  test.each([
+    ['the order of the curve', ORDER],
+    ['all ones', 'ff'.repeat(32)],
+    ['what makes the key zero', `${ORDER.slice(0, -2)}3c`],
+    ['31 bytes', '11'.repeat(31)],
+  ])('refuses to add %s to five', (_what, tweak) => {
+    const privateKey = bytesOf('05'.padStart(64, '0'))
+    expect(() => each.tweak({ privateKey, tweak: bytesOf(tweak) })).toThrow()
+    expect(hexOf(privateKey)).toBe('05'.padStart(64, '0'))
+  })
+
   test('does not change the key or the digest', () => {
     const privateKey = new Uint8Array(32).fill(5)
     const digest = new Uint8Array(32).fill(6)
     each.sign({ digest, privateKey })
     each.publicKeyOf(privateKey)
+    each.tweak({ privateKey, tweak: digest })
     expect([hexOf(privateKey), hexOf(digest)]).toEqual(['05'.repeat(32), '06'.repeat(32)])
   })
 })
@@ -89,12 +110,14 @@ test('noble signs if no native module can be loaded', () => {
 })
 
 test.skipIf(!hasPrebuilt)(
-  'the native and the noble signature are the same bytes',
+  'native and noble give the same keys, sums and signatures',
   () => {
     fc.assert(
       fc.property(privateKeys, digests, (privateKey, digest) => {
         expect(hexOf(native().publicKeyOf(privateKey))).toBe(hexOf(nobleCurve.publicKeyOf(privateKey)))
         expect(hexOf(native().sign({ digest, privateKey }))).toBe(hexOf(nobleCurve.sign({ digest, privateKey })))
+        const tweaked = { privateKey, tweak: digest }
+        expect(hexOf(native().tweak(tweaked))).toBe(hexOf(nobleCurve.tweak(tweaked)))
       }),
       { numRuns: RUNS },
     )

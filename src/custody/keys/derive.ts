@@ -4,8 +4,7 @@
 // Substrate: the mini-secret of the phrase without a path, sr25519, as in common wallets.
 // An imported private key is used unchanged. Signing derives nothing: each wallet's key is sealed by itself.
 
-import { pbkdf2Sync } from 'node:crypto'
-import { HARDENED_OFFSET, HDKey } from '@scure/bip32'
+import { createHmac, pbkdf2Sync } from 'node:crypto'
 import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { CHAIN_FAMILIES, type ChainFamily, type KeyringKind } from '../../../db/words.ts'
@@ -13,6 +12,7 @@ import { unreachable } from '../../errors.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
 import { KEY_TYPES } from './key-types.ts'
+import { curve, isPrivateKey } from './secp256k1.ts'
 
 /** A new seed has 12 words. secp256k1 itself has 128 bits of security, so 24 words would protect a key no better. */
 export const ENTROPY_BYTES = 16
@@ -47,6 +47,8 @@ export const seedOf = (entropy: Uint8Array): Uint8Array =>
 const substrateSeedOf = (entropy: Uint8Array): Uint8Array =>
   pbkdf2Sync(entropy, 'mnemonic', STRETCH_ROUNDS, STRETCH_BYTES, 'sha512')
 
+/** Indices from here on are hardened (BIP-32). */
+const HARDENED_OFFSET = 2 ** 31
 const EVM_PATH = [HARDENED_OFFSET + 44, HARDENED_OFFSET + 60, HARDENED_OFFSET, 0, 0]
 
 export type KeyPair = {
@@ -56,18 +58,32 @@ export type KeyPair = {
   readonly publicKey: Uint8Array
 }
 
-/** BIP-32, private keys only. @returns 32 bytes; the nodes on the way are zeroed. */
+/** BIP-32's serP(point(k)): 33 bytes. */
+const compressedPublicKeyOf = (privateKey: Uint8Array): Uint8Array => {
+  const uncompressed = curve.publicKeyOf(privateKey)
+  const isOdd = (uncompressed.at(-1) ?? 0) & 1
+  return Uint8Array.of(2 + isOdd, ...uncompressed.subarray(1, 1 + KEY_BYTES))
+}
+
+/**
+ * BIP-32, private keys only. It takes a tenth of the time of a library that computes a public key for every node, in JavaScript.
+ * @returns 32 bytes; the nodes on the way are zeroed.
+ */
 export const privateKeyAt = (input: { readonly seed: Uint8Array; readonly path: readonly number[] }): Uint8Array => {
-  let node = HDKey.fromMasterSeed(input.seed)
+  using keys = new HeldKeys()
+  let node = keys.hold(createHmac('sha512', 'Bitcoin seed').update(input.seed).digest())
+  let privateKey: Uint8Array = keys.hold(Uint8Array.from(node.subarray(0, KEY_BYTES)))
+  if (!isPrivateKey(privateKey)) throw new Error('a seed has no private key')
   for (const index of input.path) {
-    const child = node.deriveChild(index)
-    node.wipePrivateData()
-    node = child
+    const number = Buffer.alloc(4)
+    number.writeUInt32BE(index)
+    const hash = createHmac('sha512', node.subarray(KEY_BYTES))
+    if (index < HARDENED_OFFSET) hash.update(compressedPublicKeyOf(privateKey))
+    else hash.update(Uint8Array.of(0)).update(privateKey)
+    node = keys.hold(hash.update(number).digest())
+    privateKey = keys.hold(curve.tweak({ privateKey, tweak: node.subarray(0, KEY_BYTES) }))
   }
-  if (node.privateKey === null) throw new Error('a derived node has no private key')
-  const privateKey = Uint8Array.from(node.privateKey)
-  node.wipePrivateData()
-  return privateKey
+  return Uint8Array.from(privateKey)
 }
 
 type FromSecret = { readonly family: ChainFamily; readonly kind: KeyringKind; readonly secret: Uint8Array }

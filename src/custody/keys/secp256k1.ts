@@ -11,10 +11,17 @@ export type Curve = {
   publicKeyOf(privateKey: Uint8Array): Uint8Array
   /** @param input.digest 32 bytes. @returns 65 bytes: r, s (low), recovery id (0 or 1). */
   sign(input: { readonly digest: Uint8Array; readonly privateKey: Uint8Array }): Uint8Array
+  /**
+   * The sum of a private key and a number, modulo the order of the group: 32 bytes that the caller zeroes.
+   * @throws Error if the number is not below the order, or the sum is zero.
+   */
+  tweak(input: { readonly privateKey: Uint8Array; readonly tweak: Uint8Array }): Uint8Array
 }
 
 type Native = {
   publicKeyCreate(privateKey: Uint8Array, compressed: boolean): Uint8Array
+  /** Changes the key. */
+  privateKeyTweakAdd(privateKey: Uint8Array, tweak: Uint8Array): Uint8Array
   ecdsaSign(digest: Uint8Array, privateKey: Uint8Array): { readonly signature: Uint8Array; readonly recid: number }
 }
 
@@ -46,6 +53,7 @@ export const nativeCurve: Curve | null = native && {
     bytes[RECOVERY_OFFSET] = recid
     return bytes
   },
+  tweak: ({ privateKey, tweak }) => native.privateKeyTweakAdd(Uint8Array.from(privateKey), tweak),
 }
 
 export const nobleCurve: Curve = {
@@ -58,6 +66,12 @@ export const nobleCurve: Curve = {
     bytes.set(recoveryIdFirst.subarray(1))
     bytes.set(recoveryIdFirst.subarray(0, 1), RECOVERY_OFFSET)
     return bytes
+  },
+  tweak: ({ privateKey, tweak }) => {
+    const { Fn } = noble.Point
+    const sum = Fn.add(Fn.fromBytes(privateKey), Fn.fromBytes(tweak))
+    if (Fn.is0(sum)) throw new Error('a tweaked private key is zero')
+    return Fn.toBytes(sum)
   },
 }
 
