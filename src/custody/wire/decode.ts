@@ -6,7 +6,10 @@ import { BIGINT, checkBigint, checkValue, DATE, Refused } from './data.ts'
 /** A longer text is checked by the runtime. */
 const ASCII_TRIED_BYTES_MAX = 64
 
-type Reader = { readonly bytes: Buffer; at: number; values: number }
+/** The names of fields that came on a connection, by a hash of their bytes: they come again and again. */
+export type Names = Map<number, string>
+
+type Reader = { readonly bytes: Buffer; at: number; values: number; readonly names: Names }
 
 const tooEarly = () => new Refused('the message ends too early')
 
@@ -24,7 +27,7 @@ const takeBytes = (reader: Reader, length: number): Buffer => {
 }
 
 const takeUint = (reader: Reader, byteLength: number): number =>
-  reader.bytes.readUIntBE(take(reader, byteLength), byteLength)
+  byteLength === 1 ? takeByte(reader) : reader.bytes.readUIntBE(take(reader, byteLength), byteLength)
 
 const takeByte = (reader: Reader): number => {
   const byte = reader.bytes[reader.at]
@@ -44,6 +47,29 @@ const takeText = (reader: Reader, length: number): string => {
   }
   if (!isUtf8(bytes.subarray(start, end))) throw new Refused('a text is not UTF-8')
   return bytes.toString('utf8', start, end)
+}
+
+const NAMES_MAX = 1_000
+
+const isAt = (name: string, bytes: Uint8Array, start: number): boolean => {
+  for (let index = 0; index < name.length; index += 1) {
+    if (name.charCodeAt(index) !== bytes[start + index]) return false
+  }
+  return true
+}
+
+const takeShortName = (reader: Reader, length: number): string => {
+  const { bytes, names, at: start } = reader
+  let hash = length
+  for (let at = start; at < start + length; at += 1) hash = (Math.imul(hash, 31) + (bytes[at] ?? 0)) | 0
+  const known = names.get(hash)
+  if (known?.length === length && isAt(known, bytes, start)) {
+    reader.at = start + length
+    return known
+  }
+  const name = takeText(reader, length)
+  if (name.length === length && names.size < NAMES_MAX) names.set(hash, name)
+  return name
 }
 
 /** 64 bits are for integers that need them and that a number can say. */
@@ -86,7 +112,7 @@ const takeList = (reader: Reader, length: number, depth: number): unknown[] => {
 const takeObject = (reader: Reader, length: number, depth: number): Record<string, unknown> => {
   const object: Record<string, unknown> = {}
   for (let index = 0; index < length; index += 1) {
-    const name = takeValue(reader, depth + 1)
+    const name = takeName(reader, depth + 1)
     if (typeof name !== 'string') throw new Refused("a field's name is not a text")
     // `in` would also find what every object has.
     if (name === '__proto__' || Object.hasOwn(object, name)) {
@@ -109,8 +135,9 @@ const takeLong = (reader: Reader, head: number, depth: number): unknown => {
     case 0xc4:
     case 0xc5:
     case 0xc6: {
-      const { buffer, byteOffset, length } = takeBytes(reader, uintFrom(0xc4))
-      return new Uint8Array(buffer, byteOffset, length)
+      const length = uintFrom(0xc4)
+      const start = take(reader, length)
+      return new Uint8Array(reader.bytes.buffer, reader.bytes.byteOffset + start, length)
     }
     case 0xc7:
     case 0xc8:
@@ -153,10 +180,21 @@ const takeLong = (reader: Reader, head: number, depth: number): unknown => {
   }
 }
 
-const takeValue = (reader: Reader, depth: number): unknown => {
+/** Counts the value that begins. */
+const takeHead = (reader: Reader, depth: number): number => {
   reader.values += 1
   checkValue({ depth, values: reader.values })
-  const head = takeByte(reader)
+  return takeByte(reader)
+}
+
+const takeName = (reader: Reader, depth: number): unknown => {
+  const head = takeHead(reader, depth)
+  return head >= 0xa0 && head < 0xc0 ? takeShortName(reader, head & 0x1f) : takeRest(reader, head, depth)
+}
+
+const takeValue = (reader: Reader, depth: number): unknown => takeRest(reader, takeHead(reader, depth), depth)
+
+const takeRest = (reader: Reader, head: number, depth: number): unknown => {
   if (head < 0x80) return head
   if (head < 0x90) return takeObject(reader, head & 0x0f, depth)
   if (head < 0xa0) return takeList(reader, head & 0x0f, depth)
@@ -166,8 +204,8 @@ const takeValue = (reader: Reader, depth: number): unknown => {
 }
 
 /** Reads a message. Its Uint8Arrays are views of `bytes`. @throws Refused if `encode` would not write such a value. */
-export const decode = (bytes: Uint8Array): unknown => {
-  const reader: Reader = { bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), at: 0, values: 0 }
+export const decode = (bytes: Uint8Array, names: Names = new Map()): unknown => {
+  const reader = { bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), at: 0, values: 0, names }
   const value = takeValue(reader, 0)
   if (reader.at !== bytes.length) throw new Refused('there is something after the message')
   return value

@@ -4,6 +4,8 @@ import { BIGINT, checkBigint, checkValue, DATE, Refused } from './data.ts'
 
 /** Enough for most messages. More moves to a larger buffer, and the smaller one is zeroed. */
 const INITIAL_BYTES = 2048
+/** A longer text is written by the runtime. */
+const SIMPLE_LENGTH_MAX = 64
 
 /** Messages one after the other, up to `at`; after it there are zeros. */
 export type Writer = {
@@ -74,7 +76,28 @@ const putNumber = (writer: Writer, value: number): void => {
   }
 }
 
+/** As most texts are: short, and ASCII. Others are left. */
+const putSimpleText = (writer: Writer, text: string): boolean => {
+  const { length } = text
+  if (length > SIMPLE_LENGTH_MAX) return false
+  const headBytes = length < 0x20 ? 1 : 2
+  const start = take(writer, headBytes + length)
+  const { bytes } = writer
+  for (let index = 0; index < length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code >= 0x80) {
+      writer.at = start
+      return false
+    }
+    bytes[start + headBytes + index] = code
+  }
+  bytes[start] = headBytes === 1 ? 0xa0 + length : 0xd9
+  if (headBytes === 2) bytes[start + 1] = length
+  return true
+}
+
 const putText = (writer: Writer, text: string): void => {
+  if (putSimpleText(writer, text)) return
   // UTF-8 cannot say half of a surrogate pair: it would arrive as something else.
   if (!text.isWellFormed()) throw new Refused('a text is not Unicode')
   const length = Buffer.byteLength(text)
@@ -109,6 +132,9 @@ const putDate = (writer: Writer, date: Date): void => {
   putDouble(writer, atMs)
 }
 
+const LIST = { fixed: 0x90, long: 0xdc }
+const OBJECT = { fixed: 0x80, long: 0xde }
+
 /** The number of values of a list or of fields of an object. `fixed` is the head for 0, `long` that for 16 bits. */
 const putCount = (writer: Writer, { fixed, long }: { fixed: number; long: number }, count: number): void => {
   if (count < 0x10) {
@@ -130,15 +156,19 @@ const putObject = (writer: Writer, value: object, depth: number): void => {
   } else if (value instanceof Date) {
     putDate(writer, value)
   } else if (Array.isArray(value)) {
-    putCount(writer, { fixed: 0x90, long: 0xdc }, value.length)
+    putCount(writer, LIST, value.length)
     for (const each of value) put(writer, each, depth + 1)
   } else if (isPlain(value)) {
-    const names = Object.keys(value).filter((name) => value[name] !== undefined)
-    putCount(writer, { fixed: 0x80, long: 0xde }, names.length)
+    const names = Object.keys(value)
+    let count = 0
+    for (const name of names) if (value[name] !== undefined) count += 1
+    putCount(writer, OBJECT, count)
     for (const name of names) {
+      const field = value[name]
+      if (field === undefined) continue
       if (name === '__proto__') throw new Refused('an object has a field that no object may have')
       putText(writer, name)
-      put(writer, value[name], depth + 1)
+      put(writer, field, depth + 1)
     }
   } else {
     throw new Refused('a value is not plain data')

@@ -1,7 +1,7 @@
 // A stream of bytes as messages: each after its length, 4 bytes, big-endian.
 
 import { Refused } from './data.ts'
-import { decode } from './decode.ts'
+import { decode, type Names } from './decode.ts'
 import { createWriter, encode, type Writer } from './encode.ts'
 
 const HEAD_BYTES = 4
@@ -55,10 +55,10 @@ export type Message = Disposable & {
 }
 
 /** Zeroed when it is disposed of, with all Uint8Arrays of its value. */
-const messageOf = (bytes: Uint8Array): Message => {
+const messageOf = (bytes: Uint8Array, names: Names): Message => {
   const zero = () => void bytes.fill(0)
   try {
-    return { value: decode(bytes), byteLength: bytes.length, [Symbol.dispose]: zero }
+    return { value: decode(bytes, names), byteLength: bytes.length, [Symbol.dispose]: zero }
   } catch (error) {
     zero()
     throw error
@@ -79,6 +79,7 @@ type FrameReader = Disposable & {
  * of the reader zeroes what is no whole message yet.
  */
 export const createFrameReader = (): FrameReader => {
+  const names: Names = new Map()
   let chunks: Uint8Array[] = []
   let received = 0
   /** How much must have been received to go on: the length, or the length and the message. */
@@ -116,7 +117,7 @@ export const createFrameReader = (): FrameReader => {
       chunks = [bytes.subarray(wanted)]
       received -= wanted
       wanted = HEAD_BYTES
-      return messageOf(message)
+      return messageOf(message, names)
     },
     isAmid: () => received > 0,
     [Symbol.dispose]: () => {

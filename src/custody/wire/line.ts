@@ -142,7 +142,7 @@ export const openLine = (input: {
   return {
     isOpen: () => state === 'open' && socket.writable,
     ask: async (method, given, onProgress) => {
-      await channel.flowing()
+      if (channel.isClogged()) await channel.flowing()
       if (!socket.writable) throw new LineLost({ wasSent: false })
       lastId += 1
       send(lastId, method, given)
