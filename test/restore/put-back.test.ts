@@ -136,6 +136,31 @@ describe.each([
     expect(await signMessage(wallet, PIN)).toBe(LOCKED)
   })
 
+  test('control that is shared does not become that of one side again', async () => {
+    const wallet = await newWallet()
+    const [{ keyring_id: id } = {}] = await sql`select keyring_id from wallets where id = ${wallet.id}`
+    const exported = async (credentials: object) =>
+      codeOf(await service.post('/wallets/export', { network, address: wallet.address, ...credentials }))
+    expect(await exported({ user_pin: PIN })).toBe('done')
+    const locks = await remember('owner_locks', { column: 'keyring_id', value: id })
+    const seed = await rememberColumns('keyrings', { column: 'id', value: id }, ['sealed'])
+    const both = { user_pin: PIN, developer_secret: SECRET }
+    const theirs = { owner_id: wallet.owner_id, name: 'D', control_mode: 'developer' }
+    expect(codeOf(await service.post('/wallets', { ...theirs, network: 'Vara', ...both }))).toBe('done')
+    const sharedLocks = await remember('owner_locks', { column: 'keyring_id', value: id })
+    const sharedSeed = await rememberColumns('keyrings', { column: 'id', value: id }, ['sealed'])
+    await locks()
+    await seed()
+    // What is made meanwhile does not let the vault forget it.
+    const further = { ...theirs, control_mode: 'user', network: 'Polkadot', user_pin: PIN }
+    expect(codeOf(await service.post('/wallets', further))).toBe('done')
+    await between()
+    expect([await exported({ user_pin: PIN }), await signMessage(wallet, PIN)]).toEqual(['internal', 'internal'])
+    await sharedLocks()
+    await sharedSeed()
+    expect([await exported({ user_pin: PIN }), await exported(both)]).toEqual(['credential_required', 'done'])
+  })
+
   test('what a policy has spent, and a revoked one, do not come back', async () => {
     const wallet = await newWallet()
     await chain.fund(wallet.address)

@@ -3,11 +3,13 @@
 
 import { type JournalTable, keyOf, type RowImage } from '../../../db/queries/custody/journal.ts'
 
-/** A number that only grows, by table; null where nothing was lost by an earlier state. */
-const AGES: Partial<Record<JournalTable, (row: Readonly<Record<string, unknown>>) => number | null>> = {
+/** A number that only grows, by table; null where nothing was lost by an earlier state; undefined where nothing is learned. */
+const AGES: Partial<Record<JournalTable, (row: Readonly<Record<string, unknown>>) => number | null | undefined>> = {
   user_keys: ({ version }) => (version === 1 ? null : Number(version)),
   // Without a wrong PIN no earlier count is lower.
   pin_guesses: ({ fails, total, revision }) => (fails === 0 && total === 0 ? null : Number(revision)),
+  // How many owner locks it has: control that is shared stays shared.
+  keyrings: ({ more }) => (Number(more) > 1 ? Number(more) : undefined),
   policies: ({ uses, revoked_at }) => (revoked_at === null ? Number(uses) || null : Number.POSITIVE_INFINITY),
 }
 
@@ -17,9 +19,8 @@ export const createFloors = () => {
   const ages = new Map<string, number>()
   return {
     see: (image: RowImage): void => {
-      const ageOf = AGES[image.table]
-      if (ageOf === undefined) return
-      const age = ageOf(JSON.parse(image.text))
+      const age = AGES[image.table]?.(JSON.parse(image.text))
+      if (age === undefined) return
       const key = keyOf(image)
       if (age === null) ages.delete(key)
       else ages.set(key, Math.max(age, ages.get(key) ?? 0))

@@ -114,6 +114,8 @@ export const checkAllCredentials = async (
   const lock = row?.locks[controlMode]
   if (!row || !lock) throw walletForged({ wallet, actor })
   const { kind, controlModes, sealed } = row
+  // Somebody wrote back a seed lock of before control was shared, and deleted the other mode's lock.
+  if (controlModes.length < ctx.journal.floorOf('keyrings', [keyringId])) throw walletForged({ wallet, actor })
   const proof = requireCredentials({ modes: controlModes, credentials })
   refuseFrozen(row.frozen)
   const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
