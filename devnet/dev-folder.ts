@@ -16,6 +16,7 @@ export type DevFolder = {
   readonly keyOf: (name: KeyName) => string
   /** At which the vault listens. */
   readonly vaultSocket: string
+  readonly vaultJournal: string
 }
 
 const KEY_NAMES = ['root', 'service', 'identity'] as const
@@ -41,6 +42,7 @@ export const openDevFolder = async (path: string): Promise<DevFolder> => {
     archiveOf: (network) => join(chains, `${network.toLowerCase()}.sqlite`),
     keyOf: (name) => join(keys, `${name}.key`),
     vaultSocket: join(root, 'vault', 'socket'),
+    vaultJournal: join(root, 'vault.journal'),
   }
 }
 

@@ -261,7 +261,7 @@ export const createStack = (options: StackOptions): Stack => {
     const ofApi = { ...ofWorker, IDENTITY_KEY: `file:${folder.keyOf('identity')}`, VAULT_SOCKET: folder.vaultSocket }
 
     await progress.step('vault', async () => {
-      const vaultEnv = { ...ofVault, DATABASE_URL: database.vaultUrl }
+      const vaultEnv = { ...ofVault, DATABASE_URL: database.vaultUrl, VAULT_JOURNAL: folder.vaultJournal }
       const vault = await startService(options, parts, { name: 'vault', script: 'src/vault.ts', env: vaultEnv })
       await ready(vault, () => isListening(vault))
     })

@@ -51,7 +51,7 @@ beforeAll(async () => {
   if (process.getuid?.() === 0) await chown(at('archive'), NOBODY, NOBODY)
   server = await startPostgres({ dataDirectory: at('postgres'), durable: true, settings: archiving() })
   chain = await startChain(network)
-  const rpcUrls = { [network]: chain.rpcUrl }
+  const rpcUrls = { [network]: chain.rpcUrl, Base: 'http://127.0.0.1:1' }
   const database = await createDatabaseOn(server.url)
   first = await startService({ rpcUrls, database })
   vault = await startVaultProcess(vaultVariables())
@@ -122,6 +122,9 @@ const pay = (payment: Omit<Payment, 'id'>) =>
     { 'idempotency-key': payment.key },
   )
 
+const count = (table: 'transactions') =>
+  onServer(async (sql) => (await sql`select count(*)::int as rows from ${sql(table)}`)[0]?.rows as number)
+
 const randomAddress = (): Hex => `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(20))).toString('hex')}`
 
 const signMessage = (address: string, pin: string) =>
@@ -167,28 +170,99 @@ const until = async (isRight: () => boolean | Promise<boolean>): Promise<void> =
   }
 }
 
+const codeOf = ({ status, json }: { readonly status: number; readonly json: { readonly code?: string } }) =>
+  status === 200 ? 'done' : json.code
+
+const rules = [{ argument: 'value', operator: 'le', value: '7' }]
+const both = { developer_secret: SECRET, user_pin: PIN }
+
+const newPolicy = async (wallet_address: string): Promise<string> => {
+  const made = await api.post('/policies', { network, wallet_address, argument_rules: rules, max_uses: 3, ...both })
+  expect(codeOf(made)).toBe('done')
+  return made.json.uuid
+}
+
+const payByPolicy = async (wallet: Hex) => codeOf(await pay({ key: randomUUID(), wallet, to: randomAddress() }))
+
+const changePin = (address: string, old_user_pin: string, new_user_pin: string) =>
+  api.post('/wallets/change-user-pin', { network, address, old_user_pin, new_user_pin })
+
+const exported = (address: string, credentials: object) =>
+  api.post('/wallets/export', { network, address, ...credentials })
+
+/** What changes before and after the time to which the database goes back, and must be as it was at the end. */
+const changes = async (from: Hex) => {
+  const ofPin = () => api.newWallet({ network, pin: PIN, ownerId: randomUUID() })
+  const [used, revoked, repinned, shared, later] = await Promise.all([ofPin(), ofPin(), ofPin(), ofPin(), ofPin()])
+  for (const { address } of [used, revoked, later]) await chain.fund(address)
+  await newPolicy(used.address)
+  const revokedId = await newPolicy(revoked.address)
+  expect(await payByPolicy(used.address)).toBe('done')
+  let collection = ''
+  let project = { project_id: '', api_key: '' }
+
+  return {
+    happen: async () => {
+      expect(await payByPolicy(used.address)).toBe('done')
+      expect(await payByPolicy(used.address)).toBe('done')
+      expect(codeOf(await api.post('/policies/revoke', { uuid: revokedId, user_pin: PIN }))).toBe('done')
+      await newPolicy(later.address)
+      expect(codeOf(await changePin(repinned.address, PIN, '927461'))).toBe('done')
+      const other = { network: 'Base', name: 'B', owner_id: shared.owner_id, control_mode: 'developer', ...both }
+      expect(codeOf(await api.post('/wallets', other))).toBe('done')
+      const wanted = { network, name: 'Later', symbol: 'LTR', image_url: 'https://example.com/i.png' }
+      const created = await api.post('/nfts/collections', { ...wanted, from, developer_secret: SECRET })
+      expect(codeOf(created)).toBe('done')
+      collection = created.json.transaction_id
+      project = JSON.parse((await runCli(['project', 'create', '--name', 'Later', '--json'], api.variables)).output)
+    },
+    check: async () => {
+      expect(await payByPolicy(used.address)).toBe('policy_denied')
+      expect(await payByPolicy(revoked.address)).toBe('credential_required')
+      expect(await payByPolicy(later.address)).toBe('done')
+      expect(await signMessage(repinned.address, PIN).then(codeOf)).toBe('INVALID_SECRET')
+      expect(await signMessage(repinned.address, '927461').then(codeOf)).toBe('done')
+      expect(codeOf(await exported(shared.address, { user_pin: PIN }))).toBe('credential_required')
+      expect(codeOf(await exported(shared.address, both))).toBe('done')
+      const { json } = await api.settled(collection)
+      expect(json).toMatchObject({ status: 'success' })
+      const query = { network, contract_address: json.contract_address }
+      expect((await api.get('/nfts/collection-by-address', query)).json).toMatchObject({ name: 'Later' })
+      // Its first API key is gone, and everything that custody had of it is there.
+      const { project_id: projectId, api_key: apiKey } = project
+      expect((await api.as({ projectId, apiKey }).get('/wallets/get-by-id', { network, id: projectId })).status).toBe(
+        401,
+      )
+      const key = await runCli(['api-key', 'create', '--project', projectId, '--name', 'n', '--json'], api.variables)
+      const again = api.as({ projectId, apiKey: JSON.parse(key.output).api_key })
+      expect((await again.newWallet({ network })).address).toMatch(/^0x/)
+    },
+  }
+}
+
 test('after a restore to a point in time no wallet is lost, nothing is sent twice, and no guess is given back', async () => {
   const senders: Hex[] = []
   for (let count = 0; count < SENDERS; count += 1) senders.push((await api.newWallet({ network })).address)
   for (const sender of senders) await chain.fund(sender)
   const guessed = await api.newWallet({ network, pin: PIN })
+  const other = await changes(senders[0] ?? '0x')
   await takeBackup()
   let worker = api.startWorker({ LOG_LEVEL: 'silent' })
   const load = traffic(senders)
   await until(() => load.payments.length >= 20 && load.wallets.length >= 5)
   const [time] = await onServer((sql) => sql<{ at: string }[]>`select clock_timestamp()::text as at`)
   const before = { wallets: load.wallets.length, payments: load.payments.length }
+  await other.happen()
   expect((await signMessage(guessed.address, '493818')).json.code).toBe('INVALID_SECRET')
   expect((await signMessage(guessed.address, '493819')).json.code).toBe('INVALID_SECRET')
   await until(() => load.payments.length >= before.payments + 30 && load.wallets.length >= before.wallets + 8)
   await load.stop()
   worker.kill('SIGTERM')
   await worker.exited
+  const all = await count('transactions')
 
   await restoreTo(time?.at ?? '')
-  const count = (table: 'wallets' | 'transactions') =>
-    onServer(async (sql) => (await sql`select count(*)::int as rows from ${sql(table)}`)[0]?.rows as number)
-  const lost = load.payments.length - (await count('transactions'))
+  const lost = all - (await count('transactions'))
   expect(lost).toBeGreaterThan(20)
 
   // The vault that ran all the time notices it, and so does one that is started now.
@@ -203,7 +277,7 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
   expect(errors).toBe('')
   expect(exitCode).toBe(0)
   const restored = JSON.parse(output)
-  expect(restored).toMatchObject({ transactions: lost, skipped: [], projects: [] })
+  expect(restored).toMatchObject({ transactions: lost, skipped: [], projects: [expect.any(String)] })
   expect(restored.wallets).toBeGreaterThanOrEqual(8)
   // Again, it finds nothing.
   const again = JSON.parse((await runCli(['restore', '--json'], api.variables)).output)
@@ -231,6 +305,7 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
   // The two wrong PINs count: three more lock the owner.
   for (const pin of ['493820', '493821', '493822']) await signMessage(guessed.address, pin)
   expect((await signMessage(guessed.address, PIN)).json.code).toBe('TOO_MANY_FAILED_ATTEMPTS')
+  await other.check()
   // The audit tells of everything, each row once.
   const verified = await runCli(['audit', 'verify', '--json'], api.variables)
   expect(JSON.parse(verified.output)).toMatchObject({ ok: true })

@@ -18,7 +18,7 @@ import { createBatcher } from '../../queue.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type JournalFile, openJournalFile } from './journal-file.ts'
 import { type JournalRecord, type Note, readRecord } from './records.ts'
-import { missingIn, type Replayed, replay } from './replay.ts'
+import { lacksAny, type Replayed, replay } from './replay.ts'
 
 /** How long it is believed that the database is still the same. */
 const SAME_FOR_MS = 1_000
@@ -171,8 +171,7 @@ const createMarks = ({ db, file }: Opened, first: number) => {
   const catchUp = async (): Promise<void> => {
     const records = file.records()
     const from = (await readMark(db, file.id)) ?? 0
-    const { rows, audit } = await missingIn(db, { file, from })
-    lacks = rows + audit > 0
+    lacks = await lacksAny(db, { file, from })
     if (lacks) {
       known = from
       return

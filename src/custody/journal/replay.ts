@@ -8,6 +8,7 @@ import {
   type JournalTable,
   keyOf,
 } from '../../../db/queries/custody/journal.ts'
+import { isReferenceMissing } from '../../../db/violated-constraint.ts'
 import type { JournalFile } from './journal-file.ts'
 import { readRecord } from './records.ts'
 
@@ -61,15 +62,17 @@ export const replay = async (db: Db, { file, from }: From): Promise<Replayed> =>
   return db.transaction((tx) => write(tx, collected))
 }
 
-/** What `replay` would write. */
-export const missingIn = async (db: Db, { file, from }: From): Promise<Replayed> => {
+/** Whether `replay` would write something. */
+export const lacksAny = async (db: Db, { file, from }: From): Promise<boolean> => {
   const collected = await collect(file, from)
   try {
     return await db.transaction(async (tx) => {
       throw new Tried(await write(tx, collected))
     })
   } catch (error) {
-    if (error instanceof Tried) return error.replayed
+    if (error instanceof Tried) return error.replayed.rows + error.replayed.audit > 0
+    // A row that others refer to is missing, such as a project's.
+    if (isReferenceMissing(error)) return true
     throw error
   }
 }
