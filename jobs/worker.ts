@@ -18,8 +18,6 @@ import { beginQueue, QUEUE_CONNECTIONS, type Queue } from './queue.ts'
 const DRAIN_MS = 10_000
 const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 10_000
-/** Fewer than an API has: jobs mostly wait for nodes, and hold no connection meanwhile. */
-const POOL_SIZE = 9
 /** How often a worker that came too early looks, and how often it says so. */
 const EARLY_PAUSE_MS = 1_000
 const EARLY_PAUSES_BETWEEN_LINES = 60
@@ -70,7 +68,7 @@ const createWhenReady = async (input: Parameters<typeof createWorkerCtx>[0]): Pr
 
 const main = async (): Promise<void> => {
   const dumpsNothing = await forbidCoreDumps()
-  const config = readConfig(undefined, { databaseMaxConnections: POOL_SIZE })
+  const config = readConfig(undefined, 'worker')
   const ctx = await createWhenReady({ config, process: 'worker' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)

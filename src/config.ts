@@ -12,6 +12,7 @@ import {
 } from './chains/networks.ts'
 import { rightDatabaseUrl } from './environment/database-url.ts'
 import { isLocal, isPrivate } from './environment/hosts.ts'
+import { refuseRootKey } from './environment/refuse-root-key.ts'
 import { recorded } from './environment/unknown-variables.ts'
 
 /** A text that prints as `[secret]` if it is logged, joined or serialised by accident. */
@@ -307,14 +308,17 @@ const nodesOf = (variables: Variables) => {
   }
 }
 
-/** What another process may want otherwise. */
-const DEFAULTS = { databaseMaxConnections: 12 }
+/**
+ * The connections of each process, by default: a vault holds one only while a statement runs, and jobs mostly wait for nodes
+ * and hold none meanwhile.
+ */
+const CONNECTIONS = { vault: 6, api: 12, worker: 9, command: 12 }
 
-const limitsOf = (
-  variables: Variables,
-  { devnet, databaseMaxConnections }: { readonly devnet: boolean } & typeof DEFAULTS,
-) => ({
-  databaseMaxConnections: wholeNumber(variables, 'DATABASE_MAX_CONNECTIONS', databaseMaxConnections, 500),
+/** Who reads the environment. */
+type Reader = keyof typeof CONNECTIONS
+
+const limitsOf = (variables: Variables, { devnet, reader }: { readonly devnet: boolean; readonly reader: Reader }) => ({
+  databaseMaxConnections: wholeNumber(variables, 'DATABASE_MAX_CONNECTIONS', CONNECTIONS[reader], 500),
   workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),
   rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
   /** Bytes of bodies, averaged over ten seconds. */
@@ -330,16 +334,17 @@ const limitsOf = (
 export type Config = Readonly<ReturnType<typeof readConfig>>
 
 /** @throws Error with one sentence that names the variable and what it must be, never its value. */
-export const readConfig = (given: Variables = process.env, defaults: Partial<typeof DEFAULTS> = {}) => {
+export const readConfig = (given: Variables = process.env, reader: Reader = 'command') => {
   const { variables, unknown } = recorded(given)
   return {
-    ...configOf(variables, { ...DEFAULTS, ...defaults }),
+    ...configOf(variables, reader),
     /** Names that look like ours, perhaps misspelt. */
     unknownVariables: unknown(),
   }
 }
 
-const configOf = (variables: Variables, defaults: typeof DEFAULTS) => {
+const configOf = (variables: Variables, reader: Reader) => {
+  if (reader === 'api' || reader === 'worker') refuseRootKey(variables)
   const { environment, devnet } = settingOf(variables)
   if (devnet && environment === 'mainnet') throw new Error('DEVNET must be false where ENVIRONMENT is mainnet.')
   const port = wholeNumber(variables, 'PORT', 3000, 65_535, 0)
@@ -369,7 +374,7 @@ const configOf = (variables: Variables, defaults: typeof DEFAULTS) => {
     /** null in a process that neither creates nor verifies tokens, as a vault or a worker. */
     identityKey: variables.IDENTITY_KEY?.trim() || null,
     ...nodesOf(variables),
-    ...limitsOf(variables, { devnet, ...defaults }),
+    ...limitsOf(variables, { devnet, reader }),
     logLevel: oneOf(variables, 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
     /** The bearer token of `/metrics`; null if none is set. */
     metricsToken: tokenOf(variables, 'METRICS_TOKEN'),

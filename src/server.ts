@@ -20,7 +20,7 @@ const DRAIN_MS = 65_000
 
 const main = async (): Promise<void> => {
   const dumpsNothing = await forbidCoreDumps()
-  const config = readConfig()
+  const config = readConfig(undefined, 'api')
   const ctx = await createCtx({ config, process: 'api' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)

@@ -15,12 +15,10 @@ import { createLog } from './security/log.ts'
 
 /** As long as an API waits for its requests: they may still need a key that they have opened here. */
 const DRAIN_MS = 65_000
-/** Fewer than an API has: it holds a connection only while a statement runs. */
-const POOL_SIZE = 6
 
 const main = async (): Promise<void> => {
   const dumpsNothing = await forbidCoreDumps()
-  const config = readConfig(undefined, { databaseMaxConnections: POOL_SIZE })
+  const config = readConfig(undefined, 'vault')
   const [path] = config.vaultSockets
   if (path === undefined || config.vaultSockets.length > 1) {
     throw new Error('VAULT_SOCKET must be one path: that of the socket at which this vault listens.')

@@ -227,6 +227,18 @@ test('a worker that comes before everybody waits for the migration, then for the
   }
 }, 120_000)
 
+test.each([
+  ['the API', API],
+  ['the worker', WORKER],
+] as const)('%s does not start where it finds a root key', async (_who, args) => {
+  for (const name of ['ROOT_KEY', 'ROOT_KEY_NEXT']) {
+    const { errors, exitCode } = await run(args, { DATABASE_URL: migrated.apiUrl, [name]: rootKey })
+    expect(exitCode).toBe(1)
+    expect(errors).toContain(`cannot start: ${name} must not be set in this process: only the vault may have it.`)
+    expect(errors).not.toContain(rootKey)
+  }
+})
+
 test('a worker that waits ends at once when it is told to', async () => {
   const worker = start(WORKER, { DATABASE_URL: migrated.workerUrl, VAULT_SOCKET: '', IDENTITY_KEY: '' })
   await follow(worker)('"the worker waits"')
