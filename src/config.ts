@@ -266,11 +266,11 @@ export const readDatabaseUrl = (variables: Variables = process.env): Secret => {
   return new Secret(text)
 }
 
-const publicBaseUrlOf = (variables: Variables, port: number): string => {
+const publicBaseUrlOf = (variables: Variables, { port, reader }: { port: number; reader: Reader }): string => {
   const text = variables.PUBLIC_BASE_URL?.trim() || `http://localhost:${port}`
   const { protocol, hostname } = new URL(url('PUBLIC_BASE_URL', text, ['http:', 'https:']))
-  // It is written into token URIs, for good.
-  if (isMainnet(variables) && (protocol !== 'https:' || isPrivate(hostname))) {
+  // It is written into token URIs, for good, but not by a vault.
+  if (reader !== 'vault' && isMainnet(variables) && (protocol !== 'https:' || isPrivate(hostname))) {
     throw problem(
       'PUBLIC_BASE_URL',
       'set on mainnet to the https:// URL by which everybody reaches the API, not to a host of a private network',
@@ -348,7 +348,7 @@ const configOf = (variables: Variables, reader: Reader) => {
   const { environment, devnet } = settingOf(variables)
   if (devnet && environment === 'mainnet') throw new Error('DEVNET must be false where ENVIRONMENT is mainnet.')
   const port = wholeNumber(variables, 'PORT', 3000, 65_535, 0)
-  const publicBaseUrl = publicBaseUrlOf(variables, port)
+  const publicBaseUrl = publicBaseUrlOf(variables, { port, reader })
   return {
     environment,
     /** Local chains, where one block confirms. `http://localhost:*` is an allowed origin. */

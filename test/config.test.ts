@@ -131,6 +131,14 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
     }
   })
 
+  test('a vault needs no public URL, and every other process does', () => {
+    const { PUBLIC_BASE_URL: _, ...withoutUrl } = MAINNET
+    expect(readConfig(withoutUrl, 'vault').environment).toBe('mainnet')
+    for (const reader of ['api', 'worker', 'command'] as const) {
+      expect(() => readConfig(withoutUrl, reader)).toThrow('PUBLIC_BASE_URL must be set on mainnet')
+    }
+  })
+
   test('remote nodes of chains and of IPFS need TLS', () => {
     for (const [name, remote, here] of [
       ['ETHEREUM_RPC_URL', 'http://node.example.org:8545', 'http://127.0.0.1:8545'],
