@@ -6,6 +6,7 @@
 
 import { AppError } from '../errors.ts'
 import type { Audit } from './audit.ts'
+import { createRefusedConnections } from './refused-connections.ts'
 import { operatorSocketOf } from './remote-vault.ts'
 import { KeyClosed, type OpenKey, type OpenPolicyKey, type OperatorVault, type Vault } from './vault.ts'
 import { Refused } from './wire/data.ts'
@@ -132,44 +133,25 @@ const operatorMethods = (vault: OperatorVault): Readonly<Record<keyof typeof OPE
   finishRestore: serve(OPERATOR_METHODS.finishRestore, vault.finishRestore),
 })
 
-type Log = {
-  readonly warn: (facts: object, sentence: string) => void
-  readonly error: (facts: object, sentence: string) => void
-}
-
 type Serving = {
   readonly vault: OperatorVault
   readonly audit: Audit
-  readonly log: Log
+  readonly log: Readonly<Record<'warn' | 'error', (facts: object, sentence: string) => void>>
+  readonly now: () => Date
   /** Where APIs connect; the operator's socket is beside it. */
   readonly path: string
 }
-
-/** What happens to a connection, for the log and the audit. */
-const watching = ({ audit, log }: Serving): Pick<ListenOptions, 'onRefused' | 'onFailure'> => ({
-  onRefused: ({ why, name }) => {
-    log.warn({ why, client: name }, 'closed a connection for bad input')
-    const details = { why, client: name ?? '' }
-    const act = {
-      projectId: null,
-      actor: 'stranger',
-      action: 'vault_connection_refused',
-      subject: 'vault',
-      details,
-    } as const
-    audit.commit(act).catch((error: unknown) => log.error({ err: error }, 'a refused connection is not in the audit'))
-  },
-  onFailure: ({ error, method }) => log.error({ err: error, method }, 'failed'),
-})
 
 /**
  * Lets APIs and the operator ask a vault. An API that somebody else controls can ask nothing that only an operator may.
  * @throws Error with a sentence for the operator if it cannot listen there.
  */
 export const serveVault = async (serving: Serving): Promise<Listener> => {
-  const { vault, path } = serving
+  const { vault, path, log } = serving
   const open = createOpenKeys()
-  const common = { ...watching(serving), name: 'vault', onEnd: open.end }
+  const refused = createRefusedConnections(serving)
+  const onFailure: ListenOptions['onFailure'] = ({ error, method }) => log.error({ err: error, method }, 'failed')
+  const common = { onRefused: refused.record, onFailure, name: 'vault', onEnd: open.end }
   const forApi = [...keyMethods(vault, open), ...Object.values(apiMethods(vault))]
   const forOperator = [...forApi, ...Object.values(operatorMethods(vault))]
   const operator = await listen({
@@ -184,6 +166,7 @@ export const serveVault = async (serving: Serving): Promise<Listener> => {
     return {
       stop: async (input) => {
         await Promise.all([api.stop(input), operator.stop(input)])
+        await refused.stop()
       },
     }
   } catch (error) {

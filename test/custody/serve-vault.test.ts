@@ -66,8 +66,9 @@ const startVault = async (vault: OperatorVault = custody.vault) => {
   const path = join(folder, randomUUID().slice(0, 8), 'vault.sock')
   const audit = createCustodyAudit({ db: custody.db, deploymentKey: TEST_DEPLOYMENT_KEY, now: () => NOW })
   const errors: object[] = []
-  const log = { warn: () => {}, error: (facts: object) => errors.push(facts) }
-  const listener = await serveVault({ vault, audit, log, path })
+  const warn = ({ why, client }: { why?: string; client?: string }) => refusals.push(`${client}: ${why}`)
+  const log = { warn, error: (facts: object) => errors.push(facts) }
+  const listener = await serveVault({ vault, audit, log, path, now: () => NOW })
   endings.push(() => listener.stop({ graceMs: 0 }))
   return { path, errors }
 }
@@ -87,15 +88,12 @@ const newWallet = (input: { readonly mode?: 'developer' | 'user'; readonly netwo
 }
 const request = (wallet: WalletRef, credentials: object = secret) => ({ wallet, credentials, actor: ACTOR })
 
-const refusals = async (): Promise<readonly string[]> => {
-  const rows = await sql`select details from audit where action = 'vault_connection_refused' order by id`
-  return rows.map(({ details }) => `${details.client}: ${details.why}`)
-}
+/** As the log tells them. */
+const refusals: string[] = []
 /** The reason of the next refused connection after those that a test has seen. */
 const nextRefusal = async (seen: number): Promise<string> => {
   for (;;) {
-    const all = await refusals()
-    const next = all[seen]
+    const next = refusals[seen]
     if (next !== undefined) return next
     await Bun.sleep(5)
   }
@@ -264,7 +262,7 @@ describe('who controls an API', () => {
       'rotateProjectKey',
       'forgedRows',
     ]) {
-      const seen = (await refusals()).length
+      const seen = refusals.length
       const socket = createConnection(path)
       socket.write(Buffer.concat([frameOf({ protocol: 1, name: 'thief' }), frameOf([1, name, {}])]))
       expect(await nextRefusal(seen)).toBe('thief: a method is unknown')
@@ -296,21 +294,21 @@ describe('who controls an API', () => {
     const wallet = await newWallet()
     using kept = await other.openKey(request(wallet))
     const vault = asApi(path)
-    const seen = (await refusals()).length
+    const seen = refusals.length
     const key = await vault.openKey(request(wallet))
     await expect(act(key)).rejects.toMatchObject({ code: 'unavailable' })
     expect(await nextRefusal(seen)).toBe(why)
     await signOne(kept)
     using again = await vault.openKey(request(wallet))
     await signOne(again)
-    expect((await refusals()).length).toBe(seen + 1)
+    expect(refusals.length).toBe(seen + 1)
   })
 
   test.each(['value', 'fee'])(
     'who names a negative %s, to give back what a policy has spent, loses the connection',
     async (of) => {
       const { path } = await startVault()
-      const seen = (await refusals()).length
+      const seen = refusals.length
       const socket = createConnection(path)
       const input = { handle: 1, spends: { value: 0n, fee: 0n, [of]: -1n }, uses: [] }
       socket.write(Buffer.concat([frameOf({ protocol: 1, name: 'thief' }), frameOf([1, 'signByPolicy', input])]))
@@ -321,7 +319,7 @@ describe('who controls an API', () => {
 
   test('who uses a key too late loses the connection', async () => {
     const { path } = await startVault(await custody.another({ keyLifetimeMs: 0 }))
-    const seen = (await refusals()).length
+    const seen = refusals.length
     const wallet = await newWallet()
     using key = await asApi(path).openKey(request(wallet))
     await Bun.sleep(20)
@@ -333,7 +331,7 @@ describe('who controls an API', () => {
     const { path } = await startVault()
     const wallet = await newWallet()
     using key = await asApi(path).openKey(request(wallet))
-    const seen = (await refusals()).length
+    const seen = refusals.length
     const uses = [
       { action: 'message_signed', details: {}, payloads: [{ kind: 'evm_message', message: new Uint8Array() }] },
     ]
