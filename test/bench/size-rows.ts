@@ -92,8 +92,8 @@ type Wallets = { readonly projectId: string; readonly count: number }
 const walletsSql = ({ projectId, count }: Wallets): string => `
   insert into keyrings (id, project_id, owner_id, kind, sealed)
   select ${idSql('keyring', 'n')}, '${projectId}', 'owner ' || n, 'seed', ${SEALED} from generate_series(1, ${count}) n;
-  insert into owner_locks (id, keyring_id, control_mode, sealed)
-  select gen_random_uuid(), ${idSql('keyring', 'n')}, 'developer', ${SEALED} from generate_series(1, ${count}) n;
+  insert into owner_locks (id, keyring_id, control_mode, sealed, family_keys)
+  select gen_random_uuid(), ${idSql('keyring', 'n')}, 'developer', ${SEALED}, ${SEALED} from generate_series(1, ${count}) n;
   insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, created_at)
   select ${idSql('wallet', 'n')}, '${projectId}', 'Ethereum', 'owner ' || n, 'Wallet ' || n, ${addressSql('quiet wallet', 'n')}, 'developer', 'eoa',
     ${idSql('keyring', 'n')}, '\\x00', now() - interval '1 hour' - make_interval(secs => ${count} - n)
