@@ -6,7 +6,17 @@ import postgres, { type Sql } from 'postgres'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import type { OperatorVault } from '../../src/custody/vault.ts'
 import { withPolicyKey } from '../support/keys.ts'
-import { ACTOR, type Custody, codeOf, openCustody, SECRET, signOneBy, type TestWallet, tally } from './support.ts'
+import {
+  ACTOR,
+  type Custody,
+  codeOf,
+  EVM_PAYLOAD,
+  openCustody,
+  SECRET,
+  signOneBy,
+  type TestWallet,
+  tally,
+} from './support.ts'
 
 const pin = { userPin: '493817' }
 const secret = { developerSecret: SECRET }
@@ -171,4 +181,39 @@ test('a rotation leaves the lock of an edited policy as it is, and names it', as
   })
   expect(rotated.broken.first).toContain(`policy_lock ${lock?.id}`)
   expect(await sql`select id, sealed from policy_locks where policy_id = ${terms.id}`).toEqual([lock] as never)
+})
+
+describe('the audit tells of a use that was set back, whatever the API says of it:', () => {
+  const said = [
+    { action: 'message_signed', details: {} },
+    { action: 'transaction_submitted', details: { kind: 'deployment' } },
+    { action: 'transaction_signed', details: { policy_uses: '0', policy: 'another' } },
+  ] as const
+
+  test.each(said)('%p', async (use) => {
+    const of = await newPolicy({})
+    const [before] = await sql`select uses, spent_value, spent_fee, mac from policies where id = ${of.terms.id}`
+    const request = { wallet: of.wallet, credentials: secret, actor: ACTOR, terms: of.terms }
+    using key = await custody.vault.openKeyByPolicy(request)
+    // The second is more of the same use.
+    for (let signs = 0; signs < 2; signs += 1) {
+      await key.sign({ value: 0n, fee: 0n }, { ...use, payloads: [EVM_PAYLOAD] }, { ...use, payloads: [EVM_PAYLOAD] })
+    }
+    const troubles = async () =>
+      (await custody.vault.forgedRows({ projectId })).forged.flatMap(({ id, trouble }) =>
+        id === of.terms.id ? [trouble] : [],
+      )
+    expect([(await spent(of))[0], await troubles()]).toEqual([1, []])
+    await sql`update policies set ${sql(before ?? {})} where id = ${of.terms.id}`
+    expect(await troubles()).toEqual(['the audit tells of more uses'])
+  })
+
+  test('a signature with another credential is no use of a policy that it names', async () => {
+    const { wallet, terms } = await newPolicy({})
+    const details = { policy: terms.id, policy_uses: '1' }
+    using key = await custody.vault.openKey({ wallet, credentials: pin, actor: ACTOR })
+    await key.sign({ action: 'transaction_signed', details, payloads: [EVM_PAYLOAD] })
+    expect((await custody.vault.forgedRows({ projectId })).forged.filter(({ id }) => id === terms.id)).toEqual([])
+    expect(await sql`select from audit where details->>'policy_uses' = '1' and subject = ${wallet.id}`).toHaveLength(0)
+  })
 })

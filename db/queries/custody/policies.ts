@@ -153,13 +153,12 @@ export type Contradiction = {
   readonly is: 'gone' | 'revived' | 'set_back'
 }
 
-/** The policies that are not as the audit tells. The deployment of a contract wallet belongs to the use that it precedes. */
+/** The policies that are not as the audit tells. One use may be several signatures: the vault says which was charged. */
 export const contradictedPolicies = async (db: Queryable, of: OfProject): Promise<readonly Contradiction[]> => {
   const { rows } = await db.execute<Contradiction>(sql`
     with told as (
       select a.project_id, a.details->>'policy' as id, bool_or(a.action = 'policy_revoked') as ended,
-        count(*) filter (where a.action in ('transaction_signed', 'transaction_submitted', 'transaction_signed_anew')
-          and a.details->>'kind' is distinct from 'deployment') as uses
+        count(*) filter (where a.details->>'policy_uses' = '1') as uses
       from audit a
       where a.details->>'policy' is not null
         and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)

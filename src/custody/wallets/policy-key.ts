@@ -1,6 +1,7 @@
 // Opening the key of a user-controlled wallet with the developer secret and a policy's lock.
 
 import { type LockedPolicy, type PolicyTerms, readPolicyLock } from '../../../db/queries/custody/policies.ts'
+import type { AuditAct } from '../audit.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
@@ -68,6 +69,12 @@ const openByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest) => {
   return { privateKey, spending }
 }
 
+/** The row says how many uses of its policy were charged with it: only the vault knows, and `audit verify` counts them. */
+const charged = (act: AuditAct, uses: number): AuditAct => ({
+  ...act,
+  details: { ...act.details, policy_uses: String(uses) },
+})
+
 /** Opens the wallet's key with the developer secret and a policy's lock, as `Vault.openKeyByPolicy` says. */
 export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest): Promise<OpenPolicyKey> => {
   const { wallet, actor, terms } = request
@@ -79,7 +86,7 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
       key.sign(async (acts) => {
         await ctx.db.transaction(async (tx) => {
           await spending.charge(tx, { ...spends, uses })
-          await ctx.audit.record(tx, ...acts)
+          await ctx.audit.record(tx, ...acts.map((act, at) => charged(act, at === 0 ? uses : 0)))
         })
         uses = 0
       }, signed),

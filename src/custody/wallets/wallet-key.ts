@@ -154,7 +154,7 @@ const signerOf = (
   const { id: subject, projectId, publicKey } = wallet
   const family = familyOf(wallet.network)
   const keyType = keyTypeOf({ wallet, family, privateKey })
-  return ({ action, details, payloads, about }) => {
+  return ({ action, details: { policy: _, policy_uses: __, ...said }, payloads, about }) => {
     const signed = payloads.map((payload) => {
       if (purposeOf(payload) !== purpose) throw new Error(`a key was opened for ${purpose}, and asked for other things`)
       const bytes = bytesToSign(family, payload)
@@ -170,7 +170,7 @@ const signerOf = (
     const covered = signed.flatMap((each) => each.covered ?? [])
     const signedBytes = covered.length === 0 ? {} : { signed_bytes_hashes: covered.join(' ') }
     const policy = policyId === undefined ? {} : { policy: policyId }
-    const act = { action, details: { ...details, ...hashes, ...signedBytes, ...policy }, projectId, actor, subject }
+    const act = { action, details: { ...said, ...hashes, ...signedBytes, ...policy }, projectId, actor, subject }
     const attempts = signed.flatMap(({ raw, hash: of }) => (raw === null ? [] : [{ raw, hash: of }]))
     const note = { kind: 'transaction', attempts, about: about ?? '', at: now().toISOString() } as const
     return { act, signatures: signed.map(({ signature }) => signature), notes: about === undefined ? [] : [note] }
