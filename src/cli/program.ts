@@ -20,6 +20,7 @@ const GROUPS: Readonly<Record<string, () => Promise<(shell: Shell) => Command>>>
   nodes: async () => (await import('./nodes.ts')).nodeCommands,
   runtime: async () => (await import('./runtime.ts')).runtimeCommands,
   audit: async () => (await import('./audit.ts')).auditCommands,
+  journal: async () => (await import('./journal.ts')).journalCommands,
   restore: async () => (await import('./restore.ts')).restoreCommands,
   db: async () => (await import('./db.ts')).databaseCommands,
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { openVaultsAsOperator } from '../environment/vaults.ts'
 import { type Restored, restore } from '../restore/restore.ts'
+import { withEachVault } from './journal.ts'
 import { counted, rowAsJson } from './operator.ts'
 import type { Shell } from './shell.ts'
 
@@ -30,16 +30,13 @@ export const restoreCommands = (shell: Shell): Command =>
     .option('--json', 'print a JSON object')
     .action(({ json }: { json?: boolean }) =>
       shell.withOperatorCtx(async (ctx) => {
-        const { config } = ctx
-        const vaults = config.vaultSockets.map((socket) =>
-          openVaultsAsOperator({ config: { ...config, vaultSockets: [socket] }, process: 'cli' }),
+        const restored = await withEachVault(ctx, (vaults) =>
+          restore(
+            ctx,
+            vaults.map(({ vault }) => vault),
+          ),
         )
-        try {
-          const restored = await restore(ctx, vaults)
-          if (json) return shell.printJson({ ...rowAsJson(restored), skipped: restored.skipped })
-          for (const line of linesOf(restored)) shell.print(line)
-        } finally {
-          for (const vault of vaults) vault.close()
-        }
+        if (json) return shell.printJson({ ...rowAsJson(restored), skipped: restored.skipped })
+        for (const line of linesOf(restored)) shell.print(line)
       }),
     )

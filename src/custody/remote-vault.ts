@@ -72,6 +72,7 @@ export const connectOperatorVault = (options: ConnectOptions): Remote<OperatorVa
     journalState: () => client.ask(ofOperator.journalState, {}),
     journalNotes: (input) => client.ask(ofOperator.journalNotes, input),
     replayJournal: () => client.ask(ofOperator.replayJournal, {}),
+    compactJournal: (input) => client.ask(ofOperator.compactJournal, input),
     finishRestore: () => client.ask(ofOperator.finishRestore, {}),
     close: client.close,
   }

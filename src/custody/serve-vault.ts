@@ -130,6 +130,7 @@ const operatorMethods = (vault: OperatorVault): Readonly<Record<keyof typeof OPE
   journalState: serve(OPERATOR_METHODS.journalState, vault.journalState),
   journalNotes: serve(OPERATOR_METHODS.journalNotes, vault.journalNotes),
   replayJournal: serve(OPERATOR_METHODS.replayJournal, vault.replayJournal),
+  compactJournal: serve(OPERATOR_METHODS.compactJournal, vault.compactJournal),
   finishRestore: serve(OPERATOR_METHODS.finishRestore, vault.finishRestore),
 })
 

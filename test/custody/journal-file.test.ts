@@ -172,3 +172,50 @@ test('nothing is appended after somebody else has written', async () => {
   await appendFile(at('journal'), 'x')
   await expect(file.append(['{"n":2}'])).rejects.toThrow('Somebody else')
 })
+
+describe('a journal that was compacted', () => {
+  const names = ['journal', 'second']
+  const floors = [['policies\nsome id', 3]] as const
+
+  const compacted = async () => {
+    await written(names)
+    const file = await open(names, 4)
+    await file.compact({ upTo: 2, floors })
+    return file
+  }
+
+  test('has the later records under their numbers, and goes on', async () => {
+    const file = await compacted()
+    expect([file.first(), file.records()]).toEqual([2, 4])
+    await file.append(['{"n":4}'])
+    expect(await textsOf(file, 3)).toEqual([...RECORDS.slice(2), '{"n":4}'])
+    await file.close()
+    const again = await open(names, 5)
+    expect([again.id, again.first(), again.records()]).toEqual([file.id, 2, 5])
+    expect(JSON.parse(again.seen[0] ?? '')).toMatchObject({ journal: file.id, number: 2, floors })
+    expect(await textsOf(again, 4)).toEqual(['{"n":4}'])
+    expect(await lines('second')).toEqual(await lines())
+  })
+
+  test('is refused where it is shorter than the database knows', async () => {
+    await (await compacted()).close()
+    await expect(open(names, 5)).rejects.toThrow('ends at record 4')
+  })
+
+  test('replaces a file that was not, after a kill between the two', async () => {
+    await written(names)
+    await copyFile(at('second'), at('not-yet'))
+    const file = await open(names, 4)
+    await file.compact({ upTo: 2, floors })
+    await file.close()
+    for (const both of [
+      ['journal', 'not-yet'],
+      ['not-yet', 'second'],
+    ]) {
+      const again = await open(both, 4)
+      expect([again.first(), await textsOf(again, 3)]).toEqual([2, RECORDS.slice(2)])
+      await again.close()
+      expect(await lines(both[0])).toEqual(await lines(both[1]))
+    }
+  })
+})

@@ -1,6 +1,6 @@
 // The search for leaks: every endpoint is called, with success and with errors, with marked PINs, secrets, phrases, keys
 // and tokens. Then everything that the service wrote is searched for the marks: its logs, every column of every table
-// (including the job queue), all error answers, and PostgreSQL's own log, which here has each statement with its parameters.
+// (including the job queue), the vault's journal, all error answers, and PostgreSQL's own log, which here has each statement with its parameters.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
@@ -80,7 +80,13 @@ beforeAll(async () => {
   await run(['db', 'migrate'], variables)
   const vault = await start({
     file: 'src/vault.ts',
-    variables: { ...variables, SERVICE_KEY: '', IDENTITY_KEY: '', ROOT_KEY: `file:${join(folder, 'root.key')}` },
+    variables: {
+      ...variables,
+      SERVICE_KEY: '',
+      IDENTITY_KEY: '',
+      ROOT_KEY: `file:${join(folder, 'root.key')}`,
+      VAULT_JOURNAL: join(folder, 'journal'),
+    },
     until: /"listening"/,
   })
   project = JSON.parse(await run(['project', 'create', '--name', 'Hunt', '--json'], variables))
@@ -272,14 +278,14 @@ test('nothing that the service writes contains a PIN, a secret, a phrase, a key 
   const rows = await everyRow()
   const statements = await readFile(join(folder, 'postgres.log'), 'utf8')
   const written = logs()
+  const journal = await readFile(join(folder, 'journal'), 'utf8')
   // The places to search are not empty.
   expect(rows).toContain('transaction_submitted')
   expect(rows).toContain('message_signed')
   expect(statements).toContain(theirs)
   expect(written).toContain('listening')
-  expect({ rows: hits(rows), statements: hits(statements), logs: hits(written) }).toEqual({
-    rows: [],
-    statements: [],
-    logs: [],
-  })
+  expect(journal).toContain('message_signed')
+  const places = { rows, statements, logs: written, journal }
+  const leaks = Object.entries(places).flatMap(([place, text]) => hits(text).map((hit) => `${place}: ${hit}`))
+  expect(leaks).toEqual([])
 }, 60_000)

@@ -97,15 +97,40 @@ const rememberColumns = async (
 
 const LOCKED = 'TOO_MANY_FAILED_ATTEMPTS'
 
+const journal = async () => JSON.parse((await runCli(['journal', 'show', '--json'], service.variables)).output)[0]
+
+/** Waits until the database is marked to have all that the journal has: then it is not taken for a restored one. */
+const marked = async () => {
+  for (;;) {
+    const { known, records } = await journal()
+    if (known === records) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/** Without the records of it, it knows what it learned from them. */
+const compactJournal = async () => {
+  const { exitCode, output } = await runCli(
+    ['journal', 'compact', '--before', '2999-01-01T00:00:00Z'],
+    service.variables,
+  )
+  expect([exitCode, output]).toEqual([0, expect.stringMatching(/: [1-9][0-9]* records? left out/)])
+  const { first, records } = await journal()
+  expect(records - first).toBeLessThan(10)
+  await restartVault()
+}
+
 describe.each([
   ['while the vault runs', async () => {}],
   ['after it was restarted', restartVault],
+  ['after its journal was compacted', compactJournal],
 ])('%s', (_, between) => {
   test('an earlier count of wrong PINs gives no guess back', async () => {
     const wallet = await newWallet()
     expect(await signMessage(wallet, PIN)).toBe('done')
     const putBack = await remember('pin_guesses', { column: 'owner_id', value: wallet.owner_id })
     for (const pin of ['493818', '493819']) expect(await signMessage(wallet, pin)).toBe('INVALID_SECRET')
+    await marked()
     await putBack()
     await between()
     expect(await signMessage(wallet, PIN)).toBe(LOCKED)
@@ -131,6 +156,7 @@ describe.each([
       new_user_pin: '927461',
     })
     expect(codeOf(changed)).toBe('done')
+    await marked()
     await putBack()
     await between()
     expect(await signMessage(wallet, PIN)).toBe(LOCKED)
@@ -149,6 +175,7 @@ describe.each([
     expect(codeOf(await service.post('/wallets', { ...theirs, network: 'Vara', ...both }))).toBe('done')
     const sharedLocks = await remember('owner_locks', { column: 'keyring_id', value: id })
     const sharedSeed = await rememberColumns('keyrings', { column: 'id', value: id }, ['sealed'])
+    await marked()
     await locks()
     await seed()
     // What is made meanwhile does not let the vault forget it.
@@ -188,6 +215,7 @@ describe.each([
     const lock = await remember('policy_locks', { column: 'policy_id', value: id })
     expect(await pay()).toBe('done')
     const asAfterTwo = await rememberColumns('policies', { column: 'id', value: id }, columns)
+    await marked()
     await asAfterOne()
     await between()
     expect(await pay()).toBe('policy_denied')
@@ -196,6 +224,7 @@ describe.each([
     const asAfterThree = await rememberColumns('policies', { column: 'id', value: id }, columns)
     const revoked = await service.post('/policies/revoke', { uuid: id, user_pin: PIN })
     expect(codeOf(revoked)).toBe('done')
+    await marked()
     await asAfterThree()
     await lock()
     await between()
@@ -211,6 +240,8 @@ test('control that was shared after the state that a restore brought back is sha
     return status === 200 ? json.mnemonic_phrase : json.code
   }
   const phrase = await exported({ user_pin: PIN })
+  await marked()
+  const { id: journalId, known } = await journal()
   const seed = await rememberColumns('keyrings', { column: 'id', value: id }, ['sealed'])
   const locks = await remember('owner_locks', { column: 'keyring_id', value: id })
   const keys = await remember('wallet_keys', { column: 'keyring_id', value: id })
@@ -224,7 +255,7 @@ test('control that was shared after the state that a restore brought back is sha
   await keys()
   await locks()
   await seed()
-  await sql`update vault_journals set records = 0`
+  await sql`update vault_journals set records = ${known} where id = ${journalId}`
   vault = await startVaultProcess(vaultVariables())
   expect(await exported({ user_pin: PIN })).toBe('unavailable')
   const { exitCode } = await runCli(['restore'], service.variables)
@@ -234,6 +265,24 @@ test('control that was shared after the state that a restore brought back is sha
   expect(back).toEqual({ control_mode: 'developer' })
   const verified = JSON.parse((await runCli(['audit', 'verify', '--json'], service.variables)).output)
   expect(verified.custody.forged.filter((row: { id: string }) => row.id === id)).toEqual([])
+})
+
+test('a backup from before the journal was compacted cannot be brought to the present', async () => {
+  await marked()
+  await compactJournal()
+  const { id, first } = await journal()
+  await vault.stop()
+  await sql`update vault_journals set records = ${first - 1} where id = ${id}`
+  vault = await startVaultProcess(vaultVariables())
+  expect(vault.output()).toContain('cli restore')
+  const { exitCode, errors } = await runCli(['restore'], service.variables)
+  expect([exitCode, errors]).toEqual([1, expect.stringContaining(`begins with record ${first}`)])
+  await vault.stop()
+  await sql`update vault_journals set records = ${first} where id = ${id}`
+  vault = await startVaultProcess(vaultVariables())
+  expect(
+    codeOf(await service.post('/wallets', { network, name: 'A', control_mode: 'developer', developer_secret: SECRET })),
+  ).toBe('done')
 })
 
 test('a vault that cannot write its journal answers nobody, and ends', async () => {

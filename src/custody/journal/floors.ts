@@ -10,14 +10,21 @@ const AGES: Partial<Record<JournalTable, (row: Readonly<Record<string, unknown>>
   pin_guesses: ({ fails, total, revision }) => (fails === 0 && total === 0 ? null : Number(revision)),
   // How many owner locks it has: control that is shared stays shared.
   keyrings: ({ more }) => (Number(more) > 1 ? Number(more) : undefined),
-  policies: ({ uses, revoked_at }) => (revoked_at === null ? Number(uses) || null : Number.POSITIVE_INFINITY),
+  policies: ({ uses, revoked_at }) => (revoked_at === null ? Number(uses) || null : Number.MAX_SAFE_INTEGER),
 }
 
 export type Floors = ReturnType<typeof createFloors>
 
+type Age = readonly [key: string, age: number]
+
 export const createFloors = () => {
   const ages = new Map<string, number>()
   return {
+    /** All that was learned. */
+    all: (): readonly Age[] => [...ages],
+    learn: (learned: readonly Age[]): void => {
+      for (const [key, age] of learned) ages.set(key, age)
+    },
     see: (image: RowImage): void => {
       const age = AGES[image.table]?.(JSON.parse(image.text))
       if (age === undefined) return

@@ -3,12 +3,13 @@
 //   MAC in hex (64) | ' ' | JSON | '\n'      MAC(n) = HMAC-SHA-256(key, MAC(n - 1) | JSON)
 //
 // So a line that somebody edited, added, removed or moved is noticed. What a killed process had not synced may be cut off or
-// wrong at the end of the file; nobody was answered for it, and it is removed. The first record names the journal.
+// wrong at the end of the file; nobody was answered for it, and it is removed. The first record names the journal. In one that
+// was compacted it also has the number of the last record that was left out, and what was learned from those.
 //
 // It may be written to several files, for instance on two disks. At the start the longest one is right, and replaces the others.
 
 import { randomUUID, timingSafeEqual } from 'node:crypto'
-import { copyFile, type FileHandle, open } from 'node:fs/promises'
+import { copyFile, type FileHandle, open, rename } from 'node:fs/promises'
 import { hmac } from '../sealing/kdf.ts'
 
 const CHUNK_BYTES = 4 * 1024 * 1024
@@ -58,37 +59,47 @@ const readLine = (chain: Chained, { bytes }: Line): { readonly mac: Uint8Array; 
 
 const NO_MAC = new Uint8Array(0)
 
+/** The first record. */
+export type JournalHead = {
+  readonly journal: string
+  readonly began: string
+  /** Its own number: those before were left out. Absent: 0. */
+  readonly number?: number
+  readonly floors?: readonly (readonly [key: string, age: number])[]
+}
+
 type Scanned = {
   /** null: the file is empty. */
-  readonly id: string | null
+  readonly head: JournalHead | null
+  /** Of the last good line, plus one. */
   readonly records: number
   /** Of the last good line. */
   readonly mac: Uint8Array
   readonly end: number
-  /** Where the record with the number `index × RECORDS_A_PLACE` begins. */
+  /** Where the line with the index `n × RECORDS_A_PLACE` begins. */
   readonly places: readonly number[]
 }
 
-type OnRecord = (text: string, number: number) => void
+type OnRecord = (text: string) => void
 
 /** Reads a file up to its end or to the first line that is not as it was written. */
 const scan = async (handle: FileHandle, key: Uint8Array, onRecord: OnRecord): Promise<Scanned> => {
-  let id: string | null = null
+  let head: JournalHead | null = null
   let mac: Uint8Array = NO_MAC
-  let [end, records] = [0, 0]
+  let [end, lines] = [0, 0]
   const places: number[] = []
   for await (const line of linesFrom(handle, 0)) {
     const read = readLine({ key, before: mac }, line)
     if (read === null) break
     const text = read.text.toString()
-    if (records === 0) id = (JSON.parse(text) as { readonly journal: string }).journal
-    if (records % RECORDS_A_PLACE === 0) places.push(end)
-    onRecord(text, records)
+    head ??= JSON.parse(text) as JournalHead
+    if (lines % RECORDS_A_PLACE === 0) places.push(end)
+    onRecord(text)
     mac = read.mac
     end = line.end
-    records += 1
+    lines += 1
   }
-  return { id, records, mac, end, places }
+  return { head, records: (head?.number ?? 0) + lines, mac, end, places }
 }
 
 type OpenInput = {
@@ -104,30 +115,42 @@ type OpenInput = {
 
 export type JournalFile = {
   readonly id: string
-  /** How many records are there. */
+  /** The number of the next record. */
   readonly records: () => number
+  /** The number of the first one. */
+  readonly first: () => number
   /** Appends records and syncs them. If it throws, nothing may be appended any more. */
   readonly append: (texts: readonly string[]) => Promise<void>
   /** The records from a number on. */
   readonly read: (from: number) => AsyncGenerator<{ readonly number: number; readonly text: string }>
+  /**
+   * Leaves out the records up to a number. Nothing may be appended meanwhile. Killed at any point, the journal is the old one or
+   * the new one.
+   */
+  readonly compact: (input: { readonly upTo: number; readonly floors: JournalHead['floors'] }) => Promise<void>
   readonly close: () => Promise<void>
 }
 
 const sizeOf = async (handle: FileHandle): Promise<number> => (await handle.stat()).size
 
-/** Makes the shorter files like the longest one. */
+const firstOf = ({ head }: Scanned): number => head?.number ?? 0
+
+/** Makes the shorter files like the longest one, and those that were not compacted like one that was. */
 const alike = async (files: readonly { readonly path: string; readonly scanned: Scanned }[]): Promise<Scanned> => {
-  const [longest, ...others] = files.toSorted((a, b) => b.scanned.records - a.scanned.records)
-  if (longest === undefined) throw new Error('VAULT_JOURNAL must name a file.')
+  const [best, ...others] = files.toSorted(
+    ({ scanned: a }, { scanned: b }) => b.records - a.records || firstOf(b) - firstOf(a),
+  )
+  if (best === undefined) throw new Error('VAULT_JOURNAL must name a file.')
   for (const { path, scanned } of others) {
-    const isOther =
-      scanned.records === longest.scanned.records && Buffer.compare(scanned.mac, longest.scanned.mac) !== 0
-    if (scanned.id !== null && (scanned.id !== longest.scanned.id || isOther)) {
-      throw new Error(`VAULT_JOURNAL: ${path} and ${longest.path} are two journals, and must be one.`)
+    const isShorter = scanned.records < best.scanned.records
+    const isAlike = !isShorter && firstOf(scanned) === firstOf(best.scanned)
+    const isOther = isAlike && Buffer.compare(scanned.mac, best.scanned.mac) !== 0
+    if (scanned.head !== null && (scanned.head.journal !== best.scanned.head?.journal || isOther)) {
+      throw new Error(`VAULT_JOURNAL: ${path} and ${best.path} are two journals, and must be one.`)
     }
-    if (scanned.records < longest.scanned.records) await copyFile(longest.path, path)
+    if (!isAlike) await copyFile(best.path, path)
   }
-  return longest.scanned
+  return best.scanned
 }
 
 const openFile = async (path: string): Promise<FileHandle> => {
@@ -139,76 +162,143 @@ const openFile = async (path: string): Promise<FileHandle> => {
   }
 }
 
+const refuseShorter = (records: number, known: number): never => {
+  throw new Error(
+    `VAULT_JOURNAL ends at record ${records}, or was changed there, and the database knows ${known}: put the newest copy there, or name a new file.`,
+  )
+}
+
+type Opened = { readonly handles: readonly [FileHandle, ...FileHandle[]]; readonly scanned: Scanned }
+
+/** Opens the files, and makes them alike. The caller closes them. */
+const openAlike = async (input: OpenInput, closing: AsyncDisposableStack): Promise<Opened> => {
+  const { paths, key, knownOf, onRecord } = input
+  const handles: FileHandle[] = []
+  for (const path of paths) {
+    const handle = await openFile(path)
+    closing.defer(() => handle.close())
+    handles.push(handle)
+  }
+  const scans = await Promise.all(handles.map((handle) => scan(handle, key, () => {})))
+  const longest = await alike(scans.map((scanned, index) => ({ path: paths[index] ?? '', scanned })))
+  const [first, ...others] = handles
+  if (first === undefined) throw new Error('VAULT_JOURNAL must name a file.')
+  const known = longest.head === null ? 0 : await knownOf(longest.head.journal)
+  const isForeign = longest.head === null && (await sizeOf(first)) > 0
+  if (longest.records < known || isForeign) refuseShorter(longest.records, known)
+  for (const handle of handles) if ((await sizeOf(handle)) > longest.end) await handle.truncate(longest.end)
+  return { handles: [first, ...others], scanned: await scan(first, key, onRecord) }
+}
+
+/** Appends lines to files that are alike. */
+const createAppender = (key: Uint8Array, { handles, scanned }: Opened) => {
+  const places = [...scanned.places]
+  const first = firstOf(scanned)
+  let { mac, end, records } = scanned
+  return {
+    places,
+    first,
+    records: () => records,
+    append: async (texts: readonly string[]): Promise<void> => {
+      const lines: Buffer[] = []
+      let at = end
+      for (const each of texts) {
+        const text = Buffer.from(each)
+        mac = macOf({ key, before: mac }, text)
+        const line = lineOf(mac, text)
+        if ((records - first + lines.length) % RECORDS_A_PLACE === 0) places.push(at)
+        at += line.length
+        lines.push(line)
+      }
+      const bytes = Buffer.concat(lines)
+      await Promise.all(
+        handles.map(async (handle) => {
+          if ((await sizeOf(handle)) !== end) throw new Error('Somebody else has written to VAULT_JOURNAL.')
+          await handle.appendFile(bytes)
+          await handle.datasync()
+        }),
+      )
+      end = at
+      records += texts.length
+    },
+  }
+}
+
+type Numbered = { readonly number: number; readonly text: string }
+
+async function* readFrom(
+  { places, first, records }: ReturnType<typeof createAppender>,
+  { handle, from }: { readonly handle: FileHandle; readonly from: number },
+): AsyncGenerator<Numbered> {
+  const place = Math.max(0, Math.min(Math.floor((from - first) / RECORDS_A_PLACE), places.length - 1))
+  let number = first + place * RECORDS_A_PLACE
+  for await (const { bytes } of linesFrom(handle, places[place] ?? 0)) {
+    if (number >= records()) return
+    if (number >= from) yield { number, text: bytes.subarray(MAC_HEX + 1).toString() }
+    number += 1
+  }
+}
+
+const LINES_A_WRITE = 1_000
+
+/** Writes a journal into a new file. */
+const writeAnew = async (
+  path: string,
+  {
+    key,
+    head,
+    rest,
+  }: { readonly key: Uint8Array; readonly head: JournalHead; readonly rest: AsyncGenerator<Numbered> },
+): Promise<void> => {
+  await using file = await open(path, 'w', 0o600)
+  let mac: Uint8Array = NO_MAC
+  let lines: Buffer[] = []
+  const add = async (text: string): Promise<void> => {
+    const bytes = Buffer.from(text)
+    mac = macOf({ key, before: mac }, bytes)
+    lines.push(lineOf(mac, bytes))
+    if (lines.length < LINES_A_WRITE) return
+    await file.appendFile(Buffer.concat(lines))
+    lines = []
+  }
+  await add(JSON.stringify(head))
+  for await (const { text } of rest) await add(text)
+  await file.appendFile(Buffer.concat(lines))
+  await file.sync()
+}
+
 /**
  * Opens a journal, or begins one in files that are empty.
  * @throws Error with a sentence for the operator if it is not the one that the database knows, or was changed.
  */
 export const openJournalFile = async (input: OpenInput): Promise<JournalFile> => {
-  const { paths, key, now, knownOf, onRecord } = input
-  await using opened = new AsyncDisposableStack()
-  const handles: FileHandle[] = []
-  for (const path of paths) {
-    const handle = await openFile(path)
-    opened.defer(() => handle.close())
-    handles.push(handle)
+  const { paths, key, now } = input
+  let closing = new AsyncDisposableStack()
+  const openAll = async (onRecord: OnRecord) => {
+    await using stack = new AsyncDisposableStack()
+    const opened = await openAlike({ ...input, onRecord }, stack)
+    closing = stack.move()
+    return { ...createAppender(key, opened), handle: opened.handles[0], head: opened.scanned.head }
   }
-  const scans = await Promise.all(handles.map((handle) => scan(handle, key, () => {})))
-  const [first, ...rest] = handles
-  if (first === undefined) throw new Error('VAULT_JOURNAL must name a file.')
-  const longest = await alike(scans.map((scanned, index) => ({ path: paths[index] ?? '', scanned })))
-  const known = longest.id === null ? 0 : await knownOf(longest.id)
-  if (longest.records < known || (longest.id === null && (await sizeOf(first)) > 0)) {
-    throw new Error(
-      `VAULT_JOURNAL ends at record ${longest.records}, or was changed there, and the database knows ${known}: put the newest copy there, or name a new file.`,
-    )
-  }
-  for (const handle of handles) if ((await sizeOf(handle)) > longest.end) await handle.truncate(longest.end)
-  const scanned = await scan(first, key, onRecord)
-  let { mac, end, records } = scanned
-  const places = [...scanned.places]
-
-  const append: JournalFile['append'] = async (texts) => {
-    const lines: Buffer[] = []
-    let at = end
-    for (const each of texts) {
-      const text = Buffer.from(each)
-      mac = macOf({ key, before: mac }, text)
-      const line = lineOf(mac, text)
-      if ((records + lines.length) % RECORDS_A_PLACE === 0) places.push(at)
-      at += line.length
-      lines.push(line)
-    }
-    const bytes = Buffer.concat(lines)
-    await Promise.all(
-      [first, ...rest].map(async (handle) => {
-        if ((await sizeOf(handle)) !== end) throw new Error('Somebody else has written to VAULT_JOURNAL.')
-        await handle.appendFile(bytes)
-        await handle.datasync()
-      }),
-    )
-    end = at
-    records += texts.length
-  }
-
-  const id = scanned.id ?? randomUUID()
-  if (scanned.id === null) await append([JSON.stringify({ journal: id, began: now().toISOString() })])
-
-  async function* read(from: number): AsyncGenerator<{ readonly number: number; readonly text: string }> {
-    const place = Math.min(Math.floor(from / RECORDS_A_PLACE), places.length - 1)
-    let number = place * RECORDS_A_PLACE
-    for await (const { bytes } of linesFrom(first as FileHandle, places[place] ?? 0)) {
-      if (number >= records) return
-      if (number >= from) yield { number, text: bytes.subarray(MAC_HEX + 1).toString() }
-      number += 1
-    }
-  }
-
-  const files = opened.move()
+  let file = await openAll(input.onRecord)
+  const head = file.head ?? { journal: randomUUID(), began: now().toISOString() }
+  if (file.head === null) await file.append([JSON.stringify(head)])
+  const read = (from: number) => readFrom(file, { handle: file.handle, from })
   return {
-    id,
-    records: () => records,
-    append,
+    id: head.journal,
+    records: () => file.records(),
+    first: () => file.first,
+    append: (texts) => file.append(texts),
     read,
-    close: () => files.disposeAsync(),
+    compact: async ({ upTo, floors = [] }) => {
+      const [first, ...others] = paths.map((path) => `${path}.new`)
+      if (first === undefined) return
+      await writeAnew(first, { key, head: { ...head, number: upTo, floors }, rest: read(upTo + 1) })
+      for (const other of others) await copyFile(first, other)
+      await closing.disposeAsync()
+      for (const path of paths) await rename(`${path}.new`, path)
+      file = await openAll(() => {})
+    },
+    close: () => closing.disposeAsync(),
   }
 }

@@ -14,7 +14,7 @@ import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../db/client.ts'
 import { advanceMark, type RowsWith, readImages, readMark, writeMark } from '../../../db/queries/custody/journal.ts'
 import { AppError } from '../../errors.ts'
-import { createBatcher } from '../../queue.ts'
+import { createBatcher, createQueue } from '../../queue.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type JournalFile, openJournalFile } from './journal-file.ts'
 import { type JournalRecord, type Note, readRecord } from './records.ts'
@@ -29,6 +29,8 @@ const WAITING_MAX = 10_000
 
 type JournalState = {
   readonly id: string
+  /** The number of the first record, and of the next one. */
+  readonly first: number
   readonly records: number
   /** How many of them the database knows. */
   readonly known: number
@@ -65,6 +67,11 @@ type JournalReader = {
   readonly journalNotes: (input: { readonly from: number }) => Promise<NotesPage>
   /** Writes the rows of custody, and of the audit, that the database lacks. */
   readonly replayJournal: () => Promise<Replayed>
+  /**
+   * Leaves out records that are older than a time, if the database knows them. Then only a backup that knows them, too, can be
+   * brought to the present.
+   */
+  readonly compactJournal: (input: { readonly before: Date }) => Promise<{ readonly leftOut: number }>
   /** Says that the database has everything now, also what the notes tell. From then on keys are opened again. */
   readonly finishRestore: () => Promise<void>
 }
@@ -89,6 +96,7 @@ export const NO_JOURNAL: Journal = {
     journalState: noJournal,
     journalNotes: noJournal,
     replayJournal: noJournal,
+    compactJournal: noJournal,
     finishRestore: noJournal,
   },
   close: async () => {},
@@ -123,10 +131,14 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
   let pending = nothing()
   let isLost = false
 
-  const append = async (record: JournalRecord): Promise<void> => {
+  /** The file is changed by one at a time. */
+  const turns = createQueue({ waitMaxMs: Number.POSITIVE_INFINITY })
+
+  const change = async (work: () => Promise<void>): Promise<void> => {
+    using _turn = await turns.enter()
     try {
       if (isLost) throw new Error('It was lost before.')
-      await file.append([JSON.stringify(record)])
+      await work()
     } catch (error) {
       if (!isLost) onLost(error)
       isLost = true
@@ -141,7 +153,8 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
       pending = nothing()
       const rows = await readImages(db, wanted)
       if (rows.length + audit.length + notes.length === 0) return
-      await append({ at: now().toISOString(), rows, audit, notes })
+      const record: JournalRecord = { at: now().toISOString(), rows, audit, notes }
+      await change(() => file.append([JSON.stringify(record)]))
       for (const row of rows) floors.see(row)
     },
   })
@@ -154,6 +167,7 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
     addRows: (...rows: readonly RowsWith[]) => {
       pending.rows.push(...rows)
     },
+    compact: (upTo: number) => change(() => file.compact({ upTo, floors: floors.all() })),
     isEmpty: () => pending.rows.length + pending.audit.length + pending.notes.length === 0,
     sync: () => write(undefined),
   }
@@ -171,7 +185,8 @@ const createMarks = ({ db, file }: Opened, first: number) => {
   const catchUp = async (): Promise<void> => {
     const records = file.records()
     const from = (await readMark(db, file.id)) ?? 0
-    lacks = await lacksAny(db, { file, from })
+    // What was left out is not known any more.
+    lacks = from < file.first() || (await lacksAny(db, { file, from }))
     if (lacks) {
       known = from
       return
@@ -226,7 +241,15 @@ const NOTES_BEFORE_MS = 120_000
 /** What crosses in one answer, but for the last record of it. */
 const CHARACTERS_A_PAGE = 1_000_000
 
-const createReader = ({ db, file }: Opened, marks: ReturnType<typeof createMarks>): JournalReader => {
+const compacted = (first: number, known: number): AppError =>
+  new AppError(
+    'invalid_input',
+    `The journal was compacted and begins with record ${first}; this database knows ${known}: restore a newer backup, or put the older file there.`,
+  )
+
+type Parts = { readonly writer: ReturnType<typeof createWriter>; readonly marks: ReturnType<typeof createMarks> }
+
+const createReader = ({ db, file }: Opened, { writer, marks }: Parts): JournalReader => {
   const from = async () => (await readMark(db, file.id)) ?? 0
 
   const firstNote = async (): Promise<number> => {
@@ -251,6 +274,7 @@ const createReader = ({ db, file }: Opened, marks: ReturnType<typeof createMarks
       const { id } = file
       return {
         id,
+        first: file.first(),
         records: file.records(),
         known: marks.known(),
         isBehind: marks.isBehind(),
@@ -268,7 +292,18 @@ const createReader = ({ db, file }: Opened, marks: ReturnType<typeof createMarks
       }
       return { notes, next: null }
     },
-    replayJournal: async () => replay(db, { file, from: await from() }),
+    replayJournal: async () => {
+      const known = await from()
+      if (known < file.first()) throw compacted(file.first(), known)
+      return replay(db, { file, from: known })
+    },
+    compactJournal: async ({ before }) => {
+      await marks.require()
+      const end = Math.min(await firstSince(before.getTime()), marks.known())
+      const was = file.first()
+      if (end - 1 > was) await writer.compact(end - 1)
+      return { leftOut: file.first() - was }
+    },
     finishRestore: marks.finish,
   }
 }
@@ -284,7 +319,9 @@ export const openJournal = async (settings: Settings): Promise<Journal> => {
     ...settings,
     knownOf: async (id) => (await readMark(db, id)) ?? 0,
     onRecord: (text) => {
-      for (const row of readRecord(text).rows ?? []) floors.see(row)
+      const record = readRecord(text)
+      floors.learn(record.floors ?? [])
+      for (const row of record.rows ?? []) floors.see(row)
     },
   })
   const opened = { ...settings, file, floors }
@@ -307,7 +344,7 @@ export const openJournal = async (settings: Settings): Promise<Journal> => {
     requireSame: marks.require,
     isBehind: marks.isBehind,
     floorOf: floors.floorOf,
-    reader: createReader(opened, marks),
+    reader: createReader(opened, { writer, marks }),
     close: async () => {
       clearInterval(timer)
       await tick().finally(file.close)

@@ -2,6 +2,7 @@
 
 import type { RowImage } from '../../../db/queries/custody/journal.ts'
 import type { ControlMode } from '../../../db/words.ts'
+import type { JournalHead } from './journal-file.ts'
 
 /** What was made or signed, for those who write the rows that are not custody's. `about` is theirs: custody does not read it. */
 export type Note =
@@ -32,6 +33,8 @@ export type Note =
     }
 
 export type JournalRecord = {
+  /** Of the first record of a journal that was compacted. */
+  readonly floors?: JournalHead['floors']
   /** When it was written, by the vault's clock. */
   readonly at: string
   readonly rows?: readonly RowImage[]

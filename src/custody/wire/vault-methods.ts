@@ -282,12 +282,16 @@ export const OPERATOR_METHODS = {
   }),
   journalState: method('journalState', {
     input: Fields({}),
-    output: Fields({ id: Id, records: Count, known: Count, isBehind: Type.Boolean(), firstNote: Count }),
+    output: Fields({ id: Id, first: Count, records: Count, known: Count, isBehind: Type.Boolean(), firstNote: Count }),
   }),
   journalNotes: method('journalNotes', {
     input: Fields({ from: Count }),
     output: Fields({ notes: Type.Array(note), next: OrNull(Count) }),
   }),
   replayJournal: method('replayJournal', { input: Fields({}), output: Fields({ rows: Count, audit: Count }) }),
+  compactJournal: method('compactJournal', {
+    input: Fields({ before: Type.Date() }),
+    output: Fields({ leftOut: Count }),
+  }),
   finishRestore: method('finishRestore', { input: Fields({}), output: Nothing }),
 }
