@@ -2,10 +2,14 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
-import type { OperatorVault } from '../../src/custody/vault.ts'
+import { type OperatorVault, openJournal } from '../../src/custody/vault.ts'
 import { withPolicyKey } from '../support/keys.ts'
+import { untilWaiting } from '../support/locks.ts'
 import {
   ACTOR,
   type Custody,
@@ -30,7 +34,7 @@ let projectId: string
 beforeAll(async () => {
   custody = await openCustody()
   other = await custody.another()
-  sql = postgres(custody.url, { max: 1, onnotice: () => {} })
+  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
   projectId = await custody.project()
 })
 afterAll(async () => {
@@ -216,4 +220,40 @@ describe('the audit tells of a use that was set back, whatever the API says of i
     expect((await custody.vault.forgedRows({ projectId })).forged.filter(({ id }) => id === terms.id)).toEqual([])
     expect(await sql`select from audit where details->>'policy_uses' = '1' and subject = ${wallet.id}`).toHaveLength(0)
   })
+})
+
+test('a vault with a journal does not take a use for forged that began while another one was charged', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'strongroom-spending-'))
+  const { db } = custody
+  const onLost = () => {}
+  const settings = {
+    db,
+    paths: [join(folder, 'journal')],
+    key: new Uint8Array(32).fill(9),
+    now: () => new Date(),
+    onLost,
+  }
+  const journal = await openJournal(settings)
+  const vault = await custody.another({ journal })
+  const of = await newPolicy({})
+  const request = { ...of, credentials: secret, actor: ACTOR }
+  using first = await vault.openKeyByPolicy(request)
+  const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = sql.begin(async (tx) => {
+    await tx`lock table wallet_keys in access exclusive mode`
+    held.resolve()
+    await release.promise
+  })
+  await held.promise
+  // It has read what the policy has spent, and waits for the wallet's key.
+  const second = charge(of, { vault })
+  await untilWaiting(sql)
+  await signOneBy(first)
+  expect(journal.floorOf('policies', [of.terms.id])).toBe(1)
+  release.resolve()
+  await holding
+  expect(await codeOf(second)).toBe('resolved')
+  expect(await spent(of)).toEqual([2, '0', '0'])
+  await journal.close()
+  await rm(folder, { recursive: true })
 })

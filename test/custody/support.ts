@@ -13,7 +13,7 @@ import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Environment, Network } from '../../db/words.ts'
 import { boundGuesses, createGuesses, forgedGuesses } from '../../src/custody/credentials/guesses.ts'
 import { bindDeployment } from '../../src/custody/deployment.ts'
-import { NO_JOURNAL } from '../../src/custody/journal/journal.ts'
+import { type Journal, NO_JOURNAL } from '../../src/custody/journal/journal.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import type { Payload } from '../../src/custody/payload.ts'
 import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
@@ -164,7 +164,12 @@ export type Custody = {
   close(): Promise<void>
 }
 
-type VaultChanges = { readonly rootKey?: RootKey; readonly nextRootKey?: RootKey; readonly keyLifetimeMs?: number }
+type VaultChanges = {
+  readonly rootKey?: RootKey
+  readonly nextRootKey?: RootKey
+  readonly keyLifetimeMs?: number
+  readonly journal?: Journal
+}
 
 export type WalletInput = {
   readonly projectId: string

@@ -110,12 +110,14 @@ export const checkAllCredentials = async (
   { wallet, credentials, actor, keys }: KeyRequest & { readonly keys: HeldKeys },
 ): Promise<AllChecked> => {
   const { projectId, ownerId, keyringId, controlMode } = wallet
+  // Before the row is read: control may begin to be shared at this moment.
+  const locksAtLeast = ctx.journal.floorOf('keyrings', [keyringId])
   const row = await readKeyring(ctx.db, wallet)
   const lock = row?.locks[controlMode]
   if (!row || !lock) throw walletForged({ wallet, actor })
   const { kind, controlModes, sealed } = row
   // Somebody wrote back a seed lock of before control was shared, and deleted the other mode's lock.
-  if (controlModes.length < ctx.journal.floorOf('keyrings', [keyringId])) throw walletForged({ wallet, actor })
+  if (controlModes.length < locksAtLeast) throw walletForged({ wallet, actor })
   const proof = requireCredentials({ modes: controlModes, credentials })
   refuseFrozen(row.frozen)
   const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })

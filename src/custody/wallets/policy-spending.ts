@@ -75,10 +75,7 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
   const of = { projectId, policyId: terms.id }
   const forged = () => new PolicyForged({ ...of, actor })
   const isWritten = (macs: RowMacs, { mac, ...spending }: SpendingRow) =>
-    mac !== null &&
-    // The journal knows an earlier row that somebody wrote back.
-    spending.uses >= ctx.journal.floorOf('policies', [terms.id]) &&
-    macs.holds({ row: boundSpending(of, spending), mac })
+    mac !== null && macs.holds({ row: boundSpending(of, spending), mac })
   using held = new DisposableStack()
   const opened = row.mac === null ? null : await ctx.projectKeys.rowMacsOf({ projectId, mac: row.mac })
   if (opened === null) throw forged()
@@ -88,6 +85,8 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
     const locked = await lockSpending(tx, terms.id)
     if (locked === null) throw new PolicyClosed()
     if (!isWritten(macs, locked)) throw forged()
+    // The journal knows an earlier row that somebody wrote back. A row that is not locked may be earlier by another use alone.
+    if (locked.uses < ctx.journal.floorOf('policies', [terms.id])) throw forged()
     const spending = afterUse(locked, { terms, use })
     if (spending === null) throw new PolicyClosed()
     const { id, expiresAt } = terms
