@@ -1,7 +1,7 @@
 // Reads and extends the audit's chains. Nothing is ever changed.
 
 import { and, asc, count, desc, eq, gt, lte, max, min, notExists, sql } from 'drizzle-orm'
-import type { Queryable } from '../../client.ts'
+import type { Db, Queryable } from '../../client.ts'
 import { audit, auditChain } from '../../schema.ts'
 import { type AuditRecord, EXACT_TIME, ofChain, type TimedRecord } from '../audit-rows.ts'
 
@@ -75,8 +75,16 @@ export const lastLinks = async (db: Queryable, chains: readonly string[]): Promi
 }
 
 /** Adds all links or none. A unique violation means that another process has added a link at a place or for a row. */
-export const insertLinks = async (db: Queryable, links: readonly Link[]): Promise<void> => {
-  await db.insert(auditChain).values([...links])
+export const insertLinks = async (db: Pick<Db, 'prepared'>, links: readonly Link[]): Promise<void> => {
+  await db.prepared`
+    insert into public.audit_chain (chain, position, audit_id, head)
+    select link.chain, link.position, link.audit_id, decode(link.head, 'hex')
+    from unnest(
+      ${links.map(({ chain }) => chain)}::text[],
+      ${links.map(({ position }) => String(position))}::bigint[],
+      ${links.map(({ auditId }) => String(auditId))}::bigint[],
+      ${links.map(({ head }) => Buffer.from(head).toString('hex'))}::text[]
+    ) as link(chain, position, audit_id, head)`
 }
 
 /** The chains to which the newest links belong. */

@@ -78,7 +78,8 @@ const createHeadPublisher = (input: { readonly log: Log; readonly now: () => Dat
   }
 }
 
-const ROWS_A_STEP = 1_000
+/** So few that signatures hardly wait for it. */
+const ROWS_A_STEP = 250
 /** How far behind the newest link a step looks for rows whose transactions were slow to commit. */
 const LOOK_BACK_IDS = 5_000
 /** Each step also reads one slice of the older ids, from the newest down, and so finds even slower rows in the end. */

@@ -11,7 +11,8 @@ import { auditVerifier, isCustodys } from '../audit.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { createLinkMaker, type LinkMaker, shownHead } from './chain.ts'
 
-const LINKS_A_PAGE = 1_000
+/** So few that signatures hardly wait for it. */
+const LINKS_A_PAGE = 250
 
 /** A head that was kept outside the database. */
 export type NotedHead = { readonly chain: string; readonly position: bigint; readonly head: Uint8Array }

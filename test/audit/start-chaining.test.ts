@@ -1,0 +1,80 @@
+// The loop of a vault that chains audit rows.
+
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { startChaining } from '../../src/custody/start-chaining.ts'
+import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../custody/support.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
+import { openAudit, type TestAudit } from './support.ts'
+
+type Line = { readonly level: 'info' | 'error'; readonly sentence: string }
+
+let audit: TestAudit
+let sql: Sql
+let lines: Line[]
+
+beforeEach(async () => {
+  audit = await openAudit()
+  sql = postgres(audit.database.url, { max: 2, onnotice: () => {} })
+  lines = []
+})
+afterEach(async () => {
+  await sql.end()
+  await audit.close()
+})
+
+const start = () => {
+  const told = (level: Line['level']) => (_: object, sentence: string) => void lines.push({ level, sentence })
+  const log = { info: told('info'), error: told('error') }
+  return startChaining({ db: audit.vault, deploymentKey, log, now: () => new Date() })
+}
+
+const chained = async () => (await sql`select from audit_chain`).length
+const until = async (isSo: () => Promise<boolean> | boolean) => {
+  for (const deadline = Date.now() + 20_000; !(await isSo()); await Bun.sleep(5)) {
+    if (Date.now() > deadline) throw new Error('it did not come about')
+  }
+}
+
+test('it chains what comes, and ends after the step under way', async () => {
+  const stop = start()
+  await audit.write(audit.one)
+  await until(async () => (await chained()) === 1)
+  const release = await holdTable(sql, 'audit_chain')
+  await audit.write(audit.one, null)
+  await untilWaiting(sql)
+  let hasEnded = false
+  const ended = stop().then(() => {
+    hasEnded = true
+  })
+  await sql`select pg_sleep(0.05)`
+  expect(hasEnded).toBe(false)
+  await release()
+  await ended
+  const before = await chained()
+  expect(before).toBeGreaterThan(1)
+  await audit.write(audit.one)
+  expect(await chained()).toBe(before)
+  expect((await audit.verify()).broken).toEqual([])
+})
+
+test('it catches up without a pause where many rows wait', async () => {
+  await Promise.all(Array.from({ length: 1_200 }, () => audit.audit.commit(audit.act())))
+  const stop = start()
+  await until(async () => (await chained()) === 1_200)
+  await stop()
+  expect(lines.every(({ level }) => level === 'info')).toBe(true)
+})
+
+test('while it cannot, it says so once, and goes on when it can', async () => {
+  await sql`revoke insert on audit_chain from strongroom_vault`
+  await audit.write(audit.one)
+  const stop = start()
+  await until(() => lines.length > 0)
+  await sql`grant insert on audit_chain to strongroom_vault`
+  await until(async () => (await chained()) === 1)
+  await stop()
+  expect(lines.filter(({ level }) => level === 'error')).toEqual([
+    { level: 'error', sentence: 'audit rows cannot be chained: trying again every second' },
+  ])
+})
