@@ -64,7 +64,7 @@ export const auditChain = pgTable(
   (table) => [primaryKey({ columns: [table.chain, table.position] }), unique('audit_chain_once').on(table.auditId)],
 )
 
-export const auditChainAccess = access(auditChain, { api: 'select', vault: 'select, insert' })
+export const auditChainAccess = access(auditChain, { api: 'select (audit_id)', vault: 'select, insert' })
 
 /** What an operator has frozen, one row each; deleted when it is released. */
 export const freezes = pgTable(

@@ -80,7 +80,7 @@ export const createShell = (surroundings: Surroundings) => {
     withReadingCtx: runIn(variables, async () => (await contexts()).createReadingCtx),
     /** Runs a command that asks nodes, and needs no key. */
     withAskingCtx: runIn(variables, async () => (await largeContexts()).createAskingCtx),
-    /** Runs a command that needs SERVICE_KEY, with which the audit is authenticated. */
+    /** Runs a command that needs SERVICE_KEY, with which its audit rows are authenticated. */
     withAuditingCtx: runIn(variables, async () => (await contexts()).createAuditingCtx),
     /** Runs a command that needs SERVICE_KEY, and the networks. */
     withWorkerCtx: runIn(variables, async () => (await largeContexts()).createWorkerCtx),

@@ -1,6 +1,6 @@
 // The two secrets of a deployment that open no wallet: no key of the hierarchy is derived from them or sealed with them.
 //
-// SERVICE_KEY: every process has it. It seals unsent mails, and makes the MACs of the audit.
+// SERVICE_KEY: APIs and workers have it, and no vault. It seals unsent mails, and makes the MACs of their audit rows.
 // IDENTITY_KEY: only the API has it. It seals the keys that sign access tokens, and makes the MACs of refresh tokens, login
 // codes, users' ids, throttles, and the rows that decide who a caller is. So the worker can neither make a token nor find out
 // a code.

@@ -209,6 +209,8 @@ describe('the chain', () => {
         await expect(run()).rejects.toMatchObject({ cause: { code: '42501' } })
       }
     }
+    const read = async () => audit.api.execute('select head from audit_chain')
+    await expect(read()).rejects.toMatchObject({ cause: { code: '42501' } })
     await expect(audit.superuser`delete from audit_chain`.then(() => 'done')).rejects.toThrow('append-only')
   })
 })
