@@ -28,7 +28,7 @@ let server: PostgresServer
 let chain: TestChain
 let first: Service
 let api: Service
-let vault: Awaited<ReturnType<typeof startVaultProcess>>
+let vaults: readonly Awaited<ReturnType<typeof startVaultProcess>>[]
 
 const at = (name: string) => join(folder, name)
 
@@ -38,11 +38,14 @@ const archiving = () => ({
   archive_command: `cp %p ${at('archive')}/%f`,
 })
 
-const vaultVariables = () => ({
-  ...first.vaultVariables,
-  VAULT_SOCKET: `${first.variables.VAULT_SOCKET}.journal`,
-  VAULT_JOURNAL: `${at('journal')},${at('second-journal')}`,
-})
+const socketOf = (name: string) => `${first.variables.VAULT_SOCKET}.${name}`
+
+/** Two vaults, each with a journal of its own, of which one has a copy. */
+const startVaults = async () => {
+  const one = { VAULT_SOCKET: socketOf('one'), VAULT_JOURNAL: `${at('journal')},${at('its-copy')}` }
+  const two = { VAULT_SOCKET: socketOf('two'), VAULT_JOURNAL: at('another-journal') }
+  vaults = await Promise.all([one, two].map((own) => startVaultProcess({ ...first.vaultVariables, ...own })))
+}
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'strongroom-restore-'))
@@ -54,15 +57,15 @@ beforeAll(async () => {
   const rpcUrls = { [network]: chain.rpcUrl, Base: 'http://127.0.0.1:1' }
   const database = await createDatabaseOn(server.url)
   first = await startService({ rpcUrls, database })
-  vault = await startVaultProcess(vaultVariables())
-  const { VAULT_SOCKET } = vaultVariables()
+  await startVaults()
+  const VAULT_SOCKET = `${socketOf('one')},${socketOf('two')}`
   api = await startService({ rpcUrls, database, hasVault: false, variables: { ...first.variables, VAULT_SOCKET } })
 })
 
 afterAll(async () => {
   await api.close()
   await first.close()
-  await vault.stop()
+  for (const vault of vaults) await vault.stop()
   await chain.stop()
   await server.stop()
   await rm(folder, { recursive: true, force: true })
@@ -265,11 +268,13 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
   const lost = all - (await count('transactions'))
   expect(lost).toBeGreaterThan(20)
 
-  // The vault that ran all the time notices it, and so does one that is started now.
+  // The vaults that ran all the time notice it, and so do those that are started now.
   const oldWallet = load.wallets[0]?.address ?? ''
   await until(async () => (await signMessage(oldWallet, PIN)).json.code === 'unavailable')
-  await vault.stop()
-  vault = await startVaultProcess(vaultVariables())
+  await until(async () => (await api.get('/readyz')).status === 503)
+  for (const vault of vaults) await vault.stop()
+  await startVaults()
+  for (const vault of vaults) expect(vault.output()).toContain('cli restore')
   await until(async () => /cli restore/.test((await signMessage(oldWallet, PIN)).json.error ?? ''))
   expect((await pay({ key: randomUUID(), wallet: senders[0] ?? '0x', to: randomAddress() })).status).toBe(503)
 
