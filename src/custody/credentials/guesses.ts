@@ -4,7 +4,7 @@
 //
 // A MAC cannot tell an earlier row of the same owner that was written back.
 
-import type { Db, Tx } from '../../../db/client.ts'
+import type { Db, Queryable, Tx } from '../../../db/client.ts'
 import {
   endLease,
   type GuessCount,
@@ -73,10 +73,21 @@ const nextOf = async ({ projectKeys }: Parts, row: GuessesRow, counted: Counted)
   return { ...next, mac: await projectKeys.macOf({ version: macKeyIdOf(mac) ?? 0, row: boundGuesses(next) }) }
 }
 
-/** The journal knows an earlier row that somebody wrote back; its MAC holds. */
-const isAsWritten = async ({ projectKeys, journal }: Parts, row: GuessesRow): Promise<boolean> =>
-  row.revision >= journal.floorOf('pin_guesses', [row.projectId, row.ownerId]) &&
-  (await projectKeys.isAsWritten({ row: boundGuesses(row), mac: row.mac }))
+const isAsWritten = ({ projectKeys }: Parts, row: GuessesRow): Promise<boolean> =>
+  projectKeys.isAsWritten({ row: boundGuesses(row), mac: row.mac })
+
+/**
+ * Reads an owner's rows. `isEarlier`: somebody wrote back an earlier one, whose MAC holds; the journal knows better. What it knows
+ * is looked up first, as a row may change as soon as it is read.
+ */
+const read = async ({ journal }: Parts, db: Queryable, input: Parameters<typeof readGuesses>[1]) => {
+  const key = [input.projectId, input.ownerId]
+  const [revision, version] = [journal.floorOf('pin_guesses', key), journal.floorOf('user_keys', key)]
+  const found = await readGuesses(db, input)
+  if (found === null) return null
+  const isEarlier = found.version < version || (found.row !== null && found.row.revision < revision)
+  return { ...found, isEarlier }
+}
 
 /** As the journal names an owner's row. */
 const rowOf = ({ projectId, ownerId }: Owner) =>
@@ -102,12 +113,11 @@ const takenBackOf = ({ fails, total }: Counted): Counted => ({
 
 const charge = async (parts: Parts, input: Leased & { readonly limits: readonly TryLimit[] }): Promise<Charge> => {
   const { projectId, ownerId, lease } = input
-  const read = await readGuesses(parts.db, input)
-  if (read === null) throw new Error('An owner without a user key has no row of guesses.')
-  const { row, now, version, limitSeconds, isLeased } = read
+  const found = await read(parts, parts.db, input)
+  if (found === null) throw new Error('An owner without a user key has no row of guesses.')
+  const { row, now, version, limitSeconds, isLeased, isEarlier } = found
   if (limitSeconds !== null) return { state: 'spent', retryAfterSeconds: Math.max(1, limitSeconds) }
-  const isOldPin = version < parts.journal.floorOf('user_keys', [projectId, ownerId])
-  if (isOldPin || row === null || !(await isAsWritten(parts, row))) {
+  if (isEarlier || row === null || !(await isAsWritten(parts, row))) {
     return { state: 'forged', retryAfterSeconds: LOCK_SECONDS }
   }
   // The lease first: the charge of the guess under way may have locked the owner, and a right PIN takes that back.
@@ -131,8 +141,8 @@ const charge = async (parts: Parts, input: Leased & { readonly limits: readonly 
 const release = async (parts: Parts, input: Leased, counted: (row: Counted) => Counted): Promise<boolean> => {
   const { lease } = input
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-    const { row = null } = (await readGuesses(parts.db, { ...input, limits: [] })) ?? {}
-    if (row?.lease !== lease || !(await isAsWritten(parts, row))) return false
+    const { row = null, isEarlier = false } = (await read(parts, parts.db, { ...input, limits: [] })) ?? {}
+    if (row?.lease !== lease || isEarlier || !(await isAsWritten(parts, row))) return false
     if (await writeReleased(parts.db, { ...(await nextOf(parts, row, counted(row))), lease })) {
       parts.journal.addRows(rowOf(input))
       return true
@@ -151,11 +161,12 @@ const fetchKeys = async (parts: Parts, owner: Owner): Promise<void> => {
 
 const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Promise<boolean> => {
   await lockGuesses(tx, { projectId, ownerId })
-  const read = await readGuesses(tx, { projectId, ownerId, limits: [] })
+  const found = await read(parts, tx, { projectId, ownerId, limits: [] })
   const version = await newestProjectKeyVersion(tx, projectId)
-  if (read === null || version === null) return false
+  if (found === null || version === null) return false
   // A forged row may have any revision, and journals know the true one: the new one is above them all.
-  const was = read.row !== null && (await isAsWritten(parts, read.row)) ? read.row.revision : Date.now()
+  const isOurs = found.row !== null && !found.isEarlier && (await isAsWritten(parts, found.row))
+  const was = isOurs ? (found.row?.revision ?? 0) : Date.now()
   const row = { ...NO_GUESSES, projectId, ownerId, revision: was + 1 }
   await replaceGuesses(tx, { ...row, mac: await parts.projectKeys.macOf({ version, row: boundGuesses(row) }) })
   tx.afterCommit(() => parts.journal.addRows(rowOf(row)))
@@ -196,6 +207,12 @@ export const createGuesses = (parts: Parts) => ({
 
 const OWNERS_A_PAGE = 1_000
 
+const isWrittenBack = async (parts: Parts, { projectId, ownerId, revision }: GuessesRow): Promise<boolean> => {
+  if (revision >= parts.journal.floorOf('pin_guesses', [projectId, ownerId])) return false
+  // It may have changed since the page was read.
+  return (await read(parts, parts.db, { projectId, ownerId, limits: [] }))?.isEarlier === true
+}
+
 type Forged = Owner & { readonly trouble: string }
 
 /** For `audit verify`: the owners whose count is gone or not as it was written. @param input.projectId null: of all projects. */
@@ -213,7 +230,7 @@ export const forgedGuesses = async (
     })
     for (const { projectId, ownerId, row } of owners) {
       if (row === null) forged.push({ projectId, ownerId, trouble: 'it is gone' })
-      else if (!(await isAsWritten(parts, row)))
+      else if (!(await isAsWritten(parts, row)) || (await isWrittenBack(parts, row)))
         forged.push({ projectId, ownerId, trouble: 'it is not as it was written' })
     }
     if (owners.length < OWNERS_A_PAGE) return forged
