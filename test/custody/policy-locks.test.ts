@@ -293,7 +293,7 @@ describe('a policy', () => {
     const rows = await sql`select action, details from audit where subject = ${wallet.id} order by id`
     expect(rows.slice(1).map((row) => ({ ...row }))).toEqual([
       { action: 'policy_created', details: { policy: terms.id } },
-      { action: 'transaction_signed', details: { hash, policy: terms.id } },
+      { action: 'transaction_signed', details: { hash, policy: terms.id, policy_uses: '1' } },
       { action: 'policy_revoked', details: { policy: terms.id, by: 'developer' } },
     ])
   })
