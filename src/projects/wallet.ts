@@ -1,13 +1,14 @@
 import { findWallet, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
+import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { createWallet } from '../wallets/create.ts'
 
 type ProjectWalletInput = {
   readonly projectId: string
   readonly network: Network
-  readonly developerSecret: string | undefined
+  readonly developerSecret: Credentials['developerSecret']
   readonly actor: string
 }
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import type { ControlMode } from '../../db/words.ts'
 import { modesForCreation, requireCredentials } from '../../src/custody/credentials/credentials.ts'
+import { requireDeveloperSecret } from '../../src/custody/credentials/developer-secret.ts'
 import { AppError } from '../../src/errors.ts'
 
 const developerSecret = 'a-secret-that-shows'
@@ -76,3 +78,38 @@ test.each([
     expect(modesForCreation({ mode, locked })).toEqual(expected)
   },
 )
+
+describe('a developer secret on mainnet', () => {
+  const isRefused = (secret: string | Uint8Array): boolean => {
+    try {
+      requireDeveloperSecret('mainnet', secret)
+      return false
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'invalid_input') return true
+      throw error
+    }
+  }
+
+  test('is judged as text, whether it comes as text or as bytes', () => {
+    const units = fc.constantFrom('a', ' ', '\u0000', '\u001f', '\u007f', '\u0080', '\u009f', '\u00a0', 'é', '€', '😀')
+    const secrets = fc.oneof(
+      fc.string({ unit: units, maxLength: 20 }),
+      fc.string({ unit: fc.constantFrom('a', 'é', '€', '😀'), minLength: 6, maxLength: 300 }),
+      fc.string({ unit: 'binary', minLength: 14, maxLength: 20 }),
+    )
+    fc.assert(
+      fc.property(secrets, (secret) => {
+        const expected = secret.length < 16 || secret.length > 256 || /\p{Cc}/u.test(secret)
+        expect([isRefused(secret), isRefused(Buffer.from(secret))]).toEqual([expected, expected])
+      }),
+      { seed: 20261123, numRuns: 5_000 },
+    )
+  })
+
+  test('is refused if it is no Unicode, or contains the published one', () => {
+    for (const secret of ['\ud800'.repeat(20), 'xxxxtestnet-secretxxxx', Buffer.from('xxxxtestnet-secretxxxx')]) {
+      expect(isRefused(secret)).toBe(true)
+    }
+    expect(isRefused(Buffer.concat([Buffer.from('a'.repeat(20)), Buffer.of(0xff)]))).toBe(true)
+  })
+})

@@ -71,6 +71,11 @@ const newWallet = async (changes: Partial<WalletRef> = {}, credentials: Credenti
 }
 
 const request = (wallet: WalletRef, credentials: Credentials = pin) => ({ wallet, credentials, actor: ACTOR })
+/** As it crosses. */
+const rawRequest = (wallet: WalletRef, credentials: Readonly<Record<string, string>> = pin) => {
+  const bytes = Object.entries(credentials).map(([name, text]) => [name, Buffer.from(text)])
+  return { ...request(wallet), credentials: Object.fromEntries(bytes) }
+}
 /** What both ways to a key for transactions come to. */
 const opening = async (wallet: WalletRef, credentials: Credentials) => {
   const of = request(wallet, credentials)
@@ -284,7 +289,7 @@ describe('with full control of the API process every signature', () => {
     const wallet = await newWallet()
     const line = await openRaw()
     await line.received(1)
-    const input = { ...request(wallet), uses: [useOf(transactions)] }
+    const input = { ...rawRequest(wallet), uses: [useOf(transactions)] }
     line.socket.end(frameOf([1, 'signOnce', input]))
     for (;;) {
       const rows = await superuser`select 1 from audit where subject = ${wallet.id} and action = 'transaction_signed'`
@@ -337,13 +342,13 @@ describe('with full control of the API process a key', () => {
   test('of another connection, or of a policy without its charge, ends the connection', async () => {
     const wallet = await newWallet()
     const [owner, thief] = [await openRaw(), await openRaw()]
-    const handle = await ask(owner, 1, 'openKey', request(wallet))
-    expect(await ask(thief, 1, 'openKey', request(wallet))).toBe(handle + 1)
+    const handle = await ask(owner, 1, 'openKey', rawRequest(wallet))
+    expect(await ask(thief, 1, 'openKey', rawRequest(wallet))).toBe(handle + 1)
     expect(await refused(thief, 'sign', { handle, uses: [use] })).toEqual(['a key is not open on this connection'])
     expect(await ask(owner, 2, 'sign', { handle, uses: [use] })).toEqual([[expect.any(Uint8Array)]])
     const terms = await newPolicy(wallet)
     const other = await openRaw()
-    const uncharged = await ask(other, 1, 'openKeyByPolicy', { ...request(wallet, secret), terms })
+    const uncharged = await ask(other, 1, 'openKeyByPolicy', { ...rawRequest(wallet, secret), terms })
     expect(await refused(other, 'sign', { handle: uncharged, uses: [use] })).toEqual([
       'a key is not open on this connection',
     ])
@@ -371,17 +376,19 @@ describe('with full control of the API process a key', () => {
   test('cannot be asked for in a way that fails for others, who share its statements', async () => {
     const wallet = await newWallet()
     const inputs = [
-      { ...request(wallet), wallet: { ...wallet, id: 'x' } },
-      { ...request(wallet), actor: 'api_key:\u0000' },
+      { ...rawRequest(wallet), wallet: { ...wallet, id: 'x' } },
+      { ...rawRequest(wallet), actor: 'api_key:\u0000' },
+      // A PIN comes as bytes, which can be erased.
+      request(wallet),
     ]
     for (const input of inputs) {
       expect(await refused(await openRaw(), 'openKey', input)).toEqual(['an input of openKey is not as it should be'])
     }
     const raw = await openRaw()
-    const handle = await ask(raw, 1, 'openKey', request(wallet))
+    const handle = await ask(raw, 1, 'openKey', rawRequest(wallet))
     const uses = [{ ...use, details: { to: '\u0000' } }]
     expect(await refused(raw, 'sign', { handle, uses })).toEqual(['an input of sign is not as it should be'])
-    expect(await refused(await openRaw(), 'signOnce', { ...request(wallet), uses })).toEqual([
+    expect(await refused(await openRaw(), 'signOnce', { ...rawRequest(wallet), uses })).toEqual([
       'an input of signOnce is not as it should be',
     ])
   })

@@ -21,7 +21,7 @@ import { AppError, noSuchProject } from '../../errors.ts'
 import type { AuditAct } from '../audit.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { KeyRotated } from '../repeatable.ts'
-import { HeldKeys } from '../sealing/bytes.ts'
+import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
 import type { Identity } from '../sealing/envelope.ts'
 import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import type { WalletRef } from '../wallets/wallet-key.ts'
@@ -81,8 +81,8 @@ const rewrap = async (ctx: CustodyCtx, change: Change): Promise<void> => {
 
 type PinChange = {
   readonly wallet: WalletRef
-  readonly oldPin: string
-  readonly newPin: string
+  readonly oldPin: SecretText
+  readonly newPin: SecretText
   readonly actor: string
   /** As in `Credentials`. */
   readonly from?: string | undefined
@@ -114,8 +114,8 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
 
 type SecretChange = {
   readonly projectId: string
-  readonly oldSecret: string
-  readonly newSecret: string
+  readonly oldSecret: SecretText
+  readonly newSecret: SecretText
   readonly actor: string
 }
 

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import type { UserKeyRow } from '../../../db/queries/custody/keyrings.ts'
 import { AppError } from '../../errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { HeldKeys } from '../sealing/bytes.ts'
+import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, identityOf, openDeveloperKey, openUserKey, sealUserKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES, PIN_SALT_BYTES, stretchPin } from '../sealing/kdf.ts'
 import { invalidSecret, type Proof } from './credentials.ts'
@@ -22,7 +22,7 @@ export const notActivated = (): AppError =>
 /** Opens a project's developer key. @param input.sealed null if the project has no developer key yet. */
 export const checkSecret = async (
   { projectKeys, secretLimit }: CustodyCtx,
-  input: Requester & { readonly projectId: string; readonly sealed: Uint8Array | null; readonly secret: string },
+  input: Requester & { readonly projectId: string; readonly sealed: Uint8Array | null; readonly secret: SecretText },
 ): Promise<Uint8Array> => {
   const { projectId, actor, sealed, secret } = input
   if (sealed === null) throw notActivated()
@@ -37,7 +37,7 @@ export const checkSecret = async (
 /** Opens an owner's user key. */
 export const checkPin = async (
   { projectKeys, guard }: CustodyCtx,
-  input: Requester & Owner & { readonly row: UserKeyRow; readonly pin: string },
+  input: Requester & Owner & { readonly row: UserKeyRow; readonly pin: SecretText },
 ): Promise<Uint8Array> => {
   const { projectId, ownerId, actor, from, row, pin } = input
   // Before the guess is charged: a slow root key must cost neither a guess nor time of the lease.
@@ -69,7 +69,7 @@ export const checkCredentials = async (
 /** Seals a user key under a PIN, without the outer layer. */
 export const sealUnderPin = async (
   { argon2 }: CustodyCtx,
-  input: Owner & { readonly pin: string; readonly userKey: Uint8Array },
+  input: Owner & { readonly pin: SecretText; readonly userKey: Uint8Array },
 ): Promise<{ readonly salt: Uint8Array; readonly inner: Uint8Array }> => {
   using keys = new HeldKeys()
   const { projectId, ownerId, pin, userKey } = input
@@ -82,7 +82,7 @@ export const sealUnderPin = async (
 /** Makes a user key for an owner who has none, and seals it under the PIN. */
 export const makeUserKey = async (
   ctx: CustodyCtx,
-  input: Owner & { readonly pin: string; readonly projectKeyVersion: number },
+  input: Owner & { readonly pin: SecretText; readonly projectKeyVersion: number },
 ) => {
   const { projectId, ownerId, pin, projectKeyVersion: version } = input
   const key = randomBytes(KEY_BYTES)

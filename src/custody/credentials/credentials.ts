@@ -6,18 +6,22 @@
 
 import { CONTROL_MODES, type ControlMode, type FreezeScope } from '../../../db/words.ts'
 import { AppError, type SecurityEvent } from '../../errors.ts'
+import type { SecretText } from '../sealing/bytes.ts'
 
 /** The caller's address: IPv4, or the /64 of an IPv6 address; absent or '' if it is not known. */
 type CallerAddress = { readonly from?: string | undefined }
 
 /** The credentials as they came in a request's body. */
 export type Credentials = CallerAddress & {
-  readonly developerSecret?: string | undefined
-  readonly userPin?: string | undefined
+  readonly developerSecret?: SecretText | undefined
+  readonly userPin?: SecretText | undefined
 }
 
 /** The credentials that the request needs; null for one that it does not need. */
-export type Proof = CallerAddress & { readonly developerSecret: string | null; readonly userPin: string | null }
+export type Proof = CallerAddress & {
+  readonly developerSecret: SecretText | null
+  readonly userPin: SecretText | null
+}
 
 const FIELD = { developer: 'developer_secret', user: 'user_pin' } as const satisfies Record<ControlMode, string>
 
@@ -59,7 +63,7 @@ export const requireCredentials = (input: {
   const given = {
     developer: input.credentials.developerSecret ?? null,
     user: input.credentials.userPin ?? null,
-  } satisfies Record<ControlMode, string | null>
+  } satisfies Record<ControlMode, SecretText | null>
   if (modes.some((mode) => given[mode] === null)) throw missing(modes)
   if (CONTROL_MODES.some((mode) => !modes.includes(mode) && given[mode] !== null)) {
     throw new AppError('credential_ambiguous', `Field "${modes.map((mode) => FIELD[mode]).join()}" alone belongs here.`)

@@ -1,37 +1,48 @@
 // The rules for developer secrets. On testnet it is a published constant, so that anyone can try the service. On mainnet each
 // developer chooses one, and nothing stores it: the database has only what is sealed under it.
 
+import { isUtf8 } from 'node:buffer'
 import type { Environment } from '../../../db/words.ts'
 import { AppError, unreachable } from '../../errors.ts'
+import { type SecretText, utf8Of } from '../sealing/bytes.ts'
 
 export const TESTNET_DEVELOPER_SECRET = 'testnet-secret'
+
+const TESTNET_BYTES = Buffer.from(TESTNET_DEVELOPER_SECRET)
 
 const MAINNET_CHARACTERS_MIN = 16
 /** The request's field takes no more. */
 const CHARACTERS_MAX = 256
-/** Nobody can type these. */
-const CONTROL_CHARACTER = /\p{Cc}/u
+
+/** Of its UTF-8: as UTF-16 has it, in which characters beyond U+FFFF count as two. */
+const lengthOf = (bytes: Uint8Array): number =>
+  bytes.reduce((length, byte) => length + (byte >= 0xf0 ? 2 : (byte & 0xc0) === 0x80 ? 0 : 1), 0)
+
+const isText = (secret: SecretText): boolean => (typeof secret === 'string' ? secret.isWellFormed() : isUtf8(secret))
+
+/** Nobody can type these: U+0000 to U+001F, and U+007F to U+009F. */
+const hasControlCharacter = (bytes: Uint8Array): boolean =>
+  bytes.some((byte, at) => byte < 0x20 || byte === 0x7f || (byte < 0xa0 && byte >= 0x80 && bytes[at - 1] === 0xc2))
 
 const refuse = (sentence: string): never => {
   throw new AppError('invalid_input', sentence)
 }
 
 /** @throws invalid_input for a secret that the environment refuses. The sentence contains nothing of the secret. */
-export const requireDeveloperSecret = (environment: Environment, secret: string): void => {
+export const requireDeveloperSecret = (environment: Environment, secret: SecretText): void => {
+  const bytes = utf8Of(secret)
   switch (environment) {
     case 'testnet':
-      if (secret !== TESTNET_DEVELOPER_SECRET)
-        refuse(`On testnet the developer secret is "${TESTNET_DEVELOPER_SECRET}".`)
+      if (!TESTNET_BYTES.equals(bytes)) refuse(`On testnet the developer secret is "${TESTNET_DEVELOPER_SECRET}".`)
       return
     case 'mainnet':
-      if (secret.includes(TESTNET_DEVELOPER_SECRET))
-        refuse('On mainnet the secret of testnet is refused, with more around it too.')
-      if (secret.length < MAINNET_CHARACTERS_MIN || secret.length > CHARACTERS_MAX) {
+      if (bytes.includes(TESTNET_BYTES)) refuse('On mainnet the secret of testnet is refused, with more around it too.')
+      if (lengthOf(bytes) < MAINNET_CHARACTERS_MIN || lengthOf(bytes) > CHARACTERS_MAX) {
         refuse(
           `On mainnet the developer secret must have from ${MAINNET_CHARACTERS_MIN} to ${CHARACTERS_MAX} characters.`,
         )
       }
-      if (CONTROL_CHARACTER.test(secret) || !secret.isWellFormed()) {
+      if (hasControlCharacter(bytes) || !isText(secret)) {
         refuse('The developer secret must be well-formed text without control characters.')
       }
       return

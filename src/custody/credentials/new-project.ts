@@ -8,7 +8,7 @@ import type { Environment } from '../../../db/words.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { madeOtherwise, repeatable } from '../repeatable.ts'
-import { HeldKeys } from '../sealing/bytes.ts'
+import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
 import { seal } from '../sealing/envelope.ts'
 import { identityOf, requireCanonicalIds, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
@@ -20,15 +20,15 @@ const FIRST_VERSION = 1
 type NewProjectInput = {
   readonly projectId: string
   /** null: the environment's published secret, or on mainnet none yet. */
-  readonly developerSecret: string | null
+  readonly developerSecret: SecretText | null
   readonly actor: string
   /** What else is in the project's row, for its caller: the journal keeps it. */
   readonly about?: string | undefined
 }
 
-type ActivationInput = NewProjectInput & { readonly developerSecret: string }
+type ActivationInput = NewProjectInput & { readonly developerSecret: SecretText }
 
-const secretFor = (environment: Environment, given: string | null): string | null => {
+const secretFor = (environment: Environment, given: SecretText | null): SecretText | null => {
   const secret = given ?? (environment === 'testnet' ? TESTNET_DEVELOPER_SECRET : null)
   if (secret !== null) requireDeveloperSecret(environment, secret)
   return secret
@@ -40,7 +40,7 @@ const alreadyActivated = (): AppError =>
 /** Whether the project's developer key opens with a secret; false if there is none. */
 const isSecretOf = async (
   ctx: CustodyCtx,
-  { secret, ...of }: { readonly projectId: string; readonly actor: string; readonly secret: string },
+  { secret, ...of }: { readonly projectId: string; readonly actor: string; readonly secret: SecretText },
 ): Promise<boolean> => {
   const { sealed } = (await readDeveloperKey(ctx.db, of.projectId)) ?? {}
   if (sealed === undefined) return false
@@ -63,7 +63,7 @@ const keepInJournal = (
   journal.add({ notes: [{ kind: 'project', ...note, at: now().toISOString() }] })
 }
 
-type Making = NewProjectInput & { readonly secret: string | null }
+type Making = NewProjectInput & { readonly secret: SecretText | null }
 
 const makeProject = async (ctx: CustodyCtx, { projectId, actor, secret }: Making): Promise<void> => {
   using keys = new HeldKeys()

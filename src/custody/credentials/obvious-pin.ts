@@ -14,6 +14,7 @@
 // Only new PINs are checked. Older ones go on opening their wallets.
 
 import { AppError } from '../../errors.ts'
+import { type SecretText, utf8Of } from '../sealing/bytes.ts'
 
 const DAYS_OF_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 const YEAR_MIN = 1900
@@ -21,9 +22,9 @@ const YEAR_MAX = 2099
 
 /** Those of the hundred commonest (see above) that no rule covers. */
 const COMMONEST = new Set(
-  '123465 124578 128500 134679 135790 141627 159357 159632 159753 235689 246810 314159 315475 362436 420247 655321 751953 753159 753951 784512 787898 794613 906090 951753'.split(
-    ' ',
-  ),
+  '123465 124578 128500 134679 135790 141627 159357 159632 159753 235689 246810 314159 315475 362436 420247 655321 751953 753159 753951 784512 787898 794613 906090 951753'
+    .split(' ')
+    .map(Number),
 )
 
 const isDay = (day: number, month: number): boolean => day >= 1 && day <= (DAYS_OF_MONTH[month - 1] ?? 0)
@@ -46,43 +47,38 @@ const isLine = (digits: readonly number[]): boolean =>
 /** 101112, 102030, 132435, 192837. */
 const PAIR_STEPS = new Set([1, 9, 10, 11])
 
-const RULES: readonly ((
-  pin: string,
-  digits: readonly number[],
-  pairs: readonly [number, number, number],
-) => boolean)[] = [
+const RULES: readonly ((digits: readonly number[], pairs: readonly [number, number, number]) => boolean)[] = [
   // 000000, 121212, 111222, 000007: at most two digits.
-  (pin) => new Set(pin).size <= 2,
+  (digits) => new Set(digits).size <= 2,
   // 123123, 007007.
-  (pin) => pin.slice(0, 3) === pin.slice(3),
+  (digits) => [0, 1, 2].every((at) => digits[at] === digits[at + 3]),
   // 123321.
-  (_, digits) => digits.every((digit, at) => digit === digits[5 - at]),
+  (digits) => digits.every((digit, at) => digit === digits[5 - at]),
   // 112233.
-  (_, digits) => [0, 2, 4].every((at) => digits[at] === digits[at + 1]),
+  (digits) => [0, 2, 4].every((at) => digits[at] === digits[at + 1]),
   // 123456, 975319: by one step all along, 9 followed by 0.
-  (_, digits) => isStepped(digits, 10),
-  (_, digits) => isRun(digits.slice(0, 5)) || isRun(digits.slice(1)),
-  (_, digits) => isLine(digits.slice(0, 3)) && isLine(digits.slice(3)),
-  (_, __, [first, second, third]) => second - first === third - second && PAIR_STEPS.has(Math.abs(second - first)),
+  (digits) => isStepped(digits, 10),
+  (digits) => isRun(digits.slice(0, 5)) || isRun(digits.slice(1)),
+  (digits) => isLine(digits.slice(0, 3)) && isLine(digits.slice(3)),
+  (_, [first, second, third]) => second - first === third - second && PAIR_STEPS.has(Math.abs(second - first)),
   // DDMMYY, MMDDYY, YYMMDD; of any year, as two digits name one in each century.
-  (_, __, [first, second, third]) => isDay(first, second) || isDay(second, first) || isDay(third, second),
+  (_, [first, second, third]) => isDay(first, second) || isDay(second, first) || isDay(third, second),
   // YYYYMM, MMYYYY.
-  (pin) =>
-    isMonthOf(Number(pin.slice(0, 4)), Number(pin.slice(4))) ||
-    isMonthOf(Number(pin.slice(2)), Number(pin.slice(0, 2))),
-  (pin) => COMMONEST.has(pin),
+  (_, [first, second, third]) => isMonthOf(first * 100 + second, third) || isMonthOf(second * 100 + third, first),
+  (_, [first, second, third]) => COMMONEST.has((first * 100 + second) * 100 + third),
 ]
 
 /** @param pin six digits. Pure. */
-export const isObviousPin = (pin: string): boolean => {
-  const digits = Array.from(pin, Number)
-  const pairs = [Number(pin.slice(0, 2)), Number(pin.slice(2, 4)), Number(pin.slice(4))] as const
-  return RULES.some((rule) => rule(pin, digits, pairs))
+export const isObviousPin = (pin: SecretText): boolean => {
+  const digits = Array.from(utf8Of(pin), (byte) => byte - 0x30)
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = digits
+  const pairs = [a * 10 + b, c * 10 + d, e * 10 + f] as const
+  return RULES.some((rule) => rule(digits, pairs))
 }
 
 /** Call it before anything is opened or charged. */
 export const refuseObviousPin = (input: {
-  readonly pin: string
+  readonly pin: SecretText
   readonly field: 'user_pin' | 'new_user_pin'
 }): void => {
   if (!isObviousPin(input.pin)) return

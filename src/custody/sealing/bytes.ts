@@ -1,3 +1,13 @@
+/**
+ * A PIN or a secret: as UTF-8, or as text where the caller has a string already. Over the socket it comes as bytes, which are
+ * zeroed with their message: no string is made of them, because nothing can erase one.
+ */
+export type SecretText = string | Uint8Array
+
+/** Its UTF-8; of bytes, a view of them. */
+export const utf8Of = (text: SecretText): Buffer =>
+  typeof text === 'string' ? Buffer.from(text) : Buffer.from(text.buffer, text.byteOffset, text.length)
+
 const LENGTH_BYTES = 4
 
 /**

@@ -22,7 +22,7 @@
 // Who receives a key zeroes it.
 
 import { CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../../db/words.ts'
-import { type BoundFields, encodeFields, HeldKeys } from './bytes.ts'
+import { type BoundFields, encodeFields, HeldKeys, type SecretText } from './bytes.ts'
 import { EnvelopeError, type Identity, NO_KEY_ID, open, seal } from './envelope.ts'
 import { deriveKey, hmac } from './kdf.ts'
 
@@ -150,16 +150,16 @@ const openUnderCredential = (under: Under, sealed: Uint8Array): Uint8Array | nul
   }
 }
 
-const underSecret = (of: Project & { readonly secret: string }): Under => ({
+const underSecret = (of: Project & { readonly secret: SecretText }): Under => ({
   key: hmac({ key: of.secret, message: encodeFields(['developer key', of.projectId]) }),
   identity: identityOf.developerKey(of),
 })
 
-export const sealDeveloperKey = (of: Project & { readonly secret: string; readonly developerKey: Uint8Array }) =>
+export const sealDeveloperKey = (of: Project & { readonly secret: SecretText; readonly developerKey: Uint8Array }) =>
   sealUnder(underSecret(of), of.developerKey)
 
 /** @returns null if the secret is wrong. */
-export const openDeveloperKey = (of: Project & { readonly secret: string; readonly sealed: Uint8Array }) =>
+export const openDeveloperKey = (of: Project & { readonly secret: SecretText; readonly sealed: Uint8Array }) =>
   openUnderCredential(underSecret(of), of.sealed)
 
 /** @param of.stretched argon2id of the PIN. */

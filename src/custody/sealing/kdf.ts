@@ -8,7 +8,7 @@
 import { createHmac, hkdfSync } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { hashRaw } from '@node-rs/argon2'
-import { encodeFields } from './bytes.ts'
+import { encodeFields, type SecretText } from './bytes.ts'
 
 export const KEY_BYTES = 32
 const NO_SALT = new Uint8Array(0)
@@ -26,7 +26,7 @@ export const deriveKey = (key: Uint8Array, labels: readonly string[]): Uint8Arra
   hkdf({ key, salt: NO_SALT, info: encodeFields(labels), length: KEY_BYTES })
 
 /** HMAC-SHA-256 (RFC 2104), 32 bytes. */
-export const hmac = (input: { readonly key: Uint8Array | string; readonly message: Uint8Array }): Uint8Array =>
+export const hmac = (input: { readonly key: SecretText; readonly message: Uint8Array }): Uint8Array =>
   createHmac('sha256', input.key).update(input.message).digest()
 
 const ARGON2ID = 2
@@ -40,7 +40,7 @@ export const PIN_SALT_BYTES = 16
 export const ARGON2_CONCURRENCY_MAX = Math.min(availableParallelism(), 8)
 
 /** argon2id (RFC 9106) of a PIN: 32 bytes that the caller zeroes. Call it only with a turn in `CustodyCtx.argon2`. */
-export const stretchPin = (input: { readonly pin: string; readonly salt: Uint8Array }): Promise<Uint8Array> =>
+export const stretchPin = (input: { readonly pin: SecretText; readonly salt: Uint8Array }): Promise<Uint8Array> =>
   hashRaw(input.pin, {
     algorithm: ARGON2ID,
     memoryCost: ARGON2_MEMORY_KIB,

@@ -92,7 +92,7 @@ export const openChannel = (socket: Socket, handlers: Handlers): Channel => {
   }
 
   socket.on('data', (chunk: Buffer) => {
-    reader.push(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length))
+    reader.push(chunk)
     take()
   })
   socket.on('end', () => {

@@ -65,8 +65,11 @@ const messageOf = (bytes: Uint8Array, names: Names): Message => {
   }
 }
 
+/** Of a small array without one the runtime makes another copy when a view of it is asked for, and leaves the first as it is. */
+const bytesWithBuffer = (length: number): Uint8Array => new Uint8Array(new ArrayBuffer(length))
+
 type FrameReader = Disposable & {
-  /** Adds what was received. It belongs to the reader from now on. */
+  /** Adds what was received, and zeroes it where it was. */
   push(chunk: Uint8Array): void
   /** The next whole message, or null. @throws Refused, as soon as a length is too large. */
   next(): Message | null
@@ -74,10 +77,7 @@ type FrameReader = Disposable & {
   isAmid(): boolean
 }
 
-/**
- * Finds the messages in what is received in any pieces. A message within one piece is not copied, others are once. Disposing
- * of the reader zeroes what is no whole message yet.
- */
+/** Finds the messages in what is received in any pieces. Disposing of the reader zeroes what is no whole message yet. */
 export const createFrameReader = (): FrameReader => {
   const names: Names = new Map()
   let chunks: Uint8Array[] = []
@@ -93,7 +93,12 @@ export const createFrameReader = (): FrameReader => {
   const joined = (): Uint8Array => {
     const [first = new Uint8Array(), ...more] = chunks
     if (more.length === 0) return first
-    const all = Buffer.concat(chunks)
+    const all = bytesWithBuffer(received)
+    let at = 0
+    for (const chunk of chunks) {
+      all.set(chunk, at)
+      at += chunk.length
+    }
     zero()
     chunks = [all]
     return all
@@ -101,8 +106,11 @@ export const createFrameReader = (): FrameReader => {
 
   return {
     push: (chunk) => {
-      chunks.push(chunk)
-      received += chunk.length
+      const own = bytesWithBuffer(chunk.length)
+      own.set(chunk)
+      chunk.fill(0)
+      chunks.push(own)
+      received += own.length
     },
     next: () => {
       if (received < wanted) return null
@@ -114,8 +122,8 @@ export const createFrameReader = (): FrameReader => {
         if (received < wanted) return null
       }
       const message = bytes.subarray(HEAD_BYTES, wanted)
-      chunks = [bytes.subarray(wanted)]
       received -= wanted
+      chunks = received === 0 ? [] : [bytes.subarray(wanted)]
       wanted = HEAD_BYTES
       return messageOf(message, names)
     },

@@ -3,6 +3,7 @@
 
 import { KindGuard, type Static, type TSchema, Type } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import type { SecretText } from '../sealing/bytes.ts'
 
 /** What may be given where `Value` is expected: lists and objects may be readonly. */
 export type Given<Value> = Value extends Uint8Array | Date
@@ -32,11 +33,17 @@ export type AnyMethod = Method<TSchema, TSchema, TSchema>
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
+/** A text that is secret (SecretText): it crosses as bytes, which are zeroed with the message. */
+export const Secret = Type.Unsafe<SecretText>(Type.Uint8Array({ isSecret: true }))
+
 type Naming = (value: unknown) => unknown
 
 const asItIs: Naming = (value) => value
 
-/** A union is left as it is. */
+/** What is no Unicode would become something else, so it is left, and does not fit. */
+const asBytes: Naming = (value) => (typeof value === 'string' && value.isWellFormed() ? Buffer.from(value) : value)
+
+/** A union is left as it is, but for a secret that may be absent. */
 const namingOf = (schema: TSchema): Naming => {
   if (KindGuard.IsObject(schema)) {
     const fields = Object.entries(schema.properties).map(([name, of]) => ({ name, naming: namingOf(of) }))
@@ -47,6 +54,7 @@ const namingOf = (schema: TSchema): Naming => {
       return object
     }
   }
+  if (schema.isSecret === true || schema.anyOf?.some(({ isSecret }: TSchema) => isSecret === true)) return asBytes
   if (!KindGuard.IsArray(schema)) return asItIs
   const naming = namingOf(schema.items)
   return (value) => (Array.isArray(value) ? value.map(naming) : value)

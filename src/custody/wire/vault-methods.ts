@@ -3,7 +3,7 @@
 
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { CHAIN_FAMILIES, CONTROL_MODES, RULE_OPERATORS, SIGNING_ACTIONS, WALLET_TYPES } from '../../../db/words.ts'
-import { method, Nothing } from './method.ts'
+import { method, Nothing, Secret } from './method.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -20,7 +20,7 @@ const Id = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' 
 const Bytes = Type.Uint8Array()
 const Count = Type.Integer({ minimum: 0 })
 
-const credentials = Fields({ from: Maybe(Text), developerSecret: Maybe(Text), userPin: Maybe(Text) })
+const credentials = Fields({ from: Maybe(Text), developerSecret: Maybe(Secret), userPin: Maybe(Secret) })
 
 const wallet = Fields({
   id: Id,
@@ -182,11 +182,11 @@ export const METHODS = {
     output: Fields({ mnemonicPhrase: OrNull(Text), privateKey: OrNull(Text) }),
   }),
   changeUserPin: method('changeUserPin', {
-    input: Fields({ wallet, oldPin: Text, newPin: Text, actor: Text, from: Maybe(Text) }),
+    input: Fields({ wallet, oldPin: Secret, newPin: Secret, actor: Text, from: Maybe(Text) }),
     output: Nothing,
   }),
   changeDeveloperSecret: method('changeDeveloperSecret', {
-    input: Fields({ projectId: Id, oldSecret: Text, newSecret: Text, actor: Text }),
+    input: Fields({ projectId: Id, oldSecret: Secret, newSecret: Secret, actor: Text }),
     output: Nothing,
   }),
   status: method('status', {
@@ -232,12 +232,12 @@ export const METHODS = {
 /** Those that only an operator may ask: an API that somebody else controls must not reset a count of wrong PINs, for instance. */
 export const OPERATOR_METHODS = {
   newProject: method('newProject', {
-    input: Fields({ projectId: Id, developerSecret: OrNull(Text), actor: Text, about: Maybe(Text) }),
+    input: Fields({ projectId: Id, developerSecret: OrNull(Secret), actor: Text, about: Maybe(Text) }),
     output: Nothing,
     repeatable: true,
   }),
   activateProject: method('activateProject', {
-    input: Fields({ projectId: Id, developerSecret: Text, actor: Text }),
+    input: Fields({ projectId: Id, developerSecret: Secret, actor: Text }),
     output: Nothing,
     repeatable: true,
   }),

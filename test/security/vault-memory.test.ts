@@ -1,0 +1,96 @@
+// What a vault's process has in its memory after requests, read from outside as whoever controls its machine would.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import { insertWallet } from '../../db/queries/wallets.ts'
+import { connectVault } from '../../src/custody/remote-vault.ts'
+import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
+import { ACTOR, codeOf, SECRET, signOne } from '../custody/support.ts'
+import { signerOnce } from '../support/keys.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startVaultProcess } from '../support/vault.ts'
+
+const PIECE_BYTES = 64 * 1024 * 1024
+
+/** Long enough to be found nowhere by chance. */
+const newText = (): string => randomBytes(24).toString('base64url')
+/** Of the client's name: text that the vault keeps, so that the search is known to find what is there. */
+const name = newText()
+
+let service: Service
+let vaultProcess: Awaited<ReturnType<typeof startVaultProcess>>
+let vault: ReturnType<typeof connectVault>
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  const socket = `${service.variables.VAULT_SOCKET}.process`
+  vaultProcess = await startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket })
+  vault = connectVault({ sockets: [socket], name, onChange: () => {} })
+})
+afterAll(async () => {
+  vault.close()
+  await vaultProcess.stop()
+  await service.close()
+})
+
+const newWallet = async (controlMode: 'developer' | 'user', credentials: Credentials): Promise<WalletRef> => {
+  const { projectId } = service.project
+  const of = { projectId, ownerId: randomUUID(), network: 'Ethereum', controlMode } as const
+  const id = randomUUID()
+  const made = await vault.newWallet({ ...of, walletId: id, family: 'evm', credentials, actor: ACTOR })
+  const { keyringId, publicKey } = made
+  await insertWallet(service.ctx.db, { ...of, id, keyringId, publicKey, address: newText(), name: 'w', type: 'eoa' })
+  return { ...of, id, keyringId, publicKey }
+}
+
+/** How often each text is in the memory that the process can write. */
+const timesInMemory = (texts: readonly string[]): readonly number[] => {
+  const memory = openSync(`/proc/${vaultProcess.pid}/mem`, 'r')
+  const times = texts.map(() => 0)
+  const piece = Buffer.alloc(PIECE_BYTES)
+  for (const line of readFileSync(`/proc/${vaultProcess.pid}/maps`, 'utf8').split('\n')) {
+    const [, from = '', to = '', mode = ''] = /^([0-9a-f]+)-([0-9a-f]+) (\S+)/.exec(line) ?? []
+    if (!mode.startsWith('rw')) continue
+    const end = Number.parseInt(to, 16)
+    // They overlap, for a text across two pieces.
+    for (let at = Number.parseInt(from, 16); at < end; at += PIECE_BYTES - 64) {
+      const length = readSync(memory, piece, 0, Math.min(PIECE_BYTES, end - at), at)
+      for (const [index, text] of texts.entries()) {
+        const found = piece.subarray(0, length)
+        for (let next = found.indexOf(text); next >= 0; next = found.indexOf(text, next + 1)) {
+          times[index] = (times[index] ?? 0) + 1
+        }
+      }
+    }
+  }
+  closeSync(memory)
+  return times
+}
+
+/** The runtime keeps what it read last from a socket until it reads as much again. */
+const overwriteWhatWasReadLast = () =>
+  codeOf(vault.publicKeyOf({ family: 'evm', imported: { privateKey: ' '.repeat(600_000) } }))
+
+test.skipIf(process.platform !== 'linux')(
+  'no PIN and no secret is left in it after a request, right or wrong',
+  async () => {
+    const [pin, newPin, wrongPin, wrongSecret] = [newText(), newText(), newText(), newText()]
+    const wallet = await newWallet('user', { userPin: pin })
+    const other = await newWallet('developer', { developerSecret: SECRET })
+    const sign = (of: WalletRef, credentials: Credentials) =>
+      codeOf(signOne(signerOnce(vault, { wallet: of, credentials, actor: ACTOR })))
+    for (let times = 0; times < 5; times += 1) expect(await sign(wallet, { userPin: pin })).toBe('resolved')
+    expect(await sign(wallet, { userPin: wrongPin })).toBe('INVALID_SECRET')
+    expect(await sign(other, { developerSecret: wrongSecret })).toBe('INVALID_SECRET')
+    await vault.changeUserPin({ wallet, oldPin: pin, newPin, actor: ACTOR })
+    {
+      using key = await vault.openKey({ wallet, credentials: { userPin: newPin }, actor: ACTOR })
+      await signOne(key)
+    }
+    await overwriteWhatWasReadLast()
+    const [ofName, ...left] = timesInMemory([name, pin, newPin, wrongPin, wrongSecret])
+    expect(ofName).toBeGreaterThan(0)
+    expect(left).toEqual([0, 0, 0, 0])
+  },
+)
