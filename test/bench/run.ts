@@ -1,5 +1,5 @@
 // `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size] [index]
-// [substrate-sign] [substrate-index] [users] [body] [vault] [dev]`: tables with the baseline of the same run beside each figure.
+// [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [dev]`: tables with the baseline of the same run beside each figure.
 
 import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
@@ -16,6 +16,7 @@ import { benchDevStart } from './dev-start.ts'
 import { benchFar } from './far.ts'
 import { benchHeads, headsTable } from './heads.ts'
 import { benchIndex, indexTable } from './index.ts'
+import { benchJournal, journalTable } from './journal.ts'
 import { benchPreview } from './preview.ts'
 import { benchSign } from './sign.ts'
 import { benchSize, sizeTable } from './size.ts'
@@ -235,6 +236,11 @@ try {
     const vault = await onService(benchVault)
     results.vault = vault
     for (const text of vaultTable(vault)) say(text)
+  }
+  if (wants('journal')) {
+    const journal = await onService(benchJournal)
+    results.journal = journal
+    for (const text of journalTable(journal)) say(text)
   }
   if (wants('dev')) {
     const dev = await benchDevStart()

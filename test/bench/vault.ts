@@ -67,7 +67,7 @@ const PAYLOADS = Array.from({ length: 1_024 }, (_, nonce) =>
 
 type SignedBy = WalletRef & { readonly address: string }
 
-const newWallets = (service: Service): Promise<readonly SignedBy[]> =>
+export const newWallets = (service: Service): Promise<readonly SignedBy[]> =>
   Promise.all(
     Array.from({ length: WALLETS }, async () => {
       const { id } = await service.newWallet({ network: 'Ethereum' })
@@ -77,7 +77,7 @@ const newWallets = (service: Service): Promise<readonly SignedBy[]> =>
     }),
   )
 
-const signOne = async (vault: Vault, wallet: WalletRef, index: number): Promise<void> => {
+export const signOne = async (vault: Vault, wallet: WalletRef, index: number): Promise<void> => {
   const nonce = index % PAYLOADS.length
   const payloads = PAYLOADS.slice(nonce, nonce + 1)
   const details = { network: wallet.network, to: RECIPIENT, value: '1', nonce: String(nonce) }
