@@ -1,5 +1,5 @@
 // A root key in a service (AWS KMS, Google Cloud KMS, HashiCorp Vault). This process never sees it, and asks the service to
-// wrap or unwrap each project key. The layout of the result is frozen, like that of envelopes:
+// wrap or unwrap each project key and the deployment's key. The layout of the result is frozen, like that of envelopes:
 //
 //   version(1) = 1 | service(1) | key version(4, big-endian) | ciphertext(n) | tag(32)
 //

@@ -1,6 +1,6 @@
-// The root key only wraps and unwraps project keys. What it wraps is bound to an identity (additional data or an encryption
-// context), so that a wrapped key in another project's row does not unwrap. A key from a file is in this process's memory; a
-// key in a service (aws-kms.ts, gcp-kms.ts, vault-transit.ts) is not.
+// The root key only wraps and unwraps project keys and the deployment's key. What it wraps is bound to an identity (additional
+// data or an encryption context), so that a wrapped key in another row does not unwrap. A key from a file is in this process's
+// memory; a key in a service (aws-kms.ts, gcp-kms.ts, vault-transit.ts) is not.
 
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockRootKeyId, readDeployment } from '../../../db/queries/custody/deployment.ts'
