@@ -4,7 +4,10 @@
 import { describe, expect, test } from 'bun:test'
 import type { PolicyTerms, Spending } from '../../db/queries/custody/policies.ts'
 import { CONTROL_MODES, type ControlMode, type KeyringKind } from '../../db/words.ts'
+import { auditVerifier } from '../../src/custody/audit.ts'
+import { createLinkMaker } from '../../src/custody/chain/chain.ts'
 import { familyKeysOf } from '../../src/custody/keys/derive.ts'
+import { openDeploymentKey } from '../../src/custody/root/deployment-key.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
 import { open } from '../../src/custody/sealing/envelope.ts'
@@ -261,5 +264,25 @@ describe('in the first version', () => {
   test('a seed does not open as one of another kind', async () => {
     const keys = await bothKeys()
     for (const kind of ['key', 'phrase'] as const) expect(() => seedBy(keys, { kind })).toThrow('authentication failed')
+  })
+
+  test("the deployment's key opens with the root key, and gives the vault's MACs and the heads of chains", async () => {
+    const rootKey = await opened(golden.rootKey, openRootKey)
+    const deploymentKey = await openDeploymentKey(rootKey, bytesOf(golden.deploymentKey))
+    const row = {
+      id: 7n,
+      projectId,
+      at: new Date('2025-01-02T03:04:05.678Z'),
+      actor: 'operator',
+      action: 'wallet_created',
+      subject: walletId,
+      details: { b: '2', a: '1' },
+      mac: bytesOf(golden.vaultAuditMac),
+    } as const
+    expect(auditVerifier(deploymentKey)(row)).toBe(true)
+    const makeLink = createLinkMaker(deploymentKey)
+    const first = makeLink({ previous: null, row })
+    const second = makeLink({ previous: first, row: { ...row, id: 9n } })
+    expect([first, second].map(({ head }) => hexOf(head))).toEqual(golden.auditHeads)
   })
 })
