@@ -20,6 +20,7 @@ import { newestProjectKeyVersion } from '../../../db/queries/custody/project-key
 import { AppError, noSuchProject } from '../../errors.ts'
 import type { AuditAct } from '../audit.ts'
 import type { CustodyCtx } from '../ctx.ts'
+import { projectKeyRow } from '../journal/records.ts'
 import { KeyRotated } from '../repeatable.ts'
 import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
 import type { Identity } from '../sealing/envelope.ts'
@@ -59,7 +60,7 @@ const tryWrite = async (ctx: CustodyCtx, change: Change & { readonly was: Versio
       const written = await change.write(tx, { was, sealed })
       if (!written) return false
       await audit.record(tx, change.act)
-      tx.afterCommit(() => ctx.journal.addRows(change.row))
+      tx.afterCommit(() => ctx.journal.addRows(projectKeyRow({ projectId, version }), change.row))
       return true
     })
   } catch (error) {

@@ -1,6 +1,6 @@
 // What a record of a journal holds.
 
-import type { RowImage } from '../../../db/queries/custody/journal.ts'
+import type { RowImage, RowsWith } from '../../../db/queries/custody/journal.ts'
 import type { ControlMode } from '../../../db/words.ts'
 import type { JournalHead } from './journal-file.ts'
 
@@ -41,6 +41,15 @@ export type JournalRecord = {
   readonly audit?: readonly unknown[]
   readonly notes?: readonly Note[]
 }
+
+/**
+ * The key under which new rows of a project are sealed, as the journal names it. It is kept with each of them: the vault that made
+ * the key may have been killed before its journal had it.
+ */
+export const projectKeyRow = (of: { readonly projectId: string; readonly version: number }): RowsWith => ({
+  table: 'project_keys',
+  where: { project_id: of.projectId, version: String(of.version) },
+})
 
 /** Only lines with a right MAC are read, so this is what was written. The first record names the journal, and has nothing else. */
 export const readRecord = (text: string): JournalRecord => JSON.parse(text) as JournalRecord

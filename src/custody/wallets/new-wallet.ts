@@ -35,6 +35,7 @@ import {
 } from '../credentials/credentials.ts'
 import { refuseObviousPin } from '../credentials/obvious-pin.ts'
 import type { CustodyCtx } from '../ctx.ts'
+import { projectKeyRow } from '../journal/records.ts'
 import { type Imported, type ImportedText, readImported } from '../keys/imported.ts'
 import { KeyRotated, madeOtherwise, repeatable } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
@@ -138,11 +139,12 @@ const commit = (ctx: CustodyCtx, made: Made): Promise<void> =>
 /** All that the wallet needs, and what its row in `wallets` is made of. */
 const keepInJournal = (
   { journal, now }: CustodyCtx,
-  made: NewWalletInput & { readonly keyringId: string; readonly publicKey: Uint8Array },
+  made: NewWalletInput & { readonly owner: OwnerRow; readonly keyringId: string; readonly publicKey: Uint8Array },
 ): void => {
   const { walletId: id, projectId, ownerId, network, controlMode, keyringId, publicKey, about = '' } = made
   const owner = { project_id: projectId, owner_id: ownerId }
   journal.addRows(
+    projectKeyRow({ projectId, version: made.owner.projectKeyVersion }),
     { table: 'user_keys', where: owner },
     { table: 'pin_guesses', where: owner },
     { table: 'keyrings', where: { id: keyringId } },
@@ -185,12 +187,12 @@ const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tr
   const since = keyUsedSince(keyring, owner)
   if (made !== null) {
     if (Buffer.compare(made.publicKey, publicKey) !== 0) throw madeOtherwise('wallet')
-    keepInJournal(ctx, { ...input, keyringId: made.keyringId, publicKey })
+    keepInJournal(ctx, { ...input, owner, keyringId: made.keyringId, publicKey })
     return { keyringId: made.keyringId, publicKey, keyUsedSince: since }
   }
   const sealed = sealWalletKey({ projectId, keyringId, walletId, network, controlMode, controlKey, privateKey })
   await commit(ctx, { ...opening, keyring, newUserKey, sealed })
-  keepInJournal(ctx, { ...input, keyringId, publicKey })
+  keepInJournal(ctx, { ...input, owner, keyringId, publicKey })
   return { keyringId, publicKey, keyUsedSince: since }
 }
 

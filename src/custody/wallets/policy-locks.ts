@@ -18,6 +18,7 @@ import { AppError, noSuchProject, notFound } from '../../errors.ts'
 import { checkCredentials, notActivated } from '../credentials/credential-keys.ts'
 import { type Credentials, refuseFrozen, requireBoth, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
+import { projectKeyRow } from '../journal/records.ts'
 import { madeOtherwise, repeatable } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { identityOf, requireCanonicalIds, sealPolicyLock, walletKeyOf } from '../sealing/hierarchy.ts'
@@ -55,6 +56,7 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   const keep = () =>
     ctx.journal.addRows(
+      projectKeyRow({ projectId, version }),
       { table: 'policies', where: { id: policyId } },
       { table: 'policy_locks', where: { policy_id: policyId } },
     )
