@@ -62,8 +62,11 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
   const { projectId, network, ownerId, name, controlMode, type, imported, credentials, actor } = input
   const chain = ctx.chains.get(network)
   const addressOf = addressesOf(chain, type)
-  if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { ownerId } })) !== null) throw exists(input)
   const id = input.newId ?? randomUUID()
+  const known = await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { ownerId } })
+  // The request is repeated: its answer was lost with the database, and the vault's journal brought the wallet back.
+  if (known?.id === id) return known
+  if (known !== null) throw exists(input)
   const of = { walletId: id, projectId, ownerId, network, controlMode, family: chain.family }
   const about = JSON.stringify({ name, type } satisfies AboutWallet)
   const made = await ctx.vault.newWallet({ ...of, imported, credentials, actor, about })
@@ -106,7 +109,7 @@ export const importWallet = async (ctx: Ctx, input: ImportWalletInput): Promise<
   const { projectId, network } = input
   const chain = ctx.chains.get(network)
   const address = addressesOf(chain, input.type)(await ctx.vault.publicKeyOf({ family: chain.family, imported }))
-  if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { address } })) !== null)
-    throw addressTaken(network)
+  const known = await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { address } })
+  if (known !== null && known.id !== input.newId) throw addressTaken(network)
   return createWallet(ctx, { ...rest, imported })
 }
