@@ -7,6 +7,7 @@ import type { Shell } from './shell.ts'
 const WHY = {
   nonce_held: 'another transaction of its signer has its nonce',
   no_wallet: 'its wallet is not there',
+  answered: 'its request was answered with another one',
 } as const
 
 const linesOf = (restored: Restored): readonly string[] => [

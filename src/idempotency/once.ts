@@ -27,13 +27,9 @@ export type Remember<Result> = ((db: Queryable, result: Result) => Promise<void>
 /** A first answer, as a text can keep it. */
 export type RememberedAnswer = IdempotencyScope & { readonly fingerprintHex: string; readonly answer: unknown }
 
-/** Stores an answer, unless the key has one. */
-export const storeAnswer = async (
-  db: Queryable,
-  { fingerprintHex, answer, ...scope }: RememberedAnswer,
-): Promise<void> => {
-  await insertFirstAnswer(db, scope, { fingerprint: Buffer.from(fingerprintHex, 'hex'), answer })
-}
+/** Stores an answer. @returns false if the key has another one. */
+export const storeAnswer = (db: Queryable, { fingerprintHex, answer, ...scope }: RememberedAnswer): Promise<boolean> =>
+  insertFirstAnswer(db, scope, { fingerprint: Buffer.from(fingerprintHex, 'hex'), answer })
 
 const MAX_KEY_CHARACTERS = 200
 

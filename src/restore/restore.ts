@@ -1,6 +1,7 @@
 // After the database was restored from a backup: brings in what the vaults' journals tell and it lacks. First the projects, as
-// everything belongs to one; then the vaults write custody's rows, each from its own journal; then wallets and transactions. It
-// may be killed and run again: what is there stays as it is, and until the end no key is opened.
+// everything belongs to one; then the vaults write custody's rows, each from its own journal; then wallets and transactions; then
+// the vaults write their audit rows. It may be killed and run again: what is there stays as it is, and until the end no key is
+// opened.
 
 import { findProject, insertProject, markProjectActivated } from '../../db/queries/projects.ts'
 import { insertWalletUnlessKnown, lacksAttempt, obstacleTo } from '../../db/queries/restore.ts'
@@ -18,6 +19,9 @@ type Vaults = readonly Pick<OperatorVault, 'journalState' | 'journalNotes' | 're
 
 type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics'>
 
+/** `answered`: its request was answered with another transaction, by another process. */
+type Hindrance = 'nonce_held' | 'no_wallet' | 'answered'
+
 export type Restored = {
   /** Of custody, by the vaults. */
   readonly rows: number
@@ -26,8 +30,8 @@ export type Restored = {
   readonly wallets: number
   readonly transactions: number
   readonly spedUp: number
-  /** Signed and not recorded, with the reason. Nobody was told that they were accepted, or their nonce went to another one. */
-  readonly skipped: readonly { readonly id: string; readonly why: 'nonce_held' | 'no_wallet' }[]
+  /** Signed and not recorded, with the reason. */
+  readonly skipped: readonly { readonly id: string; readonly why: Hindrance }[]
 }
 
 type NoteOf<Kind> = Extract<JournalNote, { readonly kind: Kind }>
@@ -95,7 +99,7 @@ const signedOf = ({ about: text, attempts }: NoteOf<'transaction'>): Signed => {
   return { about, attempts: places }
 }
 
-type Outcome = { readonly id: string; readonly was: 'restored' | 'recorded' | 'nonce_held' | 'no_wallet' }
+type Outcome = { readonly id: string; readonly was: 'restored' | 'recorded' | Hindrance }
 
 const restoreTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promise<Outcome> =>
   ctx.db.transaction(async (tx) => {
@@ -112,8 +116,9 @@ const restoreTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promi
     await lockSigner(tx, signer)
     const obstacle = await obstacleTo(tx, { id, walletId, signer, nonce })
     if (obstacle !== null) return { id, was: obstacle }
+    // First: what was signed for a request that another process answered meanwhile was rolled back then.
+    if (answer !== null && !(await storeAnswer(tx, answer))) return { id, was: 'answered' }
     await recordSubmitted(tx, rows, attempts)
-    if (answer !== null) await storeAnswer(tx, answer)
     return { id, was: 'restored' }
   })
 
@@ -130,19 +135,15 @@ export const restore = async (ctx: RestoreCtx, vaults: Vaults): Promise<Restored
   const notes = await readNotes(vaults)
   const projects = await restoreProjects(ctx, ofKind(notes, 'project'))
   let [rows, audit] = [0, 0]
-  for (const vault of vaults) {
-    const replayed = await vault.replayJournal()
-    rows += replayed.rows
-    audit += replayed.audit
-  }
+  for (const vault of vaults) rows += (await vault.replayJournal()).rows
   const wallets = await restoreWallets(ctx, ofKind(notes, 'wallet'))
   const counts = { transactions: 0, spedUp: 0 }
-  const skipped: { id: string; why: 'nonce_held' | 'no_wallet' }[] = []
+  const skipped: { id: string; why: Hindrance }[] = []
   for (const signed of lastOfNonces(ofKind(notes, 'transaction').map(signedOf))) {
     const { id, was } = await restoreTransaction(ctx, signed)
     if (was === 'restored') counts[signed.about.rows.kind === 'submitted' ? 'transactions' : 'spedUp'] += 1
     else if (was !== 'recorded') skipped.push({ id, why: was })
   }
-  for (const vault of vaults) await vault.finishRestore()
+  for (const vault of vaults) audit += (await vault.finishRestore()).audit
   return { rows, audit, projects, wallets, ...counts, skipped }
 }

@@ -7,6 +7,8 @@ export type TcpProxy = {
   readonly url: string
   /** From now on nothing passes, in both directions; new connections are accepted, and get no answer. */
   readonly freeze: () => void
+  /** From now on new connections go to this port of the host. */
+  readonly turnTo: (port: number) => void
   /** Ends all connections. New ones are accepted. */
   readonly cut: () => void
   /** Lets pass what has waited. */
@@ -16,13 +18,14 @@ export type TcpProxy = {
 
 /** @param target a URL with host and port, as of PostgreSQL. */
 export const startTcpProxy = async (target: string): Promise<TcpProxy> => {
-  const { hostname, port } = new URL(target)
+  const { hostname } = new URL(target)
+  let port = Number(new URL(target).port)
   const sockets = new Set<Socket>()
   let isFrozen = false
   let waiting: (() => void)[] = []
 
   const join = (client: Socket): void => {
-    const server = connect({ host: hostname, port: Number(port) })
+    const server = connect({ host: hostname, port })
     for (const [from, to] of [
       [client, server],
       [server, client],
@@ -57,6 +60,9 @@ export const startTcpProxy = async (target: string): Promise<TcpProxy> => {
     freeze: () => {
       isFrozen = true
       for (const socket of sockets) socket.pause()
+    },
+    turnTo: (other) => {
+      port = other
     },
     cut: () => {
       for (const socket of sockets) socket.destroy()

@@ -155,6 +155,15 @@ export const applyAudit = async (tx: Tx, rows: readonly unknown[]): Promise<numb
   return rowCount ?? 0
 }
 
+/** A server that took the place of another one was started at another time. */
+const STARTED = sql`pg_postmaster_start_time()::text`
+
+/** When the server was started, to microseconds. */
+export const serverStarted = async (db: Queryable): Promise<string> => {
+  const { rows } = await db.execute<{ readonly started: string }>(sql`select ${STARTED} as started`)
+  return rows[0]?.started ?? ''
+}
+
 /** How many records of a journal this database knows; null if it does not know the journal. */
 export const readMark = async (db: Queryable, id: string): Promise<number | null> => {
   const { rows } = await db.execute<{ readonly records: number }>(
@@ -175,24 +184,19 @@ export const writeMark = async (
     .onConflictDoUpdate({ target: vaultJournals.id, set: { records, updatedAt: sql`now()` } })
 }
 
-/** A server that took the place of another one was started at another time. */
-const STARTED = sql`pg_postmaster_start_time()::text as started`
+type Mark = { readonly id: string; readonly from: number; readonly to: number; readonly started: string }
 
 /**
- * The same, if the database still knows `from` records.
- * @returns when the server was started; null if it knows another number, so that it is another database.
+ * The same, if the database still knows `from` records, on a server that was `started` then.
+ * @returns false if it is another database, in which nothing was changed.
  */
-export const advanceMark = async (
-  db: Db,
-  { id, from, to }: { readonly id: string; readonly from: number; readonly to: number },
-): Promise<string | null> => {
+export const advanceMark = async (db: Db, { id, from, to, started }: Mark): Promise<boolean> => {
+  const isSame = sql`id = ${id} and records = ${from} and ${STARTED} = ${started}`
   const { rows } =
     from === to
-      ? await db.execute<{ readonly started: string }>(
-          sql`select ${STARTED} from ${vaultJournals} where id = ${id} and records = ${from}`,
+      ? await db.execute(sql`select from ${vaultJournals} where ${isSame}`)
+      : await db.execute(
+          sql`update ${vaultJournals} set records = ${to}, updated_at = now() where ${isSame} returning id`,
         )
-      : await db.execute<{ readonly started: string }>(
-          sql`update ${vaultJournals} set records = ${to}, updated_at = now() where id = ${id} and records = ${from} returning ${STARTED}`,
-        )
-  return rows[0]?.started ?? null
+  return rows.length === 1
 }

@@ -12,13 +12,20 @@
 
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../db/client.ts'
-import { advanceMark, type RowsWith, readImages, readMark, writeMark } from '../../../db/queries/custody/journal.ts'
+import {
+  advanceMark,
+  type RowsWith,
+  readImages,
+  readMark,
+  serverStarted,
+  writeMark,
+} from '../../../db/queries/custody/journal.ts'
 import { AppError } from '../../errors.ts'
 import { createBatcher, createQueue } from '../../queue.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type JournalFile, openJournalFile } from './journal-file.ts'
 import { type JournalRecord, type Note, readRecord } from './records.ts'
-import { lacksAny, type Replayed, replay } from './replay.ts'
+import { lacksAny, replayAudit, replayRows } from './replay.ts'
 
 /** How long it is believed that the database is still the same. */
 const SAME_FOR_MS = 1_000
@@ -65,15 +72,18 @@ type JournalReader = {
   readonly journalState: () => Promise<JournalState>
   /** What some records tell of transactions, wallets and projects, from a number on. */
   readonly journalNotes: (input: { readonly from: number }) => Promise<NotesPage>
-  /** Writes the rows of custody, and of the audit, that the database lacks. */
-  readonly replayJournal: () => Promise<Replayed>
+  /** Writes the rows of custody that the database lacks. */
+  readonly replayJournal: () => Promise<{ readonly rows: number }>
   /**
    * Leaves out records that are older than a time, if the database knows them. Then only a backup that knows them, too, can be
    * brought to the present.
    */
   readonly compactJournal: (input: { readonly before: Date }) => Promise<{ readonly leftOut: number }>
-  /** Says that the database has everything now, also what the notes tell. From then on keys are opened again. */
-  readonly finishRestore: () => Promise<void>
+  /**
+   * Says that the database has everything now, also what the notes tell, and writes the audit rows that it lacks. They come last:
+   * as long as they are missing, it is behind, whatever becomes of the restore. From then on keys are opened again.
+   */
+  readonly finishRestore: () => Promise<{ readonly audit: number }>
 }
 
 /** `next`: null at the end of the journal. */
@@ -179,11 +189,13 @@ const createMarks = ({ db, file }: Opened, first: number) => {
   let lacks = false
   let heardAtMs = Number.NEGATIVE_INFINITY
   let comparedAtMs = Number.NEGATIVE_INFINITY
-  let startedThen: string | null = null
+  let started: string | null = null
 
   /** The database may have what was recorded last, although its mark is older: it is written later. */
   const catchUp = async (): Promise<void> => {
     const records = file.records()
+    // Before it is compared: another server that takes its place meanwhile is noticed the next time.
+    started = await serverStarted(db)
     const from = (await readMark(db, file.id)) ?? 0
     // What was left out is not known any more.
     lacks = from < file.first() || (await lacksAny(db, { file, from }))
@@ -197,11 +209,9 @@ const createMarks = ({ db, file }: Opened, first: number) => {
 
   /** Whether it is the database of before, by one small statement: then it has what was recorded since. */
   const isSame = async (): Promise<boolean> => {
-    const isUnheard = performance.now() - heardAtMs > SAME_FOR_MS
-    const to = isUnheard ? known : file.records()
-    const started = await advanceMark(db, { id: file.id, from: known, to })
-    const isKnown = started !== null && started === startedThen && !isUnheard
-    startedThen = started
+    if (started === null || performance.now() - heardAtMs > SAME_FOR_MS) return false
+    const to = file.records()
+    const isKnown = await advanceMark(db, { id: file.id, from: known, to, started })
     if (isKnown) known = to
     return isKnown
   }
@@ -252,6 +262,12 @@ type Parts = { readonly writer: ReturnType<typeof createWriter>; readonly marks:
 const createReader = ({ db, file }: Opened, { writer, marks }: Parts): JournalReader => {
   const from = async () => (await readMark(db, file.id)) ?? 0
 
+  const replayedFrom = async (): Promise<number> => {
+    const known = await from()
+    if (known < file.first()) throw compacted(file.first(), known)
+    return known
+  }
+
   const firstNote = async (): Promise<number> => {
     const mark = await from()
     for await (const { text } of file.read(Math.max(0, mark - 1))) {
@@ -292,11 +308,7 @@ const createReader = ({ db, file }: Opened, { writer, marks }: Parts): JournalRe
       }
       return { notes, next: null }
     },
-    replayJournal: async () => {
-      const known = await from()
-      if (known < file.first()) throw compacted(file.first(), known)
-      return replay(db, { file, from: known })
-    },
+    replayJournal: async () => ({ rows: await replayRows(db, { file, from: await replayedFrom() }) }),
     compactJournal: async ({ before }) => {
       await marks.require()
       const end = Math.min(await firstSince(before.getTime()), marks.known())
@@ -304,7 +316,11 @@ const createReader = ({ db, file }: Opened, { writer, marks }: Parts): JournalRe
       if (end - 1 > was) await writer.compact(end - 1)
       return { leftOut: file.first() - was }
     },
-    finishRestore: marks.finish,
+    finishRestore: async () => {
+      const audit = await replayAudit(db, { file, from: await replayedFrom() })
+      await marks.finish()
+      return { audit }
+    },
   }
 }
 

@@ -14,8 +14,6 @@ import { readRecord } from './records.ts'
 
 const ROWS_A_STATEMENT = 500
 
-export type Replayed = { readonly rows: number; readonly audit: number }
-
 type Collected = {
   /** The last image of each row, by table. */
   readonly images: ReadonlyMap<JournalTable, ReadonlyMap<string, string>>
@@ -38,39 +36,53 @@ function* pagesOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
     yield items.slice(start, start + ROWS_A_STATEMENT)
 }
 
-const write = async (tx: Tx, { images, audit }: Collected): Promise<Replayed> => {
-  const replayed = { rows: 0, audit: 0 }
+const writeRows = async (tx: Tx, { images }: Collected): Promise<number> => {
+  let written = 0
   for (const [table, rows] of images) {
-    for (const page of pagesOf([...rows.values()])) replayed.rows += await applyImages(tx, table, page)
+    for (const page of pagesOf([...rows.values()])) written += await applyImages(tx, table, page)
   }
-  for (const page of pagesOf(audit)) replayed.audit += await applyAudit(tx, page)
-  return replayed
+  return written
+}
+
+const writeAudit = async (tx: Tx, { audit }: Collected): Promise<number> => {
+  let written = 0
+  for (const page of pagesOf(audit)) written += await applyAudit(tx, page)
+  return written
 }
 
 /** Ends a transaction in which everything was tried. */
 class Tried extends Error {
-  constructor(readonly replayed: Replayed) {
+  constructor(readonly written: number) {
     super('only tried')
   }
 }
 
 type From = { readonly file: JournalFile; readonly from: number }
 
-/** @param of.from the number of the first record. @returns what was missing. */
-export const replay = async (db: Db, { file, from }: From): Promise<Replayed> => {
-  const collected = await collect(file, from)
-  return db.transaction((tx) => write(tx, collected))
-}
+type Replay = (db: Db, from: From) => Promise<number>
 
-/** Whether `replay` would write something. */
+const replay =
+  (write: (tx: Tx, collected: Collected) => Promise<number>): Replay =>
+  async (db, { file, from }) => {
+    const collected = await collect(file, from)
+    return db.transaction((tx) => write(tx, collected))
+  }
+
+/** @param of.from the number of the first record. @returns how many rows of custody were missing. */
+export const replayRows = replay(writeRows)
+
+/** The same for audit rows. */
+export const replayAudit = replay(writeAudit)
+
+/** Whether one of them would write something. */
 export const lacksAny = async (db: Db, { file, from }: From): Promise<boolean> => {
   const collected = await collect(file, from)
   try {
     return await db.transaction(async (tx) => {
-      throw new Tried(await write(tx, collected))
+      throw new Tried((await writeRows(tx, collected)) + (await writeAudit(tx, collected)))
     })
   } catch (error) {
-    if (error instanceof Tried) return error.replayed.rows + error.replayed.audit > 0
+    if (error instanceof Tried) return error.written > 0
     // A row that others refer to is missing, such as a project's.
     if (isReferenceMissing(error)) return true
     throw error

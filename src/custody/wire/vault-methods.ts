@@ -288,10 +288,10 @@ export const OPERATOR_METHODS = {
     input: Fields({ from: Count }),
     output: Fields({ notes: Type.Array(note), next: OrNull(Count) }),
   }),
-  replayJournal: method('replayJournal', { input: Fields({}), output: Fields({ rows: Count, audit: Count }) }),
+  replayJournal: method('replayJournal', { input: Fields({}), output: Fields({ rows: Count }) }),
   compactJournal: method('compactJournal', {
     input: Fields({ before: Type.Date() }),
     output: Fields({ leftOut: Count }),
   }),
-  finishRestore: method('finishRestore', { input: Fields({}), output: Nothing }),
+  finishRestore: method('finishRestore', { input: Fields({}), output: Fields({ audit: Count }) }),
 }

@@ -1,0 +1,86 @@
+// A copy of the database takes the place of the one that the vault has used, between two looks of the vault at it. It lacks the
+// last record, and the vault notices that.
+
+import { afterAll, beforeAll, test } from 'bun:test'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
+import { runCli } from '../support/cli.ts'
+import { createDatabaseOn } from '../support/postgres.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { startVaultProcess } from '../support/vault.ts'
+
+const network = 'Ethereum'
+
+let folder: string
+let server: PostgresServer
+let copy: PostgresServer
+let proxy: TcpProxy
+let first: Service
+let api: Service
+let vault: Awaited<ReturnType<typeof startVaultProcess>>
+
+const at = (name: string) => join(folder, name)
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-failover-'))
+  await promisify(execFile)('chmod', ['755', folder])
+  server = await startPostgres({ dataDirectory: at('one'), durable: true })
+  const database = await createDatabaseOn(server.url)
+  const rpcUrls = { [network]: 'http://127.0.0.1:1' }
+  first = await startService({ rpcUrls, database })
+  proxy = await startTcpProxy(database.vaultUrl)
+  const VAULT_SOCKET = `${first.variables.VAULT_SOCKET}.journal`
+  vault = await startVaultProcess({
+    ...first.vaultVariables,
+    VAULT_SOCKET,
+    VAULT_JOURNAL: at('journal'),
+    DATABASE_URL: proxy.url,
+  })
+  api = await startService({ rpcUrls, database, hasVault: false, variables: { ...first.variables, VAULT_SOCKET } })
+})
+afterAll(async () => {
+  await api.close()
+  await first.close()
+  await vault.stop()
+  await proxy.stop()
+  await copy.stop()
+  await server.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const state = async () => {
+  const { output } = await runCli(['journal', 'show', '--json'], api.variables)
+  return JSON.parse(output || '[]')[0] as { known: number; records: number; is_behind: boolean } | undefined
+}
+
+const until = async (isRight: () => Promise<boolean>): Promise<void> => {
+  const deadline = Date.now() + 20_000
+  while (!(await isRight())) {
+    if (Date.now() > deadline) throw new Error('it did not happen in time')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+const isSettled = async () => {
+  const { known, records } = (await state()) ?? {}
+  return known !== undefined && known === records
+}
+
+test('a late copy that takes the place of the database at once is noticed', async () => {
+  await api.newWallet({ network })
+  await until(isSettled)
+  await server.stop()
+  await promisify(execFile)('cp', ['-a', at('one'), at('two')])
+  server = await startPostgres({ dataDirectory: at('one'), durable: true, port: server.port })
+  copy = await startPostgres({ dataDirectory: at('two'), durable: true })
+  await until(isSettled)
+  await api.newWallet({ network })
+  proxy.turnTo(copy.port)
+  proxy.cut()
+  await until(async () => (await state())?.is_behind === true)
+}, 60_000)

@@ -1,0 +1,208 @@
+// What is hard about a restore: one that is killed, requests that were signed and never recorded, repeated requests, and a
+// rotation that was killed.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import postgres from 'postgres'
+import type { Hex } from 'viem'
+import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
+import { openVaultsAsOperator } from '../../src/environment/vaults.ts'
+import { startChain, type TestChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
+import { createDatabaseOn } from '../support/postgres.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startVaultProcess } from '../support/vault.ts'
+
+const network = 'Ethereum'
+const SECRET = 'testnet-secret'
+const run = promisify(execFile)
+
+let folder: string
+let server: PostgresServer
+let chain: TestChain
+let first: Service
+let apis: readonly [Service, Service]
+let vault: Awaited<ReturnType<typeof startVaultProcess>>
+
+const at = (name: string) => join(folder, name)
+
+const vaultVariables = () => ({
+  ...first.vaultVariables,
+  VAULT_SOCKET: `${first.variables.VAULT_SOCKET}.journal`,
+  VAULT_JOURNAL: at('journal'),
+})
+
+const restartServer = async (between: () => Promise<void>): Promise<void> => {
+  await server.stop()
+  await between()
+  server = await startPostgres({ dataDirectory: at('postgres'), durable: true, port: server.port })
+}
+
+/** As a backup of now. */
+const takeBackup = () =>
+  restartServer(async () => {
+    await rm(at('backup'), { recursive: true, force: true })
+    await run('cp', ['-a', at('postgres'), at('backup')])
+  })
+
+/** The database is as it was, and the vault knows. */
+const goBack = async (): Promise<void> => {
+  await restartServer(async () => {
+    await rm(at('postgres'), { recursive: true })
+    await run('cp', ['-a', at('backup'), at('postgres')])
+  })
+  await vault.stop()
+  vault = await startVaultProcess(vaultVariables())
+  expect(vault.output()).toContain('cli restore')
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-interrupted-'))
+  await run('chmod', ['755', folder])
+  server = await startPostgres({ dataDirectory: at('postgres'), durable: true })
+  chain = await startChain(network)
+  const rpcUrls = { [network]: chain.rpcUrl }
+  const database = await createDatabaseOn(server.url)
+  first = await startService({ rpcUrls, database })
+  vault = await startVaultProcess(vaultVariables())
+  const { VAULT_SOCKET } = vaultVariables()
+  const startApi = () =>
+    startService({ rpcUrls, database, hasVault: false, variables: { ...first.variables, VAULT_SOCKET } })
+  apis = [await startApi(), await startApi()]
+})
+afterAll(async () => {
+  for (const api of apis) await api.close()
+  await first.close()
+  await vault.stop()
+  await chain.stop()
+  await server.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const onServer = async <Result>(work: (sql: postgres.Sql) => Promise<Result>): Promise<Result> => {
+  const sql = postgres(server.url, { max: 1, onnotice: () => {} })
+  try {
+    return await work(sql)
+  } finally {
+    await sql.end()
+  }
+}
+
+const count = (table: 'transactions' | 'wallets') =>
+  onServer(async (sql) => (await sql`select count(*)::int as rows from ${sql(table)}`)[0]?.rows as number)
+
+/** The project of `apis[0]`, asked at each of the APIs. */
+const clients = () => apis.map((api) => apis[0].as(apis[0].project, api.baseUrl))
+
+const newKey = () => ({ 'idempotency-key': randomUUID() })
+
+const payment = (wallet: string) => ({
+  network,
+  signer_wallet_address: wallet,
+  unsigned_transaction: {
+    to: `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(20))).toString('hex')}`,
+    value: '7',
+  },
+  developer_secret: SECRET,
+})
+
+const pay = (wallet: string, key: ReturnType<typeof newKey>, body = payment(wallet)) =>
+  apis[0].post('/transactions/sign-and-send', body, key)
+
+const fundedWallet = async (): Promise<Hex> => {
+  const { address } = await apis[0].newWallet({ network })
+  await chain.fund(address)
+  return address
+}
+
+const restore = async () => {
+  const { exitCode, output, errors } = await runCli(['restore', '--json'], apis[0].variables)
+  expect([exitCode, errors]).toEqual([0, ''])
+  return JSON.parse(output)
+}
+
+const state = async () =>
+  JSON.parse((await runCli(['journal', 'show', '--json'], apis[0].variables)).output)[0] as {
+    known: number
+    records: number
+    is_behind: boolean
+  }
+
+test('after a restore that was killed half way the vault still opens no key, and the next one brings in the rest', async () => {
+  const wallet = await fundedWallet()
+  await takeBackup()
+  const key = newKey()
+  const body = payment(wallet)
+  const paid = await pay(wallet, key, body)
+  expect(paid.status).toBe(200)
+  await goBack()
+  // So far it came.
+  const operator = openVaultsAsOperator({ config: apis[0].ctx.config, process: 'test' })
+  expect((await operator.replayJournal()).rows).toBeGreaterThanOrEqual(0)
+  await vault.stop()
+  vault = await startVaultProcess(vaultVariables())
+  expect((await state()).is_behind).toBe(true)
+  expect((await pay(wallet, newKey())).status).toBe(503)
+  expect(await restore()).toMatchObject({ transactions: 1, skipped: [] })
+  const again = await pay(wallet, key, body)
+  expect([again.status, again.json.transaction_id]).toEqual([200, paid.json.transaction_id])
+}, 60_000)
+
+test('what was signed for a request that another process had answered meanwhile is not sent', async () => {
+  const wallet = await fundedWallet()
+  await takeBackup()
+  const before = await count('transactions')
+  const PAYMENTS = 8
+  for (let paid = 0; paid < PAYMENTS; paid += 1) {
+    const [body, key] = [payment(wallet), newKey()]
+    const answers = await Promise.all(clients().map((api) => api.post('/transactions/sign-and-send', body, key)))
+    expect(new Set(answers.map(({ json }) => json.transaction_id)).size).toBe(1)
+  }
+  const signed = await onServer(
+    (sql) => sql`select details->>'nonce' as nonce from audit where action = 'transaction_submitted'`,
+  )
+  expect(await count('transactions')).toBe(before + PAYMENTS)
+  // Else nothing was signed in vain.
+  expect(signed.filter(({ nonce }) => Number(nonce) === PAYMENTS).length).toBe(1)
+  await goBack()
+  expect(await restore()).toMatchObject({ transactions: PAYMENTS, skipped: [{ why: 'answered' }] })
+  expect(await count('transactions')).toBe(before + PAYMENTS)
+}, 60_000)
+
+test('a wallet whose creation is repeated after a restore is the same', async () => {
+  await takeBackup()
+  const [key, importing] = [newKey(), newKey()]
+  const wanted = { network, name: 'A', owner_id: randomUUID(), control_mode: 'developer', developer_secret: SECRET }
+  const private_key = `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`
+  const imported = { ...wanted, owner_id: randomUUID(), private_key }
+  const make = async () => [
+    await apis[0].post('/wallets', wanted, key),
+    await apis[0].post('/wallets/import', imported, importing),
+  ]
+  const made = await make()
+  expect(made.map(({ status }) => status)).toEqual([200, 200])
+  await goBack()
+  expect(await restore()).toMatchObject({ wallets: 2 })
+  // It is as old as the vault says, a moment older than its row was.
+  const withoutTime = ({ json: { created_at: _, ...rest } }: (typeof made)[number]) => rest
+  expect((await make()).map(withoutTime)).toEqual(made.map(withoutTime))
+  expect((await apis[0].post('/wallets', wanted, newKey())).json.code).toBe('wallet_exists')
+}, 60_000)
+
+test('wallets that were made after a rotation that the journal lacks come back', async () => {
+  const { projectId } = apis[0].project
+  await takeBackup()
+  // By a vault that was killed before its journal had it: here, by one without.
+  const rotated = await runCli(['keys', 'rotate-project', projectId], first.variables)
+  expect(rotated.exitCode).toBe(0)
+  const { address } = await apis[0].newWallet({ network })
+  await goBack()
+  await restore()
+  const message = { network, signer_wallet_address: address, message: 'It is here.', developer_secret: SECRET }
+  expect((await apis[0].post('/transactions/sign-message', message)).status).toBe(200)
+}, 60_000)
