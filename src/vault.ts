@@ -34,6 +34,8 @@ const main = async (): Promise<void> => {
   if (isBehind) log.error('the database lacks what the journal tells: no key is opened until "cli restore" has run')
   if (config.vaultJournals.length === 0)
     log.warn('without VAULT_JOURNAL a restore of the database loses what was made since')
+  else if ((await vault.journalState()).records === 1)
+    log.warn('the journal is new: take a backup of the database, as it cannot bring an older one to the present')
   if (!dumpsNothing) log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown({ config, log })
   await logConnections({ db, log }, connectionsOf({ maxConnections: config.databaseMaxConnections }))

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { appendFile, copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, copyFile, lstat, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJournalFile } from '../../src/custody/journal/journal-file.ts'
@@ -107,6 +107,21 @@ describe('a journal that is not as it was written is refused', () => {
     await expect(open(['journal'], 4)).rejects.toThrow(refused)
   })
 
+  test.each([
+    ['edited', (all: readonly string[]) => all.map((line) => line.replace('{"n":1}', '{"n":5}'))],
+    ['removed', ([head = '', , ...rest]: readonly string[]) => [head, ...rest]],
+    ['half there', (all: readonly string[]) => all.map((line, index) => (index === 1 ? line.slice(0, 68) : line))],
+  ])(
+    'where a line is %s, also by a restored database that knows less, and nothing of it is removed',
+    async (_, change) => {
+      await written()
+      const changed = change(await lines()).join('\n')
+      await writeFile(at('journal'), changed)
+      await expect(open(['journal'], 1)).rejects.toThrow('was changed after record 0')
+      expect(await readFile(at('journal'), 'utf8')).toBe(changed)
+    },
+  )
+
   test('under another key', async () => {
     await written()
     await expect(open(['journal'], 0, new Uint8Array(32).fill(8))).rejects.toThrow(refused)
@@ -173,6 +188,23 @@ test('nothing is appended after somebody else has written', async () => {
   await expect(file.append(['{"n":2}'])).rejects.toThrow('Somebody else')
 })
 
+test.each([
+  ['renamed', async () => rename(at('journal'), at('journal.1'))],
+  [
+    'renamed, and another one is there',
+    async () => {
+      await rename(at('journal'), at('journal.1'))
+      await writeFile(at('journal'), '')
+    },
+  ],
+  ['deleted', async () => rm(at('journal'))],
+])('nothing is appended to a file that was %s', async (_, change) => {
+  const file = await open()
+  await file.append(['{"n":1}'])
+  await change()
+  await expect(file.append(['{"n":2}'])).rejects.toThrow(/Somebody else|ENOENT/)
+})
+
 describe('a journal that was compacted', () => {
   const names = ['journal', 'second']
   const floors = [['policies\nsome id', 3]] as const
@@ -195,6 +227,15 @@ describe('a journal that was compacted', () => {
     expect(JSON.parse(again.seen[0] ?? '')).toMatchObject({ journal: file.id, number: 2, floors })
     expect(await textsOf(again, 4)).toEqual(['{"n":4}'])
     expect(await lines('second')).toEqual(await lines())
+  })
+
+  test('stays where a symbolic link leads', async () => {
+    await mkdir(at('other-disk'))
+    await symlink(at('other-disk/journal'), at('journal'))
+    const file = await compacted()
+    await file.append(['{"n":4}'])
+    expect((await lstat(at('journal'))).isSymbolicLink()).toBe(true)
+    expect(await lines('other-disk/journal')).toEqual(await lines('second'))
   })
 
   test('is refused where it is shorter than the database knows', async () => {

@@ -3,13 +3,14 @@
 //   MAC in hex (64) | ' ' | JSON | '\n'      MAC(n) = HMAC-SHA-256(key, MAC(n - 1) | JSON)
 //
 // So a line that somebody edited, added, removed or moved is noticed. What a killed process had not synced may be cut off or
-// wrong at the end of the file; nobody was answered for it, and it is removed. The first record names the journal. In one that
+// wrong at the end of the file, which is one line; nobody was answered for it, and it is removed. If more follows, nothing is. The first record names the journal. In one that
 // was compacted it also has the number of the last record that was left out, and what was learned from those.
 //
 // It may be written to several files, for instance on two disks. At the start the longest one is right, and replaces the others.
 
 import { randomUUID, timingSafeEqual } from 'node:crypto'
-import { copyFile, type FileHandle, open, rename } from 'node:fs/promises'
+import { copyFile, type FileHandle, open, realpath, rename, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { hmac } from '../sealing/kdf.ts'
 
 const CHUNK_BYTES = 4 * 1024 * 1024
@@ -76,6 +77,8 @@ type Scanned = {
   /** Of the last good line. */
   readonly mac: Uint8Array
   readonly end: number
+  /** Whether more than one line follows that is not as it was written. */
+  readonly isDamaged: boolean
   /** Where the line with the index `n × RECORDS_A_PLACE` begins. */
   readonly places: readonly number[]
 }
@@ -87,10 +90,14 @@ const scan = async (handle: FileHandle, key: Uint8Array, onRecord: OnRecord): Pr
   let head: JournalHead | null = null
   let mac: Uint8Array = NO_MAC
   let [end, lines] = [0, 0]
+  let isDamaged = false
   const places: number[] = []
   for await (const line of linesFrom(handle, 0)) {
     const read = readLine({ key, before: mac }, line)
-    if (read === null) break
+    if (read === null) {
+      isDamaged = line.end < (await handle.stat()).size
+      break
+    }
     const text = read.text.toString()
     head ??= JSON.parse(text) as JournalHead
     if (lines % RECORDS_A_PLACE === 0) places.push(end)
@@ -99,7 +106,7 @@ const scan = async (handle: FileHandle, key: Uint8Array, onRecord: OnRecord): Pr
     end = line.end
     lines += 1
   }
-  return { head, records: (head?.number ?? 0) + lines, mac, end, places }
+  return { head, records: (head?.number ?? 0) + lines, mac, end, isDamaged, places }
 }
 
 type OpenInput = {
@@ -168,7 +175,18 @@ const refuseShorter = (records: number, known: number): never => {
   )
 }
 
-type Opened = { readonly handles: readonly [FileHandle, ...FileHandle[]]; readonly scanned: Scanned }
+/** What follows may be the only trace of it: a restored database knows less. */
+const refuseDamaged = (records: number): never => {
+  throw new Error(
+    `VAULT_JOURNAL was changed after record ${records - 1}, and more follows: put a whole copy there. Without one, cut it off there, and what follows is lost.`,
+  )
+}
+
+type Opened = {
+  readonly handles: readonly [FileHandle, ...FileHandle[]]
+  readonly paths: readonly string[]
+  readonly scanned: Scanned
+}
 
 /** Opens the files, and makes them alike. The caller closes them. */
 const openAlike = async (input: OpenInput, closing: AsyncDisposableStack): Promise<Opened> => {
@@ -186,12 +204,21 @@ const openAlike = async (input: OpenInput, closing: AsyncDisposableStack): Promi
   const known = longest.head === null ? 0 : await knownOf(longest.head.journal)
   const isForeign = longest.head === null && (await sizeOf(first)) > 0
   if (longest.records < known || isForeign) refuseShorter(longest.records, known)
+  if (longest.isDamaged) refuseDamaged(longest.records)
   for (const handle of handles) if ((await sizeOf(handle)) > longest.end) await handle.truncate(longest.end)
-  return { handles: [first, ...others], scanned: await scan(first, key, onRecord) }
+  // Links are followed once: what replaces a file is where the file is.
+  const realPaths = await Promise.all(paths.map((path) => realpath(path)))
+  return { handles: [first, ...others], paths: realPaths, scanned: await scan(first, key, onRecord) }
+}
+
+/** Whether a file has this size, and is still the one of this name: a rotation of logs would lead records away. */
+const isSameFile = async (handle: FileHandle, { path, size }: { readonly path: string; readonly size: number }) => {
+  const [opened, named] = await Promise.all([handle.stat(), stat(path)])
+  return opened.size === size && opened.ino === named.ino && opened.dev === named.dev
 }
 
 /** Appends lines to files that are alike. */
-const createAppender = (key: Uint8Array, { handles, scanned }: Opened) => {
+const createAppender = (key: Uint8Array, { handles, paths, scanned }: Opened) => {
   const places = [...scanned.places]
   const first = firstOf(scanned)
   let { mac, end, records } = scanned
@@ -212,8 +239,9 @@ const createAppender = (key: Uint8Array, { handles, scanned }: Opened) => {
       }
       const bytes = Buffer.concat(lines)
       await Promise.all(
-        handles.map(async (handle) => {
-          if ((await sizeOf(handle)) !== end) throw new Error('Somebody else has written to VAULT_JOURNAL.')
+        handles.map(async (handle, index) => {
+          if (!(await isSameFile(handle, { path: paths[index] ?? '', size: end })))
+            throw new Error('Somebody else has written to VAULT_JOURNAL, or has moved it.')
           await handle.appendFile(bytes)
           await handle.datasync()
         }),
@@ -236,6 +264,14 @@ async function* readFrom(
     if (number >= records()) return
     if (number >= from) yield { number, text: bytes.subarray(MAC_HEX + 1).toString() }
     number += 1
+  }
+}
+
+/** After a power cut, too, the names lead to the new files. */
+const syncFolders = async (paths: readonly string[]): Promise<void> => {
+  for (const path of paths) {
+    await using folder = await open(dirname(path))
+    await folder.sync()
   }
 }
 
@@ -272,13 +308,14 @@ const writeAnew = async (
  * @throws Error with a sentence for the operator if it is not the one that the database knows, or was changed.
  */
 export const openJournalFile = async (input: OpenInput): Promise<JournalFile> => {
-  const { paths, key, now } = input
+  const { key, now } = input
   let closing = new AsyncDisposableStack()
   const openAll = async (onRecord: OnRecord) => {
     await using stack = new AsyncDisposableStack()
     const opened = await openAlike({ ...input, onRecord }, stack)
     closing = stack.move()
-    return { ...createAppender(key, opened), handle: opened.handles[0], head: opened.scanned.head }
+    const { handles, paths, scanned } = opened
+    return { ...createAppender(key, opened), handle: handles[0], paths, head: scanned.head }
   }
   let file = await openAll(input.onRecord)
   const head = file.head ?? { journal: randomUUID(), began: now().toISOString() }
@@ -291,12 +328,14 @@ export const openJournalFile = async (input: OpenInput): Promise<JournalFile> =>
     append: (texts) => file.append(texts),
     read,
     compact: async ({ upTo, floors = [] }) => {
+      const { paths } = file
       const [first, ...others] = paths.map((path) => `${path}.new`)
       if (first === undefined) return
       await writeAnew(first, { key, head: { ...head, number: upTo, floors }, rest: read(upTo + 1) })
       for (const other of others) await copyFile(first, other)
       await closing.disposeAsync()
       for (const path of paths) await rename(`${path}.new`, path)
+      await syncFolders(paths)
       file = await openAll(() => {})
     },
     close: () => closing.disposeAsync(),
