@@ -174,6 +174,22 @@ test('what was signed for a request that another process had answered meanwhile 
   expect(await count('transactions')).toBe(before + PAYMENTS)
 }, 60_000)
 
+test('a transaction of which only the API had lost its rows comes back, though no vault noticed', async () => {
+  const wallet = await fundedWallet()
+  const [body, key] = [payment(wallet), newKey()]
+  const { transaction_id: id } = (await pay(wallet, key, body)).json
+  await onServer((sql) =>
+    sql.begin(async (tx) => {
+      await tx`delete from attempts where transaction_id = ${id}`
+      await tx`delete from transactions where id = ${id}`
+      await tx`delete from idempotency_keys where key = ${key['idempotency-key']}`
+    }),
+  )
+  expect((await state()).is_behind).toBe(false)
+  expect(await restore()).toMatchObject({ rows: 0, audit: 0, wallets: 0, transactions: 1 })
+  expect((await pay(wallet, key, body)).json.transaction_id).toBe(id)
+})
+
 test('a wallet whose creation is repeated after a restore is the same', async () => {
   await takeBackup()
   const [key, importing] = [newKey(), newKey()]
