@@ -108,7 +108,13 @@ const startVaults = async (service: Service) => {
   const vault = await start({ file: 'src/vault.ts', variables, until: /"msg":"listening"/ })
   const doors = await start({
     file: 'test/bench/vault-doors.ts',
-    variables: { ...variables, DATABASE_URL: database.apiUrl, VAULT_DATABASE_URL: database.vaultUrl },
+    variables: {
+      ...variables,
+      ...service.variables,
+      VAULT_SOCKET: socket,
+      DATABASE_URL: database.apiUrl,
+      VAULT_DATABASE_URL: database.vaultUrl,
+    },
     until: /listening ([0-9]+) ([0-9]+)/,
   })
   const here = await openVault({ config: readConfig(vaultVariables), process: 'bench', onJournalLost: () => {} })
