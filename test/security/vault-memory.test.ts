@@ -3,9 +3,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import { mnemonicToAccount } from 'viem/accounts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import { connectVault } from '../../src/custody/remote-vault.ts'
-import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
+import type { Credentials, ImportedText, WalletRef } from '../../src/custody/vault.ts'
 import { ACTOR, codeOf, SECRET, signOne } from '../custody/support.ts'
 import { signerOnce } from '../support/keys.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -34,18 +35,22 @@ afterAll(async () => {
   await service.close()
 })
 
-const newWallet = async (controlMode: 'developer' | 'user', credentials: Credentials): Promise<WalletRef> => {
+const newWallet = async (
+  controlMode: 'developer' | 'user',
+  credentials: Credentials,
+  imported?: ImportedText,
+): Promise<WalletRef> => {
   const { projectId } = service.project
   const of = { projectId, ownerId: randomUUID(), network: 'Ethereum', controlMode } as const
   const id = randomUUID()
-  const made = await vault.newWallet({ ...of, walletId: id, family: 'evm', credentials, actor: ACTOR })
+  const made = await vault.newWallet({ ...of, walletId: id, family: 'evm', imported, credentials, actor: ACTOR })
   const { keyringId, publicKey } = made
   await insertWallet(service.ctx.db, { ...of, id, keyringId, publicKey, address: newText(), name: 'w', type: 'eoa' })
   return { ...of, id, keyringId, publicKey }
 }
 
-/** How often each text is in the memory that the process can write. */
-const timesInMemory = (texts: readonly string[]): readonly number[] => {
+/** How often each is in the memory that the process can write. */
+const timesInMemory = (texts: readonly (string | Uint8Array)[]): readonly number[] => {
   const memory = openSync(`/proc/${vaultProcess.pid}/mem`, 'r')
   const times = texts.map(() => 0)
   const piece = Buffer.alloc(PIECE_BYTES)
@@ -94,3 +99,23 @@ test.skipIf(process.platform !== 'linux')(
     expect(left).toEqual([0, 0, 0, 0])
   },
 )
+
+test.skipIf(process.platform !== 'linux')('no private key is left in it after it has signed', async () => {
+  const privateKey = randomBytes(32)
+  const credentials = { developerSecret: SECRET }
+  const imported = await newWallet('developer', credentials, { privateKey: privateKey.toString('hex') })
+  const derived = await newWallet('developer', credentials)
+  for (let times = 0; times < 5; times += 1) {
+    for (const wallet of [imported, derived]) {
+      await signOne(signerOnce(vault, { wallet, credentials, actor: ACTOR }))
+      using key = await vault.openKey({ wallet, credentials, actor: ACTOR })
+      await signOne(key)
+    }
+  }
+  const { mnemonicPhrase } = await vault.exportKeyring({ wallet: derived, credentials, actor: ACTOR })
+  const derivedKey = mnemonicToAccount(mnemonicPhrase ?? '').getHdKey().privateKey
+  if (derivedKey === null) throw new Error('a phrase has a private key')
+  const [ofName, ...left] = timesInMemory([name, privateKey, derivedKey])
+  expect(ofName).toBeGreaterThan(0)
+  expect(left).toEqual([0, 0])
+})

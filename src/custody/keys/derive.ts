@@ -9,7 +9,7 @@ import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { CHAIN_FAMILIES, type ChainFamily, type KeyringKind } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
-import { HeldKeys } from '../sealing/bytes.ts'
+import { copyOf, HeldKeys, zeros } from '../sealing/bytes.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
 import { KEY_TYPES } from './key-types.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
@@ -72,7 +72,7 @@ const compressedPublicKeyOf = (privateKey: Uint8Array): Uint8Array => {
 export const privateKeyAt = (input: { readonly seed: Uint8Array; readonly path: readonly number[] }): Uint8Array => {
   using keys = new HeldKeys()
   let node = keys.hold(createHmac('sha512', 'Bitcoin seed').update(input.seed).digest())
-  let privateKey: Uint8Array = keys.hold(Uint8Array.from(node.subarray(0, KEY_BYTES)))
+  let privateKey: Uint8Array = keys.hold(copyOf(node.subarray(0, KEY_BYTES)))
   if (!isPrivateKey(privateKey)) throw new Error('a seed has no private key')
   for (const index of input.path) {
     const number = Buffer.alloc(4)
@@ -83,19 +83,19 @@ export const privateKeyAt = (input: { readonly seed: Uint8Array; readonly path: 
     node = keys.hold(hash.update(number).digest())
     privateKey = keys.hold(curve.tweak({ privateKey, tweak: node.subarray(0, KEY_BYTES) }))
   }
-  return Uint8Array.from(privateKey)
+  return copyOf(privateKey)
 }
 
 type FromSecret = { readonly family: ChainFamily; readonly kind: KeyringKind; readonly secret: Uint8Array }
 
 const privateKeyOf = ({ family, kind, secret }: FromSecret): Uint8Array => {
   using keys = new HeldKeys()
-  if (kind === 'key') return Uint8Array.from(secret)
+  if (kind === 'key') return copyOf(secret)
   switch (family) {
     case 'evm':
       return privateKeyAt({ seed: keys.hold(seedOf(secret)), path: EVM_PATH })
     case 'substrate':
-      return Uint8Array.from(keys.hold(substrateSeedOf(secret)).subarray(0, KEY_BYTES))
+      return copyOf(keys.hold(substrateSeedOf(secret)).subarray(0, KEY_BYTES))
     default:
       return unreachable(family)
   }
@@ -119,7 +119,7 @@ export const keyPairOf = (from: FromSecret): KeyPair => pairOf({ family: from.fa
 /** The private keys that a phrase has in all families: 32 bytes each, in the order of `CHAIN_FAMILIES`. Zeroed by the caller. */
 export const familyKeysOf = (entropy: Uint8Array): Uint8Array => {
   using keys = new HeldKeys()
-  const familyKeys = new Uint8Array(CHAIN_FAMILIES.length * KEY_BYTES)
+  const familyKeys = zeros(CHAIN_FAMILIES.length * KEY_BYTES)
   for (const [index, family] of CHAIN_FAMILIES.entries()) {
     familyKeys.set(keys.hold(privateKeyOf({ family, kind: 'seed', secret: entropy })), index * KEY_BYTES)
   }
@@ -131,6 +131,6 @@ export const keyPairFrom = (input: { readonly family: ChainFamily; readonly fami
   const offset = CHAIN_FAMILIES.indexOf(input.family) * KEY_BYTES
   return pairOf({
     family: input.family,
-    privateKey: Uint8Array.from(input.familyKeys.subarray(offset, offset + KEY_BYTES)),
+    privateKey: copyOf(input.familyKeys.subarray(offset, offset + KEY_BYTES)),
   })
 }

@@ -2,7 +2,7 @@
 
 import type { ChainFamily } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
-import { HeldKeys } from '../sealing/bytes.ts'
+import { HeldKeys, moved } from '../sealing/bytes.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
 import { entropyOf, keyPairOf } from './derive.ts'
 import { KEY_TYPES } from './key-types.ts'
@@ -32,7 +32,7 @@ export const readImported = (input: { readonly family: ChainFamily; readonly tex
     return { kind: 'phrase', secret }
   }
   const [, digits = ''] = HEX_KEY.exec(text.privateKey.trim()) ?? []
-  const secret = new Uint8Array(Buffer.from(digits, 'hex'))
+  const secret = moved(Buffer.from(digits, 'hex'))
   if (secret.length !== KEY_BYTES || !KEY_TYPES[family].isPrivateKey(secret))
     throw new AppError('invalid_key', SENTENCE[family])
   return { kind: 'key', secret }

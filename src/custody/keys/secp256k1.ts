@@ -5,6 +5,7 @@
 
 import { createRequire } from 'node:module'
 import { secp256k1 as noble } from '@noble/curves/secp256k1.js'
+import { copyOf } from '../sealing/bytes.ts'
 
 export type Curve = {
   /** @param privateKey 32 bytes. @returns 65 bytes, uncompressed: 4, x, y. */
@@ -53,7 +54,7 @@ export const nativeCurve: Curve | null = native && {
     bytes[RECOVERY_OFFSET] = recid
     return bytes
   },
-  tweak: ({ privateKey, tweak }) => native.privateKeyTweakAdd(Uint8Array.from(privateKey), tweak),
+  tweak: ({ privateKey, tweak }) => native.privateKeyTweakAdd(copyOf(privateKey), tweak),
 }
 
 export const nobleCurve: Curve = {

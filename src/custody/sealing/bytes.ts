@@ -4,6 +4,26 @@
  */
 export type SecretText = string | Uint8Array
 
+/**
+ * Zeros that stay where they are. A small array that was made in another way is moved when its buffer or a view of it is asked
+ * for, and the runtime leaves the first place as it was.
+ */
+export const zeros = (length: number): Uint8Array => new Uint8Array(new ArrayBuffer(length))
+
+/** A copy that stays where it is. */
+export const copyOf = (bytes: Uint8Array): Uint8Array => {
+  const copy = zeros(bytes.length)
+  copy.set(bytes)
+  return copy
+}
+
+/** The same, and zeroes what was given. */
+export const moved = (bytes: Uint8Array): Uint8Array => {
+  const copy = copyOf(bytes)
+  bytes.fill(0)
+  return copy
+}
+
 /** Its UTF-8; of bytes, a view of them. */
 export const utf8Of = (text: SecretText): Buffer =>
   typeof text === 'string' ? Buffer.from(text) : Buffer.from(text.buffer, text.byteOffset, text.length)

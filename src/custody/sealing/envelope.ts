@@ -11,7 +11,7 @@
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { AppError } from '../../errors.ts'
-import { type BoundFields, encodeFields, textsOf } from './bytes.ts'
+import { type BoundFields, encodeFields, moved, textsOf } from './bytes.ts'
 
 const VERSION = 1
 const ALGORITHM_AES_256_GCM = 1
@@ -65,7 +65,7 @@ export const decrypt = (input: Cipher & { readonly ciphertext: Uint8Array }): Ui
   const decipher = createDecipheriv(CIPHER, input.key, input.nonce, { authTagLength: TAG_BYTES })
   decipher.setAAD(input.additionalData)
   decipher.setAuthTag(input.ciphertext.subarray(tagOffset))
-  const plaintext = decipher.update(input.ciphertext.subarray(0, tagOffset))
+  const plaintext = moved(decipher.update(input.ciphertext.subarray(0, tagOffset)))
   try {
     decipher.final()
   } catch {

@@ -1,5 +1,6 @@
 // A stream of bytes as messages: each after its length, 4 bytes, big-endian.
 
+import { moved, zeros } from '../sealing/bytes.ts'
 import { Refused } from './data.ts'
 import { decode, type Names } from './decode.ts'
 import { createWriter, encode, type Writer } from './encode.ts'
@@ -65,9 +66,6 @@ const messageOf = (bytes: Uint8Array, names: Names): Message => {
   }
 }
 
-/** Of a small array without one the runtime makes another copy when a view of it is asked for, and leaves the first as it is. */
-const bytesWithBuffer = (length: number): Uint8Array => new Uint8Array(new ArrayBuffer(length))
-
 type FrameReader = Disposable & {
   /** Adds what was received, and zeroes it where it was. */
   push(chunk: Uint8Array): void
@@ -93,7 +91,7 @@ export const createFrameReader = (): FrameReader => {
   const joined = (): Uint8Array => {
     const [first = new Uint8Array(), ...more] = chunks
     if (more.length === 0) return first
-    const all = bytesWithBuffer(received)
+    const all = zeros(received)
     let at = 0
     for (const chunk of chunks) {
       all.set(chunk, at)
@@ -106,11 +104,8 @@ export const createFrameReader = (): FrameReader => {
 
   return {
     push: (chunk) => {
-      const own = bytesWithBuffer(chunk.length)
-      own.set(chunk)
-      chunk.fill(0)
-      chunks.push(own)
-      received += own.length
+      chunks.push(moved(chunk))
+      received += chunk.length
     },
     next: () => {
       if (received < wanted) return null
