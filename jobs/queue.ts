@@ -55,12 +55,14 @@ export type Queue = {
   readonly stop: () => Promise<void>
 }
 
-const loggerOf = (log: Log): Logger =>
+const loggerOf = (log: Log, onError: (error: unknown) => void): Logger =>
   new Logger(() => (level, message, meta) => {
     const from = 'graphile-worker'
     // Do not log the message of a failed job: it repeats the error's, with the values of a failed statement.
-    if (meta?.error !== undefined) log.error({ from, err: meta.error }, 'a job or the queue failed')
-    else if (level === 'error') log.error({ from }, message)
+    if (meta?.error !== undefined) {
+      log.error({ from, err: meta.error }, 'a job or the queue failed')
+      onError(meta.error)
+    } else if (level === 'error') log.error({ from }, message)
     else if (level === 'warning') log.warn({ from }, message)
     else log.debug({ from }, message)
   })
@@ -129,13 +131,16 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
   const events: WorkerEvents = new EventEmitter()
   countJobs(events, ctx.metrics)
   const poolId = idOfPool(events)
+  const firstLook = Promise.withResolvers<void>()
+  firstLook.promise.catch(() => {})
+  events.once('localQueue:getJobs:complete', () => firstLook.resolve())
   const runner = await run({
     pgPool,
     events,
     noHandleSignals: true,
     taskList: createTasks(ctx),
     parsedCronItems: parseCrontab(CRONTAB),
-    logger: loggerOf(ctx.log),
+    logger: loggerOf(ctx.log, firstLook.reject),
     preset: {
       worker: {
         concurrentJobs: ctx.config.workerConcurrency,
@@ -153,6 +158,8 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
     throw error
   })
   try {
+    // A queue whose first look for jobs failed never finds one: graphile-worker 0.18.0 keeps that failure (getTaskDetails).
+    await Promise.race([firstLook.promise, runner.promise])
     const seen = await keepSeen(ctx, { id: await poolId, applicationName })
     return {
       runner,
