@@ -1,4 +1,4 @@
-// A process of the service whose connections go through proxies. It is killed (SIGKILL) when a chosen message passes.
+// A process of the service whose connections go through proxies. When a chosen message passes, it is killed (SIGKILL), or PostgreSQL.
 
 import { type Program, programPath } from './programs.ts'
 import { type Moment, startDatabaseWire, startNodeWire, type Wire } from './wire.ts'
@@ -68,6 +68,12 @@ export const createMortal = async (input: {
   const keep = (text: string) => {
     output = (output + text).slice(-OUTPUT_KEPT)
   }
+  const isAlive = (): boolean => life !== null && life.child.exitCode === null && life.child.signalCode === null
+  const kill = async (): Promise<void> => {
+    life?.child.kill('SIGKILL')
+    await life?.child.exited
+  }
+  let strike = kill
   const tap = {
     heard: (wire: Wire, kind: string): Moment | null => {
       const name = `${wire} ${kind}`
@@ -78,7 +84,11 @@ export const createMortal = async (input: {
       if (moment !== null) aim = null
       return moment
     },
-    dead: () => life?.child.kill('SIGKILL'),
+    kill: async () => {
+      await strike()
+      // A killed process neither sends nor hears anything.
+      if (!isAlive()) await new Promise(() => {})
+    },
     loses: (kind: string): Moment | null => {
       if (loss === null || kind !== loss.kind) return null
       const { moment, nth } = loss
@@ -102,14 +112,16 @@ export const createMortal = async (input: {
       void life.child.exited.then(() => killed.resolve())
       return life.ready
     },
-    /** Restarts the count, and kills the process at a point. */
-    killAt: (point: Point): void => {
+    /** Restarts the count, and at a point kills the process, or whom `how` kills. */
+    killAt: (point: Point, how = kill): void => {
       recount()
+      strike = how
       aim = (wire, kind, nth) => (wire === point.wire && kind === point.kind && nth === point.nth ? point.moment : null)
     },
-    /** Restarts the count, and kills the process at the nth message of any kind. */
-    killAtMessage: (at: { readonly message: number; readonly moment: Moment }): void => {
+    /** The same at the nth message of any kind. */
+    killAtMessage: (at: { readonly message: number; readonly moment: Moment }, how = kill): void => {
       recount()
+      strike = how
       aim = () => (total === at.message ? at.moment : null)
     },
     /** Restarts the count, and does not kill the process. */
@@ -123,14 +135,11 @@ export const createMortal = async (input: {
     },
     /** The number of messages of each kind, named `wire kind`. */
     counted: (): ReadonlyMap<string, number> => counts,
-    isAlive: (): boolean => life !== null && life.child.exitCode === null && life.child.signalCode === null,
+    isAlive,
     /** Resolves when it has ended. */
     ended: (): Promise<void> => killed.promise,
     /** Kills it like the kernel when memory runs out: no handler runs. */
-    kill: async (): Promise<void> => {
-      life?.child.kill('SIGKILL')
-      await life?.child.exited
-    },
+    kill,
     output: () => output,
     stop: async (): Promise<void> => {
       if (life !== null) {

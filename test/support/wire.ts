@@ -1,6 +1,6 @@
 // Proxies for the connections of a process: PostgreSQL's protocol, and JSON-RPC over HTTP. They pass on message by message.
-// At any message the connection can go dead, before the other side receives it or after it has answered. A request to a node,
-// or its answer, can also be lost; the client then gets 502.
+// At any message the process can be killed, or PostgreSQL: before the other side receives it or after it has answered. A request to
+// a node, or its answer, can also be lost; the client then gets 502.
 //
 // A message is what makes the other side do something: for PostgreSQL an executed statement (with its Parse, Bind and
 // Describe; the login does not count), for a node one HTTP request (a batch is one).
@@ -13,10 +13,10 @@ export type Wire = 'db' | 'node'
 export type Moment = 'before' | 'after'
 
 export type Tap = {
-  /** Called with every message before it is passed on. @returns the moment at which the connection dies; null to pass it. */
+  /** Called with every message before it is passed on. @returns the moment at which somebody is killed; null to pass it. */
   readonly heard: (wire: Wire, kind: string) => Moment | null
-  /** Called when the connection is dead; the message waits for ever. */
-  readonly dead: () => void
+  /** Called at that moment; the connection to a database is dead then. A message to a node waits until this resolves. */
+  readonly kill: () => Promise<void>
   /** Called with every message to a node. @returns the moment at which it is lost; null to pass it. */
   readonly loses: (kind: string) => Moment | null
 }
@@ -89,7 +89,7 @@ const carry = (input: { readonly client: Socket; readonly server: Socket; readon
   let state: 'open' | 'last answer' | 'dead' = 'open'
   const die = () => {
     state = 'dead'
-    tap.dead()
+    void tap.kill()
   }
   const fromClient = createFlights(({ bytes, kind, isSynced }) => {
     if (state !== 'open') return
@@ -161,15 +161,16 @@ export const startNodeWire = (input: { readonly rpcUrl: string; readonly tap: Ta
       const kind = [...new Set(asked.map(({ method }) => method))].join(' ')
       const moment = tap.heard('node', kind)
       const loss = moment === null ? tap.loses(kind) : null
+      if (moment === 'before') await tap.kill()
       const answer =
-        moment === 'before' || loss === 'before'
+        loss === 'before'
           ? null
           : await fetch(rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
       const text = await answer?.text()
-      if (loss !== null) return new Response('bad gateway', { status: 502 })
-      if (moment === null) return new Response(text, { status: answer?.status ?? 502 })
-      tap.dead()
-      return new Promise<Response>(() => {})
+      if (moment === 'after') await tap.kill()
+      return loss === null
+        ? new Response(text, { status: answer?.status ?? 502 })
+        : new Response('bad gateway', { status: 502 })
     },
   })
   return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) }

@@ -6,6 +6,8 @@ import { type Address, getAddress, type Hex, parseAbi, toHex } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { startMortalPostgres } from '../support/mortal-postgres.ts'
+import { createDatabaseOn } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 import type { Blocks, Ground, Intent, Mined, Signer } from './crash-ground.ts'
 
@@ -104,7 +106,9 @@ const effectOf = (
 export const startEvmGround = async (blocks: Blocks): Promise<Ground> => {
   const chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
   await deployCanonicalContracts(chain.rpcUrl)
-  const service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  const server = await startMortalPostgres()
+  const database = await createDatabaseOn(server.url)
+  const service = await startService({ rpcUrls: { [network]: chain.rpcUrl }, database })
   const token = await chain.deploy('MultiToken', ['', fundedAccount(0).address])
   const signers: Signer[] = []
   for (let each = 0; each < SIGNERS; each += 1) {
@@ -121,7 +125,7 @@ export const startEvmGround = async (blocks: Blocks): Promise<Ground> => {
     collection: signers.find(({ address }) => address === signer)?.collection ?? null,
   })
   return {
-    ...{ network, service, sql, signers, hasCancel: true, sending: 'eth_sendRawTransaction' },
+    ...{ network, server, service, sql, signers, hasCancel: true, sending: 'eth_sendRawTransaction' },
     node: { variable: 'ETHEREUM_RPC_URL', rpcUrl: chain.rpcUrl },
     awayMs: [0, 0, 250],
     kinds: ['pay', 'pay', 'transfer', 'mint', 'mint with metadata'],
@@ -150,6 +154,7 @@ export const startEvmGround = async (blocks: Blocks): Promise<Ground> => {
       if (clock !== null) clearInterval(clock)
       await sql.end()
       await service.close()
+      await server.stop()
       await chain.stop()
     },
   }

@@ -3,6 +3,7 @@
 
 import type { Sql } from 'postgres'
 import type { Network } from '../../db/words.ts'
+import type { MortalPostgres } from '../support/mortal-postgres.ts'
 import type { Service } from '../support/service.ts'
 
 export type IntentKind = 'pay' | 'transfer' | 'mint' | 'mint with metadata'
@@ -35,6 +36,7 @@ export type Blocks = 'at once' | 'by clock'
 
 export type Ground = {
   readonly network: Network
+  readonly server: MortalPostgres
   readonly service: Service
   readonly sql: Sql
   /** The URL of the chain's node. */

@@ -1,6 +1,7 @@
-// The vault, the API or the worker is killed between two steps of the submission, started again, and left alone until nothing is left to
-// do. Then the chain is compared with our tables. Every message of a process to the database or to the node is a step
-// boundary. Undisturbed runs measure which boundaries there are, and the crashes are spread over them.
+// The vault, the API, the worker or PostgreSQL is killed between two steps of the submission, started again, and left alone until
+// nothing is left to do. Then the chain is compared with our tables. Every message of a process to the database or to the node is a step
+// boundary, where the process or PostgreSQL is killed. Undisturbed runs measure which boundaries there are, and the crashes are
+// spread over them. Only a process that is killed, or starts without PostgreSQL, may end.
 //
 // `STRONGROOM_CRASH_SEED=17 bun test test/transactions/crash.test.ts` repeats one run. If other boundaries are measured, set
 // `STRONGROOM_CRASH_POINT` too, as a failed run prints it, to get the same point.
@@ -9,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
+import { isLong } from '../support/long.ts'
 import type { Point } from '../support/mortal.ts'
 import type { Moment } from '../support/wire.ts'
 import type { Ground, Intent, IntentKind, Signer } from './crash-ground.ts'
@@ -24,8 +26,12 @@ const GOLDEN_RATIO = 0.618
 
 type ProcessName = 'vault' | 'api' | 'worker'
 
-/** Whether the killed process is working or just starting. */
-type Spot = Point & { readonly process: ProcessName; readonly phase: 'work' | 'start' }
+/** Who is killed at a message of the process, and whether it is working then or just starting. */
+type Spot = Point & {
+  readonly process: ProcessName
+  readonly phase: 'work' | 'start'
+  readonly victim: 'process' | 'postgres'
+}
 
 type Wish = {
   readonly kind: IntentKind
@@ -101,11 +107,10 @@ const intentOf = (ground: Ground, signer: Signer | undefined, { kind, hasKey }: 
 }
 
 /** Sends the planned intents, and then one more from each signer, after which no gap may be left. */
-const sendAll = async (world: CrashWorld, plan: Plan): Promise<readonly Intent[]> => {
+const sendAll = async (world: CrashWorld, plan: Plan, newSigner: Signer): Promise<readonly Intent[]> => {
   const intents: Intent[] = []
   const sent: Promise<void>[] = []
   const { ground } = world
-  const newSigner = await ground.newSigner()
   const signerOf = ({ signer }: Wish) => ground.signers[signer]
   const send = (signer: Signer | undefined, wish: Omit<Wish, 'signer'>) => {
     const intent = intentOf(ground, signer, wish)
@@ -137,42 +142,55 @@ type Outcome = {
   readonly troubles: readonly string[]
 }
 
-/** Kills the process at the point, waits until nothing is left to do, and checks the result. */
+/** Kills at the point, waits until nothing is left to do, and checks the result. */
 const crash = async (world: CrashWorld, plan: Plan, spot: Spot): Promise<Outcome> => {
-  const mortal = world[spot.process]
-  const killsBefore = spot.phase === 'start' ? 1 : 0
-  const halves: string[] = []
+  const newSigner = await world.ground.newSigner()
+  const process = world[spot.process]
+  const victim = spot.victim === 'postgres' ? world.server : process
+  const troubles: string[] = []
+  const halves: Promise<readonly string[]>[] = []
   let kills = 0
   let isOver = false
-  const revive = async (): Promise<void> => {
-    for (;;) {
-      await mortal.ended()
+  const strike = (): Promise<void> => {
+    kills += 1
+    return victim.kill()
+  }
+  const aim = () => {
+    if (kills === 0) process.killAt(spot, strike)
+    else if (kills === 1 && plan.again !== null) process.killAtMessage(plan.again, strike)
+    else process.spare()
+  }
+  const revive = async (name: ProcessName | 'server'): Promise<void> => {
+    for (const each = world[name]; ; ) {
+      await each.ended()
       if (isOver) return
-      kills += 1
-      halves.push(...(await world.halves()))
-      await sleep(plan.restartAfterMs)
-      if (kills === killsBefore) mortal.killAt(spot)
-      else if (kills === killsBefore + 1 && plan.again !== null) mortal.killAtMessage(plan.again)
-      else mortal.spare()
-      await world.start(mortal)
+      // PostgreSQL itself is asked when it runs again.
+      if (name !== 'server') troubles.push(...(await world.halves()))
+      if (each === victim) await sleep(plan.restartAfterMs)
+      else if (spot.phase === 'work' || each !== process) troubles.push(`${name} ended by itself`)
+      if (each === victim || each === process) aim()
+      await (name === 'server' ? world.server.start() : world.start(world[name]))
+      // It may be killed once more before it answers.
+      if (name === 'server') halves.push(world.halves())
     }
   }
-  if (spot.phase === 'work') mortal.killAt(spot)
-  void revive()
-  const sending = sendAll(world, plan)
-  if (spot.phase === 'start') await mortal.kill()
+  if (spot.phase === 'work') aim()
+  for (const name of [...PROCESSES, 'server'] as const) void revive(name)
+  const sending = sendAll(world, plan, newSigner)
+  if (spot.phase === 'start') await process.kill()
   const intents = await sending
-  halves.push(...(await world.halves()))
+  halves.push(world.halves())
   await world.settle()
-  const isHit = kills > killsBefore
-  // The point was not reached, so the process is killed now.
+  const isHit = kills > 0
+  // The point was not reached, so it happens now.
   if (!isHit) {
-    await mortal.kill()
+    await strike()
     await world.settle()
   }
   isOver = true
-  mortal.spare()
-  return { spot, kills, isHit, troubles: [...halves, ...(await world.account(intents))] }
+  process.spare()
+  troubles.push(...(await Promise.all(halves)).flat())
+  return { spot, kills, isHit, troubles: [...troubles, ...(await world.account(intents))] }
 }
 
 /** Some points occur only while a process has nothing cached, or after a lost sending: they are reached the second time. */
@@ -183,27 +201,33 @@ const crashForSure = async (world: CrashWorld, plan: Plan, spot: Spot): Promise<
   return { ...second, kills: first.kills + second.kills }
 }
 
-const nameOf = ({ process, phase, wire, moment, nth, kind }: Spot): string =>
-  [process, phase, wire, moment, nth, kind].join(' ')
+const nameOf = ({ victim, process, phase, wire, moment, nth, kind }: Spot): string =>
+  [...(victim === 'postgres' ? [victim] : []), process, phase, wire, moment, nth, kind].join(' ')
 
 const parseSpot = (text: string): Spot => {
-  const [process, phase, wire, moment, nth, ...kind] = text.split(' ')
-  return { process, phase, wire, moment, nth: Number(nth), kind: kind.join(' ') } as Spot
+  const victim = text.startsWith('postgres ') ? 'postgres' : 'process'
+  const [process, phase, wire, moment, nth, ...kind] = text.replace(/^postgres /, '').split(' ')
+  return { victim, process, phase, wire, moment, nth: Number(nth), kind: kind.join(' ') } as Spot
 }
 
-/** The number of messages of a kind. Each one is a step boundary, before and after it. */
+/** The number of messages of a kind. Each one is a step boundary, before and after it, for each victim. */
 type Measured = Omit<Spot, 'nth'> & { readonly count: number }
 
 const PROCESSES: readonly ProcessName[] = ['vault', 'api', 'worker']
+const MOMENTS: readonly Moment[] = ['before', 'after']
+/** After some deaths of PostgreSQL work waits half a minute for the reconciler: the short run has only chosen ones. */
+const VICTIMS: readonly Spot['victim'][] = isLong ? ['process', 'postgres'] : ['process']
 
 const spotsOf = (world: CrashWorld, phase: Spot['phase']): readonly Measured[] =>
   PROCESSES.flatMap((process) =>
     [...world[process].counted()].flatMap(([name, count]) => {
       const [wire, ...kind] = name.split(' ')
-      return (['before', 'after'] as const).map((moment) => ({
-        ...{ process, phase, moment, count, kind: kind.join(' ') },
-        wire: wire === 'db' ? 'db' : 'node',
-      }))
+      return MOMENTS.flatMap((moment) =>
+        VICTIMS.map((victim) => ({
+          ...{ victim, process, phase, moment, count, kind: kind.join(' ') },
+          wire: wire === 'db' ? ('db' as const) : ('node' as const),
+        })),
+      )
     }),
   )
 
@@ -220,7 +244,7 @@ const measure = async (world: CrashWorld): Promise<readonly Measured[]> => {
   const starts = spotsOf(world, 'start')
   await world.looksAround()
   for (const each of PROCESSES) world[each].spare()
-  const intents = await sendAll(world, undisturbed(world.ground))
+  const intents = await sendAll(world, undisturbed(world.ground), await world.ground.newSigner())
   await world.settle()
   await world.chained()
   const works = spotsOf(world, 'work')

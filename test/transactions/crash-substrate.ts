@@ -6,6 +6,8 @@ import { Metadata, TypeRegistry } from '@polkadot/types'
 import { blake2AsHex, decodeAddress, encodeAddress, xxhashAsHex } from '@polkadot/util-crypto'
 import postgres from 'postgres'
 import { accountKey } from '../../devnet/substrate-account.ts'
+import { startMortalPostgres } from '../support/mortal-postgres.ts'
+import { createDatabaseOn } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
@@ -165,7 +167,9 @@ export const startSubstrateGround = async ({
   readonly mints: boolean
 }): Promise<Ground> => {
   const chain = await startSubstrateChain(network)
-  const service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  const server = await startMortalPostgres()
+  const database = await createDatabaseOn(server.url)
+  const service = await startService({ rpcUrls: { [network]: chain.rpcUrl }, database })
   const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
   const signers = mints
     ? await startMinters(service, chain)
@@ -174,7 +178,7 @@ export const startSubstrateGround = async ({
   const stopClock = blocks === 'by clock' ? await startClock(chain) : () => {}
   const collectionOf = ({ signer }: Intent) => signers.find(({ address }) => address === signer)?.collection ?? null
   return {
-    ...{ network, service, sql, signers, scan, hasCancel: false, sending: 'author_submitExtrinsic' },
+    ...{ network, server, service, sql, signers, scan, hasCancel: false, sending: 'author_submitExtrinsic' },
     node: { variable: 'POLKADOT_RPC_URL', rpcUrl: chain.rpcUrl },
     // Or somewhat longer than an era by the clock.
     awayMs: [0, 0, 5_000],
@@ -210,6 +214,7 @@ export const startSubstrateGround = async ({
       stopClock()
       await sql.end()
       await service.close()
+      await server.stop()
       await chain.stop()
     },
   }

@@ -1,4 +1,5 @@
-// The world of a crash test: a vault, an API and a worker on some chain, as processes that can be killed at any message, and clients.
+// The world of a crash test: a vault, an API and a worker on some chain, as processes that can be killed at any message, as can their
+// PostgreSQL, and clients. The vault has a journal, and must never take its own database for one that was restored.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createMortal, type Mortal } from '../support/mortal.ts'
@@ -23,7 +24,7 @@ const createProcesses = async ({ node, service }: Ground) => {
   const { vaultUrl, apiUrl, workerUrl } = service.database
   const vault = await createMortal({
     ...{ program: 'src/vault', databaseUrl: vaultUrl, node, until: /"msg":"listening"/ },
-    variables: { ...service.vaultVariables, ...changes },
+    variables: { ...service.vaultVariables, ...changes, VAULT_JOURNAL: `${changes.VAULT_SOCKET}.journal` },
   })
   const api = await createMortal({
     ...{ program: 'src/server', databaseUrl: apiUrl, node, until: /"url":"(http[^"]+)"/ },
@@ -37,7 +38,7 @@ const createProcesses = async ({ node, service }: Ground) => {
 }
 
 export const startCrashWorld = async (ground: Ground) => {
-  const { service, sql } = ground
+  const { server, service, sql } = ground
   const { vault, api, worker } = await createProcesses(ground)
   const ready = new Set<Mortal>()
   let baseUrl = ''
@@ -74,7 +75,8 @@ export const startCrashWorld = async (ground: Ground) => {
       .then(async (response) => ({ status: response.status, text: await response.text() }))
       .catch(() => null)
     if (answer === null) return false
-    // The vault was killed.
+    if (answer.text.includes('cli restore')) throw new Error(`${path} answered: ${answer.text}`)
+    // The vault or PostgreSQL was killed.
     if (answer.status === 503 && JSON.parse(answer.text).code === 'unavailable') return false
     if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`)
     const { transaction_id: id } = JSON.parse(answer.text)
@@ -88,20 +90,28 @@ export const startCrashWorld = async (ground: Ground) => {
     while (!(await ask(intent)) && intent.idempotencyKey !== null) await sleep(POLL_MS)
   }
 
-  const left = async (): Promise<readonly string[]> => [
-    ...(await unfinished(sql)),
-    ...(await jobTroubles(sql)),
-    ...(ready.has(vault) ? [] : ['the vault is away']),
-    ...(ready.has(api) ? [] : ['the API is away']),
-    ...(ready.has(worker) ? [] : ['the worker is away']),
-  ]
+  const left = (): Promise<readonly string[]> =>
+    server.asked(async () => [
+      ...(await unfinished(sql)),
+      ...(await jobTroubles(sql)),
+      ...(ready.has(vault) ? [] : ['the vault is away']),
+      ...(ready.has(api) ? [] : ['the API is away']),
+      ...(ready.has(worker) ? [] : ['the worker is away']),
+    ])
+
+  /** What the API says of itself, its database and its vault. */
+  const readiness = () =>
+    fetch(`${baseUrl}/readyz`)
+      .then((answer) => answer.text())
+      .catch(() => 'no answer')
 
   /** Waits until all processes run and nothing is left to do. @throws Error that says what is left. */
   const settle = async (): Promise<void> => {
     const otherwise = async () => `not settled: ${(await left()).join('; ')}`
     const isLive = () => sql`select from transactions where status in ('submitted', 'pending') limit 1`
-    await until(async () => (await isLive()).length === 0, otherwise)
+    await until(async () => (await server.asked(async () => isLive())).length === 0, otherwise)
     await ground.endAll()
+    await until(async () => (await readiness()).includes('"status":"ready"'), readiness)
     await until(async () => (await left()).length === 0, otherwise)
   }
 
@@ -112,9 +122,9 @@ export const startCrashWorld = async (ground: Ground) => {
     )
 
   return {
-    ...{ ground, vault, api, worker, start, send, settle },
+    ...{ ground, server, vault, api, worker, start, send, settle },
     account: await createAccount(ground),
-    halves: () => halvesOf(sql),
+    halves: () => server.asked(() => halvesOf(sql)),
     /** Waits until the worker has begun to take jobs. */
     listens: () => untilCounted('db listen', 1),
     /** Waits until both of its followers have asked for blocks a few times. */

@@ -10,10 +10,13 @@ import { testCrashes } from './crash-runs.ts'
 const POINTS = [
   'api work db after 3 commit (select add_strongroom_job)',
   'worker work node after 3 eth_sendRawTransaction',
+  'postgres vault work db after 2 insert audit',
+  'postgres worker start db after 1 select _private_tasks',
 ]
 
 const testBlocks = (blocks: Blocks, points?: readonly string[]) =>
-  describe(`blocks ${blocks}`, () => testCrashes([() => startEvmGround(blocks)], { runs: isLong ? 100 : 2, points }))
+  describe(`blocks ${blocks}`, () =>
+    testCrashes([() => startEvmGround(blocks)], { runs: isLong ? 100 : (points?.length ?? 2), points }))
 
 testBlocks('by clock')
 testBlocks('at once', isLong ? undefined : POINTS)

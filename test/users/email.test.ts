@@ -204,7 +204,7 @@ describe('logging in with a mailed code', () => {
           said.push(kind)
           return null
         },
-        dead: () => {},
+        kill: async () => {},
         loses: () => null,
       },
     })

@@ -1,11 +1,14 @@
 // The vault is killed before or after it commits what it makes, or the API between that and its own commit, or before the
-// answer is sent. Started again and asked again, they must make what the client then knows, and nothing else.
+// answer is sent; or PostgreSQL at any of these. Started again and asked again, they must make what the client then knows, and
+// nothing else. The vault has a journal, and must never take its own database for one that was restored.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { runCli } from '../support/cli.ts'
 import { createMortal, type Mortal } from '../support/mortal.ts'
+import { type MortalPostgres, startMortalPostgres } from '../support/mortal-postgres.ts'
+import { createDatabaseOn } from '../support/postgres.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import type { Moment } from '../support/wire.ts'
 
@@ -15,6 +18,7 @@ const pin = { user_pin: '493817' }
 const CUSTODY_COMMITS = 'commit (insert audit)'
 const API_COMMITS = 'commit (insert idempotency_keys)'
 
+let server: MortalPostgres
 let service: Service
 let sql: Sql
 let vault: Mortal
@@ -24,17 +28,20 @@ let client: ReturnType<Service['as']>
 /** Starts what does not run. */
 const start = async () => {
   for (const each of [vault, api]) each.spare()
+  if (!server.isAlive()) await server.start()
   if (!vault.isAlive()) await vault.start()
   if (!api.isAlive()) client = service.as(service.project, (await api.start())?.[1])
 }
 
 beforeAll(async () => {
-  service = await startService({ rpcUrls: { [network]: node.rpcUrl } })
+  server = await startMortalPostgres()
+  const database = await createDatabaseOn(server.url)
+  service = await startService({ rpcUrls: { [network]: node.rpcUrl }, database })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
   const changes = { LOG_LEVEL: 'info', PORT: '0', VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.mortal` }
   vault = await createMortal({
     program: 'src/vault',
-    variables: { ...service.vaultVariables, ...changes },
+    variables: { ...service.vaultVariables, ...changes, VAULT_JOURNAL: `${changes.VAULT_SOCKET}.journal` },
     databaseUrl: service.database.vaultUrl,
     node,
     until: /"msg":"listening"/,
@@ -54,19 +61,23 @@ afterAll(async () => {
   await vault.stop()
   await sql.end()
   await service.close()
+  await server.stop()
 })
 
-/** Asks, and kills the vault or the API at a statement. */
-const killed = async (at: { readonly kind: string; readonly moment: Moment }, ask: () => Promise<Answer>) => {
+type Kill = { readonly kind: string; readonly moment: Moment; readonly victim?: 'postgres' }
+
+/** Asks, and kills the vault or the API at a statement of theirs, or PostgreSQL. */
+const killed = async ({ victim, ...at }: Kill, ask: () => Promise<Answer>) => {
   const ofVault = at.kind === CUSTODY_COMMITS
   const mortal = ofVault ? vault : api
-  mortal.killAt({ ...at, wire: 'db', nth: 1 })
+  mortal.killAt({ ...at, wire: 'db', nth: 1 }, victim === 'postgres' ? server.kill : undefined)
   const answer = ask().then(
     ({ status, json }) => ({ status, code: json.code }),
     () => null,
   )
-  await mortal.ended()
-  expect(await answer).toEqual(ofVault ? { status: 503, code: 'unavailable' } : null)
+  await (victim === 'postgres' ? server : mortal).ended()
+  expect(await answer).toEqual(ofVault || victim === 'postgres' ? { status: 503, code: 'unavailable' } : null)
+  if (victim === 'postgres') await server.start()
 }
 
 /** Nothing is called a forgery. */
@@ -109,6 +120,10 @@ describe('a wallet', () => {
     [{ kind: 'insert wallets', moment: 'after' }, SEALED],
     [{ kind: API_COMMITS, moment: 'before' }, SEALED],
     [{ kind: API_COMMITS, moment: 'after' }, WHOLE],
+    [{ kind: CUSTODY_COMMITS, moment: 'before', victim: 'postgres' }, NOTHING],
+    [{ kind: CUSTODY_COMMITS, moment: 'after', victim: 'postgres' }, SEALED],
+    [{ kind: API_COMMITS, moment: 'before', victim: 'postgres' }, SEALED],
+    [{ kind: API_COMMITS, moment: 'after', victim: 'postgres' }, WHOLE],
   ] as const)('is one after a kill at %j, and is asked for again with the same Idempotency-Key', async (at, left) => {
     const [ownerId, key] = [randomUUID(), randomUUID()]
     await killed(at, () => ask(ownerId, key))
@@ -160,6 +175,8 @@ describe('a policy', () => {
     [{ kind: CUSTODY_COMMITS, moment: 'before' }, 0],
     [{ kind: CUSTODY_COMMITS, moment: 'after' }, 1],
     [{ kind: 'insert idempotency_keys', moment: 'after' }, 1],
+    [{ kind: CUSTODY_COMMITS, moment: 'before', victim: 'postgres' }, 0],
+    [{ kind: CUSTODY_COMMITS, moment: 'after', victim: 'postgres' }, 1],
   ] as const)('is one after a kill at %j, and is asked for again with the same Idempotency-Key', async (at, left) => {
     const key = randomUUID()
     await killed(at, () => ask(key))
