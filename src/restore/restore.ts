@@ -69,10 +69,45 @@ const restoreProjects = async (ctx: RestoreCtx, notes: readonly NoteOf<'project'
   return restored
 }
 
-/** An owner's later wallet on a network counts: nobody was told of the one before. */
-const restoreWallets = async (ctx: RestoreCtx, notes: readonly NoteOf<'wallet'>[]): Promise<number> => {
+type Signed = { readonly about: About; readonly attempts: readonly SignedAttempt[] }
+
+const signedOf = ({ about: text, attempts }: NoteOf<'transaction'>): Signed => {
+  const about = readAbout(text)
+  const places = about.places.map((place, index) => {
+    const attempt = attempts[index]
+    if (attempt === undefined) throw new Error('The journal has fewer signed attempts than were to be signed.')
+    return { ...place, ...attempt }
+  })
+  return { about, attempts: places }
+}
+
+/** Requests for wallets of one owner that are no further apart were made at the same time. */
+const AT_ONCE_MS = 2_000
+
+/**
+ * An owner has one wallet on a network, and the notes may tell of more. The one that was used counts. Else, of requests that were made
+ * at the same time, the first one had an answer, and the others were refused; and where another one came later, the first one
+ * had none.
+ */
+const recordedWallets = (notes: readonly NoteOf<'wallet'>[], used: ReadonlySet<string>) => {
+  const recorded = new Map<string, NoteOf<'wallet'>>()
+  for (const note of notes) {
+    const { projectId, ownerId, network } = note.wallet
+    const place = [projectId, network, ownerId].join('\n')
+    const before = recorded.get(place)
+    const isLater = before !== undefined && Date.parse(note.at) - Date.parse(before.at) > AT_ONCE_MS
+    const isBefore = before !== undefined && used.has(before.wallet.id)
+    if (before === undefined || used.has(note.wallet.id) || (isLater && !isBefore)) recorded.set(place, note)
+  }
+  return recorded.values()
+}
+
+type Noted = { readonly wallets: readonly NoteOf<'wallet'>[]; readonly transactions: readonly Signed[] }
+
+const restoreWallets = async (ctx: RestoreCtx, { wallets, transactions }: Noted): Promise<number> => {
   let restored = 0
-  for (const { wallet, publicKey: hex, about, at } of notes.toReversed()) {
+  const used = new Set(transactions.flatMap(({ about: { rows } }) => ('row' in rows ? [rows.row.walletId] : [])))
+  for (const { wallet, publicKey: hex, about, at } of recordedWallets(wallets, used)) {
     const publicKey = new Uint8Array(Buffer.from(hex, 'hex'))
     const { name, type } = JSON.parse(about) as AboutWallet
     const address = addressesOf(ctx.chains.get(wallet.network), type)(publicKey)
@@ -85,18 +120,6 @@ const restoreWallets = async (ctx: RestoreCtx, notes: readonly NoteOf<'wallet'>[
     if (isNew) restored += 1
   }
   return restored
-}
-
-type Signed = { readonly about: About; readonly attempts: readonly SignedAttempt[] }
-
-const signedOf = ({ about: text, attempts }: NoteOf<'transaction'>): Signed => {
-  const about = readAbout(text)
-  const places = about.places.map((place, index) => {
-    const attempt = attempts[index]
-    if (attempt === undefined) throw new Error('The journal has fewer signed attempts than were to be signed.')
-    return { ...place, ...attempt }
-  })
-  return { about, attempts: places }
 }
 
 type Outcome = { readonly id: string; readonly was: 'restored' | 'recorded' | Hindrance }
@@ -136,10 +159,11 @@ export const restore = async (ctx: RestoreCtx, vaults: Vaults): Promise<Restored
   const projects = await restoreProjects(ctx, ofKind(notes, 'project'))
   let [rows, audit] = [0, 0]
   for (const vault of vaults) rows += (await vault.replayJournal()).rows
-  const wallets = await restoreWallets(ctx, ofKind(notes, 'wallet'))
+  const transactions = ofKind(notes, 'transaction').map(signedOf)
+  const wallets = await restoreWallets(ctx, { transactions, wallets: ofKind(notes, 'wallet') })
   const counts = { transactions: 0, spedUp: 0 }
   const skipped: { id: string; why: Hindrance }[] = []
-  for (const signed of lastOfNonces(ofKind(notes, 'transaction').map(signedOf))) {
+  for (const signed of lastOfNonces(transactions)) {
     const { id, was } = await restoreTransaction(ctx, signed)
     if (was === 'restored') counts[signed.about.rows.kind === 'submitted' ? 'transactions' : 'spedUp'] += 1
     else if (was !== 'recorded') skipped.push({ id, why: was })

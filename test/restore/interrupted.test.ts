@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -208,6 +208,29 @@ test('a wallet whose creation is repeated after a restore is the same', async ()
   const withoutTime = ({ json: { created_at: _, ...rest } }: (typeof made)[number]) => rest
   expect((await make()).map(withoutTime)).toEqual(made.map(withoutTime))
   expect((await apis[0].post('/wallets', wanted, newKey())).json.code).toBe('wallet_exists')
+}, 60_000)
+
+test('of wallets that were made for one owner at the same time, the one that was used comes back', async () => {
+  await takeBackup()
+  const owners = Array.from({ length: 4 }, () => randomUUID())
+  const used: { id: string; paid: string; body: ReturnType<typeof payment>; key: ReturnType<typeof newKey> }[] = []
+  for (const owner_id of owners) {
+    const wanted = { network, name: 'A', owner_id, control_mode: 'developer', developer_secret: SECRET }
+    const answers = await Promise.all(clients().map((api) => api.post('/wallets', wanted)))
+    const { id, address } = answers.find(({ status }) => status === 200)?.json ?? {}
+    await chain.fund(address)
+    const [body, key] = [payment(address), newKey()]
+    used.push({ id, body, key, paid: (await pay(address, key, body)).json.transaction_id })
+  }
+  const journal = await readFile(at('journal'), 'utf8')
+  const notesOf = (owner: string) => journal.split(`"ownerId":"${owner}"`).length - 1
+  expect(owners.filter((owner) => notesOf(owner) === 2)).not.toEqual([])
+  await goBack()
+  expect(await restore()).toMatchObject({ wallets: owners.length, transactions: owners.length })
+  for (const { id, body, key, paid } of used) {
+    expect((await apis[0].get('/wallets/get-by-id', { network, id })).status).toBe(200)
+    expect((await pay(body.signer_wallet_address, key, body)).json.transaction_id).toBe(paid)
+  }
 }, 60_000)
 
 test('wallets that were made after a rotation that the journal lacks come back', async () => {
