@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
-import type { Hex } from 'viem'
+import { type Hex, serializeTransaction, toBytes } from 'viem'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { openVaultsAsOperator } from '../../src/environment/vaults.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
@@ -50,12 +50,14 @@ const takeBackup = () =>
     await run('cp', ['-a', at('postgres'), at('backup')])
   })
 
+const bringBackup = async (): Promise<void> => {
+  await rm(at('postgres'), { recursive: true })
+  await run('cp', ['-a', at('backup'), at('postgres')])
+}
+
 /** The database is as it was, and the vault knows. */
 const goBack = async (): Promise<void> => {
-  await restartServer(async () => {
-    await rm(at('postgres'), { recursive: true })
-    await run('cp', ['-a', at('backup'), at('postgres')])
-  })
+  await restartServer(bringBackup)
   await vault.stop()
   vault = await startVaultProcess(vaultVariables())
   expect(vault.output()).toContain('cli restore')
@@ -151,6 +153,31 @@ test('after a restore that was killed half way the vault still opens no key, and
   expect(await restore()).toMatchObject({ transactions: 1, skipped: [] })
   const again = await pay(wallet, key, body)
   expect([again.status, again.json.transaction_id]).toEqual([200, paid.json.transaction_id])
+}, 60_000)
+
+test('a key that was opened before the database was restored signs nothing after', async () => {
+  const address = await fundedWallet()
+  await takeBackup()
+  await apis[0].newWallet({ network })
+  const [row] = await onServer((sql) => sql`select * from wallets where address = ${address}`)
+  const wallet = {
+    id: row?.id,
+    projectId: row?.project_id,
+    ownerId: row?.owner_id,
+    network,
+    keyringId: row?.keyring_id,
+    controlMode: row?.control_mode,
+    publicKey: new Uint8Array(row?.public_key),
+  } as const
+  const operator = openVaultsAsOperator({ config: apis[0].ctx.config, process: 'test' })
+  using key = await operator.openKey({ wallet, credentials: { developerSecret: SECRET }, actor: 'operator' })
+  await restartServer(bringBackup)
+  while (!(await state()).is_behind) await new Promise((resolve) => setTimeout(resolve, 50))
+  const unsigned = toBytes(serializeTransaction({ chainId: 31_337, to: address, gas: 21_000n, type: 'eip1559' }))
+  const use = { action: 'transaction_signed', details: {}, payloads: [{ kind: 'evm_transaction', unsigned }] } as const
+  await expect(key.sign(use)).rejects.toThrow('cli restore')
+  await restore()
+  await expect(key.sign(use)).resolves.toHaveLength(1)
 }, 60_000)
 
 test('what was signed for a request that another process had answered meanwhile is not sent', async () => {

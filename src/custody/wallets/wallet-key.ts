@@ -194,6 +194,7 @@ export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonl
   let signs = 0
   return {
     sign: async (commit, uses) => {
+      await ctx.journal.requireSame()
       signs += 1
       if (key.disposed || signs > SIGNS_MAX) throw new KeyClosed()
       const signed = uses.map(sign)
