@@ -210,10 +210,15 @@ describe('the tables', () => {
   })
 
   test('are opened with keys that are all zeroed after use', async () => {
-    const zeroed = new Set<string>()
+    /** How often: a key that is moved in memory is zeroed where it was. */
+    const zeroed = new Map<string, number>()
+    const timesOf = (key: Uint8Array) => zeroed.get(hexOf(key)) ?? 0
     const fill = Buffer.prototype.fill
     const fillBytes = Uint8Array.prototype.fill
-    const note = (bytes: Uint8Array) => zeroed.add(Buffer.from(bytes).toString('hex'))
+    const note = (bytes: Uint8Array) => {
+      const hex = Buffer.from(bytes).toString('hex')
+      zeroed.set(hex, (zeroed.get(hex) ?? 0) + 1)
+    }
     const found = { user: await byHand('user'), developer: await byHand('developer') }
     const entropy = await bothByHand()
     Buffer.prototype.fill = function (this: Buffer, ...args: Parameters<typeof fillBytes>) {
@@ -229,12 +234,13 @@ describe('the tables', () => {
         zeroed.clear()
         const credentials = mode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
         const of = mode === 'user' ? wallet : shared
+        let whileOpen = 0
         await withKey(custody.vault, { wallet: of, credentials, actor: ACTOR }, async () => {
           expect(zeroed.has(hexOf(found[mode].controlKey))).toBe(true)
           expect(zeroed.has(hexOf(found[mode].credentialKey))).toBe(true)
-          expect(zeroed.has(hexOf(found[mode].privateKey))).toBe(false)
+          whileOpen = timesOf(found[mode].privateKey)
         })
-        expect(zeroed.has(hexOf(found[mode].privateKey))).toBe(true)
+        expect(timesOf(found[mode].privateKey)).toBe(whileOpen + 1)
       }
       zeroed.clear()
       const input = { projectId: wallet.projectId, ownerId: OWNER, network: 'Polygon' } as const
@@ -256,11 +262,12 @@ describe('the tables', () => {
       for (const key of [...credentialKeys, controlKey, walletKey]) expect(zeroed.has(hexOf(key))).toBe(true)
       zeroed.clear()
       const delegated = { wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, terms }
+      let whileOpen = 0
       await withPolicyKey(custody.vault, delegated, async () => {
         expect([walletKey, found.developer.credentialKey].map((key) => zeroed.has(hexOf(key)))).toEqual([true, true])
-        expect(zeroed.has(hexOf(privateKey))).toBe(false)
+        whileOpen = timesOf(privateKey)
       })
-      expect(zeroed.has(hexOf(privateKey))).toBe(true)
+      expect(timesOf(privateKey)).toBe(whileOpen + 1)
       // A policy does not open the key that opens the others.
       expect(zeroed.has(hexOf(controlKey))).toBe(false)
       for (const [oldPin, newPin] of [
