@@ -1,11 +1,14 @@
 import postgres from 'postgres'
 
-/** Counts the rows of every table, including the job queue's, to check that nothing is left behind. */
+/**
+ * Counts the rows of every table, including the job queue's, to check that nothing is left behind. But not the links of the audit's
+ * chains, which a vault makes by itself within a second.
+ */
 export const countRows = async (url: string): Promise<Record<string, number>> => {
   const sql = postgres(url, { max: 1 })
   try {
     const tables = await sql<{ name: string }[]>`
-      select schemaname || '.' || relname as name from pg_stat_user_tables where schemaname in ('public', 'graphile_worker')`
+      select schemaname || '.' || relname as name from pg_stat_user_tables where schemaname in ('public', 'graphile_worker') and relname <> 'audit_chain'`
     const counts: Record<string, number> = {}
     for (const { name } of tables) {
       const [row] = await sql.unsafe<{ n: number }[]>(`select count(*)::int as n from ${name}`)
