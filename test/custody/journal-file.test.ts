@@ -158,6 +158,7 @@ describe('two files', () => {
     ]) {
       const again = await open(names, 5)
       expect(await textsOf(again)).toEqual([...RECORDS, '{"n":4}'])
+      expect(again.seen.slice(-4)).toEqual([...RECORDS, '{"n":4}'])
       await again.append([])
       await again.close()
       expect(await lines(names[0])).toEqual(await lines(names[1]))

@@ -2,11 +2,14 @@
 //
 //   MAC in hex (64) | ' ' | JSON | '\n'      MAC(n) = HMAC-SHA-256(key, MAC(n - 1) | JSON)
 //
-// So a line that somebody edited, added, removed or moved is noticed. What a killed process had not synced may be cut off or
-// wrong at the end of the file, which is one line; nobody was answered for it, and it is removed. If more follows, nothing is. The first record names the journal. In one that
-// was compacted it also has the number of the last record that was left out, and what was learned from those.
+// So a line that somebody edited, added, removed or moved is noticed. If a process was killed while it wrote the last line, that
+// line may be cut off or wrong. Nobody was answered for it, so it is removed. If other lines follow a wrong one, nothing is removed.
 //
-// It may be written to several files, for instance on two disks. At the start the longest one is right, and replaces the others.
+// The first record names the journal. In a journal that was compacted it also has the number of the last record that was left
+// out, and what was learned from those.
+//
+// A journal may be written to several files, for instance on two disks. At the start the longest one is right, and the others
+// become copies of it.
 
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import { copyFile, type FileHandle, open, realpath, rename, stat } from 'node:fs/promises'
@@ -116,7 +119,10 @@ type OpenInput = {
   readonly now: () => Date
   /** How many records of a journal the database knows: so many must be there. */
   readonly knownOf: (id: string) => Promise<number>
-  /** Called for each record, from the first one on. */
+  /**
+   * Called for each record of the first file, from the first record on. If another file is longer, it begins again with the first
+   * record: so it must not matter that a record is seen twice.
+   */
   readonly onRecord: OnRecord
 }
 
@@ -142,8 +148,12 @@ const sizeOf = async (handle: FileHandle): Promise<number> => (await handle.stat
 
 const firstOf = ({ head }: Scanned): number => head?.number ?? 0
 
-/** Makes the shorter files like the longest one, and those that were not compacted like one that was. */
-const alike = async (files: readonly { readonly path: string; readonly scanned: Scanned }[]): Promise<Scanned> => {
+/**
+ * Makes the shorter files like the longest one, and those that were not compacted like one that was.
+ * @returns what is in each of them now, and the paths of those that were replaced.
+ */
+const alike = async (files: readonly { readonly path: string; readonly scanned: Scanned }[]) => {
+  const replaced: string[] = []
   const [best, ...others] = files.toSorted(
     ({ scanned: a }, { scanned: b }) => b.records - a.records || firstOf(b) - firstOf(a),
   )
@@ -155,9 +165,11 @@ const alike = async (files: readonly { readonly path: string; readonly scanned: 
     if (scanned.head !== null && (scanned.head.journal !== best.scanned.head?.journal || isOther)) {
       throw new Error(`VAULT_JOURNAL: ${path} and ${best.path} are two journals, and must be one.`)
     }
-    if (!isAlike) await copyFile(best.path, path)
+    if (isAlike) continue
+    await copyFile(best.path, path)
+    replaced.push(path)
   }
-  return best.scanned
+  return { scanned: best.scanned, replaced }
 }
 
 const openFile = async (path: string): Promise<FileHandle> => {
@@ -197,8 +209,9 @@ const openAlike = async (input: OpenInput, closing: AsyncDisposableStack): Promi
     closing.defer(() => handle.close())
     handles.push(handle)
   }
-  const scans = await Promise.all(handles.map((handle) => scan(handle, key, () => {})))
-  const longest = await alike(scans.map((scanned, index) => ({ path: paths[index] ?? '', scanned })))
+  const scans = await Promise.all(handles.map((handle, index) => scan(handle, key, index === 0 ? onRecord : () => {})))
+  const files = scans.map((scanned, index) => ({ path: paths[index] ?? '', scanned }))
+  const { scanned: longest, replaced } = await alike(files)
   const [first, ...others] = handles
   if (first === undefined) throw new Error('VAULT_JOURNAL must name a file.')
   const known = longest.head === null ? 0 : await knownOf(longest.head.journal)
@@ -208,7 +221,9 @@ const openAlike = async (input: OpenInput, closing: AsyncDisposableStack): Promi
   for (const handle of handles) if ((await sizeOf(handle)) > longest.end) await handle.truncate(longest.end)
   // Links are followed once: what replaces a file is where the file is.
   const realPaths = await Promise.all(paths.map((path) => realpath(path)))
-  return { handles: [first, ...others], paths: realPaths, scanned: await scan(first, key, onRecord) }
+  const isReplaced = replaced.some((path) => path === paths[0])
+  const scanned = isReplaced ? await scan(first, key, onRecord) : longest
+  return { handles: [first, ...others], paths: realPaths, scanned }
 }
 
 /** Whether a file has this size, and is still the one of this name: a rotation of logs would lead records away. */
