@@ -15,7 +15,7 @@ import { type About, readAbout, recordSpedUp, recordSubmitted, type SignedAttemp
 import { type AboutWallet, addressesOf } from '../wallets/create.ts'
 
 /** The vaults of the deployment, each with its own journal. */
-type Vaults = readonly Pick<OperatorVault, 'journalState' | 'journalNotes' | 'replayJournal' | 'finishRestore'>[]
+type Vaults = readonly Pick<OperatorVault, 'journalNotes' | 'replayJournal' | 'finishRestore'>[]
 
 type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics'>
 
@@ -43,12 +43,12 @@ const ofKind = <Kind extends JournalNote['kind']>(notes: readonly JournalNote[],
 const readNotes = async (vaults: Vaults): Promise<readonly JournalNote[]> => {
   const notes: JournalNote[] = []
   for (const vault of vaults) {
-    const { firstNote } = await vault.journalState()
-    for (let from: number | null = firstNote; from !== null; ) {
+    let from: number | null = null
+    do {
       const page: Awaited<ReturnType<OperatorVault['journalNotes']>> = await vault.journalNotes({ from })
       notes.push(...page.notes)
       from = page.next
-    }
+    } while (from !== null)
   }
   return notes.toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
 }

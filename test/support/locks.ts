@@ -2,11 +2,15 @@
 
 import type { Sql } from 'postgres'
 
-/** Holds up everybody who writes to a table. @returns what lets them go on. */
-export const holdTable = async (postgres: Sql, table: string): Promise<() => Promise<void>> => {
+/** Holds up everybody who writes to a table, or who reads it, too. @returns what lets them go on. */
+export const holdTable = async (
+  postgres: Sql,
+  table: string,
+  mode: 'exclusive' | 'access exclusive' = 'exclusive',
+): Promise<() => Promise<void>> => {
   const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const holding = postgres.begin(async (tx) => {
-    await tx`lock table ${tx(table)} in exclusive mode`
+    await tx`lock table ${tx(table)} in ${tx.unsafe(mode)} mode`
     held.resolve()
     await release.promise
   })

@@ -42,8 +42,6 @@ type JournalState = {
   /** How many of them the database knows. */
   readonly known: number
   readonly isBehind: boolean
-  /** The number of the first record whose notes the database may lack. */
-  readonly firstNote: number
 }
 
 export type Journal = {
@@ -70,8 +68,11 @@ export type Journal = {
 type JournalReader = {
   /** Which journal the vault has, and what of it the database has. */
   readonly journalState: () => Promise<JournalState>
-  /** What some records tell of transactions, wallets and projects, from a number on. */
-  readonly journalNotes: (input: { readonly from: number }) => Promise<NotesPage>
+  /**
+   * What some records tell of transactions, wallets and projects, from a number on. null: from the first record whose notes the
+   * database may lack.
+   */
+  readonly journalNotes: (input: { readonly from: number | null }) => Promise<NotesPage>
   /** Writes the rows of custody that the database lacks. */
   readonly replayJournal: () => Promise<{ readonly rows: number }>
   /**
@@ -140,6 +141,8 @@ const nothing = (): { rows: RowsWith[]; audit: unknown[]; notes: Note[] } => ({ 
 const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
   let pending = nothing()
   let isLost = false
+  /** The write that began last. */
+  let written = Promise.resolve()
 
   /** The file is changed by one at a time. */
   const turns = createQueue({ waitMaxMs: Number.POSITIVE_INFINITY })
@@ -156,12 +159,20 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
     }
   }
 
+  const isEmpty = () => pending.rows.length + pending.audit.length + pending.notes.length === 0
+
   const write = createBatcher({
     sizeMax: WAITING_MAX,
     run: async () => {
       const { rows: wanted, audit, notes } = pending
       pending = nothing()
-      const rows = await readImages(db, wanted)
+      const rows = await readImages(db, wanted).catch((error: unknown) => {
+        // The next record has them: what is committed is there, even if somebody got an error.
+        pending.rows.unshift(...wanted)
+        pending.audit.unshift(...audit)
+        pending.notes.unshift(...notes)
+        throw error
+      })
       if (rows.length + audit.length + notes.length === 0) return
       const record: JournalRecord = { at: now().toISOString(), rows, audit, notes }
       await change(() => file.append([JSON.stringify(record)]))
@@ -178,14 +189,17 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
       pending.rows.push(...rows)
     },
     compact: (upTo: number) => change(() => file.compact({ upTo, floors: floors.all() })),
-    isEmpty: () => pending.rows.length + pending.audit.length + pending.notes.length === 0,
-    sync: () => write(undefined),
+    /** What another request has added may be in the write that is under way. It fails only if the journal is lost. */
+    sync: (): Promise<void> => {
+      if (!isEmpty()) written = write(undefined)
+      return written
+    },
   }
 }
 
 /** Compares the database with the journal, and marks in it what it has. */
-const createMarks = ({ db, file }: Opened, first: number) => {
-  let known = first
+const createMarks = ({ db, file }: Opened) => {
+  let known = 0
   let lacks = false
   let heardAtMs = Number.NEGATIVE_INFINITY
   let comparedAtMs = Number.NEGATIVE_INFINITY
@@ -294,13 +308,12 @@ const createReader = ({ db, file }: Opened, { writer, marks }: Parts): JournalRe
         records: file.records(),
         known: marks.known(),
         isBehind: marks.isBehind(),
-        firstNote: await firstNote(),
       }
     },
     journalNotes: async ({ from: first }) => {
       const notes: Note[] = []
       let characters = 0
-      for await (const { number, text } of file.read(first)) {
+      for await (const { number, text } of file.read(first ?? (await firstNote()))) {
         if (characters > CHARACTERS_A_PAGE) return { notes, next: number }
         const found = readRecord(text).notes ?? []
         if (found.length > 0) characters += text.length
@@ -342,10 +355,10 @@ export const openJournal = async (settings: Settings): Promise<Journal> => {
   })
   const opened = { ...settings, file, floors }
   const writer = createWriter(opened)
-  const marks = createMarks(opened, -1)
+  const marks = createMarks(opened)
   await marks.compare()
   const tick = async (): Promise<void> => {
-    if (!writer.isEmpty()) await writer.sync()
+    await writer.sync()
     await marks.compare()
   }
   // A database that is away is told to whoever asks for something.

@@ -282,10 +282,10 @@ export const OPERATOR_METHODS = {
   }),
   journalState: method('journalState', {
     input: Fields({}),
-    output: Fields({ id: Id, first: Count, records: Count, known: Count, isBehind: Type.Boolean(), firstNote: Count }),
+    output: Fields({ id: Id, first: Count, records: Count, known: Count, isBehind: Type.Boolean() }),
   }),
   journalNotes: method('journalNotes', {
-    input: Fields({ from: Count }),
+    input: Fields({ from: OrNull(Count) }),
     output: Fields({ notes: Type.Array(note), next: OrNull(Count) }),
   }),
   replayJournal: method('replayJournal', { input: Fields({}), output: Fields({ rows: Count }) }),

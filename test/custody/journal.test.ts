@@ -1,0 +1,89 @@
+// The journal of a vault and its database: what was added gets into the file, whatever becomes of a connection.
+
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import postgres, { type Sql } from 'postgres'
+import { type Journal, openJournal } from '../../src/custody/journal/journal.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
+import { type Custody, openCustody } from './support.ts'
+
+let custody: Custody
+let sql: Sql
+let projectId: string
+let folder: string
+let journal: Journal
+
+beforeAll(async () => {
+  custody = await openCustody()
+  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
+  projectId = await custody.project()
+})
+afterAll(async () => {
+  await sql.end()
+  await custody.close()
+})
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-journal-'))
+  const onLost = (error: unknown) => {
+    throw error
+  }
+  const settings = { db: custody.db, key: new Uint8Array(32).fill(7), now: () => new Date(), onLost }
+  journal = await openJournal({ ...settings, paths: [join(folder, 'journal')] })
+})
+afterEach(async () => {
+  await journal.close()
+  await rm(folder, { recursive: true })
+})
+
+const records = async (): Promise<readonly Record<string, unknown>[]> => {
+  const [, ...lines] = (await readFile(join(folder, 'journal'), 'utf8')).trim().split('\n')
+  return lines.map((line) => JSON.parse(line.slice(65)))
+}
+
+/** Begins to keep a row, which cannot be read. */
+const keepHeld = async () => {
+  const release = await holdTable(sql, 'project_keys', 'access exclusive')
+  const keeping = journal.keep({ table: 'project_keys', where: { project_id: projectId } })
+  await untilWaiting(sql)
+  return { release, keeping }
+}
+
+test('what was to be written when a connection is lost is in the next record', async () => {
+  const [entry, note] = [
+    { action: 'project_created' },
+    { kind: 'project', projectId, isActive: true, about: '', at: '' },
+  ]
+  journal.add({ audit: [entry], notes: [note as never] })
+  const { release, keeping } = await keepHeld()
+  const failure = keeping.then(
+    () => 'kept',
+    () => 'failed',
+  )
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = current_database()`
+  expect(await failure).toBe('failed')
+  expect(await records()).toEqual([])
+  await release()
+  journal.add({ audit: [{ action: 'later' }] })
+  await journal.sync()
+  const kept = await records()
+  expect(kept.flatMap(({ audit }) => audit)).toEqual([entry, { action: 'later' }])
+  expect(kept.flatMap(({ notes }) => notes)).toEqual([note])
+  expect(JSON.stringify(kept.flatMap(({ rows }) => rows))).toContain(projectId)
+})
+
+test('who has added nothing waits for the record that is being written', async () => {
+  const { release, keeping } = await keepHeld()
+  let isSynced = false
+  const syncing = journal.sync().then(() => {
+    isSynced = true
+  })
+  await sql`select`
+  expect(isSynced).toBe(false)
+  await release()
+  await Promise.all([keeping, syncing])
+  expect(await records()).toHaveLength(1)
+})
