@@ -51,5 +51,8 @@ export const projectKeyRow = (of: { readonly projectId: string; readonly version
   where: { project_id: of.projectId, version: String(of.version) },
 })
 
-/** Only lines with a right MAC are read, so this is what was written. The first record names the journal, and has nothing else. */
+/**
+ * Only lines with a right MAC are read, so this is what was written. The first record is the journal's head (`JournalHead`), which
+ * has neither a time nor anything to replay.
+ */
 export const readRecord = (text: string): JournalRecord => JSON.parse(text) as JournalRecord
