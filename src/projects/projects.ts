@@ -22,6 +22,17 @@ const createProjectWallets = async (ctx: Ctx, input: WithSecret): Promise<void> 
   for (const { network } of ctx.chains.served) await projectWallet(ctx, { ...input, network })
 }
 
+/** Inserts the row of a project with the settings of a new one. */
+export const insertNewProject = async (
+  { db, config, identity }: Pick<OperatorCtx, 'db' | 'config' | 'identity'>,
+  { id, name }: { readonly id: string; readonly name: string },
+): Promise<void> => {
+  // Off on mainnet, because bots could create any number of anonymous users. The project can turn it on.
+  const anonymousLogin = config.environment === 'testnet'
+  const settings = { id, allowedOrigins: [], passkeyRpId: null, anonymousLogin }
+  await insertProject(db, { ...settings, name, activatedAt: null, mac: projectMac(identity).of(settings) })
+}
+
 export type NewProject = { readonly projectId: string; readonly apiKey: string }
 
 /**
@@ -40,9 +51,7 @@ export const createProject = async (
   const projectId = randomUUID()
   const isTestnet = ctx.config.environment === 'testnet'
   const developerSecret = isTestnet ? TESTNET_DEVELOPER_SECRET : null
-  // Off on mainnet, because bots could create any number of anonymous users. The project can turn it on.
-  const settings = { id: projectId, allowedOrigins: [], passkeyRpId: null, anonymousLogin: isTestnet }
-  await insertProject(ctx.db, { ...settings, name, activatedAt: null, mac: projectMac(ctx.identity).of(settings) })
+  await insertNewProject(ctx, { id: projectId, name })
   const { actor } = input
   await ctx.vault.newProject({ projectId, developerSecret, actor, about: JSON.stringify({ name }) })
   // Last, so that nobody can use what is half made.

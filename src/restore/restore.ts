@@ -3,14 +3,14 @@
 // the vaults write their audit rows. It may be killed and run again: what is there stays as it is, and until the end no key is
 // opened.
 
-import { findProject, insertProject, markProjectActivated } from '../../db/queries/projects.ts'
+import { findProject, markProjectActivated } from '../../db/queries/projects.ts'
 import { insertWalletUnlessKnown, lacksAttempt, obstacleTo } from '../../db/queries/restore.ts'
 import { lockSigner } from '../../db/queries/transactions.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
-import { projectMac } from '../auth/row-macs.ts'
 import type { OperatorCtx } from '../context.ts'
 import type { JournalNote, OperatorVault } from '../custody/vault.ts'
 import { storeAnswer } from '../idempotency/once.ts'
+import { insertNewProject } from '../projects/projects.ts'
 import { type About, readAbout, recordSpedUp, recordSubmitted, type SignedAttempt } from '../transactions/recorded.ts'
 import { type AboutWallet, addressesOf } from '../wallets/create.ts'
 
@@ -59,9 +59,7 @@ const restoreProjects = async (ctx: RestoreCtx, notes: readonly NoteOf<'project'
   for (const { projectId: id, about, isActive, at } of notes) {
     if (about !== '' && (await findProject(ctx.db, id)) === null) {
       const { name } = JSON.parse(about) as { readonly name: string }
-      const anonymousLogin = ctx.config.environment === 'testnet'
-      const settings = { id, allowedOrigins: [], passkeyRpId: null, anonymousLogin }
-      await insertProject(ctx.db, { ...settings, name, activatedAt: null, mac: projectMac(ctx.identity).of(settings) })
+      await insertNewProject(ctx, { id, name })
       restored.push(id)
     }
     if (isActive) await markProjectActivated(ctx.db, { projectId: id, at: new Date(at) })

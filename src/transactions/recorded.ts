@@ -11,13 +11,10 @@ import type { WorkerCtx } from '../context.ts'
 import type { RememberedAnswer } from '../idempotency/once.ts'
 import { recordObservation } from './record-observation.ts'
 
-export type SignedAttempt = Pick<AttemptRow, 'kind' | 'rung' | 'maxFeePerGas'> & {
-  readonly hash: string
-  readonly raw: string
-}
-
 /** An attempt before it is signed. */
 export type AttemptPlace = Pick<AttemptRow, 'kind' | 'rung' | 'maxFeePerGas'>
+
+export type SignedAttempt = AttemptPlace & { readonly hash: string; readonly raw: string }
 
 /** What a resource records with its transaction. */
 export type Alongside = {
