@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
-import { startTestPostgres } from './support/postgres.ts'
+import { quickFolder, startTestPostgres } from './support/postgres.ts'
 import { bundlePrograms } from './support/programs.ts'
 
 /** The result of one run of `bun test`. */
@@ -86,15 +86,17 @@ const runTests = (variables: Readonly<Record<string, string>>): Promise<Tally & 
   })
 
 const main = async (): Promise<void> => {
-  const folder = await mkdtemp(join(tmpdir(), `strongroom-test-${process.pid}-`))
-  const server = await startTestPostgres(join(folder, 'postgres'))
+  const name = `strongroom-test-${process.pid}-`
+  const folder = await mkdtemp(join(tmpdir(), name))
+  const quick = await mkdtemp(join(quickFolder(), name))
+  const server = await startTestPostgres(join(quick, 'postgres'))
   let result: Awaited<ReturnType<typeof runTests>>
   try {
     const programs = await bundlePrograms(join(folder, 'programs'))
     result = await runTests({ ...programs, STRONGROOM_TEST_POSTGRES_URL: server.url })
   } finally {
     await server.stop()
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+    for (const each of [folder, quick]) await rm(each, { recursive: true, force: true, maxRetries: 5 })
   }
   for (const each of failures(result.output)) process.stdout.write(`\nFailed:\n${each}\n`)
   process.stdout.write(`\n${closingLine(result)}\n`)
