@@ -6,7 +6,7 @@
 // hashes to end in `</Bytes>`, and `>` is not 0. A payload above 256 bytes is hashed with BLAKE2b-256 before signing: a hash
 // with the opening and the closing tag would have to match 15 bytes by chance (2^-120).
 
-import { sr25519Verify } from '@polkadot/util-crypto/sr25519'
+import { verify } from '@scure/sr25519'
 import type { Hex, SignedMessage } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
 import { publicKeyOf } from './address.ts'
@@ -37,7 +37,7 @@ export const isSignedByKey = ({ address, message, signature }: SignedMessage): b
   if (publicKey === null || bare === null) return false
   return [`<Bytes>${message}</Bytes>`, message].some((text) => {
     try {
-      return sr25519Verify(Buffer.from(text, 'utf8'), bare, publicKey)
+      return verify(Buffer.from(text, 'utf8'), bare, publicKey)
     } catch {
       // The library throws for 64 bytes that are not a valid encoding of a signature.
       return false

@@ -1,8 +1,8 @@
 // Decodes SCALE by the types in the metadata. The data is untrusted and calls may be nested, so depth and size are limited.
 // A value that is not in its canonical encoding (for example a length in more bytes than needed) is refused.
 
-import { encodeAddress } from '@polkadot/util-crypto/address'
 import type { Hex } from '../chain.ts'
+import { encodeAddress } from './address.ts'
 import type { Runtime } from './runtime.ts'
 import { fromHex, littleEndian, toHex } from './scale.ts'
 
@@ -11,6 +11,8 @@ const DEPTH_MAX = 256
 /** The maximum number of values. A list of values without bytes can have any length, so the size of the data is no limit. */
 const VALUES_MAX = 50_000
 const ACCOUNT_BYTES = 32
+/** The SS58 prefix of a runtime that names none. */
+const ANY_NETWORK = 42
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export type Field = { readonly name: string; readonly value: Value }
@@ -170,7 +172,7 @@ const readBits = (cursor: Cursor, store: TypeId): Value => {
 }
 
 /** Encodes the address lazily: that takes a hundred times as long as decoding, and a call may contain thousands. */
-const addressOf = (publicKey: Uint8Array, prefix: number | undefined): Value => ({
+const addressOf = (publicKey: Uint8Array, prefix = ANY_NETWORK): Value => ({
   kind: 'address',
   get value() {
     return encodeAddress(publicKey, prefix)

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { encodeAddress as encodedByPolkadot } from '@polkadot/util-crypto/address'
 import { base58Decode, base58Encode } from '@polkadot/util-crypto/base58'
 import { SUBSTRATE_NETWORKS, type SubstrateNetwork, substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { encodeAddress, publicKeyOf } from '../../../src/chains/substrate/address.ts'
 import { createNodelessSubstrateChain } from '../../../src/chains/substrate/nodeless.ts'
 import { AppError } from '../../../src/errors.ts'
 import { bytesOf } from '../../custody/support.ts'
@@ -42,6 +44,17 @@ describe('an SS58 address', () => {
       expect(outcome(network, zeros)).toBe(zeros)
       expect(outcome(network, zeros.slice(1))).toBe('address_invalid')
     }
+  })
+
+  test('with any prefix is what polkadot-js writes', () => {
+    const publicKey = bytesOf(SS58[0]?.publicKey ?? '')
+    for (let prefix = 0; prefix < 16_384; prefix += prefix < 256 ? 1 : 61) {
+      if (prefix === 46 || prefix === 47) continue
+      const address = encodeAddress(publicKey, prefix)
+      expect(address).toBe(encodedByPolkadot(publicKey, prefix))
+      expect(publicKeyOf(address)).toEqual(publicKey)
+    }
+    for (const prefix of [46, 47, 16_384]) expect(() => encodeAddress(publicKey, prefix)).toThrow('prefix')
   })
 
   test('is made from a public key of exactly 32 bytes', () => {
