@@ -5,8 +5,6 @@
 // - the page was not in a frame of another site;
 // - the attestation names no manufacturer: we ask for none, and parsing certificate chains is not worth the risk.
 
-import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server'
-import { isoBase64URL } from '@simplewebauthn/server/helpers'
 import { algorithmOf, type CborMap, EDDSA, ES256, isSound, isStrictSignature, mapOf, RS256 } from './cose-key.ts'
 
 /** The fields of RegistrationResponseJSON that we read. Bytes are base64url without padding. */
@@ -29,6 +27,9 @@ export type AssertionJson = {
     readonly userHandle?: string
   }
 }
+
+/** Loaded with the first passkey: its readers of certificates, of which we use none, take 0.1 s of CPU and more. */
+const loadLibrary = () => import('@simplewebauthn/server')
 
 type Expected = {
   readonly rpId: string
@@ -131,8 +132,12 @@ const attempt = async <Result>(check: () => Promise<Verified<Result>>): Promise<
 }
 
 /** Checks a new credential (WebAuthn §7.1). The caller checks that nobody has registered it already. */
-export const verifyRegistration = (answer: RegistrationJson, expected: Expected): Promise<Verified<NewCredential>> =>
-  attempt(async () => {
+export const verifyRegistration = async (
+  answer: RegistrationJson,
+  expected: Expected,
+): Promise<Verified<NewCredential>> => {
+  const { verifyRegistrationResponse } = await loadLibrary()
+  return attempt(async () => {
     const { id, type, response } = answer
     const client = checkClientData(response.clientDataJSON, expected)
     if ('refused' in client) return client
@@ -169,14 +174,16 @@ export const verifyRegistration = (answer: RegistrationJson, expected: Expected)
       },
     }
   })
+}
 
 /** Checks an assertion by a known credential (WebAuthn §7.2). The caller checks whose credential it is. */
-export const verifyAssertion = (
+export const verifyAssertion = async (
   answer: AssertionJson,
   expected: Expected,
   credential: Credential,
-): Promise<Verified<{ readonly signCount: number; readonly backedUp: boolean }>> =>
-  attempt(async () => {
+): Promise<Verified<{ readonly signCount: number; readonly backedUp: boolean }>> => {
+  const { verifyAuthenticationResponse } = await loadLibrary()
+  return attempt(async () => {
     const { id, type, response } = answer
     const client = checkClientData(response.clientDataJSON, expected)
     if ('refused' in client) return client
@@ -197,7 +204,7 @@ export const verifyAssertion = (
       expectedRPID: expected.rpId,
       requireUserVerification: false,
       credential: {
-        id: isoBase64URL.fromBuffer(new Uint8Array(credential.credentialId)),
+        id: Buffer.from(credential.credentialId).toString('base64url'),
         publicKey: new Uint8Array(credential.publicKey),
         counter: 0,
       },
@@ -212,3 +219,4 @@ export const verifyAssertion = (
     if (counts && newCounter <= credential.signCount) return refused('counter')
     return { verified: { signCount: newCounter, backedUp: credentialBackedUp } }
   })
+}
