@@ -200,7 +200,6 @@ export const openCustody = async (
       db,
       ...rootKeys,
       deploymentKey: await bindDeployment({ db, environment, networks: [], ...rootKeys }),
-      sealer: await openTestSealer(),
       environment,
       familyOf,
       limits: { ...LIMITS, ...limits },

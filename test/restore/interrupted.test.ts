@@ -8,13 +8,12 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import postgres from 'postgres'
 import { type Hex, serializeTransaction, toBytes } from 'viem'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { openVaultsAsOperator } from '../../src/environment/vaults.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { createDatabaseOn } from '../support/postgres.ts'
+import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
@@ -86,17 +85,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const onServer = async <Result>(work: (sql: postgres.Sql) => Promise<Result>): Promise<Result> => {
-  const sql = postgres(server.url, { max: 1, onnotice: () => {} })
-  try {
-    return await work(sql)
-  } finally {
-    await sql.end()
-  }
-}
-
 const count = (table: 'transactions' | 'wallets') =>
-  onServer(async (sql) => (await sql`select count(*)::int as rows from ${sql(table)}`)[0]?.rows as number)
+  onServer(server.url, async (sql) => (await sql`select count(*)::int as rows from ${sql(table)}`)[0]?.rows as number)
 
 /** The project of `apis[0]`, asked at each of the APIs. */
 const clients = () => apis.map((api) => apis[0].as(apis[0].project, api.baseUrl))
@@ -159,7 +149,7 @@ test('a key that was opened before the database was restored signs nothing after
   const address = await fundedWallet()
   await takeBackup()
   await apis[0].newWallet({ network })
-  const [row] = await onServer((sql) => sql`select * from wallets where address = ${address}`)
+  const [row] = await onServer(server.url, (sql) => sql`select * from wallets where address = ${address}`)
   const wallet = {
     id: row?.id,
     projectId: row?.project_id,
@@ -191,6 +181,7 @@ test('what was signed for a request that another process had answered meanwhile 
     expect(new Set(answers.map(({ json }) => json.transaction_id)).size).toBe(1)
   }
   const signed = await onServer(
+    server.url,
     (sql) => sql`select details->>'nonce' as nonce from audit where action = 'transaction_submitted'`,
   )
   expect(await count('transactions')).toBe(before + PAYMENTS)
@@ -205,7 +196,7 @@ test('a transaction of which only the API had lost its rows comes back, though n
   const wallet = await fundedWallet()
   const [body, key] = [payment(wallet), newKey()]
   const { transaction_id: id } = (await pay(wallet, key, body)).json
-  await onServer((sql) =>
+  await onServer(server.url, (sql) =>
     sql.begin(async (tx) => {
       await tx`delete from attempts where transaction_id = ${id}`
       await tx`delete from transactions where id = ${id}`

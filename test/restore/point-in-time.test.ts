@@ -3,23 +3,22 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { execFile } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import postgres from 'postgres'
 import type { Hex } from 'viem'
+import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { createDatabaseOn } from '../support/postgres.ts'
+import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
+import { network, PIN, prepareChanges, randomAddress, signMessage } from './changes.ts'
 
-const network = 'Ethereum'
 const SECRET = 'testnet-secret'
-const PIN = '493817'
 const NOBODY = 65_534
 const SENDERS = 3
 
@@ -40,11 +39,12 @@ const archiving = () => ({
 
 const socketOf = (name: string) => `${first.variables.VAULT_SOCKET}.${name}`
 
-/** Two vaults, each with a journal of its own, of which one has a copy. */
+/** Two vaults, each with a journal of its own, of which one has a copy, and both with the next root key. */
 const startVaults = async () => {
+  const common = { ...first.vaultVariables, ROOT_KEY_NEXT: `file:${at('next-root-key')}` }
   const one = { VAULT_SOCKET: socketOf('one'), VAULT_JOURNAL: `${at('journal')},${at('its-copy')}` }
   const two = { VAULT_SOCKET: socketOf('two'), VAULT_JOURNAL: at('another-journal') }
-  vaults = await Promise.all([one, two].map((own) => startVaultProcess({ ...first.vaultVariables, ...own })))
+  vaults = await Promise.all([one, two].map((own) => startVaultProcess({ ...common, ...own })))
 }
 
 beforeAll(async () => {
@@ -53,7 +53,9 @@ beforeAll(async () => {
   await mkdir(at('archive'))
   if (process.getuid?.() === 0) await chown(at('archive'), NOBODY, NOBODY)
   server = await startPostgres({ dataDirectory: at('postgres'), durable: true, settings: archiving() })
+  await writeFile(at('next-root-key'), randomBytes(32), { mode: 0o600 })
   chain = await startChain(network)
+  await deployCanonicalContracts(chain.rpcUrl)
   const rpcUrls = { [network]: chain.rpcUrl, Base: 'http://127.0.0.1:1' }
   const database = await createDatabaseOn(server.url)
   first = await startService({ rpcUrls, database })
@@ -71,18 +73,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const onServer = async <Result>(work: (sql: postgres.Sql) => Promise<Result>): Promise<Result> => {
-  const sql = postgres(server.url, { max: 1, onnotice: () => {} })
-  try {
-    return await work(sql)
-  } finally {
-    await sql.end()
-  }
-}
-
 /** PostgreSQL's own backup of a running server. */
 const takeBackup = () =>
-  onServer(async (sql) => {
+  onServer(server.url, async (sql) => {
     await sql`select pg_backup_start('test', true)`
     await promisify(execFile)('cp', ['-a', at('postgres'), at('backup')])
     const [label] = await sql<{ labelfile: string }[]>`select labelfile from pg_backup_stop()`
@@ -95,7 +88,7 @@ const takeBackup = () =>
 
 /** Ends the server, and starts the backup in its place, as the database was at a time. */
 const restoreTo = async (time: string): Promise<void> => {
-  await onServer((sql) => sql`select pg_switch_wal()`)
+  await onServer(server.url, (sql) => sql`select pg_switch_wal()`)
   await server.stop()
   await writeFile(at('backup/recovery.signal'), '')
   await promisify(execFile)('chown', ['-R', '--reference', at('postgres'), at('backup')])
@@ -126,17 +119,7 @@ const pay = (payment: Omit<Payment, 'id'>) =>
   )
 
 const count = (table: 'transactions') =>
-  onServer(async (sql) => (await sql`select count(*)::int as rows from ${sql(table)}`)[0]?.rows as number)
-
-const randomAddress = (): Hex => `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(20))).toString('hex')}`
-
-const signMessage = (address: string, pin: string) =>
-  api.post('/transactions/sign-message', {
-    network,
-    signer_wallet_address: address,
-    message: 'It is here.',
-    user_pin: pin,
-  })
+  onServer(server.url, async (sql) => (await sql`select count(*)::int as rows from ${sql(table)}`)[0]?.rows as number)
 
 /** Wallets, payments and a wrong PIN now and then, until it is stopped. */
 const traffic = (senders: readonly Hex[]) => {
@@ -173,91 +156,21 @@ const until = async (isRight: () => boolean | Promise<boolean>): Promise<void> =
   }
 }
 
-const codeOf = ({ status, json }: { readonly status: number; readonly json: { readonly code?: string } }) =>
-  status === 200 ? 'done' : json.code
-
-const rules = [{ argument: 'value', operator: 'le', value: '7' }]
-const both = { developer_secret: SECRET, user_pin: PIN }
-
-const newPolicy = async (wallet_address: string): Promise<string> => {
-  const made = await api.post('/policies', { network, wallet_address, argument_rules: rules, max_uses: 3, ...both })
-  expect(codeOf(made)).toBe('done')
-  return made.json.uuid
-}
-
-const payByPolicy = async (wallet: Hex) => codeOf(await pay({ key: randomUUID(), wallet, to: randomAddress() }))
-
-const changePin = (address: string, old_user_pin: string, new_user_pin: string) =>
-  api.post('/wallets/change-user-pin', { network, address, old_user_pin, new_user_pin })
-
-const exported = (address: string, credentials: object) =>
-  api.post('/wallets/export', { network, address, ...credentials })
-
-/** What changes before and after the time to which the database goes back, and must be as it was at the end. */
-const changes = async (from: Hex) => {
-  const ofPin = () => api.newWallet({ network, pin: PIN, ownerId: randomUUID() })
-  const [used, revoked, repinned, shared, later] = await Promise.all([ofPin(), ofPin(), ofPin(), ofPin(), ofPin()])
-  for (const { address } of [used, revoked, later]) await chain.fund(address)
-  await newPolicy(used.address)
-  const revokedId = await newPolicy(revoked.address)
-  expect(await payByPolicy(used.address)).toBe('done')
-  let collection = ''
-  let project = { project_id: '', api_key: '' }
-
-  return {
-    happen: async () => {
-      expect(await payByPolicy(used.address)).toBe('done')
-      expect(await payByPolicy(used.address)).toBe('done')
-      expect(codeOf(await api.post('/policies/revoke', { uuid: revokedId, user_pin: PIN }))).toBe('done')
-      await newPolicy(later.address)
-      expect(codeOf(await changePin(repinned.address, PIN, '927461'))).toBe('done')
-      const other = { network: 'Base', name: 'B', owner_id: shared.owner_id, control_mode: 'developer', ...both }
-      expect(codeOf(await api.post('/wallets', other))).toBe('done')
-      const wanted = { network, name: 'Later', symbol: 'LTR', image_url: 'https://example.com/i.png' }
-      const created = await api.post('/nfts/collections', { ...wanted, from, developer_secret: SECRET })
-      expect(codeOf(created)).toBe('done')
-      collection = created.json.transaction_id
-      project = JSON.parse((await runCli(['project', 'create', '--name', 'Later', '--json'], api.variables)).output)
-    },
-    check: async () => {
-      expect(await payByPolicy(used.address)).toBe('policy_denied')
-      expect(await payByPolicy(revoked.address)).toBe('credential_required')
-      expect(await payByPolicy(later.address)).toBe('done')
-      expect(await signMessage(repinned.address, PIN).then(codeOf)).toBe('INVALID_SECRET')
-      expect(await signMessage(repinned.address, '927461').then(codeOf)).toBe('done')
-      expect(codeOf(await exported(shared.address, { user_pin: PIN }))).toBe('credential_required')
-      expect(codeOf(await exported(shared.address, both))).toBe('done')
-      const { json } = await api.settled(collection)
-      expect(json).toMatchObject({ status: 'success' })
-      const query = { network, contract_address: json.contract_address }
-      expect((await api.get('/nfts/collection-by-address', query)).json).toMatchObject({ name: 'Later' })
-      // Its first API key is gone, and everything that custody had of it is there.
-      const { project_id: projectId, api_key: apiKey } = project
-      expect((await api.as({ projectId, apiKey }).get('/wallets/get-by-id', { network, id: projectId })).status).toBe(
-        401,
-      )
-      const key = await runCli(['api-key', 'create', '--project', projectId, '--name', 'n', '--json'], api.variables)
-      const again = api.as({ projectId, apiKey: JSON.parse(key.output).api_key })
-      expect((await again.newWallet({ network })).address).toMatch(/^0x/)
-    },
-  }
-}
-
 test('after a restore to a point in time no wallet is lost, nothing is sent twice, and no guess is given back', async () => {
   const senders: Hex[] = []
   for (let count = 0; count < SENDERS; count += 1) senders.push((await api.newWallet({ network })).address)
   for (const sender of senders) await chain.fund(sender)
   const guessed = await api.newWallet({ network, pin: PIN })
-  const other = await changes(senders[0] ?? '0x')
+  const changes = await prepareChanges({ api, chain })
   await takeBackup()
   let worker = api.startWorker({ LOG_LEVEL: 'silent' })
   const load = traffic(senders)
   await until(() => load.payments.length >= 20 && load.wallets.length >= 5)
-  const [time] = await onServer((sql) => sql<{ at: string }[]>`select clock_timestamp()::text as at`)
+  const [time] = await onServer(server.url, (sql) => sql<{ at: string }[]>`select clock_timestamp()::text as at`)
   const before = { wallets: load.wallets.length, payments: load.payments.length }
-  await other.happen()
-  expect((await signMessage(guessed.address, '493818')).json.code).toBe('INVALID_SECRET')
-  expect((await signMessage(guessed.address, '493819')).json.code).toBe('INVALID_SECRET')
+  await changes.happen()
+  expect((await signMessage(api, guessed.address, '493818')).json.code).toBe('INVALID_SECRET')
+  expect((await signMessage(api, guessed.address, '493819')).json.code).toBe('INVALID_SECRET')
   await until(() => load.payments.length >= before.payments + 30 && load.wallets.length >= before.wallets + 8)
   await load.stop()
   worker.kill('SIGTERM')
@@ -270,12 +183,12 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
 
   // The vaults that ran all the time notice it, and so do those that are started now.
   const oldWallet = load.wallets[0]?.address ?? ''
-  await until(async () => (await signMessage(oldWallet, PIN)).json.code === 'unavailable')
+  await until(async () => (await signMessage(api, oldWallet, PIN)).json.code === 'unavailable')
   await until(async () => (await api.get('/readyz')).status === 503)
   for (const vault of vaults) await vault.stop()
   await startVaults()
   for (const vault of vaults) expect(vault.output()).toContain('cli restore')
-  await until(async () => /cli restore/.test((await signMessage(oldWallet, PIN)).json.error ?? ''))
+  await until(async () => /cli restore/.test((await signMessage(api, oldWallet, PIN)).json.error ?? ''))
   expect((await pay({ key: randomUUID(), wallet: senders[0] ?? '0x', to: randomAddress() })).status).toBe(503)
 
   const { exitCode, output, errors } = await runCli(['restore', '--json'], api.variables)
@@ -294,7 +207,7 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
     const { json } = await api.get('/wallets/get-by-id', { network, id })
     expect(json).toMatchObject({ address })
   }
-  for (const { address } of load.wallets.slice(-8)) expect((await signMessage(address, PIN)).status).toBe(200)
+  for (const { address } of load.wallets.slice(-8)) expect((await signMessage(api, address, PIN)).status).toBe(200)
   // A repeated request is answered as it was, and each payment arrives once.
   for (const payment of load.payments) {
     const { status, json } = await pay(payment)
@@ -308,9 +221,9 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
   for (const { to } of [...load.payments, further])
     expect(await chain.publicClient.getBalance({ address: to })).toBe(7n)
   // The two wrong PINs count: three more lock the owner.
-  for (const pin of ['493820', '493821', '493822']) await signMessage(guessed.address, pin)
-  expect((await signMessage(guessed.address, PIN)).json.code).toBe('TOO_MANY_FAILED_ATTEMPTS')
-  await other.check()
+  for (const pin of ['493820', '493821', '493822']) await signMessage(api, guessed.address, pin)
+  expect((await signMessage(api, guessed.address, PIN)).json.code).toBe('TOO_MANY_FAILED_ATTEMPTS')
+  await changes.check()
   // The audit tells of everything, each row once.
   const verified = await runCli(['audit', 'verify', '--json'], api.variables)
   expect(JSON.parse(verified.output)).toMatchObject({ ok: true })

@@ -124,14 +124,18 @@ const server = (): Promise<string> => {
   return serverUrl
 }
 
-const asSuperuser = async <Result>(work: (sql: Sql) => Promise<Result>, serverUrl?: string): Promise<Result> => {
-  const sql = postgres(serverUrl ?? (await server()), { max: 1, onnotice: () => {} })
+/** Connects for one piece of work: a test that restarts the server cannot keep a connection. */
+export const onServer = async <Result>(url: string, work: (sql: Sql) => Promise<Result>): Promise<Result> => {
+  const sql = postgres(url, { max: 1, onnotice: () => {} })
   try {
     return await work(sql)
   } finally {
     await sql.end()
   }
 }
+
+const asSuperuser = async <Result>(work: (sql: Sql) => Promise<Result>, serverUrl?: string): Promise<Result> =>
+  onServer(serverUrl ?? (await server()), work)
 
 const urlOn = (serverUrl: string, database: string, user?: keyof typeof LOGIN_USERS): string => {
   const url = new URL(serverUrl)
@@ -220,9 +224,7 @@ const bindNetworks = async (sql: Sql): Promise<void> => {
 export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase> => {
   const name = new URL(serverUrl).pathname.slice(1)
   await migrate(serverUrl)
-  const sql = postgres(serverUrl, { max: 1, onnotice: () => {} })
-  await makeLoginUsers(sql)
-  await sql.end()
+  await onServer(serverUrl, makeLoginUsers)
   return { name, ...urlsOn(serverUrl, name), url: serverUrl, close: async () => {} }
 }
 

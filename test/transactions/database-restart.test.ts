@@ -6,11 +6,11 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import postgres from 'postgres'
+import type { Sql } from 'postgres'
 import type { Hex } from 'viem'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { createDatabaseOn } from '../support/postgres.ts'
+import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -53,18 +53,10 @@ const restart = async (graceMs?: number) => {
   server = await startPostgres({ dataDirectory: join(folder, 'postgres'), durable: true, port: server.port })
 }
 
-const withSql = async <Result>(work: (sql: postgres.Sql) => Promise<Result>): Promise<Result> => {
-  const sql = postgres(server.url, { max: 1, onnotice: () => {} })
-  try {
-    return await work(sql)
-  } finally {
-    await sql.end()
-  }
-}
-
 /** Cuts all connections, including the job queue's. */
 const cut = () =>
-  withSql(
+  onServer(
+    server.url,
     (sql) => sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'strongroom-%'`,
   )
 
@@ -156,7 +148,7 @@ const expectClean = (seen: readonly Seen[]) => {
 }
 
 /** Checks that each database transaction was written as a whole or not at all. */
-const wholeness = (sql: postgres.Sql) => sql<Record<string, number>[]>`
+const wholeness = (sql: Sql) => sql<Record<string, number>[]>`
   select
     (select count(*)::int from transactions t
       where (select count(*) from attempts a where a.transaction_id = t.id) <> t.rungs + 1) as without_attempts,
@@ -197,7 +189,7 @@ for (const [name, disturb] of Object.entries(disturbances)) {
       expectClean(running.seen)
     }
     expect(succeeded()).toBeLessThan(running.seen.length)
-    const ids = await withSql(async (sql) => {
+    const ids = await onServer(server.url, async (sql) => {
       const [whole] = await wholeness(sql)
       expect(whole).toEqual({ without_attempts: 0, without_audit: 0, without_keys: 0 })
       const rows = await sql<{ id: string }[]>`select id from transactions where signer_address in ${sql(wallets)}`
@@ -209,7 +201,8 @@ for (const [name, disturb] of Object.entries(disturbances)) {
     // A failed job is added again by the reconciler, which may have failed too: so wait more than twice its period.
     const settled = await Promise.all(ids.map((id) => service.settled(id, 100_000)))
     expect(settled.map(({ json }) => json.status)).toEqual(ids.map(() => 'success'))
-    const signers = await withSql(
+    const signers = await onServer(
+      server.url,
       (sql) => sql<{ signer: Hex; n: number; highest: number }[]>`
         select signer_address as signer, count(*)::int as n, max(nonce)::int as highest
         from transactions where signer_address in ${sql(wallets)} group by 1`,

@@ -1,0 +1,241 @@
+// What happens after the time to which a database goes back, and what must be true of it at the end.
+
+import { expect } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { type Address, type Hex, parseAbi } from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import type { TestChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
+import type { Service } from '../support/service.ts'
+
+export const network = 'Ethereum'
+export const PIN = '493817'
+
+const SECRET = 'testnet-secret'
+const NEW_PIN = '927461'
+const ERC721 = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
+
+const by = { network, developer_secret: SECRET }
+const both = { developer_secret: SECRET, user_pin: PIN }
+
+type Ground = { readonly api: Service; readonly chain: TestChain }
+
+/** Something of before the backup, what happens to it, and how it must be at the end. */
+type Change = { readonly happen: () => Promise<unknown>; readonly check: () => Promise<void> }
+
+export const codeOf = ({ status, json }: { readonly status: number; readonly json: { readonly code?: string } }) =>
+  status === 200 ? 'done' : json.code
+
+export const randomAddress = (): Hex => `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(20))).toString('hex')}`
+
+/** A request for a transaction that can be repeated. @returns its id. */
+export const request = (api: Service, path: string, body: object): (() => Promise<string>) => {
+  const key = { 'idempotency-key': randomUUID() }
+  return async () => {
+    const { status, json } = await api.post(path, body, key)
+    expect([status, json.code]).toEqual([200, undefined])
+    return json.transaction_id
+  }
+}
+
+export const signMessage = (api: Service, address: string, user_pin: string) =>
+  api.post('/transactions/sign-message', { network, signer_wallet_address: address, message: 'It is here.', user_pin })
+
+const ofPin = (api: Service) => api.newWallet({ network, pin: PIN, ownerId: randomUUID() })
+
+const newPolicy = async (api: Service, wallet_address: string): Promise<string> => {
+  const rules = [{ argument: 'value', operator: 'le', value: '7' }]
+  const made = await api.post('/policies', { network, wallet_address, argument_rules: rules, max_uses: 3, ...both })
+  expect(codeOf(made)).toBe('done')
+  return made.json.uuid
+}
+
+const policies = async ({ api, chain }: Ground): Promise<Change> => {
+  const [used, revoked, later] = await Promise.all([ofPin(api), ofPin(api), ofPin(api)])
+  for (const { address } of [used, revoked, later]) await chain.fund(address)
+  const pay = async ({ address }: { readonly address: string }) => {
+    const unsigned_transaction = { to: randomAddress(), value: '7' }
+    const body = { ...by, signer_wallet_address: address, unsigned_transaction }
+    return codeOf(await api.post('/transactions/sign-and-send', body))
+  }
+  await newPolicy(api, used.address)
+  const id = await newPolicy(api, revoked.address)
+  expect(await pay(used)).toBe('done')
+  return {
+    happen: async () => {
+      expect([await pay(used), await pay(used)]).toEqual(['done', 'done'])
+      expect(codeOf(await api.post('/policies/revoke', { uuid: id, user_pin: PIN }))).toBe('done')
+      await newPolicy(api, later.address)
+    },
+    check: async () => {
+      expect([await pay(used), await pay(revoked), await pay(later)]).toEqual([
+        ...['policy_denied', 'credential_required', 'done'],
+      ])
+    },
+  }
+}
+
+const changedPin = async ({ api }: Ground): Promise<Change> => {
+  const { address } = await ofPin(api)
+  return {
+    happen: async () => {
+      const body = { network, address, old_user_pin: PIN, new_user_pin: NEW_PIN }
+      expect(codeOf(await api.post('/wallets/change-user-pin', body))).toBe('done')
+    },
+    check: async () => {
+      expect(codeOf(await signMessage(api, address, PIN))).toBe('INVALID_SECRET')
+      expect(codeOf(await signMessage(api, address, NEW_PIN))).toBe('done')
+    },
+  }
+}
+
+const sharedControl = async ({ api }: Ground): Promise<Change> => {
+  const { address, owner_id } = await ofPin(api)
+  const exported = async (credentials: object) =>
+    codeOf(await api.post('/wallets/export', { network, address, ...credentials }))
+  return {
+    happen: async () => {
+      const other = { network: 'Base', name: 'B', owner_id, control_mode: 'developer', ...both }
+      expect(codeOf(await api.post('/wallets', other))).toBe('done')
+    },
+    check: async () => {
+      expect(await exported({ user_pin: PIN })).toBe('credential_required')
+      expect(await exported(both)).toBe('done')
+    },
+  }
+}
+
+const collection = async ({ api, chain }: Ground): Promise<Change> => {
+  const { address: from } = await api.newWallet({ network })
+  await chain.fund(from)
+  const image_url = 'https://example.com/i.png'
+  const create = request(api, '/nfts/collections', { ...by, from, name: 'Later', symbol: 'LTR', image_url })
+  return {
+    happen: create,
+    check: async () => {
+      const { json } = await api.settled(await create())
+      expect(json).toMatchObject({ status: 'success' })
+      const query = { network, contract_address: json.contract_address }
+      expect((await api.get('/nfts/collection-by-address', query)).json).toMatchObject({ name: 'Later' })
+    },
+  }
+}
+
+/** Each has a document beside it, and a token's number that depends on those before it. */
+const mints = async ({ api, chain }: Ground): Promise<Change> => {
+  const { address: from } = await api.newWallet({ network })
+  await chain.fund(from)
+  const { address } = await chain.deploy('WizardCollection', ['Doors', 'DOOR', from])
+  const recipients = [randomAddress(), randomAddress(), randomAddress()]
+  const metadataOf = (name: string) => ({ name, description: '', image: 'https://example.com/d.png' })
+  const each = recipients.map((recipient) => {
+    const metadata = metadataOf(recipient)
+    return request(api, '/nfts/mint', { ...by, from, contract_address: address, recipient, metadata })
+  })
+  let minted: readonly string[] = []
+  return {
+    happen: async () => {
+      minted = await Promise.all(each.map((mint) => mint()))
+    },
+    check: async () => {
+      expect(await Promise.all(each.map((mint) => mint()))).toEqual([...minted])
+      for (const id of minted) expect((await api.settled(id)).json).toMatchObject({ status: 'success' })
+      for (const recipient of recipients) {
+        const args = [recipient] as const
+        const read = { address, abi: ERC721, functionName: 'balanceOf', args } as const
+        expect(await chain.publicClient.readContract(read)).toBe(1n)
+        const document = metadataOf(recipient)
+        const digest = new Bun.CryptoHasher('sha256').update(JSON.stringify(document)).digest('hex')
+        expect((await api.get(`/metadata/${digest}.json`)).json).toEqual(document)
+      }
+    },
+  }
+}
+
+/** The first one of a contract wallet: two transactions are signed and recorded together. */
+const batch = async ({ api, chain }: Ground): Promise<Change> => {
+  const private_key = generatePrivateKey()
+  const wanted = { ...by, type: 'contract', name: 'A Safe', control_mode: 'developer', private_key }
+  const { json: safe } = await api.post('/wallets/import', wanted)
+  await chain.fund(privateKeyToAddress(private_key))
+  await chain.fund(safe.address as Address)
+  const recipients = [randomAddress(), randomAddress()]
+  const unsigned_transactions = recipients.map((to) => ({ to, value: '7' }))
+  const body = { ...by, signer_wallet_address: safe.address, unsigned_transactions }
+  const send = request(api, '/transactions/batch-sign-and-send', body)
+  let sent = ''
+  return {
+    happen: async () => {
+      sent = await send()
+    },
+    check: async () => {
+      expect(await send()).toBe(sent)
+      expect((await api.settled(sent)).json).toMatchObject({ status: 'success' })
+      for (const address of recipients) expect(await chain.publicClient.getBalance({ address })).toBe(7n)
+    },
+  }
+}
+
+const succeeds = async ({ api }: Ground, ...command: readonly string[]): Promise<string> => {
+  const { exitCode, output, errors } = await runCli(command, api.variables)
+  if (exitCode !== 0) throw new Error(errors)
+  return output
+}
+
+/** The wallets that are made after it are sealed under another key of the project than those before. */
+const projectKey = async (ground: Ground): Promise<Change> => {
+  const { projectId } = ground.api.project
+  const before = await ofPin(ground.api)
+  return {
+    happen: () => succeeds(ground, 'keys', 'rotate-project', projectId),
+    check: async () => {
+      expect(codeOf(await signMessage(ground.api, before.address, PIN))).toBe('done')
+      const finished = await succeeds(ground, 'keys', 'rotate-project', projectId, '--resume')
+      expect(finished).toContain('version 2')
+      expect(codeOf(await signMessage(ground.api, before.address, PIN))).toBe('done')
+    },
+  }
+}
+
+/** The database belongs to the former root key again, and the keys of projects that were made since are wrapped by the other one. */
+const rootKey = async (ground: Ground): Promise<Change> => {
+  const rotate = () => succeeds(ground, 'keys', 'rotate-root', '--yes')
+  return {
+    happen: rotate,
+    check: async () => expect(await rotate()).toContain('belongs to'),
+  }
+}
+
+const project = async (ground: Ground): Promise<Change> => {
+  const { api } = ground
+  let made = { project_id: '', api_key: '' }
+  return {
+    happen: async () => {
+      made = JSON.parse(await succeeds(ground, 'project', 'create', '--name', 'Later', '--json'))
+    },
+    check: async () => {
+      // Its first API key is gone, and everything that custody had of it is there.
+      const { project_id: projectId, api_key: apiKey } = made
+      const withOld = await api.as({ projectId, apiKey }).get('/wallets/get-by-id', { network, id: projectId })
+      expect(withOld.status).toBe(401)
+      const key = await succeeds(ground, 'api-key', 'create', '--project', projectId, '--name', 'n', '--json')
+      const again = api.as({ projectId, apiKey: JSON.parse(key).api_key })
+      expect((await again.newWallet({ network })).address).toMatch(/^0x/)
+    },
+  }
+}
+
+/** In the order in which they happen and are checked. */
+export const prepareChanges = async (ground: Ground): Promise<Change> => {
+  const changes: Change[] = []
+  for (const prepare of [changedPin, sharedControl, projectKey, policies, collection, mints, batch, rootKey, project])
+    changes.push(await prepare(ground))
+  return {
+    happen: async () => {
+      for (const { happen } of changes) await happen()
+    },
+    check: async () => {
+      for (const { check } of changes) await check()
+    },
+  }
+}
