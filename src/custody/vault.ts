@@ -35,7 +35,7 @@ export type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 export type { Policy, StandingPolicy } from '../../db/queries/custody/standing-policies.ts'
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
 export type { Broken, NotedHead, Verification } from './chain/verify.ts'
-export { type Credentials, requireBoth } from './credentials/credentials.ts'
+export { type Credentials, requireConsent } from './credentials/credentials.ts'
 export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
 export { NO_JOURNAL, openJournal } from './journal/journal.ts'
 export type { Note as JournalNote } from './journal/records.ts'
@@ -138,7 +138,7 @@ export const createVault = (settings: CustodySettings) => {
     signMessage: bind(signMessage),
     /**
      * Makes a policy: its terms, bound into the lock with which the developer secret opens the key of a user-controlled wallet.
-     * Needs both credentials. The same call with the same id of the terms answers with the same policy.
+     * Needs the PIN; a developer secret that comes along is checked. The same call with the same id of the terms answers with the same policy.
      */
     newPolicy: bind(newPolicy),
     /** Deletes a policy's lock, with the PIN or the secret: either may revoke it. */

@@ -127,10 +127,10 @@ export const CredentialFields = {
 }
 
 /**
- * Which of the credential fields a body must have, for the document: one of them, one or both as the wallet needs, or both.
+ * Which of the credential fields a body must have, for the document: one of them, one or both as the wallet needs, or the PIN with or without the secret.
  * Only custody checks it, because a missing credential has a code of its own.
  */
-export type CredentialsTaken = 'one' | 'one_or_both' | 'both'
+export type CredentialsTaken = 'one' | 'one_or_both' | 'user_or_both'
 
 export const takesCredentials = (credentials: CredentialsTaken) => ({ credentials })
 

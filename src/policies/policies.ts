@@ -3,7 +3,7 @@ import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import { type Policy, requireBoth } from '../custody/vault.ts'
+import { type Policy, requireConsent } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { parseQuantity } from '../transactions/intent.ts'
@@ -95,7 +95,7 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
   // `made`: before, by the same request, whose answer was lost.
   const { made, standing } = await ctx.vault.policyRoom({ id, walletId: wallet.id })
   if (made === null) await requireRoom(ctx, standing, expiresAt)
-  requireBoth(credentials)
+  requireConsent(credentials)
   const { name, argumentRules, maxTotalValue, maxUses } = input
   // Before the credentials are checked: they agree to the whole of the terms.
   const maxTotalFee = input.maxTotalFee ?? made?.maxTotalFee ?? (await usualFeeBudget(chain))

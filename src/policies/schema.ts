@@ -101,8 +101,9 @@ export const CreatePolicyBody = ClosedObject(
     ...CredentialFields,
   },
   {
-    ...takesCredentials('both'),
-    description: 'Needs both credentials: the PIN grants the policy, and the developer secret then uses it.',
+    ...takesCredentials('user_or_both'),
+    description:
+      'Needs the PIN, which grants the policy; the developer secret then uses it. If the developer secret is given too, it is checked.',
     examples: [
       {
         network: 'Ethereum',
@@ -111,7 +112,6 @@ export const CreatePolicyBody = ClosedObject(
         argument_rules: EXAMPLE_RULES,
         expires_at: '2099-01-31T12:00:00Z',
         max_uses: 100,
-        developer_secret: 'testnet-secret',
         user_pin: '493817',
       },
     ],

@@ -190,9 +190,31 @@ describe('a policy lock', () => {
 })
 
 describe('a policy', () => {
+  test('is made with the PIN alone, which the developer never sees, and again with the secret', async () => {
+    const wallet = await userWallet()
+    const terms = await custody.policy(wallet, pin)
+    expect(await codeOf(make(wallet, terms))).toBe('resolved')
+    const signature = await sign(wallet, { credentials: pin })
+    for (const vault of [custody.vault, other]) {
+      expect(await sign(wallet, { credentials: secret, terms, vault })).toBe(signature)
+    }
+    await revoke(wallet, terms)
+    expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('policy_denied')
+  })
+
+  test('is not made for the public key of another developer that somebody put into the row', async () => {
+    const [of, from] = [await custody.project(), await custody.project()]
+    const wallet = await custody.wallet({ projectId: of, ownerId: 'o', controlMode: 'user', credentials: pin })
+    const swap = sql`update developer_keys set sealed = (select sealed from developer_keys where project_id = ${from})`
+    await sql`${swap} where project_id = ${of}`
+    expect(await codeOf(custody.policy(wallet, pin))).toBe('internal')
+    expect(await sql`select from policies where wallet_id = ${wallet.id}`).toHaveLength(0)
+  })
+
   test.each([
-    [pin, 'credential_required', 0],
+    [{}, 'credential_required', 0],
     [secret, 'credential_required', 0],
+    [{ userPin: '000000' }, 'INVALID_SECRET', 1],
     [{ ...pin, developerSecret: 'wrong' }, 'INVALID_SECRET', 0],
     [{ ...secret, userPin: '000000' }, 'INVALID_SECRET', 1],
   ] as const)('is not made with %p: %s', async (credentials, code, fails) => {
@@ -292,7 +314,16 @@ describe('a policy', () => {
     await revoke(wallet, terms)
     const rows = await sql`select action, details from audit where subject = ${wallet.id} order by id`
     expect(rows.slice(1).map((row) => ({ ...row }))).toEqual([
-      { action: 'policy_created', details: { policy: terms.id } },
+      {
+        action: 'policy_created',
+        details: {
+          version: '1',
+          policy: terms.id,
+          network: 'Ethereum',
+          rules: '[{"argument":"value","operator":"eq","value":"0"}]',
+          max_total_fee: terms.maxTotalFee.toString(),
+        },
+      },
       { action: 'transaction_signed', details: { hash, policy: terms.id, policy_uses: '1' } },
       { action: 'policy_revoked', details: { policy: terms.id, by: 'developer' } },
     ])
@@ -335,7 +366,7 @@ describe('the stored bytes', () => {
     }
     const inner = peel(identityOf.policyLock(of), stored.lock)
     const walletKey = openPolicyLock({ ...of, developerKey, sealed: inner })
-    expect(inner).toHaveLength(18 + 32 + 16)
+    expect(inner).toHaveLength(32 + 32 + 16)
     expect(walletKey).toHaveLength(32)
     expect(openWalletKeyBy({ ...of, walletKey: Uint8Array.from(walletKey), sealed: stored.mine })).toHaveLength(32)
 
@@ -361,7 +392,7 @@ describe('the stored bytes', () => {
     }
     // And the lock's own bytes open under no other identity.
     expect(() => openPolicyLock({ ...siblingOf, developerKey, sealed: inner })).toThrow('authentication')
-    expect(() => openControlKey({ ...of, credentialKey: developerKey, sealed: inner })).toThrow('authentication')
+    expect(() => openControlKey({ ...of, credentialKey: developerKey, sealed: inner })).toThrow('did not open')
     expect(() => openPolicyLock({ ...of, developerKey: walletKey, sealed: inner })).toThrow('authentication')
   })
 })

@@ -142,7 +142,7 @@ const developerKey = async (projectKey: Uint8Array) => {
   const where = { purpose: 'developer key', row: wallet.projectId }
   const inner = open(projectKey, await bytesFrom(sql`select sealed from developer_keys`), where)
   const key = createHmac('sha256', SECRET).update(fields('developer key', wallet.projectId)).digest()
-  return open(key, inner, where)
+  return open(key, inner.subarray(32), where)
 }
 
 describe('the tables', () => {
@@ -264,7 +264,9 @@ describe('the tables', () => {
       const delegated = { wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, terms }
       let whileOpen = 0
       await withPolicyKey(custody.vault, delegated, async () => {
-        expect([walletKey, found.developer.credentialKey].map((key) => zeroed.has(hexOf(key)))).toEqual([true, true])
+        const { credentialKey: developer } = found.developer
+        const opened = [walletKey, developer, derive(developer, 'policies', wallet.projectId)]
+        expect(opened.map((key) => zeroed.has(hexOf(key)))).toEqual([true, true, true])
         whileOpen = timesOf(privateKey)
       })
       expect(timesOf(privateKey)).toBe(whileOpen + 1)

@@ -1,4 +1,4 @@
-// The policy endpoints: created with both credentials, listed, and revoked with either.
+// The policy endpoints: created with the PIN, listed, and revoked with either credential.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -130,10 +130,11 @@ describe('creation', () => {
 
   test.each([
     [{ user_pin: null }, 400, 'credential_required'],
-    [{ developer_secret: null }, 400, 'credential_required'],
+    [{ user_pin: null, developer_secret: null }, 400, 'credential_required'],
+    [{ developer_secret: null, user_pin: '000000' }, 403, 'INVALID_SECRET'],
     [{ developer_secret: 'wrong' }, 403, 'INVALID_SECRET'],
     [{ user_pin: '000000' }, 403, 'INVALID_SECRET'],
-  ])('needs both credentials: %p is answered with %i %s', async (rest, status, code) => {
+  ])('needs the PIN, and a right secret if there is one: %p is answered with %i %s', async (rest, status, code) => {
     const before = await list()
     expect(told(await create(rest))).toEqual([status, code])
     expect(await list()).toEqual(before)
@@ -297,7 +298,8 @@ describe('a user', () => {
     const user = service.as({ projectId: service.project.projectId, apiKey: session.access_token })
     const own = (await user.post('/wallets', { network, name: 'Mine', control_mode: 'user', user_pin: PIN })).json
     const theirs = (await create()).json
-    const made = await user.post('/policies', body({ wallet_address: own.address }))
+    // Without the developer's secret, which users do not know.
+    const made = await user.post('/policies', body({ wallet_address: own.address, developer_secret: undefined }))
     expect(made.status).toBe(200)
     expect((await user.get('/policies', { network })).json).toEqual([made.json])
     expect(told(await user.post('/policies', body()))).toEqual([404, 'not_found'])

@@ -71,12 +71,16 @@ export const requireCredentials = (input: {
   return { developerSecret: given.developer, userPin: given.user, from: input.credentials.from }
 }
 
-/** Making a policy needs both. @throws credential_required */
-export const requireBoth = (credentials: Credentials): Proof => {
-  if (credentials.developerSecret === undefined || credentials.userPin === undefined) {
-    throw new AppError('credential_required', 'Fields "developer_secret" and "user_pin" are both required.')
-  }
-  return requireCredentials({ modes: CONTROL_MODES, credentials })
+/**
+ * Making a policy needs the user's PIN. The developer's secret may come along, and is checked then.
+ * @throws credential_required
+ */
+export const requireConsent = (credentials: Credentials): Proof => {
+  if (credentials.userPin === undefined) throw missing(['user'])
+  return requireCredentials({
+    modes: credentials.developerSecret === undefined ? ['user'] : CONTROL_MODES,
+    credentials,
+  })
 }
 
 /** The credential opens nothing. The error does not say which of two it was. */

@@ -52,12 +52,15 @@ export const encodeFields = (fields: readonly (string | Uint8Array)[]): Uint8Arr
 /** Those fields of a row that decide, in a fixed order; null for an absent one. */
 export type BoundFields = Readonly<Record<string, string | number | bigint | Date | null>>
 
-/** Texts for `encodeFields`: each value follows its name, and absent ones have neither. Times are ISO 8601, UTC, with ms. */
-export const textsOf = (fields: BoundFields): readonly string[] =>
+/** Names and texts of the present ones. Times are ISO 8601, UTC, with ms. */
+export const namedTextsOf = (fields: BoundFields): readonly (readonly [string, string])[] =>
   Object.entries(fields).flatMap(([name, value]) => {
     if (value === null) return []
-    return [name, value instanceof Date ? value.toISOString() : String(value)]
+    return [[name, value instanceof Date ? value.toISOString() : String(value)]]
   })
+
+/** The same for `encodeFields`: each text follows its name. */
+export const textsOf = (fields: BoundFields): readonly string[] => namedTextsOf(fields).flat()
 
 /**
  * The keys of one block: `using keys = new HeldKeys()` zeroes all that it holds when the block ends, by return or by throw.

@@ -17,7 +17,7 @@ const VERSION = 1
 const ALGORITHM_AES_256_GCM = 1
 const HEADER_BYTES = 6
 const NONCE_BYTES = 12
-const TAG_BYTES = 16
+export const TAG_BYTES = 16
 const CIPHERTEXT_OFFSET = HEADER_BYTES + NONCE_BYTES
 const CIPHER = 'aes-256-gcm'
 
@@ -75,10 +75,21 @@ export const decrypt = (input: Cipher & { readonly ciphertext: Uint8Array }): Ui
   return plaintext
 }
 
-const additionalDataOf = (header: Uint8Array, identity: Identity): Uint8Array => {
-  const { projectId, keyringId, walletId, purpose, rowId, bound = {} } = identity
-  return encodeFields([header, projectId, keyringId, walletId, purpose, rowId, ...textsOf(bound)])
-}
+/** Of an identity, for `encodeFields`. */
+const fieldsOf = ({ projectId, keyringId, walletId, purpose, rowId, bound = {} }: Identity): readonly string[] => [
+  projectId,
+  keyringId,
+  walletId,
+  purpose,
+  rowId,
+  ...textsOf(bound),
+]
+
+/** An identity as bytes, for what is sealed without a header. */
+export const encodeIdentity = (identity: Identity): Uint8Array => encodeFields(fieldsOf(identity))
+
+const additionalDataOf = (header: Uint8Array, identity: Identity): Uint8Array =>
+  encodeFields([header, ...fieldsOf(identity)])
 
 /** @param input.key 32 bytes, zeroed by the caller; so is `plaintext`. */
 export const seal = (input: {

@@ -1,6 +1,7 @@
 // The hierarchy of keys, from a credential to one wallet's private key. These functions are pure: bytes in, bytes out.
 //
-//   developer key  (random, one a project)   sealed under HMAC(developer secret, "developer key" ‖ project)
+//   developer key  (random, one a project)   sealed under HMAC(developer secret, "developer key" ‖ project). From it comes a
+//                    key pair: the public key stands before the sealed developer key
 //   user key       (random, one an owner)    sealed under HKDF(argon2id(PIN, salt), "user key" ‖ project ‖ owner)
 //   control key    (random, one for each     sealed in an owner lock, under
 //                  keyring and control mode)   HKDF(developer key | user key, "owner lock" ‖ lock)
@@ -11,9 +12,10 @@
 //                    HKDF(keys of all modes that control the keyring, "seed lock" ‖ keyring ‖ modes).
 //                    So if control is shared, the seed needs developer key ‖ user key
 //
-// A policy lock lets the developer open one wallet's key without the owner lock: it holds the wallet key, sealed under
-// HKDF(developer key, "policy lock" ‖ lock). A wallet key does not reveal the control key, so a policy lock opens no other
-// wallet and no family key. The terms of the policy are additional data of both layers: edited ones open nothing.
+// A policy lock lets the developer open one wallet's key without the owner lock: it holds the wallet key, sealed by HPKE to the
+// public key of HKDF(developer key, "policies" ‖ project). So a user makes one without the developer's secret. A wallet key
+// does not reveal the control key, so a policy lock opens no other wallet and no family key. The terms of the policy are bound
+// into both layers: edited ones open nothing.
 //
 // That the developer key or the user key opens is the check of the credential; no hash of a credential is stored. Developer
 // keys, user keys and all locks get an outer layer under the project's key (project-keys.ts); these functions seal and open
@@ -23,8 +25,9 @@
 
 import { CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../../db/words.ts'
 import { type BoundFields, encodeFields, HeldKeys, type SecretText } from './bytes.ts'
-import { EnvelopeError, type Identity, NO_KEY_ID, open, seal } from './envelope.ts'
-import { deriveKey, hmac } from './kdf.ts'
+import { EnvelopeError, encodeIdentity, type Identity, NO_KEY_ID, open, seal } from './envelope.ts'
+import { openSealedTo, publicKeyOf, sealTo } from './hpke.ts'
+import { deriveKey, hmac, KEY_BYTES } from './kdf.ts'
 
 type Project = { readonly projectId: string }
 type Owner = Project & { readonly ownerId: string }
@@ -155,12 +158,25 @@ const underSecret = (of: Project & { readonly secret: SecretText }): Under => ({
   identity: identityOf.developerKey(of),
 })
 
-export const sealDeveloperKey = (of: Project & { readonly secret: SecretText; readonly developerKey: Uint8Array }) =>
-  sealUnder(underSecret(of), of.developerKey)
+/** The private key to which policies of a project are sealed. */
+const policiesKeyOf = (of: Project & { readonly developerKey: Uint8Array }): Uint8Array =>
+  deriveKey(of.developerKey, ['policies', of.projectId])
+
+/** @returns the public key for policies (32 bytes), then the envelope of the developer key. */
+export const sealDeveloperKey = (
+  of: Project & { readonly secret: SecretText; readonly developerKey: Uint8Array },
+): Uint8Array => {
+  using keys = new HeldKeys()
+  const publicKey = publicKeyOf(keys.hold(policiesKeyOf(of)))
+  return Buffer.concat([publicKey, sealUnder(underSecret(of), of.developerKey)])
+}
 
 /** @returns null if the secret is wrong. */
 export const openDeveloperKey = (of: Project & { readonly secret: SecretText; readonly sealed: Uint8Array }) =>
-  openUnderCredential(underSecret(of), of.sealed)
+  openUnderCredential(underSecret(of), of.sealed.subarray(KEY_BYTES))
+
+/** The developer's public key for policies. @param sealed what `sealDeveloperKey` returned. */
+export const policiesPublicKeyIn = (sealed: Uint8Array): Uint8Array => sealed.subarray(0, KEY_BYTES)
 
 /** @param of.stretched argon2id of the PIN. */
 const underPin = (of: Owner & { readonly stretched: Uint8Array }): Under => ({
@@ -245,15 +261,15 @@ export const openWalletKey = (of: WalletKey & { readonly controlKey: Uint8Array;
 export const openWalletKeyBy = (of: WalletKey & { readonly walletKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder({ key: of.walletKey, identity: identityOf.walletKey(of) }, of.sealed)
 
-const underPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array }): Under => ({
-  key: deriveKey(of.developerKey, ['policy lock', of.lockId]),
-  identity: identityOf.policyLock(of),
-})
+const policyLockInfo = (of: PolicyLock): Uint8Array => encodeIdentity(identityOf.policyLock(of))
 
-export const sealPolicyLock = (
-  of: PolicyLock & { readonly developerKey: Uint8Array; readonly walletKey: Uint8Array },
-) => sealUnder(underPolicyLock(of), of.walletKey)
+/** @param of.publicKey the developer's, for policies. */
+export const sealPolicyLock = (of: PolicyLock & { readonly publicKey: Uint8Array; readonly walletKey: Uint8Array }) =>
+  sealTo({ publicKey: of.publicKey, info: policyLockInfo(of), plaintext: of.walletKey })
 
 /** @returns the wallet key. */
-export const openPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array; readonly sealed: Uint8Array }) =>
-  openUnder(underPolicyLock(of), of.sealed)
+export const openPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array; readonly sealed: Uint8Array }) => {
+  using keys = new HeldKeys()
+  const privateKey = keys.hold(policiesKeyOf(of))
+  return openSealedTo({ privateKey, info: policyLockInfo(of), sealed: of.sealed })
+}

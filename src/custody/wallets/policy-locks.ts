@@ -1,5 +1,5 @@
-// With a policy's lock, the developer secret opens the key of one user-controlled wallet. Making a lock needs both
-// credentials; either of them can delete it. src/policies decides what the terms of a policy allow, before its lock is used.
+// With a policy's lock, the developer secret opens the key of one user-controlled wallet. The user's PIN makes a lock; either
+// credential can delete it. src/policies decides what the terms of a policy allow, before its lock is used.
 
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -16,12 +16,18 @@ import { findPolicy } from '../../../db/queries/custody/standing-policies.ts'
 import type { ControlMode } from '../../../db/words.ts'
 import { AppError, noSuchProject, notFound } from '../../errors.ts'
 import { checkCredentials, notActivated } from '../credentials/credential-keys.ts'
-import { type Credentials, refuseFrozen, requireBoth, requireCredentials } from '../credentials/credentials.ts'
+import { type Credentials, refuseFrozen, requireConsent, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { madeOtherwise, repeatable } from '../repeatable.ts'
-import { HeldKeys } from '../sealing/bytes.ts'
-import { identityOf, requireCanonicalIds, sealPolicyLock, walletKeyOf } from '../sealing/hierarchy.ts'
+import { HeldKeys, namedTextsOf } from '../sealing/bytes.ts'
+import {
+  identityOf,
+  policiesPublicKeyIn,
+  requireCanonicalIds,
+  sealPolicyLock,
+  walletKeyOf,
+} from '../sealing/hierarchy.ts'
 import { openOwnerLock } from './keyring.ts'
 import { boundSpending, NOTHING_SPENT } from './policy-spending.ts'
 import { boundTerms } from './policy-terms.ts'
@@ -46,7 +52,7 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   const row = await readKeyring(ctx.db, wallet)
   const lock = row?.locks.user
   if (!row || !lock) throw new Error('a user-controlled wallet has no keyring, or no lock of its control mode')
-  const proof = requireBoth(credentials)
+  const proof = requireConsent(credentials)
   if (row.developerKey === null) throw notActivated()
   refuseFrozen(row.frozen)
   const made = await findPolicy(ctx.db, policyId)
@@ -64,11 +70,16 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
     keep()
     return made
   }
-  const { developer: developerKey, user: credentialKey } = opened
-  if (developerKey === null || credentialKey === null) throw new Error('both credentials were required')
+  const { user: credentialKey } = opened
+  if (credentialKey === null) throw new Error('the PIN was required')
+  const developer = await ctx.projectKeys.openOuter({
+    identity: identityOf.developerKey({ projectId }),
+    sealed: row.developerKey,
+  })
   const controlKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
   const of = { projectId, keyringId, walletId, lockId: randomUUID(), terms: boundTerms(terms) }
-  const inner = sealPolicyLock({ ...of, developerKey, walletKey: keys.hold(walletKeyOf({ ...of, controlKey })) })
+  const walletKey = keys.hold(walletKeyOf({ ...of, controlKey }))
+  const inner = sealPolicyLock({ ...of, publicKey: policiesPublicKeyIn(developer), walletKey })
   const sealed = await ctx.projectKeys.sealOuter({ version, identity: identityOf.policyLock(of), inner })
   const mac = await ctx.projectKeys.macOf({ version, row: boundSpending({ projectId, policyId }, NOTHING_SPENT) })
   return ctx.db.transaction(async (tx) => {
@@ -76,7 +87,7 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
     const policy = await insertPolicy(tx, { ...terms, ...NOTHING_SPENT, name, projectId, walletId, mac })
     await insertPolicyLock(tx, { id: of.lockId, policyId, sealed })
     const act = { projectId, actor, action: 'policy_created', subject: walletId } as const
-    await ctx.audit.record(tx, { ...act, details: { policy: policyId } })
+    await ctx.audit.record(tx, { ...act, details: Object.fromEntries(namedTextsOf(of.terms)) })
     tx.afterCommit(keep)
     return policy
   })
