@@ -7,13 +7,13 @@
 // For a contract wallet, a policy judges what the wallet does, not what its owner's key signs to make it do so.
 
 import type { WalletRow } from '../../db/queries/wallets.ts'
-import type { Chain, Intent, ReadCall } from '../chains/chain.ts'
+import type { Chain, Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyUse, PolicyTerms, Signatures, StandingPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
-import { type CheckedTransaction, DECODED, matches } from './evaluate.ts'
+import { createJudge } from './judge.ts'
 
 /** The most policies of one wallet, because each use checks them all. */
 export const POLICIES_A_WALLET_MAX = 1_000
@@ -62,61 +62,21 @@ const denied = (sentence: string): AppError => new AppError('policy_denied', sen
 const isDelegated = ({ wallet, credentials }: Use): boolean =>
   wallet.controlMode === 'user' && credentials.developerSecret !== undefined && credentials.userPin === undefined
 
-const readsCalls = ({ argumentRules }: StandingPolicy): boolean =>
-  argumentRules.some(({ argument }) => argument.startsWith(DECODED))
-
-const isCall = ({ to, input }: Intent): boolean => to === null || input !== '0x'
-
-/** Only the call itself says what such a call moves. */
-const isRuntimeCall = ({ to }: Intent): boolean => to === null
-
-/** A policy and the intents that it allows. Substrate calls are bound to the metadata with which they were judged. */
+/** A policy and the intents that it allows. */
 type Chosen = { readonly terms: PolicyTerms; readonly intents: readonly Intent[] }
 
-const withReader = (intent: Intent, call: ReadCall | null): Intent =>
-  call?.readBy === undefined ? intent : { ...intent, madeBy: call.readBy }
-
-/** Whether it has not expired, and its limits allow a value in base units. */
-const allowsValue = (policy: StandingPolicy, value: bigint): boolean => {
-  const { isExpired, uses, maxUses, spentValue, maxTotalValue } = policy
-  if (isExpired || (maxUses !== null && uses >= maxUses)) return false
-  // A limit below zero is forged. The vault refuses it, and tells it.
-  return maxTotalValue === null || maxTotalValue < 0n || spentValue + value <= maxTotalValue
-}
-
 type Choice = {
+  readonly judge: ReturnType<typeof createJudge>
   /** Oldest first. */
   readonly standing: readonly StandingPolicy[]
-  readonly intended: readonly Intent[]
   /** Policies that allowed the use, but were then used up, revoked or expired, or were forged. */
   readonly closed: ReadonlySet<string>
 }
 
 /** The oldest policy that allows all intents, or null. */
-const choosePolicy = async ({ chain }: Use, { standing, intended, closed }: Choice): Promise<Chosen | null> => {
-  const value = sumOfValues(intended)
-  let checked: readonly CheckedTransaction[] = intended.map((intent) => ({
-    to: intent.to,
-    value: intent.value,
-    isCall: isCall(intent),
-    call: null,
-  }))
-  let isRead = false
-  const isCounted = !intended.some(isRuntimeCall)
-  const candidates = standing.filter(
-    (each) => allowsValue(each, value) && !closed.has(each.id) && (isCounted || each.maxTotalValue === null),
-  )
-  for (const each of candidates) {
-    if (!isRead && readsCalls(each)) {
-      const calls = await Promise.all(intended.map((intent) => chain.readCall(intent)))
-      checked = checked.map((one, index) => ({ ...one, call: calls[index] ?? null }))
-      isRead = true
-    }
-    if (!matches(each.argumentRules, checked)) continue
-    return {
-      terms: each,
-      intents: intended.map((intent, index) => withReader(intent, checked[index]?.call ?? null)),
-    }
+const choosePolicy = async ({ judge, standing, closed }: Choice): Promise<Chosen | null> => {
+  for (const terms of standing) {
+    if (!closed.has(terms.id) && (await judge.refusalBy(terms)) === null) return { terms, intents: judge.intents() }
   }
   return null
 }
@@ -129,38 +89,37 @@ const deniedFor = ({ chain }: Use, owed: bigint | null): AppError => {
   )
 }
 
+type OfWallet = Pick<Use, 'chain' | 'wallet'>
+
 /**
  * The contract wallet of this key on this network. It obeys the key, so a call of it could change its owner or approve what
  * no policy has judged. This holds for an eoa wallet of the same key too.
  */
-const contractWalletOf = ({ chain, wallet }: Use): string | null =>
+const contractWalletOf = ({ chain, wallet }: OfWallet): string | null =>
   chain.contractWallets?.of(chain.addressOf(wallet.publicKey)).address ?? null
 
-/** Refuses what no policy can allow. */
-const refuseAlways = (use: Use, intents: readonly Intent[]): void => {
-  const { chain } = use
-  const contractWallet = contractWalletOf(use)
+/** What no policy can allow, as a sentence; null if a policy may allow it. */
+export const neverAllowed = (of: OfWallet, intents: readonly Intent[]): string | null => {
+  const { chain } = of
+  const contractWallet = contractWalletOf(of)
   for (const intent of intents) {
     if (chain.withoutRecipient === 'creation' && intent.to === null) {
-      throw denied('No policy lets the developer create a contract: it needs the "user_pin".')
+      return 'No policy lets the developer create a contract: it needs the "user_pin".'
     }
     if (contractWallet !== null && intent.to === contractWallet && intent.input !== '0x') {
-      throw denied('No policy lets the developer call the contract wallet of this key: it needs the "user_pin".')
+      return 'No policy lets the developer call the contract wallet of this key: it needs the "user_pin".'
     }
     if (intent.era !== undefined) {
-      throw denied(
-        'Under a policy, field "unsigned_transaction.era" must be absent: a longer one would outlive the policy.',
-      )
+      return 'Under a policy, field "unsigned_transaction.era" must be absent: a longer one would outlive the policy.'
     }
     if (intent.feeAsset !== undefined) {
-      throw denied(
-        'Under a policy, field "unsigned_transaction.asset_id" must be absent: fee budgets are in the native coin.',
-      )
+      return 'Under a policy, field "unsigned_transaction.asset_id" must be absent: fee budgets are in the native coin.'
     }
     if (!chain.terms.isWithinFeeCap(intent)) {
-      throw denied(`No policy lets the developer offer fees above the cap of ${chain.network}.`)
+      return `No policy lets the developer offer fees above the cap of ${chain.network}.`
     }
   }
+  return null
 }
 
 /**
@@ -180,12 +139,14 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
     return await act({ byPolicy: false, sign: (_fee, ...uses) => key.sign(...uses) }, await use.intents())
   }
   const intended = await use.intents()
-  refuseAlways(use, intended)
+  const never = neverAllowed(use, intended)
+  if (never !== null) throw denied(never)
+  const judge = createJudge(use.chain, intended)
   const closed = new Set<string>()
   let owed: bigint | null = null
   let refusal: AppError | null = null
   for (let tries = 1; ; tries += 1) {
-    const chosen = await choosePolicy(use, { standing, intended, closed })
+    const chosen = await choosePolicy({ judge, standing, closed })
     if (chosen === null) throw refusal ?? deniedFor(use, owed)
     const { terms, intents } = chosen
     try {

@@ -129,9 +129,19 @@ const matcherOf = ({
 const namesFunction = ({ argument, operator }: ArgumentRule): boolean =>
   argument === `${DECODED}function` && operator === 'eq'
 
-/** Whether all rules match all transactions. False without rules or transactions, and for a contract creation. */
-export const matches = (rules: readonly ArgumentRule[], transactions: readonly CheckedTransaction[]): boolean =>
-  rules.length > 0 &&
-  transactions.length > 0 &&
-  (transactions.every(({ to, isCall }) => to !== null && !isCall) || rules.some(namesFunction)) &&
-  rules.every((rule) => transactions.every(matcherOf(rule)))
+const arePayments = (transactions: readonly CheckedTransaction[]): boolean =>
+  transactions.every(({ to, isCall }) => to !== null && !isCall)
+
+/** The first rule that does not match, by its place from 0; `function_not_named` where call data needs a rule that there is not. */
+type Mismatch = number | 'function_not_named'
+
+/** Why rules do not allow transactions; null if all rules match all of them. Without rules or transactions nothing is allowed. */
+export const mismatchOf = (
+  rules: readonly ArgumentRule[],
+  transactions: readonly CheckedTransaction[],
+): Mismatch | null => {
+  const isNamed = arePayments(transactions) || rules.some(namesFunction)
+  if (rules.length === 0 || transactions.length === 0 || !isNamed) return 'function_not_named'
+  const place = rules.findIndex((rule) => !transactions.every(matcherOf(rule)))
+  return place < 0 ? null : place
+}

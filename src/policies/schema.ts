@@ -13,6 +13,7 @@ import {
   takesCredentials,
   UuidField,
 } from '../http/schema.ts'
+import { REFUSALS } from './judge.ts'
 
 /** An amount of the native coin, in base units. */
 const Amount = (description: string, example: string) =>
@@ -140,6 +141,34 @@ export const Policy = ClosedObject('Policy', {
   updated_at: time('ISO 8601, UTC.'),
 })
 export type Policy = Static<typeof Policy>
+
+export const PolicyPreview = ClosedObject(
+  'PolicyPreview',
+  {
+    allowed: Type.Boolean({ description: 'Whether the developer may do this with `developer_secret`.' }),
+    uuid: Type.Union([UuidField('The policy that would be charged.'), Type.Null()]),
+    never: Type.Union([Type.String(), Type.Null()], { description: 'Why no policy can allow it, in one sentence.' }),
+    refusals: Type.Array(
+      Type.Object(
+        {
+          uuid: UuidField('The policy.'),
+          reason: OneOf(REFUSALS, { description: 'What it lacks.', examples: ['rule_not_matched'] }),
+          rule: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+            description: 'The first of its `argument_rules` that does not match, from 0.',
+          }),
+        },
+        closed,
+      ),
+      { description: 'Why none allows it, oldest first; at most 20.' },
+    ),
+  },
+  {
+    description:
+      'What the policies of the sender say, if that is a user-controlled wallet within reach. Gas and fees are judged only when it is signed.',
+    examples: [{ allowed: true, uuid: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f', never: null, refusals: [] }],
+  },
+)
+export type PolicyPreview = Static<typeof PolicyPreview>
 
 export const ListPoliciesQuery = t.Object(
   {

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { AddressField, closed, NetworkField } from '../http/schema.ts'
+import { PolicyPreview } from '../policies/schema.ts'
 import { Token } from '../tokens/schema.ts'
 import { UnsignedTransaction } from './schema.ts'
 
@@ -164,6 +165,7 @@ export const PreviewResult = Type.Object(
         closed,
       ),
     ),
+    policy: Type.Optional(PolicyPreview),
   },
   {
     ...closed,

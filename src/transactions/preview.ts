@@ -4,6 +4,7 @@ import { displayAmount } from '../chains/amount.ts'
 import type { AddressFacts, Chain, Intent, Movement, Preview } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { previewPolicies } from '../policies/preview.ts'
 import { contractOf, nativeToken, type TokenDisplays, tokenDisplays, tokenOf } from '../tokens/token.ts'
 import { onlyNetwork } from '../wallets/signer.ts'
 import { parseIntent } from './intent.ts'
@@ -29,7 +30,7 @@ const LIMIT_MS = 50_000
 
 /** Simulates transactions in sequence and sends nothing. One that fails does not fail the others. */
 export const previewTransactions = async (
-  ctx: Pick<Ctx, 'config' | 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'config' | 'db' | 'chains' | 'vault'>,
   input: PreviewInput,
 ): Promise<readonly PreviewResult[]> => {
   const limitMs = Math.min(NODE_TIMEOUTS_MAX * ctx.config.nodeTimeoutMs, LIMIT_MS)
@@ -44,7 +45,10 @@ export const previewTransactions = async (
   }
 }
 
-const previewAll = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: PreviewInput): Promise<readonly PreviewResult[]> => {
+const previewAll = async (
+  ctx: Pick<Ctx, 'db' | 'chains' | 'vault'>,
+  input: PreviewInput,
+): Promise<readonly PreviewResult[]> => {
   const network = input.network ?? (await onlyNetwork(ctx, { ...input, address: input.from, field: 'from' }))
   const chain = ctx.chains.withNode(network)
   const from = chain.parseAddress(input.from, 'from')
@@ -54,7 +58,11 @@ const previewAll = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: PreviewInput):
       ? [parseIntent(chain, only)]
       : input.unsignedTransactions.map((text, index) => parseIntent(chain, text, `unsigned_transactions.${index}`))
   // The called addresses are known before the preview: read both in one round trip.
-  const [previews, called] = await Promise.all([chain.preview(from, intents), chain.facts(addressesIn(intents, []))])
+  const [previews, called, policies] = await Promise.all([
+    chain.preview(from, intents),
+    chain.facts(addressesIn(intents, [])),
+    previewPolicies(ctx, { ...input, chain, from, intents }),
+  ])
   const addresses = addressesIn(intents, previews)
   const [moved, displays] = await Promise.all([
     chain.facts(addresses.filter((address) => !called.has(address))),
@@ -64,7 +72,7 @@ const previewAll = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: PreviewInput):
   return intents.map((intent, index) => {
     const preview = previews[index]
     if (preview === undefined) throw new Error('the chain previewed fewer transactions than it was given')
-    return resultOf(known, { from, intent, preview })
+    return { ...resultOf(known, { from, intent, preview }), ...(policies[index] ? { policy: policies[index] } : {}) }
   })
 }
 

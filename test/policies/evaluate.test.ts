@@ -15,7 +15,8 @@ import type { AssetStandard } from '../../db/words.ts'
 import { RULE_OPERATORS } from '../../db/words.ts'
 import type { AbiInput, AddedAbiItem, CallValue, ReadCall } from '../../src/chains/chain.ts'
 import { readCall } from '../../src/chains/evm/read-call.ts'
-import { type ArgumentRule, type CheckedTransaction, matches } from '../../src/policies/evaluate.ts'
+import { type ArgumentRule, type CheckedTransaction, mismatchOf } from '../../src/policies/evaluate.ts'
+import { matches } from '../support/rules.ts'
 
 const RUNS = 1_500
 const TOKEN: Address = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
@@ -296,9 +297,9 @@ describe('rules', () => {
 
   test('must all match, for every transaction', () => {
     const [yes, no] = [rule('value', 'le', '100'), rule('value', 'lt', '100')]
-    expect(matches([yes], [plain])).toBe(true)
-    expect(matches([yes, no], [plain])).toBe(false)
-    expect(matches([yes], [plain, judged(null, { value: 101n })])).toBe(false)
+    expect(mismatchOf([yes], [plain])).toBe(null)
+    expect(mismatchOf([yes, no], [plain])).toBe(1)
+    expect(mismatchOf([yes], [plain, judged(null, { value: 101n })])).toBe(0)
     expect(matches([], [plain])).toBe(false)
     expect(matches([yes], [])).toBe(false)
   })

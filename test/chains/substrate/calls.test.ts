@@ -9,8 +9,9 @@ import { createNodelessSubstrateChain } from '../../../src/chains/substrate/node
 import { readCall } from '../../../src/chains/substrate/read-call.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { spentBy } from '../../../src/chains/substrate/spending.ts'
-import { type ArgumentRule, type CheckedTransaction, matches } from '../../../src/policies/evaluate.ts'
+import type { ArgumentRule, CheckedTransaction } from '../../../src/policies/evaluate.ts'
 import { checkRules } from '../../../src/policies/rules.ts'
+import { matches } from '../../support/rules.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
 const runtime = assetHubRuntime()

@@ -1,0 +1,138 @@
+// A preview tells whether a policy allows the transaction, and the developer's request then agrees.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Address, encodeFunctionData, parseAbi } from 'viem'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const PIN = '493817'
+const SECRET = 'testnet-secret'
+const RECIPIENT = fundedAccount(5).address
+const STRANGER = fundedAccount(6).address
+const ERC20 = parseAbi([
+  'function transfer(address to, uint256 value)',
+  'function approve(address spender, uint256 value)',
+])
+
+let chain: TestChain
+let service: Service
+let token: Address
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  token = (await chain.deploy('TestToken', ['Test', 'TST', 6])).address
+})
+
+afterAll(async () => {
+  await service.close()
+  await chain.stop()
+})
+
+const rule = (argument: string, operator: string, value: string) => ({ argument, operator, value })
+
+const newWallet = async () => {
+  const wallet = await service.newWallet({ network, pin: PIN })
+  await chain.fund(wallet.address)
+  await chain.write({
+    contract: { address: token, abi: parseAbi(['function mint(address, uint256)']) },
+    functionName: 'mint',
+    args: [wallet.address, 1_000n],
+  })
+  return wallet.address
+}
+
+const makePolicy = async (wallet: string, rules: readonly object[], rest: object = {}): Promise<string> => {
+  const body = { network, wallet_address: wallet, argument_rules: rules, user_pin: PIN, ...rest }
+  return (await service.post('/policies', body)).json.uuid
+}
+
+const preview = async (from: string, unsigned_transaction: object, client: Pick<Service, 'post'> = service) =>
+  (await client.post('/transactions/preview', { network, from, unsigned_transaction })).json.policy
+
+const sign = async (wallet: string, unsigned_transaction: object): Promise<number> => {
+  const body = { network, signer_wallet_address: wallet, unsigned_transaction, developer_secret: SECRET }
+  return (await service.post('/transactions/sign', body)).status
+}
+
+const call = (functionName: 'transfer' | 'approve', value: bigint) => ({
+  to: token,
+  input: encodeFunctionData({ abi: ERC20, functionName, args: [RECIPIENT, value] }),
+})
+
+test('a preview names the policy that would be charged, or what each lacks, and the request is answered so', async () => {
+  const wallet = await newWallet()
+  const uuid = await makePolicy(
+    wallet,
+    [
+      rule('to', 'eq', token),
+      rule('decodedInput.function', 'eq', 'transfer'),
+      rule('decodedInput.to', 'eq', RECIPIENT),
+      rule('decodedInput.value', 'lt', '10'),
+    ],
+    { max_total_value: '5' },
+  )
+  const payments = await makePolicy(wallet, [rule('value', 'le', '100')], { max_total_value: '120', max_uses: 2 })
+  const allowedBy = (policy: string) => ({ allowed: true, uuid: policy, never: null, refusals: [] })
+  const refused = (...reasons: readonly (readonly [string, number | null])[]) => ({
+    ...{ allowed: false, uuid: null, never: null },
+    refusals: reasons.map(([reason, at], index) => ({ uuid: [uuid, payments][index], reason, rule: at })),
+  })
+  const wrongValue = [
+    { to: STRANGER, value: '101' },
+    refused(['value_exceeded', null], ['rule_not_matched', 0]),
+  ] as const
+  for (const [transaction, expected] of [
+    [call('transfer', 9n), allowedBy(uuid)],
+    [call('transfer', 10n), refused(['rule_not_matched', 3], ['function_not_named', null])],
+    [call('approve', 9n), refused(['rule_not_matched', 1], ['function_not_named', null])],
+    [{ ...call('transfer', 9n), value: '6' }, refused(['value_exceeded', null], ['function_not_named', null])],
+    wrongValue,
+    [{ to: STRANGER, value: '4' }, allowedBy(payments)],
+    [{ to: STRANGER, value: '100' }, allowedBy(payments)],
+    // Two uses are over by now.
+    [{ to: STRANGER, value: '100' }, refused(['value_exceeded', null], ['used_up', null])],
+  ] as const) {
+    expect(await preview(wallet, transaction)).toEqual(expected)
+    expect(await sign(wallet, transaction)).toBe(expected.allowed ? 200 : 403)
+  }
+})
+
+test('a preview tells what no policy can allow', async () => {
+  const wallet = await newWallet()
+  await makePolicy(wallet, [rule('value', 'ge', '0')])
+  const creation = { input: '0x6000' }
+  const { never, ...told } = await preview(wallet, creation)
+  expect(told).toEqual({ allowed: false, uuid: null, refusals: [] })
+  expect(never).toMatch(/^No policy lets the developer create a contract/)
+  expect(await sign(wallet, creation)).toBe(403)
+})
+
+test('each transaction of a bundle is judged by itself', async () => {
+  const wallet = await newWallet()
+  const uuid = await makePolicy(wallet, [rule('to', 'eq', RECIPIENT)])
+  const unsigned_transactions = [
+    { to: RECIPIENT, value: '1' },
+    { to: STRANGER, value: '1' },
+  ]
+  const { json } = await service.post('/transactions/preview-bundle', { network, from: wallet, unsigned_transactions })
+  expect(json.map(({ policy }: { policy: { uuid: string | null } }) => policy.uuid)).toEqual([uuid, null])
+})
+
+test('without a policy nothing is allowed', async () => {
+  const none = { allowed: false, uuid: null, never: null, refusals: [] }
+  expect(await preview(await newWallet(), { to: RECIPIENT, value: '1' })).toEqual(none)
+})
+
+test('nothing is told of other wallets: those of developers, of nobody, and of another caller', async () => {
+  const payment = { to: RECIPIENT, value: '1' }
+  const { address: developers } = await service.newWallet({ network })
+  expect(await preview(developers, payment)).toBeUndefined()
+  expect(await preview(STRANGER, payment)).toBeUndefined()
+  const users = await newWallet()
+  await makePolicy(users, [rule('value', 'ge', '0')])
+  const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
+  const user = service.as({ projectId: service.project.projectId, apiKey: session.access_token })
+  expect(await preview(users, payment, user)).toBeUndefined()
+})
