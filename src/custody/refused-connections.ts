@@ -19,8 +19,9 @@ export const createRefusedConnections = (parts: {
 }) => {
   const { audit, log, now, windowMs = WINDOW_MS } = parts
   const windows = new Map<string, Window>()
+  const writing = new Set<Promise<void>>()
 
-  const write = async (why: string, { client, count, since, until }: Counted): Promise<void> => {
+  const add = async (why: string, { client, count, since, until }: Counted): Promise<void> => {
     const times = { count: String(count), since: since.toISOString(), until: until.toISOString() }
     const of = { projectId: null, actor: 'stranger', action: 'vault_connection_refused', subject: 'vault' } as const
     try {
@@ -30,17 +31,22 @@ export const createRefusedConnections = (parts: {
     }
   }
 
+  const write = (why: string, counted: Counted): void => {
+    const added = add(why, counted).finally(() => writing.delete(added))
+    writing.add(added)
+  }
+
   const begin = (why: string): void => {
-    windows.set(why, { seen: 1, waiting: null, timer: setTimeout(() => void end(why), windowMs) })
+    windows.set(why, { seen: 1, waiting: null, timer: setTimeout(() => end(why), windowMs) })
   }
 
   /** A window with something in it is followed by another one. */
-  const end = async (why: string): Promise<void> => {
+  const end = (why: string): void => {
     const waiting = windows.get(why)?.waiting
     windows.delete(why)
     if (!waiting) return
     begin(why)
-    await write(why, waiting)
+    write(why, waiting)
   }
 
   return {
@@ -51,18 +57,19 @@ export const createRefusedConnections = (parts: {
       if ((open?.seen ?? 0) < LINES_A_WINDOW_MAX) log.warn({ why, client }, 'closed a connection for bad input')
       if (open === undefined) {
         begin(why)
-        void write(why, { client, count: 1, since: at, until: at })
+        write(why, { client, count: 1, since: at, until: at })
         return
       }
       const before = open.waiting ?? { client, count: 0, since: at }
       windows.set(why, { ...open, seen: open.seen + 1, waiting: { ...before, count: before.count + 1, until: at } })
     },
-    /** Writes what was only counted. */
+    /** Writes what was only counted, and returns when all is written. */
     stop: async (): Promise<void> => {
       const open = [...windows]
       windows.clear()
       for (const [, { timer }] of open) clearTimeout(timer)
-      await Promise.all(open.map(async ([why, { waiting }]) => waiting && write(why, waiting)))
+      for (const [why, { waiting }] of open) if (waiting) write(why, waiting)
+      await Promise.all(writing)
     },
   }
 }
