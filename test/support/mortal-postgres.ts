@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import postgres, { type Sql } from 'postgres'
 import { startPostgres } from '../../devnet/postgres.ts'
 
 const POLL_MS = 20
@@ -22,6 +23,12 @@ const killNow = (pid: number): void => {
   }
 }
 
+/**
+ * Connections of a test to a server that may die at any time. Without array types: the driver asks for these on each new connection
+ * in a promise that nobody awaits (postgres 3.4, fetchArrayTypes), and its failure would end the test. So arrays are read as JSON.
+ */
+export const connectToMortal = (url: string): Sql => postgres(url, { max: 2, onnotice: () => {}, fetch_types: false })
+
 /** A server with durable settings: what was committed survives. */
 export const startMortalPostgres = async () => {
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-mortal-'))
@@ -34,6 +41,7 @@ export const startMortalPostgres = async () => {
   return {
     url,
     isAlive: (): boolean => isAlive,
+    connect: (): Sql => connectToMortal(url),
     /** Resolves when it was killed. */
     ended: (): Promise<void> => ended.promise,
     /** Kills it, or as soon as it has started. */

@@ -36,7 +36,7 @@ const readRows = (sql: Sql): Promise<readonly Row[]> => sql<Row[]>`
     select details->>'transaction' as id, count(*)::int as rows from audit where action = 'transaction_submitted' group by 1)
   select t.id, t.signer_address as signer, t.kind, t.nonce::int as nonce, t.holds_nonce as "holdsNonce", t.status, t.error_code as code, t.final, t."to", t.input,
     t.shown_hash as shown, t.mined_block_hash as block, t.rungs, coalesce(audited.rows, 0) as audited,
-    (select array_agg(hash) from attempts where transaction_id = t.id) as hashes,
+    (select json_agg(hash) from attempts where transaction_id = t.id) as hashes,
     (select count(raw)::int from attempts where transaction_id = t.id) as raws,
     (select count(*)::int from attempts a where a.transaction_id = t.id and not exists (
       select from audit where details->>'transaction' = t.id::text

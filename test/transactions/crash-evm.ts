@@ -1,7 +1,6 @@
 // An EVM chain for the crash tests: keys and Safes that pay, move tokens and mint.
 
 import { randomBytes } from 'node:crypto'
-import postgres from 'postgres'
 import { type Address, getAddress, type Hex, parseAbi, toHex } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
@@ -117,7 +116,7 @@ export const startEvmGround = async (blocks: Blocks): Promise<Ground> => {
     await chain.write({ contract: token, functionName: 'mint', args })
     signers.push(signer)
   }
-  const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  const sql = server.connect()
   const clock = blocks === 'by clock' ? setInterval(() => void chain.mine().catch(() => {}), BLOCK_TIME_MS) : null
   if (clock !== null) await chain.setAutomine(false)
   const contractsOf = ({ signer }: Intent) => ({

@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Metadata, TypeRegistry } from '@polkadot/types'
 import { blake2AsHex, decodeAddress, encodeAddress, xxhashAsHex } from '@polkadot/util-crypto'
-import postgres from 'postgres'
 import { accountKey } from '../../devnet/substrate-account.ts'
 import { startMortalPostgres } from '../support/mortal-postgres.ts'
 import { createDatabaseOn } from '../support/postgres.ts'
@@ -170,7 +169,7 @@ export const startSubstrateGround = async ({
   const server = await startMortalPostgres()
   const database = await createDatabaseOn(server.url)
   const service = await startService({ rpcUrls: { [network]: chain.rpcUrl }, database })
-  const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  const sql = server.connect()
   const signers = mints
     ? await startMinters(service, chain)
     : await Promise.all(Array.from({ length: SIGNERS }, () => startSigner(service, chain)))

@@ -4,7 +4,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import { runCli } from '../support/cli.ts'
 import { isLeftOut } from '../support/long.ts'
 import { createMortal, type Mortal } from '../support/mortal.ts'
@@ -38,7 +38,7 @@ beforeAll(async () => {
   server = await startMortalPostgres()
   const database = await createDatabaseOn(server.url)
   service = await startService({ rpcUrls: { [network]: node.rpcUrl }, database })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  sql = server.connect()
   const changes = { LOG_LEVEL: 'info', PORT: '0', VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.mortal` }
   vault = await createMortal({
     program: 'src/vault',

@@ -1,0 +1,108 @@
+// A connection to PostgreSQL breaks at every stage: while it opens, logs in, or waits for an answer. Whoever asked gets an error, and
+// nothing else happens: an error without a listener, or a rejection that nobody awaits, would end the process, and fails these tests.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { sql } from 'drizzle-orm'
+import { type Db, openDb } from '../../db/client.ts'
+import { sumHoldings } from '../../db/holdings.ts'
+import { migrate } from '../../db/migrate.ts'
+import { connectToMortal } from '../support/mortal-postgres.ts'
+import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+
+/** The server's login is about three pieces, and each answer one. */
+const STAGES = [0, 1, 2, 3, 4, 5, 6]
+
+/** Like a process that ends, and like one that is killed with something unread. */
+const ENDS = {
+  ends: (client: Socket) => client.destroy(),
+  'is reset': (client: Socket) => client.resetAndDestroy(),
+}
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase()
+})
+
+afterAll(() => database.close())
+
+/** A proxy whose first connection breaks instead of passing on the server's nth piece. From then on it refuses all, like a dead server. */
+const startFragile = async (stage: number, end: (client: Socket) => void) => {
+  const target = new URL(database.url)
+  let isBroken = false
+  const listener = createServer((client) => {
+    const server = connect({ host: target.hostname, port: Number(target.port) })
+    let pieces = 0
+    const mayPass = (): boolean => {
+      if (!isBroken && pieces < stage) return true
+      isBroken = true
+      listener.close()
+      end(client)
+      return false
+    }
+    for (const socket of [client, server]) socket.on('error', () => {})
+    client.on('data', (bytes) => server.write(bytes))
+    client.on('close', () => server.destroy())
+    server.on('data', (bytes) => {
+      pieces += 1
+      if (mayPass()) client.write(bytes)
+    })
+    mayPass()
+  })
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
+  const url = new URL(database.url)
+  url.hostname = '127.0.0.1'
+  url.port = String((listener.address() as AddressInfo).port)
+  return { url: url.href, isBroken: () => isBroken, stop: () => listener.close() }
+}
+
+const withDb = (ask: (db: Db) => Promise<unknown>) => async (url: string) => {
+  const db = openDb({ url, maxConnections: 2, applicationName: 'fragile' })
+  try {
+    for (let turn = 0; turn < STAGES.length; turn += 1) await ask(db)
+  } finally {
+    await db.close({ timeoutSeconds: 2 })
+  }
+}
+
+const KINDS: Record<string, (url: string) => Promise<unknown>> = {
+  'statements outside of transactions': withDb((db) =>
+    Promise.all([db.execute(sql`select 1`), db.execute(sql`select 2`), db.execute(sql`select 3`)]),
+  ),
+  'prepared statements': withDb((db) => Promise.all([db.prepared`select ${1}::int`, db.prepared`select ${2}::int`])),
+  'a transaction': withDb((db) =>
+    db.transaction((tx) => Promise.all([tx.execute(sql`select 1`), tx.execute(sql`select 2`)])),
+  ),
+  'a pool that is closed meanwhile': async (url) => {
+    const db = openDb({ url, maxConnections: 2, applicationName: 'fragile' })
+    const asked = Promise.all([db.execute(sql`select pg_sleep(0.02)`), db.prepared`select 1`])
+    await Promise.all([asked, db.close({ timeoutSeconds: 2 })])
+  },
+  'the migration': migrate,
+  'the sums of holdings': sumHoldings,
+  "a test's own connections": async (url) => {
+    const test = connectToMortal(url)
+    try {
+      for (let turn = 0; turn < STAGES.length; turn += 1) await test`select 1`
+    } finally {
+      await test.end({ timeout: 0 })
+    }
+  },
+}
+
+describe.each(Object.entries(KINDS))('%s', (_, use) => {
+  test.each(Object.entries(ENDS))('fail cleanly when a connection %s, at every stage', async (_, end) => {
+    await Promise.all(
+      STAGES.map(async (stage) => {
+        const fragile = await startFragile(stage, end)
+        const outcome = await use(fragile.url).then(
+          () => 'no error',
+          (error: unknown) => error,
+        )
+        if (fragile.isBroken()) expect(outcome).toBeInstanceOf(Error)
+        else fragile.stop()
+      }),
+    )
+  })
+})
