@@ -106,15 +106,18 @@ class PipeliningClient extends pg.Client {
 }
 
 /**
- * A client that ends when it loses its connection. For users who give it back to the pool without the error, as graphile-worker
- * does: the pool would hand it out again before it has noticed the loss.
+ * A client that ends when a statement loses its connection, and then emits `unanswered`: it may have been done or not. For users
+ * who give it back to the pool without the error, as graphile-worker does: the pool would hand it out again before it has noticed
+ * the loss.
  */
 export class EndingClient extends pg.Client {
   override query(...args: unknown[]): never {
     const result: unknown = (super.query as (...args: unknown[]) => unknown).apply(this, args)
     if (result instanceof Promise) {
       result.catch((error: unknown) => {
-        if (isDatabaseAway(error)) this.end().catch(() => {})
+        if (!isDatabaseAway(error)) return
+        this.end().catch(() => {})
+        this.emit('unanswered')
       })
     }
     return result as never

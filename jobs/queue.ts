@@ -67,7 +67,13 @@ const loggerOf = (log: Log, onError: (error: unknown) => void): Logger =>
     else log.debug({ from }, message)
   })
 
-type Started = { readonly runner: Runner; readonly events: WorkerEvents; readonly disconnect: () => void }
+type Started = {
+  readonly runner: Runner
+  readonly events: WorkerEvents
+  /** Resolves when a statement got no answer. */
+  readonly unanswered: Promise<void>
+  readonly disconnect: () => void
+}
 
 /** A pool that is silent for ten seconds counts as dead; five of its messages may be late. */
 const SEEN_EVERY_MS = 2_000
@@ -103,20 +109,26 @@ const keepSeen = async (
 const idOfPool = (events: WorkerEvents): Promise<string> =>
   new Promise((resolve) => events.once('pool:create', ({ workerPool }) => resolve(workerPool.id)))
 
-/** @returns a function that closes every connection, also those in use: others then unlock the jobs of this pool. */
-const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): (() => void) => {
+/** @returns `disconnect` closes every connection, also those in use: others then unlock the jobs of this pool. */
+const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): Pick<Started, 'unanswered' | 'disconnect'> => {
   const clients = new Set<pg.PoolClient>()
+  const unanswered = Promise.withResolvers<void>()
   const lost = (err: Error) => ctx.log.warn({ err }, 'a connection of the job queue was lost')
   pgPool.on('error', lost)
   pgPool.on('connect', (client) => {
     clients.add(client)
     client.on('error', lost)
+    const emitter: EventEmitter = client
+    emitter.on('unanswered', unanswered.resolve)
   })
   pgPool.on('remove', (client) => clients.delete(client))
-  return () => {
-    pgPool.end().catch(lost)
-    // The pool waits for clients in use, so close these too; the pool's type hides their end().
-    for (const client of clients) (client as pg.ClientBase as pg.Client).end().catch(lost)
+  return {
+    unanswered: unanswered.promise,
+    disconnect: () => {
+      pgPool.end().catch(lost)
+      // The pool waits for clients in use, so close these too; the pool's type hides their end().
+      for (const client of clients) (client as pg.ClientBase as pg.Client).end().catch(lost)
+    },
   }
 }
 
@@ -127,7 +139,7 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
     ...poolConfig({ url, maxConnections: QUEUE_CONNECTIONS, applicationName }),
     Client: EndingClient,
   })
-  const disconnect = keepConnections(ctx, pgPool)
+  const { unanswered, disconnect } = keepConnections(ctx, pgPool)
   const events: WorkerEvents = new EventEmitter()
   countJobs(events, ctx.metrics)
   const poolId = idOfPool(events)
@@ -164,6 +176,7 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
     return {
       runner,
       events,
+      unanswered,
       disconnect: () => {
         seen.stop()
         disconnect()
@@ -184,19 +197,33 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   await unlockJobsOfDeadWorkers(ctx.db)
   await startFollowers(ctx)
   await addJob(ctx.db, 'reconcile', { again: false }, { key: 'reconcile:start', delaySeconds: FIRST_RECONCILE_SECONDS })
-  const { runner, events, disconnect } = await startRunner(ctx)
+  const { runner, events, unanswered, disconnect } = await startRunner(ctx)
   let isStopping = false
   const abandoned = new Promise<void>((resolve) => {
     events.on('pool:gracefulShutdown', () => {
       if (!isStopping) setTimeout(resolve, ABANDON_AFTER_MS)
     })
   })
+  const stopRunner = () =>
+    runner.stop().catch((err: unknown) => ctx.log.debug({ err }, 'the job queue was ending already'))
   const over = runner.promise.catch((err: unknown) => ctx.log.error({ err }, 'the job queue failed'))
-  const ended = Promise.race([over, abandoned]).then(disconnect)
+  const ended = Promise.race([over, abandoned]).then(() => {
+    isStopping = true
+    // Its crontab would go on.
+    void stopRunner()
+    disconnect()
+  })
+  // The statement may have taken jobs, of which graphile-worker does not know: nobody would run them for four hours. The next queue
+  // unlocks them as those of a dead worker.
+  void unanswered.then(() => {
+    if (isStopping) return
+    ctx.log.warn('the database did not answer the job queue, which begins again')
+    void stopRunner()
+  })
   return {
     ended,
     stop: async () => {
-      if (!isStopping) runner.stop().catch((err: unknown) => ctx.log.warn({ err }, 'the job queue was ending already'))
+      if (!isStopping) void stopRunner()
       isStopping = true
       await ended
     },

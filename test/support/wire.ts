@@ -15,7 +15,7 @@ export type Moment = 'before' | 'after'
 export type Tap = {
   /** Called with every message before it is passed on. @returns the moment at which somebody is killed; null to pass it. */
   readonly heard: (wire: Wire, kind: string) => Moment | null
-  /** Called at that moment; the connection to a database is dead then. A message to a node waits until this resolves. */
+  /** Called at that moment. When it resolves, a connection to a database is closed, and a message to a node goes on. */
   readonly kill: () => Promise<void>
   /** Called with every message to a node. @returns the moment at which it is lost; null to pass it. */
   readonly loses: (kind: string) => Moment | null
@@ -89,7 +89,7 @@ const carry = (input: { readonly client: Socket; readonly server: Socket; readon
   let state: 'open' | 'last answer' | 'dead' = 'open'
   const die = () => {
     state = 'dead'
-    void tap.kill()
+    void tap.kill().then(() => client.destroy())
   }
   const fromClient = createFlights(({ bytes, kind, isSynced }) => {
     if (state !== 'open') return
