@@ -83,7 +83,10 @@ const choosePolicy = async ({ judge, standing, closed }: Choice): Promise<Chosen
 
 /** The refusal if no policy allows the use, or if those that do have too little left for this fee. */
 const deniedFor = ({ chain }: Use, owed: bigint | null): AppError => {
-  if (owed === null) return denied('No policy of this wallet allows this: it needs the "user_pin".')
+  if (owed === null)
+    return denied(
+      'No policy of this wallet allows this: it needs the "user_pin". A preview says what each policy lacks.',
+    )
   return denied(
     `No policy that allows this has enough left: it needs one use and ${coinAmount(chain, owed)} of the fee budget, the highest possible fee.`,
   )

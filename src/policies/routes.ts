@@ -19,7 +19,12 @@ const shown = (row: Row): Policy => ({
   wallet_address: row.walletAddress,
   argument_rules: row.argumentRules.map(({ argument, operator, value }) => ({ argument, operator, value })),
   expires_at: row.expiresAt?.toISOString() ?? null,
+  max_uses: row.maxUses,
+  max_total_value: row.maxTotalValue?.toString() ?? null,
   max_total_fee: row.maxTotalFee.toString(),
+  uses: row.uses,
+  spent_value: row.spentValue.toString(),
+  spent_fee: row.spentFee.toString(),
   created_at: row.createdAt.toISOString(),
   updated_at: row.updatedAt.toISOString(),
 })

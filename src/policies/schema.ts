@@ -123,6 +123,10 @@ export type CreatePolicyBody = Static<typeof CreatePolicyBody>
 const time = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
 
+/** An amount of the native coin in an answer. */
+const Coins = (description: string) =>
+  Type.String({ description: `${description} In base units of the native coin.`, examples: ['20000000000000000'] })
+
 export const Policy = ClosedObject('Policy', {
   uuid: UuidField('The id by which the policy is revoked.'),
   project_id: UuidField('The project.'),
@@ -131,12 +135,16 @@ export const Policy = ClosedObject('Policy', {
   wallet_address: AddressField('The wallet that the policy is for.'),
   argument_rules: Type.Array(RuleBody, { description: 'All of them must match.' }),
   expires_at: Type.Union([time('When the policy ends.'), Type.Null()], { description: 'null: never.' }),
-  max_total_fee: Type.Optional(
-    Type.String({
-      description: 'The most of the native coin, in base units, that the fees of all uses together may cost.',
-      examples: ['20000000000000000'],
-    }),
+  max_uses: Type.Optional(
+    Type.Union([Type.Integer(), Type.Null()], { description: 'The most transactions; null: no limit.' }),
   ),
+  max_total_value: Type.Optional(
+    Type.Union([Coins('The most that all uses together may send.'), Type.Null()], { description: 'null: no limit.' }),
+  ),
+  max_total_fee: Type.Optional(Coins('The most that the fees of all uses together may cost.')),
+  uses: Type.Optional(Type.Integer({ minimum: 0, description: 'How often it was used.' })),
+  spent_value: Type.Optional(Coins('What all uses together have sent.')),
+  spent_fee: Type.Optional(Coins('The most that the fees of all uses together can have cost.')),
   created_at: time('ISO 8601, UTC.'),
   updated_at: time('ISO 8601, UTC.'),
 })

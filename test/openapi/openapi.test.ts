@@ -310,7 +310,7 @@ describe('answers', () => {
     expect(fields('NftOperationResult')).toEqual(['network', 'status', 'transaction_id'])
     expect(fields('TransactionStatus')).toEqual(['contract_address', 'network', 'status', 'transaction_hash'])
     expect(fields('PreviewResult')).toEqual(
-      ['network', 'from', 'to', 'contract', 'function_name', 'arguments', 'simulation'].sort(),
+      ['network', 'from', 'to', 'contract', 'function_name', 'arguments', 'simulation', 'policy'].sort(),
     )
     expect(fields('Token')).toEqual(
       ['uuid', 'network', 'contract_address', 'name', 'symbol', 'decimals', 'display_decimals', 'logo_url'].sort(),

@@ -63,7 +63,12 @@ describe('creation', () => {
       wallet_address: wallet.address,
       argument_rules: RULES,
       expires_at: '2099-01-31T12:00:00.500Z',
+      max_uses: 3,
+      max_total_value: null,
       max_total_fee: '1000',
+      uses: 0,
+      spent_value: '0',
+      spent_fee: '0',
     })
     expect(await countLocks(uuid)).toBe(1)
   })

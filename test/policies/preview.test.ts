@@ -97,6 +97,16 @@ test('a preview names the policy that would be charged, or what each lacks, and 
     expect(await preview(wallet, transaction)).toEqual(expected)
     expect(await sign(wallet, transaction)).toBe(expected.allowed ? 200 : 403)
   }
+  const { json } = await service.get('/policies', { network, wallet_address: wallet })
+  const charged = json.map((each: Record<string, unknown>) => [each.uses, each.spent_value, each.max_total_value])
+  expect(charged).toEqual([
+    [1, '0', '5'],
+    [2, '104', '120'],
+  ])
+  for (const { spent_fee, max_total_fee } of json) {
+    expect(BigInt(spent_fee)).toBeGreaterThan(0n)
+    expect(BigInt(spent_fee)).toBeLessThanOrEqual(BigInt(max_total_fee))
+  }
 })
 
 test('a preview tells what no policy can allow', async () => {
