@@ -12,6 +12,7 @@ import {
   http,
   parseEther,
   type TransactionReceipt,
+  TransactionReceiptNotFoundError,
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { Network } from '../../db/words.ts'
@@ -21,6 +22,7 @@ import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { type TestContractName, testContract } from './contracts.ts'
 
 const POOL_DEADLINE_MS = 10_000
+const RECEIPT_DEADLINE_MS = 60_000
 
 /** A transaction sent by a test; the sender is by default the first funded account. */
 type Sending = { readonly to: Address; readonly value?: bigint; readonly data?: Hex; readonly account?: Account }
@@ -72,8 +74,16 @@ export const startChain = async (
   /** Plain JSON-RPC, without a library. */
   const rpc = (method: string, params: readonly unknown[] = []): Promise<unknown> => callRpc(rpcUrl, method, params)
 
-  const receiptOf = (hash: Hex): Promise<TransactionReceipt> =>
-    publicClient.waitForTransactionReceipt({ hash, pollingInterval: 20, timeout: 20_000 })
+  /** Not by viem, which asks once for each new block: it misses one that comes while it asks, and the chain mines no other. */
+  const receiptOf = async (hash: Hex): Promise<TransactionReceipt> => {
+    for (const deadline = Date.now() + RECEIPT_DEADLINE_MS; ; await sleep(5)) {
+      try {
+        return await publicClient.getTransactionReceipt({ hash })
+      } catch (error) {
+        if (!(error instanceof TransactionReceiptNotFoundError) || Date.now() > deadline) throw error
+      }
+    }
+  }
 
   /** Sends a transaction from a funded account and waits until it is mined, whether it succeeded or reverted. */
   const send = async ({ account = fundedAccount(0), ...transaction }: Sending): Promise<TransactionReceipt> =>
