@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { type Journal, openJournal } from '../../src/custody/journal/journal.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
-import { type Custody, openCustody } from './support.ts'
+import { type Custody, openCustody, SECRET } from './support.ts'
 
 let custody: Custody
 let sql: Sql
@@ -18,7 +18,7 @@ let journal: Journal
 beforeAll(async () => {
   custody = await openCustody()
   sql = postgres(custody.url, { max: 2, onnotice: () => {} })
-  projectId = await custody.project()
+  projectId = await custody.project(SECRET)
 })
 afterAll(async () => {
   await sql.end()
@@ -86,4 +86,19 @@ test('who has added nothing waits for the record that is being written', async (
   await release()
   await Promise.all([keeping, syncing])
   expect(await records()).toHaveLength(1)
+})
+
+test('of the states of a row the newest one is replayed, though an earlier one that somebody wrote back is in a later record', async () => {
+  const where = { project_id: projectId }
+  const become = async (version: number) => {
+    await sql`update developer_keys set version = ${version} where project_id = ${projectId}`
+    await journal.keep({ table: 'developer_keys', where })
+  }
+  await become(3)
+  await become(2)
+  // As a database that was restored to before the journal began.
+  await sql`delete from vault_journals`
+  expect(await journal.reader.replayJournal()).toEqual({ rows: 1 })
+  const [row] = await sql`select version from developer_keys where project_id = ${projectId}`
+  expect(row).toEqual({ version: 3 })
 })

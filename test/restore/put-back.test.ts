@@ -32,7 +32,7 @@ const vaultVariables = () => ({
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'strongroom-put-back-'))
   chain = await startChain(network)
-  const rpcUrls = { [network]: chain.rpcUrl }
+  const rpcUrls = { [network]: chain.rpcUrl, Base: 'http://127.0.0.1:1' }
   first = await startService({ rpcUrls })
   vault = await startVaultProcess(vaultVariables())
   service = await startService({
@@ -108,6 +108,13 @@ const marked = async () => {
   }
 }
 
+/** Another wallet of an owner needs no PIN of theirs, and the journal gets the owner's rows as they are. */
+const importForOwner = async ({ owner_id }: Wallet) => {
+  const private_key = `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`
+  const theirs = { network: 'Base', name: 'I', owner_id, control_mode: 'developer', developer_secret: SECRET }
+  expect(codeOf(await service.post('/wallets/import', { ...theirs, private_key }))).toBe('done')
+}
+
 /** Without the records of it, it knows what it learned from them. */
 const compactJournal = async () => {
   const { exitCode, output } = await runCli(
@@ -132,6 +139,7 @@ describe.each([
     for (const pin of ['493818', '493819']) expect(await signMessage(wallet, pin)).toBe('INVALID_SECRET')
     await marked()
     await putBack()
+    await importForOwner(wallet)
     await between()
     expect(await signMessage(wallet, PIN)).toBe(LOCKED)
     const verified = await runCli(['audit', 'verify', '--json'], service.variables)
@@ -158,6 +166,7 @@ describe.each([
     expect(codeOf(changed)).toBe('done')
     await marked()
     await putBack()
+    await importForOwner(wallet)
     await between()
     expect(await signMessage(wallet, PIN)).toBe(LOCKED)
   })

@@ -11,46 +11,48 @@ type Kept = {
   /** What else is kept of a row `t`, in a field `more`. */
   readonly more?: SQL
   /**
-   * Whether a kept row (`excluded`) is newer than the present one (`t`), and which columns are written then. Absent: what a row
-   * decides never changes. A rotation of the project's key only seals it anew, and older seals open as well.
+   * What tells the newer of two states of a row: a number that only grows, and perhaps a time after which nothing changes. Absent:
+   * what a row decides never changes. A rotation of the project's key only seals it anew, and older seals open as well.
    */
-  readonly newer?: { readonly condition: SQL; readonly columns: readonly string[] }
+  readonly age?: { readonly grows: string; readonly ends?: string }
+  /** The columns that are written where the present row is older. */
+  readonly changing?: readonly string[]
 }
 
-const byVersion = sql`excluded.version > t.version`
+/** Above all numbers that grow. */
+const ENDED = Number.MAX_SAFE_INTEGER
 
 /** In the order in which rows can be inserted. */
 const KEPT = {
   project_keys: { key: ['project_id', 'version'] },
   developer_keys: {
     key: ['project_id'],
-    newer: { condition: byVersion, columns: ['sealed', 'version', 'updated_at'] },
+    age: { grows: 'version' },
+    changing: ['sealed', 'version', 'updated_at'],
   },
   user_keys: {
     key: ['project_id', 'owner_id'],
-    newer: { condition: byVersion, columns: ['salt', 'sealed', 'version', 'updated_at'] },
+    age: { grows: 'version' },
+    changing: ['salt', 'sealed', 'version', 'updated_at'],
   },
   pin_guesses: {
     key: ['project_id', 'owner_id'],
     without: ['lease', 'lease_until'],
-    newer: {
-      condition: sql`excluded.revision > t.revision`,
-      columns: ['fails', 'total', 'locked_until', 'revision', 'mac'],
-    },
+    age: { grows: 'revision' },
+    changing: ['fails', 'total', 'locked_until', 'revision', 'mac'],
   },
   // A second lock means that control is shared, and the seed sealed under both.
   keyrings: {
     key: ['id'],
     more: sql`(select count(*) from owner_locks l where l.keyring_id = t.id)`,
+    age: { grows: 'more' },
   },
   owner_locks: { key: ['id'] },
   wallet_keys: { key: ['wallet_id'] },
   policies: {
     key: ['id'],
-    newer: {
-      condition: sql`excluded.uses > t.uses or (excluded.revoked_at is not null and t.revoked_at is null)`,
-      columns: ['uses', 'spent_value', 'spent_fee', 'mac', 'updated_at', 'revoked_at'],
-    },
+    age: { grows: 'uses', ends: 'revoked_at' },
+    changing: ['uses', 'spent_value', 'spent_fee', 'mac', 'updated_at', 'revoked_at'],
   },
   policy_locks: { key: ['id'] },
 } as const satisfies Readonly<Record<string, Kept>>
@@ -97,10 +99,23 @@ export const readImages = async (db: Queryable, wanted: readonly RowsWith[]): Pr
   return [...rows]
 }
 
-/** The values of a row's key, as one text. */
-export const keyOf = ({ table, text }: RowImage): string => {
+/** @returns the values of a row's key as one text, and its age: of two states the newer one's is higher. */
+export const readImage = ({ table, text }: RowImage) => {
+  const { key, age }: Kept = KEPT[table]
   const row = JSON.parse(text) as Readonly<Record<string, unknown>>
-  return [table, ...KEPT[table].key.map((column) => String(row[column]))].join('\n')
+  const hasEnded = age?.ends !== undefined && row[age.ends] !== null
+  return {
+    row,
+    key: [table, ...key.map((column) => String(row[column]))].join('\n'),
+    age: hasEnded ? ENDED : Number(age === undefined ? 0 : row[age.grows]),
+  }
+}
+
+/** The same age of a row that a statement calls `name`. */
+const ageIn = (name: 't' | 'excluded', { grows, ends }: NonNullable<Kept['age']>): SQL => {
+  const column = (of: string) => sql`${sql.identifier(name)}.${sql.identifier(of)}`
+  if (ends === undefined) return column(grows)
+  return sql`case when ${column(ends)} is null then ${column(grows)} else ${sql.raw(String(ENDED))} end`
 }
 
 /**
@@ -110,14 +125,14 @@ export const keyOf = ({ table, text }: RowImage): string => {
  */
 export const applyImages = async (tx: Tx, table: JournalTable, texts: readonly string[]): Promise<number> => {
   if (texts.length === 0) return 0
-  const { key, newer }: Kept = KEPT[table]
+  const { key, age, changing = [] }: Kept = KEPT[table]
   const name = sql.identifier(table)
   const rows = sql`${`[${texts.join(',')}]`}::jsonb`
-  const set = (newer?.columns ?? []).map(
-    (column) => sql`${sql.identifier(column)} = excluded.${sql.identifier(column)}`,
-  )
+  const set = changing.map((column) => sql`${sql.identifier(column)} = excluded.${sql.identifier(column)}`)
   const conflict =
-    newer === undefined ? sql`do nothing` : sql`(${names(key)}) do update set ${list(set)} where ${newer.condition}`
+    age === undefined || set.length === 0
+      ? sql`do nothing`
+      : sql`(${names(key)}) do update set ${list(set)} where ${ageIn('excluded', age)} > ${ageIn('t', age)}`
   // A revoked policy has no lock any more.
   const only =
     table === 'policy_locks'

@@ -1,4 +1,4 @@
-// Bringing a journal's records into the database: each row as the last record has it, where it is missing or older there.
+// Bringing a journal's records into the database: each row in its newest state, where it is missing or older there.
 
 import type { Db, Tx } from '../../../db/client.ts'
 import {
@@ -6,7 +6,7 @@ import {
   applyImages,
   JOURNAL_TABLES,
   type JournalTable,
-  keyOf,
+  readImage,
 } from '../../../db/queries/custody/journal.ts'
 import { isReferenceMissing } from '../../../db/violated-constraint.ts'
 import type { JournalFile } from './journal-file.ts'
@@ -14,18 +14,25 @@ import { readRecord } from './records.ts'
 
 const ROWS_A_STATEMENT = 500
 
+type Image = { readonly text: string; readonly age: number }
+
 type Collected = {
-  /** The last image of each row, by table. */
-  readonly images: ReadonlyMap<JournalTable, ReadonlyMap<string, string>>
+  /** The newest image of each row, by table. */
+  readonly images: ReadonlyMap<JournalTable, ReadonlyMap<string, Image>>
   readonly audit: readonly unknown[]
 }
 
 const collect = async (file: JournalFile, from: number): Promise<Collected> => {
-  const images = new Map(JOURNAL_TABLES.map((table) => [table, new Map<string, string>()]))
+  const images = new Map(JOURNAL_TABLES.map((table) => [table, new Map<string, Image>()]))
   const audit: unknown[] = []
   for await (const { text } of file.read(from)) {
     const record = readRecord(text)
-    for (const image of record.rows ?? []) images.get(image.table)?.set(keyOf(image), image.text)
+    for (const image of record.rows ?? []) {
+      const { key, age } = readImage(image)
+      const ofTable = images.get(image.table)
+      // The last one may be an earlier state that somebody wrote back. Of the same state it has the newest seal.
+      if (age >= (ofTable?.get(key)?.age ?? 0)) ofTable?.set(key, { text: image.text, age })
+    }
     audit.push(...(record.audit ?? []))
   }
   return { images, audit }
@@ -39,7 +46,8 @@ function* pagesOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
 const writeRows = async (tx: Tx, { images }: Collected): Promise<number> => {
   let written = 0
   for (const [table, rows] of images) {
-    for (const page of pagesOf([...rows.values()])) written += await applyImages(tx, table, page)
+    const texts = [...rows.values()].map(({ text }) => text)
+    for (const page of pagesOf(texts)) written += await applyImages(tx, table, page)
   }
   return written
 }
