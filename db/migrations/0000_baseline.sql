@@ -297,7 +297,8 @@ CREATE TABLE "user_keys" (
 CREATE TABLE "vault_journals" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"records" bigint NOT NULL,
-	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
+	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"retired_at" timestamp (6) with time zone
 );
 --> statement-breakpoint
 CREATE TABLE "wallet_keys" (

@@ -285,6 +285,10 @@ export const vaultJournals = pgTable('vault_journals', {
   /** How many of its records. */
   records: bigint('records', { mode: 'number' }).notNull(),
   updatedAt: instant('updated_at').notNull().default(now),
+  /** When an operator said that its vault is gone for good; its vault takes that back. */
+  retiredAt: instant('retired_at'),
 })
 
-export const vaultJournalsAccess = access(vaultJournals, { vault: 'select, insert, update (records, updated_at)' })
+export const vaultJournalsAccess = access(vaultJournals, {
+  vault: 'select, insert, update (records, updated_at, retired_at)',
+})

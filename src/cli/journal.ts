@@ -2,7 +2,8 @@ import { Command } from 'commander'
 import type { OperatorVault } from '../custody/vault.ts'
 import type { ReadingCtx } from '../environment/contexts.ts'
 import { openVaultsAsOperator } from '../environment/vaults.ts'
-import { instant } from './arguments.ts'
+import { journalsElsewhere } from '../restore/journals-elsewhere.ts'
+import { instant, uuid } from './arguments.ts'
 import { counted, rowAsJson } from './operator.ts'
 import type { Shell } from './shell.ts'
 
@@ -25,9 +26,9 @@ export const withEachVault = async <Result>(
 }
 
 const show =
-  ({ withVault, print, printJson }: Shell) =>
+  ({ withReadingCtx, print, printJson }: Shell) =>
   ({ json }: { json?: boolean }) =>
-    withVault((ctx) =>
+    withReadingCtx((ctx) =>
       withEachVault(ctx, async (vaults) => {
         const states = []
         for (const { socket, vault } of vaults) states.push({ socket, ...(await vault.journalState()) })
@@ -36,18 +37,32 @@ const show =
           const state = isBehind ? 'the database is behind it: run "restore"' : 'the database has all of it'
           print(`${socket}: journal ${id}, records ${first} to ${records - 1}, ${known} known; ${state}`)
         }
+        for (const id of journalsElsewhere(states)) print(`journal ${id}: of no vault in VAULT_SOCKET`)
       }),
     )
 
 const compact =
-  ({ withVault, print }: Shell) =>
+  ({ withReadingCtx, print }: Shell) =>
   ({ before }: { before: Date }) =>
-    withVault((ctx) =>
+    withReadingCtx((ctx) =>
       withEachVault(ctx, async (vaults) => {
         for (const { socket, vault } of vaults) {
           const { leftOut } = await vault.compactJournal({ before })
           print(`${socket}: ${counted(leftOut, 'record')} left out.`)
         }
+      }),
+    )
+
+const retire =
+  ({ withReadingCtx, print }: Shell) =>
+  (id: string) =>
+    withReadingCtx((ctx) =>
+      withEachVault(ctx, async (vaults) => {
+        let wasKnown = false
+        for (const { vault } of vaults) wasKnown = (await vault.retireJournal({ id })).wasKnown || wasKnown
+        print(
+          wasKnown ? `The journal ${id} is retired.` : `The database knows no journal ${id}, or it is retired already.`,
+        )
       }),
     )
 
@@ -66,5 +81,13 @@ export const journalCommands = (shell: Shell): Command => {
     )
     .requiredOption('--before <time>', 'for instance 2027-01-31T00:00:00Z', instant)
     .action(compact(shell))
+  command
+    .command('retire')
+    .description(
+      'Say that the vault of a journal is gone for good, so that "restore" does not ask for it. If the journal is lost before a ' +
+        'restore, what it alone tells is lost with it.',
+    )
+    .argument('<id>', 'as "journal show" prints it', uuid)
+    .action(retire(shell))
   return command
 }

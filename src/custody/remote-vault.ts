@@ -70,6 +70,7 @@ export const connectOperatorVault = (options: ConnectOptions): Remote<OperatorVa
     verifyAudit: (input, onProgress) => client.ask(ofOperator.verifyAudit, input, onProgress),
     forgedRows: (input) => client.ask(ofOperator.forgedRows, input),
     journalState: () => client.ask(ofOperator.journalState, {}),
+    retireJournal: (input) => client.ask(ofOperator.retireJournal, input),
     journalNotes: (input) => client.ask(ofOperator.journalNotes, input),
     replayJournal: () => client.ask(ofOperator.replayJournal, {}),
     compactJournal: (input) => client.ask(ofOperator.compactJournal, input),

@@ -128,6 +128,7 @@ const operatorMethods = (vault: OperatorVault): Readonly<Record<keyof typeof OPE
   verifyAudit: serve(OPERATOR_METHODS.verifyAudit, (input, { onProgress }) => vault.verifyAudit(input, onProgress)),
   forgedRows: serve(OPERATOR_METHODS.forgedRows, vault.forgedRows),
   journalState: serve(OPERATOR_METHODS.journalState, vault.journalState),
+  retireJournal: serve(OPERATOR_METHODS.retireJournal, vault.retireJournal),
   journalNotes: serve(OPERATOR_METHODS.journalNotes, vault.journalNotes),
   replayJournal: serve(OPERATOR_METHODS.replayJournal, vault.replayJournal),
   compactJournal: serve(OPERATOR_METHODS.compactJournal, vault.compactJournal),

@@ -9,13 +9,15 @@ import { lockSigner } from '../../db/queries/transactions.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
 import type { OperatorCtx } from '../context.ts'
 import type { JournalNote, OperatorVault } from '../custody/vault.ts'
+import { AppError } from '../errors.ts'
 import { storeAnswer } from '../idempotency/once.ts'
 import { insertNewProject } from '../projects/projects.ts'
 import { type About, readAbout, recordSpedUp, recordSubmitted, type SignedAttempt } from '../transactions/recorded.ts'
 import { type AboutWallet, addressesOf } from '../wallets/create.ts'
+import { journalsElsewhere } from './journals-elsewhere.ts'
 
 /** The vaults of the deployment, each with its own journal. */
-type Vaults = readonly Pick<OperatorVault, 'journalNotes' | 'replayJournal' | 'finishRestore'>[]
+type Vaults = readonly Pick<OperatorVault, 'journalState' | 'journalNotes' | 'replayJournal' | 'finishRestore'>[]
 
 type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics'>
 
@@ -151,8 +153,20 @@ const lastOfNonces = (signed: readonly Signed[]): readonly Signed[] => {
   return signed.filter((each) => each.about.rows.kind === 'sped_up' || last.get(nonceOf(each)) === each)
 }
 
+/** A vault that is not named may have signed what another one would sign again. */
+const requireAll = async (vaults: Vaults): Promise<void> => {
+  const states = await Promise.all(vaults.map((vault) => vault.journalState()))
+  const missing = journalsElsewhere(states)
+  if (missing.length === 0) return
+  throw new AppError(
+    'invalid_input',
+    `No vault in VAULT_SOCKET has the journal ${missing.join(', ')}, which the database knows: name all vaults. If it is lost, run "journal retire" with its id; what only it tells is lost then.`,
+  )
+}
+
 /** Brings in what the database lacks. The vaults open keys again when it returns. */
 export const restore = async (ctx: RestoreCtx, vaults: Vaults): Promise<Restored> => {
+  await requireAll(vaults)
   const notes = await readNotes(vaults)
   const projects = await restoreProjects(ctx, ofKind(notes, 'project'))
   let [rows, audit] = [0, 0]

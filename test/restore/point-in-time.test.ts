@@ -191,6 +191,9 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
   await until(async () => /cli restore/.test((await signMessage(api, oldWallet, PIN)).json.error ?? ''))
   expect((await pay({ key: randomUUID(), wallet: senders[0] ?? '0x', to: randomAddress() })).status).toBe(503)
 
+  // A vault that is not named would be missed.
+  const one = await runCli(['restore'], { ...api.variables, VAULT_SOCKET: socketOf('one') })
+  expect([one.exitCode, one.errors]).toEqual([1, expect.stringContaining('name all vaults')])
   const { exitCode, output, errors } = await runCli(['restore', '--json'], api.variables)
   expect(errors).toBe('')
   expect(exitCode).toBe(0)

@@ -294,6 +294,29 @@ test('a backup from before the journal was compacted cannot be brought to the pr
   ).toBe('done')
 })
 
+test('the journal of a vault that is gone is asked for, until it is retired', async () => {
+  const { id } = await journal()
+  await vault.stop()
+  vault = await startVaultProcess({ ...vaultVariables(), VAULT_JOURNAL: join(folder, 'another') })
+  const run = async (...command: readonly string[]) => {
+    const { exitCode, output, errors } = await runCli(command, service.variables)
+    return [exitCode, output + errors]
+  }
+  expect(await run('restore')).toEqual([1, expect.stringContaining(id)])
+  expect(await run('journal', 'show')).toEqual([0, expect.stringContaining(`journal ${id}: of no vault`)])
+  const another = await journal()
+  expect(await run('journal', 'retire', another.id)).toEqual([1, expect.stringContaining('a vault that runs')])
+  expect(await run('journal', 'retire', id)).toEqual([0, expect.stringContaining('is retired')])
+  expect(await run('journal', 'retire', id)).toEqual([0, expect.stringContaining('knows no journal')])
+  expect(await run('restore')).toEqual([0, expect.stringContaining('The vaults open keys again')])
+  // It comes back with its vault.
+  await vault.stop()
+  vault = await startVaultProcess(vaultVariables())
+  expect((await journal()).others).toEqual([another.id])
+  expect(await run('journal', 'retire', another.id)).toEqual([0, expect.stringContaining('is retired')])
+  expect((await journal()).id).toBe(id)
+})
+
 test('a vault that cannot write its journal answers nobody, and ends', async () => {
   const create = () =>
     service.post('/wallets', { network, name: 'A', control_mode: 'developer', developer_secret: SECRET })

@@ -1,6 +1,6 @@
 // The rows of custody as a journal keeps them: whole, as PostgreSQL's own JSON, which loses no digit.
 
-import { type SQL, sql } from 'drizzle-orm'
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
 import { audit, vaultJournals } from '../../schema.ts'
 
@@ -196,7 +196,23 @@ export const writeMark = async (
   await db
     .insert(vaultJournals)
     .values({ id, records })
-    .onConflictDoUpdate({ target: vaultJournals.id, set: { records, updatedAt: sql`now()` } })
+    .onConflictDoUpdate({ target: vaultJournals.id, set: { records, updatedAt: sql`now()`, retiredAt: null } })
+}
+
+const isInUse = isNull(vaultJournals.retiredAt)
+
+/** The journals that this database knows, but for retired ones. */
+export const listJournals = async (db: Queryable): Promise<readonly string[]> => {
+  const { id } = vaultJournals
+  const rows = await db.select({ id }).from(vaultJournals).where(isInUse).orderBy(id)
+  return rows.map((row) => row.id)
+}
+
+/** @returns false if the database knows no such journal. */
+export const markRetired = async (db: Queryable, { id }: { readonly id: string }): Promise<boolean> => {
+  const ofIt = and(eq(vaultJournals.id, id), isInUse)
+  const { rowCount } = await db.update(vaultJournals).set({ retiredAt: sql`now()` }).where(ofIt)
+  return (rowCount ?? 0) > 0
 }
 
 type Mark = { readonly id: string; readonly from: number; readonly to: number; readonly started: string }
@@ -211,7 +227,7 @@ export const advanceMark = async (db: Db, { id, from, to, started }: Mark): Prom
     from === to
       ? await db.execute(sql`select from ${vaultJournals} where ${isSame}`)
       : await db.execute(
-          sql`update ${vaultJournals} set records = ${to}, updated_at = now() where ${isSame} returning id`,
+          sql`update ${vaultJournals} set records = ${to}, updated_at = now(), retired_at = null where ${isSame} returning id`,
         )
   return rows.length === 1
 }

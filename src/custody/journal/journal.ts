@@ -14,6 +14,8 @@ import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../db/client.ts'
 import {
   advanceMark,
+  listJournals,
+  markRetired,
   type RowsWith,
   readImages,
   readMark,
@@ -42,6 +44,8 @@ type JournalState = {
   /** How many of them the database knows. */
   readonly known: number
   readonly isBehind: boolean
+  /** The ids of other journals that the database knows, but for retired ones. */
+  readonly others: readonly string[]
 }
 
 export type Journal = {
@@ -73,6 +77,8 @@ type JournalReader = {
    * database may lack.
    */
   readonly journalNotes: (input: { readonly from: number | null }) => Promise<NotesPage>
+  /** Says that another journal is of a vault which is gone for good. If it comes back, it takes that back. */
+  readonly retireJournal: (input: { readonly id: string }) => Promise<{ readonly wasKnown: boolean }>
   /** Writes the rows of custody that the database lacks. */
   readonly replayJournal: () => Promise<{ readonly rows: number }>
   /**
@@ -106,6 +112,7 @@ export const NO_JOURNAL: Journal = {
   reader: {
     journalState: noJournal,
     journalNotes: noJournal,
+    retireJournal: noJournal,
     replayJournal: noJournal,
     compactJournal: noJournal,
     finishRestore: noJournal,
@@ -308,6 +315,7 @@ const createReader = ({ db, file }: Opened, { writer, marks }: Parts): JournalRe
         records: file.records(),
         known: marks.known(),
         isBehind: marks.isBehind(),
+        others: (await listJournals(db)).filter((other) => other !== id),
       }
     },
     journalNotes: async ({ from: first }) => {
@@ -320,6 +328,10 @@ const createReader = ({ db, file }: Opened, { writer, marks }: Parts): JournalRe
         notes.push(...found)
       }
       return { notes, next: null }
+    },
+    retireJournal: async ({ id }) => {
+      if (id === file.id) throw new AppError('invalid_input', 'This is the journal of a vault that runs.')
+      return { wasKnown: await markRetired(db, { id }) }
     },
     replayJournal: async () => ({ rows: await replayRows(db, { file, from: await replayedFrom() }) }),
     compactJournal: async ({ before }) => {

@@ -282,7 +282,18 @@ export const OPERATOR_METHODS = {
   }),
   journalState: method('journalState', {
     input: Fields({}),
-    output: Fields({ id: Id, first: Count, records: Count, known: Count, isBehind: Type.Boolean() }),
+    output: Fields({
+      id: Id,
+      first: Count,
+      records: Count,
+      known: Count,
+      isBehind: Type.Boolean(),
+      others: Type.Array(Id),
+    }),
+  }),
+  retireJournal: method('retireJournal', {
+    input: Fields({ id: Id }),
+    output: Fields({ wasKnown: Type.Boolean() }),
   }),
   journalNotes: method('journalNotes', {
     input: Fields({ from: OrNull(Count) }),
