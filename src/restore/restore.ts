@@ -14,6 +14,7 @@ import { storeAnswer } from '../idempotency/once.ts'
 import { insertNewProject } from '../projects/projects.ts'
 import { type About, readAbout, recordSpedUp, recordSubmitted, type SignedAttempt } from '../transactions/recorded.ts'
 import { type AboutWallet, addressesOf } from '../wallets/create.ts'
+import { inOrder } from './in-order.ts'
 import { journalsElsewhere } from './journals-elsewhere.ts'
 
 /** The vaults of the deployment, each with its own journal. */
@@ -43,16 +44,18 @@ const ofKind = <Kind extends JournalNote['kind']>(notes: readonly JournalNote[],
 
 /** The notes of all journals that the database may lack, oldest first. */
 const readNotes = async (vaults: Vaults): Promise<readonly JournalNote[]> => {
-  const notes: JournalNote[] = []
+  const journals: JournalNote[][] = []
   for (const vault of vaults) {
+    const notes: JournalNote[] = []
     let from: number | null = null
     do {
       const page: Awaited<ReturnType<OperatorVault['journalNotes']>> = await vault.journalNotes({ from })
       notes.push(...page.notes)
       from = page.next
     } while (from !== null)
+    journals.push(notes)
   }
-  return notes.toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+  return inOrder(journals)
 }
 
 /** With the settings of a new project: its API keys and origins are not in the journal. @returns the ids of those that were gone. */
