@@ -14,8 +14,6 @@ import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../db/client.ts'
 import {
   advanceMark,
-  listJournals,
-  markRetired,
   type RowsWith,
   readImages,
   readMark,
@@ -26,8 +24,9 @@ import { AppError } from '../../errors.ts'
 import { createBatcher, createQueue } from '../../queue.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type JournalFile, openJournalFile } from './journal-file.ts'
+import { createReader, type JournalReader } from './reader.ts'
 import { type JournalRecord, type Note, readRecord } from './records.ts'
-import { lacksAny, replayAudit, replayRows } from './replay.ts'
+import { lacksAny } from './replay.ts'
 
 /** How long it is believed that the database is still the same. */
 const SAME_FOR_MS = 1_000
@@ -35,18 +34,6 @@ const TICK_MS = 400
 /** How often a database that is behind is compared in full. */
 const COMPARED_EVERY_MS = 5_000
 const WAITING_MAX = 10_000
-
-type JournalState = {
-  readonly id: string
-  /** The number of the first record, and of the next one. */
-  readonly first: number
-  readonly records: number
-  /** How many of them the database knows. */
-  readonly known: number
-  readonly isBehind: boolean
-  /** The ids of other journals that the database knows, but for retired ones. */
-  readonly others: readonly string[]
-}
 
 export type Journal = {
   /** Adds to the next record. It is durable when a later `sync` or `keep` returns. */
@@ -68,33 +55,6 @@ export type Journal = {
   /** Ends after what was added is durable. */
   readonly close: () => Promise<void>
 }
-
-type JournalReader = {
-  /** Which journal the vault has, and what of it the database has. */
-  readonly journalState: () => Promise<JournalState>
-  /**
-   * What some records tell of transactions, wallets and projects, from a number on. null: from the first record whose notes the
-   * database may lack.
-   */
-  readonly journalNotes: (input: { readonly from: number | null }) => Promise<NotesPage>
-  /** Says that another journal is of a vault which is gone for good. If it comes back, it takes that back. */
-  readonly retireJournal: (input: { readonly id: string }) => Promise<{ readonly wasKnown: boolean }>
-  /** Writes the rows of custody that the database lacks. */
-  readonly replayJournal: () => Promise<{ readonly rows: number }>
-  /**
-   * Leaves out records that are older than a time, if the database knows them. Then only a backup that knows them, too, can be
-   * brought to the present.
-   */
-  readonly compactJournal: (input: { readonly before: Date }) => Promise<{ readonly leftOut: number }>
-  /**
-   * Says that the database has everything now, also what the notes tell, and writes the audit rows that it lacks. They come last:
-   * as long as they are missing, it is behind, whatever becomes of the restore. From then on keys are opened again.
-   */
-  readonly finishRestore: () => Promise<{ readonly audit: number }>
-}
-
-/** `next`: null at the end of the journal. */
-type NotesPage = { readonly notes: readonly Note[]; readonly next: number | null }
 
 const noJournal = async (): Promise<never> => {
   throw new AppError('invalid_input', 'This vault has no journal: VAULT_JOURNAL must name its file.')
@@ -267,88 +227,6 @@ const createMarks = ({ db, file }: Opened) => {
   }
 }
 
-/** A note may be older than the mark: what it tells is written after the vault has answered. */
-const NOTES_BEFORE_MS = 120_000
-/** What crosses in one answer, but for the last record of it. */
-const CHARACTERS_A_PAGE = 1_000_000
-
-const compacted = (first: number, known: number): AppError =>
-  new AppError(
-    'invalid_input',
-    `The journal was compacted and begins with record ${first}; this database knows ${known}: restore a newer backup, or put the older file there.`,
-  )
-
-type Parts = { readonly writer: ReturnType<typeof createWriter>; readonly marks: ReturnType<typeof createMarks> }
-
-const createReader = ({ db, file }: Opened, { writer, marks }: Parts): JournalReader => {
-  const from = async () => (await readMark(db, file.id)) ?? 0
-
-  const replayedFrom = async (): Promise<number> => {
-    const known = await from()
-    if (known < file.first()) throw compacted(file.first(), known)
-    return known
-  }
-
-  const firstNote = async (): Promise<number> => {
-    const mark = await from()
-    for await (const { text } of file.read(Math.max(0, mark - 1))) {
-      const until = Date.parse(readRecord(text).at) - NOTES_BEFORE_MS
-      return Number.isNaN(until) ? 0 : await firstSince(until)
-    }
-    return mark
-  }
-
-  const firstSince = async (timeMs: number): Promise<number> => {
-    for await (const { number, text } of file.read(0)) {
-      if (Date.parse(readRecord(text).at) >= timeMs) return number
-    }
-    return file.records()
-  }
-
-  return {
-    journalState: async () => {
-      await marks.compare()
-      const { id } = file
-      return {
-        id,
-        first: file.first(),
-        records: file.records(),
-        known: marks.known(),
-        isBehind: marks.isBehind(),
-        others: (await listJournals(db)).filter((other) => other !== id),
-      }
-    },
-    journalNotes: async ({ from: first }) => {
-      const notes: Note[] = []
-      let characters = 0
-      for await (const { number, text } of file.read(first ?? (await firstNote()))) {
-        if (characters > CHARACTERS_A_PAGE) return { notes, next: number }
-        const found = readRecord(text).notes ?? []
-        if (found.length > 0) characters += text.length
-        notes.push(...found)
-      }
-      return { notes, next: null }
-    },
-    retireJournal: async ({ id }) => {
-      if (id === file.id) throw new AppError('invalid_input', 'This is the journal of a vault that runs.')
-      return { wasKnown: await markRetired(db, { id }) }
-    },
-    replayJournal: async () => ({ rows: await replayRows(db, { file, from: await replayedFrom() }) }),
-    compactJournal: async ({ before }) => {
-      await marks.require()
-      const end = Math.min(await firstSince(before.getTime()), marks.known())
-      const was = file.first()
-      if (end - 1 > was) await writer.compact(end - 1)
-      return { leftOut: file.first() - was }
-    },
-    finishRestore: async () => {
-      const audit = await replayAudit(db, { file, from: await replayedFrom() })
-      await marks.finish()
-      return { audit }
-    },
-  }
-}
-
 /**
  * Opens the journal of a vault.
  * @throws Error with a sentence for the operator if it is not the journal that the database knows.
@@ -385,7 +263,7 @@ export const openJournal = async (settings: Settings): Promise<Journal> => {
     requireSame: marks.require,
     isBehind: marks.isBehind,
     floorOf: floors.floorOf,
-    reader: createReader(opened, { writer, marks }),
+    reader: createReader({ ...opened, compact: writer.compact, marks }),
     close: async () => {
       clearInterval(timer)
       await tick().finally(file.close)

@@ -1,0 +1,141 @@
+// What is asked of a journal by operators: `cli restore` and `cli journal`.
+
+import type { Db } from '../../../db/client.ts'
+import { listJournals, markRetired, readMark } from '../../../db/queries/custody/journal.ts'
+import { AppError } from '../../errors.ts'
+import type { JournalFile } from './journal-file.ts'
+import { type Note, readRecord } from './records.ts'
+import { replayAudit, replayRows } from './replay.ts'
+
+type JournalState = {
+  readonly id: string
+  /** The number of the first record, and of the next one. */
+  readonly first: number
+  readonly records: number
+  /** How many of them the database knows. */
+  readonly known: number
+  readonly isBehind: boolean
+  /** The ids of other journals that the database knows, but for retired ones. */
+  readonly others: readonly string[]
+}
+
+export type JournalReader = {
+  /** Which journal the vault has, and what of it the database has. */
+  readonly journalState: () => Promise<JournalState>
+  /**
+   * What some records tell of transactions, wallets and projects, from a number on. null: from the first record whose notes the
+   * database may lack.
+   */
+  readonly journalNotes: (input: { readonly from: number | null }) => Promise<NotesPage>
+  /** Says that another journal is of a vault which is gone for good. If it comes back, it takes that back. */
+  readonly retireJournal: (input: { readonly id: string }) => Promise<{ readonly wasKnown: boolean }>
+  /** Writes the rows of custody that the database lacks. */
+  readonly replayJournal: () => Promise<{ readonly rows: number }>
+  /**
+   * Leaves out records that are older than a time, if the database knows them. Then only a backup that knows them, too, can be
+   * brought to the present.
+   */
+  readonly compactJournal: (input: { readonly before: Date }) => Promise<{ readonly leftOut: number }>
+  /**
+   * Says that the database has everything now, also what the notes tell, and writes the audit rows that it lacks. They come last:
+   * as long as they are missing, it is behind, whatever becomes of the restore. From then on keys are opened again.
+   */
+  readonly finishRestore: () => Promise<{ readonly audit: number }>
+}
+
+/** `next`: null at the end of the journal. */
+type NotesPage = { readonly notes: readonly Note[]; readonly next: number | null }
+
+/** A note may be older than the mark: what it tells is written after the vault has answered. */
+const NOTES_BEFORE_MS = 120_000
+/** What crosses in one answer, but for the last record of it. */
+const CHARACTERS_A_PAGE = 1_000_000
+
+const compacted = (first: number, known: number): AppError =>
+  new AppError(
+    'invalid_input',
+    `The journal was compacted and begins with record ${first}; this database knows ${known}: restore a newer backup, or put the older file there.`,
+  )
+
+type Parts = {
+  readonly db: Db
+  readonly file: JournalFile
+  /** Leaves out the records up to a number. */
+  readonly compact: (upTo: number) => Promise<void>
+  readonly marks: {
+    readonly compare: () => Promise<void>
+    readonly require: () => Promise<void>
+    readonly finish: () => Promise<void>
+    readonly isBehind: () => boolean
+    readonly known: () => number
+  }
+}
+
+export const createReader = ({ db, file, compact, marks }: Parts): JournalReader => {
+  const from = async () => (await readMark(db, file.id)) ?? 0
+
+  const replayedFrom = async (): Promise<number> => {
+    const known = await from()
+    if (known < file.first()) throw compacted(file.first(), known)
+    return known
+  }
+
+  const firstNote = async (): Promise<number> => {
+    const mark = await from()
+    for await (const { text } of file.read(Math.max(0, mark - 1))) {
+      const until = Date.parse(readRecord(text).at) - NOTES_BEFORE_MS
+      return Number.isNaN(until) ? 0 : await firstSince(until)
+    }
+    return mark
+  }
+
+  const firstSince = async (timeMs: number): Promise<number> => {
+    for await (const { number, text } of file.read(0)) {
+      if (Date.parse(readRecord(text).at) >= timeMs) return number
+    }
+    return file.records()
+  }
+
+  return {
+    journalState: async () => {
+      await marks.compare()
+      const { id } = file
+      return {
+        id,
+        first: file.first(),
+        records: file.records(),
+        known: marks.known(),
+        isBehind: marks.isBehind(),
+        others: (await listJournals(db)).filter((other) => other !== id),
+      }
+    },
+    journalNotes: async ({ from: first }) => {
+      const notes: Note[] = []
+      let characters = 0
+      for await (const { number, text } of file.read(first ?? (await firstNote()))) {
+        if (characters > CHARACTERS_A_PAGE) return { notes, next: number }
+        const found = readRecord(text).notes ?? []
+        if (found.length > 0) characters += text.length
+        notes.push(...found)
+      }
+      return { notes, next: null }
+    },
+    retireJournal: async ({ id }) => {
+      if (id === file.id) throw new AppError('invalid_input', 'This is the journal of a vault that runs.')
+      return { wasKnown: await markRetired(db, { id }) }
+    },
+    replayJournal: async () => ({ rows: await replayRows(db, { file, from: await replayedFrom() }) }),
+    compactJournal: async ({ before }) => {
+      await marks.require()
+      const end = Math.min(await firstSince(before.getTime()), marks.known())
+      const was = file.first()
+      if (end - 1 > was) await compact(end - 1)
+      return { leftOut: file.first() - was }
+    },
+    finishRestore: async () => {
+      const audit = await replayAudit(db, { file, from: await replayedFrom() })
+      await marks.finish()
+      return { audit }
+    },
+  }
+}
