@@ -12,7 +12,7 @@
 // become copies of it.
 
 import { randomUUID, timingSafeEqual } from 'node:crypto'
-import { copyFile, type FileHandle, open, realpath, rename, stat } from 'node:fs/promises'
+import { copyFile, type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { hmac } from '../sealing/kdf.ts'
 
@@ -138,7 +138,7 @@ export type JournalFile = {
   readonly read: (from: number) => AsyncGenerator<{ readonly number: number; readonly text: string }>
   /**
    * Leaves out the records up to a number. Nothing may be appended meanwhile. Killed at any point, the journal is the old one or
-   * the new one.
+   * the new one. @throws NotCompacted where it is the old one, and goes on. After another error nothing may be appended any more.
    */
   readonly compact: (input: { readonly upTo: number; readonly floors: JournalHead['floors'] }) => Promise<void>
   readonly close: () => Promise<void>
@@ -318,6 +318,26 @@ const writeAnew = async (
   await file.sync()
 }
 
+/** A journal could not be written anew, for instance because a disk is full, and is as it was. */
+export class NotCompacted extends Error {}
+
+/** Writes it beside each of its files. @returns the names of the new files. */
+const writeBeside = async (
+  paths: readonly string[],
+  anew: Parameters<typeof writeAnew>[1],
+): Promise<readonly string[]> => {
+  const names = paths.map((path) => `${path}.new`)
+  try {
+    const [first = '', ...others] = names
+    await writeAnew(first, anew)
+    for (const other of others) await copyFile(first, other)
+    return names
+  } catch (error) {
+    for (const name of names) await rm(name, { force: true })
+    throw new NotCompacted('The journal could not be written anew.', { cause: error })
+  }
+}
+
 /**
  * Opens a journal, or begins one in files that are empty.
  * @throws Error with a sentence for the operator if it is not the one that the database knows, or was changed.
@@ -344,12 +364,9 @@ export const openJournalFile = async (input: OpenInput): Promise<JournalFile> =>
     read,
     compact: async ({ upTo, floors = [] }) => {
       const { paths } = file
-      const [first, ...others] = paths.map((path) => `${path}.new`)
-      if (first === undefined) return
-      await writeAnew(first, { key, head: { ...head, number: upTo, floors }, rest: read(upTo + 1) })
-      for (const other of others) await copyFile(first, other)
+      const names = await writeBeside(paths, { key, head: { ...head, number: upTo, floors }, rest: read(upTo + 1) })
       await closing.disposeAsync()
-      for (const path of paths) await rename(`${path}.new`, path)
+      for (const [index, path] of paths.entries()) await rename(names[index] ?? '', path)
       await syncFolders(paths)
       file = await openAll(() => {})
     },

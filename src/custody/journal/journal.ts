@@ -23,7 +23,7 @@ import {
 import { AppError } from '../../errors.ts'
 import { createBatcher, createQueue } from '../../queue.ts'
 import { createFloors, type Floors } from './floors.ts'
-import { type JournalFile, openJournalFile } from './journal-file.ts'
+import { type JournalFile, NotCompacted, openJournalFile } from './journal-file.ts'
 import { createReader, type JournalReader } from './reader.ts'
 import { type JournalRecord, type Note, readRecord } from './records.ts'
 import { lacksAny } from './replay.ts'
@@ -101,6 +101,11 @@ const behind = (): AppError =>
     },
   )
 
+const notCompacted = ({ cause }: NotCompacted): AppError => {
+  const why = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
+  return new AppError('unavailable', `The journal could not be written anew${why}, and is as it was.`, { cause })
+}
+
 /** What is to be written with the next record. */
 const nothing = (): { rows: RowsWith[]; audit: unknown[]; notes: Note[] } => ({ rows: [], audit: [], notes: [] })
 
@@ -120,6 +125,7 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
       if (isLost) throw new Error('It was lost before.')
       await work()
     } catch (error) {
+      if (error instanceof NotCompacted) throw notCompacted(error)
       if (!isLost) onLost(error)
       isLost = true
       throw new AppError('unavailable', 'The vault cannot write to its journal.')
