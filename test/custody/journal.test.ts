@@ -56,7 +56,7 @@ test('what was to be written when a connection is lost is in the next record', a
     { action: 'project_created' },
     { kind: 'project', projectId, isActive: true, about: '', at: '' },
   ]
-  journal.add({ audit: [entry], notes: [note as never] })
+  journal.add({ audit: [entry as never], notes: [note as never] })
   const { release, keeping } = await keepHeld()
   const failure = keeping.then(
     () => 'kept',
@@ -67,7 +67,7 @@ test('what was to be written when a connection is lost is in the next record', a
   expect(await failure).toBe('failed')
   expect(await records()).toEqual([])
   await release()
-  journal.add({ audit: [{ action: 'later' }] })
+  journal.add({ audit: [{ action: 'later' } as never] })
   await journal.sync()
   const kept = await records()
   expect(kept.flatMap(({ audit }) => audit)).toEqual([entry, { action: 'later' }])

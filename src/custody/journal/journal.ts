@@ -13,6 +13,7 @@
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../db/client.ts'
 import {
+  type AuditJson,
   advanceMark,
   type RowsWith,
   readImages,
@@ -107,7 +108,7 @@ const notCompacted = ({ cause }: NotCompacted): AppError => {
 }
 
 /** What is to be written with the next record. */
-const nothing = (): { rows: RowsWith[]; audit: unknown[]; notes: Note[] } => ({ rows: [], audit: [], notes: [] })
+const nothing = (): { rows: RowsWith[]; audit: AuditJson[]; notes: Note[] } => ({ rows: [], audit: [], notes: [] })
 
 /** Writes records to the file, those of simultaneous requests together. */
 const createWriter = ({ db, now, onLost, file, floors }: Opened) => {

@@ -1,6 +1,6 @@
 // What a record of a journal holds.
 
-import type { RowImage, RowsWith } from '../../../db/queries/custody/journal.ts'
+import type { AuditJson, RowImage, RowsWith } from '../../../db/queries/custody/journal.ts'
 import type { ControlMode } from '../../../db/words.ts'
 import type { JournalHead } from './journal-file.ts'
 
@@ -38,7 +38,7 @@ export type JournalRecord = {
   /** When it was written, by the vault's clock. */
   readonly at: string
   readonly rows?: readonly RowImage[]
-  readonly audit?: readonly unknown[]
+  readonly audit?: readonly AuditJson[]
   readonly notes?: readonly Note[]
 }
 

@@ -2,6 +2,7 @@
 
 import type { Db, Tx } from '../../../db/client.ts'
 import {
+  type AuditJson,
   applyAudit,
   applyImages,
   JOURNAL_TABLES,
@@ -19,12 +20,12 @@ type Image = { readonly text: string; readonly age: number }
 type Collected = {
   /** The newest image of each row, by table. */
   readonly images: ReadonlyMap<JournalTable, ReadonlyMap<string, Image>>
-  readonly audit: readonly unknown[]
+  readonly audit: readonly AuditJson[]
 }
 
 const collect = async (file: JournalFile, from: number): Promise<Collected> => {
   const images = new Map(JOURNAL_TABLES.map((table) => [table, new Map<string, Image>()]))
-  const audit: unknown[] = []
+  const audit: AuditJson[] = []
   for await (const { text } of file.read(from)) {
     const record = readRecord(text)
     for (const image of record.rows ?? []) {
