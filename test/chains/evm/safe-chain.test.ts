@@ -325,6 +325,17 @@ describe('the state of a wallet that was changed from outside', () => {
     expect(await safes.state(wallet)).toEqual({ kind: 'changed', how })
   })
 
+  test('is not read half before and half after its deployment', async () => {
+    const { wallet } = await createDeployed()
+    const proxy = startFakeNode({ behind: node.rpcUrl })
+    // A block comes within the batch.
+    proxy.behave(({ method, params }) =>
+      method === 'eth_call' && params[1] === 'latest' ? { result: '0x' } : undefined,
+    )
+    expect(await safesOf(chainAt(proxy.rpcUrl)).state(wallet)).toEqual({ kind: 'ready' })
+    proxy.stop()
+  })
+
   test('is read in one round trip, or the node is reported as unavailable', async () => {
     const { wallet } = await createDeployed()
     const proxy = startFakeNode({ behind: node.rpcUrl })

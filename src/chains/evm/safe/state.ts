@@ -1,5 +1,5 @@
-// Whether a Safe is controlled by its owner's key alone: read in one batch, at the newest block. The contract at the address
-// may be any contract, so an answer that cannot be decoded means that it is not a Safe.
+// Whether a Safe is controlled by its owner's key alone: read in one batch, at the newest block; a change is read once more, at one
+// block. The contract at the address may be any contract, so an answer that cannot be decoded means that it is not a Safe.
 
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem'
 import type { Network } from '../../../../db/words.ts'
@@ -36,11 +36,15 @@ type Found = {
   readonly hasModules: boolean | null
 }
 
+/** The newest block if none is given. */
+const blockOf = ({ blockNumber }: { readonly blockNumber?: bigint }): string =>
+  blockNumber === undefined ? 'latest' : toQuantity(blockNumber)
+
 const codeQuestion = (address: string, block: string): Question<Hex> => question('eth_getCode', [address, block], bytes)
 
 /** The address in the lower 20 bytes of a slot. */
-const slotQuestion = (address: string, slot: Hex): Question<string> =>
-  question('eth_getStorageAt', [address, slot, 'latest'], (value) =>
+const slotQuestion = (address: string, slot: Hex, block: string): Question<string> =>
+  question('eth_getStorageAt', [address, slot, block], (value) =>
     checksum(`0x${BigInt.asUintN(160, quantity(value)).toString(16).padStart(40, '0')}`),
   )
 
@@ -65,13 +69,17 @@ const assertContracts = async (rpc: Rpc, network: Network, seen: SafesSeen): Pro
   seen.contracts = true
 }
 
-const find = async (rpc: Rpc, address: string): Promise<Found> => {
-  const read = (data: Hex) => readQuestion({ to: address, data, gasLimit: READ_GAS_LIMIT })
+const find = async (
+  rpc: Rpc,
+  { address, ...at }: { readonly address: string; readonly blockNumber?: bigint },
+): Promise<Found> => {
+  const block = blockOf(at)
+  const read = (data: Hex) => readQuestion({ to: address, data, gasLimit: READ_GAS_LIMIT, ...at })
   const [code, singleton, guard, fallbackHandler, owners, threshold, modules] = await rpc.tryAll([
-    codeQuestion(address, 'latest'),
-    slotQuestion(address, SLOTS.singleton),
-    slotQuestion(address, SLOTS.guard),
-    slotQuestion(address, SLOTS.fallbackHandler),
+    codeQuestion(address, block),
+    slotQuestion(address, SLOTS.singleton, block),
+    slotQuestion(address, SLOTS.guard, block),
+    slotQuestion(address, SLOTS.fallbackHandler, block),
     read(encodeFunctionData({ abi: OWNERS })),
     read(encodeFunctionData({ abi: THRESHOLD })),
     read(encodeFunctionData({ abi: MODULES, args: [SENTINEL, MODULE_PAGE] })),
@@ -105,21 +113,25 @@ const differenceOf = (found: Found, owner: string): string | null => {
   return fallbackHandler === SAFE_ADDRESSES.fallbackHandler ? null : `its fallback handler is ${fallbackHandler}`
 }
 
-export const readState = async (
-  { rpc, network, seen }: { readonly rpc: Rpc; readonly network: Network; readonly seen: SafesSeen },
-  { address, owner }: ContractWallet,
-): Promise<ContractWalletState> => {
-  await assertContracts(rpc, network, seen)
-  const found = await find(rpc, address)
+const stateOf = (found: Found, owner: string): ContractWalletState => {
   if (found.code === '0x') return { kind: 'undeployed' }
   const how = differenceOf(found, owner)
   return how === null ? { kind: 'ready' } : { kind: 'changed', how }
 }
 
+export const readState = async (
+  { rpc, network, seen }: { readonly rpc: Rpc; readonly network: Network; readonly seen: SafesSeen },
+  { address, owner }: ContractWallet,
+): Promise<ContractWalletState> => {
+  await assertContracts(rpc, network, seen)
+  const newest = stateOf(await find(rpc, { address }), owner)
+  if (newest.kind !== 'changed') return newest
+  // A block may have come between the answers, with the deployment: only those of one block prove a change.
+  const blockNumber = await rpc.ask(question('eth_blockNumber', [], quantity))
+  return stateOf(await find(rpc, { address, blockNumber }), owner)
+}
+
 export const isDeployed = async (
   rpc: Rpc,
-  { address, blockNumber }: { readonly address: string; readonly blockNumber?: bigint },
-): Promise<boolean> => {
-  const block = blockNumber === undefined ? 'latest' : toQuantity(blockNumber)
-  return (await rpc.ask(codeQuestion(address, block))) !== '0x'
-}
+  { address, ...at }: { readonly address: string; readonly blockNumber?: bigint },
+): Promise<boolean> => (await rpc.ask(codeQuestion(address, blockOf(at)))) !== '0x'
