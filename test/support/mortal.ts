@@ -8,6 +8,7 @@ export type Point = { readonly wire: Wire; readonly kind: string; readonly nth: 
 
 const START_TIMEOUT_MS = 30_000
 const OUTPUT_KEPT = 20_000
+const WORDS_SHOWN = 1_000
 
 type Life = {
   readonly child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
@@ -141,6 +142,8 @@ export const createMortal = async (input: {
     /** Kills it like the kernel when memory runs out: no handler runs. */
     kill,
     output: () => output,
+    /** How it ended, and the last of what it said; for a message. */
+    lastWords: () => `${life?.child.signalCode ?? `exit code ${life?.child.exitCode}`}: ${output.slice(-WORDS_SHOWN)}`,
     stop: async (): Promise<void> => {
       if (life !== null) {
         life.child.kill('SIGTERM')

@@ -167,7 +167,8 @@ const crash = async (world: CrashWorld, plan: Plan, spot: Spot): Promise<Outcome
       // PostgreSQL itself is asked when it runs again.
       if (name !== 'server') troubles.push(...(await world.halves()))
       if (each === victim) await sleep(plan.restartAfterMs)
-      else if (spot.phase === 'work' || each !== process) troubles.push(`${name} ended by itself`)
+      else if (spot.phase === 'work' || each !== process)
+        troubles.push(`${name} ended by itself: ${name === 'server' ? 'see its log' : world[name].lastWords()}`)
       if (each === victim || each === process) aim()
       await (name === 'server' ? world.server.start() : world.start(world[name]))
       // It may be killed once more before it answers.
