@@ -150,13 +150,15 @@ const crash = async (world: CrashWorld, plan: Plan, spot: Spot): Promise<Outcome
   const troubles: string[] = []
   const halves: Promise<readonly string[]>[] = []
   let kills = 0
+  let isSettled = false
   let isOver = false
   const strike = (): Promise<void> => {
     kills += 1
     return victim.kill()
   }
   const aim = () => {
-    if (kills === 0) process.killAt(spot, strike)
+    if (isSettled) process.spare()
+    else if (kills === 0) process.killAt(spot, strike)
     else if (kills === 1 && plan.again !== null) process.killAtMessage(plan.again, strike)
     else process.spare()
   }
@@ -188,8 +190,11 @@ const crash = async (world: CrashWorld, plan: Plan, spot: Spot): Promise<Outcome
     await strike()
     await world.settle()
   }
-  isOver = true
+  isSettled = true
   process.spare()
+  // It may have been struck after the last look.
+  await world.settle()
+  isOver = true
   troubles.push(...(await Promise.all(halves)).flat())
   return { spot, kills, isHit, troubles: [...troubles, ...(await world.account(intents))] }
 }
