@@ -6,10 +6,11 @@ import { startEvmGround } from './crash-evm.ts'
 import type { Blocks } from './crash-ground.ts'
 import { testCrashes } from './crash-runs.ts'
 
-/** The most important points, in the short run of one of the two: measuring costs as much as these runs. PostgreSQL is killed in long ones. */
+/** The most important points, in the short run of one of the two: measuring costs as much as these runs. */
 const POINTS = [
   'api work db after 3 commit (select add_strongroom_job)',
   'worker work node after 3 eth_sendRawTransaction',
+  'postgres vault work db after 2 insert audit',
 ]
 
 const testBlocks = (blocks: Blocks, points?: readonly string[]) =>
