@@ -1,5 +1,6 @@
 // `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size] [index]
-// [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [dev]`: tables with the baseline of the same run beside each figure.
+// [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [policy] [dev]`: tables with the baseline of the same run
+// beside each figure.
 
 import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
@@ -17,6 +18,7 @@ import { benchFar } from './far.ts'
 import { benchHeads, headsTable } from './heads.ts'
 import { benchIndex, indexTable } from './index.ts'
 import { benchJournal, journalTable } from './journal.ts'
+import { benchPolicy, policyTable } from './policy.ts'
 import { benchPreview } from './preview.ts'
 import { benchSign } from './sign.ts'
 import { benchSize, sizeTable } from './size.ts'
@@ -241,6 +243,15 @@ try {
     const journal = await onService(benchJournal)
     results.journal = journal
     for (const text of journalTable(journal)) say(text)
+  }
+  if (wants('policy')) {
+    const chain = await startChain('Ethereum')
+    const service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
+    const policy = await benchPolicy(service, chain)
+    await service.close()
+    await chain.stop()
+    results.policy = policy
+    for (const text of policyTable(policy)) say(text)
   }
   if (wants('dev')) {
     const dev = await benchDevStart()

@@ -26,21 +26,23 @@ export const isAccepted = (chain: Chain, { rules }: Policy): boolean => {
   }
 }
 
-const standingOf = (chain: Chain, { rules, ...rest }: Policy, id: number): StandingPolicy => ({
-  ...{ id: String(id), network: chain.network, expiresAt: null, maxTotalFee: 1n, argumentRules: [...rules], ...rest },
-})
+/** The policies of a wallet as the vault tells them. */
+export const standingOf = ({ network }: Chain, policies: readonly Policy[]): readonly StandingPolicy[] =>
+  policies.map(({ rules, ...rest }, index) => ({
+    ...{ id: String(index), network, expiresAt: null, maxTotalFee: 1n, argumentRules: [...rules], ...rest },
+  }))
 
 /** The place of the policy by which the key would be opened; null if the use is denied. */
 export const openedPolicy = async (
-  use: { readonly chain: Chain; readonly publicKey: Uint8Array; readonly policies: readonly Policy[] },
+  use: { readonly chain: Chain; readonly publicKey: Uint8Array; readonly standing: readonly StandingPolicy[] },
   intents: readonly Intent[],
 ): Promise<number | null> => {
-  const { chain, publicKey, policies } = use
+  const { chain, publicKey, standing } = use
   // Without a policy the vault itself refuses the developer's secret.
-  if (policies.length === 0) return null
+  if (standing.length === 0) return null
   const opened: string[] = []
   const vault = {
-    standingPolicies: async () => policies.map((policy, index) => standingOf(chain, policy, index)),
+    standingPolicies: async () => standing,
     openKeyByPolicy: async ({ terms }: { readonly terms: { readonly id: string } }) => {
       opened.push(terms.id)
       return { sign: async () => [], [Symbol.dispose]: () => {} }

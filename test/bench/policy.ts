@@ -1,0 +1,108 @@
+// What policies cost: judging one call beside 1, 10 and 1,000 policies of its wallet, without vault and node; and a signature that
+// a policy allows beside one of a wallet under the developer's control, over HTTP, one at a time and in turns.
+
+import { hexToBytes } from 'viem'
+import { createEvmChain } from '../../src/chains/evm/chain.ts'
+import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { createMemory } from '../chains/evm/memory.ts'
+import { openedPolicy, standingOf } from '../policies/oracle/judge.ts'
+import type { Policy } from '../policies/oracle/oracle.ts'
+import { fundedAccount, type TestChain } from '../support/chains.ts'
+import type { Service } from '../support/service.ts'
+import { median } from './load.ts'
+
+const network = 'Ethereum'
+const PIN = '493817'
+const SECRET = 'testnet-secret'
+const STANDING = [1, 10, 1_000] as const
+const JUDGED = 2_000
+const SIGNED = 300
+const WARM = 100
+const TOKEN = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
+const SPENDER = fundedAccount(5).address
+const GWEI = 1_000_000_000n
+
+export type PolicyBench = {
+  readonly judged: readonly { readonly standing: number; readonly p50Ms: number }[]
+  readonly ownP50Ms: number
+  readonly delegatedP50Ms: number
+  /** Of a signature by a policy, in those of the developer's own. */
+  readonly ratio: number
+}
+
+const timed = async (work: () => Promise<unknown>): Promise<number> => {
+  const begunMs = performance.now()
+  await work()
+  return performance.now() - begunMs
+}
+
+const policyOf = (recipient: string): Policy => ({
+  rules: [
+    { argument: 'to', operator: 'eq', value: TOKEN },
+    { argument: 'decodedInput.function', operator: 'eq', value: 'transfer' },
+    { argument: 'decodedInput.to', operator: 'eq', value: recipient },
+    { argument: 'decodedInput.value', operator: 'le', value: '1000000' },
+  ],
+  ...{ isExpired: false, uses: 0, maxUses: null, spentValue: 0n, maxTotalValue: null },
+})
+
+/** Only the last of the policies allows the call, so all are judged. */
+const benchJudging = async (standing: number): Promise<number> => {
+  const memory = createMemory()
+  memory.kept.set(TOKEN, { isContract: true, standard: 'erc20', name: 'Token', symbol: '', decimals: 6 })
+  const row = evmNetworkRow({ network, environment: 'testnet', devnet: true })
+  const chain = createEvmChain({ row, rpcUrl: 'http://127.0.0.1:1', memory })
+  const recipientWord = SPENDER.slice(2).toLowerCase().padStart(64, '0')
+  const input = `0xa9059cbb${recipientWord}${5n.toString(16).padStart(64, '0')}` as const
+  const policies = Array.from({ length: standing }, (_, at) => policyOf(at === standing - 1 ? SPENDER : TOKEN))
+  const publicKey = hexToBytes(fundedAccount(3).publicKey)
+  const use = { chain, publicKey, standing: standingOf(chain, policies) }
+  const times: number[] = []
+  for (let count = 0; count < WARM + JUDGED; count += 1) {
+    times.push(
+      await timed(async () => {
+        const opened = await openedPolicy(use, [{ to: TOKEN, value: 0n, input }])
+        if (opened !== standing - 1) throw new Error('expected the last policy to allow the call')
+      }),
+    )
+  }
+  return median(times.slice(WARM))
+}
+
+export const benchPolicy = async (service: Service, chain: TestChain): Promise<PolicyBench> => {
+  const judged: { standing: number; p50Ms: number }[] = []
+  for (const standing of STANDING) judged.push({ standing, p50Ms: await benchJudging(standing) })
+  const own = await service.newWallet({ network })
+  const users = await service.newWallet({ network, pin: PIN })
+  for (const { address } of [own, users]) await chain.fund(address)
+  const granted = await service.post('/policies', {
+    ...{ network, wallet_address: users.address, developer_secret: SECRET, user_pin: PIN },
+    ...{ argument_rules: [{ argument: 'to', operator: 'eq', value: SPENDER }], max_total_fee: String(10n ** 24n) },
+  })
+  if (granted.status !== 200) throw new Error(granted.text)
+  const terms = { gasLimit: '21000', maxFeePerGas: String(2n * GWEI), maxPriorityFeePerGas: '1', nonce: '0' }
+  const sign = async (signer: string) => {
+    const answer = await service.post('/transactions/sign', {
+      ...{ network, signer_wallet_address: signer, developer_secret: SECRET },
+      unsigned_transaction: { to: SPENDER, value: '1', ...terms },
+    })
+    if (answer.status !== 200) throw new Error(answer.text)
+  }
+  const times: { readonly own: number[]; readonly delegated: number[] } = { own: [], delegated: [] }
+  for (let count = 0; count < WARM + SIGNED; count += 1) {
+    times.own.push(await timed(() => sign(own.address)))
+    times.delegated.push(await timed(() => sign(users.address)))
+  }
+  const [ownP50Ms, delegatedP50Ms] = [median(times.own.slice(WARM)), median(times.delegated.slice(WARM))]
+  return { judged, ownP50Ms, delegatedP50Ms, ratio: delegatedP50Ms / ownP50Ms }
+}
+
+export const policyTable = ({ judged, ownP50Ms, delegatedP50Ms, ratio }: PolicyBench): readonly string[] => [
+  '\nPolicies, one at a time                                p50 ms',
+  ...judged.map(({ standing, p50Ms }) => {
+    const what = `judging a call, ${standing.toLocaleString('en')} standing`
+    return `  ${what.padEnd(46)} ${p50Ms.toFixed(3).padStart(12)}   (aim: ≤ 0.2)`
+  }),
+  `  ${'/transactions/sign, developer-controlled'.padEnd(46)} ${ownP50Ms.toFixed(2).padStart(12)}`,
+  `  ${'/transactions/sign, by a policy'.padEnd(46)} ${delegatedP50Ms.toFixed(2).padStart(12)}   ${ratio.toFixed(2)} × (aim: ≤ 1.3 ×)`,
+]
