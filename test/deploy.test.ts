@@ -43,3 +43,47 @@ test('the units differ only where the processes do', () => {
   })
   expect(new Set(hardening).size).toBe(1)
 })
+
+const PAGE = readFileSync(new URL('../docs/deployment.md', import.meta.url), 'utf8')
+
+test('docs/deployment.md makes the files and users that the units name', () => {
+  const vault = settingsOf('strongroom-vault.service')
+  for (const name of Object.keys(SCRIPTS)) {
+    const settings = settingsOf(`strongroom-${name}.service`)
+    expect(PAGE).toContain(`cat > ${settings.get('EnvironmentFile')?.[0]} <<END`)
+    expect(settings.get('WorkingDirectory')).toEqual(['/opt/strongroom'])
+  }
+  expect(PAGE).toContain('for name in vault api worker; do\n  useradd')
+  expect(PAGE).toContain(`VAULT_SOCKET=/run/${vault.get('RuntimeDirectory')?.[0]}/vault.sock\n`)
+  expect(PAGE).toContain(`VAULT_JOURNAL=/var/lib/${vault.get('StateDirectory')?.[0]}/journal\n`)
+})
+
+test('each block of a shell in the pages is one', () => {
+  for (const page of ['deployment', 'operations']) {
+    const text = readFileSync(new URL(`../docs/${page}.md`, import.meta.url), 'utf8')
+    const blocks = [...text.matchAll(/^ *```sh\n([\s\S]*?)^ *```/gm)].map(([, block = '']) => block)
+    expect(blocks.length).toBeGreaterThan(2)
+    const told = blocks.map((block) => Bun.spawnSync(['bash', '-n', '-c', block]).stderr.toString())
+    expect(told.filter((error) => error !== '')).toEqual([])
+  }
+})
+
+const analyze = Bun.which('systemd-analyze')
+if (analyze === null) console.log('systemd-analyze is not installed: the units are not checked by systemd itself')
+
+test.skipIf(analyze === null)('systemd takes the units, and calls each of them well closed', () => {
+  const paths = readdirSync(FOLDER).map((name) => new URL(name, FOLDER).pathname)
+  // Ten times the exposure that systemd shows. A network costs most of it.
+  const threshold = '--threshold=15'
+  for (const path of paths) {
+    const { exitCode, stdout } = Bun.spawnSync(['systemd-analyze', 'security', '--offline=true', threshold, path])
+    expect({ exitCode, path, told: exitCode === 0 ? '' : stdout.toString() }).toEqual({ exitCode: 0, path, told: '' })
+  }
+  const { stderr } = Bun.spawnSync(['systemd-analyze', 'verify', ...paths])
+  expect(
+    stderr
+      .toString()
+      .split('\n')
+      .filter((line) => line.includes('strongroom-') && !line.includes('not executable')),
+  ).toEqual([])
+})
