@@ -10,7 +10,7 @@ import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials, KeyUse, PolicyTerms, Signatures, StandingPolicy } from '../custody/vault.ts'
+import type { Credentials, KeyUse, Signatures } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { createJudge } from './judge.ts'
@@ -62,25 +62,6 @@ const denied = (sentence: string): AppError => new AppError('policy_denied', sen
 const isDelegated = ({ wallet, credentials }: Use): boolean =>
   wallet.controlMode === 'user' && credentials.developerSecret !== undefined && credentials.userPin === undefined
 
-/** A policy and the intents that it allows. */
-type Chosen = { readonly terms: PolicyTerms; readonly intents: readonly Intent[] }
-
-type Choice = {
-  readonly judge: ReturnType<typeof createJudge>
-  /** Oldest first. */
-  readonly standing: readonly StandingPolicy[]
-  /** Policies that allowed the use, but were then used up, revoked or expired, or were forged. */
-  readonly closed: ReadonlySet<string>
-}
-
-/** The oldest policy that allows all intents, or null. */
-const choosePolicy = async ({ judge, standing, closed }: Choice): Promise<Chosen | null> => {
-  for (const terms of standing) {
-    if (!closed.has(terms.id) && (await judge.refusalBy(terms)) === null) return { terms, intents: judge.intents() }
-  }
-  return null
-}
-
 /** The refusal if no policy allows the use, or if those that do have too little left for this fee. */
 const deniedFor = ({ chain }: Use, owed: bigint | null): AppError => {
   if (owed === null)
@@ -90,39 +71,6 @@ const deniedFor = ({ chain }: Use, owed: bigint | null): AppError => {
   return denied(
     `No policy that allows this has enough left: it needs one use and ${coinAmount(chain, owed)} of the fee budget, the highest possible fee.`,
   )
-}
-
-type OfWallet = Pick<Use, 'chain' | 'wallet'>
-
-/**
- * The contract wallet of this key on this network. It obeys the key, so a call of it could change its owner or approve what
- * no policy has judged. This holds for an eoa wallet of the same key too.
- */
-const contractWalletOf = ({ chain, wallet }: OfWallet): string | null =>
-  chain.contractWallets?.of(chain.addressOf(wallet.publicKey)).address ?? null
-
-/** What no policy can allow, as a sentence; null if a policy may allow it. */
-export const neverAllowed = (of: OfWallet, intents: readonly Intent[]): string | null => {
-  const { chain } = of
-  const contractWallet = contractWalletOf(of)
-  for (const intent of intents) {
-    if (chain.withoutRecipient === 'creation' && intent.to === null) {
-      return 'No policy lets the developer create a contract: it needs the "user_pin".'
-    }
-    if (contractWallet !== null && intent.to === contractWallet && intent.input !== '0x') {
-      return 'No policy lets the developer call the contract wallet of this key: it needs the "user_pin".'
-    }
-    if (intent.era !== undefined) {
-      return 'Under a policy, field "unsigned_transaction.era" must be absent: a longer one would outlive the policy.'
-    }
-    if (intent.feeAsset !== undefined) {
-      return 'Under a policy, field "unsigned_transaction.asset_id" must be absent: fee budgets are in the native coin.'
-    }
-    if (!chain.terms.isWithinFeeCap(intent)) {
-      return `No policy lets the developer offer fees above the cap of ${chain.network}.`
-    }
-  }
-  return null
 }
 
 /**
@@ -142,16 +90,15 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
     return await act({ byPolicy: false, sign: (_fee, ...uses) => key.sign(...uses) }, await use.intents())
   }
   const intended = await use.intents()
-  const never = neverAllowed(use, intended)
-  if (never !== null) throw denied(never)
-  const judge = createJudge(use.chain, intended)
+  const judge = createJudge({ chain: use.chain, publicKey: wallet.publicKey }, intended)
+  if (judge.never !== null) throw denied(judge.never)
   const closed = new Set<string>()
   let owed: bigint | null = null
   let refusal: AppError | null = null
   for (let tries = 1; ; tries += 1) {
-    const chosen = await choosePolicy({ judge, standing, closed })
-    if (chosen === null) throw refusal ?? deniedFor(use, owed)
-    const { terms, intents } = chosen
+    const terms = await judge.choose(standing.filter(({ id }) => !closed.has(id)))
+    if (terms === null) throw refusal ?? deniedFor(use, owed)
+    const intents = judge.intents()
     try {
       using key = await orRefused(ctx.vault.openKeyByPolicy({ wallet, credentials, actor, terms }))
       let value = sumOfValues(intents)

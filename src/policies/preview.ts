@@ -4,7 +4,7 @@ import { findWallet, type Reach } from '../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { neverAllowed, POLICIES_A_WALLET_MAX } from './delegated.ts'
+import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import { createJudge } from './judge.ts'
 import type { PolicyPreview } from './schema.ts'
 
@@ -36,9 +36,8 @@ export const previewPolicies = async (ctx: Judging, asked: Asked): Promise<reado
   if (wallet === null || standing === null) return intents.map(() => null)
   return Promise.all(
     intents.map(async (intent) => {
-      const never = neverAllowed({ chain, wallet }, [intent])
-      if (never !== null) return { allowed: false, uuid: null, never, refusals: [] }
-      const judge = createJudge(chain, [intent])
+      const judge = createJudge({ chain, publicKey: wallet.publicKey }, [intent])
+      if (judge.never !== null) return { allowed: false, uuid: null, never: judge.never, refusals: [] }
       const refusals: PolicyPreview['refusals'] = []
       for (const policy of standing) {
         const refusal = await judge.refusalBy(policy)

@@ -5,7 +5,7 @@ import { hexToBytes } from 'viem'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { createMemory } from '../chains/evm/memory.ts'
-import { openedPolicy, standingOf } from '../policies/oracle/judge.ts'
+import { allowingPolicy, standingOf } from '../policies/oracle/judge.ts'
 import type { Policy } from '../policies/oracle/oracle.ts'
 import { fundedAccount, type TestChain } from '../support/chains.ts'
 import type { Service } from '../support/service.ts'
@@ -61,7 +61,7 @@ const benchJudging = async (standing: number): Promise<number> => {
   for (let count = 0; count < WARM + JUDGED; count += 1) {
     times.push(
       await timed(async () => {
-        const opened = await openedPolicy(use, [{ to: TOKEN, value: 0n, input }])
+        const opened = await allowingPolicy(use, [{ to: TOKEN, value: 0n, input }])
         if (opened !== standing - 1) throw new Error('expected the last policy to allow the call')
       }),
     )

@@ -17,7 +17,7 @@ import { fundedAccount } from '../support/chains.ts'
 import { isLong } from '../support/long.ts'
 import { bySelector, type Known, readContractCall } from './oracle/abi.ts'
 import { ADDED, attacked, BUILT_IN, CONTRACTS, callsOf } from './oracle/evm-uses.ts'
-import { isAccepted, openedPolicy, standingOf } from './oracle/judge.ts'
+import { allowingPolicy, isAccepted, standingOf } from './oracle/judge.ts'
 import { type Call, chargedPolicy, type Policy, type World } from './oracle/oracle.ts'
 import { randomOf } from './oracle/random.ts'
 import { policiesFor, type Readers } from './oracle/rules.ts'
@@ -63,7 +63,7 @@ const holdAgainstOracle = async (settings: readonly Setting[], cases: number): P
     const policies = drawn.policies.filter((policy) => isAccepted(chain, policy))
     const expected = chargedPolicy(world, policies, calls)
     const use = { chain, publicKey: setting.publicKey, standing: standingOf(chain, policies) }
-    const found = await openedPolicy(use, calls as readonly Intent[])
+    const found = await allowingPolicy(use, calls as readonly Intent[])
     if (found !== expected && found === null && (await isUnread(setting, calls))) unread += 1
     else if (found !== expected) {
       const what = `policy ${found} is charged, by the oracle ${expected}`
