@@ -25,6 +25,7 @@ export const LARGE_BODIES: ReadonlyMap<string, number> = new Map([
   // Messages have no limit of their own, because people also sign documents.
   ['/transactions/sign-message', CALL_DATA_BYTES],
   ['/policies', RULES_BYTES],
+  ['/policies/describe', RULES_BYTES],
   ['/nfts/mint', METADATA_BYTES],
   ['/users/verify-login', SIGNATURE_BYTES],
 ])

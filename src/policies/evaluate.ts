@@ -46,7 +46,7 @@ export const integerIn = (text: string): bigint | null => (INTEGER.test(text) ? 
 const isSs58 = (text: string): boolean => SS58_ADDRESS.test(text)
 
 /** Argument names are compared without leading underscores. */
-const bare = (path: string): string =>
+export const bare = (path: string): string =>
   path
     .split('.')
     .map((name) => name.replace(/^_+/, ''))

@@ -2,6 +2,7 @@ import { isToCome } from '../../db/queries/present.ts'
 import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
+import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { type Policy, requireConsent } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -38,7 +39,7 @@ type Agreed = {
 }
 
 /** Parses the limits of a policy; null for absent ones. */
-export const agreedIn = (body: Agreed) => ({
+const agreedIn = (body: Agreed) => ({
   expiresAt: body.expires_at === undefined ? null : parseTime(body.expires_at),
   maxTotalValue:
     body.max_total_value === undefined ? null : parseQuantity(body.max_total_value, 'max_total_value', UINT256_END),
@@ -47,7 +48,8 @@ export const agreedIn = (body: Agreed) => ({
     body.max_total_fee === undefined ? null : parseQuantity(body.max_total_fee, 'max_total_fee', UINT256_END),
 })
 
-type CreatePolicyInput = Signatory & {
+/** A policy that somebody asks for. */
+export type ProposedPolicy = {
   readonly network: Network
   readonly name: string
   readonly walletAddress: string
@@ -59,14 +61,52 @@ type CreatePolicyInput = Signatory & {
   readonly maxUses: number | null
   /** Base units of the coin, for the fees of all uses together; null: a default from the current fees. */
   readonly maxTotalFee: bigint | null
-  /** Of the policy. */
-  readonly newId: string
-  readonly remember: Remember<Policy>
 }
 
+/** The fields of a request as they are proposed, some still to be checked. */
+export const proposedIn = (
+  body: Agreed & {
+    readonly network: Network
+    readonly name?: string
+    readonly wallet_address: string
+    readonly argument_rules: readonly ArgumentRule[]
+  },
+): ProposedPolicy => ({
+  network: body.network,
+  name: body.name ?? '',
+  walletAddress: body.wallet_address,
+  argumentRules: body.argument_rules,
+  ...agreedIn(body),
+})
+
+/**
+ * Checks what needs neither the wallet nor a node's answer.
+ * @returns the wallet's canonical address.
+ */
+export const checkProposed = (
+  ctx: Pick<Ctx, 'chains'>,
+  { network, walletAddress, argumentRules }: ProposedPolicy,
+): { readonly chain: Chain; readonly address: string } => {
+  const chain = ctx.chains.withNode(network)
+  const address = chain.parseAddress(walletAddress, 'wallet_address')
+  checkRules(chain, argumentRules)
+  return { chain, address }
+}
+
+type CreatePolicyInput = Signatory &
+  ProposedPolicy & {
+    /** Of the policy. */
+    readonly newId: string
+    readonly remember: Remember<Policy>
+  }
+
 /** Finds a user-controlled wallet that the caller can see. */
-const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: string): Promise<WalletRow> => {
-  const wallet = await findWallet(ctx.db, { ...input, by: { address } })
+export const delegatingWallet = async (
+  ctx: Pick<Ctx, 'db'>,
+  input: Reach & { readonly network: Network; readonly address: string },
+): Promise<WalletRow> => {
+  const { projectId, ownedBy, network, address } = input
+  const wallet = await findWallet(ctx.db, { projectId, ownedBy, network, by: { address } })
   if (wallet === null) throw notFound('wallet')
   if (wallet.controlMode !== 'user') {
     throw new AppError('invalid_input', 'This wallet is controlled by the developer, so it needs no policy.')
@@ -74,10 +114,13 @@ const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: str
   return wallet
 }
 
+export const requireFuture = async (ctx: Pick<Ctx, 'db'>, expiresAt: Date | null): Promise<void> => {
+  if (expiresAt === null || (await isToCome(ctx.db, expiresAt))) return
+  throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
+}
+
 const requireRoom = async (ctx: Ctx, standing: number, expiresAt: Date | null): Promise<void> => {
-  if (expiresAt !== null && !(await isToCome(ctx.db, expiresAt))) {
-    throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
-  }
+  await requireFuture(ctx, expiresAt)
   if (standing >= POLICIES_A_WALLET_MAX) {
     throw new AppError('invalid_input', `This wallet has ${POLICIES_A_WALLET_MAX} policies: revoke one first.`)
   }
@@ -88,10 +131,8 @@ const requireRoom = async (ctx: Ctx, standing: number, expiresAt: Date | null): 
  */
 export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<Policy> => {
   const { network, newId: id, expiresAt, credentials, actor } = input
-  const chain = ctx.chains.withNode(network)
-  const address = chain.parseAddress(input.walletAddress, 'wallet_address')
-  checkRules(chain, input.argumentRules)
-  const wallet = await delegatingWallet(ctx, input, address)
+  const { chain, address } = checkProposed(ctx, input)
+  const wallet = await delegatingWallet(ctx, { ...input, address })
   // `made`: before, by the same request, whose answer was lost.
   const { made, standing } = await ctx.vault.policyRoom({ id, walletId: wallet.id })
   if (made === null) await requireRoom(ctx, standing, expiresAt)
@@ -102,7 +143,7 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
   const terms = { id, network, argumentRules, expiresAt, maxTotalValue, maxUses, maxTotalFee }
   try {
     const row = await ctx.vault.newPolicy({ wallet, credentials, actor, name, terms })
-    const policy = { ...row, walletAddress: wallet.address }
+    const policy = { ...row, walletAddress: wallet.address, walletType: wallet.type }
     await input.remember(ctx.db, policy)
     return policy
   } catch (error) {

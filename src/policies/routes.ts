@@ -6,8 +6,19 @@ import type { Ctx } from '../context.ts'
 import { ADDRESS, CREDENTIAL, NETWORK, NODE } from '../http/codes.ts'
 import { describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
-import { agreedIn, createPolicy, listPolicies, revokePolicy } from './policies.ts'
-import { CreatePolicyBody, ListPoliciesQuery, Policy, RevokePolicyBody } from './schema.ts'
+import { describedPolicies, describePolicy } from './describe.ts'
+import { createPolicy, listPolicies, proposedIn, revokePolicy } from './policies.ts'
+import {
+  CreatePolicyBody,
+  DescribedPoliciesQuery,
+  DescribedPolicy,
+  DescribedProposal,
+  ListPoliciesQuery,
+  Policy,
+  type PolicyWords,
+  ProposedPolicy,
+  RevokePolicyBody,
+} from './schema.ts'
 
 type Row = Awaited<ReturnType<typeof createPolicy>>
 
@@ -29,6 +40,35 @@ const shown = (row: Row): Policy => ({
   updated_at: row.updatedAt.toISOString(),
 })
 
+type Words = Awaited<ReturnType<typeof describePolicy>>['words']
+
+const copiesOf = (sentences: Words['may']) => sentences.map((sentence) => [...sentence])
+
+const shownWords = (words: Words): PolicyWords => ({
+  name: words.name,
+  wallet: [...words.wallet],
+  may: copiesOf(words.may),
+  limits: copiesOf(words.limits),
+  cost: [...words.cost],
+  warnings: copiesOf(words.warnings),
+  used: copiesOf(words.used),
+})
+
+/** Whole: with a credential it is a CreatePolicy that grants what the words say. */
+const shownProposal = ({ policy, words }: Awaited<ReturnType<typeof describePolicy>>): DescribedProposal => ({
+  policy: {
+    network: policy.network,
+    name: policy.name,
+    wallet_address: policy.walletAddress,
+    argument_rules: policy.argumentRules.map((rule) => ({ ...rule })),
+    ...(policy.expiresAt === null ? {} : { expires_at: policy.expiresAt.toISOString() }),
+    ...(policy.maxTotalValue === null ? {} : { max_total_value: policy.maxTotalValue.toString() }),
+    max_total_fee: policy.maxTotalFee.toString(),
+    ...(policy.maxUses === null ? {} : { max_uses: policy.maxUses }),
+  },
+  words: shownWords(words),
+})
+
 const { detail, idempotent } = describedAs('Policies')
 
 export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
@@ -38,16 +78,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
     .post(
       '',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) =>
-          createPolicy(ctx, {
-            ...by,
-            network: body.network,
-            name: body.name ?? '',
-            walletAddress: body.wallet_address,
-            argumentRules: body.argument_rules,
-            ...agreedIn(body),
-          }),
-        ),
+        submit({ body, caller, request, route }, (by) => createPolicy(ctx, { ...by, ...proposedIn(body) })),
       {
         body: CreatePolicyBody,
         response: { 200: Policy },
@@ -77,6 +108,36 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
           ...NETWORK,
           'not_found',
         ]),
+      },
+    )
+    .post(
+      '/describe',
+      async ({ body, caller }) => shownProposal(await describePolicy(ctx, { ...reachOf(caller), ...proposedIn(body) })),
+      {
+        body: ProposedPolicy,
+        response: { 200: DescribedProposal },
+        ...detail(
+          'Describe a policy before it is created',
+          'What the policy would allow, in words for the owner of the wallet. `policy` is the same policy with its fee budget fixed: create it with exactly this, so that what was read is what is granted. Nothing is created.',
+          [...NODE, ...ADDRESS, 'not_found'],
+        ),
+      },
+    )
+    .get(
+      '/described',
+      async ({ query, caller }) => {
+        const id = query.uuid && query.uuid !== 'null' ? query.uuid.toLowerCase() : null
+        const described = await describedPolicies(ctx, { ...reachOf(caller), id, ...pagingOf(query) })
+        return described.map(({ policy, words }) => ({ policy: shown(policy), words: shownWords(words) }))
+      },
+      {
+        query: DescribedPoliciesQuery,
+        response: { 200: Type.Array(DescribedPolicy) },
+        ...detail(
+          'List policies in words',
+          'Those of all networks that are not revoked, oldest first, each with its words for the owner of the wallet.',
+          [...NETWORK, 'not_found'],
+        ),
       },
     )
     .post(

@@ -8,12 +8,14 @@ import {
   closed,
   NetworkField,
   OneOf,
+  OptionalUuidText,
   PagingFields,
   Text,
   takesCredentials,
   UuidField,
 } from '../http/schema.ts'
 import { REFUSALS } from './judge.ts'
+import { PART_KINDS } from './sentence.ts'
 
 /** An amount of the native coin, in base units. */
 const Amount = (description: string, example: string) =>
@@ -65,60 +67,67 @@ const EXAMPLE_RULES = [
   { argument: 'decodedInput.function', operator: 'eq' as const, value: 'mint' },
 ]
 
+/** What a policy is to allow, without a credential. */
+const proposedFields = {
+  network: NetworkField,
+  name: Type.Optional(Name),
+  wallet_address: AddressField('A user-controlled wallet of the project.'),
+  argument_rules: Rules,
+  expires_at: Type.Optional(
+    Type.String({
+      pattern:
+        '^[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})$',
+      description: 'When the policy ends; never if absent.',
+      rule: 'an RFC 3339 time with an offset',
+      examples: ['2099-01-31T12:00:00Z'],
+    }),
+  ),
+  max_total_value: Type.Optional(
+    Amount('The most of the native coin, in base units, that all uses together may send.', '1000000000000000'),
+  ),
+  max_total_fee: Type.Optional(
+    Amount(
+      'The most of the native coin, in base units, that the fees of all uses together may cost. If absent: the cost of 2,500 ordinary transactions (100,000 gas; a payment on Polkadot and Vara) at the current fees.',
+      '20000000000000000',
+    ),
+  ),
+  max_uses: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 2_147_483_647,
+      description: 'The most transactions; a batch counts as one.',
+      rule: 'a whole number from 1 to 2147483647',
+      examples: [100],
+    }),
+  ),
+}
+
+const EXAMPLE_PROPOSAL = {
+  network: 'Ethereum',
+  name: 'Mint doors',
+  wallet_address: WALLET,
+  argument_rules: EXAMPLE_RULES,
+  expires_at: '2099-01-31T12:00:00Z',
+  max_uses: 100,
+}
+
 export const CreatePolicyBody = ClosedObject(
   'CreatePolicy',
-  {
-    network: NetworkField,
-    name: Type.Optional(Name),
-    wallet_address: AddressField('A user-controlled wallet of the project.'),
-    argument_rules: Rules,
-    expires_at: Type.Optional(
-      Type.String({
-        pattern:
-          '^[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})$',
-        description: 'When the policy ends; never if absent.',
-        rule: 'an RFC 3339 time with an offset',
-        examples: ['2099-01-31T12:00:00Z'],
-      }),
-    ),
-    max_total_value: Type.Optional(
-      Amount('The most of the native coin, in base units, that all uses together may send.', '1000000000000000'),
-    ),
-    max_total_fee: Type.Optional(
-      Amount(
-        'The most of the native coin, in base units, that the fees of all uses together may cost. If absent: the cost of 2,500 ordinary transactions (100,000 gas; a payment on Polkadot and Vara) at the current fees.',
-        '20000000000000000',
-      ),
-    ),
-    max_uses: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 2_147_483_647,
-        description: 'The most transactions; a batch counts as one.',
-        rule: 'a whole number from 1 to 2147483647',
-        examples: [100],
-      }),
-    ),
-    ...CredentialFields,
-  },
+  { ...proposedFields, ...CredentialFields },
   {
     ...takesCredentials('user_or_both'),
     description:
       'Needs the PIN, which grants the policy; the developer secret then uses it. If the developer secret is given too, it is checked.',
-    examples: [
-      {
-        network: 'Ethereum',
-        name: 'Mint doors',
-        wallet_address: WALLET,
-        argument_rules: EXAMPLE_RULES,
-        expires_at: '2099-01-31T12:00:00Z',
-        max_uses: 100,
-        user_pin: '493817',
-      },
-    ],
+    examples: [{ ...EXAMPLE_PROPOSAL, user_pin: '493817' }],
   },
 )
 export type CreatePolicyBody = Static<typeof CreatePolicyBody>
+
+export const ProposedPolicy = ClosedObject('ProposedPolicy', proposedFields, {
+  description: 'What a policy is to allow: a CreatePolicy without credentials.',
+  examples: [EXAMPLE_PROPOSAL],
+})
+export type ProposedPolicy = Static<typeof ProposedPolicy>
 
 const time = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
@@ -149,6 +158,49 @@ export const Policy = ClosedObject('Policy', {
   updated_at: time('ISO 8601, UTC.'),
 })
 export type Policy = Static<typeof Policy>
+
+const PartOfSentence = Type.Object(
+  {
+    kind: OneOf(PART_KINDS, {
+      description:
+        '`text`: our own words. `name`: a stranger’s text, cut and cleaned. `code`: an address or a value as it is. `time`: an instant, RFC 3339.',
+      examples: ['text'],
+    }),
+    text: Type.String({ description: 'To be shown as text, never as markup.', examples: ['At most 100 times.'] }),
+  },
+  closed,
+)
+
+const Sentence = (description: string) =>
+  Type.Array(PartOfSentence, { description, examples: [[{ kind: 'text', text: 'At most 100 times.' }]] })
+
+const Sentences = (description: string) => Type.Array(Sentence('A sentence, in parts.'), { description })
+
+export const PolicyWords = ClosedObject(
+  'PolicyWords',
+  {
+    name: PartOfSentence,
+    wallet: Sentence('Which wallet.'),
+    may: Sentences('What the developer may do: the kind of transaction, then each rule.'),
+    limits: Sentences('How often, until when, and the limits on value and fees.'),
+    cost: Sentence('The most that it can cost the owner in all.'),
+    warnings: Sentences('What is dangerous about it; empty if nothing is.'),
+    used: Sentences('What was done by it; empty before it is made.'),
+  },
+  { description: 'A policy in English, for the owner of the wallet.' },
+)
+export type PolicyWords = Static<typeof PolicyWords>
+
+export const DescribedProposal = ClosedObject('DescribedProposal', {
+  policy: ProposedPolicy,
+  words: PolicyWords,
+})
+export type DescribedProposal = Static<typeof DescribedProposal>
+
+export const DescribedPolicy = ClosedObject('DescribedPolicy', { policy: Policy, words: PolicyWords })
+export type DescribedPolicy = Static<typeof DescribedPolicy>
+
+export const DescribedPoliciesQuery = t.Object({ uuid: OptionalUuidText('Only this policy.'), ...PagingFields }, closed)
 
 export const PolicyPreview = ClosedObject(
   'PolicyPreview',

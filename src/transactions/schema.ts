@@ -155,7 +155,7 @@ export const SignedMessage = Type.Object(
 )
 
 /** The gas of a block usually allows fewer. */
-const BATCH_MAX = 100
+export const BATCH_MAX = 100
 
 export const BatchBody = Type.Object(
   {

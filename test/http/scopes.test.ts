@@ -35,6 +35,8 @@ const ENDPOINTS = {
   'POST /wallets/export': 'admin',
   'POST /wallets/change-user-pin': 'admin',
   'GET /policies': 'read',
+  'GET /policies/described': 'read',
+  'POST /policies/describe': 'read',
   'POST /policies': 'admin',
   'POST /policies/revoke': 'admin',
 } as const satisfies Record<string, ApiKeyScope>

@@ -313,3 +313,87 @@ describe('a user', () => {
     expect((await user.get('/policies', { network })).json).toEqual([])
   })
 })
+
+describe('description', () => {
+  const proposal = { network, argument_rules: RULES, max_total_fee: '1000' }
+  const described = (rest: object = {}) =>
+    service.post('/policies/describe', { ...proposal, wallet_address: wallet.address, ...rest })
+  type Sentence = readonly { readonly text: string }[]
+  const textOf = (sentence: Sentence) => sentence.map(({ text }) => text).join('')
+
+  test('answers with words, and with the policy that they describe: it is created as it is', async () => {
+    const expires_at = '2099-01-31T13:00:00+01:00'
+    const answer = await described({
+      wallet_address: wallet.address.toLowerCase(),
+      name: 'Doors',
+      expires_at,
+      max_uses: 2,
+    })
+    expect(answer.status).toBe(200)
+    const { policy, words } = answer.json
+    expect(policy).toEqual({
+      network,
+      name: 'Doors',
+      wallet_address: wallet.address,
+      argument_rules: RULES,
+      expires_at: '2099-01-31T12:00:00.000Z',
+      max_total_fee: '1000',
+      max_uses: 2,
+    })
+    // No node answers here, so nobody knows what is at the address.
+    expect(words.may.map(textOf)).toEqual(['Pay ETH. It may not call contracts.', `Only to ${TOKEN}.`])
+    expect(words.used).toEqual([])
+    const created = await service.post('/policies', { ...policy, user_pin: PIN })
+    expect(created.json).toMatchObject(policy)
+    const listed = await service.get('/policies/described', { uuid: created.json.uuid })
+    expect(listed.json).toEqual([
+      { policy: created.json, words: { ...words, used: [[{ kind: 'text', text: 'Not used yet.' }]] } },
+    ])
+  })
+
+  test('creates nothing, and takes no credential', async () => {
+    const before = await list()
+    expect((await described()).status).toBe(200)
+    expect(told(await described({ user_pin: PIN }))).toEqual([400, 'invalid_input'])
+    expect(await list()).toEqual(before)
+  })
+
+  test.each([
+    [{ argument_rules: [] }, 400, 'invalid_input'],
+    [{ argument_rules: [{ argument: 'to', operator: 'gt', value: TOKEN }] }, 400, 'invalid_input'],
+    [{ expires_at: '2020-01-01T00:00:00Z' }, 400, 'invalid_input'],
+    [{ wallet_address: '0x1' }, 400, 'address_invalid'],
+    [{ wallet_address: TOKEN }, 404, 'not_found'],
+    // The usual fees are those of the network.
+    [{ max_total_fee: null }, 503, 'node_unavailable'],
+    [{ network: 'Polygon' }, 501, 'not_implemented'],
+  ])('of %p is refused as its creation is: %i %s', async (rest, status, code) => {
+    expect(told(await described(rest))).toEqual([status, code])
+    expect(told(await create(rest))).toEqual([status, code])
+  })
+
+  test('of what stands covers all networks, in pages, and only what is within reach', async () => {
+    const login = async () => (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
+    const [anna, boris] = [await login(), await login()]
+    const as = (session: { access_token: string }) =>
+      service.as({ projectId: service.project.projectId, apiKey: session.access_token })
+    const made: string[] = []
+    for (const each of [network, 'Base']) {
+      const own = { network: each, name: 'Mine', control_mode: 'user', user_pin: PIN }
+      const { address } = (await as(anna).post('/wallets', own)).json
+      const terms = { ...proposal, network: each, wallet_address: address, user_pin: PIN }
+      made.push((await as(anna).post('/policies', terms)).json.uuid)
+    }
+    type Described = { policy: { uuid: string; network: string } }
+    const idsOf = async (query: Record<string, string> = {}) =>
+      (await as(anna).get('/policies/described', query)).json.map(({ policy }: Described) => policy.uuid)
+    expect(await idsOf()).toEqual(made)
+    expect(await idsOf({ page: '2', page_size: '1' })).toEqual([made[1]])
+    expect((await as(boris).get('/policies/described')).json).toEqual([])
+    const uuid = made[0] ?? ''
+    expect(told(await as(boris).get('/policies/described', { uuid }))).toEqual([404, 'not_found'])
+    expect((await as(anna).post('/policies/revoke', { uuid, user_pin: PIN })).status).toBe(200)
+    expect(await idsOf()).toEqual([made[1]])
+    expect(told(await as(anna).get('/policies/described', { uuid }))).toEqual([404, 'not_found'])
+  })
+})

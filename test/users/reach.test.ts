@@ -33,6 +33,11 @@ const policyFor = (wallet_address: string) => ({
   user_pin: PIN,
 })
 
+const proposalFor = (wallet: string) => {
+  const { developer_secret: _secret, user_pin: _pin, ...proposal } = policyFor(wallet)
+  return proposal
+}
+
 const newUser = async () => {
   const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
   const as = service.as({ projectId: service.project.projectId, apiKey: session.access_token })
@@ -137,6 +142,8 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'GET /nfts/collections': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
   'GET /nfts/collection-by-address': ({ collection }) => ({ query: { contract_address: collection } }),
   'POST /policies': ({ wallet }) => ({ body: policyFor(wallet) }),
+  'POST /policies/describe': ({ wallet }) => ({ body: proposalFor(wallet) }),
+  'GET /policies/described': ({ policy: uuid }) => ({ query: { uuid } }),
   'GET /policies': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
   'POST /policies/revoke': ({ policy: uuid }) => ({ body: { uuid, user_pin: PIN } }),
   'GET /activity': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),

@@ -30,28 +30,21 @@ export const readPolicyRoom = async (
   return { made, standing }
 }
 
-export type Policy = PolicyRow & { readonly walletAddress: string }
+export type Policy = PolicyRow & { readonly walletAddress: string; readonly walletType: WalletRow['type'] }
 
-/** The policies within reach, oldest first. @param input.walletId null: of all wallets. */
+/** The policies within reach, oldest first. A null stands for all networks, or all wallets. */
 export const listPolicies = (
   db: Queryable,
-  input: Reach & Page & { readonly network: Network; readonly walletId: string | null },
+  input: Reach & Page & { readonly network: Network | null; readonly walletId: string | null },
 ): Promise<readonly Policy[]> => {
   const { network, walletId } = input
+  const isOfNetwork = network === null ? undefined : eq(policies.network, network)
   const isOfWallet = walletId === null ? undefined : eq(policies.walletId, walletId)
   return db
-    .select({ ...policyColumns, walletAddress: wallets.address })
+    .select({ ...policyColumns, walletAddress: wallets.address, walletType: wallets.type })
     .from(policies)
     .innerJoin(wallets, eq(wallets.id, policies.walletId))
-    .where(
-      and(
-        eq(policies.projectId, input.projectId),
-        within(input),
-        eq(policies.network, network),
-        isStanding,
-        isOfWallet,
-      ),
-    )
+    .where(and(eq(policies.projectId, input.projectId), within(input), isOfNetwork, isStanding, isOfWallet))
     .orderBy(asc(policies.createdAt), asc(policies.id))
     .limit(input.limit)
     .offset(input.offset)

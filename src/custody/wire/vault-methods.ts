@@ -210,8 +210,8 @@ export const METHODS = {
     repeatable: true,
   }),
   listPolicies: method('listPolicies', {
-    input: Fields({ ...reach, network: Text, walletId: OrNull(Id), limit: Count, offset: Count }),
-    output: Type.Array(Fields({ ...policyFields, walletAddress: Text })),
+    input: Fields({ ...reach, network: OrNull(Text), walletId: OrNull(Id), limit: Count, offset: Count }),
+    output: Type.Array(Fields({ ...policyFields, walletAddress: Text, walletType: OneOf(WALLET_TYPES) })),
     repeatable: true,
   }),
   findWalletOfPolicy: method('findWalletOfPolicy', {

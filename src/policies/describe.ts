@@ -1,0 +1,164 @@
+// Policies in words, for the page on which the owner of a wallet agrees to one. The words are made here and not in the browser,
+// of exactly what is then granted.
+
+import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
+import type { Network } from '../../db/words.ts'
+import type { Chain, NodelessChain } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import type { Policy } from '../custody/vault.ts'
+import { AppError, notFound } from '../errors.ts'
+import { tokenDisplays } from '../tokens/token.ts'
+import { BATCH_MAX } from '../transactions/schema.ts'
+import { POLICIES_A_WALLET_MAX } from './delegated.ts'
+import type { ArgumentRule } from './evaluate.ts'
+import { checkProposed, delegatingWallet, type ProposedPolicy, requireFuture } from './policies.ts'
+import type { KnownAddress, Proposal } from './reading.ts'
+import { usualFeeBudget } from './terms.ts'
+import { type PolicyWords, policyWords } from './words.ts'
+
+type Describing = Pick<Ctx, 'db' | 'chains' | 'vault' | 'now'>
+
+const canonical = (chain: NodelessChain, text: string): string | null => {
+  if (chain.accountOf(text) === null) return null
+  try {
+    return chain.parseAddress(text, 'value')
+  } catch (error) {
+    if (error instanceof AppError) return null
+    throw error
+  }
+}
+
+/** Canonical addresses by the values of rules that name them. */
+const addressesIn = (chain: NodelessChain, rules: readonly ArgumentRule[]): ReadonlyMap<string, string> =>
+  new Map(
+    rules
+      .filter(({ argument, operator }) => argument !== 'value' && (operator === 'eq' || operator === 'ne'))
+      .flatMap(({ value }) => {
+        const address = canonical(chain, value)
+        return address === null ? [] : [[value, address] as const]
+      }),
+  )
+
+/** Without a node the words have no names, but a policy can still be read and taken back. */
+const factsOf = async (chain: Chain | undefined, addresses: readonly string[]) => {
+  try {
+    return (await chain?.facts(addresses)) ?? new Map()
+  } catch (error) {
+    if (error instanceof AppError && error.status === 503) return new Map()
+    throw error
+  }
+}
+
+const knownIn = async (
+  { db, chains }: Pick<Ctx, 'db' | 'chains'>,
+  { network, rules }: { readonly network: Network; readonly rules: readonly ArgumentRule[] },
+): Promise<ReadonlyMap<string, KnownAddress>> => {
+  const chain = chains.of(network)
+  const named = addressesIn(chain, rules)
+  const addresses = [...new Set(named.values())]
+  const [facts, displays] = await Promise.all([
+    factsOf(
+      chains.all.find((each) => each.network === network),
+      addresses,
+    ),
+    tokenDisplays(db, { chain, addresses }),
+  ])
+  return new Map(
+    [...named].map(([value, address]) => [
+      value,
+      { address, facts: facts.get(address) ?? null, isListed: displays.has(address) },
+    ]),
+  )
+}
+
+type Terms = Pick<ProposedPolicy, 'network' | 'name' | 'argumentRules' | 'expiresAt' | 'maxTotalValue' | 'maxUses'> & {
+  readonly maxTotalFee: bigint
+}
+
+const proposalOf = (
+  { chains }: Pick<Ctx, 'chains'>,
+  input: {
+    readonly terms: Terms
+    readonly wallet: Pick<WalletRow, 'address' | 'type'>
+    readonly known: ReadonlyMap<string, KnownAddress>
+  },
+): Proposal => {
+  const { terms, wallet, known } = input
+  const { coin, withoutRecipient } = chains.of(terms.network)
+  return {
+    ...terms,
+    coin,
+    withoutRecipient,
+    known,
+    walletAddress: wallet.address,
+    batchMax: wallet.type === 'contract' ? BATCH_MAX : 1,
+  }
+}
+
+/** A policy to be agreed to, whole: created with these values it is what the words say. */
+type DescribedProposal = {
+  readonly policy: ProposedPolicy & { readonly maxTotalFee: bigint }
+  readonly words: PolicyWords
+}
+
+/** Says what a policy would allow, before it is made. A fee budget that is left open is fixed here. */
+export const describePolicy = async (ctx: Describing, input: Reach & ProposedPolicy): Promise<DescribedProposal> => {
+  const { network, argumentRules: rules, expiresAt } = input
+  const { chain, address } = checkProposed(ctx, input)
+  const wallet = await delegatingWallet(ctx, { ...input, address })
+  await requireFuture(ctx, expiresAt)
+  const [known, maxTotalFee] = await Promise.all([
+    knownIn(ctx, { network, rules }),
+    input.maxTotalFee ?? usualFeeBudget(chain),
+  ])
+  const { name, maxTotalValue, maxUses } = input
+  const terms = { network, name, argumentRules: rules, expiresAt, maxTotalValue, maxUses, maxTotalFee }
+  return {
+    policy: { ...terms, walletAddress: wallet.address },
+    words: policyWords(proposalOf(ctx, { terms, wallet, known }), { now: ctx.now(), spent: null }),
+  }
+}
+
+type DescribedPolicy = { readonly policy: Policy; readonly words: PolicyWords }
+
+/** One policy within reach. */
+const onePolicy = async ({ vault }: Describing, reach: Reach, id: string): Promise<readonly Policy[]> => {
+  const wallet = await vault.findWalletOfPolicy({ id, projectId: reach.projectId, ownedBy: reach.ownedBy })
+  if (wallet === null) throw notFound('policy')
+  const { network, id: walletId } = wallet
+  const page = { limit: POLICIES_A_WALLET_MAX, offset: 0 }
+  const all = await vault.listPolicies({
+    projectId: reach.projectId,
+    ownedBy: reach.ownedBy,
+    network,
+    walletId,
+    ...page,
+  })
+  return all.filter((policy) => policy.id === id)
+}
+
+/** The standing policies within reach on all networks, oldest first, in words; or one of them. */
+export const describedPolicies = async (
+  ctx: Describing,
+  input: Reach & { readonly id: string | null; readonly limit: number; readonly offset: number },
+): Promise<readonly DescribedPolicy[]> => {
+  const { id, projectId, ownedBy, limit, offset } = input
+  const policies =
+    id === null
+      ? await ctx.vault.listPolicies({ projectId, ownedBy, network: null, walletId: null, limit, offset })
+      : await onePolicy(ctx, input, id)
+  const networks = [...new Set(policies.map(({ network }) => network))]
+  const known = new Map(
+    await Promise.all(
+      networks.map(async (network) => {
+        const rules = policies.filter((each) => each.network === network).flatMap((each) => each.argumentRules)
+        return [network, await knownIn(ctx, { network, rules })] as const
+      }),
+    ),
+  )
+  return policies.map((policy) => {
+    const wallet = { address: policy.walletAddress, type: policy.walletType }
+    const proposal = proposalOf(ctx, { terms: policy, wallet, known: known.get(policy.network) ?? new Map() })
+    return { policy, words: policyWords(proposal, { now: ctx.now(), spent: policy }) }
+  })
+}

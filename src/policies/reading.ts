@@ -1,0 +1,125 @@
+// What the rules of a policy fix, as far as it can be said with certainty: the contract, the function, and the most that one
+// transaction can take. Everything here is an upper bound, because all rules must match. Pure.
+
+import type { AddressFacts, NodelessChain } from '../chains/chain.ts'
+import { type ArgumentRule, bare, DECODED, integerIn } from './evaluate.ts'
+
+/** An address in a rule. */
+export type KnownAddress = {
+  /** Canonical. */
+  readonly address: string
+  /** null if the network's node did not answer. */
+  readonly facts: AddressFacts | null
+  /** Whether the operator's or the default token list has it. Otherwise its name is only what it says of itself. */
+  readonly isListed: boolean
+}
+
+/** What a policy allows, before it is said. */
+export type Proposal = {
+  readonly coin: NodelessChain['coin']
+  readonly withoutRecipient: NodelessChain['withoutRecipient']
+  readonly network: string
+  readonly walletAddress: string
+  /** The most transactions that count as one use. */
+  readonly batchMax: number
+  readonly name: string
+  readonly argumentRules: readonly ArgumentRule[]
+  readonly expiresAt: Date | null
+  readonly maxUses: number | null
+  readonly maxTotalValue: bigint | null
+  readonly maxTotalFee: bigint
+  /** By a rule's value as it is written. */
+  readonly known: ReadonlyMap<string, KnownAddress>
+}
+
+export type Token = { readonly symbol: string; readonly decimals: number; readonly standard: AddressFacts['standard'] }
+
+export type Reading = {
+  /**
+   * `nothing`: a rule names an argument of call data and none the function; or the coins of runtime calls are limited, which
+   * cannot be counted.
+   */
+  readonly allows: 'payments' | 'calls' | 'runtime calls' | 'nothing'
+  readonly target: KnownAddress | null
+  /** The bare name. */
+  readonly functionName: string | null
+  /** The contract of `target`, if it is a token or a collection. */
+  readonly token: Token | null
+  /** The most of the coin that one transaction sends; null: no rule limits it. */
+  readonly mostSent: bigint | null
+  /** The most of the token that one transaction takes; null: no rule limits it. */
+  readonly mostTaken: bigint | null
+}
+
+/** Of the standard functions of ERC-20, the arguments that are amounts. Each of these functions has one integer. */
+const AMOUNTS: ReadonlyMap<string, readonly string[]> = new Map(
+  ['transfer', 'transferFrom', 'approve', 'mint', 'burn', 'burnFrom'].map((each) => [each, ['value', 'amount', 'wad']]),
+)
+  .set('increaseAllowance', ['addedValue'])
+  .set('decreaseAllowance', ['subtractedValue'])
+
+const COIN_TRANSFERS = ['balances.transfer_keep_alive', 'balances.transfer_allow_death']
+
+const FUNCTION = `${DECODED}function`
+
+const fixed = (rules: readonly ArgumentRule[], argument: string): string | null =>
+  rules.find((rule) => rule.argument === argument && rule.operator === 'eq')?.value ?? null
+
+/** The name of an argument of call data, as rules compare it; null for the others. */
+export const nameIn = ({ argument }: ArgumentRule): string | null =>
+  argument.startsWith(DECODED) && argument !== FUNCTION ? bare(argument.slice(DECODED.length)) : null
+
+/** The value to which a rule fixes an argument of call data; null if none does. */
+export const fixedArgument = ({ argumentRules }: Pick<Proposal, 'argumentRules'>, name: string): string | null =>
+  argumentRules.find((rule) => nameIn(rule) === name && rule.operator === 'eq')?.value ?? null
+
+/** Whether an argument is an amount in units of the token, or of the coin. */
+export const isAmount = (reading: Pick<Reading, 'functionName' | 'token'>, argument: string): boolean =>
+  reading.token?.standard === 'erc20' && (AMOUNTS.get(reading.functionName ?? '') ?? []).includes(argument)
+
+export const isCoinAmount = ({ functionName }: Pick<Reading, 'functionName'>, argument: string): boolean =>
+  COIN_TRANSFERS.includes(functionName ?? '') && argument === 'value'
+
+/** The highest integer that a rule lets through; null if it has no upper end. */
+const capOf = ({ operator, value }: ArgumentRule): bigint | null => {
+  const integer = integerIn(value)
+  if (integer === null) return null
+  if (operator === 'eq' || operator === 'le') return integer
+  return operator === 'lt' ? integer - 1n : null
+}
+
+const capBy = (rules: readonly ArgumentRule[]): bigint | null => {
+  let lowest: bigint | null = null
+  for (const cap of rules.map(capOf)) if (cap !== null && (lowest === null || cap < lowest)) lowest = cap
+  return lowest !== null && lowest < 0n ? 0n : lowest
+}
+
+const allowedBy = ({ argumentRules: rules, withoutRecipient, maxTotalValue }: Proposal): Reading['allows'] => {
+  const reads = rules.some(({ argument }) => argument.startsWith(DECODED))
+  if (!reads) return 'payments'
+  if (fixed(rules, FUNCTION) === null) return 'nothing'
+  const hasRecipient = rules.some(({ argument }) => argument === 'to' || argument === 'value')
+  if (withoutRecipient === 'creation' || hasRecipient) return 'calls'
+  return maxTotalValue === null ? 'runtime calls' : 'nothing'
+}
+
+/** A function as rules name it: its bare name, or its whole signature. */
+const bareName = (text: string): string => text.split('(')[0] ?? ''
+
+export const readingOf = (proposal: Proposal): Reading => {
+  const { argumentRules: rules, known } = proposal
+  const target = known.get(fixed(rules, 'to') ?? '') ?? null
+  const named = fixed(rules, FUNCTION)
+  const functionName = named === null ? null : bareName(named)
+  const facts = target?.facts ?? null
+  const token = facts === null || facts.standard === 'other' ? null : facts
+  const allows = allowedBy(proposal)
+  const amounts = rules.filter((rule) => {
+    const argument = nameIn(rule)
+    return argument !== null && isAmount({ functionName, token }, argument)
+  })
+  const coins = rules.filter((rule) =>
+    allows === 'runtime calls' ? isCoinAmount({ functionName }, nameIn(rule) ?? '') : rule.argument === 'value',
+  )
+  return { allows, target, functionName, token, mostSent: capBy(coins), mostTaken: capBy(amounts) }
+}

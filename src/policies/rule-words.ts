@@ -1,0 +1,165 @@
+// The rules of a policy in words. What is not one of the standards is shown as it is written, never guessed. Pure.
+
+import type { RuleOperator } from '../../db/words.ts'
+import { displayAmount } from '../chains/amount.ts'
+import { unreachable } from '../errors.ts'
+import { type ArgumentRule, DECODED, integerIn } from './evaluate.ts'
+import {
+  isAmount,
+  isCoinAmount,
+  type KnownAddress,
+  nameIn,
+  type Proposal,
+  type Reading,
+  type Token,
+} from './reading.ts'
+import { code, name, type Sentence, say } from './sentence.ts'
+
+/** Digits in groups of three, exact. */
+const grouped = (amount: string): string => {
+  const [whole = '', fraction] = amount.split('.')
+  const digits = whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ',')
+  return fraction === undefined ? digits : `${digits}.${fraction}`
+}
+
+/** An amount of the coin. */
+export const coins = ({ coin }: Pick<Proposal, 'coin'>, amount: bigint): string =>
+  `${grouped(displayAmount(amount, coin.decimals))} ${coin.symbol}`
+
+export const unitsOf = ({ symbol }: Token): Sentence => (symbol === '' ? say`tokens` : say`${name(symbol)}`)
+
+/** An amount of a token. */
+export const tokens = (token: Token, amount: bigint): Sentence =>
+  say`${grouped(displayAmount(amount, token.decimals))} ${unitsOf(token)}`
+
+/** An address with what is known of it. A contract that is on no list may call itself anything. */
+export const addressWords = (proposal: Pick<Proposal, 'walletAddress'>, known: KnownAddress): Sentence => {
+  const { address, facts, isListed } = known
+  if (address === proposal.walletAddress) return say`this wallet itself, ${code(address)}`
+  if (facts === null) return say`${code(address)}`
+  if (!facts.isContract) return say`the account ${code(address)}`
+  const called = facts.name === '' ? facts.symbol : facts.name
+  if (called === '') return say`the contract ${code(address)}, which has no name`
+  const symbol = facts.symbol === '' || facts.symbol === called ? say`` : say` (${name(facts.symbol)})`
+  if (isListed) return say`${name(called)}${symbol}, ${code(address)}`
+  return say`the contract ${code(address)}, which calls itself “${name(called)}”${symbol}`
+}
+
+const COMPARED: Readonly<Record<RuleOperator, string>> = {
+  eq: 'is',
+  ne: 'is not',
+  gt: 'is more than',
+  ge: 'is at least',
+  lt: 'is less than',
+  le: 'is at most',
+}
+
+const SENT: Readonly<Record<RuleOperator, string>> = {
+  eq: 'exactly',
+  ne: 'any amount but',
+  gt: 'more than',
+  ge: 'at least',
+  lt: 'less than',
+  le: 'at most',
+}
+
+/** What functions of standards do, by the standard of the contract and their bare names. */
+const MEANINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  erc20: {
+    transfer: 'sends tokens to somebody',
+    transferFrom: 'moves tokens to somebody',
+    approve: 'lets somebody else take tokens',
+    increaseAllowance: 'lets somebody else take more tokens',
+    decreaseAllowance: 'lets somebody else take fewer tokens',
+    burn: 'destroys tokens',
+    burnFrom: 'destroys tokens',
+  },
+  erc721: {
+    transferFrom: 'gives an NFT away',
+    safeTransferFrom: 'gives an NFT away',
+    approve: 'lets somebody else take an NFT',
+    setApprovalForAll: 'lets somebody else take every NFT of the collection',
+    burn: 'destroys an NFT',
+    safeMint: 'makes an NFT',
+    mint: 'makes an NFT',
+    mintTo: 'makes an NFT',
+  },
+  erc1155: {
+    safeTransferFrom: 'gives NFTs away',
+    safeBatchTransferFrom: 'gives NFTs away',
+    setApprovalForAll: 'lets somebody else take every NFT of the collection',
+    burn: 'destroys NFTs',
+    mint: 'makes NFTs',
+    mintTo: 'makes NFTs',
+  },
+}
+
+export const meaningOf = ({ token, functionName }: Pick<Reading, 'token' | 'functionName'>): string | null =>
+  MEANINGS[token?.standard ?? '']?.[functionName ?? ''] ?? null
+
+const recipientWords = (proposal: Proposal, reading: Reading, { operator, value }: ArgumentRule): Sentence => {
+  const known = proposal.known.get(value)
+  const whom = known === undefined ? say`${code(value)}` : addressWords(proposal, known)
+  const preposition = reading.allows === 'payments' ? 'to' : 'with'
+  return operator === 'eq' ? say`Only ${preposition} ${whom}.` : say`Not ${preposition} ${whom}.`
+}
+
+const functionWords = (reading: Reading, { operator, value }: ArgumentRule): Sentence => {
+  if (operator !== 'eq') return say`Not by the function ${code(value)}.`
+  const meaning = meaningOf(reading)
+  return say`Only by the function ${code(value)}${meaning === null ? '' : `, which ${meaning}`}.`
+}
+
+const valueWords = (proposal: Proposal, { operator, value }: ArgumentRule): Sentence => {
+  const amount = integerIn(value)
+  if (amount === null || amount < 0n) return say`Only if the value ${COMPARED[operator]} ${code(value)}.`
+  if (amount === 0n && (operator === 'eq' || operator === 'le'))
+    return say`Without sending any ${proposal.coin.symbol}.`
+  return say`Each transaction sends ${SENT[operator]} ${coins(proposal, amount)}.`
+}
+
+const argumentWords = (proposal: Proposal, reading: Reading, rule: ArgumentRule): Sentence => {
+  const { argument, operator, value } = rule
+  const path = argument.slice(DECODED.length)
+  const compared = COMPARED[operator]
+  const amount = integerIn(value)
+  const bareName = nameIn(rule) ?? ''
+  if (amount !== null && amount >= 0n) {
+    if (reading.token !== null && isAmount(reading, bareName)) {
+      return say`Only if the amount (${code(path)}) ${compared} ${tokens(reading.token, amount)}.`
+    }
+    if (isCoinAmount(reading, bareName)) {
+      return say`Only if the amount (${code(path)}) ${compared} ${coins(proposal, amount)}.`
+    }
+  }
+  const known = operator === 'eq' || operator === 'ne' ? proposal.known.get(value) : undefined
+  const shown = known === undefined ? say`${code(value)}` : addressWords(proposal, known)
+  return say`Only if ${code(path)} ${compared} ${value === '' ? 'empty' : shown}.`
+}
+
+const ruleWords = (proposal: Proposal, reading: Reading, rule: ArgumentRule): Sentence => {
+  if (rule.argument === 'to') return recipientWords(proposal, reading, rule)
+  if (rule.argument === 'value') return valueWords(proposal, rule)
+  return nameIn(rule) === null ? functionWords(reading, rule) : argumentWords(proposal, reading, rule)
+}
+
+const kindWords = ({ coin, network }: Proposal, { allows }: Reading): Sentence => {
+  switch (allows) {
+    case 'payments':
+      return say`Pay ${coin.symbol}. It may not call contracts.`
+    case 'calls':
+      return say`Call a contract.`
+    case 'runtime calls':
+      return say`Call ${network} itself.`
+    case 'nothing':
+      return say`Nothing: no transaction can match all of this.`
+    default:
+      return unreachable(allows)
+  }
+}
+
+/** What a policy allows: first the kind of transaction, then a sentence for each rule. */
+export const mayWords = (proposal: Proposal, reading: Reading): readonly Sentence[] => [
+  kindWords(proposal, reading),
+  ...proposal.argumentRules.map((rule) => ruleWords(proposal, reading, rule)),
+]

@@ -1,0 +1,190 @@
+// A policy in words, for the owner of the wallet: what it allows, its limits, the most that it can cost, and what is dangerous
+// about it. Pure. The words are made of the same values that the owner's PIN binds.
+
+import { fixedArgument, type Proposal, type Reading, readingOf, type Token } from './reading.ts'
+import { addressWords, coins, mayWords, meaningOf, tokens, unitsOf } from './rule-words.ts'
+import { code, name, type Part, type Sentence, say, time } from './sentence.ts'
+
+export type PolicyWords = {
+  /** The name that the developer gave it. */
+  readonly name: Part
+  readonly wallet: Sentence
+  readonly may: readonly Sentence[]
+  readonly limits: readonly Sentence[]
+  readonly cost: Sentence
+  readonly warnings: readonly Sentence[]
+  /** What was done by it; empty before it was made. */
+  readonly used: readonly Sentence[]
+}
+
+type Spent = { readonly uses: number; readonly spentValue: bigint; readonly spentFee: bigint }
+
+/**
+ * From here on a limit limits nothing: nobody has so much of a coin (79 billion ether), and some tokens take such an allowance
+ * as endless (UNI's Uni.sol: uint96).
+ */
+const ENDLESS = 2n ** 96n - 1n
+
+const limited = (amount: bigint | null): bigint | null => (amount === null || amount >= ENDLESS ? null : amount)
+
+const lower = (one: bigint | null, other: bigint | null): bigint | null => {
+  if (one === null || other === null) return one ?? other
+  return one < other ? one : other
+}
+
+/** The most that all uses together can reach, if one transaction reaches `each` at most; null: no limit. */
+const inAll = ({ maxUses, batchMax }: Proposal, each: bigint | null): bigint | null => {
+  if (each === 0n) return 0n
+  return each === null || maxUses === null ? null : each * BigInt(maxUses) * BigInt(batchMax)
+}
+
+const sentInAll = (proposal: Proposal, reading: Reading): bigint | null => {
+  if (reading.allows === 'nothing') return 0n
+  return limited(lower(proposal.maxTotalValue, inAll(proposal, reading.mostSent)))
+}
+
+const APPROVALS = ['approve', 'increaseAllowance']
+const TAKES_TOKENS = ['transfer', 'transferFrom', 'burn', 'burnFrom', ...APPROVALS]
+const GIVES_TO = ['transfer', 'transferFrom', 'safeTransferFrom', 'safeBatchTransferFrom']
+/** Substrate calls that hold other calls, or let others make them. */
+const CARRIES = /^(?:utility|proxy|multisig|sudo)\./
+
+const isOneOf = (names: readonly string[], { functionName }: Reading): boolean =>
+  functionName !== null && names.includes(functionName)
+
+/** The token that calls take from the wallet, and how much in all. */
+const takenInAll = (
+  proposal: Proposal,
+  reading: Reading,
+): { readonly token: Token; readonly most: bigint | null } | null => {
+  const { token, mostTaken } = reading
+  if (token?.standard !== 'erc20' || !isOneOf(TAKES_TOKENS, reading)) return null
+  return { token, most: limited(inAll(proposal, mostTaken)) }
+}
+
+const costOfCoins = (proposal: Proposal, sent: bigint | null): Sentence => {
+  const fee = limited(proposal.maxTotalFee)
+  const { symbol } = proposal.coin
+  if (sent === null || fee === null) return say`All ${symbol} in this wallet.`
+  if (sent === 0n) return say`At most ${coins(proposal, fee)}, for fees. It sends no ${symbol}.`
+  return say`At most ${coins(proposal, sent + fee)} in all: ${coins(proposal, sent)} that it sends, and ${coins(proposal, fee)} for fees.`
+}
+
+const costOfTokens = (proposal: Proposal, reading: Reading): Sentence => {
+  const taken = takenInAll(proposal, reading)
+  if (taken !== null) {
+    const { token, most } = taken
+    return most === null ? say` And all ${unitsOf(token)} in this wallet.` : say` And at most ${tokens(token, most)}.`
+  }
+  const isKnown = reading.allows !== 'calls' || meaningOf(reading) !== null
+  return isKnown ? say`` : say` Tokens and NFTs that the contract takes are not counted.`
+}
+
+const limitWords = (proposal: Proposal, now: Date): readonly Sentence[] => {
+  const { maxUses, batchMax, maxTotalValue, maxTotalFee, expiresAt, coin } = proposal
+  const batches = batchMax > 1 ? ` Each time can be up to ${batchMax} transactions at once.` : ''
+  const times = maxUses === 1 ? 'Once.' : `At most ${maxUses} times.`
+  const end = expiresAt !== null && expiresAt <= now ? say`It ended: ` : say`Until `
+  return [
+    say`${maxUses === null ? 'Any number of times.' : times}${batches}`,
+    expiresAt === null ? say`Without an end, until you take it back.` : say`${end}${time(expiresAt)}.`,
+    ...(maxTotalValue === null ? [] : [say`It sends at most ${coins({ coin }, maxTotalValue)} in all.`]),
+    say`Fees of at most ${coins({ coin }, maxTotalFee)} in all.`,
+  ]
+}
+
+/** Whom an argument fixes, or `anybody`. */
+const whomBy = (proposal: Proposal, argument: string): Sentence => {
+  const fixed = fixedArgument(proposal, argument)
+  if (fixed === null) return say`anybody`
+  const known = proposal.known.get(fixed)
+  return known === undefined ? say`${code(fixed)}` : addressWords(proposal, known)
+}
+
+const approvalWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
+  const { token } = reading
+  const what = token === null ? say`tokens` : unitsOf(token)
+  if (reading.functionName === 'setApprovalForAll') {
+    if (fixedArgument(proposal, 'approved') === 'false') return []
+    const whom = whomBy(proposal, 'operator')
+    return [say`It can let ${whom} take every NFT of a collection from this wallet, also after this has ended.`]
+  }
+  if (!isOneOf(APPROVALS, reading)) return []
+  if (token?.standard === 'erc721') {
+    return [say`It can let ${whomBy(proposal, 'approved')} take NFTs from this wallet, also after this has ended.`]
+  }
+  const isBounded = takenInAll(proposal, reading) !== null && limited(reading.mostTaken) !== null
+  const how = isBounded ? say`up to the amount above` : say`all of them, without a limit`
+  return [
+    say`It can let ${whomBy(proposal, 'spender')} take ${what} from this wallet, ${how}, also after this has ended.`,
+  ]
+}
+
+const tokenWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
+  const taken = takenInAll(proposal, reading)
+  const isEndless = taken !== null && taken.most === null && !isOneOf(APPROVALS, reading)
+  const gives = isOneOf(GIVES_TO, reading) && fixedArgument(proposal, 'to') === null
+  return [
+    ...(isEndless && taken !== null
+      ? [say`No limit says how many ${unitsOf(taken.token)} it takes: it can be all.`]
+      : []),
+    ...(gives ? [say`No rule says who gets the tokens: it can be anybody.`] : []),
+    ...approvalWarnings(proposal, reading),
+  ]
+}
+
+const targetWarning = ({ allows, target }: Reading): readonly Sentence[] => {
+  if (target !== null) return []
+  if (allows === 'payments') return [say`No rule says who is paid: it can be anybody.`]
+  if (allows !== 'calls') return []
+  return [say`No rule says which contract it calls: it can be any, also one that is made to harm you.`]
+}
+
+const warningsOf = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
+  const { symbol } = proposal.coin
+  if (reading.allows === 'nothing') return []
+  const carries = CARRIES.test(reading.functionName ?? '')
+  return [
+    ...(proposal.expiresAt === null ? [say`It has no end.`] : []),
+    ...(sentInAll(proposal, reading) === null
+      ? [say`No limit says how much ${symbol} it sends: it can be all that is in this wallet.`]
+      : []),
+    ...(limited(proposal.maxTotalFee) === null ? [say`No limit says how much it spends on fees.`] : []),
+    ...targetWarning(reading),
+    ...(carries ? [say`This call can hold other calls: it can do anything that this wallet can do.`] : []),
+    ...tokenWarnings(proposal, reading),
+  ]
+}
+
+const usedWords = (proposal: Proposal, { uses, spentValue, spentFee }: Spent): readonly Sentence[] => {
+  const { maxUses, maxTotalValue, maxTotalFee } = proposal
+  const times = uses === 1 ? 'once' : `${uses} times`
+  const sent = coins(proposal, spentValue)
+  return [
+    uses === 0 ? say`Not used yet.` : say`Used ${times}${maxUses === null ? '' : `, of at most ${maxUses}`}.`,
+    ...(uses === 0
+      ? []
+      : [
+          maxTotalValue === null ? say`Sent: ${sent}.` : say`Sent: ${sent} of ${coins(proposal, maxTotalValue)}.`,
+          say`Counted for fees: ${coins(proposal, spentFee)} of ${coins(proposal, maxTotalFee)}.`,
+        ]),
+  ]
+}
+
+/** @param input.spent null before it was made. */
+export const policyWords = (
+  proposal: Proposal,
+  { now, spent }: { readonly now: Date; readonly spent: Spent | null },
+): PolicyWords => {
+  const reading = readingOf(proposal)
+  const sent = sentInAll(proposal, reading)
+  return {
+    name: name(proposal.name),
+    wallet: say`${code(proposal.walletAddress)} on ${proposal.network}`,
+    may: mayWords(proposal, reading),
+    limits: limitWords(proposal, now),
+    cost: say`${costOfCoins(proposal, sent)}${costOfTokens(proposal, reading)}`,
+    warnings: warningsOf(proposal, reading),
+    used: spent === null ? [] : usedWords(proposal, spent),
+  }
+}

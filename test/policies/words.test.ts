@@ -1,0 +1,312 @@
+// What the owner of a wallet reads before they agree to a policy.
+
+import { describe, expect, test } from 'bun:test'
+import type { AddressFacts } from '../../src/chains/chain.ts'
+import type { KnownAddress, Proposal } from '../../src/policies/reading.ts'
+import { code, name, type Sentence, say } from '../../src/policies/sentence.ts'
+import { policyWords } from '../../src/policies/words.ts'
+
+const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+const TOKEN = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
+const FRIEND = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const ETHER = 10n ** 18n
+const now = new Date('2026-01-01T00:00:00Z')
+
+const ether = { word: 'ethereum', name: 'Ether', symbol: 'ETH', decimals: 18, displayDecimals: 4, logoUrl: '' }
+const dot = { ...ether, symbol: 'DOT', decimals: 10 }
+
+const known = (address: string, facts: Partial<AddressFacts> | null, isListed = false): [string, KnownAddress] => {
+  const none = { isContract: true, standard: 'other', name: '', symbol: '', decimals: 0 } as const
+  return [address, { address, facts: facts === null ? null : { ...none, ...facts }, isListed }]
+}
+const coin = known(TOKEN, { standard: 'erc20', name: 'Test Coin', symbol: 'TST', decimals: 6 }, true)
+const doors = known(TOKEN, { standard: 'erc721', name: 'Doors', symbol: 'DOOR' })
+const friend = known(FRIEND, { isContract: false })
+
+const rule = (argument: string, operator: string, value: string) =>
+  ({ argument, operator, value }) as Proposal['argumentRules'][number]
+const TO = rule('to', 'eq', TOKEN)
+const calls = (functionName: string) => rule('decodedInput.function', 'eq', functionName)
+
+const LIMITS = {
+  expiresAt: new Date('2099-01-31T12:00:00Z'),
+  maxUses: 100,
+  maxTotalValue: ETHER,
+  maxTotalFee: ETHER / 50n,
+}
+
+const proposal = (argumentRules: Proposal['argumentRules'], rest: Partial<Proposal> = {}): Proposal => ({
+  coin: ether,
+  withoutRecipient: 'creation',
+  network: 'Ethereum',
+  walletAddress: WALLET,
+  batchMax: 1,
+  name: 'Mint doors',
+  known: new Map([coin, friend]),
+  argumentRules,
+  ...LIMITS,
+  ...rest,
+})
+
+const textOf = (sentence: Sentence) => sentence.map(({ text }) => text).join('')
+
+const wordsOf = (argumentRules: Proposal['argumentRules'], rest: Partial<Proposal> = {}) => {
+  const words = policyWords(proposal(argumentRules, rest), { now, spent: null })
+  return {
+    may: words.may.map(textOf),
+    limits: words.limits.map(textOf),
+    warnings: words.warnings.map(textOf),
+    cost: textOf(words.cost),
+    wallet: textOf(words.wallet),
+  }
+}
+
+describe('a policy in words', () => {
+  test('tells payments to one account, with the limits and what they cost in all', () => {
+    expect(wordsOf([rule('to', 'eq', FRIEND), rule('value', 'le', '5000000000000000')])).toEqual({
+      wallet: `${WALLET} on Ethereum`,
+      may: [
+        'Pay ETH. It may not call contracts.',
+        `Only to the account ${FRIEND}.`,
+        'Each transaction sends at most 0.005 ETH.',
+      ],
+      limits: [
+        'At most 100 times.',
+        'Until 2099-01-31T12:00:00.000Z.',
+        'It sends at most 1 ETH in all.',
+        'Fees of at most 0.02 ETH in all.',
+      ],
+      // 100 × 0.005 ETH is less than 1 ETH.
+      cost: 'At most 0.52 ETH in all: 0.5 ETH that it sends, and 0.02 ETH for fees.',
+      warnings: [],
+    })
+  })
+
+  test('tells transfers of a listed token in its own units', () => {
+    const rules = [
+      TO,
+      calls('transfer'),
+      rule('decodedInput.to', 'eq', FRIEND),
+      rule('decodedInput._value', 'le', '1500000'),
+      rule('value', 'eq', '0'),
+    ]
+    expect(wordsOf(rules)).toMatchObject({
+      may: [
+        'Call a contract.',
+        `Only with Test Coin (TST), ${TOKEN}.`,
+        'Only by the function transfer, which sends tokens to somebody.',
+        `Only if to is the account ${FRIEND}.`,
+        'Only if the amount (_value) is at most 1.5 TST.',
+        'Without sending any ETH.',
+      ],
+      cost: 'At most 0.02 ETH, for fees. It sends no ETH. And at most 150 TST.',
+      warnings: [],
+    })
+  })
+
+  test('reads a whole signature as its function', () => {
+    const rules = [TO, calls('transfer(address,uint256)'), rule('decodedInput.value', 'lt', '1000001')]
+    expect(wordsOf(rules).may.slice(2)).toEqual([
+      'Only by the function transfer(address,uint256), which sends tokens to somebody.',
+      'Only if the amount (value) is less than 1.000001 TST.',
+    ])
+  })
+
+  test('says of a contract on no list that its name is its own claim', () => {
+    const rules = [TO, calls('safeMint'), rule('decodedInput.to', 'eq', WALLET)]
+    const words = wordsOf(rules, { known: new Map([doors, known(WALLET, { isContract: false })]) })
+    expect(words.may).toEqual([
+      'Call a contract.',
+      `Only with the contract ${TOKEN}, which calls itself “Doors” (DOOR).`,
+      'Only by the function safeMint, which makes an NFT.',
+      `Only if to is this wallet itself, ${WALLET}.`,
+    ])
+    expect(words.warnings).toEqual([])
+  })
+
+  test('shows what is unusual as it is written', () => {
+    const rules = [
+      rule('to', 'ne', FRIEND),
+      calls('swap'),
+      rule('decodedInput.path.0', 'eq', TOKEN.toLowerCase()),
+      rule('decodedInput.order.amount', 'gt', '0xff'),
+      rule('decodedInput.ids.length', 'ge', '2'),
+      rule('decodedInput.note', 'ne', ''),
+      rule('decodedInput._function', 'eq', '\u202eabc'),
+      rule('value', 'ne', '-1'),
+      rule('value', 'gt', '1'),
+    ]
+    expect(wordsOf(rules).may.slice(1)).toEqual([
+      `Not with the account ${FRIEND}.`,
+      'Only by the function swap.',
+      `Only if path.0 is ${TOKEN.toLowerCase()}.`,
+      'Only if order.amount is more than 0xff.',
+      'Only if ids.length is at least 2.',
+      'Only if note is not empty.',
+      'Only if _function is \\u{202e}abc.',
+      'Only if the value is not -1.',
+      'Each transaction sends more than 0.000000000000000001 ETH.',
+    ])
+  })
+
+  test('counts a batch of a contract wallet as often as it has transactions', () => {
+    const rules = [rule('to', 'eq', FRIEND), rule('value', 'lt', '1001')]
+    const words = wordsOf(rules, { batchMax: 100, maxUses: 1, maxTotalValue: null, maxTotalFee: 0n })
+    expect(words.limits[0]).toBe('Once. Each time can be up to 100 transactions at once.')
+    expect(words.cost).toBe(
+      'At most 0.0000000000001 ETH in all: 0.0000000000001 ETH that it sends, and 0 ETH for fees.',
+    )
+  })
+
+  test('tells what was used, and that a policy has ended', () => {
+    const spent = { uses: 3, spentValue: ETHER / 4n, spentFee: 10n ** 15n }
+    const ended = proposal([TO], { expiresAt: new Date('2025-12-31T00:00:00Z') })
+    const words = policyWords(ended, { now, spent })
+    expect(words.used.map(textOf)).toEqual([
+      'Used 3 times, of at most 100.',
+      'Sent: 0.25 ETH of 1 ETH.',
+      'Counted for fees: 0.001 ETH of 0.02 ETH.',
+    ])
+    expect(textOf(words.limits[1] ?? [])).toBe('It ended: 2025-12-31T00:00:00.000Z.')
+    const unused = policyWords(ended, { now, spent: { uses: 0, spentValue: 0n, spentFee: 0n } })
+    expect(unused.used.map(textOf)).toEqual(['Not used yet.'])
+  })
+})
+
+describe('a warning', () => {
+  const warningsOf = (rules: Proposal['argumentRules'], rest: Partial<Proposal> = {}) => wordsOf(rules, rest).warnings
+  const free = { expiresAt: null, maxUses: null, maxTotalValue: null }
+
+  test('comes for each limit that is missing', () => {
+    const words = wordsOf([rule('value', 'ge', '1')], { ...free, maxTotalFee: 2n ** 100n })
+    expect(words.warnings).toEqual([
+      'It has no end.',
+      'No limit says how much ETH it sends: it can be all that is in this wallet.',
+      'No limit says how much it spends on fees.',
+      'No rule says who is paid: it can be anybody.',
+    ])
+    expect(words.cost).toBe('All ETH in this wallet.')
+    expect(words.limits.slice(0, 2)).toEqual(['Any number of times.', 'Without an end, until you take it back.'])
+  })
+
+  test('does not come for coins that rules and uses limit', () => {
+    const value = rule('value', 'le', '1000')
+    const to = rule('to', 'eq', FRIEND)
+    const endless = ['No limit says how much ETH it sends: it can be all that is in this wallet.']
+    expect(warningsOf([to, value], { maxTotalValue: null })).toEqual([])
+    expect(warningsOf([to, rule('value', 'lt', '1')], { maxTotalValue: null, maxUses: null })).toEqual([])
+    expect(warningsOf([to, value], { maxTotalValue: null, maxUses: null })).toEqual(endless)
+    expect(warningsOf([to, rule('value', 'ge', '1')], { maxTotalValue: null })).toEqual(endless)
+    // A limit that nobody can reach is none.
+    expect(warningsOf([to], { maxTotalValue: 2n ** 256n - 1n })).toEqual(endless)
+  })
+
+  test('comes for calls of any contract', () => {
+    expect(warningsOf([calls('mint')])).toEqual([
+      'No rule says which contract it calls: it can be any, also one that is made to harm you.',
+    ])
+    expect(warningsOf([calls('mint'), rule('to', 'ne', FRIEND)])).toHaveLength(1)
+  })
+
+  test('comes for a transfer of tokens without a limit, and to anybody', () => {
+    expect(warningsOf([TO, calls('transfer')])).toEqual([
+      'No limit says how many TST it takes: it can be all.',
+      'No rule says who gets the tokens: it can be anybody.',
+    ])
+    expect(wordsOf([TO, calls('transfer')]).cost).toEndWith('And all TST in this wallet.')
+    const bounded = [
+      TO,
+      calls('transfer'),
+      rule('decodedInput.to', 'eq', FRIEND),
+      rule('decodedInput.value', 'le', '1'),
+    ]
+    expect(warningsOf(bounded)).toEqual([])
+    expect(warningsOf(bounded, { maxUses: null })).toEqual(['No limit says how many TST it takes: it can be all.'])
+  })
+
+  test('comes for each approval, and says if it is without a limit', () => {
+    const spender = rule('decodedInput.spender', 'eq', FRIEND)
+    const endless = (who: string, what: string) =>
+      `It can let ${who} take ${what} from this wallet, all of them, without a limit, also after this has ended.`
+    const whom = `the account ${FRIEND}`
+    expect(warningsOf([TO, calls('approve')])).toEqual([endless('anybody', 'TST')])
+    expect(warningsOf([TO, calls('approve'), spender])).toEqual([endless(whom, 'TST')])
+    const amount = (value: string) => rule('decodedInput.value', 'le', value)
+    expect(warningsOf([TO, calls('approve'), spender, amount(String(2n ** 96n - 1n))])).toEqual([endless(whom, 'TST')])
+    expect(warningsOf([TO, calls('approve(address,uint256)'), spender, amount('5')])).toEqual([
+      `It can let ${whom} take TST from this wallet, up to the amount above, also after this has ended.`,
+    ])
+    expect(warningsOf([TO, calls('increaseAllowance')])).toEqual([endless('anybody', 'TST')])
+    // Of an unknown contract nobody knows which argument is the amount.
+    const unknown = new Map([known(TOKEN, null)])
+    expect(warningsOf([TO, calls('approve'), amount('5')], { known: unknown })).toEqual([endless('anybody', 'tokens')])
+  })
+
+  test('comes for approvals of NFTs, but not for ending one', () => {
+    const all = 'It can let anybody take every NFT of a collection from this wallet, also after this has ended.'
+    const approved = (value: string) => rule('decodedInput.approved', 'eq', value)
+    const rest = { known: new Map([doors]) }
+    expect(warningsOf([TO, calls('setApprovalForAll')], rest)).toEqual([all])
+    expect(warningsOf([TO, calls('setApprovalForAll'), approved('true')], rest)).toEqual([all])
+    expect(warningsOf([TO, calls('setApprovalForAll'), approved('false')], rest)).toEqual([])
+    expect(warningsOf([TO, calls('approve')], rest)).toEqual([
+      'It can let anybody take NFTs from this wallet, also after this has ended.',
+    ])
+    expect(warningsOf([TO, calls('safeTransferFrom')], rest)).toEqual([
+      'No rule says who gets the tokens: it can be anybody.',
+    ])
+  })
+})
+
+describe('a policy for calls of a Substrate runtime', () => {
+  const rest = { coin: dot, withoutRecipient: 'runtime_call', network: 'Polkadot', maxTotalValue: null } as const
+
+  test('tells transfers in the coin', () => {
+    const rules = [calls('balances.transfer_keep_alive'), rule('decodedInput.value', 'le', '20000000000')]
+    expect(wordsOf(rules, { ...rest, maxTotalFee: 10n ** 10n })).toMatchObject({
+      may: [
+        'Call Polkadot itself.',
+        'Only by the function balances.transfer_keep_alive.',
+        'Only if the amount (value) is at most 2 DOT.',
+      ],
+      cost: 'At most 201 DOT in all: 200 DOT that it sends, and 1 DOT for fees.',
+      warnings: [],
+    })
+  })
+
+  test('warns of calls that hold others, and of what cannot be counted', () => {
+    expect(wordsOf([calls('proxy.add_proxy')], rest).warnings).toEqual([
+      'No limit says how much DOT it sends: it can be all that is in this wallet.',
+      'This call can hold other calls: it can do anything that this wallet can do.',
+    ])
+    expect(wordsOf([calls('balances.transfer_all')], { ...rest, maxTotalValue: 1n }).may[0]).toBe(
+      'Nothing: no transaction can match all of this.',
+    )
+  })
+})
+
+test('rules on call data without a rule on the function allow nothing', () => {
+  const words = wordsOf([TO, rule('decodedInput.value', 'le', '1')])
+  expect(words.may[0]).toBe('Nothing: no transaction can match all of this.')
+  expect(words.warnings).toEqual([])
+})
+
+describe("a stranger's text", () => {
+  test('is cut, on one line, and without what hides or reorders', () => {
+    expect(name('  Safe\u202e ecnalab\n\u0007you  ')).toEqual({ kind: 'name', text: 'Safe ecnalab you' })
+    expect(name('a'.repeat(41)).text).toBe(`${'a'.repeat(39)}…`)
+    expect(name(`Z${'\u0301'.repeat(50)}`).text).toBe('Z\u0301\u0301')
+    expect(name('a'.repeat(1_000_000)).text).toHaveLength(40)
+  })
+
+  test('is a part of its own, and a value is shown whole', () => {
+    const words = policyWords(proposal([TO], { name: '<b>All is well</b>' }), { now, spent: null })
+    expect(words.name).toEqual({ kind: 'name', text: '<b>All is well</b>' })
+    expect(code('a\u200bb\u00a0c\n')).toEqual({ kind: 'code', text: 'a\\u{200b}b\\u{a0}c\\u{a}' })
+    expect(say`Only ${name('Mallory')}${''}.`).toEqual([
+      { kind: 'text', text: 'Only ' },
+      { kind: 'name', text: 'Mallory' },
+      { kind: 'text', text: '.' },
+    ])
+  })
+})
