@@ -106,6 +106,8 @@ export const CUSTODY_ACTIONS = [
   'wallet_imported',
   'wallet_exported',
   'control_shared',
+  'put_under_policies',
+  'released_from_policies',
   'user_pin_changed',
   'owner_unlocked',
   ...SIGNING_ACTIONS,

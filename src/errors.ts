@@ -42,6 +42,7 @@ export const ERROR_STATUS = {
   TOO_MANY_FAILED_ATTEMPTS: 403,
   frozen: 403,
   policy_denied: 403,
+  under_policies: 403,
   not_found: 404,
   transaction_not_found: 404,
   method_not_allowed: 405,

@@ -152,6 +152,10 @@ export const ownerLocks = pgTable(
     sealed: bytes('sealed').notNull(),
     /** The seed's private keys, one for each family, sealed with the control key; null if the keyring is no seed. */
     familyKeys: bytes('family_keys'),
+    /** Only policies open the mode's wallets, and the credential alone does not. */
+    policiesOnly: boolean('policies_only').notNull().default(false),
+    /** One more with each change of that. */
+    version: integer('version').notNull().default(1),
     createdAt: instant('created_at').notNull().default(now),
   },
   (table) => [
@@ -161,7 +165,7 @@ export const ownerLocks = pgTable(
 )
 
 export const ownerLocksAccess = access(ownerLocks, {
-  vault: 'select, insert, update (sealed)',
+  vault: 'select, insert, update (sealed, policies_only, version)',
 })
 
 export const wallets = pgTable(

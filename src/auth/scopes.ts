@@ -24,6 +24,7 @@ const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeySc
   ['/wallets/import', 'admin'],
   ['/wallets/export', 'admin'],
   ['/wallets/change-user-pin', 'admin'],
+  ['/wallets/put-under-policies', 'admin'],
   ['/policies', 'admin'],
   ['/policies/revoke', 'admin'],
 ])

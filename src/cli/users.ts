@@ -83,5 +83,18 @@ export const ownerCommands = ({ print, withVault }: Shell): Command => {
         print('The owner is unlocked.')
       }),
     )
+  command
+    .command('release-from-policies')
+    .description(
+      "Let the developer secret open an owner's developer-controlled wallets again, by itself. The project has put them under policies; nobody else can take that back.",
+    )
+    .requiredOption('--project <id>', 'the project', uuid)
+    .requiredOption('--owner <owner-id>', 'the owner')
+    .action(({ project, owner }: { project: string; owner: string }) =>
+      withVault(async (ctx) => {
+        await ctx.vault.releaseFromPolicies({ projectId: project, ownerId: owner, actor: OPERATOR })
+        print('The wallets of the owner are under policies no more.')
+      }),
+    )
   return command
 }

@@ -104,6 +104,7 @@ const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>
   publicKeyOf: serve(METHODS.publicKeyOf, vault.publicKeyOf),
   newWallet: serve(METHODS.newWallet, vault.newWallet),
   newPolicy: serve(METHODS.newPolicy, vault.newPolicy),
+  putUnderPolicies: serve(METHODS.putUnderPolicies, vault.putUnderPolicies),
   revokePolicy: serve(METHODS.revokePolicy, vault.revokePolicy),
   exportKeyring: serve(METHODS.exportKeyring, vault.exportKeyring),
   changeUserPin: serve(METHODS.changeUserPin, vault.changeUserPin),
@@ -119,6 +120,7 @@ const operatorMethods = (vault: OperatorVault): Readonly<Record<keyof typeof OPE
   newProject: serve(OPERATOR_METHODS.newProject, vault.newProject),
   activateProject: serve(OPERATOR_METHODS.activateProject, vault.activateProject),
   unlockOwner: serve(OPERATOR_METHODS.unlockOwner, vault.unlockOwner),
+  releaseFromPolicies: serve(OPERATOR_METHODS.releaseFromPolicies, vault.releaseFromPolicies),
   rotateRootKey: serve(OPERATOR_METHODS.rotateRootKey, (input, { onProgress }) =>
     vault.rotateRootKey(input, onProgress),
   ),

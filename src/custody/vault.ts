@@ -28,6 +28,7 @@ import { exportKeyring } from './wallets/keyring.ts'
 import { newWallet } from './wallets/new-wallet.ts'
 import { openKeyByPolicy } from './wallets/policy-key.ts'
 import { newPolicy, revokePolicy } from './wallets/policy-locks.ts'
+import { putUnderPolicies, releaseFromPolicies } from './wallets/under-policies.ts'
 import { openKey, signMessage, signOnce } from './wallets/wallet-key.ts'
 import type { OPERATOR_METHODS } from './wire/vault-methods.ts'
 
@@ -95,18 +96,42 @@ const readingOf = (ctx: CustodyCtx) => {
   }
 }
 
+/** Nothing is done while the database lacks what the journal has, and nothing is answered before the journal has it. */
+const binding =
+  (ctx: CustodyCtx) =>
+  <Input extends readonly unknown[], Output>(work: (ctx: CustodyCtx, ...input: Input) => Promise<Output>) =>
+  async (...input: Input): Promise<Output> => {
+    await ctx.journal.requireSame()
+    const output = await work(ctx, ...input)
+    await ctx.journal.sync()
+    return output
+  }
+
+/** What no credential protects: for operators alone. */
+const operatingOf = (ctx: CustodyCtx) => {
+  const bind = binding(ctx)
+  return {
+    /** Forgets all wrong PINs of an owner. */
+    unlockOwner: bind(unlockOwner),
+    /** Lets the developer secret open an owner's wallets again, which `putUnderPolicies` put under policies. */
+    releaseFromPolicies: bind(releaseFromPolicies),
+    /**
+     * Wraps every project key with the next root key; from then on the database belongs to that key. All changes are
+     * committed together: it can be killed at any point, and run again.
+     */
+    rotateRootKey: bind(rotateRootKey),
+    /**
+     * Makes a new version of a project's key, and re-seals with it what older versions sealed, while requests go on. It can be
+     * killed at any point; `resume` finishes such a run without making another version.
+     */
+    rotateProjectKey: bind(rotateProjectKey),
+  }
+}
+
 /** Builds the vault of a process. */
 export const createVault = (settings: CustodySettings) => {
   const ctx = createCustodyCtx(settings)
-  /** Nothing is done while the database lacks what the journal has, and nothing is answered before the journal has it. */
-  const bind =
-    <Input extends readonly unknown[], Output>(work: (ctx: CustodyCtx, ...input: Input) => Promise<Output>) =>
-    async (...input: Input): Promise<Output> => {
-      await ctx.journal.requireSame()
-      const output = await work(ctx, ...input)
-      await ctx.journal.sync()
-      return output
-    }
+  const bind = binding(ctx)
   return {
     /**
      * Makes the keys of a project whose row is there, and its developer key if a secret is given (always on testnet). The same
@@ -137,10 +162,16 @@ export const createVault = (settings: CustodySettings) => {
     /** The same for messages, which can mean anything: it needs the credentials of all control modes, as an export, and no policy. */
     signMessage: bind(signMessage),
     /**
-     * Makes a policy: its terms, bound into the lock with which the developer secret opens the key of a user-controlled wallet.
-     * Needs the PIN; a developer secret that comes along is checked. The same call with the same id of the terms answers with the same policy.
+     * Makes a policy: its terms, bound into the lock with which the developer secret opens a wallet's key. Needs the credential of
+     * the wallet's mode; a developer secret that comes along with a PIN is checked. The same call with the same id of the terms answers with the same policy.
      */
     newPolicy: bind(newPolicy),
+    /**
+     * Puts a developer-controlled wallet under policies, and all others of its keyring with it, because they have the same keys.
+     * From then on only policies open them: no signature by the secret alone, no message, no export, no further wallet and no
+     * further policy. The same call changes nothing.
+     */
+    putUnderPolicies: bind(putUnderPolicies),
     /** Deletes a policy's lock, with the PIN or the secret: either may revoke it. */
     revokePolicy: bind(revokePolicy),
     /** The phrase or the imported key of a wallet's keyring. Needs the credentials of all modes that control it, and is audited. */
@@ -148,18 +179,7 @@ export const createVault = (settings: CustodySettings) => {
     /** Changes the PIN of a user-controlled wallet's owner. An owner has one PIN for all wallets. */
     changeUserPin: bind(changeUserPin),
     changeDeveloperSecret: bind(changeDeveloperSecret),
-    /** Forgets all wrong PINs of an owner. */
-    unlockOwner: bind(unlockOwner),
-    /**
-     * Wraps every project key with the next root key; from then on the database belongs to that key. All changes are
-     * committed together: it can be killed at any point, and run again.
-     */
-    rotateRootKey: bind(rotateRootKey),
-    /**
-     * Makes a new version of a project's key, and re-seals with it what older versions sealed, while requests go on. It can be
-     * killed at any point; `resume` finishes such a run without making another version.
-     */
-    rotateProjectKey: bind(rotateProjectKey),
+    ...operatingOf(ctx),
     /** What this process can do at the moment. */
     status: () => statusOf(ctx),
     ...readingOf(ctx),

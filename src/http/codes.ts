@@ -26,6 +26,7 @@ export const CREDENTIAL = [
   'TOO_MANY_FAILED_ATTEMPTS',
   'project_not_activated',
   'frozen',
+  'under_policies',
 ] as const satisfies Codes
 
 /** One of the caller's wallets, named by its address and perhaps the network. */

@@ -106,7 +106,7 @@ export const UuidField = (description: string) => Type.String({ pattern: `^${UUI
 export const OptionalUuidText = (description: string) =>
   t.Optional(t.String({ pattern: `^(?:|null|${UUID})$`, description, ...UUID_TEXT }))
 
-const DeveloperSecretField = Type.String({
+export const DeveloperSecretField = Type.String({
   minLength: 1,
   maxLength: 256,
   description: 'Proves control of developer-controlled wallets. On testnet: `testnet-secret`.',
@@ -130,7 +130,7 @@ export const CredentialFields = {
  * Which of the credential fields a body must have, for the document: one of them, one or both as the wallet needs, or the PIN with or without the secret.
  * Only custody checks it, because a missing credential has a code of its own.
  */
-export type CredentialsTaken = 'one' | 'one_or_both' | 'user_or_both'
+export type CredentialsTaken = 'one' | 'one_or_both'
 
 export const takesCredentials = (credentials: CredentialsTaken) => ({ credentials })
 

@@ -46,7 +46,6 @@ const has = (...names: string[]) => names.map((name) => ({ title: name, required
 const CREDENTIALS: Readonly<Record<CredentialsTaken, Json>> = {
   one: { oneOf: has('developer_secret', 'user_pin') },
   one_or_both: { anyOf: has('developer_secret', 'user_pin') },
-  user_or_both: { allOf: has('user_pin') },
 }
 
 const isTaken = (value: unknown): value is CredentialsTaken => typeof value === 'string' && value in CREDENTIALS

@@ -200,7 +200,13 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
   },
   policy_denied: {
     means: 'No policy of the wallet allows this.',
-    remedy: "Send the user's PIN, or let the user create a policy.",
+    remedy: "Send the user's PIN, or let the wallet's owner create a policy.",
+    retry: 'no',
+  },
+  under_policies: {
+    means:
+      "The owner's developer-controlled wallets are under policies, and only a transaction that one allows is signed.",
+    remedy: 'Ask for a transaction that a policy allows, or ask the operator to release the owner from policies.',
     retry: 'no',
   },
   not_found: {

@@ -1,4 +1,5 @@
-// Uses of a user-controlled wallet with the developer's secret, as the owner's policies allow. A use is checked twice: before
+// Uses of a wallet with the developer's secret as policies allow: of a user-controlled one as its owner agreed, of a
+// developer-controlled one that was put under policies. A use is checked twice: before
 // the key is opened, against the rules and what is left of the limits; and when it signs, which locks and charges the policy.
 // If the policy was revoked, expired or used up in between, nothing is signed and another policy is tried. The fee is known
 // only then, so it is charged there too. What was charged stays charged, also if the effect is not recorded: a signature has
@@ -10,7 +11,7 @@ import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials, KeyUse, Signatures } from '../custody/vault.ts'
+import type { Credentials, KeyUse, Signatures, StandingPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { createJudge } from './judge.ts'
@@ -63,14 +64,25 @@ const isDelegated = ({ wallet, credentials }: Use): boolean =>
   wallet.controlMode === 'user' && credentials.developerSecret !== undefined && credentials.userPin === undefined
 
 /** The refusal if no policy allows the use, or if those that do have too little left for this fee. */
-const deniedFor = ({ chain }: Use, owed: bigint | null): AppError => {
-  if (owed === null)
-    return denied(
-      'No policy of this wallet allows this: it needs the "user_pin". A preview says what each policy lacks.',
-    )
+const deniedFor = ({ chain, wallet }: Use, owed: bigint | null): AppError => {
+  if (owed === null) {
+    const instead = wallet.controlMode === 'user' ? ': it needs the "user_pin"' : ''
+    return denied(`No policy of this wallet allows this${instead}. A preview says what each policy lacks.`)
+  }
   return denied(
     `No policy that allows this has enough left: it needs one use and ${coinAmount(chain, owed)} of the fee budget, the highest possible fee.`,
   )
+}
+
+/** With the credential of the wallet's control mode. */
+const withOwnKey = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
+  const { wallet, credentials, actor, signs = 'later' } = use
+  if (signs === 'at once') {
+    const sign: Signing['sign'] = (_fee, ...uses) => ctx.vault.signOnce({ wallet, credentials, actor, uses })
+    return await act({ byPolicy: false, sign }, await use.intents())
+  }
+  using key = await ctx.vault.openKey({ wallet, credentials, actor })
+  return await act({ byPolicy: false, sign: (_fee, ...uses) => key.sign(...uses) }, await use.intents())
 }
 
 /**
@@ -78,17 +90,28 @@ const deniedFor = ({ chain }: Use, owed: bigint | null): AppError => {
  * if a policy allows all intents (the oldest such policy is used).
  */
 export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
-  const { wallet, credentials, actor, signs = 'later' } = use
+  const { wallet } = use
   const readStanding = () => ctx.vault.standingPolicies({ walletId: wallet.id, limit: POLICIES_A_WALLET_MAX })
-  let standing = isDelegated(use) ? await readStanding() : []
-  if (standing.length === 0 && signs === 'at once') {
-    const sign: Signing['sign'] = (_fee, ...uses) => ctx.vault.signOnce({ wallet, credentials, actor, uses })
-    return await act({ byPolicy: false, sign }, await use.intents())
+  if (isDelegated(use)) {
+    const standing = await readStanding()
+    if (standing.length > 0) return withPolicy(ctx, { ...use, standing, readStanding }, act)
   }
-  if (standing.length === 0) {
-    using key = await ctx.vault.openKey({ wallet, credentials, actor })
-    return await act({ byPolicy: false, sign: (_fee, ...uses) => key.sign(...uses) }, await use.intents())
+  try {
+    return await withOwnKey(ctx, use, act)
+  } catch (error) {
+    // Only the vault knows whether a wallet is under policies. It refuses before anything is signed.
+    if (!(error instanceof AppError) || error.code !== 'under_policies') throw error
   }
+  return withPolicy(ctx, { ...use, standing: await readStanding(), readStanding }, act)
+}
+
+type Standing = readonly StandingPolicy[]
+
+type PolicyUse = Use & { readonly standing: Standing; readonly readStanding: () => Promise<Standing> }
+
+const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): Promise<Result> => {
+  const { wallet, credentials, actor, readStanding } = use
+  let { standing } = use
   const intended = await use.intents()
   const judge = createJudge({ chain: use.chain, publicKey: wallet.publicKey }, intended)
   if (judge.never !== null) throw denied(judge.never)

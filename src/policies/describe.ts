@@ -1,7 +1,7 @@
 // Policies in words, for the page on which the owner of a wallet agrees to one. The words are made here and not in the browser,
 // of exactly what is then granted.
 
-import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
+import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain, NodelessChain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
@@ -11,7 +11,7 @@ import { tokenDisplays } from '../tokens/token.ts'
 import { BATCH_MAX } from '../transactions/schema.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import type { ArgumentRule } from './evaluate.ts'
-import { checkProposed, delegatingWallet, type ProposedPolicy, requireFuture } from './policies.ts'
+import { checkProposed, type ProposedPolicy, requireFuture } from './policies.ts'
 import type { KnownAddress, Proposal } from './reading.ts'
 import { usualFeeBudget } from './terms.ts'
 import { type PolicyWords, policyWords } from './words.ts'
@@ -99,6 +99,23 @@ const proposalOf = (
 type DescribedProposal = {
   readonly policy: ProposedPolicy & { readonly maxTotalFee: bigint }
   readonly words: PolicyWords
+}
+
+/** Finds a user-controlled wallet that the caller can see. */
+const delegatingWallet = async (
+  ctx: Pick<Ctx, 'db'>,
+  input: Reach & { readonly network: Network; readonly address: string },
+): Promise<WalletRow> => {
+  const { projectId, ownedBy, network, address } = input
+  const wallet = await findWallet(ctx.db, { projectId, ownedBy, network, by: { address } })
+  if (wallet === null) throw notFound('wallet')
+  if (wallet.controlMode !== 'user') {
+    throw new AppError(
+      'invalid_input',
+      'This wallet is controlled by the developer: a policy of it is not put in words for a user.',
+    )
+  }
+  return wallet
 }
 
 /** Says what a policy would allow, before it is made. A fee budget that is left open is fixed here. */

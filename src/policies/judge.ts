@@ -57,10 +57,10 @@ const neverAllowed = (key: Key, intents: readonly Intent[]): string | null => {
   const contractWallet = contractWalletOf(key)
   for (const intent of intents) {
     if (chain.withoutRecipient === 'creation' && intent.to === null) {
-      return 'No policy lets the developer create a contract: it needs the "user_pin".'
+      return 'No policy lets the developer create a contract.'
     }
     if (contractWallet !== null && intent.to === contractWallet && intent.input !== '0x') {
-      return 'No policy lets the developer call the contract wallet of this key: it needs the "user_pin".'
+      return 'No policy lets the developer call the contract wallet of this key.'
     }
     if (intent.era !== undefined) {
       return 'Under a policy, field "unsigned_transaction.era" must be absent: a longer one would outlive the policy.'

@@ -1,5 +1,5 @@
 import { isToCome } from '../../db/queries/present.ts'
-import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Chain } from '../chains/chain.ts'
@@ -100,20 +100,6 @@ type CreatePolicyInput = Signatory &
     readonly remember: Remember<Policy>
   }
 
-/** Finds a user-controlled wallet that the caller can see. */
-export const delegatingWallet = async (
-  ctx: Pick<Ctx, 'db'>,
-  input: Reach & { readonly network: Network; readonly address: string },
-): Promise<WalletRow> => {
-  const { projectId, ownedBy, network, address } = input
-  const wallet = await findWallet(ctx.db, { projectId, ownedBy, network, by: { address } })
-  if (wallet === null) throw notFound('wallet')
-  if (wallet.controlMode !== 'user') {
-    throw new AppError('invalid_input', 'This wallet is controlled by the developer, so it needs no policy.')
-  }
-  return wallet
-}
-
 export const requireFuture = async (ctx: Pick<Ctx, 'db'>, expiresAt: Date | null): Promise<void> => {
   if (expiresAt === null || (await isToCome(ctx.db, expiresAt))) return
   throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
@@ -127,16 +113,17 @@ const requireRoom = async (ctx: Ctx, standing: number, expiresAt: Date | null): 
 }
 
 /**
- * Creates a policy, which lets the developer use a user-controlled wallet within rules, and the key lock that it needs.
+ * Creates a policy, which lets the developer use a wallet within rules, and the key lock that it needs. For a
+ * developer-controlled wallet it counts once the wallet is put under policies.
  */
 export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<Policy> => {
   const { network, newId: id, expiresAt, credentials, actor } = input
   const { chain, address } = checkProposed(ctx, input)
-  const wallet = await delegatingWallet(ctx, { ...input, address })
+  const wallet = await getWallet(ctx, { ...input, by: { address } })
   // `made`: before, by the same request, whose answer was lost.
   const { made, standing } = await ctx.vault.policyRoom({ id, walletId: wallet.id })
   if (made === null) await requireRoom(ctx, standing, expiresAt)
-  requireConsent(credentials)
+  requireConsent({ mode: wallet.controlMode, credentials })
   const { name, argumentRules, maxTotalValue, maxUses } = input
   // Before the credentials are checked: they agree to the whole of the terms.
   const maxTotalFee = input.maxTotalFee ?? made?.maxTotalFee ?? (await usualFeeBudget(chain))

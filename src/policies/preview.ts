@@ -27,13 +27,15 @@ const standingOf = async ({ vault }: Judging, walletId: string) => {
 
 /**
  * What the policies of the sender say of each intent by itself. Gas and fees are judged only when it is signed.
- * @returns nulls if the sender is no user-controlled wallet within reach, or if no vault answers.
+ * @returns nulls if the sender is no wallet within reach, or a developer-controlled one without a policy, or if no vault answers.
  */
 export const previewPolicies = async (ctx: Judging, asked: Asked): Promise<readonly (PolicyPreview | null)[]> => {
   const { chain, from, intents } = asked
   const wallet = await findWallet(ctx.db, { ...asked, network: chain.network, by: { address: from } })
-  const standing = wallet?.controlMode === 'user' ? await standingOf(ctx, wallet.id) : null
+  const standing = wallet === null ? null : await standingOf(ctx, wallet.id)
   if (wallet === null || standing === null) return intents.map(() => null)
+  // A developer-controlled wallet may be under policies once it has one.
+  if (wallet.controlMode === 'developer' && standing.length === 0) return intents.map(() => null)
   return Promise.all(
     intents.map(async (intent) => {
       const judge = createJudge({ chain, publicKey: wallet.publicKey }, [intent])

@@ -84,7 +84,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: Policy },
         ...idempotent(
           'Create a policy',
-          'Lets the developer use a user-controlled wallet without its PIN if all rules match: sign, sign-and-send, batch-sign-and-send, mint, transfer. Call data needs a rule `decodedInput.function eq …`; without one only payments are allowed. Fees are charged to a budget. A policy never allows signing a message, an export, a PIN change, creating a contract or changing a contract wallet.',
+          'Lets the developer use a wallet if all rules match: a user-controlled one without its PIN, a developer-controlled one once it is put under policies. It allows sign, sign-and-send, batch-sign-and-send, mint, transfer. Call data needs a rule `decodedInput.function eq …`; without one only payments are allowed. Fees are charged to a budget. A policy never allows signing a message, an export, a PIN change, creating a contract or changing a contract wallet.',
           [...CREDENTIAL, ...NODE, ...ADDRESS, 'not_found'],
         ),
       },

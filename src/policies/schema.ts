@@ -71,7 +71,7 @@ const EXAMPLE_RULES = [
 const proposedFields = {
   network: NetworkField,
   name: Type.Optional(Name),
-  wallet_address: AddressField('A user-controlled wallet of the project.'),
+  wallet_address: AddressField('A wallet of the project.'),
   argument_rules: Rules,
   expires_at: Type.Optional(
     Type.String({
@@ -115,9 +115,9 @@ export const CreatePolicyBody = ClosedObject(
   'CreatePolicy',
   { ...proposedFields, ...CredentialFields },
   {
-    ...takesCredentials('user_or_both'),
+    ...takesCredentials('one_or_both'),
     description:
-      'Needs the PIN, which grants the policy; the developer secret then uses it. If the developer secret is given too, it is checked.',
+      'A user-controlled wallet needs the PIN, which grants the policy; the developer secret then uses it, and is checked if it is given too. A developer-controlled wallet needs the developer secret alone.',
     examples: [{ ...EXAMPLE_PROPOSAL, user_pin: '493817' }],
   },
 )
@@ -224,7 +224,7 @@ export const PolicyPreview = ClosedObject(
   },
   {
     description:
-      'What the policies of the sender say, if that is a user-controlled wallet within reach. Gas and fees are judged only when it is signed.',
+      'What the policies of the sender say, if that is a user-controlled wallet within reach, or a developer-controlled one with a policy, where it counts once the wallet is under policies. Gas and fees are judged only when it is signed.',
     examples: [{ allowed: true, uuid: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f', never: null, refusals: [] }],
   },
 )

@@ -22,9 +22,10 @@ import {
   GetByOwnerIdQuery,
   ImportWalletBody,
   ListWalletsQuery,
+  PutUnderPoliciesBody,
   Wallet,
 } from './schema.ts'
-import { changeUserPin, exportWallet } from './secrets.ts'
+import { changeUserPin, exportWallet, putUnderPolicies } from './secrets.ts'
 
 type Row = Awaited<ReturnType<typeof createWallet>>
 
@@ -142,6 +143,22 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...detail(
           'Export a wallet',
           'The phrase or the imported key. If developer and user share control, both credentials are needed.',
+          [...CREDENTIAL, ...NETWORK, ...ADDRESS, 'not_found'],
+        ),
+      },
+    )
+    .post(
+      '/put-under-policies',
+      ({ body, caller }) =>
+        successOf(
+          putUnderPolicies(ctx, { ...signatoryOf(caller, body), network: body.network, address: body.address }),
+        ),
+      {
+        body: PutUnderPoliciesBody,
+        response: { 200: Success },
+        ...detail(
+          'Put a wallet under policies',
+          "From then on the developer secret opens the owner's developer-controlled wallets only by a policy, on every network, because they have the same keys: it signs no message, exports nothing, and makes no further wallet or policy for them. So make the policies first. Only an operator can take it back.",
           [...CREDENTIAL, ...NETWORK, ...ADDRESS, 'not_found'],
         ),
       },

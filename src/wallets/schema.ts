@@ -7,6 +7,7 @@ import {
   ControlModeField,
   CredentialFields,
   closed,
+  DeveloperSecretField,
   NetworkField,
   OneOf,
   PagingFields,
@@ -121,6 +122,16 @@ export const ExportWalletBody = ClosedObject(
     ...takesCredentials('one_or_both'),
     examples: [{ network: 'Ethereum', address: ADDRESS, user_pin: '493817' }],
   },
+)
+
+export const PutUnderPoliciesBody = ClosedObject(
+  'PutUnderPolicies',
+  {
+    network: NetworkField,
+    address: AddressField('A developer-controlled wallet of the project.'),
+    developer_secret: DeveloperSecretField,
+  },
+  { examples: [{ network: 'Ethereum', address: ADDRESS, developer_secret: 'testnet-secret' }] },
 )
 
 const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })

@@ -17,6 +17,16 @@ export const exportWallet = async (
   return ctx.vault.exportKeyring({ wallet, credentials, actor })
 }
 
+/** Puts a wallet under policies, with all others of its owner that the developer controls by the same keys. */
+export const putUnderPolicies = async (
+  ctx: Ctx,
+  input: Signatory & { readonly network: Network; readonly address: string },
+): Promise<void> => {
+  const { actor, address, credentials } = input
+  const wallet = await getWallet(ctx, { ...input, by: { address } })
+  await ctx.vault.putUnderPolicies({ wallet, credentials, actor })
+}
+
 /** A user's wallets have the user's id, in lower case, as owner id; other owner ids are any text. */
 const isUserId = (ownerId: string): boolean => UUID.test(ownerId) && ownerId === ownerId.toLowerCase()
 

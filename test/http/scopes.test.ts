@@ -34,6 +34,7 @@ const ENDPOINTS = {
   'POST /wallets/import': 'admin',
   'POST /wallets/export': 'admin',
   'POST /wallets/change-user-pin': 'admin',
+  'POST /wallets/put-under-policies': 'admin',
   'GET /policies': 'read',
   'GET /policies/described': 'read',
   'POST /policies/describe': 'read',

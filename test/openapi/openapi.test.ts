@@ -228,7 +228,7 @@ describe('its examples', () => {
 })
 
 describe('credentials', () => {
-  test('are one or the other, one or both, or the PIN with or without the secret, as the service asks for them', async () => {
+  test('are one or the other, or one or both, as the service asks for them', async () => {
     const { address } = await service.newWallet({ network: 'Ethereum', ownerId: 'one', pin: '604913' })
     const [secret, pin] = [{ developer_secret: 'testnet-secret' }, { user_pin: '604913' }]
     const sign = { network: 'Ethereum', signer_wallet_address: address, unsigned_transaction: { to: address } }
@@ -239,7 +239,7 @@ describe('credentials', () => {
     }
     for (const { path, title, rest, wanted } of [
       { path: '/transactions/sign', title: 'SignTransaction', rest: sign, wanted: [false, true, true, false] },
-      { path: '/policies', title: 'CreatePolicy', rest: policy, wanted: [false, true, false, true] },
+      { path: '/policies', title: 'CreatePolicy', rest: policy, wanted: [false, true, true, true] },
       {
         path: '/wallets/export',
         title: 'ExportWallet',

@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -392,6 +393,82 @@ describe('the end of a policy', () => {
     const change = { network, address: wallet.address, old_user_pin: PIN, new_user_pin: '604913' }
     expect(told(await service.post('/wallets/change-user-pin', change))).toEqual(DONE)
     expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual(DONE)
+  })
+})
+
+describe('a developer-controlled wallet under policies', () => {
+  const UNDER = [403, 'under_policies']
+  const TO_RECIPIENT = [rule('to', 'eq', RECIPIENT.toLowerCase()), rule('value', 'le', '5')]
+
+  const developerWallet = async (rules: readonly Rule[] | null, rest: object = {}) => {
+    const wallet = await service.newWallet({ network, ownerId: randomUUID() })
+    await chain.fund(wallet.address)
+    const body = { network, wallet_address: wallet.address, argument_rules: rules, developer_secret: SECRET, ...rest }
+    const made = rules === null ? null : await service.post('/policies', body)
+    if (made !== null && made.status !== 200) throw new Error(made.text)
+    return { ...wallet, uuid: made?.json.uuid as string }
+  }
+  const put = ({ address }: { address: string }, developer_secret = SECRET) =>
+    service.post('/wallets/put-under-policies', { network, address, developer_secret })
+
+  test('is used as a policy allows, by both processes together, and in no other way', async () => {
+    const wallet = await developerWallet(TO_RECIPIENT, { max_uses: 4 })
+    // A policy limits nothing before.
+    expect(told(await send(wallet, { to: STRANGER, value: '6' }))).toEqual(DONE)
+    expect(told(await put(wallet, 'wrong-secret'))).toEqual([403, 'INVALID_SECRET'])
+    expect(told(await put(wallet))).toEqual(DONE)
+    expect(told(await sign(wallet, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
+    for (const act of [sign, send]) {
+      expect(told(await act(wallet, { to: STRANGER, value: '1' }))).toEqual(DENIED)
+      expect(told(await act(wallet, { to: RECIPIENT, value: '6' }))).toEqual(DENIED)
+    }
+    const body = bodyOf(wallet, { to: RECIPIENT, value: '1' })
+    const at = (post: Service['post']) => post('/transactions/sign-and-send', body)
+    const tried = await Promise.all([service.post, second.as, service.post, second.as, service.post].map(at))
+    expect(tried.filter(({ status }) => status === 200).length).toBe(3)
+    expect(await used(wallet.uuid)).toEqual([4, '4'])
+  })
+
+  test('a transaction with all its fields, whose key need not stay open, is no way around', async () => {
+    const wallet = await developerWallet(null)
+    expect(told(await put(wallet))).toEqual(DONE)
+    const fees = { maxFeePerGas: '2000000000', maxPriorityFeePerGas: '1', gasLimit: '21000' }
+    expect(told(await sign(wallet, { to: RECIPIENT, value: '1', nonce: '0', ...fees }))).toEqual(DENIED)
+  })
+
+  test('no message, no export, no further policy and no further wallet, until an operator releases the owner', async () => {
+    const wallet = await developerWallet(TO_RECIPIENT)
+    expect(told(await put(wallet))).toEqual(DONE)
+    const { address, owner_id } = wallet
+    const secret = { developer_secret: SECRET }
+    const acts: readonly (readonly [string, object])[] = [
+      ['/transactions/sign-message', { network, signer_wallet_address: address, message: 'It is here.' }],
+      ['/wallets/export', { network, address }],
+      ['/policies', { network, wallet_address: address, argument_rules: ANYTHING }],
+      ['/wallets', { network: 'Vara', name: 'V', owner_id, control_mode: 'developer' }],
+    ]
+    const all = () =>
+      Promise.all(acts.map(async ([path, body]) => told(await service.post(path, { ...body, ...secret }))))
+    expect(await all()).toEqual(acts.map(() => UNDER))
+    const owner = ['--project', service.project.projectId, '--owner', owner_id]
+    const released = await runCli(['owner', 'release-from-policies', ...owner], service.variables)
+    expect([released.exitCode, released.output]).toEqual([0, 'The wallets of the owner are under policies no more.\n'])
+    expect(await all()).toEqual(acts.map(() => DONE))
+    expect(told(await send(wallet, { to: STRANGER, value: '6' }))).toEqual(DONE)
+  })
+
+  test('a preview says what its policies say', async () => {
+    const wallet = await developerWallet(TO_RECIPIENT)
+    const preview = async (value: string) =>
+      (
+        await service.post('/transactions/preview', {
+          network,
+          from: wallet.address,
+          unsigned_transaction: { to: RECIPIENT, value },
+        })
+      ).json.policy
+    expect(await preview('5')).toMatchObject({ allowed: true, uuid: wallet.uuid })
+    expect(await preview('6')).toMatchObject({ allowed: false, refusals: [{ reason: 'rule_not_matched', rule: 1 }] })
   })
 })
 

@@ -158,9 +158,11 @@ describe('creation', () => {
     expect(await guesses()).toEqual(before)
   })
 
-  test('works only for user-controlled wallets of the project, on networks with a node', async () => {
+  test('works only for wallets of the project, with the credential of their control mode, on networks with a node', async () => {
     const developers = await service.newWallet({ network })
-    expect(told(await create({ wallet_address: developers.address }))).toEqual([400, 'invalid_input'])
+    const wallet_address = developers.address
+    expect(told(await create({ wallet_address }))).toEqual([400, 'credential_ambiguous'])
+    expect(told(await create({ wallet_address, user_pin: undefined }))).toEqual([200, null])
     expect(told(await create({ wallet_address: TOKEN }))).toEqual([404, 'not_found'])
     // The owner has no wallet on this network.
     expect(told(await create({ network: 'Base' }))).toEqual([404, 'not_found'])

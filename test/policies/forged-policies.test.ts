@@ -23,7 +23,7 @@ const GONE = 'the audit tells of it, and it is gone'
 
 const DONE = [200, null]
 const DENIED = [403, 'policy_denied']
-const FORGED = 'The policy that allows this is not as its owner made it: it needs the "user_pin".'
+const FORGED = 'The policy that allows this is not as its owner made it.'
 
 let chain: TestChain
 let service: Service

@@ -197,6 +197,24 @@ describe.each([
     expect([await exported({ user_pin: PIN }), await exported(both)]).toEqual(['credential_required', 'done'])
   })
 
+  test('a wallet that was put under policies is not taken out', async () => {
+    const wallet = await service.newWallet({ network, ownerId: randomUUID() })
+    const [{ keyring_id: value } = {}] = await sql`select keyring_id from wallets where id = ${wallet.id}`
+    const { address } = wallet
+    const use = async (path: string) =>
+      codeOf(await service.post(`/wallets/${path}`, { network, address, developer_secret: SECRET }))
+    const columns = ['sealed', 'policies_only', 'version']
+    const putBack = await rememberColumns('owner_locks', { column: 'keyring_id', value }, columns)
+    expect([await use('export'), await use('put-under-policies')]).toEqual(['done', 'done'])
+    const asPut = await rememberColumns('owner_locks', { column: 'keyring_id', value }, columns)
+    await marked()
+    await putBack()
+    await between()
+    expect(await use('export')).toBe('internal')
+    await asPut()
+    expect(await use('export')).toBe('under_policies')
+  })
+
   test('what a policy has spent, and a revoked one, do not come back', async () => {
     const wallet = await newWallet()
     await chain.fund(wallet.address)

@@ -141,6 +141,9 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'GET /nfts (of a collection)': ({ collection }) => ({ query: { network, contract_address: collection } }),
   'GET /nfts/collections': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
   'GET /nfts/collection-by-address': ({ collection }) => ({ query: { contract_address: collection } }),
+  'POST /wallets/put-under-policies': ({ wallet: address }) => ({
+    body: { network, address, developer_secret: SECRET },
+  }),
   'POST /policies': ({ wallet }) => ({ body: policyFor(wallet) }),
   'POST /policies/describe': ({ wallet }) => ({ body: proposalFor(wallet) }),
   'GET /policies/described': ({ policy: uuid }) => ({ query: { uuid } }),

@@ -48,7 +48,11 @@ const KEPT = {
     more: sql`(select count(*) from owner_locks l where l.keyring_id = t.id)`,
     age: { grows: 'more' },
   },
-  owner_locks: { key: ['id'] },
+  owner_locks: {
+    key: ['keyring_id', 'control_mode'],
+    age: { grows: 'version' },
+    changing: ['sealed', 'policies_only', 'version'],
+  },
   wallet_keys: { key: ['wallet_id'] },
   policies: {
     key: ['id'],

@@ -15,7 +15,10 @@ import type { ControlMode, FreezeScope, KeyringKind, Network } from '../../words
 import { frozenScopeOf } from '../freezes.ts'
 
 export type UserKeyRow = Pick<typeof userKeys.$inferSelect, 'salt' | 'sealed' | 'version'>
-export type OwnerLockRow = Pick<typeof ownerLocks.$inferSelect, 'id' | 'controlMode' | 'sealed'>
+export type OwnerLockRow = Pick<
+  typeof ownerLocks.$inferSelect,
+  'id' | 'controlMode' | 'sealed' | 'policiesOnly' | 'version'
+>
 
 /** Everything that opens a wallet's private key: the sealed key, the lock of the wallet's mode, and both credentials' keys. */
 export type WalletKeyRow = {
@@ -33,6 +36,8 @@ type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'sealed' | 'developerKey
   readonly lockId: string
   readonly lockSealed: Uint8Array
   readonly controlMode: ControlMode
+  readonly policiesOnly: boolean
+  readonly lockVersion: number
   readonly userSalt: Uint8Array | null
   readonly userSealed: Uint8Array | null
   readonly userVersion: number | null
@@ -47,7 +52,7 @@ const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
 export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
   const rows = await db.prepared<WalletKeyColumns>`
     select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
-      l.control_mode as "controlMode",
+      l.control_mode as "controlMode", l.policies_only as "policiesOnly", l.version as "lockVersion",
       d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
       (select f.scope from public.freezes f
         where (f.scope = 'project' and f.project_id = w.project_id)
@@ -65,7 +70,13 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
   return rows.map((row) => ({
     walletId: row.walletId,
     sealed: row.sealed,
-    lock: { id: row.lockId, sealed: row.lockSealed, controlMode: row.controlMode },
+    lock: {
+      id: row.lockId,
+      sealed: row.lockSealed,
+      controlMode: row.controlMode,
+      policiesOnly: row.policiesOnly,
+      version: row.lockVersion,
+    },
     developerKey: row.developerKey,
     userKey: userKeyOf(row),
     frozen: row.frozen,
@@ -122,12 +133,16 @@ export const readOwner = async (
         id: developerLocks.id,
         controlMode: developerLocks.controlMode,
         sealed: developerLocks.sealed,
+        policiesOnly: developerLocks.policiesOnly,
+        version: developerLocks.version,
         familyKeys: developerLocks.familyKeys,
       },
       userLock: {
         id: userLocks.id,
         controlMode: userLocks.controlMode,
         sealed: userLocks.sealed,
+        policiesOnly: userLocks.policiesOnly,
+        version: userLocks.version,
         familyKeys: userLocks.familyKeys,
       },
       walletKey: {
@@ -186,7 +201,13 @@ export const readKeyring = async (
       kind: keyrings.kind,
       sealed: keyrings.sealed,
       walletKey: walletKeys.sealed,
-      lock: { id: ownerLocks.id, controlMode: ownerLocks.controlMode, sealed: ownerLocks.sealed },
+      lock: {
+        id: ownerLocks.id,
+        controlMode: ownerLocks.controlMode,
+        sealed: ownerLocks.sealed,
+        policiesOnly: ownerLocks.policiesOnly,
+        version: ownerLocks.version,
+      },
       developerKey: developerKeys.sealed,
       userKey: userKeyColumns,
     })

@@ -13,7 +13,12 @@ export type OuterLayer = {
   readonly id: string
   /** What the envelope of a keyring or of an owner lock binds; null of others. */
   readonly keyring: { readonly kind: KeyringKind; readonly controlModes: readonly ControlMode[] } | null
-  readonly ownerLock: { readonly keyringId: string; readonly controlMode: ControlMode } | null
+  readonly ownerLock: {
+    readonly keyringId: string
+    readonly controlMode: ControlMode
+    readonly policiesOnly: boolean
+    readonly version: number
+  } | null
   readonly sealed: Uint8Array
 }
 
@@ -66,7 +71,8 @@ const TABLES: Record<OuterLayerKind, Table> = {
     type: sql`uuid`,
     first: NIL_UUID,
     binds: sql`null as keyring,
-      json_build_object('keyringId', t.keyring_id, 'controlMode', t.control_mode) as "ownerLock"`,
+      json_build_object('keyringId', t.keyring_id, 'controlMode', t.control_mode, 'policiesOnly', t.policies_only,
+        'version', t.version) as "ownerLock"`,
     ofProject: (projectId) =>
       sql`exists (select from keyrings k where k.id = t.keyring_id and k.project_id = ${projectId}::uuid)`,
   },

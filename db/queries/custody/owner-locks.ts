@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, sql } from 'drizzle-orm'
-import type { Queryable } from '../../client.ts'
+import type { Queryable, Tx } from '../../client.ts'
 import { keyrings, ownerLocks } from '../../schema.ts'
 import type { ControlMode } from '../../words.ts'
 
@@ -17,6 +17,8 @@ export const pageOfOwnerLocks = (
       projectId: keyrings.projectId,
       keyringId: ownerLocks.keyringId,
       controlMode: ownerLocks.controlMode,
+      policiesOnly: ownerLocks.policiesOnly,
+      version: ownerLocks.version,
       sealed: ownerLocks.sealed,
     })
     .from(ownerLocks)
@@ -70,3 +72,61 @@ export const missingOwnerLocks = async (db: Queryable, of: OfProject): Promise<r
     order by 2, 3`)
   return [...rows]
 }
+
+type SetBackLock = Pick<MissingLock, 'keyringId' | 'projectId'> & {
+  /** As the audit tells it last. */
+  readonly policiesOnly: boolean
+}
+
+/** The locks of which the audit tells a later state. */
+export const setBackOwnerLocks = async (db: Queryable, of: OfProject): Promise<readonly SetBackLock[]> => {
+  const { rows } = await db.execute<SetBackLock>(sql`
+    with told as (
+      select distinct on (a.details->>'lock_id') a.project_id, a.details->>'lock_id' as lock_id,
+        a.details->>'keyring_id' as keyring_id, (a.details->>'lock_version')::int as version,
+        a.action = 'put_under_policies' as policies_only
+      from audit a
+      where a.action in ('put_under_policies', 'released_from_policies')
+        and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
+      order by a.details->>'lock_id', (a.details->>'lock_version')::int desc
+    )
+    select told.project_id as "projectId", told.keyring_id as "keyringId", told.policies_only as "policiesOnly"
+    from told join owner_locks o on o.id::text = told.lock_id
+    where o.version < told.version
+    order by 2`)
+  return [...rows]
+}
+
+type LockState = Pick<typeof ownerLocks.$inferSelect, 'sealed' | 'policiesOnly' | 'version'>
+
+/** Changes how a lock may be used. @returns false if its bytes are not `was` any more. */
+export const updateOwnerLock = async (
+  tx: Tx,
+  input: LockState & { readonly id: string; readonly was: Uint8Array },
+): Promise<boolean> => {
+  const { id, was, ...state } = input
+  const { rowCount } = await tx
+    .update(ownerLocks)
+    .set(state)
+    .where(and(eq(ownerLocks.id, id), eq(ownerLocks.sealed, was)))
+  return rowCount === 1
+}
+
+/** An owner's locks of the developer that only policies open. */
+export const locksUnderPolicies = (
+  db: Queryable,
+  { projectId, ownerId }: { readonly projectId: string; readonly ownerId: string },
+) =>
+  db
+    .select({
+      id: ownerLocks.id,
+      keyringId: ownerLocks.keyringId,
+      controlMode: ownerLocks.controlMode,
+      policiesOnly: ownerLocks.policiesOnly,
+      version: ownerLocks.version,
+      sealed: ownerLocks.sealed,
+    })
+    .from(ownerLocks)
+    .innerJoin(keyrings, eq(keyrings.id, ownerLocks.keyringId))
+    .where(and(eq(keyrings.projectId, projectId), eq(keyrings.ownerId, ownerId), eq(ownerLocks.policiesOnly, true)))
+    .orderBy(asc(ownerLocks.id))

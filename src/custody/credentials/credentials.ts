@@ -72,10 +72,17 @@ export const requireCredentials = (input: {
 }
 
 /**
- * Making a policy needs the user's PIN. The developer's secret may come along, and is checked then.
+ * Making a policy needs the credential of the wallet's mode. With a PIN the developer's secret may come along, and is checked then.
  * @throws credential_required
  */
-export const requireConsent = (credentials: Credentials): Proof => {
+export const requireConsent = ({
+  mode,
+  credentials,
+}: {
+  readonly mode: ControlMode
+  readonly credentials: Credentials
+}): Proof => {
+  if (mode === 'developer') return requireCredentials({ modes: [mode], credentials })
   if (credentials.userPin === undefined) throw missing(['user'])
   return requireCredentials({
     modes: credentials.developerSecret === undefined ? ['user'] : CONTROL_MODES,

@@ -10,6 +10,8 @@ const AS_GOOD_AS_NEW: Partial<Record<JournalTable, (row: Readonly<Record<string,
   pin_guesses: ({ fails, total }) => fails === 0 && total === 0,
   // It has one lock. Control that is shared stays shared.
   keyrings: ({ more }) => Number(more) <= 1,
+  // It was never put under policies.
+  owner_locks: ({ version }) => version === 1,
   policies: ({ uses, revoked_at }) => uses === 0 && revoked_at === null,
 }
 

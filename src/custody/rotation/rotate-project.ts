@@ -107,7 +107,7 @@ const identitiesOf = async ({ db }: CustodyCtx, { kind, projectId, layers }: Pag
     case 'owner_lock':
       return ofEach(({ id: lockId, ownerLock }) => {
         if (ownerLock === null) throw new Error('an owner lock was read without what its envelope binds')
-        return identityOf.ownerLock({ projectId, lockId, ...ownerLock })
+        return identityOf.outerOwnerLock({ projectId, lockId, ...ownerLock })
       })
     case 'policy_lock': {
       const locks = await policiesOfLocks(

@@ -33,6 +33,8 @@ type Project = { readonly projectId: string }
 type Owner = Project & { readonly ownerId: string }
 type Keyring = Project & { readonly keyringId: string }
 type OwnerLock = Keyring & { readonly lockId: string; readonly controlMode: ControlMode }
+/** What may change of a lock without a credential, so that only its outer layer binds it. */
+type OuterOwnerLock = OwnerLock & { readonly policiesOnly: boolean; readonly version: number }
 /** The modes say which credentials open the seed, so they are bound. */
 type SeedLock = Keyring & {
   readonly kind: KeyringKind
@@ -98,6 +100,12 @@ export const identityOf = {
     bound: { kind, control_modes: inOrder(controlModes).join(' ') },
   }),
   ownerLock: (of: OwnerLock): Identity => ofOwnerLock('owner lock', of),
+  /** Of its outer layer. A lock that was never put under policies has the same in both. */
+  outerOwnerLock: ({ policiesOnly, version, ...of }: OuterOwnerLock): Identity => {
+    const identity = ofOwnerLock('owner lock', of)
+    if (!policiesOnly && version === 1) return identity
+    return { ...identity, bound: { ...identity.bound, policies_only: String(policiesOnly), version } }
+  },
   familyKeys: (of: OwnerLock): Identity => ofOwnerLock('family keys', of),
   walletKey: ({ projectId, keyringId, walletId, network, controlMode }: WalletKey): Identity => ({
     purpose: 'wallet key',

@@ -1,5 +1,10 @@
 import type { Db } from '../../../db/client.ts'
-import { missingOwnerLocks, pageOfKeyrings, pageOfOwnerLocks } from '../../../db/queries/custody/owner-locks.ts'
+import {
+  missingOwnerLocks,
+  pageOfKeyrings,
+  pageOfOwnerLocks,
+  setBackOwnerLocks,
+} from '../../../db/queries/custody/owner-locks.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
@@ -34,6 +39,12 @@ export const forgedLocks = async (
     id: lock.keyringId,
     trouble: `the audit tells of its lock of the ${lock.controlMode}, and it is gone`,
   }))
+  for (const { projectId, keyringId: id, policiesOnly } of await setBackOwnerLocks(db, input)) {
+    const trouble = policiesOnly
+      ? 'the audit says that it was put under policies'
+      : 'the audit says that it was released from policies'
+    forged.push({ projectId, id, trouble })
+  }
   for await (const { id, sealed, ...of } of allOf((page) => pageOfKeyrings(db, page), input.projectId)) {
     const identity = identityOf.seedLock({ ...of, keyringId: id })
     if (await projectKeys.isOuterAsSealed({ identity, sealed })) continue
@@ -44,7 +55,7 @@ export const forgedLocks = async (
     })
   }
   for await (const { id: lockId, sealed, ...of } of allOf((page) => pageOfOwnerLocks(db, page), input.projectId)) {
-    if (await projectKeys.isOuterAsSealed({ identity: identityOf.ownerLock({ ...of, lockId }), sealed })) continue
+    if (await projectKeys.isOuterAsSealed({ identity: identityOf.outerOwnerLock({ ...of, lockId }), sealed })) continue
     const { projectId, keyringId: id, controlMode } = of
     forged.push({ projectId, id, trouble: `its lock of the ${controlMode} is not as it was made` })
   }

@@ -10,7 +10,7 @@ import { randomUUID } from 'node:crypto'
 import { type KeyringRow, type OwnerLockRow, readKeyring } from '../../../db/queries/custody/keyrings.ts'
 import type { NewOwnerLockRow } from '../../../db/queries/custody/locks.ts'
 import type { ControlMode, KeyringKind } from '../../../db/words.ts'
-import { unreachable } from '../../errors.ts'
+import { AppError, unreachable } from '../../errors.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
@@ -30,15 +30,47 @@ import type { KeyRequest } from './wallet-key.ts'
 
 type Keyring = { readonly projectId: string; readonly keyringId: string }
 
+const UNDER_POLICIES =
+  "The owner's developer-controlled wallets are under policies: only a transaction that a policy allows is signed."
+
+type OfLock = Keyring & { readonly lock: OwnerLockRow }
+
+/** The outer layer of a lock, which binds how it may be used. */
+const outerOf = ({ projectId, keyringId, lock }: OfLock) => {
+  const { id: lockId, sealed, ...state } = lock
+  return { identity: identityOf.outerOwnerLock({ projectId, keyringId, lockId, ...state }), sealed }
+}
+
+/** How new a keyring's lock must be: ask before its row is read, as it may change at that moment. */
+export const lockFloor = ({ journal }: CustodyCtx, { keyringId, mode }: { keyringId: string; mode: ControlMode }) =>
+  journal.floorOf('owner_locks', [keyringId, mode])
+
 /** @returns the control key, zeroed by the caller. */
 export const openOwnerLock = async (
-  { projectKeys }: CustodyCtx,
-  input: Keyring & { readonly lock: OwnerLockRow; readonly credentialKey: Uint8Array },
+  ctx: CustodyCtx,
+  { credentialKey, ...of }: OfLock & { readonly credentialKey: Uint8Array },
 ): Promise<Uint8Array> => {
-  const { projectId, keyringId, lock, credentialKey } = input
-  const of = { projectId, keyringId, lockId: lock.id, controlMode: lock.controlMode }
-  const inner = await projectKeys.openOuter({ identity: identityOf.ownerLock(of), sealed: lock.sealed })
-  return openControlKey({ ...of, credentialKey, sealed: inner })
+  const { projectId, keyringId, lock } = of
+  const inner = await ctx.projectKeys.openOuter(outerOf(of))
+  return openControlKey({ projectId, keyringId, lockId: lock.id, ...lock, credentialKey, sealed: inner })
+}
+
+/** Refuses what is not by a policy, where only policies open the wallets. Nothing is said of the credential. */
+export const refuseUnderPolicies = ({ policiesOnly }: OwnerLockRow): void => {
+  if (policiesOnly) throw new AppError('under_policies', UNDER_POLICIES)
+}
+
+/** The same for what concerns the whole keyring. The rows say the truth: their outer layers hold. */
+export const refuseKeyringUnderPolicies = async (
+  ctx: CustodyCtx,
+  { locks, ...of }: Keyring & { readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>> },
+): Promise<void> => {
+  for (const lock of Object.values(locks)) {
+    if (lock === null) continue
+    refuseUnderPolicies(lock)
+    const opened = await ctx.projectKeys.openOuter(outerOf({ ...of, lock }))
+    opened.fill(0)
+  }
 }
 
 /** A new lock, with which the credential of `controlMode` opens the mode's wallets. */
@@ -112,12 +144,17 @@ export const checkAllCredentials = async (
   const { projectId, ownerId, keyringId, controlMode } = wallet
   // Before the row is read: control may begin to be shared at this moment.
   const locksAtLeast = ctx.journal.floorOf('keyrings', [keyringId])
+  const versionAtLeast = lockFloor(ctx, { keyringId, mode: 'developer' })
   const row = await readKeyring(ctx.db, wallet)
   const lock = row?.locks[controlMode]
   if (!row || !lock) throw walletForged({ wallet, actor })
   const { kind, controlModes, sealed } = row
+  const isSetBack = row.locks.developer !== null && row.locks.developer.version < versionAtLeast
   // Somebody wrote back a seed lock of before control was shared, and deleted the other mode's lock.
-  if (controlModes.length < locksAtLeast) throw walletForged({ wallet, actor })
+  if (controlModes.length < locksAtLeast || isSetBack) throw walletForged({ wallet, actor })
+  await unlessForged({ wallet, actor }, () =>
+    refuseKeyringUnderPolicies(ctx, { projectId, keyringId, locks: row.locks }),
+  )
   const proof = requireCredentials({ modes: controlModes, credentials })
   refuseFrozen(row.frozen)
   const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })

@@ -11,7 +11,7 @@ import type { Imported } from '../keys/imported.ts'
 import type { HeldKeys } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, openFamilyKeys } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
-import { makeOwnerLock, makeSeedLock, openOwnerLock, openSeedLock } from './keyring.ts'
+import { makeOwnerLock, makeSeedLock, openOwnerLock, openSeedLock, refuseKeyringUnderPolicies } from './keyring.ts'
 
 type Input = {
   readonly projectId: string
@@ -111,10 +111,11 @@ const shareControl = async (ctx: CustodyCtx, { seedRow, ...input }: Input & Seed
 }
 
 /** Opens, shares or makes the keyring of a new wallet, with the keys of the credentials that it needs. */
-export const keyringFor = (ctx: CustodyCtx, input: Input): Promise<OpenKeyring> => {
-  const { owner, importedSecret, controlMode } = input
+export const keyringFor = async (ctx: CustodyCtx, input: Input): Promise<OpenKeyring> => {
+  const { owner, importedSecret, controlMode, projectId } = input
   const { seed: seedRow, locks } = owner
   if (seedRow === null || importedSecret !== null) return makeKeyring(ctx, input)
+  if (owner.made === null) await refuseKeyringUnderPolicies(ctx, { projectId, keyringId: seedRow.id, locks })
   const lock = locks[controlMode]
   return lock === null ? shareControl(ctx, { ...input, seedRow }) : openControl(ctx, { ...input, seedRow, lock })
 }

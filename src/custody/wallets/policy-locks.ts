@@ -1,5 +1,5 @@
-// With a policy's lock, the developer secret opens the key of one user-controlled wallet. The user's PIN makes a lock; either
-// credential can delete it. src/policies decides what the terms of a policy allow, before its lock is used.
+// With a policy's lock, the developer secret opens the key of one wallet. The credential of the wallet's mode makes a lock;
+// either credential can delete it. src/policies decides what the terms of a policy allow, before its lock is used.
 
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -28,9 +28,10 @@ import {
   sealPolicyLock,
   walletKeyOf,
 } from '../sealing/hierarchy.ts'
-import { openOwnerLock } from './keyring.ts'
+import { lockFloor, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
 import { boundSpending, NOTHING_SPENT } from './policy-spending.ts'
 import { boundTerms } from './policy-terms.ts'
+import { walletForged } from './wallet-forged.ts'
 import type { KeyRequest } from './wallet-key.ts'
 
 type NewPolicyRequest = KeyRequest & {
@@ -47,16 +48,19 @@ const isMadeOf = (row: PolicyRow, { wallet, terms }: NewPolicyRequest): boolean 
 const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<PolicyRow> => {
   using keys = new HeldKeys()
   const { wallet, credentials, actor, terms, name } = request
-  const { id: walletId, projectId, ownerId, keyringId } = wallet
+  const { id: walletId, projectId, ownerId, keyringId, controlMode: mode } = wallet
   const { id: policyId } = terms
+  const versionAtLeast = lockFloor(ctx, { keyringId, mode })
   const row = await readKeyring(ctx.db, wallet)
-  const lock = row?.locks.user
-  if (!row || !lock) throw new Error('a user-controlled wallet has no keyring, or no lock of its control mode')
-  const proof = requireConsent(credentials)
+  const lock = row?.locks[mode]
+  if (!row || !lock) throw new Error('a wallet has no keyring, or no lock of its control mode')
+  if (lock.version < versionAtLeast) throw walletForged(request)
+  const proof = requireConsent({ mode, credentials })
   if (row.developerKey === null) throw notActivated()
   refuseFrozen(row.frozen)
   const made = await findPolicy(ctx.db, policyId)
   if (made !== null && !isMadeOf(made, request)) throw madeOtherwise('policy')
+  if (made === null) refuseUnderPolicies(lock)
   const version = await newestProjectKeyVersion(ctx.db, projectId)
   if (version === null) throw noSuchProject()
   const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
@@ -70,8 +74,8 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
     keep()
     return made
   }
-  const { user: credentialKey } = opened
-  if (credentialKey === null) throw new Error('the PIN was required')
+  const credentialKey = opened[mode]
+  if (credentialKey === null) throw new Error("the credential of the wallet's mode was required")
   const developer = await ctx.projectKeys.openOuter({
     identity: identityOf.developerKey({ projectId }),
     sealed: row.developerKey,

@@ -33,7 +33,7 @@ export class PolicyClosed extends AppError {
 export class PolicyForged extends AppError {
   constructor(of: { readonly projectId: string; readonly actor: string; readonly policyId: string }) {
     const { projectId, actor, policyId: subject } = of
-    super('policy_denied', 'The policy that allows this is not as its owner made it: it needs the "user_pin".', {
+    super('policy_denied', 'The policy that allows this is not as its owner made it.', {
       event: { kind: 'policy_forged', projectId, actor, subject },
     })
     this.name = 'PolicyForged'

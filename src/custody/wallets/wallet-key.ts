@@ -14,7 +14,7 @@ import { coveredOf, traceOf } from '../keys/trace.ts'
 import { type Payload, purposeOf } from '../payload.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, openWalletKey } from '../sealing/hierarchy.ts'
-import { checkAllCredentials, openOwnerLock } from './keyring.ts'
+import { checkAllCredentials, lockFloor, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
 import { unlessForged, walletForged } from './wallet-forged.ts'
 
 export type WalletRef = {
@@ -68,9 +68,11 @@ const openByOwnCredential = async (
   using keys = new HeldKeys()
   const { projectId, ownerId } = wallet
   const proof = requireCredentials({ modes: [wallet.controlMode], credentials })
+  const versionAtLeast = lockFloor(ctx, { keyringId: wallet.keyringId, mode: wallet.controlMode })
   const row = await ctx.readWalletKey(wallet.id)
-  if (row === null) throw walletForged({ wallet, actor })
+  if (row === null || row.lock.version < versionAtLeast) throw walletForged({ wallet, actor })
   refuseFrozen(row.frozen)
+  refuseUnderPolicies(row.lock)
   const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock: row.lock, sealed: row.sealed })
 }

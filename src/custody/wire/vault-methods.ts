@@ -176,6 +176,7 @@ export const METHODS = {
     output: policy,
     repeatable: true,
   }),
+  putUnderPolicies: method('putUnderPolicies', { input: Fields(keyRequest), output: Nothing, repeatable: true }),
   revokePolicy: method('revokePolicy', { input: Fields({ ...keyRequest, policyId: Id }), output: Nothing }),
   exportKeyring: method('exportKeyring', {
     input: Fields(keyRequest),
@@ -242,6 +243,10 @@ export const OPERATOR_METHODS = {
     repeatable: true,
   }),
   unlockOwner: method('unlockOwner', {
+    input: Fields({ projectId: Id, ownerId: Text, actor: Text }),
+    output: Nothing,
+  }),
+  releaseFromPolicies: method('releaseFromPolicies', {
     input: Fields({ projectId: Id, ownerId: Text, actor: Text }),
     output: Nothing,
   }),

@@ -1,0 +1,84 @@
+// Putting wallets under policies: from then on only policies open them, and no credential by itself. It is a property of the
+// lock of the developer's mode, because all wallets of a keyring have one key for each family. The outer layer of the lock binds
+// it, so that whoever writes to the database cannot take it back. With the project's key the vault can, without a credential:
+// only an operator may ask for that.
+
+import { type OwnerLockRow, readKeyring } from '../../../db/queries/custody/keyrings.ts'
+import { locksUnderPolicies, updateOwnerLock } from '../../../db/queries/custody/owner-locks.ts'
+import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
+import { AppError, noSuchProject } from '../../errors.ts'
+import { checkSecret } from '../credentials/credential-keys.ts'
+import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { projectKeyRow } from '../journal/records.ts'
+import { KeyRotated, repeatable } from '../repeatable.ts'
+import { identityOf } from '../sealing/hierarchy.ts'
+import { lockFloor } from './keyring.ts'
+import { unlessForged, walletForged } from './wallet-forged.ts'
+import type { KeyRequest } from './wallet-key.ts'
+
+type Change = {
+  readonly projectId: string
+  readonly keyringId: string
+  readonly lock: OwnerLockRow
+  readonly actor: string
+  readonly act: { readonly action: 'put_under_policies' | 'released_from_policies'; readonly subject: string }
+}
+
+/** Seals the outer layer of a lock anew, with the other way of use. @throws EnvelopeError if it is not as it was sealed. */
+const change = async (ctx: CustodyCtx, { projectId, keyringId, lock, actor, act }: Change): Promise<void> => {
+  const { id: lockId, controlMode, policiesOnly, sealed: was } = lock
+  const of = { projectId, keyringId, lockId, controlMode }
+  const next = { policiesOnly: !policiesOnly, version: lock.version + 1 }
+  const version = await newestProjectKeyVersion(ctx.db, projectId)
+  if (version === null) throw noSuchProject()
+  const inner = await ctx.projectKeys.openOuter({
+    identity: identityOf.outerOwnerLock({ ...of, ...lock }),
+    sealed: was,
+  })
+  const identity = identityOf.outerOwnerLock({ ...of, ...next })
+  const sealed = await ctx.projectKeys.sealOuter({ version, identity, inner })
+  await ctx.db.transaction(async (tx) => {
+    await ctx.projectKeys.keepNewest(tx, { projectId, version })
+    // Another call, or a rotation, was faster.
+    if (!(await updateOwnerLock(tx, { id: lockId, was, sealed, ...next }))) throw new KeyRotated('lock')
+    const details = { keyring_id: keyringId, lock_id: lockId, lock_version: String(next.version) }
+    await ctx.audit.record(tx, { projectId, actor, ...act, details })
+    const row = { table: 'owner_locks', where: { keyring_id: keyringId, control_mode: controlMode } } as const
+    tx.afterCommit(() => ctx.journal.addRows(projectKeyRow({ projectId, version }), row))
+  })
+}
+
+/** Puts a developer-controlled wallet, and all others of its keyring, under policies, as `Vault.putUnderPolicies` says. */
+export const putUnderPolicies = (ctx: CustodyCtx, request: KeyRequest): Promise<void> =>
+  repeatable([], async () => {
+    const { wallet, credentials, actor } = request
+    const { id: subject, projectId, keyringId, controlMode: mode } = wallet
+    if (mode !== 'developer')
+      throw new AppError('invalid_input', 'Only developer-controlled wallets are put under policies.')
+    const { developerSecret: secret } = requireCredentials({ modes: [mode], credentials })
+    if (secret === null) throw new Error('the developer secret was required')
+    const versionAtLeast = lockFloor(ctx, { keyringId, mode })
+    const row = await readKeyring(ctx.db, wallet)
+    const lock = row?.locks.developer
+    if (!row || !lock || lock.version < versionAtLeast) throw walletForged(request)
+    refuseFrozen(row.frozen)
+    const developerKey = await checkSecret(ctx, { projectId, actor, sealed: row.developerKey, secret })
+    developerKey.fill(0)
+    if (lock.policiesOnly) return
+    const act = { action: 'put_under_policies', subject } as const
+    await unlessForged(request, () => change(ctx, { projectId, keyringId, lock, actor, act }))
+  })
+
+type Release = { readonly projectId: string; readonly ownerId: string; readonly actor: string }
+
+/** Takes that back for all wallets of an owner, as `Vault.releaseFromPolicies` says. */
+export const releaseFromPolicies = (ctx: CustodyCtx, { actor, ...of }: Release): Promise<void> =>
+  repeatable([], async () => {
+    const locks = await locksUnderPolicies(ctx.db, of)
+    if (locks.length === 0) throw new AppError('not_found', 'No wallets of this owner are under policies.')
+    const act = { action: 'released_from_policies', subject: of.ownerId } as const
+    for (const { keyringId, ...lock } of locks) {
+      await change(ctx, { projectId: of.projectId, keyringId, lock, actor, act })
+    }
+  })

@@ -1,0 +1,198 @@
+// Wallets under policies: the developer secret opens them only by a policy, and only an operator takes that back.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
+import { messageSigner, signerOnce, withKey, withPolicyKey } from '../support/keys.ts'
+import {
+  ACTOR,
+  type Custody,
+  codeOf,
+  hexOf,
+  newTerms,
+  openCustody,
+  payloadFor,
+  SECRET,
+  signOne,
+  signOneBy,
+  type TestWallet,
+  tally,
+} from './support.ts'
+
+const PIN = '493817'
+const secret = { developerSecret: SECRET }
+const both = { ...secret, userPin: PIN }
+const REFUSED = 'under_policies'
+
+let custody: Custody
+let other: OperatorVault
+let sql: Sql
+let projectId: string
+
+beforeAll(async () => {
+  custody = await openCustody()
+  other = await custody.another()
+  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
+  projectId = await custody.project()
+})
+afterAll(async () => {
+  await sql.end()
+  await custody.close()
+})
+
+const newWallet = (ownerId: string = randomUUID(), network: 'Ethereum' | 'Base' = 'Ethereum') =>
+  custody.wallet({ projectId, ownerId, network, controlMode: 'developer', credentials: secret })
+
+const put = (wallet: WalletRef, credentials: Credentials = secret, vault: OperatorVault = custody.vault) =>
+  vault.putUnderPolicies({ wallet, credentials, actor: ACTOR })
+
+const release = (ownerId: string) => custody.vault.releaseFromPolicies({ projectId, ownerId, actor: 'operator' })
+
+const sign = (wallet: WalletRef, vault: OperatorVault = custody.vault) =>
+  withKey(vault, { wallet, credentials: secret, actor: ACTOR }, async (key) =>
+    hexOf(await signOne(key, payloadFor(wallet))),
+  )
+
+/** What an API may ask of the vault for this wallet, apart from a use by a policy. */
+const uses = (wallet: TestWallet, credentials: Credentials = secret): Record<string, () => Promise<unknown>> => {
+  const { vault } = custody
+  const request = { wallet, credentials, actor: ACTOR }
+  const further = { projectId, ownerId: wallet.ownerId, network: 'Polygon', credentials } as const
+  return {
+    openKey: () => sign(wallet),
+    signOnce: () => signOne(signerOnce(vault, { ...request, credentials: secret }), payloadFor(wallet)),
+    signMessage: () => messageSigner(vault, request).sign({ action: 'message_signed', details: {}, payloads: [] }),
+    exportKeyring: () => vault.exportKeyring(request),
+    newPolicy: () => vault.newPolicy({ ...request, credentials: secret, name: '', terms: newTerms(wallet) }),
+    newWallet: () => custody.wallet({ ...further, credentials: secret, controlMode: 'developer' }),
+    'newWallet of the user': () => custody.wallet({ ...further, credentials: both, controlMode: 'user' }),
+  }
+}
+
+const stateOf = async ({ keyringId }: WalletRef) => {
+  const [row] = await sql`select policies_only, version, sealed from owner_locks
+    where keyring_id = ${keyringId} and control_mode = 'developer'`
+  return { ...row }
+}
+
+const troubles = async ({ keyringId }: WalletRef) =>
+  (await custody.vault.forgedRows({ projectId })).forged
+    .filter(({ id }) => id === keyringId)
+    .map(({ trouble }) => trouble)
+
+describe('a wallet under policies', () => {
+  test('is opened by its policies alone, in every process, and so are the others of its owner', async () => {
+    const wallet = await newWallet()
+    const sibling = await newWallet(wallet.ownerId, 'Base')
+    const terms = await custody.policy(wallet, secret)
+    const signature = await sign(wallet)
+    await put(wallet)
+    for (const vault of [custody.vault, other]) {
+      for (const each of [wallet, sibling]) expect(await codeOf(sign(each, vault))).toBe(REFUSED)
+      const request = { wallet, credentials: secret, actor: ACTOR, terms }
+      expect(
+        await withPolicyKey(vault, request, async (key) => hexOf(await signOneBy(key, {}, payloadFor(wallet)))),
+      ).toBe(signature)
+    }
+    expect(await troubles(wallet)).toEqual([])
+  })
+
+  test('nothing else opens its keyring or adds to it', async () => {
+    const wallet = await newWallet()
+    await put(wallet)
+    for (const [name, use] of Object.entries(uses(wallet))) expect([name, await codeOf(use())]).toEqual([name, REFUSED])
+    expect((await sql`select from audit where subject = ${wallet.id}`).length).toBe(2)
+  })
+
+  test('of a shared keyring: no message and no export with both credentials, but the PIN signs with its own wallets', async () => {
+    const wallet = await newWallet()
+    const { ownerId } = wallet
+    const mine = await custody.wallet({ projectId, ownerId, network: 'Base', controlMode: 'user', credentials: both })
+    await put(wallet)
+    for (const each of [wallet, mine]) {
+      const { signMessage, exportKeyring } = uses(each, both)
+      expect(await tally([signMessage?.(), exportKeyring?.()].map(async (use) => use))).toEqual({ [REFUSED]: 2 })
+    }
+    const request = { wallet: mine, credentials: { userPin: PIN }, actor: ACTOR }
+    expect(await codeOf(signOne(signerOnce(custody.vault, request), payloadFor(mine)))).toBe('resolved')
+  })
+
+  test('needs the right secret, and a developer-controlled wallet', async () => {
+    const wallet = await newWallet()
+    expect(await codeOf(put(wallet, {}))).toBe('credential_required')
+    expect(await codeOf(put(wallet, { developerSecret: 'wrong' }))).toBe('INVALID_SECRET')
+    const controlMode = 'user' as const
+    const mine = await custody.wallet({ projectId, ownerId: randomUUID(), controlMode, credentials: { userPin: PIN } })
+    expect(await codeOf(put(mine, { userPin: PIN }))).toBe('invalid_input')
+    expect(await codeOf(sign(wallet))).toBe('resolved')
+  })
+
+  test('it is done once, however often and from wherever it is asked', async () => {
+    const wallet = await newWallet()
+    await Promise.all([custody.vault, other, custody.vault, other].map((vault) => put(wallet, secret, vault)))
+    await put(wallet)
+    expect(await stateOf(wallet)).toMatchObject({ policies_only: true, version: 2 })
+    expect((await sql`select from audit where action = 'put_under_policies' and subject = ${wallet.id}`).length).toBe(1)
+  })
+
+  test('stays so when the project key is rotated', async () => {
+    const wallet = await newWallet()
+    await put(wallet)
+    const { sealed } = await stateOf(wallet)
+    const { broken } = await custody.vault.rotateProjectKey({ projectId, actor: 'operator', resume: false })
+    expect([broken.rows, (await stateOf(wallet)).sealed.equals(sealed)]).toEqual([0, false])
+    expect(await codeOf(sign(wallet))).toBe(REFUSED)
+    expect(await troubles(wallet)).toEqual([])
+  })
+
+  test('is released by an operator, and can be put there again', async () => {
+    const wallet = await newWallet()
+    const { ownerId } = wallet
+    expect(await codeOf(release(ownerId))).toBe('not_found')
+    await put(wallet)
+    await release(ownerId)
+    expect(await codeOf(sign(wallet))).toBe('resolved')
+    expect(await codeOf(release(ownerId))).toBe('not_found')
+    await put(wallet)
+    expect(await codeOf(sign(wallet))).toBe(REFUSED)
+    expect(await stateOf(wallet)).toMatchObject({ policies_only: true, version: 4 })
+    expect(await troubles(wallet)).toEqual([])
+    const told = await sql`select action, actor, details->>'lock_version' as version from audit
+      where details->>'lock_version' is not null and details->>'keyring_id' = ${wallet.keyringId} order by id`
+    expect(told.map((row) => Object.values(row))).toEqual([
+      ['put_under_policies', ACTOR, '2'],
+      ['released_from_policies', 'operator', '3'],
+      ['put_under_policies', ACTOR, '4'],
+    ])
+  })
+})
+
+describe('who owns the database', () => {
+  const NOT_AS_MADE = 'its lock of the developer is not as it was made'
+
+  test.each([
+    ['clears the mark', { policies_only: false }],
+    ['clears it with its version', { policies_only: false, version: 1 }],
+    ['claims a later state', { policies_only: false, version: 3 }],
+  ])('%s: nothing opens, and audit verify names it', async (_name, edit) => {
+    const wallet = await newWallet()
+    await put(wallet)
+    const asPut = await stateOf(wallet)
+    await sql`update owner_locks set ${sql(edit as Record<string, unknown>)} where keyring_id = ${wallet.keyringId}`
+    for (const [name, use] of Object.entries(uses(wallet))) {
+      expect([name, await codeOf(use())]).toEqual([name, 'internal'])
+    }
+    expect(await troubles(wallet)).toContain(NOT_AS_MADE)
+    await sql`update owner_locks set ${sql(asPut as Record<string, unknown>)} where keyring_id = ${wallet.keyringId}`
+    expect(await troubles(wallet)).toEqual([])
+  })
+
+  test('puts back the lock of before: audit verify names it', async () => {
+    const wallet = await newWallet()
+    const before = await stateOf(wallet)
+    await put(wallet)
+    await sql`update owner_locks set ${sql(before as Record<string, unknown>)} where keyring_id = ${wallet.keyringId}`
+    expect(await troubles(wallet)).toEqual(['the audit says that it was put under policies'])
+  })
+})
