@@ -3,13 +3,14 @@
 import type { Db } from '../../db/client.ts'
 import { auditJson } from '../../db/queries/custody/audit.ts'
 import { readWalletKeys, type WalletKeyRow } from '../../db/queries/custody/keyrings.ts'
-import type { ChainFamily, Environment, Network } from '../../db/words.ts'
+import type { Environment, Network } from '../../db/words.ts'
 import { createBatcher, createQueue, type Queue } from '../queue.ts'
 import { type Audit, createCustodyAudit } from './audit.ts'
 import { createGuard, type Guard, TURN_WAIT_MS, TURN_WAITING_MAX } from './credentials/guard.ts'
 import { createGuesses, type Guesses } from './credentials/guesses.ts'
 import { createPinLimits, createSecretLimit, type SecretLimit } from './credentials/limits.ts'
 import { type Journal, NO_JOURNAL } from './journal/journal.ts'
+import type { WalletChain } from './keys/worst-cost.ts'
 import type { DeploymentKey } from './root/deployment-key.ts'
 import { createProjectKeys, type ProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, type RootKey, type RootKeys } from './root/root-key.ts'
@@ -19,13 +20,13 @@ const READ_TOGETHER_MAX = 500
 /** The longest request: its node may keep it waiting between opening and signing. */
 const KEY_LIFETIME_MS = 60_000
 
-/** The family of a network, as this process is configured. */
-type FamilyOf = (network: Network) => ChainFamily
+/** A network, as this process is configured. */
+type ChainOf = (network: Network) => WalletChain
 
 export type CustodyCtx = {
   readonly db: Db
   readonly environment: Environment
-  readonly familyOf: FamilyOf
+  readonly chainOf: ChainOf
   /** How long an opened key may be used. */
   readonly keyLifetimeMs: number
   readonly rootKeys: RootKeys
@@ -56,7 +57,7 @@ export type CustodySettings = {
   readonly deploymentKey: DeploymentKey
   readonly journal?: Journal
   readonly environment: Environment
-  readonly familyOf: FamilyOf
+  readonly chainOf: ChainOf
   /** How many wrong credentials an API key or user may send: PINs over all processes, secrets in each. */
   readonly limits: { readonly wrongPinsPerHour: number; readonly wrongSecretsPerMinute: number }
   /** How long an opened key may be used: by default as long as the longest request takes. */
@@ -65,7 +66,7 @@ export type CustodySettings = {
 }
 
 export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
-  const { db, environment, familyOf, limits, deploymentKey, journal = NO_JOURNAL } = settings
+  const { db, environment, chainOf, limits, deploymentKey, journal = NO_JOURNAL } = settings
   const rootKeys = createRootKeys(settings)
   const argon2 = createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
   const readTogether = createBatcher({
@@ -77,7 +78,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
   return {
     db,
     environment,
-    familyOf,
+    chainOf,
     keyLifetimeMs: settings.keyLifetimeMs ?? KEY_LIFETIME_MS,
     rootKeys,
     deploymentKey,

@@ -29,16 +29,16 @@ export const openVault = async (input: Opening): Promise<VaultCtx> => {
   const { checked: deploymentKey, ...base } = await openChecked(input, (db) =>
     bindDeployment({ db, environment, networks: bindingsOf(config), rootKey, nextRootKey }),
   )
-  const familyOf = (network: string) => {
+  const chainOf = (network: string) => {
     const row = config.networks.find((each) => each.network === network)
     if (row === undefined) throw new Error(`this vault does not know the network ${network}`)
-    return row.family
+    return row
   }
   const ctx = { ...base, deploymentKey, audit: createCustodyAudit({ ...base, deploymentKey }) }
   const paths = config.vaultJournals
   const key = deploymentKey.derive('journal')
   const journal = paths.length === 0 ? NO_JOURNAL : await openJournal({ ...ctx, paths, key, onLost })
-  const vault = createVault({ ...ctx, rootKey, nextRootKey, environment, limits: config, familyOf, journal })
+  const vault = createVault({ ...ctx, rootKey, nextRootKey, environment, limits: config, chainOf, journal })
   const close: VaultCtx['close'] = async (options) => {
     await journal.close()
     await ctx.close(options)

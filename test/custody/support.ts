@@ -10,11 +10,12 @@ import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { insertProjectKey } from '../../db/queries/custody/project-keys.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
-import type { ChainFamily, ControlMode, Environment, Network } from '../../db/words.ts'
+import type { ControlMode, Environment, Network } from '../../db/words.ts'
 import { boundGuesses, createGuesses, forgedGuesses } from '../../src/custody/credentials/guesses.ts'
 import { bindDeployment } from '../../src/custody/deployment.ts'
 import { type Journal, NO_JOURNAL } from '../../src/custody/journal/journal.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
+import type { WalletChain } from '../../src/custody/keys/worst-cost.ts'
 import type { Payload } from '../../src/custody/payload.ts'
 import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
 import { createRootKeys, openRootKey, type RootKey } from '../../src/custody/root/root-key.ts'
@@ -42,7 +43,7 @@ const MESSAGE = new Uint8Array(32).fill(7)
 /** What a key of either family signs for a chain, and what its algorithm takes for it. */
 export const EVM_PAYLOAD: Payload = {
   kind: 'evm_transaction',
-  unsigned: new Uint8Array(Buffer.from('02c98080808080808080c0', 'hex')),
+  unsigned: new Uint8Array(Buffer.from('02cc83aa36a780808080808080c0', 'hex')),
 }
 export const EVM_DIGEST = bytesToSign('evm', EVM_PAYLOAD)
 export const SUBSTRATE_PAYLOAD: Payload = {
@@ -181,7 +182,10 @@ export type WalletInput = {
   readonly vault?: OperatorVault
 }
 
-const familyOf = (network: Network): ChainFamily => (network === 'Polkadot' || network === 'Vara' ? 'substrate' : 'evm')
+const chainOf = (network: Network): WalletChain =>
+  network === 'Polkadot' || network === 'Vara'
+    ? { family: 'substrate' }
+    : { family: 'evm', chainId: network === 'Ethereum' ? 11_155_111 : 80_002 }
 
 /** A fresh database, and a vault on it with the rights of the vault's role. */
 export const openCustody = async (
@@ -201,7 +205,7 @@ export const openCustody = async (
       ...rootKeys,
       deploymentKey: await bindDeployment({ db, environment, networks: [], ...rootKeys }),
       environment,
-      familyOf,
+      chainOf,
       limits: { ...LIMITS, ...limits },
       now: () => NOW,
     }
@@ -254,7 +258,7 @@ const makePolicy = async (vault: OperatorVault, { wallet, credentials, agreed }:
 const makeWallet = async (api: Db, input: WalletInput & { readonly vault: OperatorVault }): Promise<TestWallet> => {
   const id = randomUUID()
   const { projectId, ownerId, controlMode, network = 'Ethereum' } = input
-  const family = familyOf(network)
+  const { family } = chainOf(network)
   const { keyringId, publicKey } = await input.vault.newWallet({
     ...input,
     network,

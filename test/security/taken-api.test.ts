@@ -7,7 +7,6 @@ import postgres, { type Sql } from 'postgres'
 import { hashMessage, hashTypedData, keccak256, type Signature, serializeTransaction, toHex } from 'viem'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
-import { createCustodyAudit } from '../../src/custody/audit.ts'
 import type { Payload } from '../../src/custody/payload.ts'
 import { connectVault } from '../../src/custody/remote-vault.ts'
 import type { Credentials, OpenKey, WalletRef } from '../../src/custody/vault.ts'
@@ -216,12 +215,35 @@ describe('with full control of the API process nobody', () => {
     expect(await codeOf(signOneBy(one, { value: 5n, fee: 7n }))).toBe('resolved')
     expect(await codeOf(signOneBy(other))).toBe('policy_denied')
   })
+
+  test('pays more by a policy than its limits say, whatever it tells the vault', async () => {
+    const wallet = await newWallet()
+    const terms = await newPolicy(wallet, { maxTotalValue: 10n, maxTotalFee: 42_000n })
+    const signed = async (...payments: readonly object[]) => {
+      using key = await vault.openKeyByPolicy({ ...request(wallet, secret), terms })
+      const payloads = payments.map((changes) => transfer(0n, changes).payload)
+      const use = { action: 'transaction_signed', details: {}, payloads } as const
+      return await codeOf(key.sign({ value: 0n, fee: 0n }, use))
+    }
+    const [payment, fee] = [{ value: 10n }, { maxFeePerGas: 1n }]
+    expect(await signed({ value: 11n })).toBe('policy_denied')
+    expect(await signed({ maxFeePerGas: 3n })).toBe('policy_denied')
+    for (const others of [[{ chainId: 137 }], [{ value: 1n }, { value: 1n, nonce: 1 }]]) {
+      expect(await signed(...others)).toBe('internal')
+    }
+    expect(await signed(payment, { ...payment, ...fee })).toBe('resolved')
+    expect([await signed({ value: 1n }), await signed(fee), await signed(fee)]).toEqual([
+      ...['policy_denied', 'resolved', 'policy_denied'],
+    ])
+  })
 })
 
 type Signed = { readonly payload: Payload; readonly hashOf: (signature: Uint8Array) => string }
 
-const transfer = (nonce: number): Signed => {
-  const transaction = { type: 'eip1559', chainId: 1, nonce, gas: 21_000n, to: `0x${'ab'.repeat(20)}` } as const
+/** @param more gas than a transfer needs: such transactions are versions of one, as they have the same nonce. */
+const transfer = (more: bigint, changes: object = {}): Signed => {
+  const to = `0x${'ab'.repeat(20)}` as const
+  const transaction = { type: 'eip1559', chainId: 11_155_111, nonce: 0, gas: 21_000n + more, to, ...changes } as const
   const unsigned = bytesOf(serializeTransaction(transaction).slice(2))
   const hashOf = (signature: Uint8Array) => {
     const [r, s] = [signature.subarray(0, 32), signature.subarray(32, 64)].map((part) => toHex(part))
@@ -235,7 +257,7 @@ const types = { Mail: [{ name: 'text', type: 'string' }] }
 const typedData = { domain: { name: 'A' }, types, primaryType: 'Mail', message: { text: 'Hello' } } as const
 
 /** Payloads, and the hash by which the chain or a verifier knows what was signed. */
-const transactions: readonly [Signed, ...Signed[]] = [transfer(0), transfer(1), transfer(2)]
+const transactions: readonly [Signed, ...Signed[]] = [transfer(0n), transfer(1n), transfer(2n)]
 const messages: readonly [Signed, ...Signed[]] = [
   { payload: { kind: 'evm_message', message }, hashOf: () => hashMessage({ raw: message }) },
   { payload: { kind: 'typed_data', typedData }, hashOf: () => hashTypedData(typedData) },
@@ -302,37 +324,6 @@ describe('with full control of the API process every signature', () => {
     const edits = [`update audit set details = '{}'`, 'delete from audit', 'truncate audit', 'delete from audit_chain']
     const links = `insert into audit_chain (chain, position, audit_id, head) values ('deployment', 1, 1, '')`
     expect(await allowed(...edits, links, 'alter table audit disable trigger all', 'drop table audit')).toEqual([])
-  })
-})
-
-describe('with full control of the API process an audit row', () => {
-  test.each(['transaction_signed', 'control_shared', 'policy_revoked'] as const)(
-    'that says %s, and was written by hand, is named by the vault',
-    async (action) => {
-      for (const key of [service.ctx.sealer, service.ctx.identity]) {
-        const made = await createProject(service.ctx, { name: 'Told', actor: 'operator' })
-        const forger = createCustodyAudit({ db: service.ctx.db, deploymentKey: key, now: () => new Date() })
-        const wallet = randomUUID()
-        await forger.commit({ projectId: made.projectId, actor: 'user:x', action, subject: wallet, details: {} })
-        const { broken } = await service.ctx.vault.verifyAudit({ chain: made.projectId, heads: [] })
-        expect(broken).toMatchObject([
-          { chain: made.projectId, trouble: expect.stringContaining('is not as it was written') },
-        ])
-      }
-    },
-  )
-
-  test('of its own holds, but not if its action is said to be the vault’s', async () => {
-    const act = { actor: 'operator', action: 'frozen', subject: 'x', details: {} } as const
-    const { projectId: chain } = await createProject(service.ctx, { name: 'Told', actor: 'operator' })
-    await service.ctx.audit.commit({ ...act, projectId: chain })
-    const verified = async () => (await service.ctx.vault.verifyAudit({ chain, heads: [] })).broken.length
-    expect(await verified()).toBe(0)
-    await superuser.begin(async (tx) => {
-      await tx`set local session_replication_role = replica`
-      await tx`update audit set action = 'wallet_created' where project_id = ${chain} and action = 'frozen'`
-    })
-    expect(await verified()).toBe(1)
   })
 })
 

@@ -1,4 +1,5 @@
-// Each attack is recorded, over real HTTP: in the audit, in the metrics and in the operator's list. No record has a secret.
+// Each attack is recorded, over real HTTP: in the audit, in the metrics and in the operator's list. No record has a secret. And
+// who controls an API's process writes no row that tells of a vault.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -6,6 +7,7 @@ import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { verifyServiceRows } from '../../src/audit/verify-service-rows.ts'
 import { newApiKey } from '../../src/auth/api-key.ts'
+import { createCustodyAudit } from '../../src/custody/audit.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { setAllowedOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
 import { runCli } from '../support/cli.ts'
@@ -332,3 +334,34 @@ test('a process that is stopped writes what it has counted', async () => {
   expect(rows.map((row) => ({ ...row }))).toEqual([{ action: 'access_token_forged', count: '1' }])
   expect(lines.join('')).toMatch(/"level":40.*"securityEvent":\{"kind":"access_token_forged".*"msg":"security event"/)
 }, 30_000)
+
+describe('with full control of the API process an audit row', () => {
+  test.each(['transaction_signed', 'control_shared', 'policy_revoked'] as const)(
+    'that says %s, and was written by hand, is named by the vault',
+    async (action) => {
+      for (const key of [service.ctx.sealer, service.ctx.identity]) {
+        const made = await createProject(service.ctx, { name: 'Told', actor: 'operator' })
+        const forger = createCustodyAudit({ db: service.ctx.db, deploymentKey: key, now: () => new Date() })
+        const wallet = randomUUID()
+        await forger.commit({ projectId: made.projectId, actor: 'user:x', action, subject: wallet, details: {} })
+        const { broken } = await service.ctx.vault.verifyAudit({ chain: made.projectId, heads: [] })
+        expect(broken).toMatchObject([
+          { chain: made.projectId, trouble: expect.stringContaining('is not as it was written') },
+        ])
+      }
+    },
+  )
+
+  test('of its own holds, but not if its action is said to be the vault’s', async () => {
+    const act = { actor: 'operator', action: 'frozen', subject: 'x', details: {} } as const
+    const { projectId: chain } = await createProject(service.ctx, { name: 'Told', actor: 'operator' })
+    await service.ctx.audit.commit({ ...act, projectId: chain })
+    const verified = async () => (await service.ctx.vault.verifyAudit({ chain, heads: [] })).broken.length
+    expect(await verified()).toBe(0)
+    await sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`
+      await tx`update audit set action = 'wallet_created' where project_id = ${chain} and action = 'frozen'`
+    })
+    expect(await verified()).toBe(1)
+  })
+})

@@ -32,7 +32,8 @@ const isWrapped = (bytes: Uint8Array): boolean =>
 const wrapped = (message: Uint8Array): Uint8Array =>
   isWrapped(message) ? message : Buffer.concat([OPENING, message, CLOSING])
 
-const transactionDigest = (unsigned: Uint8Array): Uint8Array => {
+/** The fields of an unsigned transaction that decide what it costs. Pure. @throws Error for another form. */
+export const fieldsOfTransaction = (unsigned: Uint8Array) => {
   if (unsigned[0] !== EIP1559_TYPE) throw new Error('expected an unsigned transaction of EIP-1559')
   const fields = decodeRlp(unsigned.subarray(1))
   const isList = (item: unknown) => Array.isArray(item)
@@ -43,6 +44,12 @@ const transactionDigest = (unsigned: Uint8Array): Uint8Array => {
   ) {
     throw new Error('expected the nine fields of an unsigned transaction of EIP-1559')
   }
+  const [chainId, nonce, , maxFeePerGas, gas, to, value, data]: readonly Uint8Array[] = fields
+  return { chainId, nonce, maxFeePerGas, gas, to, value, data }
+}
+
+const transactionDigest = (unsigned: Uint8Array): Uint8Array => {
+  fieldsOfTransaction(unsigned)
   return keccak_256(unsigned)
 }
 

@@ -51,12 +51,14 @@ const encodeType = (types: Types, primary: string): string => {
     .join('')
 }
 
-const bytesIn = (value: unknown, type: string): Uint8Array => {
+/** @throws Error for anything but 0x hex. */
+export const bytesIn = (value: unknown, type: string): Uint8Array => {
   if (typeof value !== 'string' || !HEX.test(value)) throw refused(`expected 0x hex for ${type}`)
   return Buffer.from(value.slice(2), 'hex')
 }
 
-const integerIn = (value: unknown, type: string): bigint => {
+/** @throws Error for anything but an integer. */
+export const integerIn = (value: unknown, type: string): bigint => {
   if (typeof value === 'bigint') return value
   if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value)
   if (typeof value === 'string' && NUMBER.test(value)) return BigInt(value)

@@ -5,6 +5,7 @@ import type { AuditAct } from '../audit.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
+import { max, worstCostOf } from '../keys/worst-cost.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { EnvelopeError } from '../sealing/envelope.ts'
 import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarchy.ts'
@@ -22,9 +23,11 @@ type PolicyKeyRequest = KeyRequest & {
 /** An opened key whose uses are charged to a policy. */
 export type OpenPolicyKey = Disposable & {
   /**
-   * Signs as `OpenKey.sign` does, and charges the policy before a signature leaves. What is signed in one opening counts as
-   * one use of the policy.
+   * Signs as `OpenKey.sign` does, and charges the policy before a signature leaves: what the caller says is spent, or what
+   * custody reads in the payloads if that is more. One opening is one use: the versions of one transaction, with the
+   * deployment of a contract wallet before it.
    * @throws AppError as `Vault.openKeyByPolicy` does: then nothing was signed.
+   * @throws Error for a second transaction, another chain than the wallet's, and what no policy allows.
    */
   sign(spends: Spends, ...uses: readonly KeyUse[]): Promise<Signatures>
 }
@@ -80,10 +83,19 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
   const { wallet, actor, terms } = request
   const { privateKey, spending } = await openByPolicy(ctx, request)
   const key = holdKey(ctx, { wallet, actor, purpose: 'transactions', policyId: terms.id, privateKey, also: spending })
+  const signer = { chain: ctx.chainOf(wallet.network), publicKey: wallet.publicKey }
+  const done = new Set<string>()
   let uses = 1
   return {
-    sign: (spends, ...signed) =>
+    sign: (told, ...signed) =>
       key.sign(async (acts) => {
+        const cost = worstCostOf(
+          signer,
+          signed.flatMap(({ payloads }) => payloads),
+        )
+        for (const slot of cost.uses) done.add(slot)
+        if (done.size > 1) throw new Error('one use of a policy signs one transaction')
+        const spends = { value: max(told.value, cost.value), fee: max(told.fee, cost.fee) }
         await ctx.db.transaction(async (tx) => {
           await spending.charge(tx, { ...spends, uses })
           await ctx.audit.record(tx, ...acts.map((act, at) => charged(act, at === 0 ? uses : 0)))

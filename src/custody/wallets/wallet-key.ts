@@ -150,11 +150,11 @@ type Signed = {
 
 /** Signs one use, and says what the audit tells of it. */
 const signerOf = (
-  { familyOf, now }: CustodyCtx,
+  { chainOf, now }: CustodyCtx,
   { wallet, actor, purpose, policyId, privateKey }: Opened,
 ): ((use: KeyUse) => Signed) => {
   const { id: subject, projectId, publicKey } = wallet
-  const family = familyOf(wallet.network)
+  const { family } = chainOf(wallet.network)
   const keyType = keyTypeOf({ wallet, family, privateKey })
   return ({ action, details: { policy: _, policy_uses: __, ...said }, payloads, about }) => {
     const signed = payloads.map((payload) => {

@@ -1,0 +1,157 @@
+// What custody reads in payloads, compared with what the chains encode: a policy's limits hold whatever an API says of them.
+
+import { describe, expect, test } from 'bun:test'
+import { encodeFunctionData, type Hex, parseAbi, parseEther, serializeTransaction } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import type { Intent } from '../../src/chains/chain.ts'
+import { deployAndExecute } from '../../src/chains/evm/safe/deploy-and-execute.ts'
+import { execution, multiSendData } from '../../src/chains/evm/safe/execution.ts'
+import { contractWalletOf, deployment, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
+import { MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from '../../src/custody/keys/safe.ts'
+import { worstCostOf } from '../../src/custody/keys/worst-cost.ts'
+import type { Payload, TypedData } from '../../src/custody/payload.ts'
+import { bytesOf } from './support.ts'
+
+const CHAIN = 1
+const THEM: Hex = `0x${'ab'.repeat(20)}`
+const TEN = parseEther('10')
+const { publicKey, address: owner } = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+const signer = { chain: { family: 'evm', chainId: CHAIN }, publicKey: bytesOf(publicKey.slice(2)) } as const
+const safe = contractWalletOf(owner)
+const ours = safe.address as Hex
+
+type Fields = { readonly chainId?: number; readonly nonce?: number; readonly price?: bigint }
+
+const paying = ({ to, value, input }: Intent, { chainId = CHAIN, nonce = 0, price = 3n }: Fields = {}): Payload => ({
+  kind: 'evm_transaction',
+  unsigned: bytesOf(
+    serializeTransaction({
+      ...{ type: 'eip1559', chainId, nonce, gas: 21_000n, maxFeePerGas: price, maxPriorityFeePerGas: 0n },
+      ...{ to: to as Hex | null, value, data: input },
+    }).slice(2),
+  ),
+})
+const pay = (value: bigint, input: Hex = '0x', to: string = THEM): Intent => ({ to, value, input })
+const costOf = (...payloads: readonly Payload[]) => worstCostOf(signer, payloads)
+
+test('the addresses are those of the chains, for any owner', () => {
+  for (let owners = 0; owners < 50; owners += 1) {
+    const account = privateKeyToAccount(generatePrivateKey())
+    const found = `0x${safeOf(bytesOf(account.publicKey.slice(2)))}`
+    expect(found).toBe(contractWalletOf(account.address).address.toLowerCase())
+  }
+  const { multiSendCallOnly, proxyFactory } = SAFE_ADDRESSES
+  expect([`0x${MULTI_SEND_CALL_ONLY}`, `0x${PROXY_FACTORY}`]).toEqual(
+    [multiSendCallOnly, proxyFactory].map((each) => each.toLowerCase()),
+  )
+})
+
+describe('a transaction costs', () => {
+  test('its value, and its gas at the cap', () => {
+    expect(costOf(paying(pay(TEN)))).toEqual({ value: TEN, fee: 63_000n, uses: ['nonce 0'] })
+    expect(costOf(paying(pay(TEN, '0x01', THEM), { nonce: 7 }))).toMatchObject({ value: TEN, uses: ['nonce 7'] })
+    expect(costOf(paying({ to: null, value: TEN, input: '0x60' }))).toMatchObject({ value: TEN })
+  })
+
+  test('as much as its dearest version, and two transactions as much as both', () => {
+    const versions = [paying(pay(5n), { price: 4n }), paying(pay(9n)), paying(pay(0n, '0x', owner), { price: 8n })]
+    expect(costOf(...versions)).toEqual({ value: 9n, fee: 168_000n, uses: ['nonce 0', 'nonce 0'] })
+    const both = costOf(paying(pay(5n)), paying(pay(9n), { nonce: 1 }))
+    expect(both).toEqual({ value: 14n, fee: 126_000n, uses: ['nonce 0', 'nonce 1'] })
+  })
+
+  test('what it has the contract wallet of its key pay, in one call or many', () => {
+    const executed = (intents: readonly Intent[]) => costOf(paying(execution(safe, intents)))
+    expect(executed([pay(TEN)])).toEqual({ value: TEN, fee: 63_000n, uses: ['nonce 0'] })
+    expect(executed([pay(TEN), pay(3n, '0xabcdef'), pay(0n, '0x', ours)])).toMatchObject({ value: TEN + 3n })
+    const { input } = execution(safe, [pay(TEN)])
+    expect(costOf(paying(pay(2n, input, ours)))).toMatchObject({ value: TEN + 2n })
+    // That of another key has coins of its own.
+    expect(costOf(paying(pay(2n, input)))).toMatchObject({ value: 2n })
+  })
+
+  test('nothing more for the deployment before it, nor for the calls around what was signed', () => {
+    const [deploying, acting] = [paying(deployment(safe)), paying(execution(safe, [pay(TEN)]), { nonce: 1 })]
+    expect(costOf(deploying, acting)).toEqual({ value: TEN, fee: 126_000n, uses: ['nonce 1'] })
+    const signable = deployAndExecute(CHAIN, safe, { intents: [pay(TEN), pay(1n)], gas: 5n })
+    expect(costOf(signable.payload)).toEqual({ value: TEN + 1n, fee: 0n, uses: ['inner nonce 0'] })
+    expect(costOf(paying(signable.with(new Uint8Array(65))))).toEqual({ value: 0n, fee: 63_000n, uses: [] })
+  })
+})
+
+test('an extrinsic costs what the API says: custody cannot read it', () => {
+  const bytes = new Uint8Array(2)
+  const payload = { kind: 'extrinsic', call: bytes, extra: bytes, implicit: bytes } as const
+  const whole = { ...payload, addressPrefix: bytes, signaturePrefix: bytes }
+  const read = worstCostOf({ ...signer, chain: { family: 'substrate' } }, [whole])
+  expect(read).toEqual({ value: 0n, fee: 0n, uses: ['extrinsic 000000000000'] })
+})
+
+const SAFE = parseAbi([
+  'function execTransaction(address to, uint256 value, bytes data, uint8 operation, uint256 safeTxGas, uint256 baseGas, uint256 gasPrice, address gasToken, address refundReceiver, bytes signatures)',
+  'function approveHash(bytes32 hash)',
+])
+const executing = (changes: { to?: Hex; data?: Hex; operation?: number; gasPrice?: bigint }) => {
+  const { to = THEM, data = '0x', operation = 0, gasPrice = 0n } = changes
+  const args = [to, 0n, data, operation, 0n, 0n, gasPrice, THEM, THEM, '0x'] as const
+  return encodeFunctionData({ abi: SAFE, functionName: 'execTransaction', args })
+}
+const multiSend = (data: Hex) => executing({ to: SAFE_ADDRESSES.multiSendCallOnly, data, operation: 1 })
+const one = executing({ data: '0xabcd' })
+const batch = multiSendData([{ to: THEM, value: 1n, data: '0x01' }])
+
+describe('no policy lets anybody sign', () => {
+  const refusals: readonly (readonly [string, Hex])[] = [
+    ['an approval', encodeFunctionData({ abi: SAFE, functionName: 'approveHash', args: [`0x${'01'.repeat(32)}`] })],
+    ['other data', '0x01'],
+    ['a change of the wallet', executing({ to: ours, data: '0x0d582f13' })],
+    ['the same in a batch', multiSend(multiSendData([{ to: ours, value: 0n, data: '0x0d582f13' }]))],
+    ['foreign code', executing({ operation: 1, data: '0x01' })],
+    ['code behind MultiSendCallOnly', executing({ to: SAFE_ADDRESSES.multiSendCallOnly, operation: 1, data: '0x01' })],
+    ['an operation that there is not', executing({ operation: 2 })],
+    ['a refund', executing({ gasPrice: 1n })],
+    ['a call that was cut', one.slice(0, 500) as Hex],
+    ['a batch that was cut', multiSend(batch.slice(0, 150) as Hex)],
+    // The third word says where the data begins.
+    ['data in another place', `${one.slice(0, 10 + 128)}${'16'.padStart(64, '0')}${one.slice(10 + 192)}` as Hex],
+    ['an endless batch', multiSend(`${batch.slice(0, 10 + 64)}${'f'.repeat(64)}${batch.slice(10 + 128)}` as Hex)],
+  ]
+  test.each(refusals)('%s with its contract wallet', (_, data) => {
+    expect(() => costOf(paying(pay(0n, data, ours)))).toThrow('policy')
+    expect(costOf(paying(pay(4n, data)))).toMatchObject({ value: 4n })
+  })
+
+  test('for another chain', () => {
+    expect(() => costOf(paying(pay(0n), { chainId: 137 }))).toThrow('network')
+  })
+
+  test('a message', () => {
+    expect(() => costOf({ kind: 'evm_message', message: new Uint8Array(1) })).toThrow('policy')
+  })
+
+  const { payload } = deployAndExecute(CHAIN, safe, { intents: [pay(TEN)], gas: 5n })
+  const typed = (payload as { typedData: TypedData }).typedData
+  const fields = typed.types.SafeTx ?? []
+  const edits: readonly (readonly [string, Partial<TypedData>])[] = [
+    ['of another contract', { domain: { ...typed.domain, verifyingContract: THEM } }],
+    ['of another chain', { domain: { ...typed.domain, chainId: 137 } }],
+    ['without a chain', { domain: { verifyingContract: ours } }],
+    ['with other fields', { types: { SafeTx: fields.slice(1) } }],
+    ['with fields in another order', { types: { SafeTx: fields.toReversed() } }],
+    ['with further types', { types: { ...typed.types, uint256: [] } }],
+    ['of another type', { types: { Permit: fields } }],
+    ['that pay a refund', { message: { ...typed.message, gasPrice: '0x1' } }],
+    ['that change the wallet', { message: { ...typed.message, to: ours, data: '0x0d' } }],
+    ['of foreign code', { message: { ...typed.message, operation: '1' } }],
+  ]
+  test.each(edits)('typed data %s', (_, edit) => {
+    expect(() => costOf({ kind: 'typed_data', typedData: { ...typed, ...edit } })).toThrow('policy')
+  })
+
+  test('typed data for less than they say, however it is written', () => {
+    for (const value of [TEN, String(TEN), `0x${TEN.toString(16)}`]) {
+      const typedData = { ...typed, message: { ...typed.message, value } }
+      expect(costOf({ kind: 'typed_data', typedData })).toMatchObject({ value: TEN })
+    }
+  })
+})
