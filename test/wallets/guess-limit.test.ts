@@ -199,7 +199,12 @@ describe('right PINs', () => {
     const [sign, signOnBase, send, exported] = ENDPOINTS
     if (!sign || !signOnBase || !send || !exported) throw new Error('there are no endpoints')
     const used = [sign, signOnBase, send, exported]
-    const answers = await Promise.all(Array.from({ length: 64 }, (_, index) => at(used, index)(owner, PIN)))
+    /** A slow machine cannot check all of them in the time that a request waits. */
+    const untilChecked = async (index: number): Promise<Answer> => {
+      const answer = await at(used, index)(owner, PIN)
+      return answer.json.code === 'busy' ? untilChecked(index) : answer
+    }
+    const answers = await Promise.all(Array.from({ length: 64 }, (_, index) => untilChecked(index)))
     expect(tally(answers)).toEqual({ success: 64 })
     expect(await counts(owner.ownerId)).toEqual({ fails: 0, total: 98, locked: false })
   })
