@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { abiItems } from '../schema.ts'
 import type { AbiItemKind, Network } from '../words.ts'
@@ -14,16 +14,38 @@ type AddedItemRow = AbiItemRow['item'] & {
   readonly addresses: readonly string[]
 }
 
-/** Items with these selectors, for every contract or for one on this network, oldest first; a prepared statement. */
+const withSelectorsOf = async (
+  db: Db,
+  name: string,
+  { kind, selectors }: { readonly kind: AbiItemKind; readonly selectors: readonly string[] },
+): Promise<readonly string[]> => {
+  const isNamed = eq(sql`split_part(${abiItems.signature}, '(', 1)`, name)
+  const rows = await db
+    .selectDistinct({ selector: abiItems.selector })
+    .from(abiItems)
+    .where(and(eq(abiItems.kind, kind), isNamed))
+  return [...new Set([...selectors, ...rows.map(({ selector }) => selector)])]
+}
+
+/**
+ * Items with these selectors, or with that of one which has the name, for every contract or for one on this network, oldest
+ * first; a prepared statement.
+ */
 export const readAbiItems = async (
   db: Db,
-  input: { readonly network: Network; readonly kind: AbiItemKind; readonly selectors: readonly string[] },
+  input: {
+    readonly network: Network
+    readonly kind: AbiItemKind
+    readonly selectors: readonly string[]
+    readonly name?: string
+  },
 ): Promise<readonly AddedItemRow[]> => {
-  if (input.selectors.length === 0) return []
+  const selectors = input.name === undefined ? input.selectors : await withSelectorsOf(db, input.name, input)
+  if (selectors.length === 0) return []
   const rows = await db.prepared<Omit<AddedItemRow, 'name' | 'inputs'> & { readonly item: AbiItemRow['item'] }>`
     select selector, item, bool_or(address is null) as "isGeneral", array_remove(array_agg(address), null) as addresses
     from public.abi_items
-    where selector = any(${[...input.selectors]}::text[]) and kind = ${input.kind}
+    where selector = any(${[...selectors]}::text[]) and kind = ${input.kind}
       and (network is null or network = ${input.network})
     group by selector, item
     order by min(id)`

@@ -24,7 +24,13 @@ import { networkName } from './networks.ts'
 import { projectId, projects } from './projects.ts'
 
 /** `value` as the caller wrote it: an address, an integer in decimal digits or 0x hex, or a text. */
-type ArgumentRule = { readonly argument: string; readonly operator: RuleOperator; readonly value: string }
+type ArgumentRule = {
+  readonly argument: string
+  readonly operator: RuleOperator
+  readonly value: string
+  readonly selector?: string
+  readonly declaration?: string
+}
 
 /** The one key of the vault for what belongs to no project, wrapped by the root key that `deployment` names. */
 export const deploymentKey = pgTable(

@@ -48,10 +48,55 @@ export type CallValue =
 /** A call as policies evaluate it. */
 export type ReadCall = {
   readonly functionName: string
+  /** `transfer(address,uint256)`; absent on Substrate networks, whose functions have no overloads. */
+  readonly signature?: string
   /** Values by path: `order.amount` in a tuple, `ids.0` in an array. */
   readonly values: ReadonlyMap<string, CallValue>
   /** As `Intent.madeBy`; absent on EVM networks, where the selector is a hash of the signature. */
   readonly readBy?: Hex
+}
+
+/** One function of contracts, as it was known when somebody named it: enough to read its calls later. */
+export type CompiledFunction = {
+  readonly selector: string
+  /** With the names of its arguments where they were certain: `approve(address, uint256 amount)`. */
+  readonly declaration: string
+}
+
+/** Reads the calls of one function. */
+export type CallReader = {
+  /** Of its arguments: numbers where a name is missing. */
+  readonly names: readonly string[]
+  /** The kind of value at a path as rules have it; null if there is none. */
+  kindOf(path: string): CallValue['kind'] | null
+  /** null unless the call data has the selector, and encoding the values again gives the same bytes. */
+  read(input: Hex): ReadCall | null
+}
+
+/** On EVM networks. What a call means is decided once, when a function is named; then no node and no ABI is asked. */
+export type DeclaredCalls = {
+  readonly by: 'declaration'
+  /**
+   * The one function that a bare name or a whole signature means at a contract, or at any contract (`to` is null).
+   * @throws invalid_input with the field, if no function is known or several are.
+   */
+  compile(named: {
+    readonly name: string
+    readonly to: string | null
+    readonly field: string
+  }): Promise<CompiledFunction>
+  /** null for what `compile` has not made. Pure. */
+  readerOf(compiled: CompiledFunction): CallReader | null
+}
+
+/** On Substrate networks. A call means what the metadata says that its extrinsic is bound to. */
+type DescribedCalls = {
+  readonly by: 'metadata'
+  /**
+   * Decodes a runtime call, or a message to a program; null for a plain transfer, and for what two decoders do not read alike.
+   * The function is the outermost call, inner calls are values.
+   */
+  read(intent: Pick<Intent, 'to' | 'value' | 'input'>): Promise<ReadCall | null>
 }
 
 export type Preview = {
@@ -68,11 +113,6 @@ export type Preview = {
 export type Calls = {
   /** Simulates intents in sequence, in one round trip; a failed one does not fail the others. */
   preview(from: string, intents: readonly Intent[]): Promise<readonly Preview[]>
-  /**
-   * Decodes call data for policies. null unless encoding the values again gives the same bytes, and exactly one signature is
-   * known for the selector (built in, or added by the operator for any contract). If declarations name a value differently,
-   * the name declared for the called contract is used; without one, the value has no name. On Substrate networks it decodes
-   * a runtime call, and returns null for a plain transfer; the function is the outermost call, inner calls are values.
-   */
-  readCall(intent: Pick<Intent, 'to' | 'value' | 'input'>): Promise<ReadCall | null>
+  /** Call data for policies. */
+  readonly calls: DeclaredCalls | DescribedCalls
 }

@@ -46,7 +46,7 @@ export type NodelessChain = Identity &
   Addresses &
   Messages & {
     readonly abiFiles: AbiFiles | null
-    /** Whether a text has the form of a function name as `Calls.readCall` returns it. Pure. */
+    /** Whether a text has the form of a function name as `Calls.calls` reads it. Pure. */
     isCallName(text: string): boolean
     /** null for a family without contract wallets, and for a network without a node. */
     readonly contractWallets: ContractWallets | null

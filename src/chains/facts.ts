@@ -17,11 +17,15 @@ export type Balances = { readonly coin: bigint; readonly tokens: ReadonlyMap<str
 
 /** Storage that outlives a process; context.ts provides it. */
 export type ChainMemory = {
-  /** The operator's functions or errors with these selectors, in the order in which they were added. Not cached. */
+  /**
+   * The operator's functions or errors with these selectors, or with that of one which has the name, in the order in which
+   * they were added. Not cached.
+   */
   readAbiItems(input: {
     network: Network
     kind: AbiItemKind
     selectors: readonly string[]
+    name?: string
   }): Promise<readonly AddedAbiItem[]>
   /** Facts with `isDoubtful` may have changed since they were read. */
   readFacts(asked: AskedAddresses): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean }>>

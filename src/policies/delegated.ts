@@ -113,13 +113,13 @@ const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): P
   const { wallet, credentials, actor, readStanding } = use
   let { standing } = use
   const intended = await use.intents()
-  const judge = createJudge({ chain: use.chain, publicKey: wallet.publicKey }, intended)
+  const judge = await createJudge({ chain: use.chain, publicKey: wallet.publicKey }, intended)
   if (judge.never !== null) throw denied(judge.never)
   const closed = new Set<string>()
   let owed: bigint | null = null
   let refusal: AppError | null = null
   for (let tries = 1; ; tries += 1) {
-    const terms = await judge.choose(standing.filter(({ id }) => !closed.has(id)))
+    const terms = judge.choose(standing.filter(({ id }) => !closed.has(id)))
     if (terms === null) throw refusal ?? deniedFor(use, owed)
     const intents = judge.intents()
     try {

@@ -13,6 +13,7 @@ import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import type { ArgumentRule } from './evaluate.ts'
 import { checkProposed, type ProposedPolicy, requireFuture } from './policies.ts'
 import type { KnownAddress, Proposal } from './reading.ts'
+import { compileRules } from './rules.ts'
 import { usualFeeBudget } from './terms.ts'
 import { type PolicyWords, policyWords } from './words.ts'
 
@@ -120,10 +121,11 @@ const delegatingWallet = async (
 
 /** Says what a policy would allow, before it is made. A fee budget that is left open is fixed here. */
 export const describePolicy = async (ctx: Describing, input: Reach & ProposedPolicy): Promise<DescribedProposal> => {
-  const { network, argumentRules: rules, expiresAt } = input
+  const { network, expiresAt } = input
   const { chain, address } = checkProposed(ctx, input)
   const wallet = await delegatingWallet(ctx, { ...input, address })
   await requireFuture(ctx, expiresAt)
+  const rules = await compileRules(chain, input.argumentRules)
   const [known, maxTotalFee] = await Promise.all([
     knownIn(ctx, { network, rules }),
     input.maxTotalFee ?? usualFeeBudget(chain),

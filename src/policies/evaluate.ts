@@ -11,7 +11,8 @@
 //   bool            true, false                               eq, ne
 //   text            the text                                  eq, ne; byte for byte
 //
-// Call data needs a rule that names its function, on every network; without one only payments are allowed.
+// Call data needs a rule that names its function, on every network; without one only payments are allowed. On EVM networks that
+// rule was compiled when the policy was made (rules.ts), and call data is read by that alone.
 // A transaction without `to` creates a contract, which no rule allows, or is a call of a Substrate runtime. Only the call
 // itself says what it moves, so it has neither `to` nor `value` for rules.
 
@@ -19,7 +20,14 @@ import type { RuleOperator } from '../../db/words.ts'
 import type { CallValue, ReadCall } from '../chains/chain.ts'
 import { unreachable } from '../errors.ts'
 
-export type ArgumentRule = { readonly argument: string; readonly operator: RuleOperator; readonly value: string }
+export type ArgumentRule = {
+  readonly argument: string
+  readonly operator: RuleOperator
+  readonly value: string
+  /** Both of the rule that names the function, on EVM networks: what was named. */
+  readonly selector?: string
+  readonly declaration?: string
+}
 
 /** A transaction as rules see it. */
 export type CheckedTransaction = {
@@ -27,7 +35,7 @@ export type CheckedTransaction = {
   readonly value: bigint
   /** Whether it has call data, readable or not. */
   readonly isCall: boolean
-  /** null if the call data cannot be read with certainty. */
+  /** null if the call data cannot be read with certainty, or is not of the function that the rules name. */
   readonly call: ReadCall | null
 }
 
@@ -45,22 +53,20 @@ export const integerIn = (text: string): bigint | null => (INTEGER.test(text) ? 
 
 const isSs58 = (text: string): boolean => SS58_ADDRESS.test(text)
 
-/** Argument names are compared without leading underscores. */
-export const bare = (path: string): string =>
-  path
-    .split('.')
-    .map((name) => name.replace(/^_+/, ''))
-    .join('.')
+/** Argument names are compared without leading underscores. Pure. */
+export const bare = (path: string): string => path.replace(/(?<=^|\.)_+/g, '')
 
-/** Returns a function that finds an argument. */
-const finderOf = (argument: string): ((transaction: CheckedTransaction) => CallValue | null) => {
-  if (argument === 'to') return ({ to }) => (to === null ? null : { kind: 'address', value: to })
-  if (argument === 'value') return ({ to, value }) => (to === null ? null : { kind: 'integer', value })
-  if (!argument.startsWith(DECODED)) return () => null
-  const path = argument.slice(DECODED.length)
-  if (path === 'function') return ({ call }) => (call === null ? null : { kind: 'text', value: call.functionName })
-  const name = bare(path)
-  return ({ call }) => call?.values.get(name) ?? null
+const isFunctionRule = ({ argument }: ArgumentRule): boolean => argument === `${DECODED}function`
+
+/** Whether it is the rule that says which function may be called. Pure. */
+export const namesFunction = (rule: ArgumentRule): boolean => rule.operator === 'eq' && isFunctionRule(rule)
+
+/** The value that a rule is about; null if there is none. */
+const valueFor = ({ argument }: ArgumentRule, { to, value, call }: CheckedTransaction): CallValue | null => {
+  if (argument === 'to') return to === null ? null : { kind: 'address', value: to }
+  if (argument === 'value') return to === null ? null : { kind: 'integer', value }
+  if (call === null || !argument.startsWith(DECODED)) return null
+  return call.values.get(bare(argument.slice(DECODED.length))) ?? null
 }
 
 const order = (operator: RuleOperator, one: bigint, other: bigint): boolean => {
@@ -82,12 +88,11 @@ const order = (operator: RuleOperator, one: bigint, other: bigint): boolean => {
   }
 }
 
-type TextKind = Exclude<CallValue['kind'], 'integer'>
-
-const TEXT_KINDS = ['address', 'bytes', 'bool', 'text'] as const satisfies readonly TextKind[]
-
-const isOfKind = (kind: TextKind, text: string): boolean => {
+/** Whether a rule's value has the form of a kind of value. Pure. */
+export const isOfKind = (kind: CallValue['kind'], text: string): boolean => {
   switch (kind) {
+    case 'integer':
+      return INTEGER.test(text)
     case 'address':
       return ADDRESS.test(text) || isSs58(text)
     case 'bytes':
@@ -101,33 +106,37 @@ const isOfKind = (kind: TextKind, text: string): boolean => {
   }
 }
 
-/** Parses a rule once for many transactions: a batch can have a hundred, and its wallet a thousand policies. */
-const matcherOf = ({
-  argument,
-  operator,
-  value: named,
-}: ArgumentRule): ((transaction: CheckedTransaction) => boolean) => {
-  const find = finderOf(argument)
-  const integer = integerIn(named)
-  const lower = named.toLowerCase()
-  const kinds = new Set(TEXT_KINDS.filter((kind) => isOfKind(kind, named)))
-  return (transaction) => {
-    const found = find(transaction)
-    if (found === null) return false
-    if (found.kind === 'integer') return integer !== null && order(operator, found.value, integer)
-    const { kind, value: has } = found
-    if ((operator !== 'eq' && operator !== 'ne') || !kinds.has(kind)) return false
-    const isHex = has.startsWith('0x')
-    if (kind === 'address' && isHex === isSs58(named)) return false
-    const isExact = kind === 'text' || (kind === 'address' && !isHex)
-    // Compare lengths first: an argument can be as long as the call data.
-    const isSame = isExact ? has === named : has.length === lower.length && has.toLowerCase() === lower
-    return isSame === (operator === 'eq')
-  }
+const isSame = (kind: CallValue['kind'], has: string, named: string): boolean => {
+  // Compare lengths first: an argument can be as long as the call data.
+  if (has.length !== named.length) return false
+  const isExact = kind === 'text' || (kind === 'address' && !has.startsWith('0x'))
+  return isExact ? has === named : has.toLowerCase() === named.toLowerCase()
 }
 
-const namesFunction = ({ argument, operator }: ArgumentRule): boolean =>
-  argument === `${DECODED}function` && operator === 'eq'
+const valueMatches = ({ operator, value: named }: ArgumentRule, found: CallValue): boolean => {
+  if (found.kind === 'integer') {
+    const integer = integerIn(named)
+    return integer !== null && order(operator, found.value, integer)
+  }
+  const { kind, value: has } = found
+  // What is equal is of the same kind.
+  if (operator === 'eq') return isSame(kind, has, named)
+  if (operator !== 'ne' || !isOfKind(kind, named)) return false
+  if (kind === 'address' && has.startsWith('0x') === isSs58(named)) return false
+  return !isSame(kind, has, named)
+}
+
+/** A function is named by its bare name or by its signature. */
+const functionMatches = ({ operator, value: named }: ArgumentRule, { functionName, signature }: ReadCall): boolean => {
+  const isNamed = named === functionName || named === signature
+  return (operator === 'eq' && isNamed) || (operator === 'ne' && !isNamed)
+}
+
+const matches = (rule: ArgumentRule, transaction: CheckedTransaction): boolean => {
+  if (isFunctionRule(rule)) return transaction.call !== null && functionMatches(rule, transaction.call)
+  const found = valueFor(rule, transaction)
+  return found !== null && valueMatches(rule, found)
+}
 
 const arePayments = (transactions: readonly CheckedTransaction[]): boolean =>
   transactions.every(({ to, isCall }) => to !== null && !isCall)
@@ -142,6 +151,6 @@ export const mismatchOf = (
 ): Mismatch | null => {
   const isNamed = arePayments(transactions) || rules.some(namesFunction)
   if (rules.length === 0 || transactions.length === 0 || !isNamed) return 'function_not_named'
-  const place = rules.findIndex((rule) => !transactions.every(matcherOf(rule)))
+  const place = rules.findIndex((rule) => !transactions.every((transaction) => matches(rule, transaction)))
   return place < 0 ? null : place
 }

@@ -1,9 +1,9 @@
 // Whether a policy allows what a wallet is to do. A use is judged so before its key is opened; a preview tells the same.
 
-import type { Chain, Intent, ReadCall } from '../chains/chain.ts'
+import type { Chain, DeclaredCalls, Intent, ReadCall } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { StandingPolicy } from '../custody/vault.ts'
-import { type CheckedTransaction, DECODED, mismatchOf } from './evaluate.ts'
+import { type ArgumentRule, type CheckedTransaction, mismatchOf, namesFunction } from './evaluate.ts'
 
 export const REFUSALS = [
   'expired',
@@ -16,9 +16,6 @@ export const REFUSALS = [
 
 /** `rule`: the number of the first rule that does not match, from 0. */
 type Refusal = { readonly reason: (typeof REFUSALS)[number]; readonly rule: number | null }
-
-const readsCalls = ({ argumentRules }: StandingPolicy): boolean =>
-  argumentRules.some(({ argument }) => argument.startsWith(DECODED))
 
 const isCall = ({ to, input }: Intent): boolean => to === null || input !== '0x'
 
@@ -75,26 +72,54 @@ const neverAllowed = (key: Key, intents: readonly Intent[]): string | null => {
   return null
 }
 
-/** Judges one intent or a batch, all or nothing, by one policy after the other. Calls are read once, if a rule needs it. */
-export const createJudge = (key: Key, intents: readonly Intent[]) => {
-  const { chain } = key
+type Checked = readonly CheckedTransaction[]
+
+/** What rules see of the intents, given what was read of their calls. */
+const checked = (intents: readonly Intent[], calls: readonly (ReadCall | null)[]): Checked =>
+  intents.map((intent, index) => {
+    const { to, value } = intent
+    return { to, value, isCall: isCall(intent), call: calls[index] ?? null }
+  })
+
+/** Reads the calls of intents as the rules of a policy declare them: each declaration once. */
+const createReading = ({ readerOf }: DeclaredCalls, intents: readonly Intent[]) => {
+  const unread = checked(intents, [])
+  const selectors = new Set(intents.map(({ input }) => input.slice(0, 10).toLowerCase()))
+  const read = new Map<string, Checked>()
+  return (rules: readonly ArgumentRule[]): Checked => {
+    const { selector, declaration } = rules.find(namesFunction) ?? {}
+    // Rules on another function are told by its selector, so nothing is decoded for them.
+    if (selector === undefined || declaration === undefined || !selectors.has(selector)) return unread
+    const key = `${selector} ${declaration}`
+    const known = read.get(key)
+    if (known !== undefined) return known
+    const reader = readerOf({ selector, declaration })
+    const transactions = checked(
+      intents,
+      intents.map(({ input }) => reader?.read(input) ?? null),
+    )
+    read.set(key, transactions)
+    return transactions
+  }
+}
+
+/**
+ * Judges one intent or a batch, all or nothing, by one policy after the other. On Substrate networks the calls are read first;
+ * on EVM networks neither a node nor the database is asked.
+ */
+export const createJudge = async (key: Key, intents: readonly Intent[]) => {
+  const { calls } = key.chain
   const asked = { value: sumOfValues(intents), isCounted: !intents.some(isRuntimeCall) }
-  let calls: readonly (ReadCall | null)[] | null = null
-  const transactions = (): readonly CheckedTransaction[] =>
-    intents.map((intent, index) => {
-      const { to, value } = intent
-      return { to, value, isCall: isCall(intent), call: calls?.[index] ?? null }
-    })
-  let checked = transactions()
+  const never = neverAllowed(key, intents)
+  const isDescribed = calls.by === 'metadata' && never === null
+  const described = isDescribed ? await Promise.all(intents.map((intent) => calls.read(intent))) : []
+  const describedTransactions = checked(intents, described)
+  const readBy = calls.by === 'declaration' ? createReading(calls, intents) : () => describedTransactions
   /** Why a policy does not allow it; null if it does. */
-  const refusalBy = async (policy: StandingPolicy): Promise<Refusal | null> => {
+  const refusalBy = (policy: StandingPolicy): Refusal | null => {
     const reached = limitReached(policy, asked)
     if (reached !== null) return { reason: reached, rule: null }
-    if (calls === null && readsCalls(policy)) {
-      calls = await Promise.all(intents.map((intent) => chain.readCall(intent)))
-      checked = transactions()
-    }
-    const mismatch = mismatchOf(policy.argumentRules, checked)
+    const mismatch = mismatchOf(policy.argumentRules, readBy(policy.argumentRules))
     if (mismatch === null) return null
     return mismatch === 'function_not_named'
       ? { reason: mismatch, rule: null }
@@ -102,14 +127,12 @@ export const createJudge = (key: Key, intents: readonly Intent[]) => {
   }
   return {
     /** Why no policy can allow it, as a sentence; null if one may. */
-    never: neverAllowed(key, intents),
+    never,
     refusalBy,
     /** The first of the policies that allows it, or null. */
-    choose: async (standing: readonly StandingPolicy[]): Promise<StandingPolicy | null> => {
-      for (const policy of standing) if ((await refusalBy(policy)) === null) return policy
-      return null
-    },
+    choose: (standing: readonly StandingPolicy[]): StandingPolicy | null =>
+      standing.find((policy) => refusalBy(policy) === null) ?? null,
     /** Substrate calls bound to the metadata with which they were judged. */
-    intents: (): readonly Intent[] => intents.map((intent, index) => withReader(intent, calls?.[index] ?? null)),
+    intents: (): readonly Intent[] => intents.map((intent, index) => withReader(intent, described[index] ?? null)),
   }
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { isToCome } from '../../db/queries/present.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
@@ -11,7 +12,7 @@ import { parseQuantity } from '../transactions/intent.ts'
 import { getWallet } from '../wallets/get.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import type { ArgumentRule } from './evaluate.ts'
-import { checkRules } from './rules.ts'
+import { asAsked, checkRules, compileRules } from './rules.ts'
 import { usualFeeBudget } from './terms.ts'
 
 const UINT256_END = 1n << 256n
@@ -112,6 +113,15 @@ const requireRoom = async (ctx: Ctx, standing: number, expiresAt: Date | null): 
   }
 }
 
+/** Compiled once: what is known of functions may have changed since the same request was made before. */
+const agreedRules = async (
+  chain: Chain,
+  { asked, made }: { readonly asked: readonly ArgumentRule[]; readonly made: Pick<Policy, 'argumentRules'> | null },
+): Promise<readonly ArgumentRule[]> =>
+  made !== null && isDeepStrictEqual(asAsked(made.argumentRules), asAsked(asked))
+    ? made.argumentRules
+    : compileRules(chain, asked)
+
 /**
  * Creates a policy, which lets the developer use a wallet within rules, and the key lock that it needs. For a
  * developer-controlled wallet it counts once the wallet is put under policies.
@@ -124,8 +134,9 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
   const { made, standing } = await ctx.vault.policyRoom({ id, walletId: wallet.id })
   if (made === null) await requireRoom(ctx, standing, expiresAt)
   requireConsent({ mode: wallet.controlMode, credentials })
-  const { name, argumentRules, maxTotalValue, maxUses } = input
+  const { name, maxTotalValue, maxUses } = input
   // Before the credentials are checked: they agree to the whole of the terms.
+  const argumentRules = await agreedRules(chain, { asked: input.argumentRules, made })
   const maxTotalFee = input.maxTotalFee ?? made?.maxTotalFee ?? (await usualFeeBudget(chain))
   const terms = { id, network, argumentRules, expiresAt, maxTotalValue, maxUses, maxTotalFee }
   try {

@@ -38,11 +38,11 @@ export const previewPolicies = async (ctx: Judging, asked: Asked): Promise<reado
   if (wallet.controlMode === 'developer' && standing.length === 0) return intents.map(() => null)
   return Promise.all(
     intents.map(async (intent) => {
-      const judge = createJudge({ chain, publicKey: wallet.publicKey }, [intent])
+      const judge = await createJudge({ chain, publicKey: wallet.publicKey }, [intent])
       if (judge.never !== null) return { allowed: false, uuid: null, never: judge.never, refusals: [] }
       const refusals: PolicyPreview['refusals'] = []
       for (const policy of standing) {
-        const refusal = await judge.refusalBy(policy)
+        const refusal = judge.refusalBy(policy)
         if (refusal === null) return { allowed: true, uuid: policy.id, never: null, refusals: [] }
         refusals.push({ uuid: policy.id, ...refusal })
       }

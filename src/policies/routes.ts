@@ -28,7 +28,7 @@ const shown = (row: Row): Policy => ({
   network: row.network,
   name: row.name,
   wallet_address: row.walletAddress,
-  argument_rules: row.argumentRules.map(({ argument, operator, value }) => ({ argument, operator, value })),
+  argument_rules: row.argumentRules.map((rule) => ({ ...rule })),
   expires_at: row.expiresAt?.toISOString() ?? null,
   max_uses: row.maxUses,
   max_total_value: row.maxTotalValue?.toString() ?? null,

@@ -104,10 +104,10 @@ const recipientWords = (proposal: Proposal, reading: Reading, { operator, value 
   return operator === 'eq' ? say`Only ${preposition} ${whom}.` : say`Not ${preposition} ${whom}.`
 }
 
-const functionWords = (reading: Reading, { operator, value }: ArgumentRule): Sentence => {
+const functionWords = (reading: Reading, { operator, value, declaration }: ArgumentRule): Sentence => {
   if (operator !== 'eq') return say`Not by the function ${code(value)}.`
   const meaning = meaningOf(reading)
-  return say`Only by the function ${code(value)}${meaning === null ? '' : `, which ${meaning}`}.`
+  return say`Only by the function ${code(declaration ?? value)}${meaning === null ? '' : `, which ${meaning}`}.`
 }
 
 const valueWords = (proposal: Proposal, { operator, value }: ArgumentRule): Sentence => {

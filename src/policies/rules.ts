@@ -1,29 +1,124 @@
-import type { NodelessChain } from '../chains/chain.ts'
-import { AppError } from '../errors.ts'
-import { type ArgumentRule, DECODED, integerIn } from './evaluate.ts'
+// What rules must be when a policy is made. Those that can never match are refused. On EVM networks the rule on the function is
+// compiled: the name becomes one function with its selector and its arguments, and every later rule is checked against those. So
+// an ABI that is added or changed later changes nothing of what the owner agreed to.
 
-const refuse = (index: number, sentence: string): never => {
-  throw new AppError('invalid_input', `Field "argument_rules.${index}.${sentence}`)
+import type { CallReader, Chain, CompiledFunction, DeclaredCalls, NodelessChain } from '../chains/chain.ts'
+import { AppError } from '../errors.ts'
+import { type ArgumentRule, bare, DECODED, integerIn, isOfKind, namesFunction } from './evaluate.ts'
+
+const fieldOf = (index: number, member: keyof ArgumentRule): string => `argument_rules.${index}.${member}`
+
+const refused = (field: string, sentence: string): AppError =>
+  new AppError('invalid_input', `Field "${field}" ${sentence}`)
+
+const refuse = (field: string, sentence: string): never => {
+  throw refused(field, sentence)
 }
 
-/** Refuses rules that can never match. Of an argument of call data, only ordering is checked. */
+const isOrdered = ({ operator }: ArgumentRule): boolean => operator !== 'eq' && operator !== 'ne'
+
+const checkRule = (chain: NodelessChain, rule: ArgumentRule, index: number): void => {
+  const { argument, value } = rule
+  const at = fieldOf(index, 'value')
+  if (isOrdered(rule) && (argument === 'to' || argument === 'decodedInput.function')) {
+    refuse(fieldOf(index, 'operator'), `must be eq or ne for "${argument}", which is not a number.`)
+  }
+  // The same account has another text with each prefix. With the wrong prefix, `ne` would forbid nothing.
+  const isAddress = argument === 'to' || (argument.startsWith(DECODED) && chain.isPrefixedAddress(value))
+  const address = isAddress ? chain.parseAddress(value, at) : value
+  // Transactions hold a program's address in its canonical text, so its id in hex would never match.
+  if (address.toLowerCase() !== value.toLowerCase()) refuse(at, `must be written as ${address} here.`)
+  // With another spelling, as `balances.transferKeepAlive`, `ne` would forbid nothing.
+  if (argument.endsWith('.function') && !chain.isCallName(value)) {
+    refuse(at, 'must be a call as previews name it, for instance balances.transfer_keep_alive.')
+  }
+  if ((isOrdered(rule) || argument === 'value') && integerIn(value) === null) {
+    refuse(at, 'must be an integer here, in plain decimal digits or 0x hex.')
+  }
+}
+
+/** Refuses rules that can never match, whatever is called. */
 export const checkRules = (chain: NodelessChain, rules: readonly ArgumentRule[]): void => {
-  for (const [index, { argument, operator, value }] of rules.entries()) {
-    const isOrdered = operator !== 'eq' && operator !== 'ne'
-    if (isOrdered && (argument === 'to' || argument === 'decodedInput.function')) {
-      refuse(index, `operator" must be eq or ne for "${argument}", which is not a number.`)
-    }
-    // The same account has another text with each prefix. With the wrong prefix, `ne` would forbid nothing.
-    const isAddress = argument === 'to' || (argument.startsWith(DECODED) && chain.isPrefixedAddress(value))
-    const address = isAddress ? chain.parseAddress(value, `argument_rules.${index}.value`) : value
-    // Transactions hold a program's address in its canonical text, so its id in hex would never match.
-    if (address.toLowerCase() !== value.toLowerCase()) refuse(index, `value" must be written as ${address} here.`)
-    // With another spelling, as `balances.transferKeepAlive`, `ne` would forbid nothing.
-    if (argument.endsWith('.function') && !chain.isCallName(value)) {
-      refuse(index, 'value" must be a call as previews name it, for instance balances.transfer_keep_alive.')
-    }
-    if ((isOrdered || argument === 'value') && integerIn(value) === null) {
-      refuse(index, 'value" must be an integer here, in plain decimal digits or 0x hex.')
+  for (const [index, rule] of rules.entries()) checkRule(chain, rule, index)
+}
+
+const KIND_WORDS = {
+  integer: 'an integer, in plain decimal digits or 0x hex',
+  address: 'an address: 0x and 40 hex digits',
+  bytes: 'bytes: 0x and pairs of hex digits',
+  bool: 'true or false',
+  text: 'a text',
+} as const
+
+/** Refuses a rule on an argument that the function does not have, or with a value of another kind than its type. */
+const checkArgument = (reader: CallReader, rule: ArgumentRule, index: number): void => {
+  const kind = reader.kindOf(bare(rule.argument.slice(DECODED.length)))
+  if (kind === null) {
+    const has = reader.names.length === 0 ? 'it has none' : `it has ${reader.names.join(', ')}`
+    throw refused(fieldOf(index, 'argument'), `must be an argument of the function: ${has}.`)
+  }
+  if (isOrdered(rule) && kind !== 'integer') {
+    refuse(fieldOf(index, 'operator'), `must be eq or ne for "${rule.argument}", which is not a number.`)
+  }
+  const isOfAnotherFamily = kind === 'address' && !rule.value.startsWith('0x')
+  if (isOfAnotherFamily || !isOfKind(kind, rule.value)) refuse(fieldOf(index, 'value'), `must be ${KIND_WORDS[kind]}.`)
+}
+
+const checkArguments = (
+  calls: DeclaredCalls,
+  rules: readonly ArgumentRule[],
+  compiled: CompiledFunction | null,
+): void => {
+  const reader = compiled === null ? null : calls.readerOf(compiled)
+  for (const [index, rule] of rules.entries()) {
+    if (!rule.argument.startsWith(DECODED)) continue
+    if (reader === null) {
+      refuse(fieldOf(index, 'argument'), 'needs a rule beside it that names the function: decodedInput.function eq.')
+    } else if (rule.argument !== `${DECODED}function`) checkArgument(reader, rule, index)
+  }
+}
+
+const compileFunction = async (
+  chain: Chain,
+  calls: DeclaredCalls,
+  rules: readonly ArgumentRule[],
+): Promise<CompiledFunction | null> => {
+  const index = rules.findIndex(namesFunction)
+  const name = rules[index]?.value
+  if (name === undefined) return null
+  const second = rules.findLastIndex(namesFunction)
+  if (second !== index)
+    refuse(fieldOf(second, 'argument'), 'names a function, as an earlier rule: one policy allows one.')
+  const address = rules.find(({ argument, operator }) => argument === 'to' && operator === 'eq')?.value
+  const to = address === undefined ? null : chain.parseAddress(address, 'argument_rules')
+  return calls.compile({ name, to, field: fieldOf(index, 'value') })
+}
+
+/** Whoever sends the compiled form along must have the one of today: then what was read is what is agreed to. */
+const refuseOthers = (asked: readonly ArgumentRule[], agreed: readonly ArgumentRule[]): void => {
+  for (const [index, rule] of asked.entries()) {
+    for (const member of ['selector', 'declaration'] as const) {
+      const right = agreed[index]?.[member]
+      if (rule[member] === undefined || rule[member] === right) continue
+      refuse(fieldOf(index, member), right === undefined ? 'has no meaning here.' : `must be ${right} here, or absent.`)
     }
   }
 }
+
+/**
+ * Checked rules as they are agreed to and judged: on EVM networks that on the function has it with its selector.
+ * @throws invalid_input for a name that does not mean one function, and for rules on arguments that can never match.
+ */
+export const compileRules = async (chain: Chain, rules: readonly ArgumentRule[]): Promise<readonly ArgumentRule[]> => {
+  const { calls } = chain
+  const asked = asAsked(rules)
+  const compiled = calls.by === 'declaration' ? await compileFunction(chain, calls, asked) : null
+  if (calls.by === 'declaration') checkArguments(calls, asked, compiled)
+  const agreed = asked.map((rule) => (namesFunction(rule) ? { ...rule, ...compiled } : rule))
+  refuseOthers(rules, agreed)
+  return agreed
+}
+
+/** Rules as they were asked for. Pure. */
+export const asAsked = (rules: readonly ArgumentRule[]): readonly ArgumentRule[] =>
+  rules.map(({ argument, operator, value }) => ({ argument, operator, value }))

@@ -37,7 +37,7 @@ const RuleBody = ClosedObject(
       maxLength: 512,
       pattern: '^(?:to|value|decodedInput(?:\\.[A-Za-z0-9_$]+)+)$',
       description:
-        'What to compare: `to`, `value`, `decodedInput.function` (the bare name; `pallet.call` on Polkadot and Vara), or a decoded argument by its name. Use dots for elements of tuples and arrays, and `length` for the length of an array.',
+        'What to compare: `to`, `value`, `decodedInput.function`, or a decoded argument by its name, or by its number from 0 if it has none. Use dots for elements of tuples and arrays, and `length` for the length of an array.',
       rule: 'to, value, decodedInput.function, or decodedInput. with the name of an argument',
       examples: ['decodedInput.function'],
     }),
@@ -45,9 +45,28 @@ const RuleBody = ClosedObject(
     value: Text(
       { minLength: 0, maxLength: 1_024 },
       {
-        description: 'An address, an integer in plain decimal digits or 0x hex, 0x bytes, true or false, or a text.',
-        examples: ['mint'],
+        description:
+          'An address, an integer in plain decimal digits or 0x hex, 0x bytes, true or false, or a text. For `decodedInput.function` the name, or the whole signature if several functions have it (`pallet.call` on Polkadot and Vara).',
+        examples: ['safeMint(address,string)'],
       },
+    ),
+    selector: Type.Optional(
+      Type.String({
+        pattern: '^0x[0-9a-f]{8}$',
+        description:
+          'Of the function that may be called: in answers of EVM networks, with `declaration`. A request need not have them; if it has, they must be right.',
+        rule: '0x and 8 lower-case hex digits',
+        examples: ['0xd204c45e'],
+      }),
+    ),
+    declaration: Type.Optional(
+      Text(
+        { minLength: 1, maxLength: 65_536 },
+        {
+          description: 'The function as it was known when the policy was made. Calls are read by this alone.',
+          examples: ['safeMint(address to, string uri)'],
+        },
+      ),
     ),
   },
   { description: 'A rule never matches a transaction without the argument.' },
@@ -64,7 +83,7 @@ const Name = Text({ minLength: 0, maxLength: 256 }, { description: 'A name for p
 
 const EXAMPLE_RULES = [
   { argument: 'to', operator: 'eq' as const, value: COLLECTION },
-  { argument: 'decodedInput.function', operator: 'eq' as const, value: 'mint' },
+  { argument: 'decodedInput.function', operator: 'eq' as const, value: 'safeMint(address,string)' },
 ]
 
 /** What a policy is to allow, without a credential. */

@@ -56,7 +56,7 @@ const benchJudging = async (standing: number): Promise<number> => {
   const input = `0xa9059cbb${recipientWord}${5n.toString(16).padStart(64, '0')}` as const
   const policies = Array.from({ length: standing }, (_, at) => policyOf(at === standing - 1 ? SPENDER : TOKEN))
   const publicKey = hexToBytes(fundedAccount(3).publicKey)
-  const use = { chain, publicKey, standing: standingOf(chain, policies) }
+  const use = { chain, publicKey, standing: await standingOf({ chain, policies }) }
   const times: number[] = []
   for (let count = 0; count < WARM + JUDGED; count += 1) {
     times.push(

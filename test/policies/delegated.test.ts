@@ -142,11 +142,18 @@ describe('within the rules', () => {
     expect(told(await sign(wallet, { to: token.address, value: '1' }))).toEqual(DENIED)
   })
 
-  test("rules use the operator's added ABIs from the next request on", async () => {
+  test("a policy knows the operator's added ABIs from the next request on, and keeps to them", async () => {
     const wallet = await newWallet()
-    await policy(wallet, [rule('decodedInput.function', 'eq', 'knock'), rule('decodedInput.door', 'eq', '7')])
-    const input = encodeFunctionData({ abi: parseAbi(['function knock(uint256 door)']), args: [7n] })
-    expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DENIED)
+    const rules = [rule('decodedInput.function', 'eq', 'knock'), rule('decodedInput.door', 'eq', '7')]
+    const grant = () => {
+      const both = { developer_secret: SECRET, user_pin: PIN }
+      return service.post('/policies', { network, wallet_address: wallet.address, argument_rules: rules, ...both })
+    }
+    const [seven, eight] = [7n, 8n].map((door) =>
+      encodeFunctionData({ abi: parseAbi(['function knock(uint256 door)']), args: [door] }),
+    )
+    const input = seven ?? '0x'
+    expect(told(await grant())).toEqual([400, 'invalid_input'])
     const selector = input.slice(0, 10)
     const item = { name: 'knock', inputs: [{ name: 'door', type: 'uint256' }] }
     const rowOf = (name: string, declared: typeof item) => ({
@@ -157,11 +164,18 @@ describe('within the rules', () => {
       item: sql.json(declared),
     })
     await sql`insert into abi_items ${sql(rowOf('Doors', item))}`
-    expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DONE)
-    // Another function with the same selector: now the call is ambiguous.
+    const made = await grant()
+    const [named] = made.json.argument_rules
+    expect(named).toEqual({ ...rules[0], selector, declaration: 'knock(uint256 door)' })
+    const listed = (await service.get('/policies', { network, wallet_address: wallet.address })).json
+    expect(listed[0].argument_rules).toEqual([named, rules[1]])
+    // Other names, and another function with the same selector: what was agreed to stays so.
     const colliding = { name: 'other', inputs: [{ name: 'door', type: 'int8' }] }
     await sql`insert into abi_items ${sql(rowOf('Collision', colliding))}`
-    expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DENIED)
+    await sql`update abi_items set item = jsonb_set(item, '{inputs,0,name}', '"window"') where abi_name = 'Doors'`
+    expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DONE)
+    expect(told(await sign(wallet, { to: RECIPIENT, input: eight ?? '0x' }))).toEqual(DENIED)
+    expect(told(await grant())).toEqual([400, 'invalid_input'])
     await sql`delete from abi_items where abi_name in ('Doors', 'Collision')`
   })
 
@@ -188,9 +202,8 @@ describe('within the rules', () => {
     }
     expect(told(await service.post('/nfts/transfer', move))).toEqual(DENIED)
     const moved = [rule('decodedInput.tokenId', 'eq', '0'), rule('decodedInput.to', 'eq', RECIPIENT)]
-    await policy(wallet, moved)
-    expect(told(await service.post('/nfts/transfer', move))).toEqual(DENIED)
-    await policy(wallet, [...moved, rule('decodedInput.function', 'eq', 'safeTransferFrom')])
+    const transfers = rule('decodedInput.function', 'eq', 'safeTransferFrom(address,address,uint256)')
+    await policy(wallet, [...moved, transfers])
     expect(told(await service.post('/nfts/transfer', { ...move, recipient: STRANGER }))).toEqual(DENIED)
     expect(told(await service.post('/nfts/transfer', move))).toEqual(DONE)
   })

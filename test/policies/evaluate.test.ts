@@ -1,16 +1,13 @@
-// Rules and the reading of call data, by examples. property.test.ts draws both at random.
+// Rules, by examples. property.test.ts draws them at random; rules.test.ts compiles them.
 
 import { describe, expect, test } from 'bun:test'
-import { type AbiFunction, type Address, encodeFunctionData, type Hex, parseAbi, toFunctionSelector } from 'viem'
-import type { AssetStandard } from '../../db/words.ts'
 import { RULE_OPERATORS } from '../../db/words.ts'
-import type { AbiInput, AddedAbiItem, CallValue, ReadCall } from '../../src/chains/chain.ts'
-import { readCall } from '../../src/chains/evm/read-call.ts'
+import type { CallValue, ReadCall } from '../../src/chains/chain.ts'
 import { type ArgumentRule, type CheckedTransaction, mismatchOf } from '../../src/policies/evaluate.ts'
 import { matches } from '../support/rules.ts'
 
-const TOKEN: Address = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
-const OTHER: Address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const TOKEN = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
+const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
 const rule = (argument: string, operator: ArgumentRule['operator'], value: string): ArgumentRule => ({
   argument,
@@ -18,62 +15,10 @@ const rule = (argument: string, operator: ArgumentRule['operator'], value: strin
   value,
 })
 
-type Parameter = {
-  readonly name?: string | undefined
-  readonly type: string
-  readonly components?: readonly Parameter[]
-}
-
-const inputOf = ({ name = '', type, components }: Parameter): AbiInput => ({
-  name,
-  type,
-  ...(components === undefined ? {} : { components: components.map(inputOf) }),
-})
-
-/** The ABI items that the operator added, by declaration. */
-const added = (declarations: readonly string[], to?: string): readonly AddedAbiItem[] =>
-  (parseAbi(declarations) as readonly AbiFunction[]).map((item) => ({
-    name: item.name,
-    inputs: item.inputs.map(inputOf),
-    selector: toFunctionSelector(item),
-    isGeneral: to === undefined,
-    addresses: to === undefined ? [] : [to],
-  }))
-
-const read = (
-  input: Hex,
-  known: { readonly items?: readonly AddedAbiItem[]; readonly standard?: AssetStandard; readonly to?: string } = {},
-): Promise<ReadCall | null> => {
-  const { items = [], standard = 'other', to = TOKEN } = known
-  const fact = { isContract: true, standard, name: '', symbol: '', decimals: 0 }
-  return readCall(
-    {
-      network: 'Ethereum',
-      memory: { readAbiItems: async ({ selectors }) => items.filter(({ selector }) => selectors.includes(selector)) },
-      facts: async (addresses) => new Map(addresses.map((address) => [address, fact])),
-    },
-    { to, input },
-  )
-}
-
 const judged = (call: ReadCall | null, rest: Partial<CheckedTransaction> = {}): CheckedTransaction => ({
   ...{ to: TOKEN, value: 0n, call, isCall: call !== null },
   ...rest,
 })
-
-const ERC20 = parseAbi([
-  'function transfer(address to, uint256 value)',
-  'function approve(address spender, uint256 value)',
-])
-const transfer = (to: Address, value: bigint) =>
-  encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [to, value] })
-const approve = (to: Address, value: bigint) =>
-  encodeFunctionData({ abi: ERC20, functionName: 'approve', args: [to, value] })
-
-const ODD = [
-  'struct Order { address maker; int128 amount; bytes4 tag; bool open; string note; uint8[] ids; }',
-  'function place(Order _order, bytes data, address[2] parties)',
-]
 
 describe('rules', () => {
   const plain = judged(null, { value: 100n })
@@ -105,6 +50,20 @@ describe('rules', () => {
     expect(matches(named, [judged(call)])).toBe(true)
     expect(matches(named, [judged(null, { isCall: true })])).toBe(false)
     expect(matches(named, [judged(call), plain])).toBe(false)
+  })
+
+  test('name a function by its name or by its signature', () => {
+    const call: ReadCall = { functionName: 'f', signature: 'f(uint8)', values: new Map() }
+    const named = rule('decodedInput.function', 'eq', 'f')
+    for (const [value, isNamed] of [
+      ['f', true],
+      ['f(uint8)', true],
+      ['f(uint256)', false],
+      ['g', false],
+    ] as const) {
+      expect(matches([rule('decodedInput.function', 'eq', value)], [judged(call)])).toBe(isNamed)
+      expect(matches([named, rule('decodedInput.function', 'ne', value)], [judged(call)])).toBe(!isNamed)
+    }
   })
 
   test.each([
@@ -176,97 +135,5 @@ describe('rules', () => {
       expect(matches([rule('decodedInput.function', operator, 'burn')], [plain])).toBe(false)
       expect(matches([rule('decodedInput.value', operator, '7')], [plain])).toBe(false)
     }
-  })
-})
-
-describe('call data is read', () => {
-  const value = (call: ReadCall | null, name: string) => call?.values.get(name)?.value ?? null
-
-  test('by its one known signature, with values by name', async () => {
-    const call = await read(transfer(OTHER, 7n))
-    expect(call?.functionName).toBe('transfer')
-    expect([value(call, 'to'), value(call, 'value')]).toEqual([OTHER, 7n])
-  })
-
-  test('with the length of a list, so that a rule can limit it', async () => {
-    const placed = { maker: OTHER, amount: 1n, tag: '0x00000000', open: true, note: '', ids: [3, 2] }
-    const abi = parseAbi(ODD) as readonly AbiFunction[]
-    const data = encodeFunctionData({ abi, functionName: 'place', args: [placed, '0x', [TOKEN, OTHER]] })
-    const call = await read(data, { items: added(ODD) })
-    expect([value(call, 'order.ids.length'), value(call, 'order.ids.1')]).toEqual([2n, 2n])
-  })
-
-  test.each([
-    ['nothing behind the selector', '0xa9059cbb'],
-    ['a byte too many', `${transfer(OTHER, 7n)}00`],
-    ['a word too many', `${transfer(OTHER, 7n)}${'00'.repeat(32)}`],
-    ['a byte too few', transfer(OTHER, 7n).slice(0, -2)],
-    ['dirt above the address', transfer(OTHER, 7n).replace('0xa9059cbb00', '0xa9059cbb01')],
-    ['an unknown selector', '0x12345678'],
-    ['no selector', '0x1234'],
-    ['nothing', '0x'],
-  ] as const)('not at all with %s', async (_what, data) => {
-    expect(await read(data as Hex)).toBeNull()
-  })
-
-  test('not for a contract creation', async () => {
-    const context = {
-      network: 'Ethereum',
-      memory: { readAbiItems: async () => [] },
-      facts: async () => new Map(),
-    } as const
-    expect(await readCall(context, { to: null, input: transfer(OTHER, 7n) })).toBeNull()
-  })
-
-  test('not if the operator has added another signature with the selector, for any contract', async () => {
-    // Found by search: it has the selector of transfer.
-    const colliding = 'function many_msg_babbage(bytes1)'
-    expect(toFunctionSelector(colliding)).toBe('0xa9059cbb')
-    expect(await read(transfer(OTHER, 7n), { items: added([colliding]) })).toBeNull()
-    expect(await read(transfer(OTHER, 7n), { items: added([colliding], OTHER) })).toBeNull()
-    expect(await read(transfer(OTHER, 7n), { items: added(['function other(bytes1)']) })).not.toBeNull()
-    // The arguments fit both signatures.
-    const fitting = added(['function other(bytes32, int256)'], OTHER).map((item) => ({
-      ...item,
-      selector: '0xa9059cbb',
-    }))
-    expect(await read(transfer(OTHER, 7n), { items: fitting })).toBeNull()
-    expect(await read(transfer(OTHER, 7n), { items: fitting, to: OTHER })).toBeNull()
-  })
-
-  test('with the ABIs that the operator added, for any contract', async () => {
-    const abi = parseAbi(['function open(uint256 _door, (bool, string key) how)'])
-    const data = encodeFunctionData({ abi, args: [5n, [true, 'k']] as never })
-    const declared = ['function open(uint256 _door, (bool, string key) how)']
-    expect(await read(data)).toBeNull()
-    for (const to of [undefined, TOKEN, OTHER]) {
-      const call = await read(data, { items: added(declared, to) })
-      expect(call?.functionName).toBe('open')
-      expect([value(call, 'door'), value(call, 'how.0'), value(call, 'how.key')]).toEqual([5n, 'true', 'k'])
-    }
-  })
-
-  test("with the called contract's own names if declarations of one signature differ in names", async () => {
-    const data = approve(OTHER, 7n)
-    const names = async (known: Parameters<typeof read>[1]) => [...((await read(data, known))?.values.keys() ?? [])]
-    expect(await names({ standard: 'erc20' })).toEqual(['spender', 'value'])
-    expect(await names({ standard: 'erc721' })).toEqual(['approved', 'tokenId'])
-    // It is unknown which declaration is right, so neither name matches.
-    expect(await names({ standard: 'other' })).toEqual([])
-    const bound = added(['function approve(address guy, uint256 wad)'], TOKEN)
-    expect(await names({ standard: 'erc20', items: bound })).toEqual(['guy', 'wad'])
-    expect(await names({ standard: 'erc20', items: bound, to: OTHER })).toEqual(['spender', 'value'])
-  })
-
-  test('and a name that two declarations give to different values matches nothing', async () => {
-    const items = added([
-      'function move(address one, address two, uint8 amount)',
-      'function move(address two, address one, uint8 amount)',
-    ])
-    const data = encodeFunctionData({
-      abi: parseAbi(['function move(address, address, uint8)']),
-      args: [TOKEN, OTHER, 1],
-    })
-    expect([...((await read(data, { items }))?.values.keys() ?? [])]).toEqual(['amount'])
   })
 })

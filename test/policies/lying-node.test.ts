@@ -106,6 +106,7 @@ const whileLying = async (lies: { evm?: Behaviour; substrate?: Behaviour }, use:
 }
 
 describe('on an EVM network', () => {
+  const TRANSFER_NFT = 'safeTransferFrom(address,address,uint256)'
   const network = 'Ethereum'
   const [RECIPIENT, STRANGER] = [fundedAccount(5).address, fundedAccount(6).address]
   const BUDGET = 2n * 10n ** 16n
@@ -147,7 +148,7 @@ describe('on an EVM network', () => {
       }),
       await policy(network, wallet, {
         argument_rules: [
-          ...[rule('to', 'eq', nfts.address), rule('decodedInput.function', 'eq', 'safeTransferFrom'), recipient],
+          ...[rule('to', 'eq', nfts.address), rule('decodedInput.function', 'eq', TRANSFER_NFT), recipient],
           rule('decodedInput.tokenId', 'eq', String(tokenId)),
         ],
         ...limits,

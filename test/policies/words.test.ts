@@ -104,10 +104,15 @@ describe('a policy in words', () => {
     })
   })
 
-  test('reads a whole signature as its function', () => {
-    const rules = [TO, calls('transfer(address,uint256)'), rule('decodedInput.value', 'lt', '1000001')]
+  test('reads a whole signature as its function, and shows its declaration', () => {
+    const declaration = 'transfer(address to, uint256 value)'
+    const rules = [
+      TO,
+      { ...calls('transfer(address,uint256)'), declaration },
+      rule('decodedInput.value', 'lt', '1000001'),
+    ]
     expect(wordsOf(rules).may.slice(2)).toEqual([
-      'Only by the function transfer(address,uint256), which sends tokens to somebody.',
+      'Only by the function transfer(address to, uint256 value), which sends tokens to somebody.',
       'Only if the amount (value) is less than 1.000001 TST.',
     ])
   })

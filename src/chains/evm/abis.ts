@@ -10,7 +10,7 @@ import { STANDARD_DECLARATIONS } from './function-declarations.ts'
 import { PROTOCOL_DECLARATIONS } from './protocol-declarations.ts'
 
 /** A function, and the standard that declares it. */
-export type KnownFunction = AbiItem & { readonly standard: AssetStandard }
+type KnownFunction = AbiItem & { readonly standard: AssetStandard }
 
 type Parameter = {
   readonly name?: string | undefined
@@ -43,6 +43,14 @@ const ERRORS = bySelector(parsed(ERROR_DECLARATIONS.flatMap(({ errors }) => erro
 
 /** All built-in functions with this selector, in the order of the declarations. */
 export const knownFunctions = (selector: string): readonly KnownFunction[] => FUNCTIONS.get(selector) ?? []
+
+const BY_NAME: ReadonlyMap<string, readonly KnownFunction[]> = Map.groupBy(
+  [...FUNCTIONS.values()].flat(),
+  ({ name }) => name,
+)
+
+/** All built-in functions with this name. */
+export const functionsNamed = (name: string): readonly KnownFunction[] => BY_NAME.get(name) ?? []
 
 /** All built-in errors with this selector, in the order of the declarations. */
 export const knownErrors = (selector: string): readonly AbiItem[] => ERRORS.get(selector) ?? []

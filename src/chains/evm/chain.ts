@@ -10,6 +10,7 @@ import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
 import { readBlock, readBlocksFrom, readHead } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
+import { declaredCalls } from './compile-function.ts'
 import { readAccountState, readCountAt, readCounts } from './counts.ts'
 import { assemble, disassemble, payloadOf, signerOf } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
@@ -26,7 +27,6 @@ import { collectionIntent, readContractUri, readTokenUris, transferNftIntent } f
 import { createNodelessEvmChain } from './nodeless.ts'
 import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
-import { readCall } from './read-call.ts'
 import { createContractWallets } from './safe/safe.ts'
 import { readStatus, readStatuses } from './status.ts'
 import { createTerms } from './terms.ts'
@@ -96,7 +96,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     status: (hash) => readStatus(certain, hash),
     statuses: (asked) => readStatuses(certain, asked),
     preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts }, { from, intents }),
-    readCall: (intent) => readCall({ memory, network, facts }, intent),
+    calls: declaredCalls({ rpc: certain, memory, network, facts }),
     terms: createTerms({ rpc, row, ours }),
     facts,
     balances: (input) => readBalances(rpc, input),

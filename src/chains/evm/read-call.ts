@@ -1,39 +1,45 @@
-// Decodes a call for policies. A wrong guess would be a security hole, so this is stricter than a preview: all declarations
-// with the selector must have one signature, for whichever contract they were added. The names of values can still differ: the
-// second value of approve is `value` in ERC-20 and `tokenId` in ERC-721. They come from the operator's declarations for the
-// called contract, otherwise from its standard. Otherwise a value has a name only if all declarations agree on it.
+// Reads the calls of one function for policies, by its declaration alone. A wrong reading would be a security hole, so encoding
+// the values again must give the same bytes.
 
-import type { AbiInput, AbiItem, CallValue, Facts, Intent, ReadCall } from '../chain.ts'
+import type { AbiInput, CallReader, CallValue, CompiledFunction } from '../chain.ts'
 import { namesOf, signatureOf } from './abi-types.ts'
 import { readArguments } from './abi-values.ts'
-import { type KnownFunction, knownFunctions } from './abis.ts'
-import { DECODE_LIMIT_BYTES, selectorIn } from './decode.ts'
-import type { NodeContext } from './limits.ts'
+import { parseDeclaration } from './declaration.ts'
+import { DECODE_LIMIT_BYTES } from './decode.ts'
 
-type Context = Pick<NodeContext, 'memory' | 'network'> & Pick<Facts, 'facts'>
+type Leaf = readonly [path: string, value: CallValue]
 
-type Leaf = { readonly path: string; readonly value: CallValue }
+const ARRAY = /^(.*)\[([0-9]*)\]$/
+const PLACE = /^(?:0|[1-9][0-9]{0,8})$/
 
-const ITEM_OF_ARRAY = /^(.*)\[[0-9]*\]$/
+const itemOf = (input: AbiInput): { readonly item: AbiInput; readonly length: number | null } | null => {
+  const [, type, length] = ARRAY.exec(input.type) ?? []
+  return type === undefined ? null : { item: { ...input, type }, length: length ? Number(length) : null }
+}
+
+const kindOfType = (type: string): CallValue['kind'] => {
+  if (/^u?int/.test(type)) return 'integer'
+  if (type === 'address' || type === 'bool') return type
+  return type === 'string' ? 'text' : 'bytes'
+}
 
 const wordOf = (type: string, value: unknown): CallValue => {
+  const kind = kindOfType(type)
   const text = String(value)
-  if (/^u?int/.test(type)) return { kind: 'integer', value: BigInt(text) }
-  if (type === 'address' || type === 'bool') return { kind: type, value: text }
-  return { kind: type === 'string' ? 'text' : 'bytes', value: text }
+  return kind === 'integer' ? { kind, value: BigInt(text) } : { kind, value: text }
 }
 
 const within = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
 
 const leavesOf = (input: AbiInput, value: unknown, path: string): readonly Leaf[] => {
-  const [, item] = ITEM_OF_ARRAY.exec(input.type) ?? []
-  if (item !== undefined) {
+  const array = itemOf(input)
+  if (array !== null) {
     const items: readonly unknown[] = Array.isArray(value) ? value : []
-    const length: Leaf = { path: within(path, 'length'), value: { kind: 'integer', value: BigInt(items.length) } }
     // With the length, a rule can refuse additional items.
-    return [length, ...items.flatMap((each, at) => leavesOf({ ...input, type: item }, each, within(path, String(at))))]
+    const length: Leaf = [within(path, 'length'), { kind: 'integer', value: BigInt(items.length) }]
+    return [length, ...items.flatMap((each, at) => leavesOf(array.item, each, within(path, String(at))))]
   }
-  if (input.type !== 'tuple') return [{ path, value: wordOf(input.type, value) }]
+  if (input.type !== 'tuple') return [[path, wordOf(input.type, value)]]
   return leavesOfAll(input.components ?? [], value, path)
 }
 
@@ -46,43 +52,36 @@ const leavesOfAll = (inputs: readonly AbiInput[], values: unknown, path: string)
   })
 }
 
-/** The values in order, by the names on which all of these declarations agree. They have one signature. */
-const valuesBy = (declarations: readonly AbiItem[], data: string): ReadonlyMap<string, CallValue> | null => {
-  const readings: (readonly Leaf[])[] = []
-  for (const { inputs } of declarations) {
-    const values = readArguments(inputs, data)
-    if (values === null) return null
-    readings.push(leavesOfAll(inputs, values, ''))
+const kindIn = (inputs: readonly AbiInput[], [name, ...rest]: readonly string[]): CallValue['kind'] | null => {
+  const input = inputs[namesOf(inputs).indexOf(name ?? '')]
+  return input === undefined ? null : kindWithin(input, rest)
+}
+
+const kindWithin = (input: AbiInput, path: readonly string[]): CallValue['kind'] | null => {
+  const array = itemOf(input)
+  const [place = '', ...rest] = path
+  if (array !== null) {
+    if (place === 'length' && rest.length === 0) return 'integer'
+    const isPlace = PLACE.test(place) && (array.length === null || Number(place) < array.length)
+    return isPlace ? kindWithin(array.item, rest) : null
   }
-  const agreed = (readings[0] ?? []).filter(({ path }, index) => readings.every((each) => each[index]?.path === path))
-  return new Map(agreed.map(({ path, value }) => [path, value]))
+  if (input.type === 'tuple') return kindIn(input.components ?? [], path)
+  return path.length === 0 ? kindOfType(input.type) : null
 }
 
-const ofStandard = async (
-  { facts }: Context,
-  input: { readonly to: string; readonly builtIn: readonly KnownFunction[] },
-): Promise<readonly KnownFunction[]> => {
-  const { to, builtIn } = input
-  if (builtIn.length < 2) return []
-  const standard = (await facts([to])).get(to)?.standard
-  return builtIn.filter((each) => each.standard === standard)
-}
-
-/** See `Calls.readCall`. */
-export const readCall = async (
-  context: Context,
-  { to, input }: Pick<Intent, 'to' | 'input'>,
-): Promise<ReadCall | null> => {
-  const { memory, network } = context
-  const selector = selectorIn(input)
-  if (to === null || selector === null || input.length > 2 + 2 * DECODE_LIMIT_BYTES) return null
-  const builtIn = knownFunctions(selector)
-  const added = await memory.readAbiItems({ network, kind: 'function', selectors: [selector] })
-  const declarations = [...builtIn, ...added]
-  const [first] = declarations
-  if (first === undefined || new Set(declarations.map(signatureOf)).size > 1) return null
-  const bound = added.filter(({ addresses }) => addresses.includes(to))
-  const own = bound.length > 0 ? bound : await ofStandard(context, { to, builtIn })
-  const values = valuesBy(own.length > 0 ? own : declarations, input.slice(10))
-  return values === null ? null : { functionName: first.name, values }
+/** See `Calls.calls`. */
+export const readerOf = ({ selector, declaration }: CompiledFunction): CallReader | null => {
+  const item = parseDeclaration(declaration)
+  if (item === null) return null
+  const { name: functionName, inputs } = item
+  const signature = signatureOf(item)
+  return {
+    names: namesOf(inputs),
+    kindOf: (path) => kindIn(inputs, path.split('.')),
+    read: (input) => {
+      if (input.slice(0, 10).toLowerCase() !== selector || input.length > 2 + 2 * DECODE_LIMIT_BYTES) return null
+      const values = readArguments(inputs, input.slice(10))
+      return values === null ? null : { functionName, signature, values: new Map(leavesOfAll(inputs, values, '')) }
+    },
+  }
 }

@@ -114,11 +114,14 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     statuses: (asked) => readStatuses(certain, asked),
     preview: (from, intents) => previewBundle(node, { from, intents }),
     // With a recipient it is a plain transfer or a message to a program; without one it is a SCALE-encoded call.
-    readCall: async ({ to, value, input }) => {
-      const isMessageTo = row.hasPrograms && isMessage({ to, input })
-      if (to !== null && !isMessageTo) return null
-      const { runtime } = await readFinalState(node)
-      return to === null ? readCall(runtime, input) : readMessage(runtime, { to, value, input })
+    calls: {
+      by: 'metadata',
+      read: async ({ to, value, input }) => {
+        const isMessageTo = row.hasPrograms && isMessage({ to, input })
+        if (to !== null && !isMessageTo) return null
+        const { runtime } = await readFinalState(node)
+        return to === null ? readCall(runtime, input) : readMessage(runtime, { to, value, input })
+      },
     },
     mintIntent: (request) => nfts.mintIntent(node, request),
     transferNftIntent: (request) => nfts.transferIntent(node, request),

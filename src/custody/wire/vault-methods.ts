@@ -39,7 +39,15 @@ const imported = Type.Union([Fields({ privateKey: Text }), Fields({ mnemonicPhra
 const termsFields = {
   id: Id,
   network: Text,
-  argumentRules: Type.Array(Fields({ argument: Text, operator: OneOf(RULE_OPERATORS), value: Text })),
+  argumentRules: Type.Array(
+    Fields({
+      argument: Text,
+      operator: OneOf(RULE_OPERATORS),
+      value: Text,
+      selector: Type.Optional(Text),
+      declaration: Type.Optional(Text),
+    }),
+  ),
   expiresAt: OrNull(Type.Date()),
   maxTotalValue: OrNull(Type.BigInt()),
   maxUses: OrNull(Type.Integer()),

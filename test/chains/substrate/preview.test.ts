@@ -10,6 +10,7 @@ import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime
 import { blake2Hash, toHex } from '../../../src/chains/substrate/scale.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
+import { runtimeCallIn } from '../../support/rules.ts'
 import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { eventBytes, type FakeEvent, startFakeChain } from './fake-chain.ts'
@@ -182,8 +183,8 @@ test('assets and collections are known by their ids; accounts and missing ids ar
 })
 
 test('a policy decodes calls of the runtime, and no call for a plain transfer', async () => {
-  expect(await chain.readCall(coins(his, 1n))).toBeNull()
-  const read = await chain.readCall(raw(call('system', 'remark', '0x01')))
+  expect(await runtimeCallIn(chain, coins(his, 1n))).toBeNull()
+  const read = await runtimeCallIn(chain, raw(call('system', 'remark', '0x01')))
   expect(read).toEqual({
     functionName: 'system.remark',
     values: new Map([['remark', { kind: 'bytes', value: '0x01' }]]),

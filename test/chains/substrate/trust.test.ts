@@ -9,6 +9,7 @@ import { compact, toHex } from '../../../src/chains/substrate/scale.ts'
 import { metadataHashOf } from '../../../src/chains/substrate/trust.ts'
 import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import { withCallsSwapped, withNamesSwapped, withoutExtension, withPalletMoved } from '../../support/forged-metadata.ts'
+import { runtimeCallIn } from '../../support/rules.ts'
 import { devAccount } from '../../support/substrate.ts'
 import { type Behaviour, startFakeNode } from '../evm/fake-node.ts'
 import { createMemory } from '../evm/memory.ts'
@@ -168,9 +169,9 @@ describe.skipIf(lacksSpecs('metadata that signatures cover', 'bulletin'))('a run
     const judging = known(spec, { rpcUrl: liar(spec, forged) })
     const { call } = await filled(spec, known(spec), coins(spec, 0n))
     const intent: Intent = { to: null, value: 0n, input: call }
-    const readBy = (await judging.readCall(intent))?.readBy
+    const readBy = (await runtimeCallIn(judging, intent))?.readBy
     const signing = known(spec)
-    const own = (await signing.readCall(intent))?.readBy
+    const own = (await runtimeCallIn(signing, intent))?.readBy
     if (readBy === undefined || own === undefined) throw new Error('expected both to read it')
     await expect(filled(spec, signing, { ...intent, madeBy: readBy })).rejects.toMatchObject({
       code: 'node_unavailable',

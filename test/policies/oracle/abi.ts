@@ -1,9 +1,9 @@
 // What call data of an EVM contract means, by the ABI specification and docs/custody.md. It is read in the strict form
 // alone: each tail follows the one before, so encoding the values again gives the same bytes.
 
-import { type AbiFunction, toFunctionSelector } from 'viem'
+import { type AbiFunction, getAddress, parseAbiItem, toFunctionSelector, toFunctionSignature } from 'viem'
 import type { AssetStandard } from '../../../db/words.ts'
-import { byPath, type Call, type Reading, type Value } from './oracle.ts'
+import { type Agreement, byPath, type Call, type Reading, type Rule, type Value } from './oracle.ts'
 
 /** A function that is known, built in for a standard, or added by the operator for some contracts or for all. */
 export type Known = {
@@ -11,7 +11,13 @@ export type Known = {
   readonly standard?: AssetStandard
   readonly boundTo?: readonly string[]
 }
-export type Contracts = { readonly known: ReadonlyMap<string, readonly Known[]>; standardOf(to: string): AssetStandard }
+/** What was known when a policy was made. */
+export type Contracts = {
+  readonly known: ReadonlyMap<string, readonly Known[]>
+  standardOf(to: string): AssetStandard
+  /** Whether the code of the contract has the selector. */
+  hasInCode(to: string, selector: string): boolean
+}
 
 /** What is known, by selector. */
 export const bySelector = (known: readonly Known[]): Contracts['known'] =>
@@ -158,36 +164,145 @@ const namedIn = (parameter: Parameter, parsed: Parsed, path: string): readonly N
   return [...inner, [`${path}.length`, { kind: 'integer', integer: BigInt(items.length) }]]
 }
 
-/** The declarations that name the values of a call to a contract. */
-const naming = ({ standardOf }: Contracts, candidates: readonly Known[], to: string): readonly Known[] => {
-  const bound = candidates.filter(({ boundTo }) => boundTo?.includes(to) === true)
-  if (bound.length > 0) return bound
-  const own = candidates.filter(({ standard }) => standard !== undefined && standard === standardOf(to))
-  return own.length > 0 ? own : candidates
+const signatures = new Map<AbiFunction, string>()
+const signatureOf = (item: AbiFunction): string => {
+  const known = signatures.get(item) ?? toFunctionSignature(item)
+  signatures.set(item, known)
+  return known
 }
 
-/** The meaning of call data; null if it is not certain. */
-export const readContractCall = (contracts: Contracts, { to, input }: Call): Reading | null => {
+/** A signature as somebody must write it; null for another text. */
+const wholeFunction = (text: string): AbiFunction | null => {
+  try {
+    const item = parseAbiItem(`function ${text}` as string) as AbiFunction
+    return signatureOf(item) === text ? item : null
+  } catch {
+    return null
+  }
+}
+
+/** The function that a rule names, with the declarations that name its arguments; null if it is refused. */
+const meantFunction = (
+  contracts: Contracts,
+  { name, to }: { readonly name: string; readonly to: string | null },
+): readonly AbiFunction[] | null => {
+  const whole = name.includes('(') ? wholeFunction(name) : null
+  if (name.includes('(') && whole === null) return null
+  const all = [...contracts.known.values()].flat()
+  const bound = all.filter(({ boundTo }) => to !== null && boundTo?.includes(to) === true)
+  const own = all.filter(
+    ({ standard }) =>
+      to !== null && standard !== undefined && standard !== 'other' && standard === contracts.standardOf(to),
+  )
+  const isMeant = ({ item }: Known) => (whole === null ? item.name === name : signatureOf(item) === name)
+  const looked: Known[] = []
+  let meant: readonly Known[] = []
+  for (const place of [bound, own, all]) {
+    looked.push(...place)
+    meant = place.filter(isMeant)
+    if (meant.length > 0) break
+  }
+  if (meant.length === 0 && whole !== null) meant = [{ item: whole }]
+  let names = [...new Set(meant.map(({ item }) => signatureOf(item)))]
+  const selectorOf = (signature: string) => toFunctionSelector(`function ${signature}`)
+  const present = to === null ? [] : names.filter((each) => contracts.hasInCode(to, selectorOf(each)))
+  if (names.length > 1 && present.length === 1) names = present
+  const [signature] = names
+  if (signature === undefined || names.length > 1) return null
+  const isOther = ({ item }: Known) => signatureOf(item) !== signature
+  const sameSelector = contracts.known.get(selectorOf(signature)) ?? []
+  if (sameSelector.some((each) => looked.includes(each) && isOther(each))) return null
+  return meant.flatMap(({ item }) => (signatureOf(item) === signature ? [item] : []))
+}
+
+/** The names on which all agree, at each depth. */
+const agreedParameters = (all: readonly (readonly Parameter[])[]): readonly Parameter[] => {
+  const named = all.map(namesOf)
+  return (all[0] ?? []).map((parameter, index) => {
+    const name = named[0]?.[index] ?? ''
+    const isAgreed = named.every((each) => each[index] === name) && !/^[0-9]+$/.test(name)
+    const components = parameter.components && agreedParameters(all.map((each) => each[index]?.components ?? []))
+    return { type: parameter.type, name: isAgreed ? name : '', ...(components && { components }) }
+  })
+}
+
+const kindOfType = (type: string): Value['kind'] => {
+  if (/int/.test(type)) return 'integer'
+  if (type === 'string') return 'text'
+  return type === 'address' || type === 'bool' ? type : 'bytes'
+}
+
+/** The kind of the argument at a path; null if there is none. */
+const kindAt = (parameters: readonly Parameter[], [first, ...rest]: readonly string[]): Value['kind'] | null => {
+  const parameter = parameters[namesOf(parameters).indexOf(first ?? '')]
+  return parameter === undefined ? null : kindBelow(parameter, rest)
+}
+
+const kindBelow = (parameter: Parameter, path: readonly string[]): Value['kind'] | null => {
+  const list = listOf(parameter)
+  const [first = '', ...rest] = path
+  if (list === null && parameter.type === 'tuple') return kindAt(parameter.components ?? [], path)
+  if (list === null) return path.length === 0 ? kindOfType(parameter.type) : null
+  if (path.length === 1 && first === 'length') return 'integer'
+  const isItem =
+    String(Number(first)) === first && /^[0-9]+$/.test(first) && (list.length === null || Number(first) < list.length)
+  return isItem ? kindBelow({ ...parameter, type: list.of }, rest) : null
+}
+
+const fitsType = (kind: Value['kind'], { operator, value }: Rule): boolean => {
+  if (kind === 'integer') return /^(-?[0-9]{1,78}|0x[0-9a-fA-F]{1,64})$/.test(value)
+  if (operator !== 'eq' && operator !== 'ne') return false
+  if (kind === 'address') return /^0x[0-9a-fA-F]{40}$/.test(value)
+  if (kind === 'bytes') return /^0x([0-9a-fA-F]{2})*$/.test(value)
+  return kind === 'text' || value === 'true' || value === 'false'
+}
+
+const readCall = (name: string, inputs: readonly Parameter[], { input }: Call): Reading | null => {
   const data = Buffer.from(input.slice(2), 'hex')
-  if (to === null || data.length < 4) return null
-  const candidates = contracts.known.get(hexOf(data.subarray(0, 4))) ?? []
-  const signatures = new Set(candidates.map(({ item }) => `${item.name}(${item.inputs.map(typeText).join()})`))
-  const [first] = candidates
-  if (first === undefined || signatures.size !== 1) return null
+  const signature = `${name}(${inputs.map(typeText).join()})`
+  if (hexOf(data.subarray(0, 4)) !== toFunctionSelector(`function ${signature}`)) return null
   try {
     const content = data.subarray(4)
-    const { items, end } = parseSequence(first.item.inputs, content, 0)
+    const { items, end } = parseSequence(inputs, content, 0)
     certain(end === content.length)
-    const all = naming(contracts, candidates, to).map(({ item }) => namedOf(item.inputs, items, ''))
-    const agreed = (all[0] ?? []).map(([path, value], index) => {
-      const isAgreed = all.every((each) => each[index]?.[0] === path)
-      return [isAgreed ? path : null, value] as const
-    })
-    return { name: first.item.name, values: byPath(agreed) }
+    return { name, signature, values: byPath(namedOf(inputs, items, '')) }
   } catch (error) {
     if (error instanceof Uncertain) return null
     throw error
   }
+}
+
+/** What rules mean for calls of contracts; null if they are refused. */
+export const agreeOnContracts = (contracts: Contracts, rules: readonly Rule[]): Agreement | null => {
+  const naming = rules.filter(({ argument, operator }) => argument === 'decodedInput.function' && operator === 'eq')
+  const [named] = naming
+  const decoded = rules.filter(({ argument }) => argument.startsWith('decodedInput.'))
+  if (named === undefined) return decoded.length === 0 ? { read: () => null } : null
+  const first = rules.find(({ argument, operator }) => argument === 'to' && operator === 'eq')
+  const to = first === undefined ? null : getAddress(first.value)
+  const declarations = naming.length === 1 ? meantFunction(contracts, { name: named.value, to }) : null
+  const [{ name } = { name: '' }] = declarations ?? []
+  if (declarations === null) return null
+  const inputs = agreedParameters(declarations.map((each) => each.inputs))
+  const areRight = decoded.every((rule) => {
+    if (rule.argument === 'decodedInput.function') return true
+    const path = rule.argument.replace('decodedInput.', '').split('.')
+    const kind = kindAt(
+      inputs,
+      path.map((each) => each.replace(/^_+/, '')),
+    )
+    return kind !== null && fitsType(kind, rule)
+  })
+  return areRight ? { read: (call) => readCall(name, inputs, call) } : null
+}
+
+/** What a call is to somebody who names its function whole, as a maker of policies does; null if nobody knows the function. */
+export const readContractCall = (contracts: Contracts, call: Call): Reading | null => {
+  const [known] = contracts.known.get(call.input.slice(0, 10)) ?? []
+  if (known === undefined || call.to === null) return null
+  const naming = { argument: 'decodedInput.function', operator: 'eq', value: signatureOf(known.item) } as const
+  const rules: readonly Rule[] = [{ argument: 'to', operator: 'eq', value: call.to }, naming]
+  return agreeOnContracts(contracts, rules)?.read(call) ?? null
 }
 
 /** The type as a signature has it. */

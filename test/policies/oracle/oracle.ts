@@ -23,6 +23,8 @@ export type Value =
 /** What certain call data means. */
 export type Reading = {
   readonly name: string
+  /** As `transfer(address,uint256)`, on an EVM network. */
+  readonly signature?: string
   /** By path, without `decodedInput.`; null if two values have the same. */
   readonly values: ReadonlyMap<string, Value | null>
 }
@@ -38,7 +40,12 @@ export type World = {
   readonly family: 'evm' | 'substrate'
   /** The contract wallet that obeys the signer's key. */
   readonly contractWallet: string | null
-  /** null if the meaning is not certain. */
+  /** What rules mean from the time on at which the policy was made; null if they are refused. */
+  agree(rules: readonly Rule[]): Agreement | null
+}
+
+export type Agreement = {
+  /** null if the meaning is not certain, or is another one than the rules say. */
   read(call: Call): Reading | null
 }
 
@@ -92,18 +99,26 @@ const argumentOf = (world: World, call: Call, reading: Reading | null, argument:
     return { kind: world.family === 'evm' ? 'address' : 'account', text: call.to }
   }
   if (reading === null) return null
-  if (argument === 'decodedInput.function') return { kind: 'text', text: reading.name }
   const path = argument.replace(/^decodedInput\./, '').replace(/(?<=^|\.)_+/g, '')
   return reading.values.get(path) ?? null
+}
+
+/** A function is named by its bare name, or whole. */
+const fitsFunction = ({ name, signature }: Reading, { operator, value }: Rule): boolean => {
+  const isNamed = value === name || value === signature
+  return operator === 'eq' ? isNamed : operator === 'ne' && !isNamed
 }
 
 const hasCallData = ({ to, input }: Call): boolean => to === null || input !== '0x'
 
 const matchesCall = (world: World, rules: readonly Rule[], call: Call): boolean => {
+  const agreement = world.agree(rules)
+  if (agreement === null) return false
   const isNamed = rules.some(({ argument, operator }) => argument === 'decodedInput.function' && operator === 'eq')
   if (hasCallData(call) && !isNamed) return false
-  const reading = hasCallData(call) ? world.read(call) : null
+  const reading = hasCallData(call) ? agreement.read(call) : null
   return rules.every((rule) => {
+    if (rule.argument === 'decodedInput.function') return reading !== null && fitsFunction(reading, rule)
     const value = argumentOf(world, call, reading, rule.argument)
     return value !== null && fits(value, rule)
   })

@@ -1,7 +1,7 @@
 // Random policies for a use: rules that the use meets, and some that are changed so that it often does not.
 
 import { RULE_OPERATORS } from '../../../db/words.ts'
-import type { Call, Policy, Reading, Rule, Value, World } from './oracle.ts'
+import type { Call, Policy, Reading, Rule, Value } from './oracle.ts'
 import type { Random } from './random.ts'
 
 const spelled = (random: Random, integer: bigint): string => {
@@ -91,7 +91,8 @@ const ownArguments = (call: Call, reading: Reading | null): readonly (readonly [
 ]
 
 /** What makes policies: readers of calls, of which the first is right and the others are mistaken. */
-export type Readers = readonly [World['read'], ...World['read'][]]
+type Reader = (call: Call) => Reading | null
+export type Readers = readonly [Reader, ...Reader[]]
 
 const readingFor = (random: Random, [read, ...mistaken]: Readers, call: Call): Reading | null => {
   if (call.input === '0x') return null
@@ -106,12 +107,15 @@ const rulesFor = (random: Random, readers: Readers, call: Call): readonly Rule[]
   const reading = readingFor(random, readers, call)
   const known = ownArguments(call, reading)
   const about = random.some(known, random.one([0, 1, 1, 2, 3]))
+  const isBound = call.to !== null && random.isLikely(50)
+  const recipient: readonly Rule[] = isBound ? [{ argument: 'to', operator: 'eq', value: call.to ?? '' }] : []
   const rules = about.map(([argument, value]) => metBy(random, argument, value))
   const name = reading?.name ?? random.one(['transfer', 'balances.transfer_keep_alive'])
-  const naming: Rule = { argument: 'decodedInput.function', operator: 'eq', value: name }
+  const isWhole = reading?.signature !== undefined && random.isLikely(50)
+  const naming: Rule = { argument: 'decodedInput.function', operator: 'eq', value: isWhole ? reading.signature : name }
   const isNamed = reading !== null ? !random.isLikely(8) : random.isLikely(8)
-  const all = isNamed ? [...rules, naming] : rules
-  const drawn = all.map((rule) => (random.isLikely(8) ? changed(random, rule) : rule))
+  const all = isNamed ? [...recipient, ...rules, naming] : [...recipient, ...rules]
+  const drawn = all.map((rule) => (random.isLikely(5) ? changed(random, rule) : rule))
   return drawn.length > 0 ? drawn : [{ argument: 'value', operator: 'ge', value: '0' }]
 }
 
