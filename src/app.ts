@@ -5,6 +5,7 @@ import { addressRoutes } from './addresses/routes.ts'
 import { corsHeaders, preflight } from './auth/origins.ts'
 import { authentication, visitorAdmission } from './auth/plugin.ts'
 import { tokenKeyRoutes } from './auth/routes.ts'
+import { consentRoutes } from './consent/routes.ts'
 import type { Ctx } from './context.ts'
 import { AppError } from './errors.ts'
 import { healthRoutes } from './health/routes.ts'
@@ -101,6 +102,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     .use(linkRoutes(ctx, bytes))
     .use(pageRoutes(ctx))
     .use(loginRoutes(ctx))
+    .use(consentRoutes(ctx))
     .use(oauthRoutes(ctx, bytes))
     .use(devMailboxRoutes(ctx))
     .use(openapiRoutes(ctx, () => app))

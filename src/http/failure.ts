@@ -1,6 +1,8 @@
 // Turns any thrown value into an ErrorResponse, without values of the caller and without messages of unknown errors.
 
+import type { TSchema } from '@sinclair/typebox'
 import { ValueErrorType } from '@sinclair/typebox/errors'
+import { Value } from '@sinclair/typebox/value'
 import { databaseTrouble } from '../../db/trouble.ts'
 import { AppError, ERROR_STATUS, type ErrorCode, type SecurityEvent, shownName } from '../errors.ts'
 
@@ -87,24 +89,30 @@ const validationAnswer = (thrown: unknown): Answer => {
   // If our own answer does not fit its schema, the caller made no mistake.
   if (part === 'response') return answer('internal', 'An error on our side.', true)
   if (finding === null) return answer('invalid_input', `The ${part} is not valid.`)
-  const field = finding.path.slice(1).replaceAll('/', '.')
+  return answer('invalid_input', sentenceOf(part, finding))
+}
+
+const sentenceOf = (part: string, { type, path, schema }: Finding): string => {
+  const field = path.slice(1).replaceAll('/', '.')
   const name = shownName(field)
-  if (name === null) {
-    return answer(
-      'invalid_input',
-      field === '' ? `The ${part} must be an object.` : `The ${part} has an unknown field.`,
-    )
-  }
-  switch (finding.type) {
+  if (name === null) return field === '' ? `The ${part} must be an object.` : `The ${part} has an unknown field.`
+  switch (type) {
     case ValueErrorType.ObjectAdditionalProperties:
-      return answer('invalid_input', `Field ${name} is unknown here${knownIn(finding.schema)}.`)
+      return `Field ${name} is unknown here${knownIn(schema)}.`
     case ValueErrorType.ObjectRequiredProperty:
-      return answer('invalid_input', `Field ${name} is required.`)
+      return `Field ${name} is required.`
     case ValueErrorType.String:
-      return answer('invalid_input', `Field ${name} must be ${textRuleOf(finding.schema)}.`)
+      return `Field ${name} must be ${textRuleOf(schema)}.`
     default:
-      return answer('invalid_input', `Field ${name} must be ${ruleOf(finding.schema)}.`)
+      return `Field ${name} must be ${ruleOf(schema)}.`
   }
+}
+
+/** What is wrong with an object that does not fit a schema, as one sentence. */
+export const mistakeIn = (schema: TSchema, value: unknown): string => {
+  const finding = Value.Errors(schema, value).First()
+  if (finding === undefined) throw new Error('expected a value that does not fit')
+  return sentenceOf('object', finding)
 }
 
 const knownIn = ({ properties }: Record<string, unknown>): string => {

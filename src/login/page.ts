@@ -1,6 +1,8 @@
-// The login page. It contains all views, hidden; client/main.ts shows one at a time.
+// The login page, and the frame of every page on which a user logs in first. It contains all views, hidden; client/main.ts
+// shows one at a time.
 
 import { type Html, html, page } from '../pages/page.ts'
+import { granted, revoke } from './grant-views.ts'
 import type { Login } from './open.ts'
 
 const mailWays = html`
@@ -13,13 +15,14 @@ const mailWays = html`
       </form>
       <p class="or" aria-hidden="true">or</p>`
 
-const ways = ({ projectName, hasMail }: Login): Html => html`
+const ways = ({ projectName, hasMail }: Login, intro: Html | null): Html => html`
     <section id="ways" aria-labelledby="ways-title" hidden>
-      <h1 id="ways-title" tabindex="-1">Log in to ${projectName}</h1>${hasMail ? mailWays : null}
+      <h1 id="ways-title" tabindex="-1">Log in to <bdi>${projectName}</bdi></h1>${intro}${hasMail ? mailWays : null}
       <button type="button" id="passkey-start" hidden>Use a passkey</button>
       <button type="button" id="wallet-start" hidden>Use a wallet</button>
       <button type="button" id="device-start">Use another device</button>
       <p class="hint" id="wallet-none" hidden>To log in with a wallet, open this page in a browser that has one.</p>
+      <button class="plain" type="button" id="ways-no" hidden>Don’t allow it</button>
     </section>`
 
 const code = html`
@@ -87,6 +90,8 @@ const account = (projectName: string): Html => html`
         <input id="challenge-field" required maxlength="128" autocomplete="off" autocapitalize="none" spellcheck="false">
         <button>Who asks?</button>
       </form>
+      <h2>Your wallets</h2>
+      <button type="button" id="granted-show"><span>What <bdi>${projectName}</bdi> may do with them</span></button>
       <button type="button" id="logout">Log out</button>
     </section>`
 
@@ -105,31 +110,62 @@ const ask = html`
       <button type="button" id="ask-no">No</button>
     </section>`
 
-const optional = (name: string, value: string | null): Html =>
+/** A data attribute of the page's main element; none for null. */
+export const dataAttribute = (name: string, value: string | null): Html =>
   value === null ? html`` : html` data-${name}="${value}"`
 
-/** @returns the page as HTML. */
-export const loginPage = (login: Login): string =>
-  page({
+/**
+ * A page on which the user logs in first.
+ * @param input.asks what the page does after the login, as client/page.ts reads it.
+ * @param input.intro why to log in; null on the login page itself.
+ */
+export const pageBehindLogin = (input: {
+  readonly login: Login
+  readonly title: string
+  readonly asks: 'login' | 'consent' | 'granted' | 'revoke'
+  readonly intro: Html | null
+  readonly attributes: readonly Html[]
+  readonly views: readonly Html[]
+}): string => {
+  const { login, title, asks, intro, attributes, views } = input
+  return page({
     root: login.root,
-    title: `Log in to ${login.projectName}`,
+    title,
     head: html`
     <script type="module" src="${login.root}/login/client.js"></script>`,
     body: html`<main id="main" data-root="${login.root}" data-project-id="${login.projectId}" data-project-name="${login.projectName}"
-      data-chain-ids="${login.chainIds.join(' ')}" data-passkeys="${login.hasPasskeys ? 'yes' : 'no'}"${optional('return-to', login.returnTo)}${optional('state', login.state)}>
-    <noscript><p>Logging in needs JavaScript, which is turned off in this browser.</p></noscript>${ways(login)}${code}${link}${device}${offer}${leaving(login.projectName)}${account(login.projectName)}${ask}
+      data-chain-ids="${login.chainIds.join(' ')}" data-passkeys="${login.hasPasskeys ? 'yes' : 'no'}" data-asks="${asks}"${dataAttribute('return-to', login.returnTo)}${dataAttribute('state', login.state)}${attributes}>
+    <noscript><p>Logging in needs JavaScript, which is turned off in this browser.</p></noscript>${ways(login, intro)}${code}${link}${device}${views}
     <p id="problem" role="alert"></p>
     <p id="status" role="status"></p>
   </main>`,
   })
+}
 
-/** The page for an invalid login link. @param sentence for the developer of the app that links here. */
-export const refusedPage = (sentence: string): string =>
+/** @returns the login page as HTML. */
+export const loginPage = (login: Login): string => {
+  const { projectName } = login
+  return pageBehindLogin({
+    login,
+    title: `Log in to ${projectName}`,
+    asks: 'login',
+    intro: null,
+    attributes: [],
+    views: [offer, leaving(projectName), account(projectName), ask, granted(projectName), revoke(projectName)],
+  })
+}
+
+/** The page for an invalid link. @param input.sentence for the developer of the app that links here. */
+export const refusedPage = (input: {
+  readonly title: string
+  readonly advice: string
+  readonly sentence: string
+}): string =>
   page({
-    title: 'This login link does not work',
+    title: input.title,
     body: html`<main>
-    <h1>This login link does not work</h1>
-    <p>The app that sent you here made a mistake. Nothing was sent to anybody; go back, and log in from the app again.</p>
-    <p class="hint">For its developers: ${sentence}</p>
+    <h1>${input.title}</h1>
+    <p>The app that sent you here made a mistake. ${input.advice}</p>
+    <p class="hint">For its developers: ${input.sentence}</p>
   </main>`,
   })

@@ -19,7 +19,11 @@ export const loginRoutes = (ctx: Parameters<typeof openLogin>[0]) =>
         } catch (error) {
           if (!(error instanceof AppError)) throw error
           set.status = error.status
-          return refusedPage(error.message)
+          return refusedPage({
+            title: 'This login link does not work',
+            advice: 'Nothing was sent to anybody; go back, and log in from the app again.',
+            sentence: error.message,
+          })
         }
       },
       hidden,

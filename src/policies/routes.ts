@@ -16,7 +16,7 @@ import {
   ListPoliciesQuery,
   Policy,
   type PolicyWords,
-  ProposedPolicy,
+  ProposedPolicyBody,
   RevokePolicyBody,
 } from './schema.ts'
 
@@ -114,7 +114,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
       '/describe',
       async ({ body, caller }) => shownProposal(await describePolicy(ctx, { ...reachOf(caller), ...proposedIn(body) })),
       {
-        body: ProposedPolicy,
+        body: ProposedPolicyBody,
         response: { 200: DescribedProposal },
         ...detail(
           'Describe a policy before it is created',

@@ -142,11 +142,11 @@ export const CreatePolicyBody = ClosedObject(
 )
 export type CreatePolicyBody = Static<typeof CreatePolicyBody>
 
-export const ProposedPolicy = ClosedObject('ProposedPolicy', proposedFields, {
+export const ProposedPolicyBody = ClosedObject('ProposedPolicy', proposedFields, {
   description: 'What a policy is to allow: a CreatePolicy without credentials.',
   examples: [EXAMPLE_PROPOSAL],
 })
-export type ProposedPolicy = Static<typeof ProposedPolicy>
+export type ProposedPolicyBody = Static<typeof ProposedPolicyBody>
 
 const time = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
@@ -211,7 +211,7 @@ export const PolicyWords = ClosedObject(
 export type PolicyWords = Static<typeof PolicyWords>
 
 export const DescribedProposal = ClosedObject('DescribedProposal', {
-  policy: ProposedPolicy,
+  policy: ProposedPolicyBody,
   words: PolicyWords,
 })
 export type DescribedProposal = Static<typeof DescribedProposal>

@@ -114,7 +114,7 @@ const approvalWarnings = (proposal: Proposal, reading: Reading): readonly Senten
     return [say`It can let ${whomBy(proposal, 'approved')} take NFTs from this wallet, also after this has ended.`]
   }
   const isBounded = takenInAll(proposal, reading) !== null && limited(reading.mostTaken) !== null
-  const how = isBounded ? say`up to the amount above` : say`all of them, without a limit`
+  const how = isBounded ? say`up to the amount above each time` : say`all of them, without a limit`
   return [
     say`It can let ${whomBy(proposal, 'spender')} take ${what} from this wallet, ${how}, also after this has ended.`,
   ]

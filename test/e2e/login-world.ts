@@ -1,4 +1,4 @@
-// The set-up for tests of the login page: the service, a worker for its mail, Chromium, and a small app of a project.
+// The set-up for tests of the login page and its siblings: the service, a worker for its mail, Chromium, and a small app of a project.
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -58,11 +58,11 @@ const startApp = (api: string, projectId: string) => {
   return { origin: `http://localhost:${server.port}`, addresses, stop: () => server.stop(true) }
 }
 
-export const startLoginWorld = async () => {
+export const startLoginWorld = async (input: Pick<Parameters<typeof startService>[0] & object, 'rpcUrls'> = {}) => {
   const browser: Browser = await startChromium()
   const port = await freePort()
   const origin = `http://localhost:${port}`
-  const service = await startService({ port, variables: { PUBLIC_BASE_URL: origin } })
+  const service = await startService({ ...input, port, variables: { PUBLIC_BASE_URL: origin } })
   const { projectId } = service.project
   service.startWorker()
   const sql = postgres(service.database.url, { max: 1, onnotice: () => {} })

@@ -27,7 +27,7 @@ describe('the login page', () => {
     expect(page).toContain(`data-state="${escaped}"`)
     expect(page).toContain(`data-return-to="${escaped}"`)
     expect(page.match(/<script/g)).toHaveLength(1)
-    expect(refusedPage(hostile)).not.toContain('<script')
+    expect(refusedPage({ title: hostile, advice: hostile, sentence: hostile })).not.toContain('<script')
   })
 
   test('contains no script, style or event handler, and loads nothing from other origins', () => {

@@ -239,7 +239,7 @@ describe('a warning', () => {
     const amount = (value: string) => rule('decodedInput.value', 'le', value)
     expect(warningsOf([TO, calls('approve'), spender, amount(String(2n ** 96n - 1n))])).toEqual([endless(whom, 'TST')])
     expect(warningsOf([TO, calls('approve(address,uint256)'), spender, amount('5')])).toEqual([
-      `It can let ${whom} take TST from this wallet, up to the amount above, also after this has ended.`,
+      `It can let ${whom} take TST from this wallet, up to the amount above each time, also after this has ended.`,
     ])
     expect(warningsOf([TO, calls('increaseAllowance')])).toEqual([endless('anybody', 'TST')])
     // Of an unknown contract nobody knows which argument is the amount.

@@ -4,6 +4,8 @@
 
 import type { Session, SessionChallenge } from '../../users/schema.ts'
 import { askAbout, offerAccount, showAccount } from './account.ts'
+import { goBackWith, offerConsent, showProposal } from './consent.ts'
+import { offerGrants, showGrants, showRevocation } from './grants.ts'
 import { callAsUser, currentLogin, hasFlag, type Page, readPage, setFlag, setSession, whileLoggedIn } from './page.ts'
 import { addPasskey, endSuggestions, knowsPasskeys } from './passkeys.ts'
 import { element, onPress, show, toggle } from './views.ts'
@@ -44,6 +46,9 @@ const begin = (): void => {
   const enter = async (session: Session): Promise<void> => {
     endSuggestions()
     setSession(session)
+    if (page.asks === 'consent') return showProposal(page)
+    if (page.asks === 'revoke') return showRevocation(page)
+    if (page.asks === 'granted') return showGrants(page)
     if (page.returnTo === null) {
       await showAccount(page)
       // The user still decides, because a stranger could have made the link.
@@ -60,6 +65,8 @@ const begin = (): void => {
   const page = readPage(element('main', HTMLElement), enter)
   const { returnTo } = page
   offerAccount(page, () => void show('ways'))
+  offerConsent(page)
+  offerGrants(page, { leave: page.asks === 'login' ? () => showAccount(page) : () => goBackWith(page, {}) })
   if (returnTo !== null) {
     onPress(
       'offer-yes',

@@ -11,6 +11,12 @@ export type Page = {
   readonly returnTo: string | null
   /** Returned to the app unchanged. */
   readonly state: string | null
+  /** What follows the login. */
+  readonly asks: 'login' | 'consent' | 'granted' | 'revoke'
+  /** The policy that the app asks for, as it is sent; null if the page does not ask for one. */
+  readonly proposal: object | null
+  /** The policy to take back; null if the page does not ask for that. */
+  readonly policyId: string | null
   readonly hasPasskeys: boolean
   /** The chain ids that wallets may name. The first is used if the wallet is on another chain. */
   readonly chainIds: readonly number[]
@@ -21,11 +27,15 @@ export type Page = {
 /** @param main the element whose data attributes hold the parameters. */
 export const readPage = (main: HTMLElement, enter: Page['enter']): Page => {
   const { root = '', projectId = '', projectName = '', chainIds = '', returnTo, state, passkeys } = main.dataset
+  const { asks, proposal, policyId } = main.dataset
   return {
     projectId,
     projectName,
     returnTo: returnTo ?? null,
     state: state ?? null,
+    asks: asks === 'consent' || asks === 'granted' || asks === 'revoke' ? asks : 'login',
+    proposal: proposal === undefined ? null : JSON.parse(proposal),
+    policyId: policyId ?? null,
     hasPasskeys: passkeys === 'yes',
     chainIds: chainIds.split(' ').map(Number),
     wire: createWire({ root, projectId }),
@@ -54,6 +64,13 @@ export const currentLogin = (): LoggedIn => {
 export const callAsUser = <Answer>({ wire }: Pick<Page, 'wire'>, path: string, call: Call = {}): Promise<Answer> =>
   wire<Answer>(path, { ...call, token: currentLogin().token })
 
+/** Ends the session if there is one. If this logout fails, the session stays in the user's list. */
+export const leaveSession = async (page: Pick<Page, 'wire'>): Promise<void> => {
+  if (loggedIn === null) return
+  await callAsUser(page, '/users/logout').catch(() => {})
+  setSession(null)
+}
+
 const SESSION_IS_OVER = ['session_ended', 'unauthorized']
 
 /** Wraps a task: if the session has ended or is too old for it, the page returns to the login view and says why. */
@@ -67,8 +84,8 @@ export const whileLoggedIn =
       if (!isStale && !(error instanceof Refused && SESSION_IS_OVER.includes(error.code))) throw error
       // The user has logged out on this page in the meantime.
       if (loggedIn === null) return
-      // The next login begins a new session. If this logout fails, the old session stays in the user's list.
-      if (isStale) await callAsUser(page, '/users/logout').catch(() => {})
+      // The next login begins a new session.
+      if (isStale) await leaveSession(page)
       setSession(null)
       show('ways')
       throw error

@@ -2,7 +2,8 @@
 
 import { messageFor } from './words.ts'
 
-type View = 'ways' | 'code' | 'link' | 'device' | 'offer' | 'leaving' | 'account' | 'ask'
+type LoginView = 'ways' | 'code' | 'link' | 'device' | 'offer' | 'leaving' | 'account' | 'ask'
+type View = LoginView | 'consent' | 'granted' | 'revoke' | 'refused' | 'done'
 
 const SECONDS_MS = 1_000
 
@@ -97,23 +98,28 @@ export const onPress = (id: string, task: () => Promise<void> | void): void => {
   found?.addEventListener('click', () => void attempt(found, task))
 }
 
+/** A button that runs a task. */
+export const button = (input: {
+  readonly text: string
+  readonly label: string
+  readonly task: () => Promise<void> | void
+}): HTMLButtonElement => {
+  const press = document.createElement('button')
+  press.type = 'button'
+  press.className = 'small'
+  press.textContent = input.text
+  press.setAttribute('aria-label', input.label)
+  press.addEventListener('click', () => void attempt(press, input.task))
+  return press
+}
+
 /** An item of a list, with a button if there is something to do about it. */
-export const listItem = (
-  text: string,
-  button: { readonly text: string; readonly label: string; readonly task: () => Promise<void> } | null,
-): HTMLLIElement => {
+export const listItem = (text: string, action: Parameters<typeof button>[0] | null): HTMLLIElement => {
   const item = document.createElement('li')
   const span = document.createElement('span')
   span.textContent = text
   item.append(span)
-  if (button === null) return item
-  const press = document.createElement('button')
-  press.type = 'button'
-  press.className = 'small'
-  press.textContent = button.text
-  press.setAttribute('aria-label', button.label)
-  press.addEventListener('click', () => void attempt(press, button.task))
-  item.append(press)
+  if (action !== null) item.append(button(action))
   return item
 }
 

@@ -26,6 +26,8 @@ export type Call = {
   readonly method?: 'GET' | 'POST'
   readonly body?: object
   readonly token?: string
+  /** Of a call that must be done only once. */
+  readonly idempotencyKey?: string
   readonly signal?: AbortSignal
 }
 
@@ -38,10 +40,11 @@ const refusalOf = (response: Response, answer: { readonly error?: unknown; reado
 
 export const createWire =
   ({ root, projectId }: { readonly root: string; readonly projectId: string }): Wire =>
-  async (path, { method = 'POST', body, token, signal } = {}) => {
+  async (path, { method = 'POST', body, token, idempotencyKey, signal } = {}) => {
     const headers = new Headers({ 'x-walletkit-project-id': projectId })
     if (body !== undefined) headers.set('content-type', 'application/json')
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+    if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey)
     let response: Response
     let answer: unknown
     try {

@@ -19,6 +19,12 @@ const SENTENCES: Readonly<Record<string, string>> = {
   passkey_exists: 'This passkey was added before.',
   not_implemented: 'This login method is not offered here.',
   origin_not_allowed: 'This page was opened at a wrong address.',
+  INVALID_SECRET: 'That PIN is wrong. After five wrong PINs in a row your wallets are locked for a day.',
+  credential_changed: 'Your PIN was changed in the meantime. Try again with the new one.',
+  frozen: 'The operator of this service has frozen this wallet. Nothing was changed.',
+  node_unavailable: 'The network does not answer at the moment. Try again later.',
+  busy: 'The service is busy. Try again in a moment.',
+  unavailable: 'The service is not complete at the moment. Try again later.',
   project_unknown: 'The app that sent you here is not known any more.',
 }
 
@@ -28,6 +34,11 @@ export const messageFor = (error: unknown): string => {
   if (!(error instanceof Refused)) return 'Something went wrong on this page. Reload it and try again.'
   if (error.code === 'rate_limited') {
     return `This was tried too often. Wait ${durationText(error.retryAfterSeconds ?? 60)}, then try again.`
+  }
+  if (error.code === 'TOO_MANY_FAILED_ATTEMPTS') {
+    const seconds = error.retryAfterSeconds
+    const how = seconds === null ? 'until the operator unlocks them' : `for ${durationText(seconds)}`
+    return `Too many wrong PINs were typed: your wallets are locked ${how}.`
   }
   return SENTENCES[error.code] ?? error.message
 }

@@ -1,0 +1,90 @@
+// The user reads what an app asks for, and allows it or not. What is sent is the policy that the service has described.
+
+import type { DescribedProposal, Policy } from '../../policies/schema.ts'
+import { onCredential } from './credential.ts'
+import { callAsUser, leaveSession, type Page, whileLoggedIn } from './page.ts'
+import { element, onPress, setText, show, showStatus, toggle } from './views.ts'
+import { Refused } from './wire.ts'
+import { messageFor } from './words.ts'
+import { showWords } from './words-view.ts'
+
+/** Ends the session and goes back to the app, or tells the user that this page has done its work. */
+export const goBackWith = async (page: Page, answer: Readonly<Record<string, string>>, title = ''): Promise<void> => {
+  await leaveSession(page)
+  setText('done-title', title)
+  toggle('done-going', page.returnTo !== null)
+  toggle('done-close', page.returnTo === null)
+  show('done')
+  if (page.returnTo === null) return
+  const query = new URLSearchParams(answer)
+  if (page.state !== null) query.set('state', page.state)
+  // The service has checked that the address has no fragment and no such parameters.
+  location.replace(`${page.returnTo}${page.returnTo.includes('?') ? '&' : '?'}${query}`)
+}
+
+/** What is wrong with what the app asks for, whatever the user does; another user may see it. */
+const NOT_YOURS = 'not_found'
+const MISTAKES = ['invalid_input', 'address_invalid', 'not_implemented']
+
+const showRefusal = (page: Page, error: unknown): void => {
+  const code = error instanceof Refused ? error.code : ''
+  const isMistake = MISTAKES.includes(code)
+  const reason =
+    isMistake && error instanceof Refused ? `This cannot be. For the app’s developers: ${error.message}` : ''
+  const isOthers = code === NOT_YOURS
+  setText('refused-reason', isOthers ? 'The app asks for something that is not yours.' : reason || messageFor(error))
+  toggle('refused-again', !isMistake && !isOthers)
+  toggle('refused-other', isOthers)
+  toggle('refused-back', page.returnTo !== null)
+  show('refused')
+}
+
+/** Shows something of the user's that the app asks about, or why that cannot be shown. */
+export const showAsked = (page: Page, task: () => Promise<void>): Promise<void> =>
+  whileLoggedIn(page, async () => {
+    try {
+      await task()
+    } catch (error) {
+      if (error instanceof Refused && ['session_ended', 'unauthorized'].includes(error.code)) throw error
+      showRefusal(page, error)
+    }
+  })()
+
+let described: DescribedProposal | null = null
+/** Of what is shown: pressed twice, or sent again after a lost answer, it is done once. */
+let idempotencyKey = ''
+
+const newKey = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+
+export const showProposal = (page: Page): Promise<void> =>
+  showAsked(page, async () => {
+    described = await callAsUser<DescribedProposal>(page, '/policies/describe', { body: page.proposal ?? {} })
+    idempotencyKey = newKey()
+    showWords(element('consent-words', HTMLElement), described.words)
+    show('consent')
+  })
+
+const refuse = (page: Page): Promise<void> =>
+  goBackWith(page, { error: 'access_denied' }, page.asks === 'consent' ? 'Nothing was allowed' : 'Nothing was changed')
+
+/** Sets up the views for consent. */
+export const offerConsent = (page: Page): void => {
+  if (page.asks === 'login') return
+  onCredential('consent-form', 'consent-pin', (credential) =>
+    whileLoggedIn(page, async () => {
+      if (described === null) return
+      showStatus('One moment…')
+      const body = { ...described.policy, ...credential }
+      const { uuid } = await callAsUser<Policy>(page, '/policies', { body, idempotencyKey })
+      await goBackWith(page, { policy_id: uuid }, 'It is allowed')
+    })(),
+  )
+  const isAsked = page.asks !== 'granted'
+  toggle('ways-no', isAsked && page.returnTo !== null)
+  for (const id of ['ways-no', 'consent-no', 'refused-back']) onPress(id, () => refuse(page))
+  onPress('refused-other', async () => {
+    await leaveSession(page)
+    show('ways')
+  })
+}

@@ -1,0 +1,76 @@
+// Shows a policy in the words of the service. Each part becomes text: nothing here is read as markup.
+
+import type { PolicyWords } from '../../policies/schema.ts'
+
+type Part = PolicyWords['name']
+type Sentence = PolicyWords['wallet']
+
+const make = <Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  ...children: readonly (Node | string)[]
+): HTMLElementTagNameMap[Tag] => {
+  const made = document.createElement(tag)
+  made.append(...children)
+  return made
+}
+
+/** In local time, and in UTC as the policy has it. */
+const timeText = (instant: string): string => {
+  const local = new Date(instant).toLocaleString(undefined, { dateStyle: 'long', timeStyle: 'short' })
+  return `${local} (${instant.slice(0, 16).replace('T', ' ')} UTC)`
+}
+
+const partOf = ({ kind, text }: Part): Node => {
+  if (kind === 'name') return make('bdi', text)
+  if (kind === 'code') return make('code', text)
+  if (kind === 'text') return document.createTextNode(text)
+  const shown = make('time', timeText(text))
+  shown.dateTime = text
+  return shown
+}
+
+const list = (sentences: readonly Sentence[]): HTMLElement =>
+  make('ul', ...sentences.map((sentence) => make('li', ...sentence.map(partOf))))
+
+const costOf = ({ cost }: PolicyWords): HTMLElement => {
+  const shown = make('p', make('strong', 'What it can cost you: '), ...cost.map(partOf))
+  shown.className = 'cost'
+  return shown
+}
+
+const warningsOf = ({ warnings }: PolicyWords): readonly HTMLElement[] => {
+  if (warnings.length === 0) return []
+  const box = make('div', make('h2', 'Be careful'), list(warnings))
+  box.className = 'warning'
+  return [box]
+}
+
+const factsOf = ({ name, wallet }: PolicyWords): HTMLElement =>
+  make(
+    'dl',
+    make('dt', 'Wallet'),
+    make('dd', ...wallet.map(partOf)),
+    ...(name.text === '' ? [] : [make('dt', 'The app calls it'), make('dd', partOf(name))]),
+  )
+
+const rulesOf = ({ may, limits }: PolicyWords): readonly HTMLElement[] => [
+  make('h2', 'What it may do'),
+  list(may),
+  make('h2', 'Limits'),
+  list(limits),
+]
+
+const usedOf = ({ used }: PolicyWords): readonly HTMLElement[] =>
+  used.length === 0 ? [] : [make('h2', 'So far'), list(used)]
+
+/** The whole policy. */
+export const showWords = (place: HTMLElement, words: PolicyWords): void =>
+  place.replaceChildren(factsOf(words), ...warningsOf(words), ...rulesOf(words), ...usedOf(words), costOf(words))
+
+/** The policy as an item of a list: its rules can be unfolded. */
+export const wordsItem = (words: PolicyWords, action: HTMLButtonElement): HTMLLIElement => {
+  const rules = make('details', make('summary', 'Rules and limits'), ...rulesOf(words))
+  const item = make('li', factsOf(words), ...warningsOf(words), ...usedOf(words), costOf(words), rules, action)
+  item.className = 'words'
+  return item
+}
