@@ -179,6 +179,11 @@ describe.skipIf(!isHere)('the consent page', () => {
     const denied = { x: '1', error: 'access_denied', state: 's&t=1' }
     expect(await answerTo(on)).toEqual(denied)
     await on.goto(linkOf(policyOf(person)))
+    await isShown(on, 'ways')
+    expect(await textOf(on, 'ways')).toContain(
+      'Test asks to use your wallet. Log in to see for what; nothing is allowed by that.',
+    )
+    await checkLooks(on)
     await press(on, 'Don’t allow it')
     expect(await answerTo(on)).toEqual(denied)
     expect(await policiesOf(person)).toEqual([])
@@ -221,12 +226,13 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect((await policiesOf(person)).map(({ uuid }: { uuid: string }) => uuid)).toEqual([policy_id])
   })
 
-  test('tells somebody whose wallet it is not, who can log in as somebody else', async () => {
+  test('says why it cannot ask: another user’s wallet, or rules that mean nothing', async () => {
     const [person, other] = [await newPerson(), await newPerson()]
     const on = await openAs(other, linkOf(policyOf(person)))
     await isShown(on, 'refused')
     expect(await textOf(on, 'refused')).toContain('The app asks for something that is not yours.')
     await checkLooks(on)
+    expect(await on.getByRole('button', { name: 'Try again' }).isVisible()).toBe(false)
     await press(on, 'Log in as somebody else')
     await logIn(on, person)
     await isShown(on, 'consent')
@@ -236,6 +242,10 @@ describe.skipIf(!isHere)('the consent page', () => {
     await isShown(on, 'refused')
     await press(on, 'Back to Test')
     expect((await answerTo(on)).error).toBe('access_denied')
+    const unknown = [{ argument: 'decodedInput.function', operator: 'eq', value: 'nobodyKnowsThis' }]
+    await openAs(person, linkOf(policyOf(person, { argument_rules: unknown })), on)
+    await isShown(on, 'refused')
+    expect(await textOf(on, 'refused')).toContain('For the app’s developers: Field "argument_rules.0.value"')
   })
 
   test('keeps users on the page if the app gave no address', async () => {
@@ -266,7 +276,6 @@ describe.skipIf(!isHere)('the consent page', () => {
           { argument: 'to', operator: 'eq', value: token.address },
           { argument: 'decodedInput.function', operator: 'eq', value: 'approve' },
           { argument: 'decodedInput.value', operator: 'le', value: '1500000' },
-          { argument: 'decodedInput.note', operator: 'eq', value: `</code>\u202e${'x'.repeat(900)}` },
         ],
         max_total_value: undefined,
         expires_at: undefined,
@@ -277,7 +286,6 @@ describe.skipIf(!isHere)('the consent page', () => {
     const said = await textOf(on, 'consent')
     expect(said).toContain(`which calls itself “evil <img src=x onerror="document.title…”`)
     expect(said).toContain('Only if the amount (value) is at most 1.5 משלום.')
-    expect(said).toContain('\\u{202e}xxx')
     expect(await on.locator('.warning li').allInnerTexts()).toEqual([
       'It has no end.',
       'No limit says how much ETH it sends: it can be all that is in this wallet.',
@@ -286,6 +294,14 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await on.locator('main bdi', { hasText: 'משלום' }).count()).toBeGreaterThan(2)
     expect(await on.locator('img').count()).toBe(0)
     expect(await on.title()).toBe('Let Test use your wallet?')
+    await checkLooks(on)
+
+    const long = [
+      { argument: 'decodedInput.function', operator: 'eq', value: 'safeMint(address,string)' },
+      { argument: 'decodedInput.uri', operator: 'eq', value: `</code>\u202e${'x'.repeat(900)}` },
+    ]
+    await ask(person, policyOf(person, { argument_rules: long }), on)
+    expect(await textOf(on, 'consent')).toContain('Only if uri is </code>\\u{202e}xxx')
     expect(dialogs).toEqual([])
     await checkLooks(on)
   })
