@@ -10,9 +10,9 @@ import { promisify } from 'node:util'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { runCli } from '../support/cli.ts'
 import { createDatabaseOn } from '../support/postgres.ts'
-import { type Service, startService } from '../support/service.ts'
+import type { Service } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-import { startVaultProcess } from '../support/vault.ts'
+import { type Journaled, startJournaled } from './journaled.ts'
 
 const network = 'Ethereum'
 
@@ -20,9 +20,8 @@ let folder: string
 let server: PostgresServer
 let copy: PostgresServer
 let proxy: TcpProxy
-let first: Service
+let world: Journaled
 let api: Service
-let vault: Awaited<ReturnType<typeof startVaultProcess>>
 
 const at = (name: string) => join(folder, name)
 
@@ -32,21 +31,12 @@ beforeAll(async () => {
   server = await startPostgres({ dataDirectory: at('one'), durable: true })
   const database = await createDatabaseOn(server.url)
   const rpcUrls = { [network]: 'http://127.0.0.1:1' }
-  first = await startService({ rpcUrls, database })
   proxy = await startTcpProxy(database.vaultUrl)
-  const VAULT_SOCKET = `${first.variables.VAULT_SOCKET}.journal`
-  vault = await startVaultProcess({
-    ...first.vaultVariables,
-    VAULT_SOCKET,
-    VAULT_JOURNAL: at('journal'),
-    DATABASE_URL: proxy.url,
-  })
-  api = await startService({ rpcUrls, database, hasVault: false, variables: { ...first.variables, VAULT_SOCKET } })
+  world = await startJournaled({ rpcUrls, database, vaults: [{ DATABASE_URL: proxy.url }] })
+  api = world.api
 })
 afterAll(async () => {
-  await api.close()
-  await first.close()
-  await vault.stop()
+  await world.close()
   await proxy.stop()
   await copy.stop()
   await server.stop()

@@ -2,87 +2,42 @@
 // rotation that was killed.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { readFile } from 'node:fs/promises'
 import { type Hex, serializeTransaction, toBytes } from 'viem'
-import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { openVaultsAsOperator } from '../../src/environment/vaults.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { createDatabaseOn, onServer } from '../support/postgres.ts'
-import { type Service, startService } from '../support/service.ts'
-import { startVaultProcess } from '../support/vault.ts'
+import type { Service } from '../support/service.ts'
+import { startCopiedPostgres } from './copied-postgres.ts'
+import { type Journaled, startJournaled } from './journaled.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
-const run = promisify(execFile)
 
-let folder: string
-let server: PostgresServer
+let server: Awaited<ReturnType<typeof startCopiedPostgres>>
 let chain: TestChain
-let first: Service
+let world: Journaled
 let apis: readonly [Service, Service]
-let vault: Awaited<ReturnType<typeof startVaultProcess>>
-
-const at = (name: string) => join(folder, name)
-
-const vaultVariables = () => ({
-  ...first.vaultVariables,
-  VAULT_SOCKET: `${first.variables.VAULT_SOCKET}.journal`,
-  VAULT_JOURNAL: at('journal'),
-})
-
-const restartServer = async (between: () => Promise<void>): Promise<void> => {
-  await server.stop()
-  await between()
-  server = await startPostgres({ dataDirectory: at('postgres'), durable: true, port: server.port })
-}
-
-/** As a backup of now. */
-const takeBackup = () =>
-  restartServer(async () => {
-    await rm(at('backup'), { recursive: true, force: true })
-    await run('cp', ['-a', at('postgres'), at('backup')])
-  })
-
-const bringBackup = async (): Promise<void> => {
-  await rm(at('postgres'), { recursive: true })
-  await run('cp', ['-a', at('backup'), at('postgres')])
-}
 
 /** The database is as it was, and the vault knows. */
 const goBack = async (): Promise<void> => {
-  await restartServer(bringBackup)
-  await vault.stop()
-  vault = await startVaultProcess(vaultVariables())
-  expect(vault.output()).toContain('cli restore')
+  await server.goBack()
+  await world.restartVaults()
+  expect(world.output()[0]).toContain('cli restore')
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'strongroom-interrupted-'))
-  await run('chmod', ['755', folder])
-  server = await startPostgres({ dataDirectory: at('postgres'), durable: true })
+  server = await startCopiedPostgres()
   chain = await startChain(network)
-  const rpcUrls = { [network]: chain.rpcUrl }
-  const database = await createDatabaseOn(server.url)
-  first = await startService({ rpcUrls, database })
-  vault = await startVaultProcess(vaultVariables())
-  const { VAULT_SOCKET } = vaultVariables()
-  const startApi = () =>
-    startService({ rpcUrls, database, hasVault: false, variables: { ...first.variables, VAULT_SOCKET } })
-  apis = [await startApi(), await startApi()]
+  world = await startJournaled({ rpcUrls: { [network]: chain.rpcUrl }, database: await createDatabaseOn(server.url) })
+  apis = [world.api, await world.startApi()]
 })
 afterAll(async () => {
-  for (const api of apis) await api.close()
-  await first.close()
-  await vault.stop()
+  await world.close()
   await chain.stop()
   await server.stop()
-  await rm(folder, { recursive: true, force: true })
 })
 
 const count = (table: 'transactions' | 'wallets') =>
@@ -127,7 +82,7 @@ const state = async () =>
 
 test('after a restore that was killed half way the vault still opens no key, and the next one brings in the rest', async () => {
   const wallet = await fundedWallet()
-  await takeBackup()
+  await server.takeBackup()
   const key = newKey()
   const body = payment(wallet)
   const paid = await pay(wallet, key, body)
@@ -136,8 +91,7 @@ test('after a restore that was killed half way the vault still opens no key, and
   // So far it came.
   const operator = openVaultsAsOperator({ config: apis[0].ctx.config, process: 'test' })
   expect((await operator.replayJournal()).rows).toBeGreaterThanOrEqual(0)
-  await vault.stop()
-  vault = await startVaultProcess(vaultVariables())
+  await world.restartVaults()
   expect((await state()).is_behind).toBe(true)
   expect((await pay(wallet, newKey())).status).toBe(503)
   expect(await restore()).toMatchObject({ transactions: 1, skipped: [] })
@@ -147,7 +101,7 @@ test('after a restore that was killed half way the vault still opens no key, and
 
 test('a key that was opened before the database was restored signs nothing after', async () => {
   const address = await fundedWallet()
-  await takeBackup()
+  await server.takeBackup()
   await apis[0].newWallet({ network })
   const [row] = await onServer(server.url, (sql) => sql`select * from wallets where address = ${address}`)
   const wallet = {
@@ -161,7 +115,7 @@ test('a key that was opened before the database was restored signs nothing after
   } as const
   const operator = openVaultsAsOperator({ config: apis[0].ctx.config, process: 'test' })
   using key = await operator.openKey({ wallet, credentials: { developerSecret: SECRET }, actor: 'operator' })
-  await restartServer(bringBackup)
+  await server.goBack()
   while (!(await state()).is_behind) await new Promise((resolve) => setTimeout(resolve, 50))
   const unsigned = toBytes(serializeTransaction({ chainId: 31_337, to: address, gas: 21_000n, type: 'eip1559' }))
   const use = { action: 'transaction_signed', details: {}, payloads: [{ kind: 'evm_transaction', unsigned }] } as const
@@ -172,7 +126,7 @@ test('a key that was opened before the database was restored signs nothing after
 
 test('what was signed for a request that another process had answered meanwhile is not sent', async () => {
   const wallet = await fundedWallet()
-  await takeBackup()
+  await server.takeBackup()
   const before = await count('transactions')
   const PAYMENTS = 8
   for (let paid = 0; paid < PAYMENTS; paid += 1) {
@@ -209,7 +163,7 @@ test('a transaction of which only the API had lost its rows comes back, though n
 })
 
 test('a wallet whose creation is repeated after a restore is the same', async () => {
-  await takeBackup()
+  await server.takeBackup()
   const [key, importing] = [newKey(), newKey()]
   const wanted = { network, name: 'A', owner_id: randomUUID(), control_mode: 'developer', developer_secret: SECRET }
   const private_key = `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`
@@ -229,7 +183,7 @@ test('a wallet whose creation is repeated after a restore is the same', async ()
 }, 60_000)
 
 test('of wallets that were made for one owner at the same time, the one that was used comes back', async () => {
-  await takeBackup()
+  await server.takeBackup()
   const owners = Array.from({ length: 4 }, () => randomUUID())
   const used: { id: string; paid: string; body: ReturnType<typeof payment>; key: ReturnType<typeof newKey> }[] = []
   for (const owner_id of owners) {
@@ -240,7 +194,7 @@ test('of wallets that were made for one owner at the same time, the one that was
     const [body, key] = [payment(address), newKey()]
     used.push({ id, body, key, paid: (await pay(address, key, body)).json.transaction_id })
   }
-  const journal = await readFile(at('journal'), 'utf8')
+  const journal = await readFile(world.journals[0] ?? '', 'utf8')
   const notesOf = (owner: string) => journal.split(`"ownerId":"${owner}"`).length - 1
   expect(owners.filter((owner) => notesOf(owner) === 2)).not.toEqual([])
   await goBack()
@@ -253,9 +207,9 @@ test('of wallets that were made for one owner at the same time, the one that was
 
 test('wallets that were made after a rotation that the journal lacks come back', async () => {
   const { projectId } = apis[0].project
-  await takeBackup()
+  await server.takeBackup()
   // By a vault that was killed before its journal had it: here, by one without.
-  const rotated = await runCli(['keys', 'rotate-project', projectId], first.variables)
+  const rotated = await runCli(['keys', 'rotate-project', projectId], world.first.variables)
   expect(rotated.exitCode).toBe(0)
   const { address } = await apis[0].newWallet({ network })
   await goBack()

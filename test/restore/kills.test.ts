@@ -3,50 +3,28 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { isLong } from '../support/long.ts'
-import { type Service, startService } from '../support/service.ts'
-import { startVaultProcess } from '../support/vault.ts'
+import { type Journaled, startJournaled } from './journaled.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const KILLS = isLong ? 200 : 12
 const AT_ONCE = 3
 
-let folder: string
-let first: Service
-let api: Service
-let vault: Awaited<ReturnType<typeof startVaultProcess>>
-
-const vaultVariables = () => ({
-  ...first.vaultVariables,
-  VAULT_SOCKET: `${first.variables.VAULT_SOCKET}.journal`,
-  VAULT_JOURNAL: join(folder, 'journal'),
-})
+let world: Journaled
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'strongroom-kills-'))
-  first = await startService({ rpcUrls: { [network]: 'http://127.0.0.1:1' } })
-  vault = await startVaultProcess(vaultVariables())
-  const { VAULT_SOCKET } = vaultVariables()
-  const database = { ...first.database, close: async () => {} }
-  api = await startService({ database, hasVault: false, variables: { ...first.variables, VAULT_SOCKET } })
+  world = await startJournaled({ rpcUrls: { [network]: 'http://127.0.0.1:1' } })
 })
-afterAll(async () => {
-  await api.close()
-  await vault.stop()
-  await first.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => world.close())
 
 test(`killed ${KILLS} times, it goes on each time, and its journal has all that was answered`, async () => {
   let isOver = false
   const wallets: string[] = []
   const codes = new Set<string>()
   const create = () =>
-    api.post('/wallets', {
+    world.api.post('/wallets', {
       network,
       name: 'A',
       owner_id: randomUUID(),
@@ -64,14 +42,14 @@ test(`killed ${KILLS} times, it goes on each time, and its journal has all that 
     const before = wallets.length
     // Some were answered, and others are under way: where they are differs from kill to kill.
     while (wallets.length < before + 1 + (kills % 5)) await new Promise((resolve) => setTimeout(resolve, kills % 7))
-    await vault.kill()
-    vault = await startVaultProcess(vaultVariables())
-    expect(vault.output()).not.toContain('cli restore')
+    await world.killVaults()
+    await world.startVaults()
+    expect(world.output()[0]).not.toContain('cli restore')
   }
   isOver = true
   await Promise.all(load)
   expect([...codes].filter((code) => code !== 'unavailable')).toEqual([])
-  const journal = await readFile(vaultVariables().VAULT_JOURNAL, 'utf8')
+  const journal = await readFile(world.journals[0] ?? '', 'utf8')
   expect(wallets.length).toBeGreaterThan(KILLS)
   expect(wallets.filter((id) => !journal.includes(id))).toEqual([])
 }, 600_000)

@@ -14,9 +14,9 @@ import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { createDatabaseOn, onServer } from '../support/postgres.ts'
-import { type Service, startService } from '../support/service.ts'
-import { startVaultProcess } from '../support/vault.ts'
+import type { Service } from '../support/service.ts'
 import { network, PIN, prepareChanges, randomAddress, signMessage } from './changes.ts'
+import { type Journaled, startJournaled } from './journaled.ts'
 
 const SECRET = 'testnet-secret'
 const NOBODY = 65_534
@@ -25,9 +25,8 @@ const SENDERS = 3
 let folder: string
 let server: PostgresServer
 let chain: TestChain
-let first: Service
+let world: Journaled
 let api: Service
-let vaults: readonly Awaited<ReturnType<typeof startVaultProcess>>[]
 
 const at = (name: string) => join(folder, name)
 
@@ -36,16 +35,6 @@ const archiving = () => ({
   archive_mode: 'on',
   archive_command: `cp %p ${at('archive')}/%f`,
 })
-
-const socketOf = (name: string) => `${first.variables.VAULT_SOCKET}.${name}`
-
-/** Two vaults, each with a journal of its own, of which one has a copy, and both with the next root key. */
-const startVaults = async () => {
-  const common = { ...first.vaultVariables, ROOT_KEY_NEXT: `file:${at('next-root-key')}` }
-  const one = { VAULT_SOCKET: socketOf('one'), VAULT_JOURNAL: `${at('journal')},${at('its-copy')}` }
-  const two = { VAULT_SOCKET: socketOf('two'), VAULT_JOURNAL: at('another-journal') }
-  vaults = await Promise.all([one, two].map((own) => startVaultProcess({ ...common, ...own })))
-}
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'strongroom-restore-'))
@@ -58,16 +47,15 @@ beforeAll(async () => {
   await deployCanonicalContracts(chain.rpcUrl)
   const rpcUrls = { [network]: chain.rpcUrl, Base: 'http://127.0.0.1:1' }
   const database = await createDatabaseOn(server.url)
-  first = await startService({ rpcUrls, database })
-  await startVaults()
-  const VAULT_SOCKET = `${socketOf('one')},${socketOf('two')}`
-  api = await startService({ rpcUrls, database, hasVault: false, variables: { ...first.variables, VAULT_SOCKET } })
+  // Two vaults, each with a journal of its own, of which one has a copy, and both with the next root key.
+  const next = { ROOT_KEY_NEXT: `file:${at('next-root-key')}` }
+  const vaults = [{ ...next, VAULT_JOURNAL: `${at('journal')},${at('its-copy')}` }, next]
+  world = await startJournaled({ rpcUrls, database, vaults })
+  api = world.api
 })
 
 afterAll(async () => {
-  await api.close()
-  await first.close()
-  for (const vault of vaults) await vault.stop()
+  await world.close()
   await chain.stop()
   await server.stop()
   await rm(folder, { recursive: true, force: true })
@@ -185,14 +173,13 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
   const oldWallet = load.wallets[0]?.address ?? ''
   await until(async () => (await signMessage(api, oldWallet, PIN)).json.code === 'unavailable')
   await until(async () => (await api.get('/readyz')).status === 503)
-  for (const vault of vaults) await vault.stop()
-  await startVaults()
-  for (const vault of vaults) expect(vault.output()).toContain('cli restore')
+  await world.restartVaults()
+  for (const output of world.output()) expect(output).toContain('cli restore')
   await until(async () => /cli restore/.test((await signMessage(api, oldWallet, PIN)).json.error ?? ''))
   expect((await pay({ key: randomUUID(), wallet: senders[0] ?? '0x', to: randomAddress() })).status).toBe(503)
 
   // A vault that is not named would be missed.
-  const one = await runCli(['restore'], { ...api.variables, VAULT_SOCKET: socketOf('one') })
+  const one = await runCli(['restore'], { ...api.variables, VAULT_SOCKET: world.sockets[0] ?? '' })
   expect([one.exitCode, one.errors]).toEqual([1, expect.stringContaining('name all vaults')])
   const { exitCode, output, errors } = await runCli(['restore', '--json'], api.variables)
   expect(errors).toBe('')

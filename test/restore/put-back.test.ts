@@ -2,61 +2,37 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { appendFile, readFile } from 'node:fs/promises'
 import postgres, { type Sql } from 'postgres'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
-import { startVaultProcess } from '../support/vault.ts'
+import type { Service } from '../support/service.ts'
+import { type Journaled, startJournaled } from './journaled.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 
-let folder: string
 let chain: TestChain
-let first: Service
+let world: Journaled
 let service: Service
-let vault: Awaited<ReturnType<typeof startVaultProcess>>
 let sql: Sql
 
-const vaultVariables = () => ({
-  ...first.vaultVariables,
-  VAULT_SOCKET: `${first.variables.VAULT_SOCKET}.journal`,
-  VAULT_JOURNAL: join(folder, 'journal'),
-})
-
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'strongroom-put-back-'))
   chain = await startChain(network)
-  const rpcUrls = { [network]: chain.rpcUrl, Base: 'http://127.0.0.1:1' }
-  first = await startService({ rpcUrls })
-  vault = await startVaultProcess(vaultVariables())
-  service = await startService({
-    rpcUrls,
-    database: { ...first.database, close: async () => {} },
-    hasVault: false,
-    variables: { ...first.variables, VAULT_SOCKET: vaultVariables().VAULT_SOCKET },
-  })
-  sql = postgres(first.database.url, { max: 1, onnotice: () => {} })
+  world = await startJournaled({ rpcUrls: { [network]: chain.rpcUrl, Base: 'http://127.0.0.1:1' } })
+  service = world.api
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
 })
 afterAll(async () => {
   await sql.end()
-  await service.close()
-  await vault.stop()
-  await first.close()
+  await world.close()
   await chain.stop()
-  await rm(folder, { recursive: true, force: true })
 })
 
 /** What it learned it knows from its journal, and not only while it runs. */
-const restartVault = async () => {
-  await vault.stop()
-  vault = await startVaultProcess(vaultVariables())
-}
+const restartVault = () => world.restartVaults()
 
 type Wallet = Awaited<ReturnType<Service['newWallet']>>
 
@@ -277,13 +253,13 @@ test('control that was shared after the state that a restore brought back is sha
   const made = await service.post('/wallets', { ...theirs, ...both })
   expect(codeOf(made)).toBe('done')
   // As a backup of before would have it.
-  await vault.stop()
+  await world.stopVaults()
   await sql`delete from wallets where id = ${made.json.id}`
   await keys()
   await locks()
   await seed()
   await sql`update vault_journals set records = ${known} where id = ${journalId}`
-  vault = await startVaultProcess(vaultVariables())
+  await world.startVaults()
   expect(await exported({ user_pin: PIN })).toBe('unavailable')
   const { exitCode } = await runCli(['restore'], service.variables)
   expect(exitCode).toBe(0)
@@ -298,15 +274,15 @@ test('a backup from before the journal was compacted cannot be brought to the pr
   await marked()
   await compactJournal()
   const { id, first } = await journal()
-  await vault.stop()
+  await world.stopVaults()
   await sql`update vault_journals set records = ${first - 1} where id = ${id}`
-  vault = await startVaultProcess(vaultVariables())
-  expect(vault.output()).toContain('cli restore')
+  await world.startVaults()
+  expect(world.output()[0]).toContain('cli restore')
   const { exitCode, errors } = await runCli(['restore'], service.variables)
   expect([exitCode, errors]).toEqual([1, expect.stringContaining(`begins with record ${first}`)])
-  await vault.stop()
+  await world.stopVaults()
   await sql`update vault_journals set records = ${first} where id = ${id}`
-  vault = await startVaultProcess(vaultVariables())
+  await world.startVaults()
   expect(
     codeOf(await service.post('/wallets', { network, name: 'A', control_mode: 'developer', developer_secret: SECRET })),
   ).toBe('done')
@@ -314,8 +290,8 @@ test('a backup from before the journal was compacted cannot be brought to the pr
 
 test('the journal of a vault that is gone is asked for, until it is retired', async () => {
   const { id } = await journal()
-  await vault.stop()
-  vault = await startVaultProcess({ ...vaultVariables(), VAULT_JOURNAL: join(folder, 'another') })
+  await world.stopVaults()
+  await world.startVaults({ VAULT_JOURNAL: `${world.journals[0]}.another` })
   const run = async (...command: readonly string[]) => {
     const { exitCode, output, errors } = await runCli(command, service.variables)
     return [exitCode, output + errors]
@@ -328,8 +304,8 @@ test('the journal of a vault that is gone is asked for, until it is retired', as
   expect(await run('journal', 'retire', id)).toEqual([0, expect.stringContaining('knows no journal')])
   expect(await run('restore')).toEqual([0, expect.stringContaining('The vaults open keys again')])
   // It comes back with its vault.
-  await vault.stop()
-  vault = await startVaultProcess(vaultVariables())
+  await world.stopVaults()
+  await world.startVaults()
   expect((await journal()).others).toEqual([another.id])
   expect(await run('journal', 'retire', another.id)).toEqual([0, expect.stringContaining('is retired')])
   expect((await journal()).id).toBe(id)
@@ -339,25 +315,25 @@ test('a vault that cannot write its journal answers nobody, and ends', async () 
   const create = () =>
     service.post('/wallets', { network, name: 'A', control_mode: 'developer', developer_secret: SECRET })
   expect(codeOf(await create())).toBe('done')
-  const { VAULT_JOURNAL } = vaultVariables()
+  const [VAULT_JOURNAL = ''] = world.journals
   const before = await readFile(VAULT_JOURNAL)
   await appendFile(VAULT_JOURNAL, 'somebody else')
   expect(codeOf(await create())).toBe('unavailable')
-  expect(vault.output()).toContain('the journal cannot be written')
+  expect(world.output()[0]).toContain('the journal cannot be written')
   // What somebody else wrote is removed: it follows on nothing.
-  vault = await startVaultProcess(vaultVariables())
+  await world.startVaults()
   expect(codeOf(await create())).toBe('done')
   expect((await readFile(VAULT_JOURNAL)).subarray(0, before.length).equals(before)).toBe(true)
 })
 
 test('a vault does not start with an older copy of its journal', async () => {
-  const { VAULT_JOURNAL } = vaultVariables()
+  const [VAULT_JOURNAL = ''] = world.journals
   const older = await readFile(VAULT_JOURNAL)
   await newWallet()
-  await vault.stop()
+  await world.stopVaults()
   const newest = await readFile(VAULT_JOURNAL)
   await Bun.write(VAULT_JOURNAL, older)
-  await expect(startVaultProcess(vaultVariables())).rejects.toThrow()
+  await expect(world.startVaults()).rejects.toThrow()
   await Bun.write(VAULT_JOURNAL, newest)
-  vault = await startVaultProcess(vaultVariables())
+  await world.startVaults()
 })
