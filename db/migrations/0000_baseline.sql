@@ -458,7 +458,7 @@ CREATE TABLE "transactions" (
 	CONSTRAINT "transactions_chosen" CHECK ("transactions"."rungs" >= 1 and "transactions"."chosen" between 0 and "transactions"."rungs"),
 	CONSTRAINT "transactions_given_up" CHECK ("given_up" in ('expired', 'cancelled', 'contract_wallet_not_deployed')),
 	CONSTRAINT "transactions_given_up_is_chosen" CHECK (("transactions"."chosen" = "transactions"."rungs") = ("transactions"."given_up" is not null)),
-	CONSTRAINT "transactions_live_holds_nonce" CHECK ("transactions"."holds_nonce" or "transactions"."status" = 'failed' or ("transactions"."final" and "transactions"."valid_until_block" is not null))
+	CONSTRAINT "transactions_live_holds_nonce" CHECK ("transactions"."holds_nonce" or "transactions"."status" = 'failed' or "transactions"."valid_until_block" is not null)
 );
 --> statement-breakpoint
 CREATE TABLE "email_codes" (

@@ -1,6 +1,6 @@
 // What `cli restore` asks of the tables that are not custody's.
 
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, transactions, wallets } from '../schema.ts'
 import { ofSigner, type Signer } from './transactions.ts'
@@ -9,23 +9,43 @@ import { ofSigner, type Signer } from './transactions.ts'
 export const insertWalletUnlessKnown = async (db: Queryable, row: typeof wallets.$inferInsert): Promise<boolean> =>
   ((await db.insert(wallets).values(row).onConflictDoNothing()).rowCount ?? 0) > 0
 
-/** What stands in the way of recording a transaction; null if nothing does. */
+/** Whether a transaction is recorded, or its wallet is missing; null if it can be recorded. */
 export const obstacleTo = async (
   tx: Tx,
-  of: { readonly id: string; readonly walletId: string; readonly signer: Signer; readonly nonce: number },
-): Promise<'recorded' | 'nonce_held' | 'no_wallet' | null> => {
-  const { id, walletId, signer, nonce } = of
-  const isHeld = and(ofSigner(signer), eq(transactions.nonce, nonce), transactions.holdsNonce)
+  { id, walletId }: { readonly id: string; readonly walletId: string },
+): Promise<'recorded' | 'no_wallet' | null> => {
   const [row] = await tx
     .select({
       recorded: sql<boolean>`exists (select from ${transactions} where ${eq(transactions.id, id)})`,
-      held: sql<boolean>`exists (select from ${transactions} where ${isHeld})`,
       wallet: sql<boolean>`exists (select from ${wallets} where ${eq(wallets.id, walletId)})`,
     })
     .from(sql`(values (1)) as one`)
   if (row?.recorded === true) return 'recorded'
-  if (row?.held === true) return 'nonce_held'
   return row?.wallet === true ? null : 'no_wallet'
+}
+
+const isHeld = (signer: Signer, at: number) =>
+  and(ofSigner(signer), eq(transactions.nonce, at), transactions.holdsNonce)
+
+/**
+ * Takes a nonce from an extrinsic that no block could take any more when another one was signed. It goes on being tracked: it
+ * expired, or it was mined and its account was removed since.
+ */
+export const releaseBornBefore = async (
+  tx: Tx,
+  signer: Signer,
+  of: { readonly nonce: number; readonly block: bigint },
+): Promise<void> => {
+  await tx
+    .update(transactions)
+    .set({ holdsNonce: false })
+    .where(and(isHeld(signer, of.nonce), lt(transactions.validUntilBlock, of.block)))
+}
+
+/** Whether a transaction holds a nonce. */
+export const isNonceHeld = async (tx: Tx, signer: Signer, at: number): Promise<boolean> => {
+  const rows = await tx.select({ id: transactions.id }).from(transactions).where(isHeld(signer, at)).limit(1)
+  return rows.length > 0
 }
 
 /** Whether a transaction that is not final lacks an attempt. */

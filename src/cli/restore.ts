@@ -5,9 +5,7 @@ import { counted, rowAsJson } from './operator.ts'
 import type { Shell } from './shell.ts'
 
 const WHY = {
-  // A transaction of Substrate that expired gives its nonce back. Then the later one may be the one that was mined.
-  nonce_held:
-    'another transaction of its signer has its nonce (on Polkadot and Vara look at the chain: if the other one expired, this one may have been mined)',
+  nonce_held: 'another transaction of its signer has its nonce',
   no_wallet: 'its wallet is not there',
   answered: 'its request was answered with another one',
 } as const

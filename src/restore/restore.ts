@@ -4,7 +4,13 @@
 // opened.
 
 import { findProject, markProjectActivated } from '../../db/queries/projects.ts'
-import { insertWalletUnlessKnown, lacksAttempt, obstacleTo } from '../../db/queries/restore.ts'
+import {
+  insertWalletUnlessKnown,
+  isNonceHeld,
+  lacksAttempt,
+  obstacleTo,
+  releaseBornBefore,
+} from '../../db/queries/restore.ts'
 import { lockSigner } from '../../db/queries/transactions.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
 import type { OperatorCtx } from '../context.ts'
@@ -12,7 +18,14 @@ import type { JournalNote, OperatorVault } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { storeAnswer } from '../idempotency/once.ts'
 import { insertNewProject } from '../projects/projects.ts'
-import { type About, readAbout, recordSpedUp, recordSubmitted, type SignedAttempt } from '../transactions/recorded.ts'
+import {
+  type About,
+  readAbout,
+  recordSpedUp,
+  recordSubmitted,
+  type SignedAttempt,
+  type SubmittedRows,
+} from '../transactions/recorded.ts'
 import { type AboutWallet, addressesOf } from '../wallets/create.ts'
 import { inOrder } from './in-order.ts'
 import { journalsElsewhere } from './journals-elsewhere.ts'
@@ -125,6 +138,8 @@ const restoreWallets = async (ctx: RestoreCtx, { wallets, transactions }: Noted)
   return restored
 }
 
+type SubmittedRow = SubmittedRows['row']
+
 type Outcome = { readonly id: string; readonly was: 'restored' | 'recorded' | Hindrance }
 
 const restoreTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promise<Outcome> =>
@@ -137,23 +152,39 @@ const restoreTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promi
       await recordSpedUp(ctx, tx, rows, attempts)
       return { id, was: 'restored' }
     }
-    const { id = '', walletId, network, signerAddress: address, nonce } = rows.row
+    const { id = '', walletId, network, signerAddress: address, nonce, bornAtBlock = null } = rows.row
     const signer = { network, address }
     await lockSigner(tx, signer)
-    const obstacle = await obstacleTo(tx, { id, walletId, signer, nonce })
+    const obstacle = await obstacleTo(tx, { id, walletId })
     if (obstacle !== null) return { id, was: obstacle }
+    if (bornAtBlock !== null) await releaseBornBefore(tx, signer, { nonce, block: bornAtBlock })
+    const holdsNonce = !(await isNonceHeld(tx, signer, nonce))
+    if (!holdsNonce && bornAtBlock === null) return { id, was: 'nonce_held' }
     // First: what was signed for a request that another process answered meanwhile was rolled back then.
     if (answer !== null && !(await storeAnswer(tx, answer))) return { id, was: 'answered' }
-    await recordSubmitted(tx, rows, attempts)
+    await recordSubmitted(tx, { ...rows, row: { ...rows.row, holdsNonce } }, attempts)
     return { id, was: 'restored' }
   })
 
-/** Of transactions that were signed for one nonce, only the last one can have been recorded. */
-const lastOfNonces = (signed: readonly Signed[]): readonly Signed[] => {
-  const nonceOf = ({ about: { rows } }: Signed) =>
-    rows.kind === 'submitted' ? `${rows.row.network} ${rows.row.signerAddress} ${rows.row.nonce}` : null
-  const last = new Map(signed.map((each) => [nonceOf(each), each]))
-  return signed.filter((each) => each.about.rows.kind === 'sped_up' || last.get(nonceOf(each)) === each)
+/**
+ * Of transactions that were signed for one nonce, only the last one can have been recorded. But a mortal one gives its nonce back
+ * when it expires: there the one that was born last has the nonce, and the others come after it, to be told as expired by the
+ * tracker. One of them may have been rolled back; so they come last, and take no answer that another one has.
+ */
+const inTurn = (signed: readonly Signed[]): readonly Signed[] => {
+  const rowOf = ({ about: { rows } }: Signed) => (rows.kind === 'submitted' ? rows.row : null)
+  const last = new Map<string, Signed>()
+  const nonceOf = ({ network, signerAddress, nonce }: SubmittedRow) => `${network} ${signerAddress} ${nonce}`
+  const bornAt = (each: Signed | undefined) => (each && rowOf(each)?.bornAtBlock) ?? -1n
+  for (const each of signed) {
+    const row = rowOf(each)
+    if (row !== null && bornAt(last.get(nonceOf(row))) <= bornAt(each)) last.set(nonceOf(row), each)
+  }
+  const isLast = (each: Signed) => {
+    const row = rowOf(each)
+    return row === null || last.get(nonceOf(row)) === each
+  }
+  return [...signed.filter(isLast), ...signed.filter((each) => !isLast(each) && bornAt(each) >= 0n)]
 }
 
 /** A vault that is not named may have signed what another one would sign again. */
@@ -178,7 +209,7 @@ export const restore = async (ctx: RestoreCtx, vaults: Vaults): Promise<Restored
   const wallets = await restoreWallets(ctx, { transactions, wallets: ofKind(notes, 'wallet') })
   const counts = { transactions: 0, spedUp: 0 }
   const skipped: { id: string; why: Hindrance }[] = []
-  for (const signed of lastOfNonces(transactions)) {
+  for (const signed of inTurn(transactions)) {
     const { id, was } = await restoreTransaction(ctx, signed)
     if (was === 'restored') counts[signed.about.rows.kind === 'submitted' ? 'transactions' : 'spedUp'] += 1
     else if (was !== 'recorded') skipped.push({ id, why: was })

@@ -127,7 +127,7 @@ const columnsOf = (
   { transaction, hashes, at }: Locked,
   { state, observation }: { readonly state: TransactionState; readonly observation: Observation },
 ): Columns => {
-  const common: Columns = { status: statusOf(state), holdsNonce: holdsNonce(state) }
+  const common: Columns = { status: statusOf(state), holdsNonce: transaction.holdsNonce && holdsNonce(state) }
   switch (state.kind) {
     case 'waiting':
       return {

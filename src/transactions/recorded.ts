@@ -38,7 +38,7 @@ type SpedUpRows = {
 
 type Rows = SubmittedRows | SpedUpRows
 
-/** Records a signed transaction, and the job that sends it. */
+/** Records a signed transaction, and the job that sends it; one without a nonce is not sent. */
 export const recordSubmitted = async (
   tx: Tx,
   { row, alongside }: SubmittedRows,
@@ -47,14 +47,10 @@ export const recordSubmitted = async (
   const { id: transactionId, network } = row
   if (transactionId === undefined) throw new Error('a transaction without an id')
   await insertTransaction(tx, row)
+  const key = { key: `broadcast:${transactionId}`, whenKeyed: 'new' } as const
   await Promise.all([
     insertAttempts(tx, { network, transactionId }, attempts),
-    addJob(
-      tx,
-      'broadcast_transaction',
-      { transactionId, network },
-      { key: `broadcast:${transactionId}`, whenKeyed: 'new' },
-    ),
+    row.holdsNonce === false ? null : addJob(tx, 'broadcast_transaction', { transactionId, network }, key),
   ])
   if (alongside.metadata !== undefined) await insertMetadataDocument(tx, alongside.metadata)
   if (alongside.collection !== undefined) await insertCollection(tx, { ...alongside.collection, transactionId })
