@@ -40,8 +40,11 @@ export const openVault = async (input: Opening): Promise<VaultCtx> => {
   const journal = paths.length === 0 ? NO_JOURNAL : await openJournal({ ...ctx, paths, key, onLost })
   const vault = createVault({ ...ctx, rootKey, nextRootKey, environment, limits: config, chainOf, journal })
   const close: VaultCtx['close'] = async (options) => {
-    await journal.close()
-    await ctx.close(options)
+    try {
+      await journal.close()
+    } finally {
+      await ctx.close(options)
+    }
   }
   return { ...ctx, vault, close }
 }

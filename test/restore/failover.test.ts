@@ -1,7 +1,7 @@
 // A copy of the database takes the place of the one that the vault has used, between two looks of the vault at it. It lacks the
 // last record, and the vault notices that.
 
-import { afterAll, beforeAll, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,6 +15,8 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { type Journaled, startJournaled } from './journaled.ts'
 
 const network = 'Ethereum'
+/** A port at which nobody listens. */
+const NOBODY = 1
 
 let folder: string
 let server: PostgresServer
@@ -60,6 +62,15 @@ const isSettled = async () => {
   const { known, records } = (await state()) ?? {}
   return known !== undefined && known === records
 }
+
+test('a vault whose database is away ends when it is told to', async () => {
+  await api.newWallet({ network })
+  proxy.turnTo(NOBODY)
+  proxy.cut()
+  expect(await world.stopVaults()).toEqual([0])
+  proxy.turnTo(server.port)
+  await world.startVaults()
+}, 60_000)
 
 test('a late copy that takes the place of the database at once is noticed', async () => {
   await api.newWallet({ network })

@@ -28,9 +28,7 @@ export const startJournaled = async ({ vaults: changes = [{}], ...input }: Input
   const startVaults = async (others: Variables = {}): Promise<void> => {
     vaults = await Promise.all(vaultVariables.map((variables) => startVaultProcess({ ...variables, ...others })))
   }
-  const stopVaults = async (): Promise<void> => {
-    for (const vault of vaults) await vault.stop()
-  }
+  const stopVaults = () => Promise.all(vaults.map((vault) => vault.stop()))
   await startVaults()
   const apis: Service[] = []
   const startApi = async (): Promise<Service> => {
@@ -51,7 +49,7 @@ export const startJournaled = async ({ vaults: changes = [{}], ...input }: Input
     /** What each vault has logged since its start. */
     output: () => vaults.map((vault) => vault.output()),
     startVaults,
-    /** Also waits for those that end by themselves. */
+    /** Also waits for those that end by themselves. @returns their exit codes. */
     stopVaults,
     restartVaults: async (): Promise<void> => {
       await stopVaults()

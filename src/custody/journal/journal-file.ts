@@ -148,6 +148,12 @@ const sizeOf = async (handle: FileHandle): Promise<number> => (await handle.stat
 
 const firstOf = ({ head }: Scanned): number => head?.number ?? 0
 
+const copyToDisk = async (from: string, to: string): Promise<void> => {
+  await copyFile(from, to)
+  await using file = await open(to, 'r+')
+  await file.sync()
+}
+
 /**
  * Makes the shorter files like the longest one, and those that were not compacted like one that was.
  * @returns what is in each of them now, and the paths of those that were replaced.
@@ -166,7 +172,7 @@ const alike = async (files: readonly { readonly path: string; readonly scanned: 
       throw new Error(`VAULT_JOURNAL: ${path} and ${best.path} are two journals, and must be one.`)
     }
     if (isAlike) continue
-    await copyFile(best.path, path)
+    await copyToDisk(best.path, path)
     replaced.push(path)
   }
   return { scanned: best.scanned, replaced }
@@ -200,6 +206,14 @@ type Opened = {
   readonly scanned: Scanned
 }
 
+/** After a power cut, too, the names lead to files that are new, or took the place of others. */
+const syncFolders = async (paths: readonly string[]): Promise<void> => {
+  for (const path of paths) {
+    await using folder = await open(dirname(path))
+    await folder.sync()
+  }
+}
+
 /** Opens the files, and makes them alike. The caller closes them. */
 const openAlike = async (input: OpenInput, closing: AsyncDisposableStack): Promise<Opened> => {
   const { paths, key, knownOf, onRecord } = input
@@ -221,6 +235,7 @@ const openAlike = async (input: OpenInput, closing: AsyncDisposableStack): Promi
   for (const handle of handles) if ((await sizeOf(handle)) > longest.end) await handle.truncate(longest.end)
   // Links are followed once: what replaces a file is where the file is.
   const realPaths = await Promise.all(paths.map((path) => realpath(path)))
+  await syncFolders(realPaths)
   const isReplaced = replaced.some((path) => path === paths[0])
   const scanned = isReplaced ? await scan(first, key, onRecord) : longest
   return { handles: [first, ...others], paths: realPaths, scanned }
@@ -282,14 +297,6 @@ async function* readFrom(
   }
 }
 
-/** After a power cut, too, the names lead to the new files. */
-const syncFolders = async (paths: readonly string[]): Promise<void> => {
-  for (const path of paths) {
-    await using folder = await open(dirname(path))
-    await folder.sync()
-  }
-}
-
 const LINES_A_WRITE = 1_000
 
 /** Writes a journal into a new file. */
@@ -330,7 +337,7 @@ const writeBeside = async (
   try {
     const [first = '', ...others] = names
     await writeAnew(first, anew)
-    for (const other of others) await copyFile(first, other)
+    for (const other of others) await copyToDisk(first, other)
     return names
   } catch (error) {
     for (const name of names) await rm(name, { force: true })
@@ -367,7 +374,6 @@ export const openJournalFile = async (input: OpenInput): Promise<JournalFile> =>
       const names = await writeBeside(paths, { key, head: { ...head, number: upTo, floors }, rest: read(upTo + 1) })
       await closing.disposeAsync()
       for (const [index, path] of paths.entries()) await rename(names[index] ?? '', path)
-      await syncFolders(paths)
       file = await openAll(() => {})
     },
     close: () => closing.disposeAsync(),

@@ -53,7 +53,7 @@ export type Journal = {
   readonly isBehind: () => boolean
   /** For `cli restore`. */
   readonly reader: JournalReader
-  /** Ends after what was added is durable. */
+  /** Ends after what was added is durable, if the database is there. */
   readonly close: () => Promise<void>
 }
 
@@ -273,7 +273,9 @@ export const openJournal = async (settings: Settings): Promise<Journal> => {
     reader: createReader({ ...opened, compact: writer.compact, marks }),
     close: async () => {
       clearInterval(timer)
-      await tick().finally(file.close)
+      // While the database is away, nobody was answered for what cannot be read from it.
+      await tick().catch(() => {})
+      await file.close()
     },
   }
 }
