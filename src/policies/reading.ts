@@ -2,7 +2,8 @@
 // transaction can take. Everything here is an upper bound, because all rules must match. Pure.
 
 import type { AddressFacts, NodelessChain } from '../chains/chain.ts'
-import { type ArgumentRule, bare, DECODED, integerIn } from './evaluate.ts'
+import { type ArgumentRule, bare, DECODED, integerIn, namesFunction } from './evaluate.ts'
+import { type StandardCall, standardCallOf } from './standard-calls.ts'
 
 /** An address in a rule. */
 export type KnownAddress = {
@@ -43,20 +44,17 @@ export type Reading = {
   readonly target: KnownAddress | null
   /** The bare name. */
   readonly functionName: string | null
+  /** The names of the function's arguments by their places, as rules compare them. */
+  readonly names: readonly string[]
   /** The contract of `target`, if it is a token or a collection. */
   readonly token: Token | null
+  /** null unless the function is one of the standard of `token`. */
+  readonly call: StandardCall | null
   /** The most of the coin that one transaction sends; null: no rule limits it. */
   readonly mostSent: bigint | null
-  /** The most of the token that one transaction takes; null: no rule limits it. */
+  /** The most of the token in one transaction; null: no rule limits it. */
   readonly mostTaken: bigint | null
 }
-
-/** Of the standard functions of ERC-20, the arguments that are amounts. Each of these functions has one integer. */
-const AMOUNTS: ReadonlyMap<string, readonly string[]> = new Map(
-  ['transfer', 'transferFrom', 'approve', 'mint', 'burn', 'burnFrom'].map((each) => [each, ['value', 'amount', 'wad']]),
-)
-  .set('increaseAllowance', ['addedValue'])
-  .set('decreaseAllowance', ['subtractedValue'])
 
 const COIN_TRANSFERS = ['balances.transfer_keep_alive', 'balances.transfer_allow_death']
 
@@ -73,10 +71,11 @@ export const nameIn = ({ argument }: ArgumentRule): string | null =>
 export const fixedArgument = ({ argumentRules }: Pick<Proposal, 'argumentRules'>, name: string): string | null =>
   argumentRules.find((rule) => nameIn(rule) === name && rule.operator === 'eq')?.value ?? null
 
-/** Whether an argument is an amount in units of the token, or of the coin. */
-export const isAmount = (reading: Pick<Reading, 'functionName' | 'token'>, argument: string): boolean =>
-  reading.token?.standard === 'erc20' && (AMOUNTS.get(reading.functionName ?? '') ?? []).includes(argument)
+/** Whether an argument stands at a place of the function. */
+export const isAt = ({ names }: Pick<Reading, 'names'>, argument: string, place: number | undefined): boolean =>
+  place !== undefined && names[place] === argument
 
+/** Whether an argument is an amount of the coin. */
 export const isCoinAmount = ({ functionName }: Pick<Reading, 'functionName'>, argument: string): boolean =>
   COIN_TRANSFERS.includes(functionName ?? '') && argument === 'value'
 
@@ -97,10 +96,31 @@ const capBy = (rules: readonly ArgumentRule[]): bigint | null => {
 const allowedBy = ({ argumentRules: rules, withoutRecipient, maxTotalValue }: Proposal): Reading['allows'] => {
   const reads = rules.some(({ argument }) => argument.startsWith(DECODED))
   if (!reads) return 'payments'
-  if (fixed(rules, FUNCTION) === null) return 'nothing'
+  if (!rules.some(namesFunction)) return 'nothing'
   const hasRecipient = rules.some(({ argument }) => argument === 'to' || argument === 'value')
   if (withoutRecipient === 'creation' || hasRecipient) return 'calls'
   return maxTotalValue === null ? 'runtime calls' : 'nothing'
+}
+
+type Declared = { readonly signature: string; readonly names: readonly string[] }
+
+/** A function whose arguments are no tuples: those of the standards have none. */
+const FLAT = /^[^()]*\(([^()]*)\)$/
+
+/**
+ * The signature and the names of a compiled function's arguments. An argument without a name, or with the name of an earlier
+ * one, has its number.
+ */
+const declared = (declaration: string): Declared => {
+  const [, list] = FLAT.exec(declaration) ?? []
+  if (list === undefined) return { signature: '', names: [] }
+  const inputs = list === '' ? [] : list.split(',').map((input) => input.trim().split(' '))
+  const names: string[] = []
+  for (const [index, [, name = '']] of inputs.entries()) {
+    const shown = bare(name)
+    names.push(shown === '' || names.includes(shown) ? String(index) : shown)
+  }
+  return { signature: `${bareName(declaration)}(${inputs.map(([type]) => type).join(',')})`, names }
 }
 
 /** A function as rules name it: its bare name, or its whole signature. */
@@ -109,17 +129,17 @@ const bareName = (text: string): string => text.split('(')[0] ?? ''
 export const readingOf = (proposal: Proposal): Reading => {
   const { argumentRules: rules, known } = proposal
   const target = known.get(fixed(rules, 'to') ?? '') ?? null
-  const named = fixed(rules, FUNCTION)
-  const functionName = named === null ? null : bareName(named)
+  const named = rules.find(namesFunction)
+  const functionName = named === undefined ? null : bareName(named.value)
+  const { signature, names } = declared(named?.declaration ?? '')
   const facts = target?.facts ?? null
   const token = facts === null || facts.standard === 'other' ? null : facts
+  const call = token === null ? null : standardCallOf(token.standard, signature)
   const allows = allowedBy(proposal)
-  const amounts = rules.filter((rule) => {
-    const argument = nameIn(rule)
-    return argument !== null && isAmount({ functionName, token }, argument)
-  })
+  const amounts = rules.filter((rule) => isAt({ names }, nameIn(rule) ?? '', call?.amountAt))
   const coins = rules.filter((rule) =>
     allows === 'runtime calls' ? isCoinAmount({ functionName }, nameIn(rule) ?? '') : rule.argument === 'value',
   )
-  return { allows, target, functionName, token, mostSent: capBy(coins), mostTaken: capBy(amounts) }
+  const most = { mostSent: capBy(coins), mostTaken: capBy(amounts) }
+  return { allows, target, functionName, names, token, call, ...most }
 }

@@ -4,15 +4,7 @@ import type { RuleOperator } from '../../db/words.ts'
 import { displayAmount } from '../chains/amount.ts'
 import { unreachable } from '../errors.ts'
 import { type ArgumentRule, DECODED, integerIn } from './evaluate.ts'
-import {
-  isAmount,
-  isCoinAmount,
-  type KnownAddress,
-  nameIn,
-  type Proposal,
-  type Reading,
-  type Token,
-} from './reading.ts'
+import { isAt, isCoinAmount, type KnownAddress, nameIn, type Proposal, type Reading, type Token } from './reading.ts'
 import { code, name, type Sentence, say } from './sentence.ts'
 
 /** Digits in groups of three, exact. */
@@ -63,40 +55,6 @@ const SENT: Readonly<Record<RuleOperator, string>> = {
   le: 'at most',
 }
 
-/** What functions of standards do, by the standard of the contract and their bare names. */
-const MEANINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  erc20: {
-    transfer: 'sends tokens to somebody',
-    transferFrom: 'moves tokens to somebody',
-    approve: 'lets somebody else take tokens',
-    increaseAllowance: 'lets somebody else take more tokens',
-    decreaseAllowance: 'lets somebody else take fewer tokens',
-    burn: 'destroys tokens',
-    burnFrom: 'destroys tokens',
-  },
-  erc721: {
-    transferFrom: 'gives an NFT away',
-    safeTransferFrom: 'gives an NFT away',
-    approve: 'lets somebody else take an NFT',
-    setApprovalForAll: 'lets somebody else take every NFT of the collection',
-    burn: 'destroys an NFT',
-    safeMint: 'makes an NFT',
-    mint: 'makes an NFT',
-    mintTo: 'makes an NFT',
-  },
-  erc1155: {
-    safeTransferFrom: 'gives NFTs away',
-    safeBatchTransferFrom: 'gives NFTs away',
-    setApprovalForAll: 'lets somebody else take every NFT of the collection',
-    burn: 'destroys NFTs',
-    mint: 'makes NFTs',
-    mintTo: 'makes NFTs',
-  },
-}
-
-export const meaningOf = ({ token, functionName }: Pick<Reading, 'token' | 'functionName'>): string | null =>
-  MEANINGS[token?.standard ?? '']?.[functionName ?? ''] ?? null
-
 const recipientWords = (proposal: Proposal, reading: Reading, { operator, value }: ArgumentRule): Sentence => {
   const known = proposal.known.get(value)
   const whom = known === undefined ? say`${code(value)}` : addressWords(proposal, known)
@@ -106,8 +64,8 @@ const recipientWords = (proposal: Proposal, reading: Reading, { operator, value 
 
 const functionWords = (reading: Reading, { operator, value, declaration }: ArgumentRule): Sentence => {
   if (operator !== 'eq') return say`Not by the function ${code(value)}.`
-  const meaning = meaningOf(reading)
-  return say`Only by the function ${code(declaration ?? value)}${meaning === null ? '' : `, which ${meaning}`}.`
+  const does = reading.call === null ? '' : `, which ${reading.call.does}`
+  return say`Only by the function ${code(declaration ?? value)}${does}.`
 }
 
 const valueWords = (proposal: Proposal, { operator, value }: ArgumentRule): Sentence => {
@@ -118,6 +76,20 @@ const valueWords = (proposal: Proposal, { operator, value }: ArgumentRule): Sent
   return say`Each transaction sends ${SENT[operator]} ${coins(proposal, amount)}.`
 }
 
+/** Whom a rule fixes that names who gets something, or who may take it; null for another rule. */
+const personWords = (
+  reading: Reading,
+  { operator }: ArgumentRule,
+  person: { name: string; shown: Sentence },
+): Sentence | null => {
+  const { call } = reading
+  if (operator !== 'eq' || call === null) return null
+  const { name: argument, shown } = person
+  if (isAt(reading, argument, call.spenderAt)) return say`Only ${shown} may then take it.`
+  if (!isAt(reading, argument, call.recipientAt)) return null
+  return call.effect === 'makes' ? say`Only for ${shown}.` : say`Only to ${shown}.`
+}
+
 const argumentWords = (proposal: Proposal, reading: Reading, rule: ArgumentRule): Sentence => {
   const { argument, operator, value } = rule
   const path = argument.slice(DECODED.length)
@@ -125,7 +97,7 @@ const argumentWords = (proposal: Proposal, reading: Reading, rule: ArgumentRule)
   const amount = integerIn(value)
   const bareName = nameIn(rule) ?? ''
   if (amount !== null && amount >= 0n) {
-    if (reading.token !== null && isAmount(reading, bareName)) {
+    if (reading.token !== null && isAt(reading, bareName, reading.call?.amountAt)) {
       return say`Only if the amount (${code(path)}) ${compared} ${tokens(reading.token, amount)}.`
     }
     if (isCoinAmount(reading, bareName)) {
@@ -134,7 +106,8 @@ const argumentWords = (proposal: Proposal, reading: Reading, rule: ArgumentRule)
   }
   const known = operator === 'eq' || operator === 'ne' ? proposal.known.get(value) : undefined
   const shown = known === undefined ? say`${code(value)}` : addressWords(proposal, known)
-  return say`Only if ${code(path)} ${compared} ${value === '' ? 'empty' : shown}.`
+  const person = personWords(reading, rule, { name: bareName, shown })
+  return person ?? say`Only if ${code(path)} ${compared} ${value === '' ? 'empty' : shown}.`
 }
 
 const ruleWords = (proposal: Proposal, reading: Reading, rule: ArgumentRule): Sentence => {

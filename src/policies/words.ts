@@ -2,7 +2,7 @@
 // about it. Pure. The words are made of the same values that the owner's PIN binds.
 
 import { fixedArgument, type Proposal, type Reading, readingOf, type Token } from './reading.ts'
-import { addressWords, coins, mayWords, meaningOf, tokens, unitsOf } from './rule-words.ts'
+import { addressWords, coins, mayWords, tokens, unitsOf } from './rule-words.ts'
 import { code, name, type Part, type Sentence, say, time } from './sentence.ts'
 
 export type PolicyWords = {
@@ -43,22 +43,18 @@ const sentInAll = (proposal: Proposal, reading: Reading): bigint | null => {
   return limited(lower(proposal.maxTotalValue, inAll(proposal, reading.mostSent)))
 }
 
-const APPROVALS = ['approve', 'increaseAllowance']
-const TAKES_TOKENS = ['transfer', 'transferFrom', 'burn', 'burnFrom', ...APPROVALS]
-const GIVES_TO = ['transfer', 'transferFrom', 'safeTransferFrom', 'safeBatchTransferFrom']
+/** Whatever their arguments and contracts are, functions of these names let somebody take something. */
+const APPROVES = /^(?:approve|increaseAllowance|increaseApproval|setApprovalForAll|permit)/i
 /** Substrate calls that hold other calls, or let others make them. */
 const CARRIES = /^(?:utility|proxy|multisig|sudo)\./
-
-const isOneOf = (names: readonly string[], { functionName }: Reading): boolean =>
-  functionName !== null && names.includes(functionName)
 
 /** The token that calls take from the wallet, and how much in all. */
 const takenInAll = (
   proposal: Proposal,
-  reading: Reading,
+  { token, call, mostTaken }: Reading,
 ): { readonly token: Token; readonly most: bigint | null } | null => {
-  const { token, mostTaken } = reading
-  if (token?.standard !== 'erc20' || !isOneOf(TAKES_TOKENS, reading)) return null
+  const takes = call !== null && ['sends', 'destroys', 'approves'].includes(call.effect)
+  if (token?.standard !== 'erc20' || !takes) return null
   return { token, most: limited(inAll(proposal, mostTaken)) }
 }
 
@@ -76,7 +72,7 @@ const costOfTokens = (proposal: Proposal, reading: Reading): Sentence => {
     const { token, most } = taken
     return most === null ? say` And all ${unitsOf(token)} in this wallet.` : say` And at most ${tokens(token, most)}.`
   }
-  const isKnown = reading.allows !== 'calls' || meaningOf(reading) !== null
+  const isKnown = reading.allows !== 'calls' || reading.call !== null
   return isKnown ? say`` : say` Tokens and NFTs that the contract takes are not counted.`
 }
 
@@ -93,42 +89,41 @@ const limitWords = (proposal: Proposal, now: Date): readonly Sentence[] => {
   ]
 }
 
-/** Whom an argument fixes, or `anybody`. */
-const whomBy = (proposal: Proposal, argument: string): Sentence => {
-  const fixed = fixedArgument(proposal, argument)
-  if (fixed === null) return say`anybody`
+/** Whom the argument at a place is fixed to; null if no rule says it. */
+const fixedAt = (proposal: Proposal, { names }: Reading, place: number | undefined): Sentence | null => {
+  const name = names[place ?? -1]
+  const fixed = name === undefined ? null : fixedArgument(proposal, name)
+  if (fixed === null) return null
   const known = proposal.known.get(fixed)
   return known === undefined ? say`${code(fixed)}` : addressWords(proposal, known)
 }
 
 const approvalWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
-  const { token } = reading
-  const what = token === null ? say`tokens` : unitsOf(token)
-  if (reading.functionName === 'setApprovalForAll') {
-    if (fixedArgument(proposal, 'approved') === 'false') return []
-    const whom = whomBy(proposal, 'operator')
-    return [say`It can let ${whom} take every NFT of a collection from this wallet, also after this has ended.`]
+  const { token, call, functionName } = reading
+  const later = 'also after this has ended'
+  if (call === null) {
+    if (functionName === null || !APPROVES.test(functionName)) return []
+    return [say`It can let somebody take tokens or NFTs from this wallet, without a limit, ${later}.`]
   }
-  if (!isOneOf(APPROVALS, reading)) return []
-  if (token?.standard === 'erc721') {
-    return [say`It can let ${whomBy(proposal, 'approved')} take NFTs from this wallet, also after this has ended.`]
+  const whom = fixedAt(proposal, reading, call.spenderAt) ?? say`anybody`
+  if (call.effect === 'approves all') {
+    const isEnding = fixedArgument(proposal, reading.names[call.approvedAt ?? -1] ?? '') === 'false'
+    return isEnding ? [] : [say`It can let ${whom} take every NFT of this collection from this wallet, ${later}.`]
   }
-  const isBounded = takenInAll(proposal, reading) !== null && limited(reading.mostTaken) !== null
-  const how = isBounded ? say`up to the amount above each time` : say`all of them, without a limit`
-  return [
-    say`It can let ${whomBy(proposal, 'spender')} take ${what} from this wallet, ${how}, also after this has ended.`,
-  ]
+  if (call.effect !== 'approves' || token === null) return []
+  if (token.standard !== 'erc20') return [say`It can let ${whom} take NFTs from this wallet, ${later}.`]
+  const how = limited(reading.mostTaken) === null ? 'all of them, without a limit' : 'up to the amount above each time'
+  return [say`It can let ${whom} take ${unitsOf(token)} from this wallet, ${how}, ${later}.`]
 }
 
 const tokenWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
+  const { call } = reading
   const taken = takenInAll(proposal, reading)
-  const isEndless = taken !== null && taken.most === null && !isOneOf(APPROVALS, reading)
-  const gives = isOneOf(GIVES_TO, reading) && fixedArgument(proposal, 'to') === null
+  const isEndless = taken !== null && taken.most === null && call?.effect !== 'approves'
+  const isToAnybody = call?.effect === 'sends' && fixedAt(proposal, reading, call.recipientAt) === null
   return [
-    ...(isEndless && taken !== null
-      ? [say`No limit says how many ${unitsOf(taken.token)} it takes: it can be all.`]
-      : []),
-    ...(gives ? [say`No rule says who gets the tokens: it can be anybody.`] : []),
+    ...(isEndless ? [say`No limit says how many ${unitsOf(taken.token)} it takes: it can be all.`] : []),
+    ...(isToAnybody ? [say`No rule says who gets what it sends: it can be anybody.`] : []),
     ...approvalWarnings(proposal, reading),
   ]
 }

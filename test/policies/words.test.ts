@@ -26,7 +26,12 @@ const friend = known(FRIEND, { isContract: false })
 const rule = (argument: string, operator: string, value: string) =>
   ({ argument, operator, value }) as Proposal['argumentRules'][number]
 const TO = rule('to', 'eq', TOKEN)
-const calls = (functionName: string) => rule('decodedInput.function', 'eq', functionName)
+const calls = (value: string) => rule('decodedInput.function', 'eq', value)
+/** As it is compiled. */
+const declared = (declaration: string, value = declaration.split('(')[0] ?? '') => ({ ...calls(value), declaration })
+const TRANSFER = declared('transfer(address to, uint256 value)')
+const APPROVE = declared('approve(address spender, uint256 value)')
+const APPROVE_ALL = declared('setApprovalForAll(address operator, bool approved)')
 
 const LIMITS = {
   expiresAt: new Date('2099-01-31T12:00:00Z'),
@@ -85,7 +90,7 @@ describe('a policy in words', () => {
   test('tells transfers of a listed token in its own units', () => {
     const rules = [
       TO,
-      calls('transfer'),
+      TRANSFER,
       rule('decodedInput.to', 'eq', FRIEND),
       rule('decodedInput._value', 'le', '1500000'),
       rule('value', 'eq', '0'),
@@ -94,8 +99,8 @@ describe('a policy in words', () => {
       may: [
         'Call a contract.',
         `Only with Test Coin (TST), ${TOKEN}.`,
-        'Only by the function transfer, which sends tokens to somebody.',
-        `Only if to is the account ${FRIEND}.`,
+        'Only by the function transfer(address to, uint256 value), which sends tokens.',
+        `Only to the account ${FRIEND}.`,
         'Only if the amount (_value) is at most 1.5 TST.',
         'Without sending any ETH.',
       ],
@@ -104,27 +109,46 @@ describe('a policy in words', () => {
     })
   })
 
-  test('reads a whole signature as its function, and shows its declaration', () => {
-    const declaration = 'transfer(address to, uint256 value)'
-    const rules = [
-      TO,
-      { ...calls('transfer(address,uint256)'), declaration },
-      rule('decodedInput.value', 'lt', '1000001'),
-    ]
-    expect(wordsOf(rules).may.slice(2)).toEqual([
-      'Only by the function transfer(address to, uint256 value), which sends tokens to somebody.',
-      'Only if the amount (value) is less than 1.000001 TST.',
+  test('takes the meaning of arguments from their places, whatever they are called', () => {
+    const wordsBy = (declaration: string, ...rules: Proposal['argumentRules']) =>
+      wordsOf([TO, declared(declaration, 'transfer(address,uint256)'), ...rules])
+    const named = wordsBy('transfer(address dst, uint256 rawAmount)', rule('decodedInput.rawAmount', 'lt', '1000001'))
+    expect(named.may.slice(2)).toEqual([
+      'Only by the function transfer(address dst, uint256 rawAmount), which sends tokens.',
+      'Only if the amount (rawAmount) is less than 1.000001 TST.',
     ])
+    const without = wordsBy(
+      'transfer(address, uint256)',
+      rule('decodedInput.1', 'le', '5'),
+      rule('decodedInput.0', 'eq', FRIEND),
+    )
+    expect(without.may.slice(3)).toEqual([
+      'Only if the amount (1) is at most 0.000005 TST.',
+      `Only to the account ${FRIEND}.`,
+    ])
+    expect(without.warnings).toEqual([])
+  })
+
+  test('does not guess by the name of a function that it is one of the standard', () => {
+    for (const declaration of [
+      'transfer(address to, uint256 value, bytes data)',
+      'transfer(uint256 value, address to)',
+      'transfer((address to, uint256 value) call)',
+    ]) {
+      const words = wordsOf([TO, declared(declaration), rule('decodedInput.value', 'le', '5')])
+      expect(words.may.slice(2)).toEqual([`Only by the function ${declaration}.`, 'Only if value is at most 5.'])
+      expect(words.cost).toEndWith('Tokens and NFTs that the contract takes are not counted.')
+    }
   })
 
   test('says of a contract on no list that its name is its own claim', () => {
-    const rules = [TO, calls('safeMint'), rule('decodedInput.to', 'eq', WALLET)]
+    const rules = [TO, declared('safeMint(address to, string uri)'), rule('decodedInput.to', 'eq', WALLET)]
     const words = wordsOf(rules, { known: new Map([doors, known(WALLET, { isContract: false })]) })
     expect(words.may).toEqual([
       'Call a contract.',
       `Only with the contract ${TOKEN}, which calls itself “Doors” (DOOR).`,
-      'Only by the function safeMint, which makes an NFT.',
-      `Only if to is this wallet itself, ${WALLET}.`,
+      'Only by the function safeMint(address to, string uri), which makes an NFT.',
+      `Only for this wallet itself, ${WALLET}.`,
     ])
     expect(words.warnings).toEqual([])
   })
@@ -214,51 +238,56 @@ describe('a warning', () => {
   })
 
   test('comes for a transfer of tokens without a limit, and to anybody', () => {
-    expect(warningsOf([TO, calls('transfer')])).toEqual([
-      'No limit says how many TST it takes: it can be all.',
-      'No rule says who gets the tokens: it can be anybody.',
-    ])
-    expect(wordsOf([TO, calls('transfer')]).cost).toEndWith('And all TST in this wallet.')
-    const bounded = [
-      TO,
-      calls('transfer'),
-      rule('decodedInput.to', 'eq', FRIEND),
-      rule('decodedInput.value', 'le', '1'),
-    ]
+    const endless = 'No limit says how many TST it takes: it can be all.'
+    expect(warningsOf([TO, TRANSFER])).toEqual([endless, 'No rule says who gets what it sends: it can be anybody.'])
+    expect(wordsOf([TO, TRANSFER]).cost).toEndWith('And all TST in this wallet.')
+    const bounded = [TO, TRANSFER, rule('decodedInput.to', 'eq', FRIEND), rule('decodedInput.value', 'le', '1')]
     expect(warningsOf(bounded)).toEqual([])
-    expect(warningsOf(bounded, { maxUses: null })).toEqual(['No limit says how many TST it takes: it can be all.'])
+    expect(warningsOf(bounded, { maxUses: null })).toEqual([endless])
+    expect(warningsOf([TO, declared('burn(uint256 value)')])).toEqual([endless])
+    expect(warningsOf([TO, declared('mint(address to, uint256 value)')])).toEqual([])
   })
 
   test('comes for each approval, and says if it is without a limit', () => {
     const spender = rule('decodedInput.spender', 'eq', FRIEND)
-    const endless = (who: string, what: string) =>
-      `It can let ${who} take ${what} from this wallet, all of them, without a limit, also after this has ended.`
+    const endless = (who: string) =>
+      `It can let ${who} take TST from this wallet, all of them, without a limit, also after this has ended.`
     const whom = `the account ${FRIEND}`
-    expect(warningsOf([TO, calls('approve')])).toEqual([endless('anybody', 'TST')])
-    expect(warningsOf([TO, calls('approve'), spender])).toEqual([endless(whom, 'TST')])
+    expect(warningsOf([TO, APPROVE])).toEqual([endless('anybody')])
+    expect(warningsOf([TO, APPROVE, spender])).toEqual([endless(whom)])
+    expect(wordsOf([TO, APPROVE, spender]).may.at(-1)).toBe(`Only ${whom} may then take it.`)
     const amount = (value: string) => rule('decodedInput.value', 'le', value)
-    expect(warningsOf([TO, calls('approve'), spender, amount(String(2n ** 96n - 1n))])).toEqual([endless(whom, 'TST')])
-    expect(warningsOf([TO, calls('approve(address,uint256)'), spender, amount('5')])).toEqual([
+    expect(warningsOf([TO, APPROVE, spender, amount(String(2n ** 96n - 1n))])).toEqual([endless(whom)])
+    expect(warningsOf([TO, APPROVE, spender, amount('5')])).toEqual([
       `It can let ${whom} take TST from this wallet, up to the amount above each time, also after this has ended.`,
     ])
-    expect(warningsOf([TO, calls('increaseAllowance')])).toEqual([endless('anybody', 'TST')])
-    // Of an unknown contract nobody knows which argument is the amount.
-    const unknown = new Map([known(TOKEN, null)])
-    expect(warningsOf([TO, calls('approve'), amount('5')], { known: unknown })).toEqual([endless('anybody', 'tokens')])
+    const increase = declared('increaseAllowance(address spender, uint256 addedValue)')
+    expect(warningsOf([TO, increase])).toEqual([endless('anybody')])
+    expect(warningsOf([TO, declared('decreaseAllowance(address spender, uint256 subtractedValue)')])).toEqual([])
+  })
+
+  test('comes for what is called like an approval, of any contract and with any arguments', () => {
+    const somebody =
+      'It can let somebody take tokens or NFTs from this wallet, without a limit, also after this has ended.'
+    const unknown = { known: new Map([known(TOKEN, null)]) }
+    expect(warningsOf([TO, APPROVE, rule('decodedInput.value', 'le', '5')], unknown)).toEqual([somebody])
+    expect(warningsOf([TO, APPROVE_ALL], unknown)).toEqual([somebody])
+    const permit2 = declared('approve(address token, address spender, uint160 amount, uint48 expiration)')
+    expect(warningsOf([TO, permit2])).toEqual([somebody])
   })
 
   test('comes for approvals of NFTs, but not for ending one', () => {
-    const all = 'It can let anybody take every NFT of a collection from this wallet, also after this has ended.'
+    const all = 'It can let anybody take every NFT of this collection from this wallet, also after this has ended.'
     const approved = (value: string) => rule('decodedInput.approved', 'eq', value)
     const rest = { known: new Map([doors]) }
-    expect(warningsOf([TO, calls('setApprovalForAll')], rest)).toEqual([all])
-    expect(warningsOf([TO, calls('setApprovalForAll'), approved('true')], rest)).toEqual([all])
-    expect(warningsOf([TO, calls('setApprovalForAll'), approved('false')], rest)).toEqual([])
-    expect(warningsOf([TO, calls('approve')], rest)).toEqual([
+    expect(warningsOf([TO, APPROVE_ALL], rest)).toEqual([all])
+    expect(warningsOf([TO, APPROVE_ALL, approved('true')], rest)).toEqual([all])
+    expect(warningsOf([TO, APPROVE_ALL, approved('false')], rest)).toEqual([])
+    expect(warningsOf([TO, declared('approve(address approved, uint256 tokenId)')], rest)).toEqual([
       'It can let anybody take NFTs from this wallet, also after this has ended.',
     ])
-    expect(warningsOf([TO, calls('safeTransferFrom')], rest)).toEqual([
-      'No rule says who gets the tokens: it can be anybody.',
+    expect(warningsOf([TO, declared('safeTransferFrom(address from, address to, uint256 tokenId)')], rest)).toEqual([
+      'No rule says who gets what it sends: it can be anybody.',
     ])
   })
 })
