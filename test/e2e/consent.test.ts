@@ -212,7 +212,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await policiesOf(person)).toEqual([])
   })
 
-  test('shows the login again when the session has ended, and then goes on', async () => {
+  test('shows the login again when the session has ended, and then goes on, also by keyboard alone', async () => {
     const person = await newPerson()
     const on = await ask(person)
     await world.endSessions()
@@ -221,12 +221,13 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await problemOn(on)).toBe('You are logged out. Log in again.')
     await logIn(on, person)
     await isShown(on, 'consent')
-    await allow(on)
+    expect(await on.evaluate(() => document.activeElement?.id)).toBe('consent-title')
+    for (const key of ['Tab', ...PIN, 'Enter']) await on.keyboard.press(key)
     const { policy_id } = await answerTo(on)
     expect((await policiesOf(person)).map(({ uuid }: { uuid: string }) => uuid)).toEqual([policy_id])
   })
 
-  test('says why it cannot ask: another user’s wallet, or rules that mean nothing', async () => {
+  test('says why it cannot ask: another user’s wallet, rules that mean nothing, or no node', async () => {
     const [person, other] = [await newPerson(), await newPerson()]
     const on = await openAs(other, linkOf(policyOf(person)))
     await isShown(on, 'refused')
@@ -246,6 +247,16 @@ describe.skipIf(!isHere)('the consent page', () => {
     await openAs(person, linkOf(policyOf(person, { argument_rules: unknown })), on)
     await isShown(on, 'refused')
     expect(await textOf(on, 'refused')).toContain('For the app’s developers: Field "argument_rules.0.value"')
+    await on.route(
+      '**/policies/describe',
+      (route) => route.fulfill({ status: 503, json: { error: 'x', code: 'node_unavailable' } }),
+      { times: 1 },
+    )
+    await openAs(person, linkOf(policyOf(person)), on)
+    await isShown(on, 'refused')
+    expect(await textOf(on, 'refused')).toContain('The network does not answer at the moment.')
+    await press(on, 'Try again')
+    await isShown(on, 'consent')
   })
 
   test('keeps users on the page if the app gave no address', async () => {

@@ -3,7 +3,7 @@
 import type { DescribedProposal, Policy } from '../../policies/schema.ts'
 import { onCredential } from './credential.ts'
 import { callAsUser, leaveSession, type Page, whileLoggedIn } from './page.ts'
-import { element, onPress, setText, show, showStatus, toggle } from './views.ts'
+import { element, onPress, setText, show, toggle } from './views.ts'
 import { Refused } from './wire.ts'
 import { messageFor } from './words.ts'
 import { showWords } from './words-view.ts'
@@ -74,7 +74,6 @@ export const offerConsent = (page: Page): void => {
   onCredential('consent-form', 'consent-pin', (credential) =>
     whileLoggedIn(page, async () => {
       if (described === null) return
-      showStatus('One moment…')
       const body = { ...described.policy, ...credential }
       const { uuid } = await callAsUser<Policy>(page, '/policies', { body, idempotencyKey })
       await goBackWith(page, { policy_id: uuid }, 'It is allowed')
