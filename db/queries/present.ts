@@ -11,6 +11,14 @@ export const readPresent = async (db: Queryable): Promise<Date> => {
   return new Date(rows[0]?.ms ?? Number.NaN)
 }
 
+/** The same at this moment, also within a transaction that has waited. */
+export const readClock = async (db: Queryable): Promise<Date> => {
+  const { rows } = await db.execute<{ ms: number }>(
+    sql`select floor(extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
+  )
+  return new Date(rows[0]?.ms ?? Number.NaN)
+}
+
 /** Whether an instant is in the future, by the database's clock. */
 export const isToCome = async (db: Queryable, at: Date): Promise<boolean> => {
   const { rows } = await db.execute<{ toCome: boolean }>(

@@ -32,6 +32,24 @@ type ArgumentRule = {
   readonly declaration?: string
 }
 
+/** Amounts are decimal digits. `perSeconds`: in any time of that length; null: in all. */
+type TokenLimit = {
+  /** Canonical. */
+  readonly contractAddress: string
+  readonly maxTotal: string
+  readonly perSeconds: number | null
+}
+
+/** In any time of `perSeconds`. */
+type RollingLimit = {
+  readonly perSeconds: number
+  readonly maxTotalValue: string | null
+  readonly maxUses: number | null
+}
+
+/** What one limit has counted: amounts by time slots, oldest first. */
+type LimitCount = readonly (readonly [slot: number, amount: string])[]
+
 /** The one key of the vault for what belongs to no project, wrapped by the root key that `deployment` names. */
 export const deploymentKey = pgTable(
   'deployment_key',
@@ -244,9 +262,13 @@ export const policies = pgTable(
     maxUses: integer('max_uses'),
     /** In base units: the most that all uses together may pay in fees. */
     maxTotalFee: uint256('max_total_fee').notNull(),
+    tokenLimits: jsonb('token_limits').$type<readonly TokenLimit[]>().notNull().default([]),
+    rollingLimits: jsonb('rolling_limits').$type<readonly RollingLimit[]>().notNull().default([]),
     spentFee: uint256('spent_fee').notNull().default(sql`0`),
     spentValue: uint256('spent_value').notNull().default(sql`0`),
     uses: bigint('uses', { mode: 'number' }).notNull().default(0),
+    /** What the limits above have counted, in the order of src/custody/policy-limits.ts; empty before the first use. */
+    limitCounts: jsonb('limit_counts').$type<readonly LimitCount[]>().notNull().default([]),
     /** Of uses and what was spent, under a key that the database does not have. A revocation erases it. */
     mac: bytes('mac'),
     createdAt: instant('created_at').notNull().default(now),
@@ -271,7 +293,7 @@ export const policies = pgTable(
 )
 
 export const policiesAccess = access(policies, {
-  vault: 'select, insert, update (uses, spent_value, spent_fee, mac, updated_at, revoked_at)',
+  vault: 'select, insert, update (uses, spent_value, spent_fee, limit_counts, mac, updated_at, revoked_at)',
 })
 
 /** Opens one wallet's key, and nothing else, for the developer. Deleted with the policy. */

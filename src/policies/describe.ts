@@ -11,7 +11,7 @@ import { tokenDisplays } from '../tokens/token.ts'
 import { BATCH_MAX } from '../transactions/schema.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import type { ArgumentRule } from './evaluate.ts'
-import { checkProposed, type ProposedPolicy, requireFuture } from './policies.ts'
+import { type AgreedPolicy, checkProposed, type ProposedPolicy, requireFuture } from './policies.ts'
 import type { KnownAddress, Proposal } from './reading.ts'
 import { compileRules } from './rules.ts'
 import { usualFeeBudget } from './terms.ts'
@@ -50,12 +50,19 @@ const factsOf = async (chain: Chain | undefined, addresses: readonly string[]) =
   }
 }
 
+type Naming = {
+  readonly network: Network
+  readonly rules: readonly ArgumentRule[]
+  readonly tokenLimits: Terms['tokenLimits']
+}
+
 const knownIn = async (
   { db, chains }: Pick<Ctx, 'db' | 'chains'>,
-  { network, rules }: { readonly network: Network; readonly rules: readonly ArgumentRule[] },
+  { network, rules, tokenLimits }: Naming,
 ): Promise<ReadonlyMap<string, KnownAddress>> => {
   const chain = chains.of(network)
-  const named = addressesIn(chain, rules)
+  const limited = tokenLimits.map(({ contractAddress }) => [contractAddress, contractAddress] as const)
+  const named = new Map([...addressesIn(chain, rules), ...limited])
   const addresses = [...new Set(named.values())]
   const [facts, displays] = await Promise.all([
     factsOf(
@@ -72,9 +79,7 @@ const knownIn = async (
   )
 }
 
-type Terms = Pick<ProposedPolicy, 'network' | 'name' | 'argumentRules' | 'expiresAt' | 'maxTotalValue' | 'maxUses'> & {
-  readonly maxTotalFee: bigint
-}
+type Terms = Omit<AgreedPolicy, 'walletAddress'>
 
 const proposalOf = (
   { chains }: Pick<Ctx, 'chains'>,
@@ -98,7 +103,7 @@ const proposalOf = (
 
 /** A policy to be agreed to, whole: created with these values it is what the words say. */
 type DescribedProposal = {
-  readonly policy: ProposedPolicy & { readonly maxTotalFee: bigint }
+  readonly policy: AgreedPolicy
   readonly words: PolicyWords
 }
 
@@ -122,16 +127,16 @@ const delegatingWallet = async (
 /** Says what a policy would allow, before it is made. A fee budget that is left open is fixed here. */
 export const describePolicy = async (ctx: Describing, input: Reach & ProposedPolicy): Promise<DescribedProposal> => {
   const { network, expiresAt } = input
-  const { chain, address } = checkProposed(ctx, input)
+  const { chain, address, limits } = checkProposed(ctx, input)
   const wallet = await delegatingWallet(ctx, { ...input, address })
   await requireFuture(ctx, expiresAt)
   const rules = await compileRules(chain, input.argumentRules)
   const [known, maxTotalFee] = await Promise.all([
-    knownIn(ctx, { network, rules }),
+    knownIn(ctx, { network, rules, tokenLimits: limits.tokenLimits }),
     input.maxTotalFee ?? usualFeeBudget(chain),
   ])
   const { name, maxTotalValue, maxUses } = input
-  const terms = { network, name, argumentRules: rules, expiresAt, maxTotalValue, maxUses, maxTotalFee }
+  const terms = { network, name, argumentRules: rules, expiresAt, maxTotalValue, maxUses, maxTotalFee, ...limits }
   return {
     policy: { ...terms, walletAddress: wallet.address },
     words: policyWords(proposalOf(ctx, { terms, wallet, known }), { now: ctx.now(), spent: null }),
@@ -170,8 +175,10 @@ export const describedPolicies = async (
   const known = new Map(
     await Promise.all(
       networks.map(async (network) => {
-        const rules = policies.filter((each) => each.network === network).flatMap((each) => each.argumentRules)
-        return [network, await knownIn(ctx, { network, rules })] as const
+        const own = policies.filter((each) => each.network === network)
+        const rules = own.flatMap((each) => each.argumentRules)
+        const tokenLimits = own.flatMap((each) => each.tokenLimits)
+        return [network, await knownIn(ctx, { network, rules, tokenLimits })] as const
       }),
     ),
   )

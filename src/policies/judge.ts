@@ -4,12 +4,16 @@ import type { Chain, DeclaredCalls, Intent, ReadCall } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { StandingPolicy } from '../custody/vault.ts'
 import { type ArgumentRule, type CheckedTransaction, mismatchOf, namesFunction } from './evaluate.ts'
+import { limitShort } from './limits.ts'
 
 export const REFUSALS = [
   'expired',
   'used_up',
   'value_exceeded',
   'value_unknown',
+  'token_exceeded',
+  'token_unknown',
+  'rolling_exceeded',
   'function_not_named',
   'rule_not_matched',
 ] as const
@@ -25,17 +29,19 @@ const isRuntimeCall = ({ to }: Intent): boolean => to === null
 const withReader = (intent: Intent, call: ReadCall | null): Intent =>
   call?.readBy === undefined ? intent : { ...intent, madeBy: call.readBy }
 
-type Asked = { readonly value: bigint; readonly isCounted: boolean }
+type Asked = { readonly intents: readonly Intent[]; readonly value: bigint; readonly isCounted: boolean }
 
 /** Whether it has ended, or its limits leave too little. */
-const limitReached = (policy: StandingPolicy, { value, isCounted }: Asked): Refusal['reason'] | null => {
-  const { isExpired, uses, maxUses, spentValue, maxTotalValue } = policy
+const limitReached = (policy: StandingPolicy, asked: Asked): Refusal['reason'] | null => {
+  const { isExpired, uses, maxUses, spentValue, maxTotalValue, rollingLimits } = policy
+  const { value, isCounted } = asked
   if (isExpired) return 'expired'
   if (maxUses !== null && uses >= maxUses) return 'used_up'
-  if (maxTotalValue === null) return null
-  if (!isCounted) return 'value_unknown'
+  const limitsValue = maxTotalValue !== null || rollingLimits.some((limit) => limit.maxTotalValue !== null)
+  if (limitsValue && !isCounted) return 'value_unknown'
   // A limit below zero is forged. The vault refuses it, and tells it.
-  return maxTotalValue >= 0n && spentValue + value > maxTotalValue ? 'value_exceeded' : null
+  const isExceeded = maxTotalValue !== null && maxTotalValue >= 0n && spentValue + value > maxTotalValue
+  return isExceeded ? 'value_exceeded' : limitShort(policy, asked)
 }
 
 /** A wallet's key on a network. */
@@ -109,7 +115,7 @@ const createReading = ({ readerOf }: DeclaredCalls, intents: readonly Intent[]) 
  */
 export const createJudge = async (key: Key, intents: readonly Intent[]) => {
   const { calls } = key.chain
-  const asked = { value: sumOfValues(intents), isCounted: !intents.some(isRuntimeCall) }
+  const asked = { intents, value: sumOfValues(intents), isCounted: !intents.some(isRuntimeCall) }
   const never = neverAllowed(key, intents)
   const isDescribed = calls.by === 'metadata' && never === null
   const described = isDescribed ? await Promise.all(intents.map((intent) => calls.read(intent))) : []

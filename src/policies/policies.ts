@@ -12,6 +12,7 @@ import { parseQuantity } from '../transactions/intent.ts'
 import { getWallet } from '../wallets/get.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import type { ArgumentRule } from './evaluate.ts'
+import { type Limits, type LimitTexts, limitsIn } from './limits.ts'
 import { asAsked, checkRules, compileRules } from './rules.ts'
 import { usualFeeBudget } from './terms.ts'
 
@@ -62,36 +63,43 @@ export type ProposedPolicy = {
   readonly maxUses: number | null
   /** Base units of the coin, for the fees of all uses together; null: a default from the current fees. */
   readonly maxTotalFee: bigint | null
+  readonly limitTexts: LimitTexts
 }
+
+/** The same, checked and whole. */
+export type AgreedPolicy = Omit<ProposedPolicy, 'maxTotalFee' | 'limitTexts'> &
+  Limits & { readonly maxTotalFee: bigint }
 
 /** The fields of a request as they are proposed, some still to be checked. */
 export const proposedIn = (
-  body: Agreed & {
-    readonly network: Network
-    readonly name?: string
-    readonly wallet_address: string
-    readonly argument_rules: readonly ArgumentRule[]
-  },
+  body: Agreed &
+    LimitTexts & {
+      readonly network: Network
+      readonly name?: string
+      readonly wallet_address: string
+      readonly argument_rules: readonly ArgumentRule[]
+    },
 ): ProposedPolicy => ({
   network: body.network,
   name: body.name ?? '',
   walletAddress: body.wallet_address,
   argumentRules: body.argument_rules,
   ...agreedIn(body),
+  limitTexts: body,
 })
 
 /**
  * Checks what needs neither the wallet nor a node's answer.
- * @returns the wallet's canonical address.
+ * @returns the wallet's canonical address, and the lists of limits.
  */
 export const checkProposed = (
   ctx: Pick<Ctx, 'chains'>,
-  { network, walletAddress, argumentRules }: ProposedPolicy,
-): { readonly chain: Chain; readonly address: string } => {
+  { network, walletAddress, argumentRules, limitTexts }: ProposedPolicy,
+): { readonly chain: Chain; readonly address: string; readonly limits: Limits } => {
   const chain = ctx.chains.withNode(network)
   const address = chain.parseAddress(walletAddress, 'wallet_address')
   checkRules(chain, argumentRules)
-  return { chain, address }
+  return { chain, address, limits: limitsIn(chain, limitTexts) }
 }
 
 type CreatePolicyInput = Signatory &
@@ -128,7 +136,7 @@ const agreedRules = async (
  */
 export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<Policy> => {
   const { network, newId: id, expiresAt, credentials, actor } = input
-  const { chain, address } = checkProposed(ctx, input)
+  const { chain, address, limits } = checkProposed(ctx, input)
   const wallet = await getWallet(ctx, { ...input, by: { address } })
   // `made`: before, by the same request, whose answer was lost.
   const { made, standing } = await ctx.vault.policyRoom({ id, walletId: wallet.id })
@@ -138,7 +146,7 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
   // Before the credentials are checked: they agree to the whole of the terms.
   const argumentRules = await agreedRules(chain, { asked: input.argumentRules, made })
   const maxTotalFee = input.maxTotalFee ?? made?.maxTotalFee ?? (await usualFeeBudget(chain))
-  const terms = { id, network, argumentRules, expiresAt, maxTotalValue, maxUses, maxTotalFee }
+  const terms = { id, network, argumentRules, expiresAt, maxTotalValue, maxUses, maxTotalFee, ...limits }
   try {
     const row = await ctx.vault.newPolicy({ wallet, credentials, actor, name, terms })
     const policy = { ...row, walletAddress: wallet.address, walletType: wallet.type }

@@ -3,6 +3,7 @@
 
 import type { AddressFacts, NodelessChain } from '../chains/chain.ts'
 import { type ArgumentRule, bare, DECODED, integerIn, namesFunction } from './evaluate.ts'
+import type { Limits } from './limits.ts'
 import { type StandardCall, standardCallOf } from './standard-calls.ts'
 
 /** An address in a rule. */
@@ -29,6 +30,8 @@ export type Proposal = {
   readonly maxUses: number | null
   readonly maxTotalValue: bigint | null
   readonly maxTotalFee: bigint
+  readonly tokenLimits: Limits['tokenLimits']
+  readonly rollingLimits: Limits['rollingLimits']
   /** By a rule's value as it is written. */
   readonly known: ReadonlyMap<string, KnownAddress>
 }
@@ -93,13 +96,15 @@ const capBy = (rules: readonly ArgumentRule[]): bigint | null => {
   return lowest !== null && lowest < 0n ? 0n : lowest
 }
 
-const allowedBy = ({ argumentRules: rules, withoutRecipient, maxTotalValue }: Proposal): Reading['allows'] => {
+const allowedBy = (proposal: Proposal): Reading['allows'] => {
+  const { argumentRules: rules, withoutRecipient, maxTotalValue, rollingLimits } = proposal
   const reads = rules.some(({ argument }) => argument.startsWith(DECODED))
   if (!reads) return 'payments'
   if (!rules.some(namesFunction)) return 'nothing'
   const hasRecipient = rules.some(({ argument }) => argument === 'to' || argument === 'value')
   if (withoutRecipient === 'creation' || hasRecipient) return 'calls'
-  return maxTotalValue === null ? 'runtime calls' : 'nothing'
+  const limitsValue = maxTotalValue !== null || rollingLimits.some((limit) => limit.maxTotalValue !== null)
+  return limitsValue ? 'nothing' : 'runtime calls'
 }
 
 type Declared = { readonly signature: string; readonly names: readonly string[] }

@@ -7,6 +7,7 @@ import { ADDRESS, CREDENTIAL, NETWORK, NODE } from '../http/codes.ts'
 import { describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { describedPolicies, describePolicy } from './describe.ts'
+import { shownLimits, writtenLimits } from './limits.ts'
 import { createPolicy, listPolicies, proposedIn, revokePolicy } from './policies.ts'
 import {
   CreatePolicyBody,
@@ -22,7 +23,7 @@ import {
 
 type Row = Awaited<ReturnType<typeof createPolicy>>
 
-const shown = (row: Row): Policy => ({
+const shownAt = (row: Row, at: Date): Policy => ({
   uuid: row.id,
   project_id: row.projectId,
   network: row.network,
@@ -33,6 +34,7 @@ const shown = (row: Row): Policy => ({
   max_uses: row.maxUses,
   max_total_value: row.maxTotalValue?.toString() ?? null,
   max_total_fee: row.maxTotalFee.toString(),
+  ...shownLimits(row, at),
   uses: row.uses,
   spent_value: row.spentValue.toString(),
   spent_fee: row.spentFee.toString(),
@@ -65,6 +67,7 @@ const shownProposal = ({ policy, words }: Awaited<ReturnType<typeof describePoli
     ...(policy.maxTotalValue === null ? {} : { max_total_value: policy.maxTotalValue.toString() }),
     max_total_fee: policy.maxTotalFee.toString(),
     ...(policy.maxUses === null ? {} : { max_uses: policy.maxUses }),
+    ...writtenLimits(policy),
   },
   words: shownWords(words),
 })
@@ -72,6 +75,7 @@ const shownProposal = ({ policy, words }: Awaited<ReturnType<typeof describePoli
 const { detail, idempotent } = describedAs('Policies')
 
 export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
+  const shown = (row: Row): Policy => shownAt(row, ctx.now())
   const submit = submitRoute(ctx, shown)
   return new Elysia({ prefix: '/policies', normalize: false })
     .use(authentication)

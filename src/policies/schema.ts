@@ -86,6 +86,49 @@ const EXAMPLE_RULES = [
   { argument: 'decodedInput.function', operator: 'eq' as const, value: 'safeMint(address,string)' },
 ]
 
+const TOKEN_LIMITS_MAX = 20
+const ROLLING_LIMITS_MAX = 5
+const SECONDS_MAX = 31_622_400
+
+const Seconds = (description: string) =>
+  Type.Integer({
+    minimum: 1,
+    maximum: SECONDS_MAX,
+    description,
+    rule: `a whole number from 1 to ${SECONDS_MAX} (366 days)`,
+    examples: [86_400],
+  })
+
+const MaxUses = (description: string) =>
+  Type.Integer({
+    minimum: 1,
+    maximum: 2_147_483_647,
+    description,
+    rule: 'a whole number from 1 to 2147483647',
+    examples: [100],
+  })
+
+const TokenContract = AddressField('The contract of an ERC-20 token.')
+
+const TokenLimit = ClosedObject('TokenLimit', {
+  contract_address: TokenContract,
+  max_total: Amount(
+    'The most, in base units of the token, of all calls of `transfer`, `transferFrom`, `approve`, `increaseAllowance` and `permit` together. Anything else that is sent to the contract is refused.',
+    '1000000',
+  ),
+  per_seconds: Type.Optional(
+    Seconds('Then the limit holds in any time of so many seconds, and otherwise for all uses together.'),
+  ),
+})
+
+const RollingLimit = ClosedObject('RollingLimit', {
+  per_seconds: Seconds('The limit holds in any time of so many seconds.'),
+  max_total_value: Type.Optional(
+    Amount('The most of the native coin, in base units, that may be sent in this time.', '1000000000000000'),
+  ),
+  max_uses: Type.Optional(MaxUses('The most transactions in this time; a batch counts as one.')),
+})
+
 /** What a policy is to allow, without a credential. */
 const proposedFields = {
   network: NetworkField,
@@ -110,13 +153,19 @@ const proposedFields = {
       '20000000000000000',
     ),
   ),
-  max_uses: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 2_147_483_647,
-      description: 'The most transactions; a batch counts as one.',
-      rule: 'a whole number from 1 to 2147483647',
-      examples: [100],
+  max_uses: Type.Optional(MaxUses('The most transactions; a batch counts as one.')),
+  token_limits: Type.Optional(
+    Type.Array(TokenLimit, {
+      maxItems: TOKEN_LIMITS_MAX,
+      description: 'The most of a token that may be taken. Only on EVM networks.',
+      rule: `a list of at most ${TOKEN_LIMITS_MAX} limits`,
+    }),
+  ),
+  rolling_limits: Type.Optional(
+    Type.Array(RollingLimit, {
+      maxItems: ROLLING_LIMITS_MAX,
+      description: 'The same as `max_total_value` and `max_uses`, but in any time of some length.',
+      rule: `a list of at most ${ROLLING_LIMITS_MAX} limits`,
     }),
   ),
 }
@@ -155,6 +204,21 @@ const time = (description: string) =>
 const Coins = (description: string) =>
   Type.String({ description: `${description} In base units of the native coin.`, examples: ['20000000000000000'] })
 
+const ShownTokenLimit = ClosedObject('ShownTokenLimit', {
+  contract_address: TokenContract,
+  max_total: Type.String({ description: 'In base units of the token.', examples: ['1000000'] }),
+  per_seconds: Type.Union([Type.Integer(), Type.Null()], { description: 'null: of all uses together.' }),
+  spent: Type.String({ description: 'What counts at present.', examples: ['0'] }),
+})
+
+const ShownRollingLimit = ClosedObject('ShownRollingLimit', {
+  per_seconds: Type.Integer({ description: 'In any time of so many seconds.', examples: [86_400] }),
+  max_total_value: Type.Union([Coins('The most that may be sent in this time.'), Type.Null()]),
+  max_uses: Type.Union([Type.Integer(), Type.Null()], { description: 'The most transactions in this time.' }),
+  spent_value: Type.Union([Coins('What counts at present.'), Type.Null()], { description: 'null: not limited.' }),
+  uses: Type.Union([Type.Integer(), Type.Null()], { description: 'How many count at present; null: not limited.' }),
+})
+
 export const Policy = ClosedObject('Policy', {
   uuid: UuidField('The id by which the policy is revoked.'),
   project_id: UuidField('The project.'),
@@ -170,6 +234,8 @@ export const Policy = ClosedObject('Policy', {
     Type.Union([Coins('The most that all uses together may send.'), Type.Null()], { description: 'null: no limit.' }),
   ),
   max_total_fee: Type.Optional(Coins('The most that the fees of all uses together may cost.')),
+  token_limits: Type.Optional(Type.Array(ShownTokenLimit, { description: 'Empty: no limit.' })),
+  rolling_limits: Type.Optional(Type.Array(ShownRollingLimit, { description: 'Empty: no limit.' })),
   uses: Type.Optional(Type.Integer({ minimum: 0, description: 'How often it was used.' })),
   spent_value: Type.Optional(Coins('What all uses together have sent.')),
   spent_fee: Type.Optional(Coins('The most that the fees of all uses together can have cost.')),

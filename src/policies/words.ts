@@ -1,6 +1,8 @@
 // A policy in words, for the owner of the wallet: what it allows, its limits, the most that it can cost, and what is dangerous
 // about it. Pure. The words are made of the same values that the owner's PIN binds.
 
+import type { StandingPolicy } from '../custody/vault.ts'
+import { limited, limitsOfToken, listedLimitsUsed, listedLimitWords, rollingValueWords } from './limit-words.ts'
 import { fixedArgument, type Proposal, type Reading, readingOf, type Token } from './reading.ts'
 import { addressWords, coins, mayWords, tokens, unitsOf } from './rule-words.ts'
 import { code, name, type Part, type Sentence, say, time } from './sentence.ts'
@@ -17,15 +19,12 @@ export type PolicyWords = {
   readonly used: readonly Sentence[]
 }
 
-type Spent = { readonly uses: number; readonly spentValue: bigint; readonly spentFee: bigint }
-
-/**
- * From here on a limit limits nothing: nobody has so much of a coin (79 billion ether), and some tokens take such an allowance
- * as endless (UNI's Uni.sol: uint96).
- */
-const ENDLESS = 2n ** 96n - 1n
-
-const limited = (amount: bigint | null): bigint | null => (amount === null || amount >= ENDLESS ? null : amount)
+type Spent = {
+  readonly uses: number
+  readonly spentValue: bigint
+  readonly spentFee: bigint
+  readonly limitCounts: StandingPolicy['limitCounts']
+}
 
 const lower = (one: bigint | null, other: bigint | null): bigint | null => {
   if (one === null || other === null) return one ?? other
@@ -51,16 +50,24 @@ const CARRIES = /^(?:utility|proxy|multisig|sudo)\./
 /** The token that calls take from the wallet, and how much in all. */
 const takenInAll = (
   proposal: Proposal,
-  { token, call, mostTaken }: Reading,
-): { readonly token: Token; readonly most: bigint | null } | null => {
+  { token, call, mostTaken, target }: Reading,
+): { readonly token: Token; readonly most: bigint | null; readonly rolling: Sentence | null } | null => {
   const takes = call !== null && ['sends', 'destroys', 'approves'].includes(call.effect)
   if (token?.standard !== 'erc20' || !takes) return null
-  return { token, most: limited(inAll(proposal, mostTaken)) }
+  const limits = limitsOfToken(proposal, target?.address ?? null)
+  return { token, most: limited(lower(inAll(proposal, mostTaken), limits.inAll)), rolling: limits.rolling }
 }
+
+const isLimited = ({ most, rolling }: { readonly most: bigint | null; readonly rolling: Sentence | null }): boolean =>
+  most !== null || rolling !== null
 
 const costOfCoins = (proposal: Proposal, sent: bigint | null): Sentence => {
   const fee = limited(proposal.maxTotalFee)
   const { symbol } = proposal.coin
+  const rolling = rollingValueWords(proposal)
+  if (sent === null && fee !== null && rolling !== null) {
+    return say`At most ${rolling} that it sends, and ${coins(proposal, fee)} for fees in all.`
+  }
   if (sent === null || fee === null) return say`All ${symbol} in this wallet.`
   if (sent === 0n) return say`At most ${coins(proposal, fee)}, for fees. It sends no ${symbol}.`
   return say`At most ${coins(proposal, sent + fee)} in all: ${coins(proposal, sent)} that it sends, and ${coins(proposal, fee)} for fees.`
@@ -69,7 +76,8 @@ const costOfCoins = (proposal: Proposal, sent: bigint | null): Sentence => {
 const costOfTokens = (proposal: Proposal, reading: Reading): Sentence => {
   const taken = takenInAll(proposal, reading)
   if (taken !== null) {
-    const { token, most } = taken
+    const { token, most, rolling } = taken
+    if (most === null && rolling !== null) return say` And at most ${rolling}.`
     return most === null ? say` And all ${unitsOf(token)} in this wallet.` : say` And at most ${tokens(token, most)}.`
   }
   const isKnown = reading.allows !== 'calls' || reading.call !== null
@@ -86,6 +94,7 @@ const limitWords = (proposal: Proposal, now: Date): readonly Sentence[] => {
     expiresAt === null ? say`Without an end, until you take it back.` : say`${end}${time(expiresAt)}.`,
     ...(maxTotalValue === null ? [] : [say`It sends at most ${coins({ coin }, maxTotalValue)} in all.`]),
     say`Fees of at most ${coins({ coin }, maxTotalFee)} in all.`,
+    ...listedLimitWords(proposal),
   ]
 }
 
@@ -112,14 +121,16 @@ const approvalWarnings = (proposal: Proposal, reading: Reading): readonly Senten
   }
   if (call.effect !== 'approves' || token === null) return []
   if (token.standard !== 'erc20') return [say`It can let ${whom} take NFTs from this wallet, ${later}.`]
-  const how = limited(reading.mostTaken) === null ? 'all of them, without a limit' : 'up to the amount above each time'
+  const taken = takenInAll(proposal, reading)
+  const bound = taken !== null && isLimited(taken) ? 'up to the limit above' : 'all of them, without a limit'
+  const how = limited(reading.mostTaken) === null ? bound : 'up to the amount above each time'
   return [say`It can let ${whom} take ${unitsOf(token)} from this wallet, ${how}, ${later}.`]
 }
 
 const tokenWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
   const { call } = reading
   const taken = takenInAll(proposal, reading)
-  const isEndless = taken !== null && taken.most === null && call?.effect !== 'approves'
+  const isEndless = taken !== null && !isLimited(taken) && call?.effect !== 'approves'
   const isToAnybody = call?.effect === 'sends' && fixedAt(proposal, reading, call.recipientAt) === null
   return [
     ...(isEndless ? [say`No limit says how many ${unitsOf(taken.token)} it takes: it can be all.`] : []),
@@ -141,7 +152,7 @@ const warningsOf = (proposal: Proposal, reading: Reading): readonly Sentence[] =
   const carries = CARRIES.test(reading.functionName ?? '')
   return [
     ...(proposal.expiresAt === null ? [say`It has no end.`] : []),
-    ...(sentInAll(proposal, reading) === null
+    ...(sentInAll(proposal, reading) === null && rollingValueWords(proposal) === null
       ? [say`No limit says how much ${symbol} it sends: it can be all that is in this wallet.`]
       : []),
     ...(limited(proposal.maxTotalFee) === null ? [say`No limit says how much it spends on fees.`] : []),
@@ -151,7 +162,8 @@ const warningsOf = (proposal: Proposal, reading: Reading): readonly Sentence[] =
   ]
 }
 
-const usedWords = (proposal: Proposal, { uses, spentValue, spentFee }: Spent): readonly Sentence[] => {
+const usedWords = (proposal: Proposal, spent: Spent, now: Date): readonly Sentence[] => {
+  const { uses, spentValue, spentFee, limitCounts } = spent
   const { maxUses, maxTotalValue, maxTotalFee } = proposal
   const times = uses === 1 ? 'once' : `${uses} times`
   const sent = coins(proposal, spentValue)
@@ -162,6 +174,7 @@ const usedWords = (proposal: Proposal, { uses, spentValue, spentFee }: Spent): r
       : [
           maxTotalValue === null ? say`Sent: ${sent}.` : say`Sent: ${sent} of ${coins(proposal, maxTotalValue)}.`,
           say`Counted for fees: ${coins(proposal, spentFee)} of ${coins(proposal, maxTotalFee)}.`,
+          ...listedLimitsUsed(proposal, { limitCounts, now }),
         ]),
   ]
 }
@@ -180,6 +193,6 @@ export const policyWords = (
     limits: limitWords(proposal, now),
     cost: say`${costOfCoins(proposal, sent)}${costOfTokens(proposal, reading)}`,
     warnings: warningsOf(proposal, reading),
-    used: spent === null ? [] : usedWords(proposal, spent),
+    used: spent === null ? [] : usedWords(proposal, spent, now),
   }
 }

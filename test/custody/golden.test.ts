@@ -34,6 +34,8 @@ const { projectId, keyringId, walletId, ownerId } = golden
 const walletOf = { projectId, keyringId, walletId, network: golden.network, controlMode: 'user' } as const
 const projectKey = bytesOf(golden.projectKey)
 
+const TOKEN = `0x${'ab'.repeat(20)}`
+
 /** As the driver reads them. */
 const policyTerms = {
   ...golden.policyTerms,
@@ -41,6 +43,8 @@ const policyTerms = {
   expiresAt: new Date(golden.policyTerms.expiresAt),
   maxTotalValue: BigInt(golden.policyTerms.maxTotalValue),
   maxTotalFee: BigInt(golden.policyTerms.maxTotalFee),
+  tokenLimits: [],
+  rollingLimits: [],
 }
 
 const opened = async <Key>(hex: string, openKey: (spec: string) => Promise<Key>): Promise<Key> => {
@@ -168,6 +172,8 @@ describe('in the first version', () => {
       { maxUses: null },
       { maxUses: 101 },
       { maxTotalFee: policyTerms.maxTotalFee * 10n },
+      { tokenLimits: [{ contractAddress: TOKEN, maxTotal: '1', perSeconds: null }] },
+      { rollingLimits: [{ perSeconds: 60, maxTotalValue: null, maxUses: 1 }] },
       // As texts these are the same, one after the other.
       { maxUses: null, maxTotalFee: BigInt(`${policyTerms.maxUses}${policyTerms.maxTotalFee}`) },
     ]) {
@@ -177,16 +183,37 @@ describe('in the first version', () => {
     }
   })
 
+  test('the lists of limits are bound as canonical JSON, and what they counted, too', () => {
+    const terms = boundTerms({
+      ...policyTerms,
+      tokenLimits: [{ perSeconds: null, maxTotal: '1000', contractAddress: TOKEN }],
+      rollingLimits: [{ maxUses: 2, perSeconds: 60, maxTotalValue: null }],
+    })
+    expect([terms.token_limits, terms.rolling_limits]).toEqual([
+      `[{"contractAddress":"${TOKEN}","maxTotal":"1000","perSeconds":null}]`,
+      '[{"maxTotalValue":null,"maxUses":2,"perSeconds":60}]',
+    ])
+    const spending = { uses: 1, spentValue: 0n, spentFee: 0n, limitCounts: [[[0, '999'] as const], []] }
+    const { fields } = boundSpending({ projectId, policyId: policyTerms.id }, spending)
+    expect(fields.limit_counts).toBe('[[[0,"999"]],[]]')
+  })
+
   test('what a policy has spent has that MAC, and another state has not', () => {
     const { uses, ...amounts } = golden.policySpending
-    const spending = { uses, spentValue: BigInt(amounts.spentValue), spentFee: BigInt(amounts.spentFee) }
+    const spending = {
+      uses,
+      spentValue: BigInt(amounts.spentValue),
+      spentFee: BigInt(amounts.spentFee),
+      limitCounts: [],
+    }
     const rowOf = (edit: Partial<Spending & { policyId: string }> = {}) =>
       boundSpending({ projectId, policyId: edit.policyId ?? policyTerms.id }, { ...spending, ...edit })
     using macs = openRowMacs({ projectKey, keyId: 1 })
     expect(hexOf(macs.of(rowOf()))).toBe(golden.policyMac)
     const mac = bytesOf(golden.policyMac)
     expect(macs.holds({ row: rowOf(), mac })).toBe(true)
-    for (const edit of [{ uses: 2 }, { spentValue: 0n }, { spentFee: 0n }, { policyId: golden.userLockId }]) {
+    const edits = [{ uses: 2 }, { spentValue: 0n }, { spentFee: 0n }, { policyId: golden.userLockId }]
+    for (const edit of [...edits, { limitCounts: [[[0, '1'] as const]] }]) {
       expect([edit, macs.holds({ row: rowOf(edit), mac })]).toEqual([edit, false])
     }
     using others = openRowMacs({ projectKey, keyId: 2 })

@@ -155,6 +155,8 @@ describe('over its sockets', () => {
       ...{ id: randomUUID(), network: wallet.network, expiresAt: new Date(Date.now() + 3_600_000) },
       argumentRules: [{ argument: 'to', operator: 'eq' as const, value: `0x${'11'.repeat(20)}` }],
       ...{ maxTotalValue: (1n << 256n) - 1n, maxUses: 3, maxTotalFee: 1_000n },
+      tokenLimits: [{ contractAddress: `0x${'22'.repeat(20)}`, maxTotal: '5', perSeconds: null }],
+      rollingLimits: [{ perSeconds: 86_400, maxTotalValue: '5', maxUses: 1 }],
     }
     const made = await vault.newPolicy({ ...request(wallet, both), terms, name: 'Rent' })
     const room = { id: terms.id, walletId: wallet.id }
@@ -168,8 +170,12 @@ describe('over its sockets', () => {
       expect(secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, VERIFY)).toBe(true)
     }
     expect(await vault.policyRoom(room)).toEqual(await custody.vault.policyRoom(room))
+    const slot = expect.any(Number)
     expect(await vault.standingPolicies({ walletId: wallet.id, limit: 5 })).toEqual([
-      { ...standing, uses: 1, spentValue: 5n },
+      {
+        ...{ ...standing, uses: 1, spentValue: 5n, readAt: expect.any(Date) },
+        limitCounts: [[], [[slot, '5']], [[slot, '1']]],
+      },
     ])
     const found = await vault.findWalletOfPolicy({ projectId, ownedBy: null, id: terms.id })
     expect(found?.publicKey).toEqual(wallet.publicKey)

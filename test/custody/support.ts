@@ -247,6 +247,8 @@ export const newTerms = ({ network }: WalletRef): PolicyTerms => ({
   maxTotalValue: null,
   maxUses: null,
   maxTotalFee: 1_000n,
+  tokenLimits: [],
+  rollingLimits: [],
 })
 
 const makePolicy = async (vault: OperatorVault, { wallet, credentials, agreed }: Delegation): Promise<PolicyTerms> => {

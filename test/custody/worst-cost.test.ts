@@ -16,7 +16,11 @@ const CHAIN = 1
 const THEM: Hex = `0x${'ab'.repeat(20)}`
 const TEN = parseEther('10')
 const { publicKey, address: owner } = privateKeyToAccount(`0x${'11'.repeat(32)}`)
-const signer = { chain: { family: 'evm', chainId: CHAIN }, publicKey: bytesOf(publicKey.slice(2)) } as const
+const signer = {
+  chain: { family: 'evm', chainId: CHAIN },
+  publicKey: bytesOf(publicKey.slice(2)),
+  limitedTokens: [],
+} as const
 const safe = contractWalletOf(owner)
 const ours = safe.address as Hex
 
@@ -32,6 +36,7 @@ const paying = ({ to, value, input }: Intent, { chainId = CHAIN, nonce = 0, pric
   ),
 })
 const pay = (value: bigint, input: Hex = '0x', to: string = THEM): Intent => ({ to, value, input })
+const NONE = new Map()
 const costOf = (...payloads: readonly Payload[]) => worstCostOf(signer, payloads)
 
 test('the addresses are those of the chains, for any owner', () => {
@@ -48,21 +53,21 @@ test('the addresses are those of the chains, for any owner', () => {
 
 describe('a transaction costs', () => {
   test('its value, and its gas at the cap', () => {
-    expect(costOf(paying(pay(TEN)))).toEqual({ value: TEN, fee: 63_000n, uses: ['nonce 0'] })
+    expect(costOf(paying(pay(TEN)))).toEqual({ value: TEN, fee: 63_000n, tokens: NONE, uses: ['nonce 0'] })
     expect(costOf(paying(pay(TEN, '0x01', THEM), { nonce: 7 }))).toMatchObject({ value: TEN, uses: ['nonce 7'] })
     expect(costOf(paying({ to: null, value: TEN, input: '0x60' }))).toMatchObject({ value: TEN })
   })
 
   test('as much as its dearest version, and two transactions as much as both', () => {
     const versions = [paying(pay(5n), { price: 4n }), paying(pay(9n)), paying(pay(0n, '0x', owner), { price: 8n })]
-    expect(costOf(...versions)).toEqual({ value: 9n, fee: 168_000n, uses: ['nonce 0', 'nonce 0'] })
+    expect(costOf(...versions)).toEqual({ value: 9n, fee: 168_000n, tokens: NONE, uses: ['nonce 0', 'nonce 0'] })
     const both = costOf(paying(pay(5n)), paying(pay(9n), { nonce: 1 }))
-    expect(both).toEqual({ value: 14n, fee: 126_000n, uses: ['nonce 0', 'nonce 1'] })
+    expect(both).toEqual({ value: 14n, fee: 126_000n, tokens: NONE, uses: ['nonce 0', 'nonce 1'] })
   })
 
   test('what it has the contract wallet of its key pay, in one call or many', () => {
     const executed = (intents: readonly Intent[]) => costOf(paying(execution(safe, intents)))
-    expect(executed([pay(TEN)])).toEqual({ value: TEN, fee: 63_000n, uses: ['nonce 0'] })
+    expect(executed([pay(TEN)])).toEqual({ value: TEN, fee: 63_000n, tokens: NONE, uses: ['nonce 0'] })
     expect(executed([pay(TEN), pay(3n, '0xabcdef'), pay(0n, '0x', ours)])).toMatchObject({ value: TEN + 3n })
     const { input } = execution(safe, [pay(TEN)])
     expect(costOf(paying(pay(2n, input, ours)))).toMatchObject({ value: TEN + 2n })
@@ -72,10 +77,53 @@ describe('a transaction costs', () => {
 
   test('nothing more for the deployment before it, nor for the calls around what was signed', () => {
     const [deploying, acting] = [paying(deployment(safe)), paying(execution(safe, [pay(TEN)]), { nonce: 1 })]
-    expect(costOf(deploying, acting)).toEqual({ value: TEN, fee: 126_000n, uses: ['nonce 1'] })
+    expect(costOf(deploying, acting)).toEqual({ value: TEN, fee: 126_000n, tokens: NONE, uses: ['nonce 1'] })
     const signable = deployAndExecute(CHAIN, safe, { intents: [pay(TEN), pay(1n)], gas: 5n })
-    expect(costOf(signable.payload)).toEqual({ value: TEN + 1n, fee: 0n, uses: ['inner nonce 0'] })
-    expect(costOf(paying(signable.with(new Uint8Array(65))))).toEqual({ value: 0n, fee: 63_000n, uses: [] })
+    expect(costOf(signable.payload)).toEqual({ value: TEN + 1n, fee: 0n, tokens: NONE, uses: ['inner nonce 0'] })
+    expect(costOf(paying(signable.with(new Uint8Array(65))))).toEqual({
+      value: 0n,
+      fee: 63_000n,
+      tokens: NONE,
+      uses: [],
+    })
+  })
+})
+
+describe('of a token that a policy limits', () => {
+  const token = 'cd'.repeat(20)
+  const ERC20 = parseAbi(['function transfer(address to, uint256 value)', 'function burn(uint256 value)'])
+  const calling = (value: bigint, to: string = `0x${token}`) =>
+    pay(0n, encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [THEM, value] }), to)
+  const burning = pay(0n, encodeFunctionData({ abi: ERC20, functionName: 'burn', args: [1n] }), `0x${token}`)
+  const taken = (...payloads: readonly Payload[]) =>
+    worstCostOf({ ...signer, limitedTokens: [token] }, payloads).tokens.get(token)
+  const { payload } = deployAndExecute(CHAIN, safe, { intents: [calling(5n), pay(1n)], gas: 5n })
+
+  test('a transaction takes what it names, its versions as much as the most of them, two of them both', () => {
+    expect(taken(paying(calling(5n)))).toBe(5n)
+    expect(taken(paying(calling(5n, THEM)))).toBeUndefined()
+    expect(taken(paying(calling(5n)), paying(calling(7n), { price: 4n }), paying(pay(0n, '0x', owner)))).toBe(7n)
+    expect(taken(paying(calling(5n)), paying(calling(7n), { nonce: 1 }))).toBe(12n)
+  })
+
+  test('the contract wallet takes what its calls name, one, many, or signed as typed data', () => {
+    expect(taken(paying(execution(safe, [calling(5n)])))).toBe(5n)
+    expect(taken(paying(execution(safe, [calling(5n), pay(1n), calling(8n)])))).toBe(13n)
+    expect(taken(payload)).toBe(5n)
+  })
+
+  const cut = (intent: Intent): Intent => ({ ...intent, input: intent.input.slice(0, -2) as Hex })
+  const uncounted: readonly (readonly [string, () => Payload])[] = [
+    ['another function', () => paying(burning)],
+    ['call data that was cut', () => paying(cut(calling(5n)))],
+    ['coins for it', () => paying(pay(1n, '0x', `0x${token}`))],
+    ['another function of the contract wallet', () => paying(execution(safe, [burning]))],
+    ['the same in a batch', () => paying(execution(safe, [calling(5n), burning]))],
+    ['the same as typed data', () => deployAndExecute(CHAIN, safe, { intents: [burning], gas: 5n }).payload],
+  ]
+  test.each(uncounted)('no policy allows %s, and of another token it does', (_, payload) => {
+    expect(() => taken(payload())).toThrow('cannot be counted')
+    expect(() => costOf(payload())).not.toThrow()
   })
 })
 
@@ -84,7 +132,9 @@ test('an extrinsic costs what the API says: custody cannot read it', () => {
   const payload = { kind: 'extrinsic', call: bytes, extra: bytes, implicit: bytes } as const
   const whole = { ...payload, addressPrefix: bytes, signaturePrefix: bytes }
   const read = worstCostOf({ ...signer, chain: { family: 'substrate' } }, [whole])
-  expect(read).toEqual({ value: 0n, fee: 0n, uses: ['extrinsic 000000000000'] })
+  expect(read).toEqual({ value: 0n, fee: 0n, tokens: NONE, uses: ['extrinsic 000000000000'] })
+  const limited = { ...signer, chain: { family: 'substrate' }, limitedTokens: ['cd'.repeat(20)] } as const
+  expect(() => worstCostOf(limited, [whole])).toThrow('extrinsic')
 })
 
 const SAFE = parseAbi([

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
+import { limitsIn } from '../../src/policies/limits.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -66,6 +67,8 @@ describe('creation', () => {
       max_uses: 3,
       max_total_value: null,
       max_total_fee: '1000',
+      token_limits: [],
+      rolling_limits: [],
       uses: 0,
       spent_value: '0',
       spent_fee: '0',
@@ -86,6 +89,43 @@ describe('creation', () => {
       uses: '0',
       max_uses: null,
     })
+  })
+
+  const tokenLimit = { contract_address: TOKEN, max_total: '5' }
+  const rollingLimit = { per_seconds: 60, max_uses: 1 }
+
+  test('accepts limits on tokens and rolling ones, and shows what counts', async () => {
+    const limits = {
+      token_limits: [
+        { contract_address: TOKEN.toLowerCase(), max_total: '0xff', per_seconds: null },
+        { ...tokenLimit, per_seconds: 86_400 },
+      ],
+      rolling_limits: [
+        { ...rollingLimit, max_total_value: null },
+        { per_seconds: 3_600, max_total_value: '0x10' },
+      ],
+    }
+    const shown = {
+      token_limits: [
+        { contract_address: TOKEN, max_total: '255', per_seconds: null, spent: '0' },
+        { contract_address: TOKEN, max_total: '5', per_seconds: 86_400, spent: '0' },
+      ],
+      rolling_limits: [
+        { per_seconds: 60, max_total_value: null, max_uses: 1, spent_value: null, uses: 0 },
+        { per_seconds: 3_600, max_total_value: '16', max_uses: null, spent_value: '0', uses: null },
+      ],
+    }
+    const { json } = await create(limits)
+    expect(json).toMatchObject(shown)
+    expect((await list()).find(({ uuid }: { uuid: string }) => uuid === json.uuid)).toMatchObject(shown)
+  })
+
+  test('refuses limits on tokens on networks whose calls the vault cannot read', () => {
+    for (const network of ['Polkadot', 'Vara'] as const) {
+      expect(() => limitsIn(service.ctx.chains.of(network), { token_limits: [tokenLimit] })).toThrow(
+        `Field "token_limits" must be absent on ${network}: the vault cannot read calls of its runtime.`,
+      )
+    }
   })
 
   const rule = (argument: string, operator: string, value: unknown) => ({
@@ -127,6 +167,18 @@ describe('creation', () => {
     ['a fee budget below zero', { max_total_fee: '-1' }],
     ['a fee budget that is a number', { max_total_fee: 5 }],
     ['an unknown field', { spent_value: '0' }],
+    ['too many limits on tokens', { token_limits: Array(21).fill(tokenLimit) }],
+    ['two limits on one token for one time', { token_limits: [tokenLimit, { ...tokenLimit, max_total: '6' }] }],
+    ['a limit on a token without an amount', { token_limits: [{ contract_address: TOKEN }] }],
+    ['a limit on a token beyond 2^256', { token_limits: [{ ...tokenLimit, max_total: String(2n ** 256n) }] }],
+    ['a limit in no time', { token_limits: [{ ...tokenLimit, per_seconds: 0 }] }],
+    ['a limit in more than 366 days', { rolling_limits: [{ ...rollingLimit, per_seconds: 31_622_401 }] }],
+    ['a rolling limit of nothing', { rolling_limits: [{ per_seconds: 60 }] }],
+    ['two rolling limits for one time', { rolling_limits: [rollingLimit, { ...rollingLimit, max_total_value: '1' }] }],
+    [
+      'too many rolling limits',
+      { rolling_limits: [1, 2, 3, 4, 5, 6].map((per_seconds) => ({ per_seconds, max_uses: 1 })) },
+    ],
   ])('refuses %s', async (_what, rest) => {
     expect(told(await create(rest))).toEqual([400, 'invalid_input'])
   })

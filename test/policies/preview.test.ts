@@ -109,6 +109,53 @@ test('a preview names the policy that would be charged, or what each lacks, and 
   }
 })
 
+test('a preview tells which limit on tokens or in time has too little left, and the request is answered so', async () => {
+  const wallet = await newWallet()
+  const rules = [rule('decodedInput.function', 'eq', 'transfer'), rule('to', 'eq', token)]
+  const limits = {
+    token_limits: [
+      { contract_address: token, max_total: '10' },
+      { contract_address: token, max_total: '8', per_seconds: 86_400 },
+    ],
+    rolling_limits: [{ per_seconds: 3_600, max_uses: 3, max_total_value: '5' }],
+  }
+  const uuid = await makePolicy(wallet, rules, limits)
+  const allowed = { allowed: true, uuid, never: null, refusals: [] }
+  const refused = (reason: string) => ({
+    ...{ allowed: false, uuid: null, never: null },
+    refusals: [{ uuid, reason, rule: null }],
+  })
+  const longer = call('transfer', 0n)
+  for (const [transaction, expected] of [
+    [call('transfer', 9n), refused('token_exceeded')],
+    [{ ...longer, input: `${longer.input}00` }, refused('token_unknown')],
+    [{ to: token, value: '1' }, refused('token_unknown')],
+    [{ ...call('transfer', 0n), value: '6' }, refused('rolling_exceeded')],
+    [call('transfer', 5n), allowed],
+    [call('transfer', 4n), refused('token_exceeded')],
+    [call('transfer', 3n), allowed],
+    [call('transfer', 0n), allowed],
+    [call('transfer', 0n), refused('rolling_exceeded')],
+  ] as const) {
+    expect([transaction, await preview(wallet, transaction)]).toEqual([transaction, expected])
+    expect(await sign(wallet, transaction)).toBe(expected.allowed ? 200 : 403)
+  }
+  const [shown] = (await service.get('/policies', { network, wallet_address: wallet })).json
+  expect(shown.token_limits.map(({ spent }: { spent: string }) => spent)).toEqual(['8', '8'])
+  expect(shown.rolling_limits).toEqual([
+    { per_seconds: 3_600, max_total_value: '5', max_uses: 3, spent_value: '0', uses: 3 },
+  ])
+  // The words for the owner tell the same.
+  const { json } = await service.get('/policies/described', { uuid })
+  const texts = (sentences: { text: string }[][]) => sentences.map((parts) => parts.map(({ text }) => text).join(''))
+  expect(texts(json[0].words.used).slice(-4)).toEqual([
+    'Counted in any hour: 3 of 3 times.',
+    'Counted in any hour: 0 ETH of 0.000000000000000005 ETH.',
+    'Counted in all: 0.000008 TST of 0.00001 TST.',
+    'Counted in any day: 0.000008 TST of 0.000008 TST.',
+  ])
+})
+
 test('a preview tells what no policy can allow', async () => {
   const wallet = await newWallet()
   await makePolicy(wallet, [rule('value', 'ge', '0')])

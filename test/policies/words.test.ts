@@ -38,6 +38,8 @@ const LIMITS = {
   maxUses: 100,
   maxTotalValue: ETHER,
   maxTotalFee: ETHER / 50n,
+  tokenLimits: [],
+  rollingLimits: [],
 }
 
 const proposal = (argumentRules: Proposal['argumentRules'], rest: Partial<Proposal> = {}): Proposal => ({
@@ -188,7 +190,7 @@ describe('a policy in words', () => {
   })
 
   test('tells what was used, and that a policy has ended', () => {
-    const spent = { uses: 3, spentValue: ETHER / 4n, spentFee: 10n ** 15n }
+    const spent = { uses: 3, spentValue: ETHER / 4n, spentFee: 10n ** 15n, limitCounts: [] }
     const ended = proposal([TO], { expiresAt: new Date('2025-12-31T00:00:00Z') })
     const words = policyWords(ended, { now, spent })
     expect(words.used.map(textOf)).toEqual([
@@ -197,8 +199,73 @@ describe('a policy in words', () => {
       'Counted for fees: 0.001 ETH of 0.02 ETH.',
     ])
     expect(textOf(words.limits[1] ?? [])).toBe('It ended: 2025-12-31T00:00:00.000Z.')
-    const unused = policyWords(ended, { now, spent: { uses: 0, spentValue: 0n, spentFee: 0n } })
+    const unused = policyWords(ended, { now, spent: { uses: 0, spentValue: 0n, spentFee: 0n, limitCounts: [] } })
     expect(unused.used.map(textOf)).toEqual(['Not used yet.'])
+  })
+})
+
+describe('a limit on a token, or one that rolls,', () => {
+  const token = (maxTotal: bigint, perSeconds: number | null) => ({
+    tokenLimits: [{ contractAddress: TOKEN, maxTotal: String(maxTotal), perSeconds }],
+  })
+  const rolling = (perSeconds: number, maxTotalValue: bigint | null, maxUses: number | null) => ({
+    rollingLimits: [{ perSeconds, maxTotalValue: maxTotalValue?.toString() ?? null, maxUses }],
+  })
+  const transfer = [
+    TO,
+    declared('transfer(address to, uint256 value)'),
+    rule('decodedInput.to', 'eq', FRIEND),
+    rule('value', 'eq', '0'),
+  ]
+
+  test('is told in units of the token, and is the most that it costs', () => {
+    const words = wordsOf(transfer, token(1_500_000n, null))
+    expect(words.limits.at(-1)).toBe(
+      `With Test Coin (TST), ${TOKEN}, it sends or approves at most 1.5 TST in all, and does nothing else.`,
+    )
+    expect(words.cost).toBe('At most 0.02 ETH, for fees. It sends no ETH. And at most 1.5 TST.')
+    expect(words.warnings).toEqual([])
+    // A limit that nobody can reach is none.
+    const endless = wordsOf(transfer, token(2n ** 256n - 1n, null))
+    expect(endless.cost).toEndWith('And all TST in this wallet.')
+    expect(endless.warnings).toEqual(['No limit says how many TST it takes: it can be all.'])
+  })
+
+  test('is told with its time', () => {
+    const words = wordsOf(transfer, token(1_500_000n, 604_800))
+    expect(words.limits.at(-1)).toContain('at most 1.5 TST in any 7 days, and does nothing else.')
+    expect(words.cost).toBe('At most 0.02 ETH, for fees. It sends no ETH. And at most 1.5 TST in any 7 days.')
+    const coins = wordsOf([rule('to', 'eq', FRIEND)], { ...rolling(3_600, ETHER / 4n, 1), maxTotalValue: null })
+    expect(coins.limits.slice(-2)).toEqual(['At most once in any hour.', 'It sends at most 0.25 ETH in any hour.'])
+    expect(coins.cost).toBe('At most 0.25 ETH in any hour that it sends, and 0.02 ETH for fees in all.')
+    expect(coins.warnings).toEqual([])
+    expect(wordsOf([TO], rolling(90, null, 2)).limits.at(-1)).toBe('At most 2 times in any 90 seconds.')
+  })
+
+  test('bounds what an approval lets others take', () => {
+    const approve = [
+      TO,
+      declared('approve(address spender, uint256 value)'),
+      rule('decodedInput.spender', 'eq', FRIEND),
+    ]
+    expect(wordsOf(approve, token(7n, null)).warnings).toEqual([
+      `It can let the account ${FRIEND} take TST from this wallet, up to the limit above, also after this has ended.`,
+    ])
+  })
+
+  test('on a contract that nobody knows is told in its smallest units', () => {
+    const { limits } = wordsOf([rule('value', 'ge', '0')], { ...token(7n, null), known: new Map() })
+    expect(limits.at(-1)).toBe(
+      `With ${TOKEN}, it sends or approves at most 7 of the smallest units in all, and does nothing else.`,
+    )
+  })
+
+  test('on the value lets no call of a runtime through', () => {
+    const call = [rule('decodedInput.function', 'eq', 'balances.transfer_keep_alive')]
+    const polkadot = { coin: dot, withoutRecipient: 'runtime_call', network: 'Polkadot', maxTotalValue: null } as const
+    const { may } = wordsOf(call, { ...polkadot, ...rolling(60, 1n, null) })
+    expect(may[0]).toBe('Nothing: no transaction can match all of this.')
+    expect(wordsOf(call, { ...polkadot, ...rolling(60, null, 1) }).may[0]).toBe('Call Polkadot itself.')
   })
 })
 

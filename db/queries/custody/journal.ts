@@ -57,7 +57,7 @@ const KEPT = {
   policies: {
     key: ['id'],
     age: { grows: 'uses', ends: 'revoked_at' },
-    changing: ['uses', 'spent_value', 'spent_fee', 'mac', 'updated_at', 'revoked_at'],
+    changing: ['uses', 'spent_value', 'spent_fee', 'limit_counts', 'mac', 'updated_at', 'revoked_at'],
   },
   policy_locks: { key: ['id'] },
 } as const satisfies Readonly<Record<string, Kept>>

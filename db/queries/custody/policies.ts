@@ -10,7 +10,15 @@ export type PolicyRow = Omit<typeof policies.$inferSelect, 'mac'>
 /** What the owner of the wallet has agreed to. It never changes. */
 export type PolicyTerms = Pick<
   PolicyRow,
-  'id' | 'network' | 'argumentRules' | 'expiresAt' | 'maxTotalValue' | 'maxUses' | 'maxTotalFee'
+  | 'id'
+  | 'network'
+  | 'argumentRules'
+  | 'expiresAt'
+  | 'maxTotalValue'
+  | 'maxUses'
+  | 'maxTotalFee'
+  | 'tokenLimits'
+  | 'rollingLimits'
 >
 
 const { mac: _, ...shownColumns } = getTableColumns(policies)
@@ -24,12 +32,14 @@ export const termsColumns = {
   maxTotalValue: policies.maxTotalValue,
   maxUses: policies.maxUses,
   maxTotalFee: policies.maxTotalFee,
+  tokenLimits: policies.tokenLimits,
+  rollingLimits: policies.rollingLimits,
 }
 
 type PolicyLockRow = Pick<typeof policyLocks.$inferSelect, 'id' | 'sealed'>
 
 /** What a policy's MAC covers. Each charge counts one use, so no two states of a policy are equal. Amounts are base units. */
-export type Spending = Pick<PolicyRow, 'uses' | 'spentValue' | 'spentFee'>
+export type Spending = Pick<PolicyRow, 'uses' | 'spentValue' | 'spentFee' | 'limitCounts'>
 export type SpendingRow = Spending & Pick<typeof policies.$inferSelect, 'mac'>
 
 const lockColumns = { id: policyLocks.id, sealed: policyLocks.sealed }
@@ -38,6 +48,7 @@ const spendingColumns = {
   uses: policies.uses,
   spentValue: policies.spentValue,
   spentFee: policies.spentFee,
+  limitCounts: policies.limitCounts,
   mac: policies.mac,
 }
 

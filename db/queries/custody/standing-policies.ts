@@ -4,6 +4,7 @@ import { and, asc, count, eq, type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 import { policies, wallets } from '../../schema.ts'
 import type { Network } from '../../words.ts'
+import { present } from '../present.ts'
 import { type Page, type Reach, type WalletRow, within } from '../wallets.ts'
 import { isStanding, type PolicyRow, type PolicyTerms, policyColumns, termsColumns } from './policies.ts'
 
@@ -64,9 +65,11 @@ export const findWalletOfPolicy = async (
 }
 
 export type StandingPolicy = PolicyTerms &
-  Pick<PolicyRow, 'uses' | 'spentValue'> & {
+  Pick<PolicyRow, 'uses' | 'spentValue' | 'limitCounts'> & {
     /** By the database's clock. */
     readonly isExpired: boolean
+    /** When this was read, by the same clock. */
+    readonly readAt: Date
   }
 
 const isExpired: SQL<boolean> = sql`coalesce(${policies.expiresAt} <= now(), false)`
@@ -75,10 +78,12 @@ const isExpired: SQL<boolean> = sql`coalesce(${policies.expiresAt} <= now(), fal
 export const standingPolicies = async (
   db: Queryable,
   input: { readonly walletId: string; readonly limit: number },
-): Promise<readonly StandingPolicy[]> =>
-  db
-    .select({ ...termsColumns, uses: policies.uses, spentValue: policies.spentValue, isExpired })
+): Promise<readonly StandingPolicy[]> => {
+  const { uses, spentValue, limitCounts } = policies
+  return db
+    .select({ ...termsColumns, uses, spentValue, limitCounts, isExpired, readAt: present })
     .from(policies)
     .where(and(eq(policies.walletId, input.walletId), isStanding))
     .orderBy(asc(policies.createdAt), asc(policies.id))
     .limit(input.limit)
+}

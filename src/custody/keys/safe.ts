@@ -1,5 +1,5 @@
-// The contract wallet of a key, as far as the limits of a policy need it: which address it has, and what a transaction takes
-// from it. It is a Safe 1.4.1 with this key as its only owner. The addresses and the settings are those of
+// The contract wallet of a key, as far as the limits of a policy need it: which address it has, and what a transaction has
+// it call. It is a Safe 1.4.1 with this key as its only owner. The addresses and the settings are those of
 // src/chains/evm/safe/settings.ts, which a test compares: custody imports no chain.
 //
 // The Safe obeys the key in two ways: as the sender of `execTransaction`, and by a signature over its typed data, `SafeTx`.
@@ -48,7 +48,8 @@ export const safeOf = (publicKey: Uint8Array): string => {
   return addressIn(keccak('ff', PROXY_FACTORY, hexOf(salt), PROXY_INIT_CODE_HASH))
 }
 
-type Call = { readonly to: string; readonly value: bigint; readonly data: Uint8Array }
+/** `value` in wei. */
+export type Call = { readonly to: string; readonly value: bigint; readonly data: Uint8Array }
 type Operation = Call & { readonly operation: bigint; readonly gasPrice: bigint }
 
 /** Reads bytes from their start; more than there are is refused. */
@@ -99,29 +100,30 @@ const callsIn = (data: Uint8Array): readonly Call[] => {
   return calls
 }
 
-const valueMoved = (safe: string, { to, value, data, operation, gasPrice }: Operation): bigint => {
+const callsMade = (safe: string, { to, value, data, operation, gasPrice }: Operation): readonly Call[] => {
   if (gasPrice !== 0n) throw refused('a refund of gas')
   const isBatch = operation === OPERATION.delegateCall && to === MULTI_SEND_CALL_ONLY
   if (!isBatch && operation !== OPERATION.call) throw refused('code that it runs as its own')
   const calls = isBatch ? callsIn(data) : [{ to, value, data }]
   if (calls.some((call) => call.to === safe && call.data.length > 0)) throw refused('a call of itself')
-  return calls.reduce((sum, call) => sum + call.value, 0n)
+  return calls
 }
 
-/** What a call of the Safe by its owner takes from it, in wei. Pure. @throws Error for anything but an execution. */
-export const valueExecuted = (safe: string, data: Uint8Array): bigint => valueMoved(safe, execTransactionIn(data))
+/** What a call of the Safe by its owner has it call. Pure. @throws Error for anything but an execution. */
+export const callsExecuted = (safe: string, data: Uint8Array): readonly Call[] =>
+  callsMade(safe, execTransactionIn(data))
 
 /** The same for typed data that the Safe's owner signs. Pure. */
-export const valueSigned = (
+export const callsSigned = (
   { safe, chainId }: { readonly safe: string; readonly chainId: number },
   { domain, types, message }: TypedData,
-): bigint => {
+): readonly Call[] => {
   const fields = types.SafeTx?.map(({ type, name }) => `${type} ${name}`).join(',')
   const isTheirs =
     domain.verifyingContract?.toLowerCase() === `0x${safe}` && BigInt(domain.chainId ?? 0) === BigInt(chainId)
   if (Object.keys(types).length !== 1 || fields !== SAFE_TX || !isTheirs) throw refused('typed data of another form')
   const { to, value, data, operation, gasPrice } = message
-  return valueMoved(safe, {
+  return callsMade(safe, {
     to: hexOf(bytesIn(to, 'address')),
     value: integerIn(value, 'uint256'),
     data: bytesIn(data, 'bytes'),

@@ -1,19 +1,26 @@
 // The most that signed payloads can take from their wallet, as far as custody can read them: all of an EVM transaction and of
-// what it has the key's contract wallet do. Of an extrinsic nothing, as only the runtime's metadata tells what it means.
+// what it has the key's contract wallet do, and what these take of the tokens that a policy limits. Of an extrinsic nothing, as
+// only the runtime's metadata tells what it means.
 
 import type { ChainFamily } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
 import type { Payload } from '../payload.ts'
+import { type Tokens, tokensTaken } from '../token-calls.ts'
 import { bytesToSign, fieldsOfTransaction } from './payloads.ts'
-import { MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf, valueExecuted, valueSigned } from './safe.ts'
+import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from './safe.ts'
 
 /** What decides for which chain a wallet's key signs. */
 export type WalletChain = { readonly family: ChainFamily /** Of EVM networks. */; readonly chainId?: number }
 
-type Signer = { readonly chain: WalletChain; readonly publicKey: Uint8Array }
+type Signer = {
+  readonly chain: WalletChain
+  readonly publicKey: Uint8Array
+  /** Contracts, of which every call must be counted. */
+  readonly limitedTokens: readonly string[]
+}
 
-/** In base units of the coin. */
-type Cost = { readonly value: bigint; readonly fee: bigint }
+/** In base units: of the coin, and of each token. */
+type Cost = { readonly value: bigint; readonly fee: bigint; readonly tokens: Tokens }
 
 type Read = Cost & {
   /** Payloads of one slot are versions of one transaction: the chain takes one of them. */
@@ -23,10 +30,20 @@ type Read = Cost & {
 }
 
 const EMPTY: Uint8Array = new Uint8Array()
+const NOTHING: Cost = { value: 0n, fee: 0n, tokens: new Map() }
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 const integerOf = (bytes = EMPTY): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
 
-const readTransaction = ({ chain, publicKey }: Signer, unsigned: Uint8Array): Read => {
+const sumOf = (calls: readonly Call[]): bigint => calls.reduce((sum, { value }) => sum + value, 0n)
+
+const takenBy = ({ limitedTokens }: Signer, calls: readonly Call[]): Tokens => {
+  const taken = tokensTaken(limitedTokens, calls)
+  if (taken === null) throw new Error('a policy that limits a token allows no call of it that cannot be counted')
+  return taken
+}
+
+const readTransaction = (signer: Signer, unsigned: Uint8Array): Read => {
+  const { chain, publicKey } = signer
   const fields = fieldsOfTransaction(unsigned)
   if (integerOf(fields.chainId) !== BigInt(chain.chainId ?? 0)) throw new Error("a policy is for its wallet's network")
   const { to: recipient = EMPTY, data = EMPTY } = fields
@@ -34,8 +51,10 @@ const readTransaction = ({ chain, publicKey }: Signer, unsigned: Uint8Array): Re
   const safe = data.length > 0 ? safeOf(publicKey) : null
   // Both contracts of Safe work for whoever calls them, and own nothing.
   const doesNothing = value === 0n && (safe === null || to === PROXY_FACTORY || to === MULTI_SEND_CALL_ONLY)
+  const executed = to === safe ? callsExecuted(safe, data) : []
   return {
-    value: value + (to === safe ? valueExecuted(safe, data) : 0n),
+    value: value + sumOf(executed),
+    tokens: takenBy(signer, [{ to, value, data }, ...executed]),
     fee: integerOf(fields.gas) * integerOf(fields.maxFeePerGas),
     slot: `nonce ${integerOf(fields.nonce)}`,
     isUse: !doesNothing,
@@ -49,11 +68,13 @@ const read = (signer: Signer, payload: Payload): Read => {
       return readTransaction(signer, payload.unsigned)
     case 'typed_data': {
       const { typedData } = payload
-      const value = valueSigned({ safe: safeOf(publicKey), chainId: chain.chainId ?? 0 }, typedData)
-      return { value, fee: 0n, slot: `inner nonce ${typedData.message.nonce}`, isUse: true }
+      const calls = callsSigned({ safe: safeOf(publicKey), chainId: chain.chainId ?? 0 }, typedData)
+      const slot = `inner nonce ${typedData.message.nonce}`
+      return { value: sumOf(calls), fee: 0n, tokens: takenBy(signer, calls), slot, isUse: true }
     }
     case 'extrinsic':
-      return { value: 0n, fee: 0n, slot: `extrinsic ${hexOf(bytesToSign(chain.family, payload))}`, isUse: true }
+      if (signer.limitedTokens.length > 0) throw new Error('a policy that limits a token allows no extrinsic')
+      return { ...NOTHING, slot: `extrinsic ${hexOf(bytesToSign(chain.family, payload))}`, isUse: true }
     case 'evm_message':
     case 'safe_message':
     case 'substrate_message':
@@ -65,6 +86,16 @@ const read = (signer: Signer, payload: Payload): Read => {
 
 export const max = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
+/** Of each token the one or the other amount, or both together. */
+const merged = (one: Tokens, other: Tokens, merge: (one: bigint, other: bigint) => bigint): Tokens =>
+  new Map([...one, ...[...other].map(([token, amount]) => [token, merge(one.get(token) ?? 0n, amount)] as const)])
+
+const merge = (one: Cost, other: Cost, by: (one: bigint, other: bigint) => bigint): Cost => ({
+  value: by(one.value, other.value),
+  fee: by(one.fee, other.fee),
+  tokens: merged(one.tokens, other.tokens, by),
+})
+
 /**
  * The cost of payloads that may all be sent, and the slots of those that do something. Pure.
  * @throws Error for another chain than the wallet's, and for what no policy allows.
@@ -75,11 +106,10 @@ export const worstCostOf = (
 ): Cost & { readonly uses: readonly string[] } => {
   const bySlot = new Map<string, Cost>()
   const uses: string[] = []
-  for (const { slot, isUse, value, fee } of payloads.map((payload) => read(signer, payload))) {
-    const before = bySlot.get(slot) ?? { value: 0n, fee: 0n }
-    bySlot.set(slot, { value: max(before.value, value), fee: max(before.fee, fee) })
+  for (const { slot, isUse, ...cost } of payloads.map((payload) => read(signer, payload))) {
+    bySlot.set(slot, merge(bySlot.get(slot) ?? NOTHING, cost, max))
     if (isUse) uses.push(slot)
   }
-  const sum = (one: Cost, other: Cost) => ({ value: one.value + other.value, fee: one.fee + other.fee })
-  return { ...[...bySlot.values()].reduce(sum, { value: 0n, fee: 0n }), uses }
+  const sum = (one: bigint, other: bigint): bigint => one + other
+  return { ...[...bySlot.values()].reduce((all, cost) => merge(all, cost, sum), NOTHING), uses }
 }

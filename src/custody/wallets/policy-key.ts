@@ -6,6 +6,7 @@ import { checkSecret } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { max, worstCostOf } from '../keys/worst-cost.ts'
+import { contractOf } from '../policy-limits.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { EnvelopeError } from '../sealing/envelope.ts'
 import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarchy.ts'
@@ -24,7 +25,7 @@ type PolicyKeyRequest = KeyRequest & {
 export type OpenPolicyKey = Disposable & {
   /**
    * Signs as `OpenKey.sign` does, and charges the policy before a signature leaves: what the caller says is spent, or what
-   * custody reads in the payloads if that is more. One opening is one use: the versions of one transaction, with the
+   * custody reads in the payloads if that is more; tokens as custody reads them. One opening is one use: the versions of one transaction, with the
    * deployment of a contract wallet before it.
    * @throws AppError as `Vault.openKeyByPolicy` does: then nothing was signed.
    * @throws Error for a second transaction, another chain than the wallet's, and what no policy allows.
@@ -83,7 +84,8 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
   const { wallet, actor, terms } = request
   const { privateKey, spending } = await openByPolicy(ctx, request)
   const key = holdKey(ctx, { wallet, actor, purpose: 'transactions', policyId: terms.id, privateKey, also: spending })
-  const signer = { chain: ctx.chainOf(wallet.network), publicKey: wallet.publicKey }
+  const limitedTokens = terms.tokenLimits.map(contractOf)
+  const signer = { chain: ctx.chainOf(wallet.network), publicKey: wallet.publicKey, limitedTokens }
   const done = new Set<string>()
   let uses = 1
   return {
@@ -95,7 +97,8 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
         )
         for (const slot of cost.uses) done.add(slot)
         if (done.size > 1) throw new Error('one use of a policy signs one transaction')
-        const spends = { value: max(told.value, cost.value), fee: max(told.fee, cost.fee) }
+        const { tokens } = cost
+        const spends = { value: max(told.value, cost.value), fee: max(told.fee, cost.fee), tokens }
         await ctx.db.transaction(async (tx) => {
           await spending.charge(tx, { ...spends, uses })
           await ctx.audit.record(tx, ...acts.map((act, at) => charged(act, at === 0 ? uses : 0)))

@@ -12,21 +12,24 @@ import {
   type SpendingRow,
   writeSpending,
 } from '../../../db/queries/custody/policies.ts'
+import { readClock } from '../../../db/queries/present.ts'
 import type { CustodyCtx } from '../ctx.ts'
+import { areRolling, countUse } from '../policy-limits.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import type { BoundRow, RowMacs } from '../sealing/row-mac.ts'
-import { PolicyClosed, PolicyForged } from './policy-terms.ts'
+import type { Tokens } from '../token-calls.ts'
+import { boundList, PolicyClosed, PolicyForged } from './policy-terms.ts'
 
 const UINT256_MAX = (1n << 256n) - 1n
 
-export const NOTHING_SPENT: Spending = { uses: 0, spentValue: 0n, spentFee: 0n }
+export const NOTHING_SPENT: Spending = { uses: 0, spentValue: 0n, spentFee: 0n, limitCounts: [] }
 
 type PolicyOf = { readonly projectId: string; readonly policyId: string }
 
 /** What was spent, as its MAC covers it. */
-export const boundSpending = (of: PolicyOf, { uses, spentValue, spentFee }: Spending): BoundRow => ({
+export const boundSpending = (of: PolicyOf, { uses, spentValue, spentFee, limitCounts }: Spending): BoundRow => ({
   identity: identityOf.policySpending(of),
-  fields: { uses, spent_value: spentValue, spent_fee: spentFee },
+  fields: { uses, spent_value: spentValue, spent_fee: spentFee, limit_counts: boundList(limitCounts) },
 })
 
 /** What a use spends, in base units of the coin. */
@@ -37,20 +40,25 @@ export type Spends = {
 }
 
 /** `uses`: 0 for more of a use that was charged before. */
-type Charge = Spends & { readonly uses: number }
+type Charge = Spends & { readonly uses: number; readonly tokens: Tokens }
+
+type Judged = { readonly terms: PolicyTerms; readonly use: Charge; readonly at: Date }
 
 /** What is spent after a use; null if the terms do not allow it. */
 const afterUse = (
-  { uses, spentValue, spentFee }: Spending,
-  { terms, use }: { readonly terms: PolicyTerms; readonly use: Charge },
+  { uses, spentValue, spentFee, limitCounts: counts }: Spending,
+  { terms, use, at }: Judged,
 ): Spending | null => {
   const { maxUses, maxTotalValue, maxTotalFee } = terms
   const value = spentValue + use.value
+  const limitCounts = countUse(terms, { counts, at, use })
+  if (typeof limitCounts === 'string') return null
   const after = {
     uses: uses + use.uses,
     // Without a limit, signatures that nobody can pay for could sum up to more than the column holds.
     spentValue: value > UINT256_MAX ? UINT256_MAX : value,
     spentFee: spentFee + use.fee,
+    limitCounts,
   }
   const isWithin =
     (maxUses === null || after.uses <= maxUses) &&
@@ -87,7 +95,8 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
     if (!isWritten(macs, locked)) throw forged()
     // The journal knows an earlier row that somebody wrote back. A row that is not locked may be earlier by another use alone.
     if (locked.uses < ctx.journal.floorOf('policies', [terms.id])) throw forged()
-    const spending = afterUse(locked, { terms, use })
+    const at = areRolling(terms) ? await readClock(tx) : ctx.now()
+    const spending = afterUse(locked, { terms, use, at })
     if (spending === null) throw new PolicyClosed()
     const { id, expiresAt } = terms
     const written = await writeSpending(tx, { id, expiresAt, ...spending, mac: macs.of(boundSpending(of, spending)) })

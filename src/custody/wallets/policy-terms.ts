@@ -9,7 +9,11 @@ import type { BoundFields } from '../sealing/bytes.ts'
 
 const VERSION = 1
 
-/** Rules as canonical JSON (RFC 8785), as a JSON column keeps neither spaces nor the order of names. */
+/** An empty list is not bound. */
+export const boundList = (list: readonly unknown[]): string | null =>
+  list.length === 0 ? null : (canonicalize(list) ?? null)
+
+/** Lists as canonical JSON (RFC 8785), as a JSON column keeps neither spaces nor the order of names. */
 export const boundTerms = (terms: PolicyTerms): BoundFields => ({
   version: VERSION,
   policy: terms.id,
@@ -19,6 +23,8 @@ export const boundTerms = (terms: PolicyTerms): BoundFields => ({
   max_total_value: terms.maxTotalValue,
   max_uses: terms.maxUses,
   max_total_fee: terms.maxTotalFee,
+  token_limits: boundList(terms.tokenLimits),
+  rolling_limits: boundList(terms.rollingLimits),
 })
 
 /** The policy that allowed this has ended meanwhile. Another policy may still allow it. */

@@ -36,6 +36,11 @@ const keyRequest = { wallet, credentials, actor: Text }
 
 const imported = Type.Union([Fields({ privateKey: Text }), Fields({ mnemonicPhrase: Text })])
 
+const EVM_ADDRESS = '^0x[0-9a-fA-F]{40}$'
+const Digits = Type.String({ pattern: '^[0-9]{1,78}$' })
+const Seconds = Type.Integer({ minimum: 1 })
+const limitCounts = Type.Array(Type.Array(Type.Tuple([Count, Digits])))
+
 const termsFields = {
   id: Id,
   network: Text,
@@ -52,6 +57,12 @@ const termsFields = {
   maxTotalValue: OrNull(Type.BigInt()),
   maxUses: OrNull(Type.Integer()),
   maxTotalFee: Type.BigInt(),
+  tokenLimits: Type.Array(
+    Fields({ contractAddress: Type.String({ pattern: EVM_ADDRESS }), maxTotal: Digits, perSeconds: OrNull(Seconds) }),
+  ),
+  rollingLimits: Type.Array(
+    Fields({ perSeconds: Seconds, maxTotalValue: OrNull(Digits), maxUses: OrNull(Type.Integer({ minimum: 0 })) }),
+  ),
 }
 const terms = Fields(termsFields)
 
@@ -62,6 +73,7 @@ const policyFields = {
   name: Text,
   spentFee: Type.BigInt(),
   spentValue: Type.BigInt(),
+  limitCounts,
   uses: Count,
   createdAt: Type.Date(),
   updatedAt: Type.Date(),
@@ -210,7 +222,16 @@ export const METHODS = {
   }),
   standingPolicies: method('standingPolicies', {
     input: Fields({ walletId: Id, limit: Count }),
-    output: Type.Array(Fields({ ...termsFields, uses: Count, spentValue: Type.BigInt(), isExpired: Type.Boolean() })),
+    output: Type.Array(
+      Fields({
+        ...termsFields,
+        uses: Count,
+        spentValue: Type.BigInt(),
+        limitCounts,
+        isExpired: Type.Boolean(),
+        readAt: Type.Date(),
+      }),
+    ),
     repeatable: true,
   }),
   policyRoom: method('policyRoom', {

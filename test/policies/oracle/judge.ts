@@ -43,7 +43,8 @@ export const standingOf = async ({ chain, policies }: { chain: Chain; policies: 
   for (const [index, { rules, ...rest }] of policies.entries()) {
     const argumentRules = await compiledRules(chain, rules)
     if (argumentRules === null) throw new Error(`expected rules that are taken: ${JSON.stringify(rules)}`)
-    standing.push({ id: String(index), network, expiresAt: null, maxTotalFee: 1n, argumentRules, ...rest })
+    const limits = { tokenLimits: [], rollingLimits: [], limitCounts: [], readAt: new Date() }
+    standing.push({ id: String(index), network, expiresAt: null, maxTotalFee: 1n, argumentRules, ...limits, ...rest })
   }
   return standing
 }

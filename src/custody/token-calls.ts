@@ -1,0 +1,58 @@
+// What calls take of an ERC-20 token, or let others take. The vault and those who ask it read calls in this one way. Only five
+// functions count, and only in the strict form: all words, no byte more, and no dirty upper bits. What a contract does with
+// another call nobody can tell from outside.
+
+type Word = 'address' | 'amount' | 'uint8' | 'any'
+
+/** By the first four bytes of call data. */
+const FUNCTIONS: Readonly<Record<string, readonly Word[]>> = {
+  // transfer(address,uint256)
+  a9059cbb: ['address', 'amount'],
+  // transferFrom(address,address,uint256)
+  '23b872dd': ['address', 'address', 'amount'],
+  // approve(address,uint256)
+  '095ea7b3': ['address', 'amount'],
+  // increaseAllowance(address,uint256)
+  '39509351': ['address', 'amount'],
+  // permit(address,address,uint256,uint256,uint8,bytes32,bytes32) of EIP-2612
+  d505accf: ['address', 'address', 'amount', 'any', 'uint8', 'any', 'any'],
+}
+
+const SELECTOR_BYTES = 4
+const WORD_BYTES = 32
+const BYTES: Readonly<Record<Word, number>> = { address: 20, amount: 32, uint8: 1, any: 32 }
+
+/** A call of a contract. `to`: 40 digits of lower-case hex. */
+type TokenCall = { readonly to: string; readonly data: Uint8Array }
+
+/** By contract, in base units of the token. */
+export type Tokens = ReadonlyMap<string, bigint>
+
+const integerOf = (word: Uint8Array): bigint => BigInt(`0x${Buffer.from(word).toString('hex')}`)
+
+const fits = (kind: Word, word: Uint8Array): boolean =>
+  word.subarray(0, WORD_BYTES - BYTES[kind]).every((byte) => byte === 0)
+
+/** The amount of a call of a token; null if it cannot be told. Pure. */
+const amountIn = (data: Uint8Array): bigint | null => {
+  const kinds = FUNCTIONS[Buffer.from(data.subarray(0, SELECTOR_BYTES)).toString('hex')]
+  if (kinds === undefined || data.length !== SELECTOR_BYTES + kinds.length * WORD_BYTES) return null
+  const wordAt = (at: number) => {
+    const start = SELECTOR_BYTES + at * WORD_BYTES
+    return data.subarray(start, start + WORD_BYTES)
+  }
+  if (!kinds.every((kind, at) => fits(kind, wordAt(at)))) return null
+  return integerOf(wordAt(kinds.indexOf('amount')))
+}
+
+/** What calls take of some contracts in all; null if a call of one of them cannot be counted. Pure. */
+export const tokensTaken = (contracts: readonly string[], calls: readonly TokenCall[]): Tokens | null => {
+  const taken = new Map<string, bigint>()
+  for (const { to, data } of calls) {
+    if (!contracts.includes(to)) continue
+    const amount = amountIn(data)
+    if (amount === null) return null
+    taken.set(to, (taken.get(to) ?? 0n) + amount)
+  }
+  return taken
+}
