@@ -22,7 +22,7 @@ const ways = ({ projectName, hasMail }: Login, intro: Html | null): Html => html
       <button type="button" id="wallet-start" hidden>Use a wallet</button>
       <button type="button" id="device-start">Use another device</button>
       <p class="hint" id="wallet-none" hidden>To log in with a wallet, open this page in a browser that has one.</p>
-      <button class="plain" type="button" id="ways-no" hidden>Don’t allow it</button>
+      <button class="plain" type="button" id="ways-no" hidden>Go back</button>
     </section>`
 
 const code = html`

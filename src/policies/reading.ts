@@ -78,9 +78,15 @@ export const fixedArgument = ({ argumentRules }: Pick<Proposal, 'argumentRules'>
 export const isAt = ({ names }: Pick<Reading, 'names'>, argument: string, place: number | undefined): boolean =>
   place !== undefined && names[place] === argument
 
-/** Whether an argument is an amount of the coin. */
-export const isCoinAmount = ({ functionName }: Pick<Reading, 'functionName'>, argument: string): boolean =>
+type Named = Pick<Reading, 'functionName'>
+
+/** Whether an argument is the amount of a transfer of the coin by a runtime. */
+export const isCoinAmount = ({ functionName }: Named, argument: string): boolean =>
   COIN_TRANSFERS.includes(functionName ?? '') && argument === 'value'
+
+/** Who is paid by a runtime's transfer of the coin; null for another call. */
+export const payeeOf = ({ functionName }: Named): 'dest' | null =>
+  [...COIN_TRANSFERS, 'balances.transfer_all'].includes(functionName ?? '') ? 'dest' : null
 
 /** The highest integer that a rule lets through; null if it has no upper end. */
 const capOf = ({ operator, value }: ArgumentRule): bigint | null => {

@@ -4,7 +4,16 @@ import type { RuleOperator } from '../../db/words.ts'
 import { displayAmount } from '../chains/amount.ts'
 import { unreachable } from '../errors.ts'
 import { type ArgumentRule, DECODED, integerIn } from './evaluate.ts'
-import { isAt, isCoinAmount, type KnownAddress, nameIn, type Proposal, type Reading, type Token } from './reading.ts'
+import {
+  isAt,
+  isCoinAmount,
+  type KnownAddress,
+  nameIn,
+  type Proposal,
+  payeeOf,
+  type Reading,
+  type Token,
+} from './reading.ts'
 import { code, name, type Sentence, say } from './sentence.ts'
 
 /** Digits in groups of three, exact. */
@@ -83,8 +92,9 @@ const personWords = (
   person: { name: string; shown: Sentence },
 ): Sentence | null => {
   const { call } = reading
-  if (operator !== 'eq' || call === null) return null
   const { name: argument, shown } = person
+  if (operator === 'eq' && argument === payeeOf(reading)) return say`Only to ${shown}.`
+  if (operator !== 'eq' || call === null) return null
   if (isAt(reading, argument, call.spenderAt)) return say`Only ${shown} may then take it.`
   if (!isAt(reading, argument, call.recipientAt)) return null
   return call.effect === 'makes' ? say`Only for ${shown}.` : say`Only to ${shown}.`

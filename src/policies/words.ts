@@ -3,7 +3,7 @@
 
 import type { StandingPolicy } from '../custody/vault.ts'
 import { limited, limitsOfToken, listedLimitsUsed, listedLimitWords, rollingValueWords } from './limit-words.ts'
-import { fixedArgument, type Proposal, type Reading, readingOf, type Token } from './reading.ts'
+import { fixedArgument, type Proposal, payeeOf, type Reading, readingOf, type Token } from './reading.ts'
 import { addressWords, coins, mayWords, tokens, unitsOf } from './rule-words.ts'
 import { code, name, type Part, type Sentence, say, time } from './sentence.ts'
 
@@ -139,9 +139,12 @@ const tokenWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[
   ]
 }
 
-const targetWarning = ({ allows, target }: Reading): readonly Sentence[] => {
+const targetWarning = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
+  const { allows, target } = reading
   if (target !== null) return []
-  if (allows === 'payments') return [say`No rule says who is paid: it can be anybody.`]
+  const payee = payeeOf(reading)
+  const paysAnybody = payee !== null && fixedArgument(proposal, payee) === null
+  if (allows === 'payments' || paysAnybody) return [say`No rule says who is paid: it can be anybody.`]
   if (allows !== 'calls') return []
   return [say`No rule says which contract it calls: it can be any, also one that is made to harm you.`]
 }
@@ -156,7 +159,7 @@ const warningsOf = (proposal: Proposal, reading: Reading): readonly Sentence[] =
       ? [say`No limit says how much ${symbol} it sends: it can be all that is in this wallet.`]
       : []),
     ...(limited(proposal.maxTotalFee) === null ? [say`No limit says how much it spends on fees.`] : []),
-    ...targetWarning(reading),
+    ...targetWarning(proposal, reading),
     ...(carries ? [say`This call can hold other calls: it can do anything that this wallet can do.`] : []),
     ...tokenWarnings(proposal, reading),
   ]

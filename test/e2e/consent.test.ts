@@ -184,7 +184,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       'Test asks to use your wallet. Log in to see for what; nothing is allowed by that.',
     )
     await checkLooks(on)
-    await press(on, 'Don’t allow it')
+    await press(on, 'Go back')
     expect(await answerTo(on)).toEqual(denied)
     expect(await policiesOf(person)).toEqual([])
     expect(await world.sessionsOf(await world.userIdOf(person.email))).toEqual(['email_code logout'])

@@ -363,16 +363,22 @@ describe('a policy for calls of a Substrate runtime', () => {
   const rest = { coin: dot, withoutRecipient: 'runtime_call', network: 'Polkadot', maxTotalValue: null } as const
 
   test('tells transfers in the coin', () => {
-    const rules = [calls('balances.transfer_keep_alive'), rule('decodedInput.value', 'le', '20000000000')]
+    const rules = [
+      calls('balances.transfer_keep_alive'),
+      rule('decodedInput.value', 'le', '20000000000'),
+      rule('decodedInput.dest', 'eq', FRIEND),
+    ]
     expect(wordsOf(rules, { ...rest, maxTotalFee: 10n ** 10n })).toMatchObject({
       may: [
         'Call Polkadot itself.',
         'Only by the function balances.transfer_keep_alive.',
         'Only if the amount (value) is at most 2 DOT.',
+        `Only to the account ${FRIEND}.`,
       ],
       cost: 'At most 201 DOT in all: 200 DOT that it sends, and 1 DOT for fees.',
       warnings: [],
     })
+    expect(wordsOf(rules.slice(0, 2), rest).warnings).toEqual(['No rule says who is paid: it can be anybody.'])
   })
 
   test('warns of calls that hold others, and of what cannot be counted', () => {

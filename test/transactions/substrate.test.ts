@@ -669,5 +669,19 @@ describe('calls of the runtime', () => {
     expect(await told(batched(pay(bob)))).toEqual(DENIED)
     const elsewhere = await policy([named, rule('decodedInput.dest', 'ne', encodeAddress(decodeAddress(bob), 42))])
     expect([elsewhere.status, elsewhere.json.code]).toEqual([400, 'network_mismatch'])
+
+    const asked = { network, wallet_address: address, max_total_fee: '10000000000', max_uses: 2 }
+    const rules = [named, rule('decodedInput.dest', 'eq', bob), rule('decodedInput.value', 'le', '15000000000')]
+    const { words } = (await service.post('/policies/describe', { ...asked, argument_rules: rules })).json
+    type Sentence = readonly { readonly text: string }[]
+    const textOf = (sentence: Sentence) => sentence.map(({ text }) => text).join('')
+    expect(words.may.map(textOf)).toEqual([
+      'Call Polkadot itself.',
+      'Only by the function balances.transfer_keep_alive.',
+      `Only to the account ${bob}.`,
+      'Only if the amount (value) is at most 1.5 DOT.',
+    ])
+    expect(textOf(words.cost)).toBe('At most 4 DOT in all: 3 DOT that it sends, and 1 DOT for fees.')
+    expect(words.warnings.map(textOf)).toEqual(['It has no end.'])
   })
 })

@@ -65,8 +65,10 @@ export const showProposal = (page: Page): Promise<void> =>
     show('consent')
   })
 
-const refuse = (page: Page): Promise<void> =>
-  goBackWith(page, { error: 'access_denied' }, page.asks === 'consent' ? 'Nothing was allowed' : 'Nothing was changed')
+const refuse = (page: Page): Promise<void> => {
+  const title = page.asks === 'consent' ? 'Nothing was allowed' : 'Nothing was changed'
+  return goBackWith(page, page.asks === 'granted' ? {} : { error: 'access_denied' }, title)
+}
 
 /** Sets up the views for consent. */
 export const offerConsent = (page: Page): void => {
@@ -79,8 +81,7 @@ export const offerConsent = (page: Page): void => {
       await goBackWith(page, { policy_id: uuid }, 'It is allowed')
     })(),
   )
-  const isAsked = page.asks !== 'granted'
-  toggle('ways-no', isAsked && page.returnTo !== null)
+  toggle('ways-no', page.returnTo !== null)
   for (const id of ['ways-no', 'consent-no', 'refused-back']) onPress(id, () => refuse(page))
   onPress('refused-other', async () => {
     await leaveSession(page)
