@@ -18,16 +18,10 @@ import type { JournalNote, OperatorVault } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { storeAnswer } from '../idempotency/once.ts'
 import { insertNewProject } from '../projects/projects.ts'
-import {
-  type About,
-  readAbout,
-  recordSpedUp,
-  recordSubmitted,
-  type SignedAttempt,
-  type SubmittedRows,
-} from '../transactions/recorded.ts'
+import { type About, readAbout, recordSpedUp, recordSubmitted, type SignedAttempt } from '../transactions/recorded.ts'
 import { type AboutWallet, addressesOf } from '../wallets/create.ts'
 import { inOrder } from './in-order.ts'
+import { inTurn } from './in-turn.ts'
 import { journalsElsewhere } from './journals-elsewhere.ts'
 
 /** The vaults of the deployment, each with its own journal. */
@@ -138,8 +132,6 @@ const restoreWallets = async (ctx: RestoreCtx, { wallets, transactions }: Noted)
   return restored
 }
 
-type SubmittedRow = SubmittedRows['row']
-
 type Outcome = { readonly id: string; readonly was: 'restored' | 'recorded' | Hindrance }
 
 const restoreTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promise<Outcome> =>
@@ -166,27 +158,6 @@ const restoreTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promi
     return { id, was: 'restored' }
   })
 
-/**
- * Of transactions that were signed for one nonce, only the last one can have been recorded. But a mortal one gives its nonce back
- * when it expires: there the one that was born last has the nonce, and the others come after it, to be told as expired by the
- * tracker. One of them may have been rolled back; so they come last, and take no answer that another one has.
- */
-const inTurn = (signed: readonly Signed[]): readonly Signed[] => {
-  const rowOf = ({ about: { rows } }: Signed) => (rows.kind === 'submitted' ? rows.row : null)
-  const last = new Map<string, Signed>()
-  const nonceOf = ({ network, signerAddress, nonce }: SubmittedRow) => `${network} ${signerAddress} ${nonce}`
-  const bornAt = (each: Signed | undefined) => (each && rowOf(each)?.bornAtBlock) ?? -1n
-  for (const each of signed) {
-    const row = rowOf(each)
-    if (row !== null && bornAt(last.get(nonceOf(row))) <= bornAt(each)) last.set(nonceOf(row), each)
-  }
-  const isLast = (each: Signed) => {
-    const row = rowOf(each)
-    return row === null || last.get(nonceOf(row)) === each
-  }
-  return [...signed.filter(isLast), ...signed.filter((each) => !isLast(each) && bornAt(each) >= 0n)]
-}
-
 /** A vault that is not named may have signed what another one would sign again. */
 const requireAll = async (vaults: Vaults): Promise<void> => {
   const states = await Promise.all(vaults.map((vault) => vault.journalState()))
@@ -209,7 +180,7 @@ export const restore = async (ctx: RestoreCtx, vaults: Vaults): Promise<Restored
   const wallets = await restoreWallets(ctx, { transactions, wallets: ofKind(notes, 'wallet') })
   const counts = { transactions: 0, spedUp: 0 }
   const skipped: { id: string; why: Hindrance }[] = []
-  for (const signed of inTurn(transactions)) {
+  for (const signed of inTurn(transactions, ({ about: { rows } }) => (rows.kind === 'submitted' ? rows.row : null))) {
     const { id, was } = await restoreTransaction(ctx, signed)
     if (was === 'restored') counts[signed.about.rows.kind === 'submitted' ? 'transactions' : 'spedUp'] += 1
     else if (was !== 'recorded') skipped.push({ id, why: was })

@@ -1,6 +1,7 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { JournalNote } from '../../src/custody/vault.ts'
 import { inOrder } from '../../src/restore/in-order.ts'
+import { inTurn } from '../../src/restore/in-turn.ts'
 
 const noted = (about: string, at: string): JournalNote => ({
   kind: 'project',
@@ -23,4 +24,24 @@ test('notes of one journal stay in their order, though its clock was set back', 
   expect(order(backwards)).toEqual(['1', '2', '3', '4'])
   // The later time is the right one.
   expect(order([noted('0', '04:00')], backwards, [noted('5', '06:00')])).toEqual(['0', '1', '2', '3', '4', '5'])
+})
+
+describe('of transactions for one nonce', () => {
+  const signed = (nonce: number, bornAtBlock: bigint | null = null) => ({
+    ...{ network: 'A', signerAddress: 'x', nonce, bornAtBlock },
+  })
+  const turns = (...each: readonly (ReturnType<typeof signed> | null)[]) =>
+    inTurn([...each.keys()], (index) => each[index] ?? null)
+
+  test('the last one comes back', () => {
+    expect(turns(signed(1), signed(2), null, signed(1), signed(3))).toEqual([1, 2, 3, 4])
+    expect(turns({ ...signed(1), network: 'B' }, signed(1), { ...signed(1), signerAddress: 'y' })).toEqual([0, 1, 2])
+  })
+
+  test('those that may have expired come after all others; the one that was born last is first, whatever the clocks say', () => {
+    expect(turns(signed(1, 10n), signed(1, 50n), signed(1, 30n), signed(2, 5n), signed(1, 50n))).toEqual([
+      ...[3, 4, 0, 1, 2],
+    ])
+    expect(turns(signed(1, 50n), signed(1, 10n), null)).toEqual([0, 2, 1])
+  })
 })

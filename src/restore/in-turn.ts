@@ -1,0 +1,34 @@
+type Place = {
+  readonly network: string
+  readonly signerAddress: string
+  readonly nonce: number
+  /** The first block that could take it; null if it is not mortal. */
+  readonly bornAtBlock?: bigint | null | undefined
+}
+
+const IMMORTAL = -1n
+
+/**
+ * The transactions that may have been recorded, of all that were signed, in the order in which they are brought in. Of those for one
+ * nonce only the last one can have been recorded. But a mortal one gives its nonce back when it expires. So there all come
+ * back: first the one that was born last, which gets the nonce, and the others after all else, without one. They take no answer
+ * that another one has: some were rolled back.
+ * @param signed oldest first. @param placeOf null for what has no nonce of its own. Pure.
+ */
+export const inTurn = <Signed>(
+  signed: readonly Signed[],
+  placeOf: (each: Signed) => Place | null,
+): readonly Signed[] => {
+  const last = new Map<string, { readonly each: Signed; readonly bornAt: bigint }>()
+  const placed = signed.map((each) => {
+    const place = placeOf(each)
+    const nonce = place && `${place.network} ${place.signerAddress} ${place.nonce}`
+    return { each, nonce, bornAt: place?.bornAtBlock ?? IMMORTAL }
+  })
+  for (const { each, nonce, bornAt } of placed) {
+    if (nonce !== null && bornAt >= (last.get(nonce)?.bornAt ?? IMMORTAL)) last.set(nonce, { each, bornAt })
+  }
+  const isLast = ({ each, nonce }: (typeof placed)[number]) => nonce === null || last.get(nonce)?.each === each
+  const others = placed.filter((one) => !isLast(one) && one.bornAt !== IMMORTAL)
+  return [...placed.filter(isLast), ...others].map(({ each }) => each)
+}
