@@ -102,7 +102,7 @@ describe("a rotation of a project's key", () => {
     ])
     const shared = randomUUID()
     const input = { projectId, ownerId: shared, controlMode: 'user', credentials: { ...secret, ...pin } } as const
-    const delegating = await custody.wallet({ ...input, ownerId: randomUUID(), credentials: pin, network: 'Base' })
+    const delegating = await custody.wallet({ ...input, ownerId: randomUUID(), credentials: pin })
     wallets.push(await developerWallet(shared), await custody.wallet({ ...input, network: 'Base' }), delegating)
     const terms = await custody.policy(delegating, { ...secret, ...pin })
     const before = await everythingElse()
