@@ -38,6 +38,8 @@ export type Audit<Action extends AuditAction = CustodyAction> = {
   record(tx: Tx, ...acts: readonly AuditAct<Action>[]): Promise<void>
   /** Commits rows of their own, together with those of concurrent requests, and returns when they are durable. */
   commit(...acts: readonly AuditAct<Action>[]): Promise<void>
+  /** Writes rows by a statement that has their effect too, unless that writes nothing. @returns what `write` does */
+  commitBy(write: (rows: readonly AuditRow[]) => Promise<boolean>, acts: readonly AuditAct<Action>[]): Promise<boolean>
 }
 
 /** Whether a vault writes rows of this action. */
@@ -107,6 +109,12 @@ const createAudit = <Action extends AuditAction>(parts: Parts & { readonly secre
       const rows = acts.map(complete)
       await commit(rows)
       onCommitted(rows)
+    },
+    commitBy: async (write, acts) => {
+      const rows = acts.map(complete)
+      const isWritten = await write(rows)
+      if (isWritten) onCommitted(rows)
+      return isWritten
     },
   }
 }

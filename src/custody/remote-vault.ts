@@ -36,6 +36,7 @@ const openingOf = (client: Client): Pick<Vault, 'openKey' | 'openKeyByPolicy'> =
 const apiOf = (client: Client): Vault => ({
   ...openingOf(client),
   signOnce: (input) => client.ask(of.signOnce, input),
+  signOnceByPolicy: (input) => client.ask(of.signOnceByPolicy, input),
   signMessage: (input) => client.ask(of.signMessage, input),
   publicKeyOf: (input) => client.ask(of.publicKeyOf, input),
   newWallet: (input) => client.ask(of.newWallet, input),

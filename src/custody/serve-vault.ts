@@ -100,6 +100,7 @@ const keyMethods = (vault: Vault, open: ReturnType<typeof createOpenKeys>): read
 
 const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>> => ({
   signOnce: serve(METHODS.signOnce, vault.signOnce),
+  signOnceByPolicy: serve(METHODS.signOnceByPolicy, vault.signOnceByPolicy),
   signMessage: serve(METHODS.signMessage, vault.signMessage),
   publicKeyOf: serve(METHODS.publicKeyOf, vault.publicKeyOf),
   newWallet: serve(METHODS.newWallet, vault.newWallet),

@@ -26,7 +26,7 @@ import { rotateRootKey } from './rotation/rotate-root.ts'
 import { forgedRows } from './verify-rows.ts'
 import { exportKeyring } from './wallets/keyring.ts'
 import { newWallet } from './wallets/new-wallet.ts'
-import { openKeyByPolicy } from './wallets/policy-key.ts'
+import { openKeyByPolicy, signOnceByPolicy } from './wallets/policy-key.ts'
 import { newPolicy, revokePolicy } from './wallets/policy-locks.ts'
 import { putUnderPolicies, releaseFromPolicies } from './wallets/under-policies.ts'
 import { openKey, signMessage, signOnce } from './wallets/wallet-key.ts'
@@ -157,6 +157,8 @@ export const createVault = (settings: CustodySettings) => {
      * Another policy may still allow the use.
      */
     openKeyByPolicy: bind(openKeyByPolicy),
+    /** The same, where all is known beforehand: it opens the key, charges the policy and signs. */
+    signOnceByPolicy: bind(signOnceByPolicy),
     /** Opens the wallet's key with the credential of its control mode, signs with it, and closes it: for what is known before. */
     signOnce: bind(signOnce),
     /** The same for messages, which can mean anything: it needs the credentials of all control modes, as an export, and no policy. */

@@ -1,6 +1,6 @@
 // Uses of a wallet with the developer's secret as policies allow: of a user-controlled one as its owner agreed, of a
 // developer-controlled one that was put under policies. A use is checked twice: before
-// the key is opened, against the rules and what is left of the limits; and when it signs, which locks and charges the policy.
+// the key is opened, against the rules and what is left of the limits; and when it signs, which charges the policy.
 // If the policy was revoked, expired or used up in between, nothing is signed and another policy is tried. The fee is known
 // only then, so it is charged there too. What was charged stays charged, also if the effect is not recorded: a signature has
 // left custody. The key opens only with the terms that
@@ -26,7 +26,7 @@ type Use = {
   readonly wallet: WalletRow
   readonly credentials: Credentials
   readonly actor: string
-  /** Whether all is known beforehand, so that the key need not be open before it signs. By a policy that is never so. */
+  /** Whether the key signs once, and need not be open before. */
   readonly signs?: 'at once' | 'later'
   /** What the wallet is to do, all or nothing. Built once: before a delegated key is opened, or after the owner's key is. */
   readonly intents: () => Promise<readonly Intent[]>
@@ -60,7 +60,8 @@ type Act<Result> = (key: Signing, intents: readonly Intent[]) => Promise<Result>
 
 const denied = (sentence: string): AppError => new AppError('policy_denied', sentence)
 
-const isDelegated = ({ wallet, credentials }: Use): boolean =>
+/** Whether policies are asked first, as the developer's secret alone does not open the wallet. Pure. */
+export const isDelegated = ({ wallet, credentials }: Pick<Use, 'wallet' | 'credentials'>): boolean =>
   wallet.controlMode === 'user' && credentials.developerSecret !== undefined && credentials.userPin === undefined
 
 /** The refusal if no policy allows the use, or if those that do have too little left for this fee. */
@@ -109,8 +110,17 @@ type Standing = readonly StandingPolicy[]
 
 type PolicyUse = Use & { readonly standing: Standing; readonly readStanding: () => Promise<Standing> }
 
+/** Opens the key by these terms, or will do so when it signs. */
+const keyBy = async (ctx: Ctx, { wallet, credentials, actor, signs }: Use, terms: StandingPolicy) => {
+  const of = { wallet, credentials, actor, terms }
+  if (signs !== 'at once') return ctx.vault.openKeyByPolicy(of)
+  const sign = (spends: { value: bigint; fee: bigint }, ...uses: readonly KeyUse[]) =>
+    ctx.vault.signOnceByPolicy({ ...of, spends, uses })
+  return { sign, [Symbol.dispose]: () => {} }
+}
+
 const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): Promise<Result> => {
-  const { wallet, credentials, actor, readStanding } = use
+  const { wallet, credentials, readStanding } = use
   let { standing } = use
   const intended = await use.intents()
   const judge = await createJudge({ chain: use.chain, publicKey: wallet.publicKey }, intended)
@@ -123,7 +133,7 @@ const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): P
     if (terms === null) throw refusal ?? deniedFor(use, owed)
     const intents = judge.intents()
     try {
-      using key = await orRefused(ctx.vault.openKeyByPolicy({ wallet, credentials, actor, terms }))
+      using key = await orRefused(keyBy(ctx, use, terms))
       let value = sumOfValues(intents)
       const sign: Signing['sign'] = async (fee, ...uses) => {
         owed = fee

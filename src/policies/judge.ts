@@ -57,7 +57,8 @@ const contractWalletOf = ({ chain, publicKey }: Key): string | null =>
 /** What no policy can allow, as a sentence; null if a policy may allow it. */
 const neverAllowed = (key: Key, intents: readonly Intent[]): string | null => {
   const { chain } = key
-  const contractWallet = contractWalletOf(key)
+  const calls = intents.some(({ input }) => input !== '0x')
+  const contractWallet = calls ? contractWalletOf(key) : null
   for (const intent of intents) {
     if (chain.withoutRecipient === 'creation' && intent.to === null) {
       return 'No policy lets the developer create a contract.'

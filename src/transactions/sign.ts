@@ -7,7 +7,7 @@ import type { ContractWallet } from '../chains/contract-wallets.ts'
 import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { onlySignature } from '../custody/vault.ts'
-import { type Signing, withKeyFor } from '../policies/delegated.ts'
+import { isDelegated, type Signing, withKeyFor } from '../policies/delegated.ts'
 import { refuseExcess, refuseLaterNonce } from '../policies/terms.ts'
 import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
@@ -39,11 +39,15 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   const known = wallet.type === 'eoa' ? complete : null
   const signs = known === null ? 'later' : 'at once'
   const use = { chain, wallet, credentials, actor, signs, intents: async () => [intent] } as const
+  // Asked while the policies are read, where neither the key nor what was judged is needed for it.
+  const isAskedAhead = wallet.type === 'eoa' && !chain.isMortal && isDelegated(use)
+  const ahead = isAskedAhead ? unsignedByPolicy(ctx, { chain, wallet, intent, key: null }) : null
+  ahead?.catch(() => {})
   return withKeyFor(ctx, use, async (key, [judged = intent]) => {
     const { byPolicy } = key
     const signing = { chain, wallet, intent: judged, key }
-    const given = byPolicy ? null : known
-    const unsigned = given ?? (await (byPolicy ? unsignedByPolicy(ctx, signing) : unsignedOf(ctx, signing)))
+    const given = byPolicy ? ahead : known
+    const unsigned = (await given) ?? (await (byPolicy ? unsignedByPolicy(ctx, signing) : unsignedOf(ctx, signing)))
     const fee = byPolicy ? chain.terms.gasFee(unsigned) + (await chain.terms.surcharge(unsigned)) : 0n
     const lifetime = chain.lifetimeOf(unsigned)
     const details = {
@@ -64,7 +68,8 @@ type SigningInput = {
   readonly chain: Chain
   readonly wallet: WalletRow
   readonly intent: Intent
-  readonly key: Signing
+  /** null before it is open: only a contract wallet needs it here. */
+  readonly key: Signing | null
 }
 
 /** The transaction to sign, with missing fields filled in. */
@@ -79,10 +84,14 @@ const unsignedOf = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> =>
  * fees close to what we would choose.
  */
 const unsignedByPolicy = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> => {
-  const { chain, intent } = signing
+  const { chain, wallet, intent } = signing
+  const ordinaryOf = (nonce: number) => unsignedOf(ctx, { ...signing, intent: { ...openOf(intent), nonce } })
+  // Where neither the key nor an extrinsic's validity depends on the nonce, all is asked at the same time.
+  const filling = wallet.type === 'eoa' && !chain.isMortal ? ordinaryOf(0) : null
+  filling?.catch(() => {})
   const nonce = await nonceByPolicy(ctx, signing)
   refuseLaterNonce(intent, nonce)
-  const ordinary = await unsignedOf(ctx, { ...signing, intent: { ...openOf(intent), nonce } })
+  const ordinary = filling === null ? await ordinaryOf(nonce) : chain.withNonce(await filling, nonce)
   if (isOpen(intent)) return ordinary
   await refuseExcess(chain, { intent, ordinary })
   return unsignedOf(ctx, { ...signing, intent: { ...intent, nonce } })
@@ -123,7 +132,7 @@ const fillIn = async (ctx: Ctx, { chain, intent, from, asIfDeployed }: FillInInp
 const executionUnsigned = async (ctx: Ctx, input: SigningInput): Promise<Unsigned> => {
   const { chain, wallet: row, intent, key } = input
   const contract = await readContractWallet(chain, row)
-  if (contract === null) throw new Error('only a contract wallet executes')
+  if (contract === null || key === null) throw new Error('only a contract wallet executes, with its key')
   const { wallet, contractWallets, isDeployed } = contract
   const from = signerAddressOf(chain, row)
   // It takes no nonce, so it waits for nobody.

@@ -1,8 +1,9 @@
 // The rows of policies: their locks, and what was spent. What others may read of them is in standing-policies.ts.
 
 import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../../client.ts'
+import type { Db, Queryable, Tx } from '../../client.ts'
 import { policies, policyLocks, wallets } from '../../schema.ts'
+import { type AuditRow, textOf } from './audit.ts'
 
 /** A policy without what proves its spending, which stays in custody. */
 export type PolicyRow = Omit<typeof policies.$inferSelect, 'mac'>
@@ -118,6 +119,40 @@ export const writeSpending = async (
     .set(spending)
     .where(and(eq(policies.id, id), isOpen))
   return rowCount === 1
+}
+
+type Charging = {
+  readonly id: string
+  readonly expiresAt: Date | null
+  /** As it was read. */
+  readonly before: SpendingRow
+  readonly after: SpendingRow
+  readonly rows: readonly AuditRow[]
+}
+
+/**
+ * Writes what was spent together with the audit rows of the use, as one prepared statement.
+ * @returns false if nothing was written: the row is not as it was read, or the policy was revoked or is over.
+ */
+export const chargeWithAudit = async (db: Db, { id, expiresAt, before, after, rows }: Charging): Promise<boolean> => {
+  const [written] = await db.prepared<{ policies: number }>`
+    with charged as (
+      update public.policies
+      set uses = ${after.uses}, spent_value = ${after.spentValue}, spent_fee = ${after.spentFee},
+        limit_counts = ${JSON.stringify(after.limitCounts)}::text::jsonb, mac = ${after.mac}
+      where id = ${id} and revoked_at is null and mac = ${before.mac} and uses = ${before.uses}
+        and spent_value = ${before.spentValue} and spent_fee = ${before.spentFee}
+        and limit_counts = ${JSON.stringify(before.limitCounts)}::text::jsonb
+        and coalesce(${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp(), true)
+      returning id
+    ), told as (
+      insert into public.audit (project_id, at, actor, action, subject, details, mac)
+      select r."projectId", r.at, r.actor, r.action, r.subject, r.details, decode(r.mac, 'hex')
+      from charged, jsonb_to_recordset(${textOf(rows)}::text::jsonb) as r(
+        "projectId" uuid, at timestamptz, actor text, action text, subject text, details jsonb, mac text)
+    )
+    select count(*)::int as policies from charged`
+  return written?.policies === 1
 }
 
 /** The policies of some locks, and their wallets. */

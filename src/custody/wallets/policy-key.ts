@@ -57,11 +57,13 @@ const openByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest) => {
   const { id: walletId, projectId, keyringId, network, controlMode } = wallet
   const { developerSecret: secret } = requireCredentials({ modes: ['developer'], credentials })
   if (secret === null) throw new Error('the developer secret was required')
-  const policy = await readPolicyLock(ctx.db, { policyId: terms.id, walletId })
+  const [policy, row] = await Promise.all([
+    readPolicyLock(ctx.db, { policyId: terms.id, walletId }),
+    ctx.readWalletKey(walletId),
+  ])
   if (policy === null) throw new PolicyClosed()
   // The lock does not say to which network the wallet belongs now.
   if (terms.network !== wallet.network) throw new PolicyForged({ projectId, actor, policyId: terms.id })
-  const row = await ctx.readWalletKey(walletId)
   if (row === null) throw walletForged(request)
   refuseFrozen(row.frozen)
   const developerKey = keys.hold(await checkSecret(ctx, { projectId, actor, sealed: row.developerKey, secret }))
@@ -89,7 +91,7 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
   const done = new Set<string>()
   let uses = 1
   return {
-    sign: (told, ...signed) =>
+    sign: (said, ...signed) =>
       key.sign(async (acts) => {
         const cost = worstCostOf(
           signer,
@@ -98,13 +100,27 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
         for (const slot of cost.uses) done.add(slot)
         if (done.size > 1) throw new Error('one use of a policy signs one transaction')
         const { tokens } = cost
-        const spends = { value: max(told.value, cost.value), fee: max(told.fee, cost.fee), tokens }
-        await ctx.db.transaction(async (tx) => {
-          await spending.charge(tx, { ...spends, uses })
-          await ctx.audit.record(tx, ...acts.map((act, at) => charged(act, at === 0 ? uses : 0)))
-        })
+        const use = { value: max(said.value, cost.value), fee: max(said.fee, cost.fee), tokens, uses }
+        const told = acts.map((act, at) => charged(act, at === 0 ? uses : 0))
+        if (!(await spending.chargeAtOnce(use, told))) {
+          await ctx.db.transaction(async (tx) => {
+            await spending.charge(tx, use)
+            await ctx.audit.record(tx, ...told)
+          })
+        }
         uses = 0
       }, signed),
     [Symbol.dispose]: key[Symbol.dispose],
   }
+}
+
+type PolicySignRequest = PolicyKeyRequest & { readonly spends: Spends; readonly uses: readonly KeyUse[] }
+
+/** Opens it and signs at once, as `Vault.signOnceByPolicy` says. */
+export const signOnceByPolicy = async (
+  ctx: CustodyCtx,
+  { spends, uses, ...request }: PolicySignRequest,
+): Promise<Signatures> => {
+  using key = await openKeyByPolicy(ctx, request)
+  return await key.sign(spends, ...uses)
 }

@@ -5,7 +5,9 @@
 // uses than it counts, and so `audit verify` names it.
 
 import type { Tx } from '../../../db/client.ts'
+import type { AuditRow } from '../../../db/queries/custody/audit.ts'
 import {
+  chargeWithAudit,
   lockSpending,
   type PolicyTerms,
   type Spending,
@@ -13,6 +15,7 @@ import {
   writeSpending,
 } from '../../../db/queries/custody/policies.ts'
 import { readClock } from '../../../db/queries/present.ts'
+import type { AuditAct } from '../audit.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { areRolling, countUse } from '../policy-limits.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
@@ -103,6 +106,25 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
     if (!written) throw new PolicyClosed()
     tx.afterCommit(() => ctx.journal.addRows({ table: 'policies', where: { id } }))
   }
+  let isFirst = true
+  /**
+   * Charges the first use together with its audit rows in one statement, if the row is still as it was read: no two
+   * states have the same MAC.
+   * @returns false if nothing was charged. Why is for `charge` to say.
+   */
+  const chargeAtOnce = async (use: Charge, acts: readonly AuditAct[]): Promise<boolean> => {
+    const { id, expiresAt } = terms
+    const isCurrent = isFirst && row.uses >= ctx.journal.floorOf('policies', [id])
+    isFirst = false
+    // What rolls is counted by the database's clock, which is read while the row is locked.
+    const spending = isCurrent && !areRolling(terms) ? afterUse(row, { terms, use, at: ctx.now() }) : null
+    if (spending === null) return false
+    const after = { ...spending, mac: macs.of(boundSpending(of, spending)) }
+    const write = (rows: readonly AuditRow[]) => chargeWithAudit(ctx.db, { id, expiresAt, before: row, after, rows })
+    const isCharged = await ctx.audit.commitBy(write, acts)
+    if (isCharged) ctx.journal.addRows({ table: 'policies', where: { id } })
+    return isCharged
+  }
   const keys = held.move()
-  return { charge, [Symbol.dispose]: () => keys.dispose() }
+  return { charge, chargeAtOnce, [Symbol.dispose]: () => keys.dispose() }
 }

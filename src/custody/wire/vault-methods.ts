@@ -144,6 +144,10 @@ const reach = { projectId: Id, ownedBy: OrNull(Text) }
 const progress = Fields({ done: Count, total: Count })
 const forgedRows = Type.Array(Fields({ table: Text, projectId: OrNull(Id), id: Text, trouble: Text }))
 
+/** Less than nothing would give back what was spent before. */
+const Spent = Type.BigInt({ minimum: 0n })
+const spends = Fields({ value: Spent, fee: Spent })
+
 const signRequest = Fields({ ...keyRequest, uses })
 
 /** Open keys: the client's objects with `sign` are made of these. */
@@ -154,10 +158,8 @@ export const openKeyByPolicy = method('openKeyByPolicy', {
   repeatable: true,
 })
 export const sign = method('sign', { input: Fields({ handle, uses }), output: signatures })
-/** Less than nothing would give back what was spent before. */
-const Spent = Type.BigInt({ minimum: 0n })
 export const signByPolicy = method('signByPolicy', {
-  input: Fields({ handle, spends: Fields({ value: Spent, fee: Spent }), uses }),
+  input: Fields({ handle, spends, uses }),
   output: signatures,
 })
 export const closeKey = method('closeKey', { input: Fields({ handle }), output: Nothing })
@@ -165,6 +167,10 @@ export const closeKey = method('closeKey', { input: Fields({ handle }), output: 
 /** All other methods that an API may ask. What is made has its caller's id, so it may be asked again. */
 export const METHODS = {
   signOnce: method('signOnce', { input: signRequest, output: signatures }),
+  signOnceByPolicy: method('signOnceByPolicy', {
+    input: Fields({ ...keyRequest, terms, spends, uses }),
+    output: signatures,
+  }),
   signMessage: method('signMessage', { input: signRequest, output: signatures }),
   publicKeyOf: method('publicKeyOf', {
     input: Fields({ family: OneOf(CHAIN_FAMILIES), imported }),
