@@ -10,7 +10,11 @@ import { bytesToSign, fieldsOfTransaction } from './payloads.ts'
 import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from './safe.ts'
 
 /** What decides for which chain a wallet's key signs. */
-export type WalletChain = { readonly family: ChainFamily /** Of EVM networks. */; readonly chainId?: number }
+export type WalletChain = {
+  readonly family: ChainFamily
+  /** Of EVM networks. */
+  readonly chainId?: number
+}
 
 type Signer = {
   readonly chain: WalletChain
@@ -18,6 +22,9 @@ type Signer = {
   /** Contracts, of which every call must be counted. */
   readonly limitedTokens: readonly string[]
 }
+
+/** `safe`: the key's contract wallet. */
+type Reading = Omit<Signer, 'publicKey'> & { readonly safe: string }
 
 /** In base units: of the coin, and of each token. */
 type Cost = { readonly value: bigint; readonly fee: bigint; readonly tokens: Tokens }
@@ -36,44 +43,44 @@ const integerOf = (bytes = EMPTY): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
 
 const sumOf = (calls: readonly Call[]): bigint => calls.reduce((sum, { value }) => sum + value, 0n)
 
-const takenBy = ({ limitedTokens }: Signer, calls: readonly Call[]): Tokens => {
+const takenBy = ({ limitedTokens }: Reading, calls: readonly Call[]): Tokens => {
   const taken = tokensTaken(limitedTokens, calls)
   if (taken === null) throw new Error('a policy that limits a token allows no call of it that cannot be counted')
   return taken
 }
 
-const readTransaction = (signer: Signer, unsigned: Uint8Array): Read => {
-  const { chain, publicKey } = signer
+const readTransaction = (reading: Reading, unsigned: Uint8Array): Read => {
+  const { chain, safe } = reading
   const fields = fieldsOfTransaction(unsigned)
   if (integerOf(fields.chainId) !== BigInt(chain.chainId ?? 0)) throw new Error("a policy is for its wallet's network")
   const { to: recipient = EMPTY, data = EMPTY } = fields
   const [to, value] = [hexOf(recipient), integerOf(fields.value)]
-  const safe = data.length > 0 ? safeOf(publicKey) : null
+  const isCall = data.length > 0
   // Both contracts of Safe work for whoever calls them, and own nothing.
-  const doesNothing = value === 0n && (safe === null || to === PROXY_FACTORY || to === MULTI_SEND_CALL_ONLY)
-  const executed = to === safe ? callsExecuted(safe, data) : []
+  const doesNothing = value === 0n && (!isCall || to === PROXY_FACTORY || to === MULTI_SEND_CALL_ONLY)
+  const executed = isCall && to === safe ? callsExecuted(safe, data) : []
   return {
     value: value + sumOf(executed),
-    tokens: takenBy(signer, [{ to, value, data }, ...executed]),
+    tokens: takenBy(reading, [{ to, value, data }, ...executed]),
     fee: integerOf(fields.gas) * integerOf(fields.maxFeePerGas),
     slot: `nonce ${integerOf(fields.nonce)}`,
     isUse: !doesNothing,
   }
 }
 
-const read = (signer: Signer, payload: Payload): Read => {
-  const { chain, publicKey } = signer
+const read = (reading: Reading, payload: Payload): Read => {
+  const { chain, safe, limitedTokens } = reading
   switch (payload.kind) {
     case 'evm_transaction':
-      return readTransaction(signer, payload.unsigned)
+      return readTransaction(reading, payload.unsigned)
     case 'typed_data': {
       const { typedData } = payload
-      const calls = callsSigned({ safe: safeOf(publicKey), chainId: chain.chainId ?? 0 }, typedData)
+      const calls = callsSigned({ safe, chainId: chain.chainId ?? 0 }, typedData)
       const slot = `inner nonce ${typedData.message.nonce}`
-      return { value: sumOf(calls), fee: 0n, tokens: takenBy(signer, calls), slot, isUse: true }
+      return { value: sumOf(calls), fee: 0n, tokens: takenBy(reading, calls), slot, isUse: true }
     }
     case 'extrinsic':
-      if (signer.limitedTokens.length > 0) throw new Error('a policy that limits a token allows no extrinsic')
+      if (limitedTokens.length > 0) throw new Error('a policy that limits a token allows no extrinsic')
       return { ...NOTHING, slot: `extrinsic ${hexOf(bytesToSign(chain.family, payload))}`, isUse: true }
     case 'evm_message':
     case 'safe_message':
@@ -101,12 +108,13 @@ const merge = (one: Cost, other: Cost, by: (one: bigint, other: bigint) => bigin
  * @throws Error for another chain than the wallet's, and for what no policy allows.
  */
 export const worstCostOf = (
-  signer: Signer,
+  { publicKey, ...signer }: Signer,
   payloads: readonly Payload[],
 ): Cost & { readonly uses: readonly string[] } => {
+  const safe = signer.chain.chainId === undefined ? '' : safeOf(publicKey)
   const bySlot = new Map<string, Cost>()
   const uses: string[] = []
-  for (const { slot, isUse, ...cost } of payloads.map((payload) => read(signer, payload))) {
+  for (const { slot, isUse, ...cost } of payloads.map((payload) => read({ ...signer, safe }, payload))) {
     bySlot.set(slot, merge(bySlot.get(slot) ?? NOTHING, cost, max))
     if (isUse) uses.push(slot)
   }
