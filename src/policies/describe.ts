@@ -9,7 +9,6 @@ import type { Policy } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import { tokenDisplays } from '../tokens/token.ts'
 import { BATCH_MAX } from '../transactions/schema.ts'
-import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import type { ArgumentRule } from './evaluate.ts'
 import { type AgreedPolicy, checkProposed, type ProposedPolicy, requireFuture } from './policies.ts'
 import type { KnownAddress, Proposal } from './reading.ts'
@@ -145,32 +144,18 @@ export const describePolicy = async (ctx: Describing, input: Reach & ProposedPol
 
 type DescribedPolicy = { readonly policy: Policy; readonly words: PolicyWords }
 
-/** One policy within reach. */
-const onePolicy = async ({ vault }: Describing, reach: Reach, id: string): Promise<readonly Policy[]> => {
-  const wallet = await vault.findWalletOfPolicy({ id, projectId: reach.projectId, ownedBy: reach.ownedBy })
-  if (wallet === null) throw notFound('policy')
-  const { network, id: walletId } = wallet
-  const page = { limit: POLICIES_A_WALLET_MAX, offset: 0 }
-  const all = await vault.listPolicies({
-    projectId: reach.projectId,
-    ownedBy: reach.ownedBy,
-    network,
-    walletId,
-    ...page,
-  })
-  return all.filter((policy) => policy.id === id)
-}
-
-/** The standing policies within reach on all networks, oldest first, in words; or one of them. */
+/**
+ * The standing policies of user-controlled wallets within reach, on all networks, oldest first, in words; or one of them.
+ * Those of developer-controlled wallets grant nobody anything.
+ */
 export const describedPolicies = async (
   ctx: Describing,
   input: Reach & { readonly id: string | null; readonly limit: number; readonly offset: number },
 ): Promise<readonly DescribedPolicy[]> => {
   const { id, projectId, ownedBy, limit, offset } = input
-  const policies =
-    id === null
-      ? await ctx.vault.listPolicies({ projectId, ownedBy, network: null, walletId: null, limit, offset })
-      : await onePolicy(ctx, input, id)
+  const filter = { id, network: null, walletId: null, controlMode: 'user' } as const
+  const policies = await ctx.vault.listPolicies({ projectId, ownedBy, ...filter, limit, offset })
+  if (id !== null && policies.length === 0) throw notFound('policy')
   const networks = [...new Set(policies.map(({ network }) => network))]
   const known = new Map(
     await Promise.all(

@@ -177,7 +177,8 @@ export const listPolicies = async (
   const address = walletAddress === undefined ? null : chain.parseAddress(walletAddress, 'wallet_address')
   const wallet = address === null ? null : await getWallet(ctx, { ...input, by: { address } })
   const { projectId, ownedBy, limit, offset } = input
-  return ctx.vault.listPolicies({ projectId, ownedBy, network, walletId: wallet?.id ?? null, limit, offset })
+  const filter = { id: null, network, walletId: wallet?.id ?? null, controlMode: null }
+  return ctx.vault.listPolicies({ projectId, ownedBy, ...filter, limit, offset })
 }
 
 /**

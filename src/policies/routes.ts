@@ -139,7 +139,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: Type.Array(DescribedPolicy) },
         ...detail(
           'List policies in words',
-          'Those of all networks that are not revoked, oldest first, each with its words for the owner of the wallet.',
+          'Those of user-controlled wallets on all networks that are not revoked, oldest first, each with its words for the owner.',
           [...NETWORK, 'not_found'],
         ),
       },

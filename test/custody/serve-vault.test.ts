@@ -179,8 +179,13 @@ describe('over its sockets', () => {
     ])
     const found = await vault.findWalletOfPolicy({ projectId, ownedBy: null, id: terms.id })
     expect(found?.publicKey).toEqual(wallet.publicKey)
-    const list = { projectId, ownedBy: null, network: wallet.network, walletId: wallet.id, limit: 9, offset: 0 }
+    const filter = { id: terms.id, network: wallet.network, walletId: wallet.id, controlMode: wallet.controlMode }
+    const list = { projectId, ownedBy: null, ...filter, limit: 9, offset: 0 }
     expect(await vault.listPolicies(list)).toEqual(await custody.vault.listPolicies(list))
+    expect(await vault.listPolicies({ ...list, network: null, walletId: null, controlMode: null })).toHaveLength(1)
+    const other = wallet.controlMode === 'user' ? 'developer' : 'user'
+    expect(await vault.listPolicies({ ...list, controlMode: other })).toEqual([])
+    expect(await vault.listPolicies({ ...list, id: crypto.randomUUID() })).toEqual([])
     await vault.revokePolicy({ ...request(wallet), policyId: terms.id })
     expect(await vault.standingPolicies({ walletId: wallet.id, limit: 5 })).toEqual([])
     const used = vault.openKeyByPolicy({ ...request(wallet), terms })

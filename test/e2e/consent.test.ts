@@ -355,6 +355,10 @@ describe.skipIf(!isHere)('the consent page', () => {
       expect(text).not.toMatch(/<script|<a |<button|evil/)
       expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
     }
+    const many = Array(45).fill({ argument: 'value', operator: 'le', value: '1'.padStart(70, '0') })
+    const longest = query({}, { ...good, argument_rules: many })
+    expect(longest.policy?.length).toBeGreaterThan(7_000)
+    expect((await world.service.get('/consent', longest)).status).toBe(200)
     const revoked = await world.service.get('/consent/revoke', { project_id: world.projectId, policy_id: 'x' })
     expect(revoked.text).toContain('policy_id must be the UUID')
     const on = await world.newPage()

@@ -449,6 +449,11 @@ describe('description', () => {
     expect((await as(boris).get('/policies/described')).json).toEqual([])
     const uuid = made[0] ?? ''
     expect(told(await as(boris).get('/policies/described', { uuid }))).toEqual([404, 'not_found'])
+    // A policy of a developer-controlled wallet limits the developer, and grants nobody anything.
+    const limiting = { ...proposal, wallet_address: (await service.newWallet({ network })).address }
+    const own = await service.post('/policies', { ...limiting, developer_secret: SECRET })
+    expect(own.status).toBe(200)
+    expect(told(await service.get('/policies/described', { uuid: own.json.uuid }))).toEqual([404, 'not_found'])
     expect((await as(anna).post('/policies/revoke', { uuid, user_pin: PIN })).status).toBe(200)
     expect(await idsOf()).toEqual([made[1]])
     expect(told(await as(anna).get('/policies/described', { uuid }))).toEqual([404, 'not_found'])

@@ -3,7 +3,7 @@
 import { and, asc, count, eq, type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 import { policies, wallets } from '../../schema.ts'
-import type { Network } from '../../words.ts'
+import type { ControlMode, Network } from '../../words.ts'
 import { present } from '../present.ts'
 import { type Page, type Reach, type WalletRow, within } from '../wallets.ts'
 import { isStanding, type PolicyRow, type PolicyTerms, policyColumns, termsColumns } from './policies.ts'
@@ -33,19 +33,32 @@ export const readPolicyRoom = async (
 
 export type Policy = PolicyRow & { readonly walletAddress: string; readonly walletType: WalletRow['type'] }
 
-/** The policies within reach, oldest first. A null stands for all networks, or all wallets. */
-export const listPolicies = (
-  db: Queryable,
-  input: Reach & Page & { readonly network: Network | null; readonly walletId: string | null },
-): Promise<readonly Policy[]> => {
-  const { network, walletId } = input
-  const isOfNetwork = network === null ? undefined : eq(policies.network, network)
-  const isOfWallet = walletId === null ? undefined : eq(policies.walletId, walletId)
+type PolicyFilter = {
+  readonly id: string | null
+  readonly network: Network | null
+  readonly walletId: string | null
+  /** Of the wallet. */
+  readonly controlMode: ControlMode | null
+}
+
+/** The policies within reach, oldest first. A null filters nothing. */
+export const listPolicies = (db: Queryable, input: Reach & Page & PolicyFilter): Promise<readonly Policy[]> => {
+  const { id, network, walletId, controlMode } = input
   return db
     .select({ ...policyColumns, walletAddress: wallets.address, walletType: wallets.type })
     .from(policies)
     .innerJoin(wallets, eq(wallets.id, policies.walletId))
-    .where(and(eq(policies.projectId, input.projectId), within(input), isOfNetwork, isStanding, isOfWallet))
+    .where(
+      and(
+        eq(policies.projectId, input.projectId),
+        within(input),
+        isStanding,
+        id === null ? undefined : eq(policies.id, id),
+        network === null ? undefined : eq(policies.network, network),
+        walletId === null ? undefined : eq(policies.walletId, walletId),
+        controlMode === null ? undefined : eq(wallets.controlMode, controlMode),
+      ),
+    )
     .orderBy(asc(policies.createdAt), asc(policies.id))
     .limit(input.limit)
     .offset(input.offset)

@@ -246,7 +246,15 @@ export const METHODS = {
     repeatable: true,
   }),
   listPolicies: method('listPolicies', {
-    input: Fields({ ...reach, network: OrNull(Text), walletId: OrNull(Id), limit: Count, offset: Count }),
+    input: Fields({
+      ...reach,
+      id: OrNull(Id),
+      network: OrNull(Text),
+      walletId: OrNull(Id),
+      controlMode: OrNull(OneOf(CONTROL_MODES)),
+      limit: Count,
+      offset: Count,
+    }),
     output: Type.Array(Fields({ ...policyFields, walletAddress: Text, walletType: OneOf(WALLET_TYPES) })),
     repeatable: true,
   }),
