@@ -1,5 +1,6 @@
 // Every table of Strongroom, by domain. Operators read these, so the names are those of the README's glossary.
 
+export * from './schema/approvals.ts'
 export * from './schema/audit.ts'
 export * from './schema/blocks.ts'
 export * from './schema/contracts.ts'

@@ -142,6 +142,8 @@ const SERVICE_ACTIONS = [
   'origins_changed',
   'passkey_domain_changed',
   'anonymous_login_changed',
+  'approval_requested',
+  'approval_decided',
   ...SECURITY_EVENTS,
 ] as const
 export type ServiceAction = (typeof SERVICE_ACTIONS)[number]
@@ -149,6 +151,9 @@ export type ServiceAction = (typeof SERVICE_ACTIONS)[number]
 /** Every act that leaves an audit row. Its list says whose key proves the row. */
 export const AUDIT_ACTIONS = [...CUSTODY_ACTIONS, ...SERVICE_ACTIONS] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
+
+export const APPROVAL_DECISIONS = ['approve', 'reject'] as const
+export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number]
 
 /** How a policy's rule compares a transaction's argument with the rule's value. */
 export const RULE_OPERATORS = ['eq', 'ne', 'gt', 'ge', 'lt', 'le'] as const

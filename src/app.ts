@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type AnyElysia, Elysia } from 'elysia'
 import { activityRoutes } from './activity/routes.ts'
 import { addressRoutes } from './addresses/routes.ts'
+import { approvalRoutes } from './approvals/routes.ts'
 import { corsHeaders, preflight } from './auth/origins.ts'
 import { authentication, visitorAdmission } from './auth/plugin.ts'
 import { tokenKeyRoutes } from './auth/routes.ts'
@@ -93,6 +94,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     .use(transactionRoutes(ctx, auth))
     .use(nftRoutes(ctx, auth))
     .use(policyRoutes(ctx, auth))
+    .use(approvalRoutes(ctx, auth))
     .use(metadataRoutes(ctx))
     .use(activityRoutes(ctx, auth))
     .use(tokenRoutes(ctx, auth))

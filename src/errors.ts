@@ -50,6 +50,8 @@ export const ERROR_STATUS = {
   nonce_conflict: 409,
   transaction_not_waiting: 409,
   credential_changed: 409,
+  approval_mismatch: 409,
+  approval_ended: 409,
   contract_wallet_changed: 409,
   passkey_exists: 409,
   email_exists: 409,
@@ -119,6 +121,16 @@ export class AppError extends Error {
 
   get status(): number {
     return ERROR_STATUS[this.code]
+  }
+}
+
+/** What was asked for waits for somebody. It ends a request as an error does, and is answered with 202. */
+export class NotYet extends Error {
+  constructor(
+    readonly body: { readonly approval_id: string; readonly status: 'waiting'; readonly expires_at: string },
+  ) {
+    super('waits for approval')
+    this.name = 'NotYet'
   }
 }
 

@@ -1,3 +1,32 @@
+CREATE TABLE "approval_decisions" (
+	"approval_id" uuid NOT NULL,
+	"user_id" uuid NOT NULL,
+	"decision" text NOT NULL,
+	"credential_id" "bytea" NOT NULL,
+	"client_data_json" "bytea" NOT NULL,
+	"authenticator_data" "bytea" NOT NULL,
+	"signature" "bytea" NOT NULL,
+	"decided_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "approval_decisions_approval_id_user_id_pk" PRIMARY KEY("approval_id","user_id"),
+	CONSTRAINT "approval_decisions_decision" CHECK ("decision" in ('approve', 'reject'))
+);
+--> statement-breakpoint
+CREATE TABLE "approvals" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" uuid NOT NULL,
+	"wallet_id" uuid NOT NULL,
+	"policy_id" uuid NOT NULL,
+	"asked_by" text NOT NULL,
+	"request" text NOT NULL,
+	"required" smallint NOT NULL,
+	"approver_ids" uuid[] NOT NULL,
+	"expires_at" timestamp (6) with time zone NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"rejected_at" timestamp (6) with time zone,
+	"used_at" timestamp (6) with time zone,
+	CONSTRAINT "approvals_required" CHECK ("approvals"."required" >= 1)
+);
+--> statement-breakpoint
 CREATE TABLE "audit" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "audit_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"project_id" uuid,
@@ -7,7 +36,7 @@ CREATE TABLE "audit" (
 	"subject" text NOT NULL,
 	"details" jsonb NOT NULL,
 	"mac" "bytea" NOT NULL,
-	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'final_blocks_lost', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged'))
+	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'final_blocks_lost', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'approval_requested', 'approval_decided', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged'))
 );
 --> statement-breakpoint
 CREATE TABLE "audit_chain" (
@@ -260,6 +289,7 @@ CREATE TABLE "policies" (
 	"max_total_fee" numeric(78, 0) NOT NULL,
 	"token_limits" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"rolling_limits" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"require_approval" jsonb,
 	"spent_fee" numeric(78, 0) DEFAULT 0 NOT NULL,
 	"spent_value" numeric(78, 0) DEFAULT 0 NOT NULL,
 	"uses" bigint DEFAULT 0 NOT NULL,
@@ -287,6 +317,14 @@ CREATE TABLE "project_keys" (
 	"wrapped" "bytea" NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "project_keys_project_id_version_pk" PRIMARY KEY("project_id","version")
+);
+--> statement-breakpoint
+CREATE TABLE "used_approvals" (
+	"approval_id" uuid PRIMARY KEY NOT NULL,
+	"project_id" uuid NOT NULL,
+	"policy_id" uuid NOT NULL,
+	"request_hash" "bytea" NOT NULL,
+	"used_at" timestamp (6) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "user_keys" (
@@ -605,6 +643,9 @@ CREATE TABLE "workers" (
 	"seen_at" timestamp (6) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+ALTER TABLE "approval_decisions" ADD CONSTRAINT "approval_decisions_approval_id_approvals_id_fk" FOREIGN KEY ("approval_id") REFERENCES "public"."approvals"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "approvals" ADD CONSTRAINT "approvals_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "approvals" ADD CONSTRAINT "approvals_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "audit" ADD CONSTRAINT "audit_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "audit_chain" ADD CONSTRAINT "audit_chain_audit_id_audit_id_fk" FOREIGN KEY ("audit_id") REFERENCES "public"."audit"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "freezes" ADD CONSTRAINT "freezes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -631,6 +672,8 @@ ALTER TABLE "policies" ADD CONSTRAINT "policies_network_networks_name_fk" FOREIG
 ALTER TABLE "policies" ADD CONSTRAINT "policies_wallet_id_wallet_keys_wallet_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallet_keys"("wallet_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "policy_locks" ADD CONSTRAINT "policy_locks_policy_id_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."policies"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "project_keys" ADD CONSTRAINT "project_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "used_approvals" ADD CONSTRAINT "used_approvals_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "used_approvals" ADD CONSTRAINT "used_approvals_policy_id_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."policies"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "user_keys" ADD CONSTRAINT "user_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallet_keys" ADD CONSTRAINT "wallet_keys_keyring_id_keyrings_id_fk" FOREIGN KEY ("keyring_id") REFERENCES "public"."keyrings"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallet_keys" ADD CONSTRAINT "wallet_keys_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -651,6 +694,8 @@ ALTER TABLE "passkeys" ADD CONSTRAINT "passkeys_project_id_user_id_users_project
 ALTER TABLE "session_challenges" ADD CONSTRAINT "session_challenges_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sessions" ADD CONSTRAINT "sessions_project_id_user_id_users_project_id_id_fk" FOREIGN KEY ("project_id","user_id") REFERENCES "public"."users"("project_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "users" ADD CONSTRAINT "users_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "approvals_listed" ON "approvals" USING btree ("project_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "approvals_of_policy" ON "approvals" USING btree ("policy_id","created_at");--> statement-breakpoint
 CREATE INDEX "audit_project" ON "audit" USING btree ("project_id","id");--> statement-breakpoint
 CREATE INDEX "audit_at" ON "audit" USING brin ("at") WITH (autosummarize=true);--> statement-breakpoint
 CREATE INDEX "audit_security" ON "audit" USING btree ("id") WHERE "action" in ('wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged');--> statement-breakpoint

@@ -1,6 +1,6 @@
 // Users' WebAuthn credentials.
 
-import { and, asc, eq, lt, or, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, lt, or, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { passkeys } from '../schema.ts'
 
@@ -19,6 +19,34 @@ const ofUser = ({ projectId, userId }: OfUser) => and(eq(passkeys.projectId, pro
 /** Oldest first. */
 export const listPasskeys = async (db: Queryable, user: OfUser): Promise<readonly PasskeyRow[]> =>
   db.select().from(passkeys).where(ofUser(user)).orderBy(asc(passkeys.createdAt), asc(passkeys.id))
+
+export type ProjectPasskey = PasskeyFacts & Pick<PasskeyRow, 'mac'>
+
+/** Passkeys of a project's users, in the order of their owners. @param input.userIds null: of all. */
+export const passkeysOf = (
+  db: Queryable,
+  input: { readonly projectId: string; readonly userIds: readonly string[] | null; readonly limit: number },
+): Promise<readonly ProjectPasskey[]> =>
+  db
+    .select({
+      id: passkeys.id,
+      projectId: passkeys.projectId,
+      userId: passkeys.userId,
+      credentialId: passkeys.credentialId,
+      publicKey: passkeys.publicKey,
+      rpId: passkeys.rpId,
+      backupEligible: passkeys.backupEligible,
+      mac: passkeys.mac,
+    })
+    .from(passkeys)
+    .where(
+      and(
+        eq(passkeys.projectId, input.projectId),
+        input.userIds === null ? undefined : inArray(passkeys.userId, [...input.userIds]),
+      ),
+    )
+    .orderBy(asc(passkeys.userId), asc(passkeys.credentialId))
+    .limit(input.limit)
 
 type ToCheck = PasskeyFacts & Pick<PasskeyRow, 'signCount' | 'mac'>
 

@@ -50,6 +50,19 @@ type RollingLimit = {
 /** What one limit has counted: amounts by time slots, oldest first. */
 type LimitCount = readonly (readonly [slot: number, amount: string])[]
 
+/** Who must approve each use of a policy: `of` different users among the approvers. */
+type RequiredApproval = {
+  readonly of: number
+  readonly expiresInSeconds: number
+  /** Each is one passkey: the credential's id and its public key (SubjectPublicKeyInfo, DER), in base64url. */
+  readonly approvers: readonly {
+    readonly userId: string
+    readonly rpId: string
+    readonly credentialId: string
+    readonly publicKey: string
+  }[]
+}
+
 /** The one key of the vault for what belongs to no project, wrapped by the root key that `deployment` names. */
 export const deploymentKey = pgTable(
   'deployment_key',
@@ -264,6 +277,7 @@ export const policies = pgTable(
     maxTotalFee: uint256('max_total_fee').notNull(),
     tokenLimits: jsonb('token_limits').$type<readonly TokenLimit[]>().notNull().default([]),
     rollingLimits: jsonb('rolling_limits').$type<readonly RollingLimit[]>().notNull().default([]),
+    requireApproval: jsonb('require_approval').$type<RequiredApproval>(),
     spentFee: uint256('spent_fee').notNull().default(sql`0`),
     spentValue: uint256('spent_value').notNull().default(sql`0`),
     uses: bigint('uses', { mode: 'number' }).notNull().default(0),
@@ -310,6 +324,20 @@ export const policyLocks = pgTable('policy_locks', {
 export const policyLocksAccess = access(policyLocks, {
   vault: 'select, insert, update (sealed), delete',
 })
+
+/** Approvals by which a policy was used: each is used once. */
+export const usedApprovals = pgTable('used_approvals', {
+  approvalId: uuid('approval_id').primaryKey(),
+  projectId: projectId(),
+  policyId: uuid('policy_id')
+    .notNull()
+    .references(() => policies.id),
+  /** SHA-256 of what was approved. */
+  requestHash: bytes('request_hash').notNull(),
+  usedAt: instant('used_at').notNull().default(now),
+})
+
+export const usedApprovalsAccess = access(usedApprovals, { vault: 'select, insert' })
 
 /** How much of each vault's journal is in this database. One that was restored from a backup knows less than the journal has. */
 export const vaultJournals = pgTable('vault_journals', {

@@ -40,15 +40,16 @@ export type Principal = Reach & { readonly actor: string }
 
 export const principalOf = (caller: Caller): Principal => ({ ...reachOf(caller), actor: actorOf(caller) })
 
-/** A principal with the credentials of the request. */
-export type Signatory = Principal & { readonly credentials: Credentials }
+/** A principal with the credentials of the request, and the approval that it names. */
+export type Signatory = Principal & { readonly credentials: Credentials; readonly approvalId?: string | undefined }
 
-/** @param body the request's body, which may have credential fields. */
+/** @param body the request's body, which may have these fields. */
 export const signatoryOf = (
   caller: Caller,
-  body: { readonly developer_secret?: string; readonly user_pin?: string },
+  body: { readonly developer_secret?: string; readonly user_pin?: string; readonly approval_id?: string },
 ): Signatory => ({
   ...principalOf(caller),
+  approvalId: body.approval_id,
   credentials: { developerSecret: body.developer_secret, userPin: body.user_pin, from: subnetOf(caller.address) },
 })
 

@@ -1,5 +1,6 @@
 // Public keys of passkeys in COSE form (RFC 9052 §7, RFC 9053 §7, RFC 8230 §4), and the encoding of their signatures.
 
+import { createPublicKey } from 'node:crypto'
 import { decodePartialCBOR } from '@levischuck/tiny-cbor'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { p256 } from '@noble/curves/nist.js'
@@ -64,6 +65,24 @@ export const isSound = (key: CborMap): boolean => {
       return false
   }
 }
+
+const jwkOf = (key: CborMap): Readonly<Record<string, string>> => {
+  const text = (label: number) => Buffer.from(bytesAt(key, label)).toString('base64url')
+  switch (algorithmOf(key)) {
+    case ES256:
+      return { kty: 'EC', crv: 'P-256', x: text(KEY.x), y: text(KEY.y) }
+    case EDDSA:
+      return { kty: 'OKP', crv: 'Ed25519', x: text(KEY.x) }
+    case RS256:
+      return { kty: 'RSA', n: text(KEY.modulus), e: text(KEY.exponent) }
+    default:
+      throw new Error('not a key of a passkey')
+  }
+}
+
+/** A passkey's key as SubjectPublicKeyInfo (RFC 5280), in DER. @param cose COSE_Key. */
+export const spkiOf = (cose: Uint8Array): Uint8Array =>
+  createPublicKey({ key: jwkOf(mapOf(new Uint8Array(cose))), format: 'jwk' }).export({ type: 'spki', format: 'der' })
 
 const isOnCurve = (read: () => unknown): boolean => {
   try {

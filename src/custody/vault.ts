@@ -44,6 +44,7 @@ export type { ImportedText } from './keys/imported.ts'
 export { openRootKey } from './root/root-key.ts'
 export type { ProjectRotation } from './rotation/rotate-project.ts'
 export type { OnProgress, Progress, RootRotation } from './rotation/rotate-root.ts'
+export type { Approval } from './wallets/approved.ts'
 export type { ExportedKeyring } from './wallets/keyring.ts'
 export type { OpenPolicyKey } from './wallets/policy-key.ts'
 export {
@@ -152,7 +153,8 @@ export const createVault = (settings: CustodySettings) => {
     openKey: bind(openKey),
     /**
      * The same with the developer secret and a policy's lock. The caller gives the terms by which it judged the use: the lock
-     * opens only with those that the owner agreed to. What is signed is charged to the policy.
+     * opens only with those that the owner agreed to. What is signed is charged to the policy. If the terms name approvers, the
+     * vault verifies that enough of them approved, and uses the approval once.
      * @throws policy_denied if the policy has ended meanwhile, or with a security event if it is not as its owner made it.
      * Another policy may still allow the use.
      */

@@ -40,6 +40,8 @@ export const SIGNING = [
   'balance_insufficient',
   'fee_ceiling_reached',
   'policy_denied',
+  'approval_mismatch',
+  'approval_ended',
   'contract_wallet_changed',
 ] as const satisfies Codes
 

@@ -4,11 +4,13 @@ import type { TSchema } from '@sinclair/typebox'
 import { ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
 import { databaseTrouble } from '../../db/trouble.ts'
-import { AppError, ERROR_STATUS, type ErrorCode, type SecurityEvent, shownName } from '../errors.ts'
+import { AppError, ERROR_STATUS, type ErrorCode, NotYet, type SecurityEvent, shownName } from '../errors.ts'
+
+type ErrorBody = { readonly error: string; readonly code: string }
 
 type Answer = {
   readonly status: number
-  readonly body: { readonly error: string; readonly code: string }
+  readonly body: ErrorBody | (NotYet['body'] & { readonly code?: never })
   readonly retryAfterSeconds: number | null
   readonly event: SecurityEvent | null
   /** Our own mistake, which belongs in the log. */
@@ -25,6 +27,9 @@ const answer = (code: ErrorCode, error: string, unexpected = false): Answer => (
 
 /** The only place where an error becomes an HTTP answer. */
 export const answerOf = (thrown: unknown): Answer => {
+  if (thrown instanceof NotYet) {
+    return { status: 202, body: thrown.body, retryAfterSeconds: null, event: null, unexpected: false }
+  }
   const known = appErrorIn(thrown)
   if (known !== null) {
     const unexpected = known.status >= 500 && known.code !== 'not_implemented'

@@ -126,6 +126,25 @@ export const CredentialFields = {
   user_pin: Type.Optional(UserPinField),
 }
 
+/** Of what a policy may allow: the credentials, and the approval that it may need. */
+export const SigningFields = {
+  ...CredentialFields,
+  approval_id: Type.Optional(
+    UuidField('Of the answer 202: the same request again with it, once it is granted, does what was approved.'),
+  ),
+}
+
+/** The answer 202 of a request that needs approvers first. */
+export const WaitingApproval = ClosedObject('WaitingApproval', {
+  approval_id: UuidField('Send the same request again with it, once it is granted.'),
+  status: Type.Literal('waiting', { examples: ['waiting'] }),
+  expires_at: Type.String({
+    format: 'date-time',
+    description: 'Until then it must be granted and used.',
+    examples: ['2026-01-31T12:00:00.000Z'],
+  }),
+})
+
 /**
  * Which of the credential fields a body must have, for the document: one of them, one or both as the wallet needs, or the PIN with or without the secret.
  * Only custody checks it, because a missing credential has a code of its own.

@@ -4,7 +4,7 @@ import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SIGNING } from '../http/codes.ts'
-import { describedAs, pagingOf, shownSubmitted, TransactionResult } from '../http/schema.ts'
+import { describedAs, pagingOf, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { collectionByAddress, listCollections } from './collections.ts'
 import { createCollection } from './create-collection.ts'
@@ -107,7 +107,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: CreateCollectionBody,
-        response: { 200: TransactionResult },
+        response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent(
           'Create a collection',
           'On EVM networks an ERC-721 contract with ERC-2981; on Polkadot a collection of its NFT pallet, owned by the sender. Its address or id is in the status of the transaction. On Vara, collections are programs and cannot be created here.',
@@ -131,7 +131,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: MintBody,
-        response: { 200: TransactionResult },
+        response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent(
           'Mint an NFT',
           'The service finds by simulation how the collection mints. `metadata` is hosted here; or give a `uri`. ' +
@@ -156,7 +156,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: TransferBody,
-        response: { 200: TransactionResult },
+        response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent(
           'Transfer an NFT',
           'From a wallet of the project to any address; for an ERC-1155 token also several pieces.',

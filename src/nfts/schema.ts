@@ -2,12 +2,12 @@ import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import {
   AddressField,
-  CredentialFields,
   cappedPaging,
   closed,
   NetworkField,
   PagingFields,
   ShortText,
+  SigningFields,
   Text,
   takesCredentials,
 } from '../http/schema.ts'
@@ -35,7 +35,7 @@ export const CreateCollectionBody = Type.Object(
     base_uri: Type.Optional(
       UriField('The prefix of token URIs for tokens minted without their own URI. Only on EVM networks.'),
     ),
-    ...CredentialFields,
+    ...SigningFields,
   },
   {
     ...closed,
@@ -61,7 +61,7 @@ export const MintBody = Type.Object(
     recipient: Type.Optional(AddressField('Who gets the NFT; by default the sender.')),
     metadata: Type.Optional(MetadataBody),
     uri: Type.Optional(UriField('The URI of an existing EIP-721 metadata document; instead of `metadata`.')),
-    ...CredentialFields,
+    ...SigningFields,
   },
   {
     ...closed,
@@ -98,7 +98,7 @@ export const TransferBody = Type.Object(
         examples: ['1'],
       }),
     ),
-    ...CredentialFields,
+    ...SigningFields,
   },
   {
     ...closed,

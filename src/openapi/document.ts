@@ -13,6 +13,8 @@ type DescribedRoute = {
   readonly body: Json | null
   /** Of the answer 200. */
   readonly success: unknown
+  /** Of the answer 202; null if there is none. */
+  readonly accepted: unknown
   /** Those that the route itself names. */
   readonly errorCodes: readonly ErrorCode[]
 }
@@ -21,7 +23,8 @@ const TAGS = [
   { name: 'Wallets', description: 'Addresses and who controls them.' },
   { name: 'Transactions', description: 'Preview, sign, send and status.' },
   { name: 'NFTs', description: 'Collections, minting, transfers, holdings.' },
-  { name: 'Policies', description: 'What a wallet owner lets the developer do without the PIN.' },
+  { name: 'Policies', description: 'What the developer may do with a wallet.' },
+  { name: 'Approvals', description: 'Uses of policies that people approve with their passkeys.' },
   { name: 'Activity', description: 'The history of an address.' },
   { name: 'Tokens', description: 'Balances.' },
   { name: 'Addresses', description: 'Descriptions of addresses, and names.' },
@@ -85,6 +88,7 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   'post /nfts/collections': 'nfts_create_collection',
   'get /nfts/collections': 'nfts_list_collections',
   'get /policies': 'policies_list',
+  'get /approvals': 'approvals_list',
   'post /policies': 'policies_create',
   'get /metadata/{file}': 'metadata_get',
   'get /.well-known/jwks.json': 'token_keys_get',
@@ -112,7 +116,7 @@ export const describe = (input: {
   const operationOf = (path: string, method: string, { errorCodes: _, ...operation }: Json): Json => {
     const route = routes.get(`${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`)
     if (route === undefined) throw new Error(`no route is ${method} ${path}`)
-    const { body, success } = route
+    const { body, success, accepted } = route
     const security = input.securityOf(path)
     const codes = codesOf({
       own: route.errorCodes,
@@ -124,7 +128,7 @@ export const describe = (input: {
       ...operation,
       operationId: operationIdOf(method, path),
       ...(body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
-      responses: responsesOf({ success, codes, isPrivate: security?.length !== 0 }),
+      responses: responsesOf({ success, accepted, codes, isPrivate: security?.length !== 0 }),
       ...(security === null ? {} : { security }),
     }
   }

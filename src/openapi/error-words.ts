@@ -244,6 +244,16 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
     remedy: 'Send the request with the new PIN.',
     retry: 'no',
   },
+  approval_mismatch: {
+    means: 'The request is not the one that was approved.',
+    remedy: 'Send the approved request unchanged, or ask for a new approval without `approval_id`.',
+    retry: 'no',
+  },
+  approval_ended: {
+    means: 'The approval was used, was rejected or has expired, or its policy was revoked.',
+    remedy: 'Send the request without `approval_id`, to ask for a new one.',
+    retry: 'no',
+  },
   contract_wallet_changed: {
     means: 'The contract wallet no longer obeys its key alone.',
     remedy: "Restore the wallet's owners with other tools; see docs/contract-wallets.md.",

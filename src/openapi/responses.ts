@@ -83,11 +83,16 @@ const OWN_HEADERS: Readonly<Record<number, Json>> = {
   503: { 'Retry-After': headerRef('MayRetryAfter') },
 }
 
-type Answers = { readonly success: unknown; readonly codes: readonly ErrorCode[]; readonly isPrivate: boolean }
+type Answers = {
+  readonly success: unknown
+  readonly accepted: unknown
+  readonly codes: readonly ErrorCode[]
+  readonly isPrivate: boolean
+}
 
 const headersOf = (status: number, { isPrivate, codes }: Answers): Json => ({
   'X-Request-Id': headerRef('RequestId'),
-  ...(status === 200 && isPrivate ? { 'Cache-Control': headerRef('CacheControl') } : {}),
+  ...(status < 300 && isPrivate ? { 'Cache-Control': headerRef('CacheControl') } : {}),
   ...(status === 403 && !codes.includes('TOO_MANY_FAILED_ATTEMPTS') ? {} : OWN_HEADERS[status]),
 })
 
@@ -101,7 +106,16 @@ const errorContent = (codes: readonly ErrorCode[]): Json => ({
   examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
 })
 
-/** All answers of an operation. @param answers.success the schema of the answer 200. */
+/** The answer 202, if there is one. */
+const waitingOf = (answers: Answers): Json => {
+  const { accepted } = answers
+  if (accepted === null) return {}
+  const content = { 'application/json': { schema: accepted, example: exampleOf(accepted) } }
+  const description = 'It waits for approvers: nothing was done yet.'
+  return { 202: { description, headers: headersOf(202, answers), content } }
+}
+
+/** All answers of an operation. @param answers.success the schema of the answer 200. @param answers.accepted of 202, or null. */
 export const responsesOf = (answers: Answers): Json => {
   const { success, codes } = answers
   const statuses = [...new Set(codes.map((code) => ERROR_STATUS[code]))].sort((one, other) => one - other)
@@ -118,5 +132,5 @@ export const responsesOf = (answers: Answers): Json => {
       content: { 'application/json': errorContent(codes.filter((code) => ERROR_STATUS[code] === status)) },
     },
   ])
-  return { 200: ok, ...Object.fromEntries(errors) }
+  return { 200: ok, ...waitingOf(answers), ...Object.fromEntries(errors) }
 }

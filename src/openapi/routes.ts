@@ -23,6 +23,7 @@ export const documentOf = (ctx: Pick<Ctx, 'config' | 'chains'>, app: AnyElysia) 
       path,
       body: hooks?.body ?? null,
       success: hooks?.response?.[200],
+      accepted: hooks?.response?.[202] ?? null,
       errorCodes: hooks?.detail?.errorCodes ?? [],
     })),
     securityOf: (path) => (OPEN.test(path) ? [] : WAYS_IN.test(path) ? [{ project: [] }] : null),

@@ -7,11 +7,14 @@
 // the owner agreed to. A policy whose row somebody edited opens nothing: it is told, and another one is tried.
 // For a contract wallet, a policy judges what the wallet does, not what its owner's key signs to make it do so.
 
+import { type ApprovalRow, noteApprovalUse } from '../../db/queries/approvals.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
+import { grantedApproval, namedApproval } from '../approvals/grant.ts'
+import { type ApprovedAction, requestOf } from '../approvals/request.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials, KeyUse, Signatures, StandingPolicy } from '../custody/vault.ts'
+import type { Approval, Credentials, KeyUse, Signatures, StandingPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { createJudge } from './judge.ts'
@@ -26,6 +29,10 @@ type Use = {
   readonly wallet: WalletRow
   readonly credentials: Credentials
   readonly actor: string
+  /** What is done, as approvers see it. */
+  readonly action: ApprovedAction
+  /** Which the request names. */
+  readonly approvalId?: string | undefined
   /** Whether the key signs once, and need not be open before. */
   readonly signs?: 'at once' | 'later'
   /** What the wallet is to do, all or nothing. Built once: before a delegated key is opened, or after the owner's key is. */
@@ -93,9 +100,10 @@ const withOwnKey = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise
 export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
   const { wallet } = use
   const readStanding = () => ctx.vault.standingPolicies({ walletId: wallet.id, limit: POLICIES_A_WALLET_MAX })
-  if (isDelegated(use)) {
+  if (isDelegated(use) || use.approvalId !== undefined) {
     const standing = await readStanding()
-    if (standing.length > 0) return withPolicy(ctx, { ...use, standing, readStanding }, act)
+    const isJudged = standing.length > 0 || use.approvalId !== undefined
+    if (isJudged) return withPolicy(ctx, { ...use, standing, readStanding }, act)
   }
   try {
     return await withOwnKey(ctx, use, act)
@@ -106,21 +114,57 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
   return withPolicy(ctx, { ...use, standing: await readStanding(), readStanding }, act)
 }
 
+type Granting = {
+  readonly use: Use
+  readonly approval: ApprovalRow | null
+  readonly policy: StandingPolicy
+  readonly intents: readonly Intent[]
+}
+
+/** What approvers say to a use, where the policy needs them. */
+const grantedFor = async (ctx: Ctx, { use, approval, policy, intents }: Granting): Promise<Approval | undefined> => {
+  const { requireApproval: required } = policy
+  if (required === null) return undefined
+  const { wallet, actor, action } = use
+  const request = requestOf({ action, wallet, intents })
+  const { id: walletId, projectId } = wallet
+  return grantedApproval(ctx, { projectId, walletId, actor, request, policy, required, approval })
+}
+
 type Standing = readonly StandingPolicy[]
 
 type PolicyUse = Use & { readonly standing: Standing; readonly readStanding: () => Promise<Standing> }
 
 /** Opens the key by these terms, or will do so when it signs. */
-const keyBy = async (ctx: Ctx, { wallet, credentials, actor, signs }: Use, terms: StandingPolicy) => {
-  const of = { wallet, credentials, actor, terms }
+const keyBy = async (
+  ctx: Ctx,
+  use: Use,
+  by: { readonly terms: StandingPolicy; readonly approval: Approval | undefined },
+) => {
+  const { wallet, credentials, actor, signs } = use
+  const of = { wallet, credentials, actor, ...by }
   if (signs !== 'at once') return ctx.vault.openKeyByPolicy(of)
   const sign = (spends: { value: bigint; fee: bigint }, ...uses: readonly KeyUse[]) =>
     ctx.vault.signOnceByPolicy({ ...of, spends, uses })
   return { sign, [Symbol.dispose]: () => {} }
 }
 
+/** The approval that a request names. It belongs to one policy, which alone is judged then. */
+const approvalOf = async (ctx: Ctx, { wallet, approvalId: id }: Use): Promise<ApprovalRow | null> =>
+  id === undefined ? null : namedApproval(ctx, { projectId: wallet.projectId, walletId: wallet.id, id })
+
+/** For lists alone: the vault knows. What was done stays done. */
+const noteUse = async ({ db, log }: Ctx, { id }: Approval): Promise<void> => {
+  try {
+    await noteApprovalUse(db, id)
+  } catch (error) {
+    log.warn({ err: error, approval: id }, 'an approval was used, and lists do not show it')
+  }
+}
+
 const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): Promise<Result> => {
   const { wallet, credentials, readStanding } = use
+  const approval = await approvalOf(ctx, use)
   let { standing } = use
   const intended = await use.intents()
   const judge = await createJudge({ chain: use.chain, publicKey: wallet.publicKey }, intended)
@@ -129,11 +173,13 @@ const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): P
   let owed: bigint | null = null
   let refusal: AppError | null = null
   for (let tries = 1; ; tries += 1) {
-    const terms = judge.choose(standing.filter(({ id }) => !closed.has(id)))
+    const isAsked = ({ id }: StandingPolicy) => !closed.has(id) && (approval?.policyId ?? id) === id
+    const terms = judge.choose(standing.filter(isAsked))
     if (terms === null) throw refusal ?? deniedFor(use, owed)
     const intents = judge.intents()
+    const granted = await grantedFor(ctx, { use, approval, policy: terms, intents })
     try {
-      using key = await orRefused(keyBy(ctx, use, terms))
+      using key = await orRefused(keyBy(ctx, use, { terms, approval: granted }))
       let value = sumOfValues(intents)
       const sign: Signing['sign'] = async (fee, ...uses) => {
         owed = fee
@@ -142,7 +188,9 @@ const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): P
         value = 0n
         return signatures
       }
-      return await act({ byPolicy: true, sign }, intents)
+      const result = await act({ byPolicy: true, sign }, intents)
+      if (granted !== undefined) await noteUse(ctx, granted)
+      return result
     } catch (error) {
       if (!(error instanceof PolicyRefused)) throw error
       if (tries >= TRIES_MAX) throw error.refusal

@@ -3,6 +3,7 @@
 
 import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import { approverIdsOf } from '../approvals/approvers.ts'
 import type { Chain, NodelessChain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { Policy } from '../custody/vault.ts'
@@ -78,7 +79,7 @@ const knownIn = async (
   )
 }
 
-type Terms = Omit<AgreedPolicy, 'walletAddress'>
+type Terms = Omit<AgreedPolicy, 'walletAddress' | 'requireApproval'> & { readonly approvers: Proposal['approvers'] }
 
 const proposalOf = (
   { chains }: Pick<Ctx, 'chains'>,
@@ -134,10 +135,12 @@ export const describePolicy = async (ctx: Describing, input: Reach & ProposedPol
     knownIn(ctx, { network, rules, tokenLimits: limits.tokenLimits }),
     input.maxTotalFee ?? usualFeeBudget(chain),
   ])
-  const { name, maxTotalValue, maxUses } = input
-  const terms = { network, name, argumentRules: rules, expiresAt, maxTotalValue, maxUses, maxTotalFee, ...limits }
+  const { name, maxTotalValue, maxUses, requireApproval: proposed } = input
+  const approvers = proposed === null ? null : { of: proposed.of, people: proposed.from?.length ?? null }
+  const agreed = { network, name, argumentRules: rules, expiresAt, maxTotalValue, maxUses, maxTotalFee, ...limits }
+  const terms = { ...agreed, approvers }
   return {
-    policy: { ...terms, walletAddress: wallet.address },
+    policy: { ...agreed, requireApproval: proposed, walletAddress: wallet.address },
     words: policyWords(proposalOf(ctx, { terms, wallet, known }), { now: ctx.now(), spent: null }),
   }
 }
@@ -169,7 +172,10 @@ export const describedPolicies = async (
   )
   return policies.map((policy) => {
     const wallet = { address: policy.walletAddress, type: policy.walletType }
-    const proposal = proposalOf(ctx, { terms: policy, wallet, known: known.get(policy.network) ?? new Map() })
+    const { requireApproval: required } = policy
+    const approvers = required === null ? null : { of: required.of, people: approverIdsOf(required).length }
+    const terms = { ...policy, approvers }
+    const proposal = proposalOf(ctx, { terms, wallet, known: known.get(policy.network) ?? new Map() })
     return { policy, words: policyWords(proposal, { now: ctx.now(), spent: policy }) }
   })
 }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isToCome } from '../../db/queries/present.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import { type ProposedApproval, requiredApproval } from '../approvals/approvers.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
@@ -38,6 +39,11 @@ type Agreed = {
   readonly max_total_value?: string
   readonly max_uses?: number
   readonly max_total_fee?: string
+  readonly require_approval?: {
+    readonly of: number
+    readonly from?: readonly string[]
+    readonly expires_in_seconds?: number
+  }
 }
 
 /** Parses the limits of a policy; null for absent ones. */
@@ -48,6 +54,14 @@ const agreedIn = (body: Agreed) => ({
   maxUses: body.max_uses ?? null,
   maxTotalFee:
     body.max_total_fee === undefined ? null : parseQuantity(body.max_total_fee, 'max_total_fee', UINT256_END),
+  requireApproval:
+    body.require_approval === undefined
+      ? null
+      : {
+          of: body.require_approval.of,
+          from: body.require_approval.from ?? null,
+          expiresInSeconds: body.require_approval.expires_in_seconds ?? null,
+        },
 })
 
 /** A policy that somebody asks for. */
@@ -64,6 +78,8 @@ export type ProposedPolicy = {
   /** Base units of the coin, for the fees of all uses together; null: a default from the current fees. */
   readonly maxTotalFee: bigint | null
   readonly limitTexts: LimitTexts
+  /** null: nobody need approve its uses. */
+  readonly requireApproval: ProposedApproval | null
 }
 
 /** The same, checked and whole. */
@@ -130,6 +146,9 @@ const agreedRules = async (
     ? made.argumentRules
     : compileRules(chain, asked)
 
+const approvalTerms = async (ctx: Ctx, { projectId, ownedBy, requireApproval: proposed }: CreatePolicyInput) =>
+  proposed === null ? null : requiredApproval(ctx, { projectId, ownedBy, proposed })
+
 /**
  * Creates a policy, which lets the developer use a wallet within rules, and the key lock that it needs. For a
  * developer-controlled wallet it counts once the wallet is put under policies.
@@ -146,7 +165,18 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
   // Before the credentials are checked: they agree to the whole of the terms.
   const argumentRules = await agreedRules(chain, { asked: input.argumentRules, made })
   const maxTotalFee = input.maxTotalFee ?? made?.maxTotalFee ?? (await usualFeeBudget(chain))
-  const terms = { id, network, argumentRules, expiresAt, maxTotalValue, maxUses, maxTotalFee, ...limits }
+  const requireApproval = made === null ? await approvalTerms(ctx, input) : made.requireApproval
+  const terms = {
+    id,
+    network,
+    argumentRules,
+    expiresAt,
+    maxTotalValue,
+    maxUses,
+    maxTotalFee,
+    requireApproval,
+    ...limits,
+  }
   try {
     const row = await ctx.vault.newPolicy({ wallet, credentials, actor, name, terms })
     const policy = { ...row, walletAddress: wallet.address, walletType: wallet.type }

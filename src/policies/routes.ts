@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { approverIdsOf, type ProposedApproval } from '../approvals/approvers.ts'
 import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
@@ -35,6 +36,14 @@ const shownAt = (row: Row, at: Date): Policy => ({
   max_total_value: row.maxTotalValue?.toString() ?? null,
   max_total_fee: row.maxTotalFee.toString(),
   ...shownLimits(row, at),
+  require_approval:
+    row.requireApproval === null
+      ? null
+      : {
+          of: row.requireApproval.of,
+          from: approverIdsOf(row.requireApproval),
+          expires_in_seconds: row.requireApproval.expiresInSeconds,
+        },
   uses: row.uses,
   spent_value: row.spentValue.toString(),
   spent_fee: row.spentFee.toString(),
@@ -56,6 +65,18 @@ const shownWords = (words: Words): PolicyWords => ({
   used: copiesOf(words.used),
 })
 
+const proposedApproval = (proposed: ProposedApproval | null): Pick<ProposedPolicyBody, 'require_approval'> => {
+  if (proposed === null) return {}
+  const { of, from, expiresInSeconds } = proposed
+  return {
+    require_approval: {
+      of,
+      ...(from === null ? {} : { from: [...from] }),
+      ...(expiresInSeconds === null ? {} : { expires_in_seconds: expiresInSeconds }),
+    },
+  }
+}
+
 /** Whole: with a credential it is a CreatePolicy that grants what the words say. */
 const shownProposal = ({ policy, words }: Awaited<ReturnType<typeof describePolicy>>): DescribedProposal => ({
   policy: {
@@ -68,6 +89,7 @@ const shownProposal = ({ policy, words }: Awaited<ReturnType<typeof describePoli
     max_total_fee: policy.maxTotalFee.toString(),
     ...(policy.maxUses === null ? {} : { max_uses: policy.maxUses }),
     ...writtenLimits(policy),
+    ...proposedApproval(policy.requireApproval),
   },
   words: shownWords(words),
 })

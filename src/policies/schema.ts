@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { RULE_OPERATORS } from '../../db/words.ts'
+import { RequireApproval, RequiredApproval } from '../approvals/terms-schema.ts'
 import {
   AddressField,
   ClosedObject,
@@ -168,6 +169,7 @@ const proposedFields = {
       rule: `a list of at most ${ROLLING_LIMITS_MAX} limits`,
     }),
   ),
+  require_approval: Type.Optional(RequireApproval),
 }
 
 const EXAMPLE_PROPOSAL = {
@@ -236,6 +238,7 @@ export const Policy = ClosedObject('Policy', {
   max_total_fee: Type.Optional(Coins('The most that the fees of all uses together may cost.')),
   token_limits: Type.Optional(Type.Array(ShownTokenLimit, { description: 'Empty: no limit.' })),
   rolling_limits: Type.Optional(Type.Array(ShownRollingLimit, { description: 'Empty: no limit.' })),
+  require_approval: Type.Optional(RequiredApproval),
   uses: Type.Optional(Type.Integer({ minimum: 0, description: 'How often it was used.' })),
   spent_value: Type.Optional(Coins('What all uses together have sent.')),
   spent_fee: Type.Optional(Coins('The most that the fees of all uses together can have cost.')),

@@ -84,6 +84,13 @@ const costOfTokens = (proposal: Proposal, reading: Reading): Sentence => {
   return isKnown ? say`` : say` Tokens and NFTs that the contract takes are not counted.`
 }
 
+const approverWords = ({ approvers }: Proposal): readonly Sentence[] => {
+  if (approvers === null) return []
+  const { of, people } = approvers
+  const whom = people === null ? "of the developer's users" : `of ${people} of the developer's users`
+  return [say`Each time ${String(of)} ${whom} must approve it first.`]
+}
+
 const limitWords = (proposal: Proposal, now: Date): readonly Sentence[] => {
   const { maxUses, batchMax, maxTotalValue, maxTotalFee, expiresAt, coin } = proposal
   const batches = batchMax > 1 ? ` Each time can be up to ${batchMax} transactions at once.` : ''
@@ -95,6 +102,7 @@ const limitWords = (proposal: Proposal, now: Date): readonly Sentence[] => {
     ...(maxTotalValue === null ? [] : [say`It sends at most ${coins({ coin }, maxTotalValue)} in all.`]),
     say`Fees of at most ${coins({ coin }, maxTotalFee)} in all.`,
     ...listedLimitWords(proposal),
+    ...approverWords(proposal),
   ]
 }
 

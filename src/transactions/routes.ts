@@ -4,7 +4,7 @@ import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, NONCE, SIGNING } from '../http/codes.ts'
-import { describedAs, shownSubmitted, TransactionResult } from '../http/schema.ts'
+import { describedAs, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { parseFees } from './intent.ts'
 import { previewTransactions } from './preview.ts'
@@ -104,7 +104,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       },
       {
         body: SignBody,
-        response: { 200: RawTransaction },
+        response: { 200: RawTransaction, 202: WaitingApproval },
         ...detail(
           'Sign a transaction',
           'Sends nothing. For an `eoa` wallet with every field given it asks no node. For a wallet of type `contract` it signs a transaction of the key, which also deploys the wallet if that has no code. The answer is a JSON string.',
@@ -118,7 +118,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         submit({ body, caller, request, route }, (by) => signAndSend(ctx, { ...by, ...signInput(body) })),
       {
         body: SignBody,
-        response: { 200: TransactionResult },
+        response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent('Sign and send a transaction', 'Answers once it is recorded; a job sends it. See status-by-id.', [
           ...SIGNING,
           ...NAMED_WALLET,
@@ -135,7 +135,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: BatchBody,
-        response: { 200: TransactionResult },
+        response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent(
           'Sign and send a batch',
           'In order, all of them or none, by a wallet of type `contract`; any other wallet: `batch_unsupported`.',
@@ -155,7 +155,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         ),
       {
         body: SpeedUpBody,
-        response: { 200: TransactionResult },
+        response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent(
           'Sign again at higher fees',
           'Signs a transaction that is in no block again, for the same nonce, at fees above what was sent of it, and sends it, even if it was given up. Whichever is mined counts. Not on Polkadot and Vara: an extrinsic there ends by itself.',

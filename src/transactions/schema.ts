@@ -7,6 +7,7 @@ import {
   closed,
   NetworkField,
   OneOf,
+  SigningFields,
   StatusField,
   takesCredentials,
   UuidField,
@@ -86,7 +87,7 @@ export const SignBody = Type.Object(
     network: Type.Optional(NetworkField),
     signer_wallet_address: AddressField('A wallet of the project.'),
     unsigned_transaction: UnsignedTransaction,
-    ...CredentialFields,
+    ...SigningFields,
   },
   {
     ...closed,
@@ -167,7 +168,7 @@ export const BatchBody = Type.Object(
       description: 'In order, each with `to`, `value` and `input`. Gas, fees and nonce are chosen for the whole batch.',
       rule: `a list of 1 to ${BATCH_MAX} transactions`,
     }),
-    ...CredentialFields,
+    ...SigningFields,
   },
   {
     ...closed,
@@ -197,7 +198,7 @@ export const SpeedUpBody = Type.Object(
       ),
     ),
     maxPriorityFeePerGas: Type.Optional(Quantity('Priority fee cap, wei per gas; same rules.', '2000000000')),
-    ...CredentialFields,
+    ...SigningFields,
   },
   {
     ...closed,

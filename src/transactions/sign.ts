@@ -35,10 +35,11 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   const wallet = await walletOf(ctx, { ...input, signer })
   const unconfirmed = complete === null ? null : chain.confirmNode()
   if (unconfirmed !== null) await unconfirmed
-  const { credentials, actor } = input
+  const { credentials, actor, approvalId } = input
   const known = wallet.type === 'eoa' ? complete : null
   const signs = known === null ? 'later' : 'at once'
-  const use = { chain, wallet, credentials, actor, signs, intents: async () => [intent] } as const
+  const of = { chain, wallet, credentials, actor, approvalId }
+  const use = { ...of, action: 'sign', signs, intents: async () => [intent] } as const
   // Asked while the policies are read, where neither the key nor what was judged is needed for it.
   const isAskedAhead = wallet.type === 'eoa' && !chain.isMortal && isDelegated(use)
   const ahead = isAskedAhead ? unsignedByPolicy(ctx, { chain, wallet, intent, key: null }) : null

@@ -38,6 +38,7 @@ type SpeedUpInput = Reach & {
   readonly id: string
   readonly fees: FixedFees
   readonly credentials: Credentials
+  readonly approvalId?: string | undefined
   readonly remember?: Remember<SpedUp> | undefined
 }
 
@@ -61,8 +62,9 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
     throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${row.validUntilBlock}.`)
   }
   const { id, network, signerAddress } = row
-  const { credentials, actor } = input
-  const use = { chain, wallet, credentials, actor, intents: async () => intended(chain, row, input.fees) }
+  const { credentials, actor, approvalId } = input
+  const of = { chain, wallet, credentials, actor, approvalId }
+  const use = { ...of, action: 'speed-up', intents: async () => intended(chain, row, input.fees) } as const
   return ctx.signerQueues.run(`${network}/${signerAddress}`, (turn) =>
     withKeyFor(ctx, use, async (key) => {
       if (key.byPolicy && Object.values(input.fees).some((fee) => fee !== undefined)) {

@@ -38,7 +38,7 @@ import { type Alongside, recordSubmitted, type SubmittedRows } from './recorded.
 import { type PreparedTransaction, prepareSending, type Sending } from './sending.ts'
 import { dearestGasFee, signLadders } from './sign-ladder.ts'
 
-type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
+type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials' | 'approvalId'> & {
   readonly kind: TransactionKind
   readonly chain: Chain
   readonly wallet: WalletRow
@@ -59,7 +59,7 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
   const { chain, wallet } = input
   const signer = { network: chain.network, address: signerAddressOf(chain, wallet) }
   return ctx.signerQueues.run(`${signer.network}/${signer.address}`, (turn) =>
-    withKeyFor(ctx, { ...input, intents: () => input.intents(turn) }, async (key, intents) => {
+    withKeyFor(ctx, { ...input, action: input.kind, intents: () => input.intents(turn) }, async (key, intents) => {
       if (key.byPolicy) await refuseExcessive(ctx, { ...input, signer, intents, turn })
       const sending = await prepareSending(ctx, { ...input, signer, intents, turn })
       await turn()

@@ -45,6 +45,7 @@ const policyTerms = {
   maxTotalFee: BigInt(golden.policyTerms.maxTotalFee),
   tokenLimits: [],
   rollingLimits: [],
+  requireApproval: null,
 }
 
 const opened = async <Key>(hex: string, openKey: (spec: string) => Promise<Key>): Promise<Key> => {
@@ -174,6 +175,7 @@ describe('in the first version', () => {
       { maxTotalFee: policyTerms.maxTotalFee * 10n },
       { tokenLimits: [{ contractAddress: TOKEN, maxTotal: '1', perSeconds: null }] },
       { rollingLimits: [{ perSeconds: 60, maxTotalValue: null, maxUses: 1 }] },
+      { requireApproval: { of: 1, expiresInSeconds: 60, approvers: [] } },
       // As texts these are the same, one after the other.
       { maxUses: null, maxTotalFee: BigInt(`${policyTerms.maxUses}${policyTerms.maxTotalFee}`) },
     ]) {

@@ -249,6 +249,7 @@ export const newTerms = ({ network }: WalletRef): PolicyTerms => ({
   maxTotalFee: 1_000n,
   tokenLimits: [],
   rollingLimits: [],
+  requireApproval: null,
 })
 
 const makePolicy = async (vault: OperatorVault, { wallet, credentials, agreed }: Delegation): Promise<PolicyTerms> => {

@@ -35,6 +35,7 @@ const ENDPOINTS = {
   'POST /wallets/export': 'admin',
   'POST /wallets/change-user-pin': 'admin',
   'POST /wallets/put-under-policies': 'admin',
+  'GET /approvals': 'read',
   'GET /policies': 'read',
   'GET /policies/described': 'read',
   'POST /policies/describe': 'read',
@@ -51,13 +52,15 @@ const OF_USERS = [
   'POST /users/passkey/begin-registration',
   'POST /users/passkey/finish-registration',
   'POST /users/passkey/remove',
+  'POST /approvals/begin',
+  'POST /approvals/decide',
   'POST /users/add-email',
   'POST /users/verify-email',
 ]
 
 /** Endpoints without a bearer token, or that ignore it; and all of users. */
 const OPEN =
-  /^(GET \/(|healthz|readyz|metrics|metadata\/:file|openapi.*|login.*|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/link|GET \/wallets\/get-by-network|(GET|POST) \/users\/.*)$/
+  /^(GET \/(|healthz|readyz|metrics|metadata\/:file|openapi.*|login.*|consent.*|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/link|GET \/wallets\/get-by-network|POST \/approvals\/.*|(GET|POST) \/users\/.*)$/
 
 const SETS: readonly (readonly ApiKeyScope[])[] = [
   ['read'],
@@ -105,7 +108,8 @@ describe.each(Object.entries(ENDPOINTS))('%s needs "%s"', (endpoint, scope) => {
       if (scopes.some((each) => each === scope)) {
         // It passes authorization, and its input is checked; a list of everything needs none.
         expect(answer.json.code).not.toBe('scope_required')
-        expect(endpoint === 'GET /policies/described' ? [200] : [400, 501]).toContain(answer.status)
+        const needsNone = ['GET /policies/described', 'GET /approvals'].includes(endpoint)
+        expect(needsNone ? [200] : [400, 501]).toContain(answer.status)
       } else {
         expect({ status: answer.status, json: answer.json }).toEqual({
           status: 403,

@@ -179,7 +179,7 @@ describe('the same key and body, 50 times at once, at two processes', () => {
       newId: randomUUID(),
       remember: async () => {},
     }
-    const limits = { expiresAt: null, maxTotalValue: null, maxUses: null, limitTexts: {} }
+    const limits = { expiresAt: null, maxTotalValue: null, maxUses: null, limitTexts: {}, requireApproval: null }
     const input = { ...by, ...limits, network, name: '', walletAddress: address, argumentRules: rules } as const
     const held = gate.hold('before', 'eth_feeHistory')
     const late = createPolicy(service.ctx, { ...input, maxTotalFee: null })

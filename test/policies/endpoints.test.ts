@@ -69,6 +69,7 @@ describe('creation', () => {
       max_total_fee: '1000',
       token_limits: [],
       rolling_limits: [],
+      require_approval: null,
       uses: 0,
       spent_value: '0',
       spent_fee: '0',

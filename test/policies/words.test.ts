@@ -49,6 +49,7 @@ const proposal = (argumentRules: Proposal['argumentRules'], rest: Partial<Propos
   walletAddress: WALLET,
   batchMax: 1,
   name: 'Mint doors',
+  approvers: null,
   known: new Map([coin, friend]),
   argumentRules,
   ...LIMITS,
@@ -178,6 +179,12 @@ describe('a policy in words', () => {
       'Only if the value is not -1.',
       'Each transaction sends more than 0.000000000000000001 ETH.',
     ])
+  })
+
+  test('says who must approve each use', () => {
+    const last = (people: number | null) => wordsOf([], { approvers: { of: 2, people } }).limits.at(-1)
+    expect(last(3)).toBe("Each time 2 of 3 of the developer's users must approve it first.")
+    expect(last(null)).toBe("Each time 2 of the developer's users must approve it first.")
   })
 
   test('counts a batch of a contract wallet as often as it has transactions', () => {

@@ -39,7 +39,7 @@ export const lackFor = (
   if (declared === undefined) return `${at} ${code ?? ''}, and the document has no such status`
   const missing = requiredHeaders(document, declared).filter((name) => !answer.headers.has(name))
   if (missing.length > 0) return `${at} without the header ${missing.join(', ')} of the document`
-  if (answer.status === 200) return null
+  if (answer.status === 200 || answer.status === 202) return null
   const codes: string[] = declared.content['application/json'].schema.allOf[1].properties.code.enum
   return codes.includes(code) ? null : `${at} ${code}, and the document has only ${codes.join(', ')}`
 }

@@ -153,7 +153,7 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'GET /tokens/balances': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
 }
 
-/** Calls that name no resource of a user, or that return public data of the chain. */
+/** Calls that name no resource of a user, or one for its approvers alone (test/approvals/approvals.test.ts), or that return public data of the chain. */
 const NAMES_NOTHING = new Set([
   'POST /wallets',
   'POST /wallets/import',
@@ -163,6 +163,9 @@ const NAMES_NOTHING = new Set([
   'GET /addresses/metadata',
   'GET /addresses/lookup-by-name',
   'GET /metadata/{file}',
+  'GET /approvals',
+  'POST /approvals/begin',
+  'POST /approvals/decide',
 ])
 
 const called = (user: Pick<User, 'call'>, name: string, things: Things): Promise<Answer> => {

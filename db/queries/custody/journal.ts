@@ -60,6 +60,7 @@ const KEPT = {
     changing: ['uses', 'spent_value', 'spent_fee', 'limit_counts', 'mac', 'updated_at', 'revoked_at'],
   },
   policy_locks: { key: ['id'] },
+  used_approvals: { key: ['approval_id'] },
 } as const satisfies Readonly<Record<string, Kept>>
 
 export type JournalTable = keyof typeof KEPT

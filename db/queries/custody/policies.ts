@@ -20,6 +20,7 @@ export type PolicyTerms = Pick<
   | 'maxTotalFee'
   | 'tokenLimits'
   | 'rollingLimits'
+  | 'requireApproval'
 >
 
 const { mac: _, ...shownColumns } = getTableColumns(policies)
@@ -35,6 +36,7 @@ export const termsColumns = {
   maxTotalFee: policies.maxTotalFee,
   tokenLimits: policies.tokenLimits,
   rollingLimits: policies.rollingLimits,
+  requireApproval: policies.requireApproval,
 }
 
 type PolicyLockRow = Pick<typeof policyLocks.$inferSelect, 'id' | 'sealed'>
@@ -192,11 +194,14 @@ export const pageOfPolicies = (
     .orderBy(asc(policies.id))
     .limit(input.limit)
 
-/** `revived`: it stands although it was revoked. `set_back`: the audit tells of more uses than it has counted. */
+/**
+ * `revived`: it stands although it was revoked. `set_back`: the audit tells of more uses than it has counted. `approval_gone`:
+ * the audit tells of an approval that was used, and its row is gone.
+ */
 export type Contradiction = {
   readonly id: string
   readonly projectId: string
-  readonly is: 'gone' | 'revived' | 'set_back'
+  readonly is: 'gone' | 'revived' | 'set_back' | 'approval_gone'
 }
 
 /** The policies that are not as the audit tells. One use may be several signatures: the vault says which was charged. */
@@ -204,7 +209,9 @@ export const contradictedPolicies = async (db: Queryable, of: OfProject): Promis
   const { rows } = await db.execute<Contradiction>(sql`
     with told as (
       select a.project_id, a.details->>'policy' as id, bool_or(a.action = 'policy_revoked') as ended,
-        count(*) filter (where a.details->>'policy_uses' = '1') as uses
+        count(*) filter (where a.details->>'policy_uses' = '1') as uses,
+        bool_or(a.details->>'approval' is not null and a.details->>'policy_uses' = '1' and not exists
+          (select from used_approvals u where u.approval_id::text = a.details->>'approval')) as approval_gone
       from audit a
       where a.details->>'policy' is not null
         and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
@@ -214,6 +221,7 @@ export const contradictedPolicies = async (db: Queryable, of: OfProject): Promis
           when p.id is null then 'gone'
           when told.ended and p.revoked_at is null then 'revived'
           when told.uses > p.uses then 'set_back'
+          when told.approval_gone then 'approval_gone'
         end as "is"
       from told left join policies p on p.id::text = told.id
     )

@@ -87,7 +87,7 @@ export type StandingPolicy = PolicyTerms &
 
 const isExpired: SQL<boolean> = sql`coalesce(${policies.expiresAt} <= now(), false)`
 
-/** A wallet's policies, oldest first. */
+/** A wallet's policies, oldest first, and those that need approvers last. */
 export const standingPolicies = async (
   db: Queryable,
   input: { readonly walletId: string; readonly limit: number },
@@ -97,6 +97,6 @@ export const standingPolicies = async (
     .select({ ...termsColumns, uses, spentValue, limitCounts, isExpired, readAt: present })
     .from(policies)
     .where(and(eq(policies.walletId, input.walletId), isStanding))
-    .orderBy(asc(policies.createdAt), asc(policies.id))
+    .orderBy(sql`${policies.requireApproval} is not null`, asc(policies.createdAt), asc(policies.id))
     .limit(input.limit)
 }

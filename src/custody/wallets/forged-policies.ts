@@ -22,6 +22,8 @@ const troubleOf = ({ is }: Contradiction): string => {
       return 'the audit says that it was revoked'
     case 'set_back':
       return 'the audit tells of more uses'
+    case 'approval_gone':
+      return 'the audit tells of an approval that was used, and its row is gone'
     default:
       return unreachable(is)
   }

@@ -10,6 +10,7 @@ import { contractOf } from '../policy-limits.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { EnvelopeError } from '../sealing/envelope.ts'
 import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarchy.ts'
+import { type Approval, openApproval } from './approved.ts'
 import { openSpending, type Spends } from './policy-spending.ts'
 import { boundTerms, PolicyClosed, PolicyForged } from './policy-terms.ts'
 import { unlessForged, walletForged } from './wallet-forged.ts'
@@ -19,6 +20,8 @@ import { holdKey, type KeyRequest, type KeyUse, type Signatures } from './wallet
 type PolicyKeyRequest = KeyRequest & {
   /** The terms by which the use was judged. */
   readonly terms: PolicyTerms
+  /** What its approvers approved, if it needs them. */
+  readonly approval?: Approval | undefined
 }
 
 /** An opened key whose uses are charged to a policy. */
@@ -75,15 +78,18 @@ const openByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest) => {
   return { privateKey, spending }
 }
 
+type Charged = { readonly uses: number; readonly approval: string | null }
+
 /** The row says how many uses of its policy were charged with it: only the vault knows, and `audit verify` counts them. */
-const charged = (act: AuditAct, uses: number): AuditAct => ({
-  ...act,
-  details: { ...act.details, policy_uses: String(uses) },
-})
+const charged = (act: AuditAct, { uses, approval }: Charged): AuditAct => {
+  const details = { ...act.details, policy_uses: String(uses) }
+  return { ...act, details: approval === null ? details : { ...details, approval } }
+}
 
 /** Opens the wallet's key with the developer secret and a policy's lock, as `Vault.openKeyByPolicy` says. */
 export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest): Promise<OpenPolicyKey> => {
   const { wallet, actor, terms } = request
+  const approved = openApproval(ctx, request)
   const { privateKey, spending } = await openByPolicy(ctx, request)
   const key = holdKey(ctx, { wallet, actor, purpose: 'transactions', policyId: terms.id, privateKey, also: spending })
   const limitedTokens = terms.tokenLimits.map(contractOf)
@@ -91,8 +97,9 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
   const done = new Set<string>()
   let uses = 1
   return {
-    sign: (said, ...signed) =>
-      key.sign(async (acts) => {
+    sign: async (said, ...signed) => {
+      approved?.requireApproved(signed)
+      return await key.sign(async (acts) => {
         const cost = worstCostOf(
           signer,
           signed.flatMap(({ payloads }) => payloads),
@@ -101,15 +108,18 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
         if (done.size > 1) throw new Error('one use of a policy signs one transaction')
         const { tokens } = cost
         const use = { value: max(said.value, cost.value), fee: max(said.fee, cost.fee), tokens, uses }
-        const told = acts.map((act, at) => charged(act, at === 0 ? uses : 0))
-        if (!(await spending.chargeAtOnce(use, told))) {
+        const approval = approved?.id ?? null
+        const told = acts.map((act, at) => charged(act, { uses: at === 0 ? uses : 0, approval }))
+        if (approved !== null || !(await spending.chargeAtOnce(use, told))) {
           await ctx.db.transaction(async (tx) => {
             await spending.charge(tx, use)
+            if (uses > 0) await approved?.use(tx)
             await ctx.audit.record(tx, ...told)
           })
         }
         uses = 0
-      }, signed),
+      }, signed)
+    },
     [Symbol.dispose]: key[Symbol.dispose],
   }
 }

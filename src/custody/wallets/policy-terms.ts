@@ -25,6 +25,8 @@ export const boundTerms = (terms: PolicyTerms): BoundFields => ({
   max_total_fee: terms.maxTotalFee,
   token_limits: boundList(terms.tokenLimits),
   rolling_limits: boundList(terms.rollingLimits),
+  // Absent fields are not encoded.
+  require_approval: terms.requireApproval === null ? null : (canonicalize(terms.requireApproval) ?? null),
 })
 
 /** The policy that allowed this has ended meanwhile. Another policy may still allow it. */

@@ -156,7 +156,7 @@ const signerOf = (
   const { id: subject, projectId, publicKey } = wallet
   const { family } = chainOf(wallet.network)
   const keyType = keyTypeOf({ wallet, family, privateKey })
-  return ({ action, details: { policy: _, policy_uses: __, ...said }, payloads, about }) => {
+  return ({ action, details: { policy: _, policy_uses: __, approval: ___, ...said }, payloads, about }) => {
     const signed = payloads.map((payload) => {
       if (purposeOf(payload) !== purpose) throw new Error(`a key was opened for ${purpose}, and asked for other things`)
       const bytes = bytesToSign(family, payload)

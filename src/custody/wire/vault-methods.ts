@@ -63,6 +63,13 @@ const termsFields = {
   rollingLimits: Type.Array(
     Fields({ perSeconds: Seconds, maxTotalValue: OrNull(Digits), maxUses: OrNull(Type.Integer({ minimum: 0 })) }),
   ),
+  requireApproval: OrNull(
+    Fields({
+      of: Type.Integer({ minimum: 1 }),
+      expiresInSeconds: Type.Integer({ minimum: 1 }),
+      approvers: Type.Array(Fields({ userId: Id, rpId: Text, credentialId: Text, publicKey: Text })),
+    }),
+  ),
 }
 const terms = Fields(termsFields)
 
@@ -150,10 +157,19 @@ const spends = Fields({ value: Spent, fee: Spent })
 
 const signRequest = Fields({ ...keyRequest, uses })
 
+const approval = Fields({
+  id: Id,
+  request: Text,
+  expiresAt: Type.Date(),
+  assertions: Type.Array(
+    Fields({ credentialId: Text, clientDataJson: Bytes, authenticatorData: Bytes, signature: Bytes }),
+  ),
+})
+
 /** Open keys: the client's objects with `sign` are made of these. */
 export const openKey = method('openKey', { input: Fields(keyRequest), output: handle, repeatable: true })
 export const openKeyByPolicy = method('openKeyByPolicy', {
-  input: Fields({ ...keyRequest, terms }),
+  input: Fields({ ...keyRequest, terms, approval: Maybe(approval) }),
   output: handle,
   repeatable: true,
 })
@@ -168,7 +184,7 @@ export const closeKey = method('closeKey', { input: Fields({ handle }), output: 
 export const METHODS = {
   signOnce: method('signOnce', { input: signRequest, output: signatures }),
   signOnceByPolicy: method('signOnceByPolicy', {
-    input: Fields({ ...keyRequest, terms, spends, uses }),
+    input: Fields({ ...keyRequest, terms, approval: Maybe(approval), spends, uses }),
     output: signatures,
   }),
   signMessage: method('signMessage', { input: signRequest, output: signatures }),

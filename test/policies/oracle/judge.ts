@@ -43,7 +43,7 @@ export const standingOf = async ({ chain, policies }: { chain: Chain; policies: 
   for (const [index, { rules, ...rest }] of policies.entries()) {
     const argumentRules = await compiledRules(chain, rules)
     if (argumentRules === null) throw new Error(`expected rules that are taken: ${JSON.stringify(rules)}`)
-    const limits = { tokenLimits: [], rollingLimits: [], limitCounts: [], readAt: new Date() }
+    const limits = { requireApproval: null, tokenLimits: [], rollingLimits: [], limitCounts: [], readAt: new Date() }
     standing.push({ id: String(index), network, expiresAt: null, maxTotalFee: 1n, argumentRules, ...limits, ...rest })
   }
   return standing

@@ -1,0 +1,188 @@
+import { and, asc, count, desc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { approvalDecisions, approvals, passkeys } from '../schema.ts'
+import type { PasskeyFacts } from './passkeys.ts'
+import type { Page } from './wallets.ts'
+
+type Row = typeof approvals.$inferSelect
+type Decision = typeof approvalDecisions.$inferSelect
+
+export type ApprovalRow = Row & {
+  /** By the database's clock. */
+  readonly isExpired: boolean
+}
+
+const isExpired: SQL<boolean> = sql`${approvals.expiresAt} <= now()`
+
+const columns = {
+  id: approvals.id,
+  projectId: approvals.projectId,
+  walletId: approvals.walletId,
+  policyId: approvals.policyId,
+  askedBy: approvals.askedBy,
+  request: approvals.request,
+  required: approvals.required,
+  approverIds: approvals.approverIds,
+  expiresAt: approvals.expiresAt,
+  createdAt: approvals.createdAt,
+  rejectedAt: approvals.rejectedAt,
+  usedAt: approvals.usedAt,
+  isExpired,
+}
+
+/** Neither rejected nor used nor expired. */
+const isOpen = and(isNull(approvals.rejectedAt), isNull(approvals.usedAt), gt(approvals.expiresAt, sql`now()`))
+
+type NewApproval = Omit<typeof approvals.$inferInsert, 'expiresAt'> & { readonly expiresInSeconds: number }
+
+/** @returns it with its end, by the database's clock, in whole milliseconds as its approvers sign it. */
+export const insertApproval = async (tx: Tx, { expiresInSeconds, ...row }: NewApproval): Promise<ApprovalRow> => {
+  const expiresAt = sql`date_trunc('milliseconds', now()) + make_interval(secs => ${expiresInSeconds})`
+  const [inserted] = await tx
+    .insert(approvals)
+    .values({ ...row, expiresAt })
+    .returning(columns)
+  if (inserted === undefined) throw new Error('An approval was not inserted.')
+  return inserted
+}
+
+type OfProject = { readonly projectId: string; readonly id: string }
+
+const isIt = ({ projectId, id }: OfProject) => and(eq(approvals.projectId, projectId), eq(approvals.id, id))
+
+export const findApproval = async (db: Queryable, of: OfProject): Promise<ApprovalRow | null> => {
+  const [row] = await db.select(columns).from(approvals).where(isIt(of))
+  return row ?? null
+}
+
+/** The same, which stays as it is until the transaction ends. */
+export const lockApproval = async (tx: Tx, of: OfProject): Promise<ApprovalRow | null> => {
+  const [row] = await tx.select(columns).from(approvals).where(isIt(of)).for('update')
+  return row ?? null
+}
+
+type SameRequest = Pick<Row, 'policyId' | 'askedBy' | 'request'>
+
+/** The open approval of the same request by the same caller, and how many are open for the policy. */
+export const openApprovals = async (
+  db: Queryable,
+  { policyId, askedBy, request }: SameRequest,
+): Promise<{ readonly same: ApprovalRow | null; readonly open: number }> => {
+  const ofPolicy = and(eq(approvals.policyId, policyId), isOpen)
+  const [[same], [counted]] = await Promise.all([
+    db
+      .select(columns)
+      .from(approvals)
+      .where(and(ofPolicy, eq(approvals.askedBy, askedBy), eq(approvals.request, request)))
+      .orderBy(asc(approvals.createdAt))
+      .limit(1),
+    db.select({ open: count() }).from(approvals).where(ofPolicy),
+  ])
+  return { same: same ?? null, open: counted?.open ?? 0 }
+}
+
+export type ListedApproval = ApprovalRow & {
+  readonly decisions: readonly (Pick<Decision, 'userId' | 'decision'> & { readonly decidedAt: string })[]
+}
+
+const decisions: SQL<ListedApproval['decisions']> = sql`coalesce((
+  select json_agg(json_build_object('userId', d.user_id, 'decision', d.decision,
+    'decidedAt', to_char(d.decided_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by d.decided_at)
+  from approval_decisions d where d.approval_id = approvals.id), '[]'::json)`
+
+type Listed = Page & {
+  readonly projectId: string
+  /** Only what waits for this user; null: everything. */
+  readonly approverId: string | null
+}
+
+/** Newest first. */
+export const listApprovals = (db: Queryable, input: Listed): Promise<readonly ListedApproval[]> => {
+  const { projectId, approverId, limit, offset } = input
+  const mine =
+    approverId === null
+      ? undefined
+      : and(
+          isOpen,
+          sql`${approverId}::uuid = any(${approvals.approverIds})`,
+          sql`not exists (select from approval_decisions d
+            where d.approval_id = approvals.id and d.user_id = ${approverId}::uuid)`,
+        )
+  return db
+    .select({ ...columns, decisions })
+    .from(approvals)
+    .where(and(eq(approvals.projectId, projectId), mine))
+    .orderBy(desc(approvals.createdAt), desc(approvals.id))
+    .limit(limit)
+    .offset(offset)
+}
+
+export const decisionOf = async (
+  db: Queryable,
+  { approvalId, userId }: Pick<Decision, 'approvalId' | 'userId'>,
+): Promise<Decision['decision'] | null> => {
+  const [row] = await db
+    .select({ decision: approvalDecisions.decision })
+    .from(approvalDecisions)
+    .where(and(eq(approvalDecisions.approvalId, approvalId), eq(approvalDecisions.userId, userId)))
+  return row?.decision ?? null
+}
+
+/** Writes what an approver decided, in place of what they decided before. */
+export const writeDecision = async (tx: Tx, row: Omit<Decision, 'decidedAt'>): Promise<void> => {
+  const { approvalId: _, userId: __, ...decided } = row
+  await tx
+    .insert(approvalDecisions)
+    .values(row)
+    .onConflictDoUpdate({
+      target: [approvalDecisions.approvalId, approvalDecisions.userId],
+      set: { ...decided, decidedAt: sql`now()` },
+    })
+}
+
+export const rejectApproval = async (tx: Tx, id: string): Promise<void> => {
+  await tx.update(approvals).set({ rejectedAt: sql`now()` }).where(eq(approvals.id, id))
+}
+
+/** For lists: the vault knows which approvals were used. */
+export const noteApprovalUse = async (db: Db, id: string): Promise<void> => {
+  await db
+    .update(approvals)
+    .set({ usedAt: sql`now()` })
+    .where(and(eq(approvals.id, id), isNull(approvals.usedAt)))
+}
+
+export type Assertion = Pick<Decision, 'userId' | 'clientDataJson' | 'authenticatorData' | 'signature'> & {
+  /** As it is now. */
+  readonly passkey: PasskeyFacts & { readonly mac: Uint8Array }
+}
+
+/** The approvals of users who still have the passkey with which they approved. */
+export const standingAssertions = (db: Queryable, { projectId, id }: OfProject): Promise<readonly Assertion[]> =>
+  db
+    .select({
+      userId: approvalDecisions.userId,
+      clientDataJson: approvalDecisions.clientDataJson,
+      authenticatorData: approvalDecisions.authenticatorData,
+      signature: approvalDecisions.signature,
+      passkey: {
+        id: passkeys.id,
+        projectId: passkeys.projectId,
+        userId: passkeys.userId,
+        credentialId: passkeys.credentialId,
+        publicKey: passkeys.publicKey,
+        rpId: passkeys.rpId,
+        backupEligible: passkeys.backupEligible,
+        mac: passkeys.mac,
+      },
+    })
+    .from(approvalDecisions)
+    .innerJoin(
+      passkeys,
+      and(
+        eq(passkeys.projectId, projectId),
+        eq(passkeys.userId, approvalDecisions.userId),
+        eq(passkeys.credentialId, approvalDecisions.credentialId),
+      ),
+    )
+    .where(and(eq(approvalDecisions.approvalId, id), eq(approvalDecisions.decision, 'approve')))

@@ -1,0 +1,66 @@
+// Uses of policies that need approvers, and what these decided. The vault has the last word: it verifies the assertions itself,
+// and remembers which approvals were used (`used_approvals`).
+
+import { sql } from 'drizzle-orm'
+import { check, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
+import { access } from '../access.ts'
+import { bytes, instant, now, oneOf } from '../columns.ts'
+import { APPROVAL_DECISIONS } from '../words.ts'
+import { wallets } from './custody.ts'
+import { projectId } from './projects.ts'
+
+/** One request that waits for approvers, or waited. */
+export const approvals = pgTable(
+  'approvals',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: projectId(),
+    walletId: uuid('wallet_id')
+      .notNull()
+      .references(() => wallets.id),
+    policyId: uuid('policy_id').notNull(),
+    /** As the audit names them. */
+    askedBy: text('asked_by').notNull(),
+    /** Everything that would be done, as canonical JSON. */
+    request: text('request').notNull(),
+    /** How many must approve, and who may: of the policy, for lists. */
+    required: smallint('required').notNull(),
+    approverIds: uuid('approver_ids').array().notNull(),
+    expiresAt: instant('expires_at').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    rejectedAt: instant('rejected_at'),
+    usedAt: instant('used_at'),
+  },
+  (table) => [
+    index('approvals_listed').on(table.projectId, table.createdAt, table.id),
+    index('approvals_of_policy').on(table.policyId, table.createdAt),
+    check('approvals_required', sql`${table.required} >= 1`),
+  ],
+)
+
+export const approvalsAccess = access(approvals, { api: 'select, insert, update (rejected_at, used_at)' })
+
+/** What an approver decided, with the assertion of their passkey. */
+export const approvalDecisions = pgTable(
+  'approval_decisions',
+  {
+    approvalId: uuid('approval_id')
+      .notNull()
+      .references(() => approvals.id),
+    userId: uuid('user_id').notNull(),
+    decision: text('decision', { enum: APPROVAL_DECISIONS }).notNull(),
+    credentialId: bytes('credential_id').notNull(),
+    clientDataJson: bytes('client_data_json').notNull(),
+    authenticatorData: bytes('authenticator_data').notNull(),
+    signature: bytes('signature').notNull(),
+    decidedAt: instant('decided_at').notNull().default(now),
+  },
+  (table) => [
+    primaryKey({ columns: [table.approvalId, table.userId] }),
+    check('approval_decisions_decision', oneOf('decision', APPROVAL_DECISIONS)),
+  ],
+)
+
+export const approvalDecisionsAccess = access(approvalDecisions, {
+  api: 'select, insert, update (decision, credential_id, client_data_json, authenticator_data, signature, decided_at)',
+})

@@ -1,0 +1,61 @@
+// Who may approve the uses of a policy: users of the project, by the passkeys that they have when the policy is made. The public
+// keys become terms of the policy, so the vault can verify what they sign. A passkey that is added later does not count.
+
+import { type ProjectPasskey, passkeysOf } from '../../db/queries/passkeys.ts'
+import { spkiOf } from '../auth/cose-key.ts'
+import { isOurs, passkeyMac } from '../auth/row-macs.ts'
+import type { Ctx } from '../context.ts'
+import type { PolicyTerms } from '../custody/vault.ts'
+import { AppError } from '../errors.ts'
+
+/** The vault tries them one by one, and they are bound in full. */
+const PASSKEYS_MAX = 100
+const EXPIRES_IN_SECONDS = 24 * 60 * 60
+
+export type ProposedApproval = {
+  readonly of: number
+  /** null: every user of the project who has a passkey. */
+  readonly from: readonly string[] | null
+  /** null: a day. */
+  readonly expiresInSeconds: number | null
+}
+
+/** Each user once. */
+export const approverIdsOf = ({ approvers }: NonNullable<PolicyTerms['requireApproval']>): string[] => [
+  ...new Set(approvers.map(({ userId }) => userId)),
+]
+
+const invalid = (sentence: string): AppError => new AppError('invalid_input', sentence)
+
+const approverOf = ({ userId, rpId, credentialId, publicKey }: ProjectPasskey) => ({
+  userId,
+  rpId,
+  credentialId: Buffer.from(credentialId).toString('base64url'),
+  publicKey: Buffer.from(spkiOf(publicKey)).toString('base64url'),
+})
+
+/** The terms for a policy that needs approvers. */
+export const requiredApproval = async (
+  ctx: Pick<Ctx, 'db' | 'identity' | 'securityEvents'>,
+  input: { readonly projectId: string; readonly ownedBy: string | null; readonly proposed: ProposedApproval },
+): Promise<NonNullable<PolicyTerms['requireApproval']>> => {
+  const { projectId, ownedBy, proposed } = input
+  const { of, expiresInSeconds } = proposed
+  const from = proposed.from === null ? null : [...new Set(proposed.from.map((id) => id.toLowerCase()))]
+  if (from === null && ownedBy !== null) {
+    throw invalid('Field "require_approval.from" is required: a user does not learn who else has a passkey.')
+  }
+  const found = await passkeysOf(ctx.db, { projectId, userIds: from, limit: PASSKEYS_MAX + 1 })
+  if (found.length > PASSKEYS_MAX) {
+    throw invalid(`Field "require_approval.from" must name users with at most ${PASSKEYS_MAX} passkeys together.`)
+  }
+  const approvers = found.filter((row) => isOurs(ctx, passkeyMac(ctx.identity), row)).map(approverOf)
+  const users = new Set(approvers.map(({ userId }) => userId))
+  if (from?.some((id) => !users.has(id))) {
+    throw invalid('Field "require_approval.from" must name users of the project who have a passkey.')
+  }
+  if (users.size < of) {
+    throw invalid(`Field "require_approval.of" must be at most the number of approvers, which is ${users.size}.`)
+  }
+  return { of, expiresInSeconds: expiresInSeconds ?? EXPIRES_IN_SECONDS, approvers }
+}

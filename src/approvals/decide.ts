@@ -1,0 +1,162 @@
+// An approver decides with their passkey. The challenge of the assertion is the hash of all that is decided
+// (src/custody/approval.ts), so the signature is good for this approval, this request and this decision alone, and nothing
+// needs to be stored between begin and decide.
+
+import {
+  type ApprovalRow,
+  decisionOf,
+  findApproval,
+  lockApproval,
+  rejectApproval,
+  writeDecision,
+} from '../../db/queries/approvals.ts'
+import { findPasskey, notePasskeyUse } from '../../db/queries/passkeys.ts'
+import type { ApprovalDecision } from '../../db/words.ts'
+import { requireProject } from '../auth/authenticate.ts'
+import { actorOf, type UserCaller } from '../auth/caller.ts'
+import { isPasskeyPage } from '../auth/relying-party.ts'
+import { isOurs, passkeyMac } from '../auth/row-macs.ts'
+import { type AssertionJson, type Refusal, verifyAssertion } from '../auth/webauthn.ts'
+import type { Ctx } from '../context.ts'
+import { approvalChallenge } from '../custody/approval.ts'
+import type { StandingPolicy } from '../custody/vault.ts'
+import { AppError, notFound } from '../errors.ts'
+import { POLICIES_A_WALLET_MAX } from '../policies/delegated.ts'
+import { approvalEnded, requireOpen } from './grant.ts'
+
+type Deciding = Pick<Ctx, 'config' | 'db' | 'vault' | 'identity' | 'audit' | 'securityEvents'>
+
+type Decide = { readonly id: string; readonly decision: ApprovalDecision }
+
+type Approver = NonNullable<StandingPolicy['requireApproval']>['approvers'][number]
+
+const challengeFor = (approval: ApprovalRow, decision: ApprovalDecision): string =>
+  Buffer.from(approvalChallenge({ ...approval, decision })).toString('base64url')
+
+/** The policy as it stands, from the vault: its terms say who may approve. */
+const approversOf = async ({ vault }: Deciding, { walletId, policyId }: ApprovalRow): Promise<readonly Approver[]> => {
+  const standing = await vault.standingPolicies({ walletId, limit: POLICIES_A_WALLET_MAX })
+  const policy = standing.find(({ id }) => id === policyId)
+  if (policy === undefined) throw approvalEnded('belongs to a policy that was revoked')
+  return policy.requireApproval?.approvers ?? []
+}
+
+/** An approval, and the caller's passkeys among those of its policy. Others than its approvers learn nothing of it. */
+const deciding = async (ctx: Deciding, { projectId, userId }: UserCaller, id: string) => {
+  const approval = await findApproval(ctx.db, { projectId, id: id.toLowerCase() })
+  if (approval === null || !approval.approverIds.includes(userId)) throw notFound('approval')
+  const own = (await approversOf(ctx, approval)).filter((approver) => approver.userId === userId)
+  if (own.length === 0) throw notFound('approval')
+  return { approval, own }
+}
+
+/** What the browser's `navigator.credentials.get` takes. The passkeys are those that the policy names. */
+export const beginDecision = async (ctx: Deciding, caller: UserCaller, { id, decision }: Decide) => {
+  const { approval, own } = await deciding(ctx, caller, id)
+  requireOpen(approval)
+  const [first] = own
+  return {
+    publicKey: {
+      challenge: challengeFor(approval, decision),
+      timeout: 300_000,
+      rpId: first?.rpId ?? '',
+      allowCredentials: own
+        .filter(({ rpId }) => rpId === first?.rpId)
+        .map(({ credentialId }) => ({ type: 'public-key' as const, id: credentialId })),
+      userVerification: 'required' as const,
+    },
+  }
+}
+
+const SENTENCES: Readonly<Record<Refusal, string>> = {
+  invalid: "The assertion must be the browser's unchanged answer to the options of begin, by a passkey of this user.",
+  challenge: 'The assertion must be for this approval, this request and this decision: begin again.',
+  origin: 'The passkey must be used on a page of an origin that the project allows, within the domain of the passkey.',
+  attestation: 'The assertion must have no attestation.',
+  algorithm: "The passkey's key must be of ES256, EdDSA (Ed25519) or RS256.",
+  framed: 'The passkey must not be used in a frame inside another site.',
+  user_verification: 'The authenticator must verify the user, by a PIN or biometrics.',
+  counter: "The passkey's counter must rise: somebody may have copied it.",
+}
+
+const refuse = (refusal: Refusal): AppError => new AppError('invalid_input', SENTENCES[refusal])
+
+/** Verifies an assertion of the caller by a passkey that the policy names. */
+const verified = async (
+  ctx: Deciding,
+  input: {
+    readonly caller: UserCaller
+    readonly approval: ApprovalRow
+    readonly own: readonly Approver[]
+    readonly decision: ApprovalDecision
+    readonly assertion: AssertionJson
+  },
+) => {
+  const { caller, approval, own, decision, assertion } = input
+  const { projectId, userId } = caller
+  const credentialId = Buffer.from(assertion.id, 'base64url')
+  const [project, passkey] = await Promise.all([
+    requireProject(ctx, projectId),
+    findPasskey(ctx.db, { projectId, credentialId }),
+  ])
+  const isNamed = own.some((approver) => approver.credentialId === credentialId.toString('base64url'))
+  if (passkey === null || passkey.userId !== userId || !isNamed || !isOurs(ctx, passkeyMac(ctx.identity), passkey)) {
+    throw refuse('invalid')
+  }
+  const { rpId } = passkey
+  const expected = { rpId, challenge: challengeFor(approval, decision), isOrigin: isPasskeyPage(ctx, project, rpId) }
+  const result = await verifyAssertion(assertion, expected, passkey)
+  if ('refused' in result) throw refuse(result.refused)
+  return { passkey, ...result.verified }
+}
+
+/**
+ * Writes down what an approver decided. One rejection ends an approval, also a granted one that was not used yet. The same
+ * decision again changes nothing.
+ */
+export const decideApproval = async (
+  ctx: Deciding,
+  caller: UserCaller,
+  input: Decide & { readonly assertion: AssertionJson },
+): Promise<void> => {
+  const { decision, assertion } = input
+  const { projectId, userId } = caller
+  const { approval, own } = await deciding(ctx, caller, input.id)
+  const of = { approvalId: approval.id, userId }
+  if ((await decisionOf(ctx.db, of)) === decision) return
+  requireOpen(approval)
+  const { passkey, signCount, backedUp } = await verified(ctx, { caller, approval, own, decision, assertion })
+  const { id } = approval
+  await ctx.db.transaction(async (tx) => {
+    const locked = await lockApproval(tx, { projectId, id })
+    if (locked === null) throw notFound('approval')
+    if ((await decisionOf(tx, of)) === decision) return
+    requireOpen(locked)
+    if (!(await notePasskeyUse(tx, { id: passkey.id, signCount, backedUp }))) throw refuse('counter')
+    const bytesOf = (name: 'clientDataJSON' | 'authenticatorData' | 'signature') =>
+      new Uint8Array(Buffer.from(assertion.response[name], 'base64url'))
+    await writeDecision(tx, {
+      ...of,
+      decision,
+      credentialId: passkey.credentialId,
+      clientDataJson: bytesOf('clientDataJSON'),
+      authenticatorData: bytesOf('authenticatorData'),
+      signature: bytesOf('signature'),
+    })
+    if (decision === 'reject') await rejectApproval(tx, id)
+    await ctx.audit.record(tx, {
+      projectId,
+      actor: actorOf(caller),
+      action: 'approval_decided',
+      subject: locked.walletId,
+      details: {
+        approval: id,
+        decision,
+        asked_policy: locked.policyId,
+        passkey: passkey.id,
+        expires_at: locked.expiresAt.toISOString(),
+        request: locked.request,
+      },
+    })
+  })
+}

@@ -1,0 +1,107 @@
+// What a use of a policy with approvers needs. Without an approval id the request is written down, and waits. With one it must
+// be the very request that was approved, and enough approvers must still stand behind it. The vault verifies all of this again,
+// and uses the approval once.
+
+import { randomUUID } from 'node:crypto'
+import {
+  type ApprovalRow,
+  type Assertion,
+  findApproval,
+  insertApproval,
+  openApprovals,
+  standingAssertions,
+} from '../../db/queries/approvals.ts'
+import { isOurs, passkeyMac } from '../auth/row-macs.ts'
+import type { Ctx } from '../context.ts'
+import type { Approval, StandingPolicy } from '../custody/vault.ts'
+import { AppError, NotYet, notFound } from '../errors.ts'
+import { approverIdsOf } from './approvers.ts'
+
+/** How many may wait for one policy: each asks for people's attention. */
+const OPEN_MAX = 100
+
+type Asking = {
+  readonly projectId: string
+  readonly walletId: string
+  readonly actor: string
+  readonly request: string
+  readonly policy: StandingPolicy
+  readonly required: NonNullable<StandingPolicy['requireApproval']>
+  /** Which was asked for with the request; null: none. */
+  readonly approval: ApprovalRow | null
+}
+
+/** Ends the request: it is answered with 202. */
+const waiting = ({ id, expiresAt }: ApprovalRow): NotYet =>
+  new NotYet({ approval_id: id, status: 'waiting', expires_at: expiresAt.toISOString() })
+
+export const approvalEnded = (how: string): AppError =>
+  new AppError('approval_ended', `This approval ${how}: ask for a new one without "approval_id".`)
+
+/** @throws approval_ended unless it is open. */
+export const requireOpen = ({ usedAt, rejectedAt, isExpired }: ApprovalRow): void => {
+  if (usedAt !== null) throw approvalEnded('was used')
+  if (rejectedAt !== null) throw approvalEnded('was rejected')
+  if (isExpired) throw approvalEnded('has expired')
+}
+
+/** The approval that a request names, of the same wallet. */
+export const namedApproval = async (
+  ctx: Pick<Ctx, 'db'>,
+  of: { readonly projectId: string; readonly walletId: string; readonly id: string },
+): Promise<ApprovalRow> => {
+  const found = await findApproval(ctx.db, { projectId: of.projectId, id: of.id.toLowerCase() })
+  if (found === null || found.walletId !== of.walletId) throw notFound('approval')
+  return found
+}
+
+const ask = async (ctx: Pick<Ctx, 'db' | 'audit'>, asking: Asking): Promise<ApprovalRow> => {
+  const { projectId, walletId, actor, request, policy, required } = asking
+  const { same, open } = await openApprovals(ctx.db, { policyId: policy.id, askedBy: actor, request })
+  if (same !== null) return same
+  if (open >= OPEN_MAX) throw new AppError('busy', `${OPEN_MAX} requests wait for the approvers of this policy.`)
+  return ctx.db.transaction(async (tx) => {
+    const row = await insertApproval(tx, {
+      id: randomUUID(),
+      projectId,
+      walletId,
+      policyId: policy.id,
+      askedBy: actor,
+      request,
+      required: required.of,
+      approverIds: approverIdsOf(required),
+      expiresInSeconds: required.expiresInSeconds,
+    })
+    const details = { approval: row.id, asked_policy: policy.id, expires_at: row.expiresAt.toISOString(), request }
+    await ctx.audit.record(tx, { projectId, actor, action: 'approval_requested', subject: walletId, details })
+    return row
+  })
+}
+
+type Granting = Pick<Ctx, 'db' | 'audit' | 'identity' | 'securityEvents'>
+
+const assertionOf = ({ passkey, clientDataJson, authenticatorData, signature }: Assertion) => ({
+  credentialId: Buffer.from(passkey.credentialId).toString('base64url'),
+  clientDataJson,
+  authenticatorData,
+  signature,
+})
+
+/**
+ * The approval of a use, as the vault takes it.
+ * @throws NotYet while it waits, approval_mismatch if another request was approved, approval_ended
+ */
+export const grantedApproval = async (ctx: Granting, asking: Asking): Promise<Approval> => {
+  const { projectId, approval, request, required } = asking
+  if (approval === null) throw waiting(await ask(ctx, asking))
+  if (approval.request !== request) {
+    throw new AppError('approval_mismatch', 'This is not the request that was approved: send the same one.')
+  }
+  requireOpen(approval)
+  const { id, expiresAt } = approval
+  const standing = (await standingAssertions(ctx.db, { projectId, id })).filter(({ passkey }) =>
+    isOurs(ctx, passkeyMac(ctx.identity), passkey),
+  )
+  if (new Set(standing.map(({ userId }) => userId)).size < required.of) throw waiting(approval)
+  return { id, request, expiresAt, assertions: standing.map(assertionOf) }
+}

@@ -1,0 +1,59 @@
+// What waits for approvers, decoded and simulated by the preview as it would go now.
+
+import { type ListedApproval, listApprovals } from '../../db/queries/approvals.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { previewTransactions } from '../transactions/preview.ts'
+import type { PreviewResult } from '../transactions/preview-schema.ts'
+import { readRequest } from './request.ts'
+
+/** `granted`: enough approvers have approved, and it can be used. */
+export const APPROVAL_STATUSES = ['waiting', 'granted', 'rejected', 'expired', 'used'] as const
+
+type Status = (typeof APPROVAL_STATUSES)[number]
+
+export type ShownApproval = {
+  readonly row: ListedApproval
+  readonly status: Status
+  /** null once it has ended, or while no node answers. */
+  readonly previews: readonly PreviewResult[] | null
+}
+
+const statusOf = ({ usedAt, rejectedAt, isExpired, decisions, required }: ListedApproval): Status => {
+  if (usedAt !== null) return 'used'
+  if (rejectedAt !== null) return 'rejected'
+  if (isExpired) return 'expired'
+  return decisions.filter(({ decision }) => decision === 'approve').length >= required ? 'granted' : 'waiting'
+}
+
+type Listing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault'>
+
+const previewsOf = async (ctx: Listing, { projectId, request }: ListedApproval) => {
+  const { network, wallet_address: from, intents } = readRequest(request)
+  try {
+    // As of nobody: the policy's terms are not the approver's matter.
+    const reach = { projectId, ownedBy: '' }
+    return await previewTransactions(ctx, { ...reach, network, from, unsignedTransactions: intents })
+  } catch (error) {
+    if (error instanceof AppError) return null
+    throw error
+  }
+}
+
+/** An API key sees all approvals of the project, newest first; a user those that wait for them. */
+export const listedApprovals = async (
+  ctx: Listing,
+  input: { readonly caller: Caller; readonly limit: number; readonly offset: number },
+): Promise<readonly ShownApproval[]> => {
+  const { caller, limit, offset } = input
+  const approverId = caller.kind === 'user' ? caller.userId : null
+  const rows = await listApprovals(ctx.db, { projectId: caller.projectId, approverId, limit, offset })
+  return Promise.all(
+    rows.map(async (row) => {
+      const status = statusOf(row)
+      const isOpen = status === 'waiting' || status === 'granted'
+      return { row, status, previews: isOpen ? await previewsOf(ctx, row) : null }
+    }),
+  )
+}

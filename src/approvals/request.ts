@@ -1,0 +1,67 @@
+// What is approved: everything that decides the effect of a request. Two requests are the same if this text is the same.
+//
+// Bound: the wallet, what is done with it (signed, sent, minted, …), each call in its order with recipient, value and data, and
+// gas, fees, nonce, era and fee asset where the caller fixed them. Left open, as in a request without approval: what the caller
+// did not fix, which is chosen when it is used, within the policy's limits and budgets.
+
+import canonicalize from 'canonicalize'
+import type { WalletRow } from '../../db/queries/wallets.ts'
+import type { TransactionKind } from '../../db/words.ts'
+import type { Intent } from '../chains/chain.ts'
+
+/** `sign` only signs, `speed-up` signs again; the others send. */
+export type ApprovedAction = TransactionKind | 'sign' | 'speed-up'
+
+/** An intent as `unsigned_transaction` has it. */
+type UnsignedText = {
+  readonly to?: string
+  readonly value: string
+  readonly input: string
+  readonly gasLimit?: string
+  readonly maxFeePerGas?: string
+  readonly maxPriorityFeePerGas?: string
+  readonly nonce?: string
+  readonly era?: string
+  readonly asset_id?: string
+}
+
+const present = <Value>(name: string, value: Value | null | undefined): Record<string, string> =>
+  value === null || value === undefined ? {} : { [name]: String(value) }
+
+const unsignedText = ({ to, value, input, feeAsset, ...chosen }: Intent): UnsignedText => ({
+  ...present('to', to),
+  value: value.toString(),
+  input,
+  ...present('gasLimit', chosen.gasLimit),
+  ...present('maxFeePerGas', chosen.maxFeePerGas),
+  ...present('maxPriorityFeePerGas', chosen.maxPriorityFeePerGas),
+  ...present('nonce', chosen.nonce),
+  ...present('era', chosen.era),
+  ...present('asset_id', feeAsset),
+})
+
+type Requested = {
+  readonly action: ApprovedAction
+  readonly wallet: Pick<WalletRow, 'network' | 'address' | 'type'>
+  readonly intents: readonly Intent[]
+}
+
+/** Canonical JSON (RFC 8785). */
+export const requestOf = ({ action, wallet, intents }: Requested): string =>
+  canonicalize({
+    action,
+    network: wallet.network,
+    wallet_address: wallet.address,
+    wallet_type: wallet.type,
+    intents: intents.map(unsignedText),
+  }) ?? ''
+
+type ReadRequest = {
+  readonly action: ApprovedAction
+  readonly network: string
+  readonly wallet_address: string
+  readonly intents: readonly UnsignedText[]
+}
+
+/** The inverse, of a text that this file made. */
+export const readRequest = (request: string): ReadRequest => JSON.parse(request) as ReadRequest

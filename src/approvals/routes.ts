@@ -1,0 +1,84 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { requireUser } from '../auth/caller.ts'
+import type { Authentication } from '../auth/plugin.ts'
+import type { Ctx } from '../context.ts'
+import { USER } from '../http/codes.ts'
+import { describedAs, pagingOf } from '../http/schema.ts'
+import { beginDecision, decideApproval } from './decide.ts'
+import { listedApprovals, type ShownApproval } from './list.ts'
+import { readRequest } from './request.ts'
+import {
+  Approval,
+  BeginDecisionBody,
+  DecideBody,
+  DecidedApproval,
+  DecisionOptions,
+  ListApprovalsQuery,
+} from './schema.ts'
+
+const shown = ({ row, status, previews }: ShownApproval): Approval => {
+  const { action, network, wallet_address, intents } = readRequest(row.request)
+  return {
+    approval_id: row.id,
+    status,
+    created_at: row.createdAt.toISOString(),
+    expires_at: row.expiresAt.toISOString(),
+    policy_uuid: row.policyId,
+    network,
+    wallet_address,
+    action,
+    unsigned_transactions: [...intents],
+    previews: previews === null ? null : [...previews],
+    required: row.required,
+    decisions: row.decisions.map(({ userId, decision, decidedAt }) => ({
+      user_id: userId,
+      decision,
+      decided_at: decidedAt,
+    })),
+  }
+}
+
+const { detail } = describedAs('Approvals')
+
+export const approvalRoutes = (ctx: Ctx, authentication: Authentication) =>
+  new Elysia({ prefix: '/approvals', normalize: false })
+    .use(authentication)
+    .get('', async ({ query, caller }) => (await listedApprovals(ctx, { caller, ...pagingOf(query) })).map(shown), {
+      query: ListApprovalsQuery,
+      response: { 200: Type.Array(Approval) },
+      ...detail(
+        'List approvals',
+        'An API key sees all of the project; a user those that wait for their decision. Newest first.',
+      ),
+    })
+    .post(
+      '/begin',
+      ({ body, caller }) => beginDecision(ctx, requireUser(caller), { id: body.approval_id, decision: body.decision }),
+      {
+        body: BeginDecisionBody,
+        response: { 200: DecisionOptions },
+        ...detail(
+          'Begin to decide',
+          'Pass the answer to navigator.credentials.get, and its result to decide. Only for approvers of the policy.',
+          [...USER, 'not_found', 'approval_ended'],
+        ),
+      },
+    )
+    .post(
+      '/decide',
+      async ({ body, caller }) => {
+        const { approval_id: id, decision, passkey_credential_assertion_response: assertion } = body
+        await decideApproval(ctx, requireUser(caller), { id, decision, assertion })
+        return { approval_id: id.toLowerCase(), decision }
+      },
+      {
+        body: DecideBody,
+        response: { 200: DecidedApproval },
+        ...detail(
+          'Decide',
+          'The passkey must be one that the approver had when the policy was made. The same decision again changes nothing.',
+          [...USER, 'not_found', 'approval_ended'],
+        ),
+      },
+    )

@@ -1,0 +1,109 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { t } from 'elysia'
+import { APPROVAL_DECISIONS } from '../../db/words.ts'
+import { AddressField, ClosedObject, closed, NetworkField, OneOf, PagingFields, UuidField } from '../http/schema.ts'
+import { PreviewResult } from '../transactions/preview-schema.ts'
+import { UnsignedTransaction } from '../transactions/schema.ts'
+import { PasskeyAssertion } from '../users/passkey-schema.ts'
+import { APPROVAL_STATUSES } from './list.ts'
+
+const Time = (description: string) =>
+  Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
+
+const ApprovalIdField = UuidField('The `approval_id` of the answer 202.')
+const DecisionField = OneOf(APPROVAL_DECISIONS, {
+  description: 'One rejection ends an approval, also a granted one that was not used yet.',
+  examples: ['approve'],
+})
+const StatusField = OneOf(APPROVAL_STATUSES, {
+  description: '`waiting` → `granted` → `used`; or `rejected`, or `expired`.',
+  examples: ['waiting'],
+})
+
+export const Approval = ClosedObject('Approval', {
+  approval_id: UuidField('Names it.'),
+  status: StatusField,
+  created_at: Time('ISO 8601, UTC.'),
+  expires_at: Time('Until then it must be used.'),
+  policy_uuid: UuidField('The policy that needs it.'),
+  network: NetworkField,
+  wallet_address: AddressField('The wallet that would be used.'),
+  action: Type.String({
+    description: 'What would be done: `sign`, `send`, `batch`, `mint`, `transfer`, `collection` or `speed-up`.',
+    examples: ['send'],
+  }),
+  unsigned_transactions: Type.Array(UnsignedTransaction, {
+    description: 'Each call in its order. What is absent is chosen when it is used.',
+  }),
+  previews: Type.Union([Type.Array(PreviewResult), Type.Null()], {
+    description: 'What each would do now, decoded and simulated; null once it has ended, or while no node answers.',
+  }),
+  required: Type.Integer({ minimum: 1, description: 'How many must approve.', examples: [2] }),
+  decisions: Type.Array(
+    Type.Object(
+      {
+        user_id: UuidField('The approver.'),
+        decision: DecisionField,
+        decided_at: Time('ISO 8601, UTC.'),
+      },
+      closed,
+    ),
+    { description: 'What was decided, oldest first.' },
+  ),
+})
+export type Approval = Static<typeof Approval>
+
+export const ListApprovalsQuery = t.Object(PagingFields, closed)
+
+export const BeginDecisionBody = ClosedObject('BeginDecision', {
+  approval_id: ApprovalIdField,
+  decision: DecisionField,
+})
+
+export const DecideBody = ClosedObject(
+  'DecideApproval',
+  { approval_id: ApprovalIdField, decision: DecisionField, passkey_credential_assertion_response: PasskeyAssertion },
+  {
+    examples: [
+      {
+        approval_id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f',
+        decision: 'approve',
+        passkey_credential_assertion_response: {
+          id: 'cGFzc2tleSBvZiBBbGljZQ',
+          type: 'public-key',
+          response: { clientDataJSON: 'eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0', authenticatorData: 'oA', signature: 'MEU' },
+        },
+      },
+    ],
+  },
+)
+
+export const DecisionOptions = ClosedObject('ApprovalRequestOptions', {
+  publicKey: Type.Object(
+    {
+      challenge: Type.String({
+        description: 'SHA-256 over the canonical JSON of the approval, its request, its end and the decision.',
+        examples: ['q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA'],
+      }),
+      timeout: Type.Integer({ description: 'Milliseconds.', examples: [300_000] }),
+      rpId: Type.String({ description: 'The domain of the passkeys.', examples: ['example.com'] }),
+      allowCredentials: Type.Array(
+        Type.Object(
+          {
+            type: Type.Literal('public-key'),
+            id: Type.String({ description: "The credential's id in base64url.", examples: ['cGFzc2tleSBvZiBBbGljZQ'] }),
+          },
+          closed,
+        ),
+        { description: "The user's passkeys that the policy names." },
+      ),
+      userVerification: Type.Literal('required'),
+    },
+    { ...closed, description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn).' },
+  ),
+})
+
+export const DecidedApproval = ClosedObject('DecidedApproval', {
+  approval_id: UuidField('Names it.'),
+  decision: DecisionField,
+})

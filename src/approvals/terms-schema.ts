@@ -1,0 +1,67 @@
+import { Type } from '@sinclair/typebox'
+import { ClosedObject, closed, UuidField } from '../http/schema.ts'
+
+const APPROVERS_MAX = 50
+const WEEK_SECONDS = 7 * 24 * 60 * 60
+
+const approvalFields = {
+  of: Type.Integer({
+    minimum: 1,
+    maximum: APPROVERS_MAX,
+    description: 'How many different users must approve each use.',
+    rule: `a whole number from 1 to ${APPROVERS_MAX}`,
+    examples: [2],
+  }),
+  expires_in_seconds: Type.Integer({
+    minimum: 60,
+    maximum: WEEK_SECONDS,
+    description: 'How long a request waits, and may then be used; a day if absent.',
+    rule: `a whole number from 60 to ${WEEK_SECONDS}`,
+    examples: [86_400],
+  }),
+}
+
+const APPROVER = '3b1f0c6e-8d2a-4f57-9c41-6e0d7a5b2c18'
+
+const ApproversField = (description: string) =>
+  Type.Array(UuidField('A user of the project.'), {
+    minItems: 1,
+    maxItems: APPROVERS_MAX,
+    description,
+    rule: `a list of 1 to ${APPROVERS_MAX} ids of users`,
+    examples: [[APPROVER]],
+  })
+
+export const RequireApproval = ClosedObject(
+  'RequireApproval',
+  {
+    of: approvalFields.of,
+    from: Type.Optional(
+      ApproversField(
+        'Who may approve: users of the project who have a passkey now. If absent, all who have one; a request with an access token must name them.',
+      ),
+    ),
+    expires_in_seconds: Type.Optional(approvalFields.expires_in_seconds),
+  },
+  {
+    description:
+      'Each use needs approvers first: it is answered with 202, and is done by the same request with `approval_id` once it is granted.',
+    examples: [{ of: 1, from: [APPROVER] }],
+  },
+)
+
+/** The same in an answer. */
+export const RequiredApproval = Type.Union(
+  [
+    Type.Object(
+      {
+        of: approvalFields.of,
+        from: ApproversField('Who may approve.'),
+        expires_in_seconds: approvalFields.expires_in_seconds,
+      },
+      closed,
+    ),
+    Type.Null(),
+  ],
+  { description: 'Who must approve each use; null: nobody.' },
+)

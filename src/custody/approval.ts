@@ -1,0 +1,33 @@
+// What an approver's passkey signs. The API shows the request and asks for the signature; the vault checks it again, with the
+// public keys that the policy binds, before it signs.
+
+import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import type { ApprovalDecision } from '../../db/words.ts'
+
+type Decided = {
+  /** Of the approval. */
+  readonly id: string
+  readonly policyId: string
+  /** Everything that would be done, as canonical JSON (RFC 8785). */
+  readonly request: string
+  readonly expiresAt: Date
+  readonly decision: ApprovalDecision
+}
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest()
+
+export const requestHashOf = (request: string): Uint8Array => sha256(request)
+
+/** The challenge of the WebAuthn assertion: SHA-256 over the canonical JSON of all that is decided. Pure. */
+export const approvalChallenge = ({ id, policyId, request, expiresAt, decision }: Decided): Uint8Array =>
+  sha256(
+    canonicalize({
+      strongroom: 'approval',
+      approval: id,
+      policy: policyId,
+      request_sha256: sha256(request).toString('hex'),
+      expires_at: expiresAt.toISOString(),
+      decision,
+    }) ?? '',
+  )

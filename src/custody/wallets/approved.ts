@@ -1,0 +1,178 @@
+// Uses of a policy that need approvers. Their passkeys are part of the policy's terms, so who controls an API can neither add an
+// approver nor approve. The vault verifies each assertion itself, and uses an approval once.
+//
+// Of an eoa wallet on an EVM network the vault also reads what it signs: the approved call and cancels of it, all for one nonce.
+// On other networks, and for contract wallets, the bytes do not show the call without metadata or an unpacking of Safe's calls:
+// there the API says which bytes do what was approved.
+
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import type { Tx } from '../../../db/client.ts'
+import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
+import { insertUsedApproval } from '../../../db/queries/custody/used-approvals.ts'
+import { AppError } from '../../errors.ts'
+import { approvalChallenge, requestHashOf } from '../approval.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { decodeRlp } from '../keys/rlp.ts'
+import type { Payload } from '../payload.ts'
+import type { KeyRequest, KeyUse } from './wallet-key.ts'
+
+/** An assertion by which an approver approved. */
+type Assertion = {
+  /** base64url. */
+  readonly credentialId: string
+  readonly clientDataJson: Uint8Array
+  readonly authenticatorData: Uint8Array
+  readonly signature: Uint8Array
+}
+
+export type Approval = {
+  readonly id: string
+  /** Everything that was approved, as canonical JSON. */
+  readonly request: string
+  readonly expiresAt: Date
+  readonly assertions: readonly Assertion[]
+}
+
+type Approver = NonNullable<PolicyTerms['requireApproval']>['approvers'][number]
+
+/** WebAuthn §6.1: the hash of the RP ID, the flags, the counter. */
+const RP_ID_HASH_BYTES = 32
+const FLAGS_AT = RP_ID_HASH_BYTES
+const AUTHENTICATOR_DATA_BYTES_MIN = 37
+/** The user is present, and was verified. */
+const UP_AND_UV = 0x05
+
+const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest()
+
+/** Ed25519 hashes by itself; ES256 and RS256 take SHA-256. */
+const digestOf = (key: KeyObject): string | null => (key.asymmetricKeyType === 'ed25519' ? null : 'sha256')
+
+type ClientData = { readonly type?: unknown; readonly challenge?: unknown; readonly crossOrigin?: unknown }
+
+/** Whether the approver's passkey signed this challenge (WebAuthn Level 3, §7.2). The RP ID stands for the page's domain. */
+const isSignedBy = (approver: Approver, assertion: Assertion, challenge: Uint8Array): boolean => {
+  try {
+    const { clientDataJson, authenticatorData, signature } = assertion
+    const client: ClientData = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(clientDataJson))
+    if (client.type !== 'webauthn.get' || (client.crossOrigin ?? false) !== false) return false
+    if (client.challenge !== Buffer.from(challenge).toString('base64url')) return false
+    if (authenticatorData.length < AUTHENTICATOR_DATA_BYTES_MIN) return false
+    const rpIdHash = sha256(Buffer.from(approver.rpId, 'utf8'))
+    if (!rpIdHash.equals(authenticatorData.subarray(0, RP_ID_HASH_BYTES))) return false
+    if (((authenticatorData[FLAGS_AT] ?? 0) & UP_AND_UV) !== UP_AND_UV) return false
+    const key = createPublicKey({ key: Buffer.from(approver.publicKey, 'base64url'), format: 'der', type: 'spki' })
+    const signed = Buffer.concat([authenticatorData, sha256(clientDataJson)])
+    return verify(digestOf(key), signed, key, signature)
+  } catch {
+    // Whatever is malformed is no approval.
+    return false
+  }
+}
+
+/** The users who approved, each once. */
+const approvedBy = (terms: PolicyTerms, { assertions, ...approval }: Approval): ReadonlySet<string> => {
+  const approvers = terms.requireApproval?.approvers ?? []
+  const challenge = approvalChallenge({ ...approval, policyId: terms.id, decision: 'approve' })
+  return new Set(
+    assertions.flatMap((assertion) =>
+      approvers
+        .filter(({ credentialId }) => credentialId === assertion.credentialId)
+        .filter((approver) => isSignedBy(approver, assertion, challenge))
+        .map(({ userId }) => userId),
+    ),
+  )
+}
+
+type ApprovedIntent = { readonly to?: string; readonly value: string; readonly input: string }
+/** What the vault reads of a request (src/approvals/request.ts). */
+type ApprovedRequest = { readonly wallet_type: string; readonly intents: readonly ApprovedIntent[] }
+
+/** Of an unsigned transaction of EIP-1559. */
+const FIELDS = { nonce: 1, to: 5, value: 6, input: 7 } as const
+
+const hexOf = (bytes: unknown): string => Buffer.from(bytes instanceof Uint8Array ? bytes : []).toString('hex')
+
+/** In upper or lower case, with or without leading zeros. */
+const integerOf = (bytes: unknown): bigint => BigInt(`0x0${hexOf(bytes)}`)
+
+const addressOf = (publicKey: Uint8Array): string => hexOf(keccak_256(publicKey.subarray(1)).subarray(-20))
+
+const unapproved = () => new Error('asked to sign what was not approved')
+
+/** What one payload does; null for an extrinsic. */
+const readPayload = (payload: Payload) => {
+  if (payload.kind === 'extrinsic') return null
+  if (payload.kind !== 'evm_transaction') throw unapproved()
+  const fields = decodeRlp(payload.unsigned.subarray(1))
+  const at = (index: number): unknown => (Array.isArray(fields) ? fields[index] : undefined)
+  return {
+    nonce: integerOf(at(FIELDS.nonce)),
+    to: hexOf(at(FIELDS.to)),
+    value: integerOf(at(FIELDS.value)),
+    input: hexOf(at(FIELDS.input)),
+  }
+}
+
+const isIntent = (done: NonNullable<ReturnType<typeof readPayload>>, { to = '0x', value, input }: ApprovedIntent) =>
+  done.to === to.slice(2).toLowerCase() && done.value === BigInt(value) && done.input === input.slice(2).toLowerCase()
+
+/** Refuses what was not approved. An honest API never asks for it. */
+const createReader = ({ request }: Approval, publicKey: Uint8Array) => {
+  const { wallet_type: type, intents }: ApprovedRequest = JSON.parse(request)
+  const own = addressOf(publicKey)
+  let nonce: bigint | null = null
+  return (uses: readonly KeyUse[]): void => {
+    if (type !== 'eoa') return
+    for (const payload of uses.flatMap(({ payloads }) => payloads)) {
+      const done = readPayload(payload)
+      if (done === null) continue
+      nonce ??= done.nonce
+      const isCancel = done.to === own && done.value === 0n && done.input === ''
+      const isApproved = intents.length === 1 && intents.every((intent) => isIntent(done, intent))
+      if (done.nonce !== nonce || !(isApproved || isCancel)) throw unapproved()
+    }
+  }
+}
+
+const notApproved = (of: {
+  readonly projectId: string
+  readonly actor: string
+  readonly policyId: string
+}): AppError => {
+  const { projectId, actor, policyId: subject } = of
+  const event = { kind: 'policy_forged', projectId, actor, subject } as const
+  return new AppError('policy_denied', 'What approves this is not signed by enough of the approvers of the policy.', {
+    event,
+  })
+}
+
+/** What a use of a policy needs beside its charge; for one without approvers nothing. */
+export const openApproval = (
+  ctx: CustodyCtx,
+  input: Pick<KeyRequest, 'wallet' | 'actor'> & {
+    readonly terms: PolicyTerms
+    readonly approval?: Approval | undefined
+  },
+) => {
+  const { wallet, actor, terms, approval } = input
+  const { requireApproval } = terms
+  if (requireApproval === null) return null
+  const { projectId } = wallet
+  const of = { projectId, actor, policyId: terms.id }
+  if (approval === undefined || approvedBy(terms, approval).size < requireApproval.of) throw notApproved(of)
+  return {
+    id: approval.id,
+    requireApproved: createReader(approval, wallet.publicKey),
+    /** Uses it, in the transaction that charges the policy. By then the policy's row is locked. */
+    use: async (tx: Tx): Promise<void> => {
+      const { id, expiresAt } = approval
+      const requestHash = requestHashOf(approval.request)
+      const row = { approvalId: id, projectId, policyId: terms.id, requestHash, expiresAt }
+      if (!(await insertUsedApproval(tx, row))) {
+        throw new AppError('approval_ended', 'This approval was used before, or has expired.')
+      }
+      tx.afterCommit(() => ctx.journal.addRows({ table: 'used_approvals', where: { approval_id: id } }))
+    },
+  }
+}

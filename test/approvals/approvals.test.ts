@@ -1,0 +1,363 @@
+// Uses of policies that people approve with their passkeys, over HTTP and on a real chain.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { parseTransaction } from 'viem'
+import { createApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { createCtx } from '../../src/context.ts'
+import { listen } from '../../src/http/listen.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+import { createAuthenticator, type Oddities, UP } from '../users/authenticator.ts'
+
+const network = 'Ethereum'
+const PAGE = 'http://localhost:5173'
+const PIN = '493817'
+const SECRET = 'testnet-secret'
+const RECIPIENT = fundedAccount(5).address
+const STRANGER = fundedAccount(6).address
+
+let chain: TestChain
+let service: Service
+let second: { post: Service['post']; close(): Promise<void> }
+let sql: Sql
+let people: readonly Person[]
+
+type Person = Awaited<ReturnType<typeof newPerson>>
+type Decision = 'approve' | 'reject'
+
+/** A user, and with a passkey an approver. */
+const newPerson = async ({ hasPasskey = true } = {}) => {
+  const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
+  const headers = { authorization: `Bearer ${session.access_token}`, origin: PAGE }
+  const post = (path: string, body: unknown = {}) => service.post(path, body, headers)
+  const authenticator = createAuthenticator({ origin: PAGE })
+  if (hasPasskey) {
+    const options = (await post('/users/passkey/begin-registration')).json.publicKey
+    const added = await post('/users/passkey/finish-registration', authenticator.create(options))
+    if (added.status !== 200) throw new Error(added.text)
+  }
+  const begin = (approval_id: string, decision: Decision) => post('/approvals/begin', { approval_id, decision })
+  const answer = (approval_id: string, decision: Decision, assertion: unknown) =>
+    post('/approvals/decide', { approval_id, decision, passkey_credential_assertion_response: assertion })
+  return {
+    id: session.user_id as string,
+    headers,
+    post,
+    authenticator,
+    begin,
+    answer,
+    waiting: async () => (await service.call('/approvals', { headers })).json,
+    decide: async (approval_id: string, decision: Decision = 'approve', odd: Oddities = {}) => {
+      const begun = await begin(approval_id, decision)
+      if (begun.status !== 200) return begun
+      return answer(approval_id, decision, authenticator.get(begun.json.publicKey, odd))
+    },
+  }
+}
+
+/** Another API process on the same database. */
+const startSecond = async () => {
+  const ctx = await createCtx({ config: readConfig(service.variables), process: 'second-api' })
+  const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
+  const { post } = service.as(service.project, `http://127.0.0.1:${server.port}`)
+  const close = async () => {
+    await server.stop(true)
+    await ctx.close({ timeoutSeconds: 5 })
+  }
+  return { post, close }
+}
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  second = await startSecond()
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  people = await Promise.all([newPerson(), newPerson(), newPerson()])
+})
+
+afterAll(async () => {
+  await sql.end()
+  await second.close()
+  await service.close()
+  await chain.stop()
+})
+
+const rule = (argument: string, operator: string, value: string) => ({ argument, operator, value })
+const ids = (those: readonly Person[] = people) => those.map(({ id }) => id)
+
+type Wallet = { readonly address: `0x${string}` }
+
+const newPolicy = async ({ address }: Wallet, body: object) => {
+  const rules = [rule('to', 'eq', RECIPIENT.toLowerCase()), rule('value', 'le', '5')]
+  const made = await service.post('/policies', { network, wallet_address: address, argument_rules: rules, ...body })
+  if (made.status !== 200) throw new Error(made.text)
+  return made.json
+}
+
+/** A project's wallet under policies, with one whose uses `of` people must approve. */
+const newWallet = async (of: number, agreed: object = {}, from = ids()) => {
+  const wallet = await service.newWallet({ network, ownerId: randomUUID() })
+  await chain.fund(wallet.address)
+  const policy = await newPolicy(wallet, { developer_secret: SECRET, require_approval: { of, from }, ...agreed })
+  const body = { network, address: wallet.address, developer_secret: SECRET }
+  expect((await service.post('/wallets/put-under-policies', body)).status).toBe(200)
+  return { ...wallet, policy }
+}
+
+const bodyOf = ({ address }: Wallet, rest: object = {}, transaction: object = { to: RECIPIENT, value: '1' }) => ({
+  network,
+  signer_wallet_address: address,
+  unsigned_transaction: transaction,
+  developer_secret: SECRET,
+  ...rest,
+})
+const send = (wallet: Wallet, rest: object = {}, transaction?: object) =>
+  service.post('/transactions/sign-and-send', bodyOf(wallet, rest, transaction))
+
+/** Asks, and returns the id of the approval that waits. */
+const ask = async (wallet: Wallet, transaction?: object): Promise<string> => {
+  const answer = await send(wallet, {}, transaction)
+  expect([answer.status, answer.json.status]).toEqual([202, 'waiting'])
+  return answer.json.approval_id
+}
+
+const told = ({ status, json }: Answer) => [status, json?.code ?? json?.status ?? null]
+const WAITING = [202, 'waiting']
+const SENT = [200, 'submitted']
+const DECIDED = [200, null]
+const ENDED = [409, 'approval_ended']
+const MISMATCH = [409, 'approval_mismatch']
+const NOT_FOUND = [404, 'not_found']
+
+const [first, second_, third] = [0, 1, 2].map((at) => () => {
+  const person = people[at]
+  if (person === undefined) throw new Error('there are three people')
+  return person
+}) as [() => Person, () => Person, () => Person]
+
+const statusOf = async (id: string) => {
+  const { json } = await service.get('/approvals')
+  return json.find((each: { approval_id: string }) => each.approval_id === id)
+}
+const usesOf = async (uuid: string) => Number((await sql`select uses from policies where id = ${uuid}`)[0]?.uses)
+
+describe('a use that needs approvers', () => {
+  test('waits, is seen and approved by enough of them, and is done once by the same request', async () => {
+    const wallet = await newWallet(2)
+    const asked = await send(wallet)
+    expect(told(asked)).toEqual(WAITING)
+    const { approval_id, expires_at } = asked.json
+    expect(Date.parse(expires_at) - Date.now()).toBeGreaterThan(86_000_000)
+    // The same request is the same approval.
+    expect((await send(wallet)).json).toEqual(asked.json)
+    expect(told(await send(wallet, { approval_id }))).toEqual(WAITING)
+    const [shown] = await first().waiting()
+    expect(shown).toMatchObject({
+      approval_id,
+      status: 'waiting',
+      policy_uuid: wallet.policy.uuid,
+      wallet_address: wallet.address,
+      action: 'send',
+      required: 2,
+      decisions: [],
+      unsigned_transactions: [{ to: RECIPIENT, value: '1', input: '0x' }],
+      previews: [{ simulation: { success: true, asset_changes: [{ to: RECIPIENT, raw_amount: '1' }] } }],
+    })
+    expect(told(await first().decide(approval_id))).toEqual(DECIDED)
+    expect((await first().waiting()).map((each: { approval_id: string }) => each.approval_id)).not.toContain(
+      approval_id,
+    )
+    expect(told(await send(wallet, { approval_id }))).toEqual(WAITING)
+    expect(told(await second_().decide(approval_id))).toEqual(DECIDED)
+    expect(await statusOf(approval_id)).toMatchObject({ status: 'granted' })
+    const headers = { 'idempotency-key': randomUUID() }
+    const done = await service.post('/transactions/sign-and-send', bodyOf(wallet, { approval_id }), headers)
+    expect(told(done)).toEqual(SENT)
+    expect((await service.post('/transactions/sign-and-send', bodyOf(wallet, { approval_id }), headers)).json).toEqual(
+      done.json,
+    )
+    expect(told(await send(wallet, { approval_id }))).toEqual(ENDED)
+    expect(await statusOf(approval_id)).toMatchObject({ status: 'used', previews: null })
+    expect(await usesOf(wallet.policy.uuid)).toBe(1)
+  })
+
+  test('is done as it was approved, to the byte, or not at all', async () => {
+    const wallet = await newWallet(1)
+    const approval_id = await ask(wallet)
+    await first().decide(approval_id)
+    const other = await newWallet(1)
+    expect(told(await send(wallet, { approval_id }, { to: RECIPIENT, value: '2' }))).toEqual(MISMATCH)
+    expect(told(await send(wallet, { approval_id }, { to: RECIPIENT, value: '1', gasLimit: '30000' }))).toEqual(
+      MISMATCH,
+    )
+    expect(told(await service.post('/transactions/sign', bodyOf(wallet, { approval_id })))).toEqual(MISMATCH)
+    expect(told(await send(other, { approval_id }))).toEqual(NOT_FOUND)
+    expect(told(await send(wallet, { approval_id: randomUUID() }))).toEqual(NOT_FOUND)
+    // What no policy allows is no matter of approvers.
+    expect(told(await send(wallet, { approval_id }, { to: STRANGER, value: '1' }))).toEqual([403, 'policy_denied'])
+    expect(told(await send(wallet, {}, { to: STRANGER, value: '1' }))).toEqual([403, 'policy_denied'])
+    expect(told(await send(wallet, { approval_id: approval_id.toUpperCase() }))).toEqual(SENT)
+  })
+
+  test('may only sign, and may be one of a user-controlled wallet', async () => {
+    const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
+    await chain.fund(wallet.address)
+    await newPolicy(wallet, { user_pin: PIN, require_approval: { of: 1, from: ids() } })
+    const sign = (rest: object = {}) => service.post('/transactions/sign', bodyOf(wallet, rest))
+    const { approval_id } = (await sign()).json
+    expect(told(await sign({ user_pin: PIN, developer_secret: undefined }))).toEqual([200, null])
+    await third().decide(approval_id)
+    const signed = await sign({ approval_id })
+    expect(parseTransaction(signed.json)).toMatchObject({ to: RECIPIENT.toLowerCase(), value: 1n, nonce: 0 })
+    expect(told(await sign({ approval_id }))).toEqual(ENDED)
+  })
+
+  test('needs nobody where another policy allows it alone', async () => {
+    const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
+    await chain.fund(wallet.address)
+    await newPolicy(wallet, { user_pin: PIN, require_approval: { of: 1, from: ids() } })
+    expect(told(await send(wallet))).toEqual(WAITING)
+    await newPolicy(wallet, { user_pin: PIN })
+    expect(told(await send(wallet))).toEqual(SENT)
+  })
+
+  test('is done once by two processes that are asked at once', async () => {
+    const wallet = await newWallet(1)
+    const approval_id = await ask(wallet)
+    await first().decide(approval_id)
+    const body = bodyOf(wallet, { approval_id })
+    const posts = [service.post, second.post, service.post, second.post, service.post, second.post]
+    const answers = await Promise.all(posts.map((post) => post('/transactions/sign-and-send', body)))
+    expect(answers.map(told).sort()).toEqual([SENT, ENDED, ENDED, ENDED, ENDED, ENDED])
+    expect(await usesOf(wallet.policy.uuid)).toBe(1)
+    expect((await sql`select from transactions where wallet_id = ${wallet.id}`).length).toBe(1)
+  })
+})
+
+describe('an approver', () => {
+  test('decides with a verified passkey, for this decision alone', async () => {
+    const wallet = await newWallet(1)
+    const id = await ask(wallet)
+    const { authenticator, begin, answer, decide } = first()
+    const options = (await begin(id, 'reject')).json.publicKey
+    expect(options).toMatchObject({ rpId: 'localhost', userVerification: 'required' })
+    expect(options.allowCredentials).toEqual([{ type: 'public-key', id: authenticator.id }])
+    const invalid = [400, 'invalid_input']
+    expect(told(await answer(id, 'approve', authenticator.get(options)))).toEqual(invalid)
+    expect(told(await decide(id, 'approve', { flags: UP }))).toEqual(invalid)
+    const evil = createAuthenticator({
+      origin: 'https://evil.example',
+      credentialId: Buffer.from(authenticator.id, 'base64url'),
+    })
+    expect(told(await answer(id, 'reject', evil.get(options)))).toEqual(invalid)
+    // Another approver's passkey.
+    expect(told(await answer(id, 'reject', second_().authenticator.get(options)))).toEqual(invalid)
+    expect(await statusOf(id)).toMatchObject({ status: 'waiting', decisions: [] })
+  })
+
+  test('is one whom the policy names; nobody else learns of it, and no API key decides', async () => {
+    const wallet = await newWallet(1, {}, ids([first()]))
+    const id = await ask(wallet)
+    const stranger = await newPerson()
+    for (const person of [second_(), stranger]) {
+      expect(told(await person.decide(id))).toEqual(NOT_FOUND)
+      expect((await person.waiting()).map((each: { approval_id: string }) => each.approval_id)).not.toContain(id)
+    }
+    const body = { approval_id: id, decision: 'approve' }
+    expect(told(await service.post('/approvals/begin', body))).toEqual([403, 'user_session_required'])
+    expect(told(await first().decide(randomUUID()))).toEqual(NOT_FOUND)
+  })
+
+  test('counts once, however often they click, and k of n may come at once', async () => {
+    const wallet = await newWallet(2)
+    const id = await ask(wallet)
+    const clicks = await Promise.all([first(), first(), first(), second_(), second_()].map(({ decide }) => decide(id)))
+    expect(clicks.map(told)).toEqual(clicks.map(() => DECIDED))
+    const shown = await statusOf(id)
+    expect([shown.status, shown.decisions.length]).toEqual(['granted', 2])
+    const rows = await sql`select actor from audit where action = 'approval_decided' and details->>'approval' = ${id}`
+    expect(rows.map(({ actor }) => actor).sort()).toEqual(
+      [first(), second_()].map(({ id: user }) => `user:${user}`).sort(),
+    )
+    expect(told(await send(wallet, { approval_id: id }))).toEqual(SENT)
+  })
+
+  test('who rejects ends it, also after it was granted, and even their own approval', async () => {
+    const wallet = await newWallet(1)
+    for (const rejecter of [second_(), first()]) {
+      const approval_id = await ask(wallet)
+      expect(told(await first().decide(approval_id))).toEqual(DECIDED)
+      expect(told(await rejecter.decide(approval_id, 'reject'))).toEqual(DECIDED)
+      expect(told(await send(wallet, { approval_id }))).toEqual(ENDED)
+      expect(told(await third().decide(approval_id))).toEqual(ENDED)
+      expect(await statusOf(approval_id)).toMatchObject({ status: 'rejected' })
+    }
+    expect(await usesOf(wallet.policy.uuid)).toBe(0)
+  })
+
+  test('who has removed the passkey meanwhile does not count', async () => {
+    const gone = await newPerson()
+    const wallet = await newWallet(2, {}, ids([first(), second_(), gone]))
+    const approval_id = await ask(wallet)
+    await gone.decide(approval_id)
+    await first().decide(approval_id)
+    expect(await statusOf(approval_id)).toMatchObject({ status: 'granted' })
+    await sql`delete from passkeys where user_id = ${gone.id}`
+    expect(told(await send(wallet, { approval_id }))).toEqual(WAITING)
+    await second_().decide(approval_id)
+    expect(told(await send(wallet, { approval_id }))).toEqual(SENT)
+  })
+
+  test('is too late once it has expired or the policy was revoked', async () => {
+    const wallet = await newWallet(1)
+    const approval_id = await ask(wallet)
+    await sql`update approvals set expires_at = now() where id = ${approval_id}`
+    expect(told(await first().decide(approval_id))).toEqual(ENDED)
+    expect(told(await send(wallet, { approval_id }))).toEqual(ENDED)
+    expect(await statusOf(approval_id)).toMatchObject({ status: 'expired' })
+    const another = await ask(wallet)
+    expect(another).not.toBe(approval_id)
+    await service.post('/policies/revoke', { uuid: wallet.policy.uuid, developer_secret: SECRET })
+    expect(told(await first().decide(another))).toEqual(ENDED)
+    expect(told(await send(wallet, { approval_id: another }))).toEqual([403, 'policy_denied'])
+  })
+})
+
+describe('who owns the database', () => {
+  test('approves nothing, and makes no approval longer', async () => {
+    const wallet = await newWallet(2)
+    const approval_id = await ask(wallet)
+    await first().decide(approval_id)
+    const columns = sql`approval_id, decision, client_data_json, authenticator_data, signature`
+    await sql`insert into approval_decisions (user_id, credential_id, ${columns})
+      select p.user_id, p.credential_id, d.approval_id, d.decision, d.client_data_json, d.authenticator_data, d.signature
+      from approval_decisions d, passkeys p where d.approval_id = ${approval_id} and p.user_id = ${second_().id}`
+    expect(told(await send(wallet, { approval_id }))).toEqual([403, 'policy_denied'])
+    await sql`delete from approval_decisions where approval_id = ${approval_id} and user_id = ${second_().id}`
+    await second_().decide(approval_id)
+    await sql`update approvals set expires_at = expires_at + interval '1 hour' where id = ${approval_id}`
+    expect(told(await send(wallet, { approval_id }))).toEqual([403, 'policy_denied'])
+    await sql`update approvals set expires_at = expires_at - interval '1 hour' where id = ${approval_id}`
+    expect(told(await send(wallet, { approval_id }))).toEqual(SENT)
+    // The vault remembers that it was used.
+    await sql`update approvals set used_at = null where id = ${approval_id}`
+    expect(told(await send(wallet, { approval_id }))).toEqual(ENDED)
+  })
+})
+
+describe('a policy with approvers', () => {
+  test('tells who they are, and is refused with too few', async () => {
+    const wallet = await service.newWallet({ network, ownerId: randomUUID() })
+    const create = (require_approval: object) =>
+      newPolicy(wallet, { developer_secret: SECRET, require_approval }).catch((error) => error.message)
+    const made = await create({ of: 2, from: ids(), expires_in_seconds: 60 })
+    expect(made.require_approval).toEqual({ of: 2, from: ids().sort(), expires_in_seconds: 60 })
+    const without = await newPerson({ hasPasskey: false })
+    expect(await create({ of: 1, from: ids([without]) })).toContain('must name users of the project who have a passkey')
+    expect(await create({ of: 4, from: ids() })).toContain('must be at most the number of approvers, which is 3')
+    expect((await create({ of: 1 })).require_approval.from).toEqual(expect.arrayContaining(ids()))
+  })
+})

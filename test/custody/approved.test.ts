@@ -1,0 +1,271 @@
+// Uses of a policy that needs approvers: the vault verifies their assertions itself, reads what it signs, and uses an approval once.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign as signWith } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { serializeTransaction } from 'viem'
+import { publicKeyToAddress } from 'viem/accounts'
+import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
+import { approvalChallenge } from '../../src/custody/approval.ts'
+import type { Approval, OperatorVault } from '../../src/custody/vault.ts'
+import { withPolicyKey } from '../support/keys.ts'
+import {
+  ACTOR,
+  type Custody,
+  codeOf,
+  hexOf,
+  openCustody,
+  SECRET,
+  signOneBy,
+  type TestWallet,
+  tally,
+} from './support.ts'
+
+const RP_ID = 'example.com'
+const secret = { developerSecret: SECRET }
+const TO = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const INTENT = { to: TO, value: '5', input: '0xAb' } as const
+const IN_AN_HOUR = new Date(Date.now() + 3_600_000)
+
+let custody: Custody
+let other: OperatorVault
+let sql: Sql
+let projectId: string
+
+beforeAll(async () => {
+  custody = await openCustody()
+  other = await custody.another()
+  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
+  projectId = await custody.project()
+})
+afterAll(async () => {
+  await sql.end()
+  await custody.close()
+})
+
+const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).digest()
+
+const KEYS = {
+  ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  EdDSA: () => generateKeyPairSync('ed25519'),
+  RS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
+}
+
+type Person = ReturnType<typeof newPerson>
+
+const newPerson = (algorithm: keyof typeof KEYS = 'ES256', userId: string = randomUUID()) => {
+  const { privateKey, publicKey } = KEYS[algorithm]()
+  const credentialId = Buffer.from(randomUUID()).toString('base64url')
+  const spki = publicKey.export({ type: 'spki', format: 'der' })
+  const approver = { userId, rpId: RP_ID, credentialId, publicKey: spki.toString('base64url') }
+  return { approver, algorithm, privateKey: privateKey as KeyObject }
+}
+
+const newWallet = () =>
+  custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'developer', credentials: secret })
+
+/** A wallet under policies, with one that needs `of` of these people. */
+const underApproval = async (people: readonly Person[], of: number, agreed: Partial<PolicyTerms> = {}) => {
+  const wallet = await newWallet()
+  const requireApproval = { of, expiresInSeconds: 60, approvers: people.map(({ approver }) => approver) }
+  const terms = await custody.policy(wallet, secret, { requireApproval, maxTotalFee: 10n ** 9n, ...agreed })
+  await custody.vault.putUnderPolicies({ wallet, credentials: secret, actor: ACTOR })
+  return { wallet, terms }
+}
+
+type Odd = {
+  readonly decision?: 'approve' | 'reject'
+  readonly type?: string
+  readonly flags?: number
+  readonly rpId?: string
+  readonly policyId?: string
+  readonly crossOrigin?: boolean
+}
+
+/** What a passkey answers. */
+const assertionOf = (
+  { approver, algorithm, privateKey }: Person,
+  of: Omit<Approval, 'assertions'> & Odd & { readonly policyId: string },
+) => {
+  const challenge = Buffer.from(approvalChallenge({ ...of, decision: of.decision ?? 'approve' })).toString('base64url')
+  const client = {
+    type: of.type ?? 'webauthn.get',
+    challenge,
+    origin: `https://${RP_ID}`,
+    crossOrigin: of.crossOrigin ?? false,
+  }
+  const clientDataJson = Buffer.from(JSON.stringify(client))
+  const authenticatorData = Buffer.concat([sha256(of.rpId ?? RP_ID), Buffer.of(of.flags ?? 0x05), Buffer.alloc(4)])
+  const signed = Buffer.concat([authenticatorData, sha256(clientDataJson)])
+  const signature = signWith(algorithm === 'EdDSA' ? null : 'sha256', signed, privateKey)
+  return { credentialId: approver.credentialId, clientDataJson, authenticatorData, signature }
+}
+
+const REQUEST = JSON.stringify({ wallet_type: 'eoa', intents: [INTENT] })
+
+const approved = (
+  { id: policyId }: PolicyTerms,
+  people: readonly Person[],
+  odd: Odd = {},
+  of: Partial<Omit<Approval, 'assertions'>> = {},
+): Approval => {
+  const approval = { id: randomUUID(), request: REQUEST, expiresAt: IN_AN_HOUR, ...of }
+  return { ...approval, assertions: people.map((person) => assertionOf(person, { ...approval, policyId, ...odd })) }
+}
+
+const payload = (changes: object = {}) => {
+  const transaction = { to: TO, value: 5n, data: '0xab', ...changes } as const
+  const unsigned = serializeTransaction({
+    type: 'eip1559',
+    chainId: 11_155_111,
+    nonce: 7,
+    gas: 21_000n,
+    maxFeePerGas: 9n,
+    ...transaction,
+  })
+  return { kind: 'evm_transaction', unsigned: new Uint8Array(Buffer.from(unsigned.slice(2), 'hex')) } as const
+}
+
+type Use = { readonly wallet: TestWallet; readonly terms: PolicyTerms; readonly approval?: Approval }
+
+const sign = (use: Use, what: object = {}, vault: OperatorVault = custody.vault) =>
+  withPolicyKey(vault, { ...use, credentials: secret, actor: ACTOR }, (key) => signOneBy(key, {}, payload(what)))
+
+const usesOf = async ({ id }: PolicyTerms) => Number((await sql`select uses from policies where id = ${id}`)[0]?.uses)
+
+describe('a policy with approvers', () => {
+  test('signs what enough of them approved, whatever their keys are, and the audit names the approval', async () => {
+    const people = [newPerson('ES256'), newPerson('EdDSA'), newPerson('RS256')]
+    const { wallet, terms } = await underApproval(people, 3)
+    const approval = approved(terms, people)
+    expect(await codeOf(sign({ wallet, terms, approval }))).toBe('resolved')
+    const [row] = await sql`select details from audit where action = 'transaction_signed' and subject = ${wallet.id}`
+    expect(row?.details).toMatchObject({ policy: terms.id, policy_uses: '1', approval: approval.id })
+  })
+
+  const DENIED = 'policy_denied'
+
+  test('signs nothing with fewer, and one person with two passkeys counts once', async () => {
+    const [anna, boris] = [newPerson(), newPerson()]
+    const again = newPerson('ES256', anna.approver.userId)
+    const { wallet, terms } = await underApproval([anna, again, boris], 2)
+    for (const people of [[], [anna], [anna, again], [anna, anna], [anna, newPerson()]]) {
+      expect(await codeOf(sign({ wallet, terms, approval: approved(terms, people) }))).toBe(DENIED)
+    }
+    expect(await codeOf(sign({ wallet, terms }))).toBe(DENIED)
+    expect(await codeOf(sign({ wallet, terms, approval: approved(terms, [again, boris]) }))).toBe('resolved')
+    expect(await usesOf(terms)).toBe(1)
+  })
+
+  test.each([
+    ['a rejection', { decision: 'reject' }],
+    ['a registration', { type: 'webauthn.create' }],
+    ['without user verification', { flags: 0x01 }],
+    ['without the user', { flags: 0x04 }],
+    ['of another domain', { rpId: 'evil.com' }],
+    ['for another policy', { policyId: randomUUID() }],
+    ['in a frame of another site', { crossOrigin: true }],
+  ] as const)('takes no assertion %s', async (_name, odd) => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    expect(await codeOf(sign({ wallet, terms, approval: approved(terms, [anna], odd) }))).toBe(DENIED)
+  })
+
+  test('takes no assertion for another approval, another request or another end', async () => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    const approval = approved(terms, [anna])
+    for (const edit of [
+      { id: randomUUID() },
+      { request: `${REQUEST} ` },
+      { expiresAt: new Date(IN_AN_HOUR.getTime() + 1) },
+      { assertions: approval.assertions.map((each) => ({ ...each, signature: each.signature.slice(1) })) },
+      { assertions: approval.assertions.map((each) => ({ ...each, credentialId: newPerson().approver.credentialId })) },
+    ]) {
+      expect(await codeOf(sign({ wallet, terms, approval: { ...approval, ...edit } }))).toBe(DENIED)
+    }
+    expect(await codeOf(sign({ wallet, terms, approval }))).toBe('resolved')
+  })
+
+  test('knows no approver but those with which it was made', async () => {
+    const [anna, eve] = [newPerson(), newPerson()]
+    const { wallet, terms } = await underApproval([anna], 1)
+    const requireApproval = { of: 1, expiresInSeconds: 60, approvers: [eve.approver] }
+    await sql`update policies set require_approval = ${sql.json(requireApproval)} where id = ${terms.id}`
+    const edited = { ...terms, requireApproval }
+    const use = { wallet, terms: edited, approval: approved(edited, [eve]) }
+    const { message, code } = await sign(use).catch((error) => error)
+    expect([code, message]).toEqual([DENIED, 'The policy that allows this is not as its owner made it.'])
+    const forged = (await custody.vault.forgedRows({ projectId })).forged.filter(({ id }) => id === terms.id)
+    expect(forged.map(({ trouble }) => trouble)).toEqual(['its terms or its lock are not as its owner made them'])
+  })
+})
+
+describe('an approval', () => {
+  test('is used once, also by two vaults at once', async () => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    const use = { wallet, terms, approval: approved(terms, [anna]) }
+    const vaults = [custody.vault, other, custody.vault, other, custody.vault, other]
+    expect(await tally(vaults.map((vault) => sign(use, {}, vault)))).toEqual({ resolved: 1, approval_ended: 5 })
+    expect(await codeOf(sign(use))).toBe('approval_ended')
+    expect(await usesOf(terms)).toBe(1)
+  })
+
+  test('ends at its time, by the clock of the database', async () => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    const approval = approved(terms, [anna], {}, { expiresAt: new Date(Date.now() - 1) })
+    expect(await codeOf(sign({ wallet, terms, approval }))).toBe('approval_ended')
+    expect(await usesOf(terms)).toBe(0)
+  })
+
+  test('that was used and whose row is deleted is named by audit verify', async () => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    const approval = approved(terms, [anna])
+    await sign({ wallet, terms, approval })
+    await sql`delete from used_approvals where approval_id = ${approval.id}`
+    const forged = (await custody.vault.forgedRows({ projectId })).forged.filter(({ id }) => id === terms.id)
+    expect(forged.map(({ trouble }) => trouble)).toEqual([
+      'the audit tells of an approval that was used, and its row is gone',
+    ])
+  })
+
+  const UNAPPROVED = 'asked to sign what was not approved'
+
+  test.each([
+    ['recipient', { to: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC' }],
+    ['value', { value: 6n }],
+    ['data', { data: '0xabab' }],
+    ['contract', { to: undefined }],
+  ])('of an eoa wallet signs no other %s', async (_name, what) => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    const use = { wallet, terms, approval: approved(terms, [anna]) }
+    expect((await sign(use, what).catch((error) => error)).message).toBe(UNAPPROVED)
+    expect([await usesOf(terms), await codeOf(sign(use))]).toEqual([0, 'resolved'])
+  })
+
+  test('of an eoa wallet signs at several fees for one nonce, and cancels, but nothing for another nonce', async () => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    const own = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
+    const request = { wallet, terms, approval: approved(terms, [anna]), credentials: secret, actor: ACTOR }
+    using key = await custody.vault.openKeyByPolicy(request)
+    const use = (...payloads: ReturnType<typeof payload>[]) =>
+      key.sign({ value: 5n, fee: 1n }, { action: 'transaction_submitted', details: {}, payloads })
+    const message = (signing: Promise<unknown>) =>
+      signing.then(
+        () => 'signed',
+        (error) => String(error.message),
+      )
+    expect(await message(use(payload(), payload({ nonce: 8 })))).toBe(UNAPPROVED)
+    expect(await message(use(payload({ to: own, value: 0n, data: '0xab' })))).toBe(UNAPPROVED)
+    expect(await message(use(payload({ to: own, value: 1n, data: '0x' })))).toBe(UNAPPROVED)
+    const cancel = payload({ to: own, value: 0n, data: '0x' })
+    const [signatures] = await use(payload(), payload({ maxFeePerGas: 20n }), cancel)
+    expect(signatures?.length).toBe(3)
+    expect(await message(use(payload({ nonce: 8 })))).toBe(UNAPPROVED)
+  })
+})
