@@ -6,6 +6,7 @@ import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { createMemory } from '../chains/evm/memory.ts'
 import { allowingPolicy, standingOf } from '../policies/oracle/judge.ts'
+import { NO_LIMITS } from '../policies/oracle/limits.ts'
 import type { Policy } from '../policies/oracle/oracle.ts'
 import { fundedAccount, type TestChain } from '../support/chains.ts'
 import type { Service } from '../support/service.ts'
@@ -43,7 +44,7 @@ const policyOf = (recipient: string): Policy => ({
     { argument: 'decodedInput.to', operator: 'eq', value: recipient },
     { argument: 'decodedInput.value', operator: 'le', value: '1000000' },
   ],
-  ...{ isExpired: false, uses: 0, maxUses: null, spentValue: 0n, maxTotalValue: null },
+  ...{ isExpired: false, uses: 0, maxUses: null, spentValue: 0n, maxTotalValue: null, limits: NO_LIMITS },
 })
 
 /** Only the last of the policies allows the call, so all are judged. */

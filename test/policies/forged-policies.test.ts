@@ -13,6 +13,7 @@ const PIN = '493817'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 const STRANGER = fundedAccount(6).address
+const TOKEN = fundedAccount(7).address
 const EXPIRES_AT = new Date('2098-01-01T00:00:00Z')
 
 const TERMS = 'its terms or its lock are not as its owner made them'
@@ -84,9 +85,13 @@ const lockOf = async (id: string): Promise<Row> => ({
   ...(await sql`select * from policy_locks where policy_id = ${id}`)[0],
 })
 const edit = (id: string, change: Row) => sql`update policies set ${sql(change as never)} where id = ${id}`
+const withJson = (row: Row): Row =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [name, Array.isArray(value) ? sql.json(value as never) : value]),
+  )
 const putBack = async (row: Row) => {
-  const { id, argument_rules, ...rest } = row
-  await edit(String(id), { ...rest, argument_rules: sql.json(argument_rules as never) })
+  const { id, ...rest } = row
+  await edit(String(id), withJson(rest))
 }
 
 /** The security events about a policy since the last time. */
@@ -114,6 +119,8 @@ const AGREED = {
   max_total_value: '10',
   max_total_fee: String(10n ** 18n),
   expires_at: EXPIRES_AT.toISOString(),
+  token_limits: [{ contract_address: TOKEN, max_total: '1' }],
+  rolling_limits: [{ per_seconds: 86_400, max_uses: 5 }],
 }
 
 const hour = 3_600_000
@@ -131,6 +138,15 @@ test.each<[string, readonly string[], Row, string]>([
   ['with fewer uses than it has counted', [SET_BACK, SPENT], { uses: 0 }, RECIPIENT],
   ['with less value spent', [SPENT], { spent_value: '0' }, RECIPIENT],
   ['with less spent on fees', [SPENT], { spent_fee: '0' }, RECIPIENT],
+  [
+    'with a higher limit on a token',
+    [TERMS],
+    { token_limits: [{ contractAddress: TOKEN, maxTotal: '2', perSeconds: null }] },
+    RECIPIENT,
+  ],
+  ['without a limit on a token', [TERMS], { token_limits: [] }, RECIPIENT],
+  ['without a rolling limit', [TERMS], { rolling_limits: [] }, RECIPIENT],
+  ['with less counted in a rolling time', [SPENT], { limit_counts: [[], []] }, RECIPIENT],
   ['without a MAC', [SPENT], { mac: null }, RECIPIENT],
   [
     'with a MAC of another version',
@@ -145,8 +161,7 @@ test.each<[string, readonly string[], Row, string]>([
   expect(told(await use(wallet, 'sign'))).toEqual(DONE)
   expect(await verified(id)).toEqual([])
   const was = await rowOf(id)
-  const rules = change.argument_rules
-  await edit(id, rules === undefined ? change : { argument_rules: sql.json(rules as never) })
+  await edit(id, withJson(change))
   await opensNothing(wallet, id, { to, value: '1' })
   expect(await verified(id)).toEqual(troubles)
   await putBack(was)
@@ -210,7 +225,7 @@ test('a policy that somebody copied under another id opens nothing, with a copy 
   expect(told(await use(wallet, 'sign'))).toEqual(DONE)
   const copy = randomUUID()
   // Nothing is spent of the copy.
-  await sql`insert into policies ${sql({ ...row, id: copy, argument_rules: sql.json(row.argument_rules as never) } as never)}`
+  await sql`insert into policies ${sql({ ...withJson(row), id: copy } as never)}`
   await sql`insert into policy_locks ${sql({ ...lock, id: randomUUID(), policy_id: copy } as never)}`
   await opensNothing(wallet, copy)
   expect(await verified(copy)).toEqual([TERMS, SPENT])

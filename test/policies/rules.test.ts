@@ -21,6 +21,7 @@ import { startFakeNode } from '../chains/evm/fake-node.ts'
 import { createMemory } from '../chains/evm/memory.ts'
 import { fundedAccount } from '../support/chains.ts'
 import { allowingPolicy, standingOf } from './oracle/judge.ts'
+import { NO_LIMITS } from './oracle/limits.ts'
 import type { Policy } from './oracle/oracle.ts'
 
 const TOKEN: Address = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
@@ -337,6 +338,7 @@ test('two policies that name the arguments of one function differently are judge
     maxUses: null,
     spentValue: 0n,
     maxTotalValue: null,
+    limits: NO_LIMITS,
   })
   const policies = [policyOf(TOKEN, 'decodedInput.value'), policyOf(OTHER, 'decodedInput.tokenId')]
   const use = {

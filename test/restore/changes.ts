@@ -45,7 +45,16 @@ const ofPin = (api: Service) => api.newWallet({ network, pin: PIN, ownerId: rand
 
 const newPolicy = async (api: Service, wallet_address: string): Promise<string> => {
   const rules = [{ argument: 'value', operator: 'le', value: '7' }]
-  const made = await api.post('/policies', { network, wallet_address, argument_rules: rules, max_uses: 3, ...both })
+  // Its counts come back, too: otherwise what was spent would not be as it was written.
+  const rolling = { rolling_limits: [{ per_seconds: 86_400, max_uses: 3 }] }
+  const made = await api.post('/policies', {
+    network,
+    wallet_address,
+    argument_rules: rules,
+    max_uses: 3,
+    ...rolling,
+    ...both,
+  })
   expect(codeOf(made)).toBe('done')
   return made.json.uuid
 }

@@ -199,6 +199,7 @@ describe.each([
       network,
       wallet_address: wallet.address,
       argument_rules: rules,
+      rolling_limits: [{ per_seconds: 86_400, max_uses: 100 }],
       developer_secret: SECRET,
       user_pin: PIN,
     })
@@ -213,7 +214,7 @@ describe.each([
         }),
       )
     expect(await pay()).toBe('done')
-    const columns = ['uses', 'spent_value', 'spent_fee', 'mac', 'revoked_at']
+    const columns = ['uses', 'spent_value', 'spent_fee', 'limit_counts', 'mac', 'revoked_at']
     const asAfterOne = await rememberColumns('policies', { column: 'id', value: id }, columns)
     const lock = await remember('policy_locks', { column: 'policy_id', value: id })
     expect(await pay()).toBe('done')

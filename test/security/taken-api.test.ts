@@ -236,6 +236,48 @@ describe('with full control of the API process nobody', () => {
       ...['policy_denied', 'resolved', 'policy_denied'],
     ])
   })
+
+  test('takes more of a token by a policy than its limits say, whatever it tells the vault', async () => {
+    const wallet = await newWallet()
+    const contractAddress = `0x${'ab'.repeat(20)}`
+    const of = { maxTotalFee: 10n ** 30n }
+    const terms = await newPolicy(wallet, {
+      ...of,
+      tokenLimits: [
+        { contractAddress, maxTotal: '10', perSeconds: null },
+        { contractAddress, maxTotal: '6', perSeconds: 86_400 },
+      ],
+      rollingLimits: [{ perSeconds: 86_400, maxTotalValue: '3', maxUses: 4 }],
+    })
+    const word = (value: bigint) => value.toString(16).padStart(64, '0')
+    const call = (amount: bigint, selector = 'a9059cbb') =>
+      ({ data: `0x${selector}${word(1n)}${word(amount)}` as const }) as const
+    const signed = async (...changes: readonly object[]) => {
+      using key = await vault.openKeyByPolicy({ ...request(wallet, secret), terms })
+      const payloads = changes.map((each) => transfer(0n, each).payload)
+      const use = { action: 'transaction_signed', details: {}, payloads } as const
+      return await codeOf(key.sign({ value: 0n, fee: 0n }, use))
+    }
+    expect(await signed(call(11n))).toBe('policy_denied')
+    expect(await signed(call(7n, '095ea7b3'))).toBe('policy_denied')
+    // What cannot be counted, and two transactions at once.
+    for (const others of [[{ data: '0x' }], [call(1n, '42842e0e')], [call(1n), { ...call(1n), nonce: 1 }]]) {
+      expect(await signed(...others)).toBe('internal')
+    }
+    // The dearest version counts.
+    expect(await signed(call(1n), call(5n))).toBe('resolved')
+    expect(await signed(call(2n))).toBe('policy_denied')
+    expect(await signed({ ...call(1n), value: 3n })).toBe('resolved')
+    expect(await signed({ ...call(0n), value: 1n })).toBe('policy_denied')
+    expect([await signed(call(0n)), await signed(call(0n)), await signed(call(0n))]).toEqual([
+      ...['resolved', 'resolved', 'policy_denied'],
+    ])
+    const told = [{ tokenLimits: [] }, { rollingLimits: [] }, { tokenLimits: terms.tokenLimits.slice(0, 1) }]
+    for (const change of told) {
+      const opened = vault.openKeyByPolicy({ ...request(wallet, secret), terms: { ...terms, ...change } })
+      expect(await codeOf(opened)).toBe('policy_denied')
+    }
+  })
 })
 
 type Signed = { readonly payload: Payload; readonly hashOf: (signature: Uint8Array) => string }

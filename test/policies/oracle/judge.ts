@@ -2,11 +2,13 @@
 
 import { Value } from '@sinclair/typebox/value'
 import type { Chain, Intent } from '../../../src/chains/chain.ts'
+import { countUse } from '../../../src/custody/policy-limits.ts'
 import type { StandingPolicy } from '../../../src/custody/vault.ts'
 import { AppError } from '../../../src/errors.ts'
 import { createJudge } from '../../../src/policies/judge.ts'
 import { checkRules, compileRules } from '../../../src/policies/rules.ts'
 import { CreatePolicyBody } from '../../../src/policies/schema.ts'
+import type { Limits } from './limits.ts'
 import type { Policy, Rule } from './oracle.ts'
 
 const RULES = CreatePolicyBody.properties.argument_rules
@@ -36,15 +38,48 @@ export const compiledRules = async (
   }
 }
 
+const READ_AT = new Date('2026-11-23T12:34:56.789Z')
+const UINT256_MAX = (1n << 256n) - 1n
+
+/** The limits as a policy has them, with what the past uses left counted. */
+const limitsAsKept = ({ tokenLimits, rollingLimits, past }: Limits) => {
+  const limits = {
+    tokenLimits: tokenLimits.map(({ contract, max, perSeconds }) => ({
+      ...{ contractAddress: contract, maxTotal: String(max), perSeconds },
+    })),
+    rollingLimits: rollingLimits.map(({ perSeconds, maxValue, maxUses }) => ({
+      ...{ perSeconds, maxTotalValue: maxValue?.toString() ?? null, maxUses },
+    })),
+  }
+  // They were within the limits of their time, whatever these are now.
+  const high = {
+    tokenLimits: limits.tokenLimits.map((limit) => ({ ...limit, maxTotal: String(UINT256_MAX) })),
+    rollingLimits: limits.rollingLimits.map(({ maxTotalValue, maxUses, ...limit }) => ({
+      ...limit,
+      maxTotalValue: maxTotalValue === null ? null : String(UINT256_MAX),
+      maxUses: maxUses === null ? null : 1_000,
+    })),
+  }
+  let limitCounts: StandingPolicy['limitCounts'] = []
+  for (const { secondsAgo, value, tokens } of past) {
+    const at = new Date(READ_AT.getTime() - secondsAgo * 1_000)
+    const taken = new Map(Object.entries(tokens).map(([contract, amount]) => [contract.slice(2).toLowerCase(), amount]))
+    const counted = countUse(high, { counts: limitCounts, at, use: { value, uses: 1, tokens: taken } })
+    if (typeof counted === 'string') throw new Error('expected a past use within the limits')
+    limitCounts = counted
+  }
+  return { ...limits, limitCounts, readAt: READ_AT }
+}
+
 /** The policies of a wallet as the vault tells them. */
 export const standingOf = async ({ chain, policies }: { chain: Chain; policies: readonly Policy[] }) => {
   const { network } = chain
   const standing: StandingPolicy[] = []
-  for (const [index, { rules, ...rest }] of policies.entries()) {
+  for (const [index, { rules, limits, ...rest }] of policies.entries()) {
     const argumentRules = await compiledRules(chain, rules)
     if (argumentRules === null) throw new Error(`expected rules that are taken: ${JSON.stringify(rules)}`)
-    const limits = { requireApproval: null, tokenLimits: [], rollingLimits: [], limitCounts: [], readAt: new Date() }
-    standing.push({ id: String(index), network, expiresAt: null, maxTotalFee: 1n, argumentRules, ...limits, ...rest })
+    const of = { id: String(index), network, expiresAt: null, maxTotalFee: 1n, requireApproval: null, argumentRules }
+    standing.push({ ...of, ...limitsAsKept(limits), ...rest })
   }
   return standing
 }

@@ -3,6 +3,7 @@
 // leaves open is refused.
 
 import type { RuleOperator } from '../../../db/words.ts'
+import { areWithin, type Limits } from './limits.ts'
 
 export type Rule = { readonly argument: string; readonly operator: RuleOperator; readonly value: string }
 
@@ -13,6 +14,7 @@ export type Policy = {
   readonly maxUses: number | null
   readonly spentValue: bigint
   readonly maxTotalValue: bigint | null
+  readonly limits: Limits
 }
 
 /** A value of a call. An account is an SS58 address. */
@@ -137,6 +139,7 @@ const allows = (world: World, policy: Policy, calls: readonly Call[]): boolean =
     const total = calls.reduce((sum, { value }) => sum + value, policy.spentValue)
     if (total > policy.maxTotalValue) return false
   }
+  if (!areWithin(policy.limits, calls)) return false
   return calls.every((call) => matchesCall(world, policy.rules, call))
 }
 

@@ -1,6 +1,7 @@
 // Random policies for a use: rules that the use meets, and some that are changed so that it often does not.
 
 import { RULE_OPERATORS } from '../../../db/words.ts'
+import { limitsFor } from './limits.ts'
 import type { Call, Policy, Reading, Rule, Value } from './oracle.ts'
 import type { Random } from './random.ts'
 
@@ -119,7 +120,8 @@ const rulesFor = (random: Random, readers: Readers, call: Call): readonly Rule[]
   return drawn.length > 0 ? drawn : [{ argument: 'value', operator: 'ge', value: '0' }]
 }
 
-const limited = (random: Random, total: bigint): Omit<Policy, 'rules'> => {
+const limited = (random: Random, calls: readonly Call[]): Omit<Policy, 'rules'> => {
+  const total = calls.reduce((sum, { value }) => sum + value, 0n)
   const uses = random.below(3)
   const spentValue = BigInt(random.below(3)) * 10n ** 18n
   return {
@@ -128,14 +130,14 @@ const limited = (random: Random, total: bigint): Omit<Policy, 'rules'> => {
     maxUses: random.isLikely(80) ? null : uses + random.one([0, 1, 2]),
     spentValue,
     maxTotalValue: random.isLikely(80) ? null : spentValue + total + random.one(total === 0n ? [0n] : [0n, -1n, 1n]),
+    limits: limitsFor(random, calls),
   }
 }
 
 /** Some policies of one wallet, oldest first, made for the calls of a use. */
 export const policiesFor = (random: Random, readers: Readers, calls: readonly Call[]): readonly Policy[] => {
-  const total = calls.reduce((sum, { value }) => sum + value, 0n)
   return Array.from({ length: random.one([1, 1, 2, 3]) }, () => {
     const rules = rulesFor(random, readers, random.one(calls))
-    return { rules, ...limited(random, total) }
+    return { rules, ...limited(random, calls) }
   })
 }
