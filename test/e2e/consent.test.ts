@@ -257,6 +257,12 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await textOf(on, 'refused')).toContain('The network does not answer at the moment.')
     await press(on, 'Try again')
     await isShown(on, 'consent')
+    // As if it had expired while the user read it.
+    const late = { error: 'Field "expires_at" must be a time in the future.', code: 'invalid_input' }
+    await on.route('**/policies', (route) => route.fulfill({ status: 400, json: late }), { times: 1 })
+    await allow(on)
+    await isShown(on, 'refused')
+    expect(await textOf(on, 'refused')).toContain('"expires_at" must be a time in the future.')
   })
 
   test('keeps users on the page if the app gave no address', async () => {

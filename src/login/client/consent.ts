@@ -1,7 +1,7 @@
 // The user reads what an app asks for, and allows it or not. What is sent is the policy that the service has described.
 
 import type { DescribedProposal, Policy } from '../../policies/schema.ts'
-import { onCredential } from './credential.ts'
+import { type Credential, onCredential } from './credential.ts'
 import { callAsUser, leaveSession, type Page, whileLoggedIn } from './page.ts'
 import { element, onPress, setText, show, toggle } from './views.ts'
 import { Refused } from './wire.ts'
@@ -22,18 +22,19 @@ export const goBackWith = async (page: Page, answer: Readonly<Record<string, str
   location.replace(`${page.returnTo}${page.returnTo.includes('?') ? '&' : '?'}${query}`)
 }
 
-/** What is wrong with what the app asks for, whatever the user does; another user may see it. */
-const NOT_YOURS = 'not_found'
 const MISTAKES = ['invalid_input', 'address_invalid', 'not_implemented']
 
+/** Why what the app asks for cannot be, whatever the user does; null if trying again may help. */
+const mistakeIn = (error: unknown): string | null =>
+  error instanceof Refused && MISTAKES.includes(error.code)
+    ? `This cannot be. For the app’s developers: ${error.message}`
+    : null
+
 const showRefusal = (page: Page, error: unknown): void => {
-  const code = error instanceof Refused ? error.code : ''
-  const isMistake = MISTAKES.includes(code)
-  const reason =
-    isMistake && error instanceof Refused ? `This cannot be. For the app’s developers: ${error.message}` : ''
-  const isOthers = code === NOT_YOURS
-  setText('refused-reason', isOthers ? 'The app asks for something that is not yours.' : reason || messageFor(error))
-  toggle('refused-again', !isMistake && !isOthers)
+  const mistake = mistakeIn(error)
+  const isOthers = error instanceof Refused && error.code === 'not_found'
+  setText('refused-reason', isOthers ? 'The app asks for something that is not yours.' : (mistake ?? messageFor(error)))
+  toggle('refused-again', mistake === null && !isOthers)
   toggle('refused-other', isOthers)
   toggle('refused-back', page.returnTo !== null)
   show('refused')
@@ -70,17 +71,23 @@ const refuse = (page: Page): Promise<void> => {
   return goBackWith(page, page.asks === 'granted' ? {} : { error: 'access_denied' }, title)
 }
 
+const allow = async (page: Page, credential: Credential): Promise<void> => {
+  if (described === null) return
+  try {
+    const body = { ...described.policy, ...credential }
+    const { uuid } = await callAsUser<Policy>(page, '/policies', { body, idempotencyKey })
+    await goBackWith(page, { policy_id: uuid }, 'It is allowed')
+  } catch (error) {
+    // It has expired since it was described, for instance, or a function has another meaning.
+    if (mistakeIn(error) === null) throw error
+    showRefusal(page, error)
+  }
+}
+
 /** Sets up the views for consent. */
 export const offerConsent = (page: Page): void => {
   if (page.asks === 'login') return
-  onCredential('consent-form', 'consent-pin', (credential) =>
-    whileLoggedIn(page, async () => {
-      if (described === null) return
-      const body = { ...described.policy, ...credential }
-      const { uuid } = await callAsUser<Policy>(page, '/policies', { body, idempotencyKey })
-      await goBackWith(page, { policy_id: uuid }, 'It is allowed')
-    })(),
-  )
+  onCredential('consent-form', 'consent-pin', (credential) => whileLoggedIn(page, () => allow(page, credential))())
   toggle('ways-no', page.returnTo !== null)
   for (const id of ['ways-no', 'consent-no', 'refused-back']) onPress(id, () => refuse(page))
   onPress('refused-other', async () => {

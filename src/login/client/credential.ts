@@ -5,7 +5,7 @@ import { Refused } from './wire.ts'
 import { UserMessage } from './words.ts'
 
 /** The part of a request's body that proves that the user agrees. */
-type Credential = { readonly user_pin: string }
+export type Credential = { readonly user_pin: string }
 
 /** Runs a task with what was typed. The field is emptied, unless the user only mistyped it. */
 export const onCredential = (formId: string, fieldId: string, task: (credential: Credential) => Promise<void>): void =>
