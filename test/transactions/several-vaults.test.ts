@@ -1,14 +1,18 @@
 // What an API does while vaults hang, are killed, or are replaced.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
+const PAYEE = fundedAccount(5).address
 /** Longer than an API takes a silent vault for living (src/custody/wire/line.ts), on a slow machine. */
 const PATIENCE_MS = 20_000
 
+let chain: TestChain
 let service: Service
 let api: Service
 let sockets: readonly string[]
@@ -19,7 +23,8 @@ const vaultAt = (socket: string | undefined) =>
   startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket ?? '' })
 
 beforeAll(async () => {
-  service = await startService({ rpcUrls: { [network]: 'http://127.0.0.1:1' } })
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
   ;({ id, address } = await service.newWallet({ network, pin: PIN }))
   sockets = ['one', 'two'].map((name) => `${service.variables.VAULT_SOCKET}.${name}`)
   // It makes a project of its own.
@@ -34,6 +39,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await api.close()
   await service.close()
+  await chain.stop()
 })
 
 const sign = async () => {
@@ -107,12 +113,26 @@ test('vaults are replaced one after the other, and no request fails', async () =
   await two.stop()
 })
 
-test('the only vault, killed and started again, is found without a restart of the API', async () => {
+test('the only vault is killed: previews, sending and tracking go on, and it is found again without a restart of the API', async () => {
   const one = await vaultAt(sockets[0])
   await until(async () => (await sign())[0] === 200)
+  const client = api.as(service.project)
+  await chain.fund(address)
+  const payment = {
+    network,
+    signer_wallet_address: address,
+    user_pin: PIN,
+    unsigned_transaction: { to: PAYEE, value: '7' },
+  }
+  const { transaction_id } = (await client.post('/transactions/sign-and-send', payment)).json
   await one.kill()
   expect(await sign()).toEqual([503, 'unavailable'])
   expect(await readyz()).toBe(503)
+  const asked = { network, from: address, unsigned_transaction: { to: PAYEE, value: '7' } }
+  expect((await client.post('/transactions/preview', asked)).status).toBe(200)
+  const worker = await startWorkerHere(service)
+  expect((await client.settled(transaction_id)).json.status).toBe('success')
+  await worker.stop()
   const again = await vaultAt(sockets[0])
   const tookMs = await until(async () => (await sign())[0] === 200)
   console.log(`a restarted vault was found after ${Math.round(tookMs)} ms`)
