@@ -54,7 +54,7 @@ const KIND_WORDS = {
 const checkArgument = (reader: CallReader, rule: ArgumentRule, index: number): void => {
   const kind = reader.kindOf(bare(rule.argument.slice(DECODED.length)))
   if (kind === null) {
-    const has = reader.names.length === 0 ? 'it has none' : `it has ${reader.names.join(', ')}`
+    const has = reader.names.length === 0 ? 'it has none' : `its arguments are ${reader.names.join(', ')}`
     throw refused(fieldOf(index, 'argument'), `must be an argument of the function: ${has}.`)
   }
   if (isOrdered(rule) && kind !== 'integer') {

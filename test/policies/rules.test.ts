@@ -266,7 +266,7 @@ describe('a rule on an argument', () => {
     ['order.note', 'ne', 'any', null],
     ['order.ids.length', 'le', '3', null],
     ['order.ids.7', 'eq', '3', null],
-    ['order.ids.07', 'eq', '3', 'must be an argument of the function: it has order, data, parties'],
+    ['order.ids.07', 'eq', '3', 'must be an argument of the function: its arguments are order, data, parties'],
     ['order.ids', 'eq', '3', 'must be an argument'],
     ['_order.__maker', 'eq', OTHER, null],
     ['order', 'eq', '3', 'must be an argument'],

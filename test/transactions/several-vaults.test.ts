@@ -17,7 +17,7 @@ let service: Service
 let api: Service
 let sockets: readonly string[]
 let id: string
-let address: string
+let address: `0x${string}`
 
 const vaultAt = (socket: string | undefined) =>
   startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket ?? '' })
