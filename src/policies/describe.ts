@@ -3,7 +3,7 @@
 
 import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import { approverIdsOf } from '../approvals/approvers.ts'
+import { approverIdsOf, requiredApproval } from '../approvals/approvers.ts'
 import type { Chain, NodelessChain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { Policy } from '../custody/vault.ts'
@@ -17,7 +17,7 @@ import { compileRules } from './rules.ts'
 import { usualFeeBudget } from './terms.ts'
 import { type PolicyWords, policyWords } from './words.ts'
 
-type Describing = Pick<Ctx, 'db' | 'chains' | 'vault' | 'now'>
+type Describing = Pick<Ctx, 'db' | 'chains' | 'vault' | 'now' | 'identity' | 'securityEvents'>
 
 const canonical = (chain: NodelessChain, text: string): string | null => {
   if (chain.accountOf(text) === null) return null
@@ -136,7 +136,9 @@ export const describePolicy = async (ctx: Describing, input: Reach & ProposedPol
     input.maxTotalFee ?? usualFeeBudget(chain),
   ])
   const { name, maxTotalValue, maxUses, requireApproval: proposed } = input
-  const approvers = proposed === null ? null : { of: proposed.of, people: proposed.from?.length ?? null }
+  // Their passkeys are read again when the policy is made; here they are only counted.
+  const required = proposed === null ? null : await requiredApproval(ctx, { ...input, proposed })
+  const approvers = required === null ? null : { of: required.of, people: approverIdsOf(required).length }
   const agreed = { network, name, argumentRules: rules, expiresAt, maxTotalValue, maxUses, maxTotalFee, ...limits }
   const terms = { ...agreed, approvers }
   return {

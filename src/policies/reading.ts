@@ -32,8 +32,8 @@ export type Proposal = {
   readonly maxTotalFee: bigint
   readonly tokenLimits: Limits['tokenLimits']
   readonly rollingLimits: Limits['rollingLimits']
-  /** Who must approve each use; null: nobody. `people`: null: every user of the project who has a passkey. */
-  readonly approvers: { readonly of: number; readonly people: number | null } | null
+  /** How many of how many people must approve each use; null: nobody. */
+  readonly approvers: { readonly of: number; readonly people: number } | null
   /** By a rule's value as it is written. */
   readonly known: ReadonlyMap<string, KnownAddress>
 }

@@ -87,8 +87,7 @@ const costOfTokens = (proposal: Proposal, reading: Reading): Sentence => {
 const approverWords = ({ approvers }: Proposal): readonly Sentence[] => {
   if (approvers === null) return []
   const { of, people } = approvers
-  const whom = people === null ? "of the developer's users" : `of ${people} of the developer's users`
-  return [say`Each time ${String(of)} ${whom} must approve it first.`]
+  return [say`Each time ${String(of)} of ${String(people)} of the developer's users must approve it first.`]
 }
 
 const limitWords = (proposal: Proposal, now: Date): readonly Sentence[] => {

@@ -360,4 +360,21 @@ describe('a policy with approvers', () => {
     expect(await create({ of: 4, from: ids() })).toContain('must be at most the number of approvers, which is 3')
     expect((await create({ of: 1 })).require_approval.from).toEqual(expect.arrayContaining(ids()))
   })
+
+  test('is described whole, with the number of people, and refused before the owner of the wallet reads it', async () => {
+    const { address } = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
+    const proposal = {
+      network,
+      wallet_address: address,
+      argument_rules: [rule('value', 'le', '5')],
+      max_total_fee: '1',
+    }
+    const describes = (require_approval: object) =>
+      service.post('/policies/describe', { ...proposal, require_approval })
+    const required = { of: 2, from: [...ids(), ...ids()], expires_in_seconds: 60 }
+    const { policy, words } = (await describes(required)).json
+    expect(policy.require_approval).toEqual(required)
+    expect(JSON.stringify(words.limits)).toContain("Each time 2 of 3 of the developer's users must approve it first.")
+    expect(told(await describes({ of: 4, from: ids() }))).toEqual([400, 'invalid_input'])
+  })
 })

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { limitsIn } from '../../src/policies/limits.ts'
+import { ProposedPolicyBody } from '../../src/policies/schema.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -407,6 +408,25 @@ describe('description', () => {
     expect(listed.json).toEqual([
       { policy: created.json, words: { ...words, used: [[{ kind: 'text', text: 'Not used yet.' }]] } },
     ])
+  })
+
+  test('leaves nothing out: what is not in its answer would not be granted', async () => {
+    const whole = {
+      ...proposal,
+      wallet_address: wallet.address,
+      name: 'Whole',
+      expires_at: '2099-01-31T12:00:00.000Z',
+      max_total_value: '5',
+      max_uses: 2,
+      token_limits: [{ contract_address: TOKEN, max_total: '7', per_seconds: 60 }],
+      rolling_limits: [{ per_seconds: 60, max_total_value: '3', max_uses: 1 }],
+    }
+    expect((await described(whole)).json.policy).toEqual(whole)
+    // test/approvals has those who approve.
+    const fields = Object.keys(ProposedPolicyBody.properties).filter((field) => field !== 'require_approval')
+    expect(Object.keys(whole).sort()).toEqual(fields.sort())
+    const required = { require_approval: { of: 1, from: [randomUUID()] } }
+    expect(told(await described(required))).toEqual([400, 'invalid_input'])
   })
 
   test('creates nothing, and takes no credential', async () => {
