@@ -7,6 +7,7 @@ import { AppError } from '../errors.ts'
 import { previewTransactions } from '../transactions/preview.ts'
 import type { PreviewResult } from '../transactions/preview-schema.ts'
 import { readRequest } from './request.ts'
+import { type ApprovalWords, approvalWords } from './words.ts'
 
 /** `granted`: enough approvers have approved, and it can be used. */
 export const APPROVAL_STATUSES = ['waiting', 'granted', 'rejected', 'expired', 'used'] as const
@@ -18,6 +19,8 @@ export type ShownApproval = {
   readonly status: Status
   /** null once it has ended, or while no node answers. */
   readonly previews: readonly PreviewResult[] | null
+  /** For its approvers. */
+  readonly words: ApprovalWords
 }
 
 const statusOf = ({ usedAt, rejectedAt, isExpired, decisions, required }: ListedApproval): Status => {
@@ -53,7 +56,9 @@ export const listedApprovals = async (
     rows.map(async (row) => {
       const status = statusOf(row)
       const isOpen = status === 'waiting' || status === 'granted'
-      return { row, status, previews: isOpen ? await previewsOf(ctx, row) : null }
+      const previews = isOpen ? await previewsOf(ctx, row) : null
+      const request = readRequest(row.request)
+      return { row, status, previews, words: approvalWords(ctx.chains.of(request.network), { request, previews }) }
     }),
   )
 }

@@ -56,7 +56,7 @@ export const requestOf = ({ action, wallet, intents }: Requested): string =>
     intents: intents.map(unsignedText),
   }) ?? ''
 
-type ReadRequest = {
+export type ReadRequest = {
   readonly action: ApprovedAction
   readonly network: string
   readonly wallet_address: string

@@ -7,6 +7,7 @@ import { USER } from '../http/codes.ts'
 import { describedAs, pagingOf } from '../http/schema.ts'
 import { beginDecision, decideApproval } from './decide.ts'
 import { listedApprovals, type ShownApproval } from './list.ts'
+import { approvalPageRoutes } from './page-routes.ts'
 import { readRequest } from './request.ts'
 import {
   Approval,
@@ -17,7 +18,7 @@ import {
   ListApprovalsQuery,
 } from './schema.ts'
 
-const shown = ({ row, status, previews }: ShownApproval): Approval => {
+const shown = ({ row, status, previews, words }: ShownApproval): Approval => {
   const { action, network, wallet_address, intents } = readRequest(row.request)
   return {
     approval_id: row.id,
@@ -30,6 +31,11 @@ const shown = ({ row, status, previews }: ShownApproval): Approval => {
     action,
     unsigned_transactions: [...intents],
     previews: previews === null ? null : [...previews],
+    words: {
+      wants: [...words.wants],
+      calls: words.calls.map((call) => call.map((sentence) => [...sentence])),
+      warnings: words.warnings.map((sentence) => [...sentence]),
+    },
     required: row.required,
     decisions: row.decisions.map(({ userId, decision, decidedAt }) => ({
       user_id: userId,
@@ -41,7 +47,7 @@ const shown = ({ row, status, previews }: ShownApproval): Approval => {
 
 const { detail } = describedAs('Approvals')
 
-export const approvalRoutes = (ctx: Ctx, authentication: Authentication) =>
+const apiRoutes = (ctx: Ctx, authentication: Authentication) =>
   new Elysia({ prefix: '/approvals', normalize: false })
     .use(authentication)
     .get('', async ({ query, caller }) => (await listedApprovals(ctx, { caller, ...pagingOf(query) })).map(shown), {
@@ -82,3 +88,7 @@ export const approvalRoutes = (ctx: Ctx, authentication: Authentication) =>
         ),
       },
     )
+
+/** /approvals, and /approve for its page. */
+export const approvalRoutes = (ctx: Ctx, authentication: Authentication) =>
+  new Elysia({ normalize: false }).use(approvalPageRoutes(ctx)).use(apiRoutes(ctx, authentication))

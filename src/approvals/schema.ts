@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { APPROVAL_DECISIONS } from '../../db/words.ts'
 import { AddressField, ClosedObject, closed, NetworkField, OneOf, PagingFields, UuidField } from '../http/schema.ts'
+import { Sentence, Sentences } from '../policies/schema.ts'
 import { PreviewResult } from '../transactions/preview-schema.ts'
 import { UnsignedTransaction } from '../transactions/schema.ts'
 import { PasskeyAssertion } from '../users/passkey-schema.ts'
@@ -38,6 +39,17 @@ export const Approval = ClosedObject('Approval', {
   previews: Type.Union([Type.Array(PreviewResult), Type.Null()], {
     description: 'What each would do now, decoded and simulated; null once it has ended, or while no node answers.',
   }),
+  words: ClosedObject(
+    'ApprovalWords',
+    {
+      wants: Sentence('What is asked for.'),
+      calls: Type.Array(Sentences('A call: what it sends and calls, and what it would move now.'), {
+        description: 'Each call in its order.',
+      }),
+      warnings: Sentences('What is unclear about it, or would fail now.'),
+    },
+    { description: 'The request in English, for its approvers.' },
+  ),
   required: Type.Integer({ minimum: 1, description: 'How many must approve.', examples: [2] }),
   decisions: Type.Array(
     Type.Object(
@@ -102,6 +114,8 @@ export const DecisionOptions = ClosedObject('ApprovalRequestOptions', {
     { ...closed, description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn).' },
   ),
 })
+
+export type DecisionOptions = Static<typeof DecisionOptions>
 
 export const DecidedApproval = ClosedObject('DecidedApproval', {
   approval_id: UuidField('Names it.'),

@@ -122,7 +122,7 @@ export const dataAttribute = (name: string, value: string | null): Html =>
 export const pageBehindLogin = (input: {
   readonly login: Login
   readonly title: string
-  readonly asks: 'login' | 'consent' | 'granted' | 'revoke'
+  readonly asks: 'login' | 'consent' | 'granted' | 'revoke' | 'approvals'
   readonly intro: Html | null
   readonly attributes: readonly Html[]
   readonly views: readonly Html[]

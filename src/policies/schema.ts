@@ -259,10 +259,10 @@ const PartOfSentence = Type.Object(
   closed,
 )
 
-const Sentence = (description: string) =>
+export const Sentence = (description: string) =>
   Type.Array(PartOfSentence, { description, examples: [[{ kind: 'text', text: 'At most 100 times.' }]] })
 
-const Sentences = (description: string) => Type.Array(Sentence('A sentence, in parts.'), { description })
+export const Sentences = (description: string) => Type.Array(Sentence('A sentence, in parts.'), { description })
 
 export const PolicyWords = ClosedObject(
   'PolicyWords',

@@ -1,12 +1,13 @@
 // The page on which a user agrees to a policy, in real Chromium and with a real chain: the developer uses what was allowed.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
-import { type LoginWorld, newAddress, problemOn, startLoginWorld, until } from './login-world.ts'
+import { giveAuthenticator, type LoginWorld, newAddress, problemOn, startLoginWorld, until } from './login-world.ts'
 
 const isHere = hasChromium()
 const network = 'Ethereum'
@@ -468,6 +469,92 @@ describe.skipIf(!isHere)('the consent page', () => {
       expect(await on.locator('#granted-list > li').count()).toBe(1)
       await press(on, 'Back')
       expect(await answerTo(on)).toEqual({ state: 's' })
+    })
+  })
+
+  describe('the page of approvals', () => {
+    /** A user with a passkey in this page's authenticator, who is logged in. */
+    const newApprover = async () => {
+      const email = newAddress()
+      const on = await world.openLogin({}, await world.newPage())
+      const authenticator = await giveAuthenticator(on)
+      await world.logInByCode(on, email)
+      await press(on, 'Add a passkey')
+      await on.locator('#passkeys li').waitFor()
+      return { on, authenticator, id: await world.userIdOf(email) }
+    }
+
+    /** A payment by a project's wallet that waits for one approver. */
+    const askFor = async (id: string) => {
+      const { post, newWallet } = world.service
+      const { address } = await newWallet({ network, ownerId: randomUUID() })
+      await chain.fund(address)
+      const secret = { developer_secret: 'testnet-secret' }
+      const rules = [{ argument: 'to', operator: 'eq', value: FRIEND }]
+      const policy = {
+        network,
+        wallet_address: address,
+        argument_rules: rules,
+        require_approval: { of: 1, from: [id] },
+      }
+      await post('/policies', { ...policy, ...secret })
+      await post('/wallets/put-under-policies', { network, address, ...secret })
+      const unsigned_transaction = { to: FRIEND, value: '1500000000000000000' }
+      const send = (rest: object = {}) =>
+        post('/transactions/sign-and-send', {
+          network,
+          signer_wallet_address: address,
+          unsigned_transaction,
+          ...secret,
+          ...rest,
+        })
+      const { approval_id } = (await send()).json
+      return { address, again: async () => (await send({ approval_id })).status }
+    }
+
+    const openApprovals = async (on: Page) => {
+      await on.goto(`${world.origin}/approve?project_id=${world.projectId}`)
+      await press(on, 'Use a passkey')
+      await isShown(on, 'approvals')
+    }
+
+    test('says what would be done, and the passkey approves just that', async () => {
+      const { on, id } = await newApprover()
+      const asked = await askFor(id)
+      await openApprovals(on)
+      const text = await textOf(on, 'approvals')
+      expect(text).toContain(`Send a transaction of the wallet ${asked.address} on Ethereum.`)
+      expect(text).toContain(`It sends 1.5 ETH to ${FRIEND}.`)
+      expect(text).toContain('Approved so far by 0 of 1')
+      await checkLooks(on)
+      expect(await asked.again()).toBe(202)
+      await press(on, /^Approve: send/)
+      await on.getByText('You have approved it.').waitFor()
+      expect(await textOf(on, 'approvals')).toContain('Nothing waits for you.')
+      await checkLooks(on)
+      expect(await asked.again()).toBe(200)
+    })
+
+    test('a rejection ends it; without the passkey nothing is decided', async () => {
+      const { on, id, authenticator } = await newApprover()
+      const asked = await askFor(id)
+      await openApprovals(on)
+      const verifies = (isUserVerified: boolean) =>
+        authenticator.session.send('WebAuthn.setUserVerified', { authenticatorId: authenticator.id, isUserVerified })
+      await verifies(false)
+      await press(on, /^Approve: send/)
+      expect(await problemOn(on)).toMatch(/^No passkey was used/)
+      expect(await asked.again()).toBe(202)
+      await verifies(true)
+      await press(on, /^Reject: send/)
+      await on.getByText('You have rejected it.').waitFor()
+      expect(await asked.again()).toBe(409)
+    })
+
+    test('a link without a project says what is wrong', async () => {
+      const on = await world.newPage()
+      await on.goto(`${world.origin}/approve`)
+      expect(await on.locator('main').textContent()).toContain('The parameter project_id must be the id of a project.')
     })
   })
 })

@@ -4,6 +4,7 @@
 
 import type { Session, SessionChallenge } from '../../users/schema.ts'
 import { askAbout, offerAccount, showAccount } from './account.ts'
+import { offerApprovals, showApprovals } from './approvals.ts'
 import { goBackWith, offerConsent, showProposal } from './consent.ts'
 import { offerGrants, showGrants, showRevocation } from './grants.ts'
 import { callAsUser, currentLogin, hasFlag, type Page, readPage, setFlag, setSession, whileLoggedIn } from './page.ts'
@@ -49,6 +50,7 @@ const begin = (): void => {
     if (page.asks === 'consent') return showProposal(page)
     if (page.asks === 'revoke') return showRevocation(page)
     if (page.asks === 'granted') return showGrants(page)
+    if (page.asks === 'approvals') return showApprovals(page)
     if (page.returnTo === null) {
       await showAccount(page)
       // The user still decides, because a stranger could have made the link.
@@ -66,6 +68,7 @@ const begin = (): void => {
   const { returnTo } = page
   offerAccount(page, () => void show('ways'))
   offerConsent(page)
+  offerApprovals(page)
   offerGrants(page, { leave: page.asks === 'login' ? () => showAccount(page) : () => goBackWith(page, {}) })
   if (returnTo !== null) {
     onPress(

@@ -4,6 +4,8 @@ import type { Session } from '../../users/schema.ts'
 import { show } from './views.ts'
 import { type Call, type Claims, claimsOf, createWire, Refused, type Wire } from './wire.ts'
 
+const ASKS = ['login', 'consent', 'granted', 'revoke', 'approvals'] as const
+
 export type Page = {
   readonly projectId: string
   readonly projectName: string
@@ -12,7 +14,7 @@ export type Page = {
   /** Returned to the app unchanged. */
   readonly state: string | null
   /** What follows the login. */
-  readonly asks: 'login' | 'consent' | 'granted' | 'revoke'
+  readonly asks: (typeof ASKS)[number]
   /** The policy that the app asks for, as it is sent; null if the page does not ask for one. */
   readonly proposal: object | null
   /** The policy to take back; null if the page does not ask for that. */
@@ -33,7 +35,7 @@ export const readPage = (main: HTMLElement, enter: Page['enter']): Page => {
     projectName,
     returnTo: returnTo ?? null,
     state: state ?? null,
-    asks: asks === 'consent' || asks === 'granted' || asks === 'revoke' ? asks : 'login',
+    asks: ASKS.find((each) => each === asks) ?? 'login',
     proposal: proposal === undefined ? null : JSON.parse(proposal),
     policyId: policyId ?? null,
     hasPasskeys: passkeys === 'yes',

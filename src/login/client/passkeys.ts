@@ -1,5 +1,6 @@
 // Passkeys (WebAuthn Level 3), through the browser's JSON methods.
 
+import type { DecisionOptions } from '../../approvals/schema.ts'
 import type { CreationOptions, RequestOptions } from '../../users/passkey-schema.ts'
 import { callAsUser, hasFlag, type Page, setFlag } from './page.ts'
 import type { Wire } from './wire.ts'
@@ -36,6 +37,18 @@ const ask = async (wire: Wire, more: CredentialRequestOptions): Promise<object> 
   return jsonOf(
     await navigator.credentials.get({ ...more, publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(publicKey) }),
   )
+}
+
+/** Asks the user for one of the passkeys that the options name. @returns AuthenticationResponseJSON. */
+export const assertWith = async (options: DecisionOptions['publicKey']): Promise<object> => {
+  endSuggestions()
+  if (!knowsPasskeys()) throw new UserMessage('This browser knows no passkeys: open this page in another one.')
+  try {
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
+    return jsonOf(await navigator.credentials.get({ publicKey }))
+  } catch (error) {
+    throw readableError(error)
+  }
 }
 
 /** Shorter than the five minutes for which a challenge is valid. */

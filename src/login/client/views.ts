@@ -3,7 +3,7 @@
 import { messageFor } from './words.ts'
 
 type LoginView = 'ways' | 'code' | 'link' | 'device' | 'offer' | 'leaving' | 'account' | 'ask'
-type View = LoginView | 'consent' | 'granted' | 'revoke' | 'refused' | 'done'
+type View = LoginView | 'approvals' | 'consent' | 'granted' | 'revoke' | 'refused' | 'done'
 
 const SECONDS_MS = 1_000
 

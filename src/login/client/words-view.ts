@@ -1,5 +1,6 @@
 // Shows a policy in the words of the service. Each part becomes text: nothing here is read as markup.
 
+import type { Approval } from '../../approvals/schema.ts'
 import type { PolicyWords } from '../../policies/schema.ts'
 
 type Part = PolicyWords['name']
@@ -38,7 +39,7 @@ const costOf = ({ cost }: PolicyWords): HTMLElement => {
   return shown
 }
 
-const warningsOf = ({ warnings }: PolicyWords): readonly HTMLElement[] => {
+const warningsOf = ({ warnings }: Pick<PolicyWords, 'warnings'>): readonly HTMLElement[] => {
   if (warnings.length === 0) return []
   const box = make('div', make('h2', 'Be careful'), list(warnings))
   box.className = 'warning'
@@ -71,6 +72,26 @@ export const showWords = (place: HTMLElement, words: PolicyWords): void =>
 export const wordsItem = (words: PolicyWords, action: HTMLButtonElement): HTMLLIElement => {
   const rules = make('details', make('summary', 'Rules and limits'), ...rulesOf(words))
   const item = make('li', factsOf(words), ...warningsOf(words), ...usedOf(words), costOf(words), rules, action)
+  item.className = 'words'
+  return item
+}
+
+const callsOf = ({ words }: Approval): readonly HTMLElement[] =>
+  words.calls.flatMap((call, index) => [
+    make('h2', words.calls.length === 1 ? 'What it does' : `Call ${index + 1} of ${words.calls.length}`),
+    list(call),
+  ])
+
+/** A request that waits, with what can be done about it. */
+export const approvalItem = (approval: Approval, actions: readonly HTMLButtonElement[]): HTMLLIElement => {
+  const { words, required, decisions, expires_at, unsigned_transactions: exact } = approval
+  const ends = make('time', timeText(expires_at))
+  ends.dateTime = expires_at
+  const soFar = `${decisions.length} of ${required}`
+  const facts = make('dl', make('dt', 'Approved so far by'), make('dd', soFar), make('dt', 'Until'), make('dd', ends))
+  const bytes = make('details', make('summary', 'Exactly'), make('code', JSON.stringify(exact)))
+  const wants = make('p', make('strong', ...words.wants.map(partOf)))
+  const item = make('li', wants, ...warningsOf(words), ...callsOf(approval), facts, bytes, ...actions)
   item.className = 'words'
   return item
 }

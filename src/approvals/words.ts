@@ -1,0 +1,98 @@
+// A request in words, for its approvers: what is asked for, each call with its amounts and arguments, what it would do now, and
+// what is unclear about it. Pure. Strangers' texts (of contracts, tokens and apps) are parts of their own.
+
+import type { NodelessChain } from '../chains/chain.ts'
+import { coins } from '../policies/rule-words.ts'
+import { code, name, type Sentence, say } from '../policies/sentence.ts'
+import type { AssetChange, PreviewResult } from '../transactions/preview-schema.ts'
+import type { ApprovedAction, ReadRequest } from './request.ts'
+
+export type ApprovalWords = {
+  readonly wants: Sentence
+  /** Of each call. */
+  readonly calls: readonly (readonly Sentence[])[]
+  readonly warnings: readonly Sentence[]
+}
+
+const ACTIONS: Readonly<Record<ApprovedAction, string>> = {
+  sign: 'Sign a transaction, which the app can send when it likes,',
+  send: 'Send a transaction',
+  batch: 'Send several calls, all of them or none,',
+  mint: 'Mint an NFT',
+  transfer: 'Transfer an NFT',
+  collection: 'Create a collection of NFTs',
+  deployment: 'Put a contract wallet on the network',
+  'speed-up': 'Send a waiting transaction again, at higher fees,',
+}
+
+type Unsigned = ReadRequest['intents'][number]
+type Coin = Pick<NodelessChain, 'coin'>
+
+const FIXED = ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas', 'nonce', 'era', 'asset_id'] as const
+
+const fixedWords = (unsigned: Unsigned): readonly Sentence[] => {
+  const fixed = FIXED.flatMap((field) => (unsigned[field] === undefined ? [] : [`${field} ${unsigned[field]}`]))
+  return fixed.length === 0 ? [] : [say`The app has fixed ${code(fixed.join(', '))}.`]
+}
+
+const contractWords = (to: string, preview: PreviewResult | undefined): Sentence => {
+  const called = preview?.contract?.name ?? ''
+  return called === '' ? say`${code(to)}` : say`${code(to)}, which calls itself ${name(called)}`
+}
+
+const argumentText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+const callWords = ({ to, input }: Unsigned, preview: PreviewResult | undefined): readonly Sentence[] => {
+  if (input === '0x') return []
+  const where = to === undefined ? say`` : say` of ${contractWords(to, preview)}`
+  const called = preview?.function_name ?? null
+  if (called === null) return [say`It calls a function${where}, with data that cannot be read: ${code(input)}.`]
+  const given = Object.entries(preview?.arguments ?? {})
+  return [
+    say`It calls ${code(called)}${where}.`,
+    ...given.map(([argument, value]) => say`${code(argument)} is ${code(argumentText(value))}.`),
+  ]
+}
+
+const payWords = (coin: Coin, { to, value, input }: Unsigned): readonly Sentence[] => {
+  const whom = to === undefined ? say`` : say` to ${code(to)}`
+  if (value === '0' && input !== '0x') return []
+  return [say`It sends ${coins(coin, BigInt(value))}${whom}.`]
+}
+
+const changeWords = ({ amount, from, to, token, nft }: AssetChange): Sentence => {
+  const what =
+    nft === null
+      ? say`${amount} ${name(token?.symbol ?? '')}`
+      : say`${amount} of the NFT ${code(nft.token_id)} of ${code(nft.contract_address)}`
+  return say`Now it would move ${what} from ${code(from)} to ${code(to)}.`
+}
+
+const warningsOf = (previews: readonly PreviewResult[] | null): readonly Sentence[] => {
+  if (previews === null) return [say`The network does not answer, so nobody has tried what this would do.`]
+  return previews.flatMap(({ simulation }) => {
+    if (simulation === null) return [say`Nobody could try what this would do.`]
+    return simulation.success ? [] : [say`It would fail now: ${name(simulation.error ?? '')}`]
+  })
+}
+
+/** @param input.previews null if none could be made. */
+export const approvalWords = (
+  coin: Coin,
+  input: { readonly request: ReadRequest; readonly previews: readonly PreviewResult[] | null },
+): ApprovalWords => {
+  const { request, previews } = input
+  return {
+    wants: say`${ACTIONS[request.action]} of the wallet ${code(request.wallet_address)} on ${request.network}.`,
+    calls: request.intents.map((unsigned, index) => {
+      const preview = previews?.[index]
+      return [
+        ...payWords(coin, unsigned),
+        ...callWords(unsigned, preview),
+        ...(preview?.simulation?.asset_changes ?? []).map(changeWords),
+        ...fixedWords(unsigned),
+      ]
+    }),
+    warnings: warningsOf(previews),
+  }
+}

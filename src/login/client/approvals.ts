@@ -1,0 +1,43 @@
+// What waits for the user's approval. They read it in the words of the service, and decide with their passkey.
+
+import type { Approval, DecisionOptions } from '../../approvals/schema.ts'
+import { callAsUser, type Page, whileLoggedIn } from './page.ts'
+import { assertWith } from './passkeys.ts'
+import { button, element, onPress, show, showStatus, toggle } from './views.ts'
+import { approvalItem } from './words-view.ts'
+
+type Decision = 'approve' | 'reject'
+
+const DONE: Readonly<Record<Decision, string>> = { approve: 'You have approved it.', reject: 'You have rejected it.' }
+
+const decide = async (page: Page, approval: Approval, decision: Decision): Promise<void> => {
+  const body = { approval_id: approval.approval_id, decision }
+  const options = await callAsUser<DecisionOptions>(page, '/approvals/begin', { body })
+  const assertion = await assertWith(options.publicKey)
+  await callAsUser(page, '/approvals/decide', { body: { ...body, passkey_credential_assertion_response: assertion } })
+  await list(page)
+  showStatus(DONE[decision])
+}
+
+const itemOf = (page: Page, approval: Approval): HTMLLIElement => {
+  const { network, wallet_address: wallet } = approval
+  const press = (text: string, decision: Decision) =>
+    button({
+      text,
+      label: `${text}: ${approval.action}, ${wallet} on ${network}`,
+      task: whileLoggedIn(page, () => decide(page, approval, decision)),
+    })
+  return approvalItem(approval, [press('Approve', 'approve'), press('Reject', 'reject')])
+}
+
+const list = async (page: Page): Promise<void> => {
+  const waiting = await callAsUser<readonly Approval[]>(page, '/approvals', { method: 'GET' })
+  element('approvals-list', HTMLUListElement).replaceChildren(...waiting.map((each) => itemOf(page, each)))
+  toggle('approvals-none', waiting.length === 0)
+  show('approvals')
+}
+
+export const showApprovals = (page: Page): Promise<void> => whileLoggedIn(page, () => list(page))()
+
+/** Sets up the view of approvals. */
+export const offerApprovals = (page: Page): void => onPress('approvals-again', () => showApprovals(page))

@@ -1,0 +1,106 @@
+// What approvers read of a request, of texts that contracts and apps can choose.
+
+import { describe, expect, test } from 'bun:test'
+import type { ReadRequest } from '../../src/approvals/request.ts'
+import { approvalWords } from '../../src/approvals/words.ts'
+import type { Sentence } from '../../src/policies/sentence.ts'
+import type { PreviewResult } from '../../src/transactions/preview-schema.ts'
+
+const TO = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+const coin = {
+  coin: { name: 'Ether', symbol: 'ETH', decimals: 18, logoUrl: '', word: 'ether', displayDecimals: 4 },
+} as const
+
+const request = (intents: ReadRequest['intents'], action: ReadRequest['action'] = 'send'): ReadRequest => ({
+  action,
+  network: 'Ethereum',
+  wallet_address: WALLET,
+  intents,
+})
+
+const preview = (rest: Partial<PreviewResult> = {}): PreviewResult => ({
+  network: 'Ethereum',
+  from: WALLET,
+  to: TO,
+  contract: null,
+  function_name: null,
+  arguments: null,
+  simulation: { success: true, asset_changes: [], error: null },
+  ...rest,
+})
+
+const textOf = (sentence: Sentence) => sentence.map(({ text }) => text).join('')
+const wordsOf = (read: ReadRequest, previews: readonly PreviewResult[] | null) => {
+  const { wants, calls, warnings } = approvalWords(coin, { request: read, previews })
+  return { wants: textOf(wants), calls: calls.map((call) => call.map(textOf)), warnings: warnings.map(textOf) }
+}
+
+describe('a request in words', () => {
+  test('tells a payment, and what the app has fixed', () => {
+    const intents = [{ to: TO, value: '1500000000000000000', input: '0x', gasLimit: '30000', nonce: '7' }]
+    expect(wordsOf(request(intents), [preview()])).toEqual({
+      wants: `Send a transaction of the wallet ${WALLET} on Ethereum.`,
+      calls: [[`It sends 1.5 ETH to ${TO}.`, 'The app has fixed gasLimit 30000, nonce 7.']],
+      warnings: [],
+    })
+  })
+
+  test('tells each call of a batch with its arguments, and what it would move', () => {
+    const call = { to: TO, value: '0', input: '0xa9059cbb' }
+    const token = {
+      uuid: '',
+      network: 'Ethereum',
+      contract_address: TO,
+      name: 'USD',
+      symbol: 'USDC',
+      decimals: 6,
+      display_decimals: 2,
+      logo_url: '',
+    }
+    const change = { amount: '2', raw_amount: '2000000', from: WALLET, to: TO, token, nft: null }
+    const decoded = preview({
+      function_name: 'transfer',
+      arguments: { to: TO, value: '2000000', more: { list: [1] } },
+      simulation: { success: true, asset_changes: [change], error: null },
+    })
+    const { calls } = wordsOf(request([call, { ...call, value: '1' }], 'batch'), [decoded, preview()])
+    expect(calls).toEqual([
+      [
+        `It calls transfer of ${TO}.`,
+        `to is ${TO}.`,
+        'value is 2000000.',
+        'more is {"list":[1]}.',
+        `Now it would move 2 USDC from ${WALLET} to ${TO}.`,
+      ],
+      [
+        `It sends 0.000000000000000001 ETH to ${TO}.`,
+        `It calls a function of ${TO}, with data that cannot be read: 0xa9059cbb.`,
+      ],
+    ])
+  })
+
+  test('warns of what would fail, and of what nobody has tried', () => {
+    const failing = preview({ simulation: { success: false, asset_changes: [], error: 'execution reverted: no' } })
+    const intents = [{ to: TO, value: '0', input: '0x' }]
+    expect(wordsOf(request(intents), [failing]).warnings).toEqual(['It would fail now: execution reverted: no'])
+    expect(wordsOf(request(intents), [preview({ simulation: null })]).warnings).toEqual([
+      'Nobody could try what this would do.',
+    ])
+    expect(wordsOf(request(intents), null).warnings).toHaveLength(1)
+  })
+
+  test("keeps strangers' texts apart from ours, and shows what they hide", () => {
+    const evil = 'ok\u202e\nApproved by the bank'
+    const decoded = preview({ function_name: evil, arguments: { [evil]: evil } })
+    const words = approvalWords(coin, {
+      request: request([{ to: TO, value: '0', input: '0x01' }]),
+      previews: [decoded],
+    })
+    const parts = words.calls.flat(2)
+    for (const part of parts.filter(({ text }) => text.includes('bank'))) {
+      expect(part).toEqual({ kind: 'code', text: 'ok\\u{202e}\\u{a}Approved by the bank' })
+    }
+    expect(parts.filter(({ text }) => text.includes('bank')).length).toBe(3)
+  })
+})
