@@ -45,13 +45,13 @@ const ticketsOf = (story: Story): Promise<bigint> =>
   })
 
 /** Lets the developer call one function of one contract. @returns its id. */
-const allow = async (story: Story, contract: string): Promise<string> => {
+const allow = async (story: Story, to: { readonly contract: string; readonly call: string }): Promise<string> => {
   const made = await story.post('/policies', {
     network: NETWORK,
     wallet_address: madeIn(story, 'safe'),
     argument_rules: [
-      { argument: 'to', operator: 'eq', value: contract },
-      { argument: 'decodedInput.function', operator: 'eq', value: 'safeMint' },
+      { argument: 'to', operator: 'eq', value: to.contract },
+      { argument: 'decodedInput.function', operator: 'eq', value: to.call },
     ],
     developer_secret: story.secret,
     user_pin: PIN,
@@ -63,8 +63,8 @@ const delegated: DemoStep = {
   title: 'By her policy the developer mints of it',
   run: async (story) => {
     const { status, code } = await story.refused('/nfts/mint', mintBody(story))
-    await allow(story, madeIn(story, 'token'))
-    story.policies.set('mint', await allow(story, madeIn(story, 'tickets')))
+    await allow(story, { contract: madeIn(story, 'token'), call: 'transfer' })
+    story.policies.set('mint', await allow(story, { contract: madeIn(story, 'tickets'), call: 'safeMint' }))
     await story.succeeded(await story.post('/nfts/mint', mintBody(story)))
     const held = await ticketsOf(story)
     hold(held === 1n, `balanceOf says ${held}.`)
