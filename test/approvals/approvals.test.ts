@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { parseTransaction } from 'viem'
+import { publicKeyToAddress } from 'viem/accounts'
+import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
@@ -72,6 +74,7 @@ const startSecond = async () => {
 
 beforeAll(async () => {
   chain = await startChain(network)
+  await deployCanonicalContracts(chain.rpcUrl)
   service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
   second = await startSecond()
   sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
@@ -213,6 +216,33 @@ describe('a use that needs approvers', () => {
     const signed = await sign({ approval_id })
     expect(parseTransaction(signed.json)).toMatchObject({ to: RECIPIENT.toLowerCase(), value: 1n, nonce: 0 })
     expect(told(await sign({ approval_id }))).toEqual(ENDED)
+  })
+
+  test('may be a batch of a contract wallet, in its order, with the deployment before it', async () => {
+    const control = { control_mode: 'user', user_pin: PIN, type: 'contract' }
+    const wallet = (await service.post('/wallets', { network, name: 'C', owner_id: randomUUID(), ...control })).json
+    const [{ public_key: key } = {}] = await sql`select public_key from wallets where id = ${wallet.id}`
+    await chain.fund(publicKeyToAddress(`0x${key.toString('hex')}`))
+    await chain.fund(wallet.address)
+    const fee = String(10n ** 20n)
+    await newPolicy(wallet, { user_pin: PIN, max_total_fee: fee, require_approval: { of: 1, from: ids() } })
+    const batch = (values: readonly string[], rest: object = {}) =>
+      service.post('/transactions/batch-sign-and-send', {
+        network,
+        signer_wallet_address: wallet.address,
+        unsigned_transactions: values.map((value) => ({ to: RECIPIENT, value })),
+        developer_secret: SECRET,
+        ...rest,
+      })
+    const { approval_id } = (await batch(['1', '2'])).json
+    expect((await first().waiting())[0]).toMatchObject({
+      action: 'batch',
+      unsigned_transactions: [{ value: '1' }, { value: '2' }],
+    })
+    await first().decide(approval_id)
+    expect(told(await batch(['2', '1'], { approval_id }))).toEqual(MISMATCH)
+    expect(told(await batch(['1', '2'], { approval_id }))).toEqual(SENT)
+    expect((await sql`select from transactions where wallet_id = ${wallet.id}`).length).toBe(2)
   })
 
   test('needs nobody where another policy allows it alone', async () => {

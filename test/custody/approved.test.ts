@@ -6,7 +6,12 @@ import postgres, { type Sql } from 'postgres'
 import { serializeTransaction } from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
+import type { Intent } from '../../src/chains/chain.ts'
+import { deployAndExecute } from '../../src/chains/evm/safe/deploy-and-execute.ts'
+import { execution } from '../../src/chains/evm/safe/execution.ts'
+import { contractWalletOf, deployment } from '../../src/chains/evm/safe/settings.ts'
 import { approvalChallenge } from '../../src/custody/approval.ts'
+import type { Payload } from '../../src/custody/payload.ts'
 import type { Approval, OperatorVault } from '../../src/custody/vault.ts'
 import { withPolicyKey } from '../support/keys.ts'
 import {
@@ -233,6 +238,7 @@ describe('an approval', () => {
   })
 
   const UNAPPROVED = 'asked to sign what was not approved'
+  const ONE_USE = 'one use of a policy signs one transaction'
 
   test.each([
     ['recipient', { to: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC' }],
@@ -252,20 +258,65 @@ describe('an approval', () => {
     const { wallet, terms } = await underApproval([anna], 1)
     const own = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
     const request = { wallet, terms, approval: approved(terms, [anna]), credentials: secret, actor: ACTOR }
-    using key = await custody.vault.openKeyByPolicy(request)
-    const use = (...payloads: ReturnType<typeof payload>[]) =>
-      key.sign({ value: 5n, fee: 1n }, { action: 'transaction_submitted', details: {}, payloads })
-    const message = (signing: Promise<unknown>) =>
-      signing.then(
-        () => 'signed',
+    const use = async (...payloads: readonly Payload[]) => {
+      using key = await custody.vault.openKeyByPolicy(request)
+      const what = { action: 'transaction_submitted', details: {}, payloads } as const
+      return await key.sign({ value: 5n, fee: 1n }, what).then(
+        ([signatures]) => signatures?.length,
         (error) => String(error.message),
       )
-    expect(await message(use(payload(), payload({ nonce: 8 })))).toBe(UNAPPROVED)
-    expect(await message(use(payload({ to: own, value: 0n, data: '0xab' })))).toBe(UNAPPROVED)
-    expect(await message(use(payload({ to: own, value: 1n, data: '0x' })))).toBe(UNAPPROVED)
+    }
+    expect(await use(payload(), payload({ nonce: 8 }))).toBe(ONE_USE)
+    expect(await use(payload({ to: own, value: 0n, data: '0xab' }))).toBe(UNAPPROVED)
+    expect(await use(payload({ to: own, value: 1n, data: '0x' }))).toBe(UNAPPROVED)
     const cancel = payload({ to: own, value: 0n, data: '0x' })
-    const [signatures] = await use(payload(), payload({ maxFeePerGas: 20n }), cancel)
-    expect(signatures?.length).toBe(3)
-    expect(await message(use(payload({ nonce: 8 })))).toBe(UNAPPROVED)
+    expect(await use(payload(), payload({ maxFeePerGas: 20n }), cancel)).toBe(3)
+  })
+
+  test('of a contract wallet signs the approved calls in their order, by either way, and no others', async () => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    const owner = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
+    const safe = contractWalletOf(owner)
+    const [one, two]: readonly Intent[] = [
+      { to: TO, value: 1n, input: '0xab' },
+      { to: owner, value: 0n, input: '0x' },
+    ]
+    if (one === undefined || two === undefined) throw new Error('there are two')
+    const text = ({ to, value, input }: Intent) => ({ to, value: String(value), input })
+    const request = JSON.stringify({ wallet_type: 'contract', intents: [one, two].map(text) })
+    const sent = ({ to, value, input }: Intent) => payload({ to: to ?? undefined, value, data: input })
+    const signed = (intents: readonly Intent[]) => deployAndExecute(11_155_111, safe, { intents, gas: 5n })
+    const outcome = async (...payloads: readonly Payload[]) => {
+      const use = {
+        wallet,
+        terms,
+        approval: approved(terms, [anna], {}, { request }),
+        credentials: secret,
+        actor: ACTOR,
+      }
+      using key = await custody.vault.openKeyByPolicy(use)
+      const details = { action: 'transaction_submitted', details: {}, payloads } as const
+      return await key.sign({ value: 0n, fee: 0n }, details).then(
+        () => 'signed',
+        (error) => error.message,
+      )
+    }
+    for (const intents of [
+      [two, one],
+      [one],
+      [one, two, two],
+      [{ ...one, value: 2n }, two],
+      [one, { ...two, to: TO }],
+    ]) {
+      expect(await outcome(sent(execution(safe, intents)))).toBe(UNAPPROVED)
+      expect(await outcome(signed(intents).payload)).toBe(UNAPPROVED)
+    }
+    // Not the wallet's calls, but its key's.
+    expect(await outcome(sent(one))).toBe(UNAPPROVED)
+    expect(await outcome(sent({ ...execution(safe, [one, two]), value: 1n }))).toBe(UNAPPROVED)
+    expect(await outcome(sent(deployment(safe)), sent(execution(safe, [one, two])))).toBe('signed')
+    expect(await outcome(signed([one, two]).payload)).toBe('signed')
+    expect(await outcome(sent(signed([one, two]).with(new Uint8Array(65))))).toBe('signed')
   })
 })

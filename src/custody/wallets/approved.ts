@@ -1,9 +1,9 @@
 // Uses of a policy that need approvers. Their passkeys are part of the policy's terms, so who controls an API can neither add an
 // approver nor approve. The vault verifies each assertion itself, and uses an approval once.
 //
-// Of an eoa wallet on an EVM network the vault also reads what it signs: the approved call and cancels of it, all for one nonce.
-// On other networks, and for contract wallets, the bytes do not show the call without metadata or an unpacking of Safe's calls:
-// there the API says which bytes do what was approved.
+// On the EVM networks the vault also reads what it signs: the approved calls of the wallet, or of the contract wallet that obeys its
+// key, and cancels. That one use signs one transaction, policy-key.ts holds. An extrinsic cannot be read without the runtime's
+// metadata: there the API says which bytes do what was approved.
 
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { keccak_256 } from '@noble/hashes/sha3.js'
@@ -13,7 +13,8 @@ import { insertUsedApproval } from '../../../db/queries/custody/used-approvals.t
 import { AppError } from '../../errors.ts'
 import { approvalChallenge, requestHashOf } from '../approval.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { decodeRlp } from '../keys/rlp.ts'
+import { fieldsOfTransaction } from '../keys/payloads.ts'
+import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from '../keys/safe.ts'
 import type { Payload } from '../payload.ts'
 import type { KeyRequest, KeyUse } from './wallet-key.ts'
 
@@ -88,49 +89,54 @@ type ApprovedIntent = { readonly to?: string; readonly value: string; readonly i
 /** What the vault reads of a request (src/approvals/request.ts). */
 type ApprovedRequest = { readonly wallet_type: string; readonly intents: readonly ApprovedIntent[] }
 
-/** Of an unsigned transaction of EIP-1559. */
-const FIELDS = { nonce: 1, to: 5, value: 6, input: 7 } as const
-
-const hexOf = (bytes: unknown): string => Buffer.from(bytes instanceof Uint8Array ? bytes : []).toString('hex')
-
-/** In upper or lower case, with or without leading zeros. */
-const integerOf = (bytes: unknown): bigint => BigInt(`0x0${hexOf(bytes)}`)
+const hexOf = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('hex')
+const integerOf = (bytes: Uint8Array | undefined): bigint => BigInt(`0x0${hexOf(bytes)}`)
 
 const addressOf = (publicKey: Uint8Array): string => hexOf(keccak_256(publicKey.subarray(1)).subarray(-20))
 
+type Signer = { readonly chainId: number; readonly publicKey: Uint8Array; readonly isContractWallet: boolean }
+
+/** Asked to sign what no approver saw: no honest API does that. */
 const unapproved = () => new Error('asked to sign what was not approved')
 
-/** What one payload does; null for an extrinsic. */
-const readPayload = (payload: Payload) => {
-  if (payload.kind === 'extrinsic') return null
-  if (payload.kind !== 'evm_transaction') throw unapproved()
-  const fields = decodeRlp(payload.unsigned.subarray(1))
-  const at = (index: number): unknown => (Array.isArray(fields) ? fields[index] : undefined)
-  return {
-    nonce: integerOf(at(FIELDS.nonce)),
-    to: hexOf(at(FIELDS.to)),
-    value: integerOf(at(FIELDS.value)),
-    input: hexOf(at(FIELDS.input)),
-  }
+/** What a transaction has the wallet do; empty for a cancel, and for what only carries a signed call of a contract wallet. */
+const callsSent = ({ publicKey, isContractWallet }: Signer, unsigned: Uint8Array): readonly Call[] => {
+  const fields = fieldsOfTransaction(unsigned)
+  const call = { to: hexOf(fields.to), value: integerOf(fields.value), data: fields.data ?? new Uint8Array() }
+  const { to, value, data } = call
+  if (value === 0n && data.length === 0 && to === addressOf(publicKey)) return []
+  if (!isContractWallet) return [call]
+  // They own nothing, and a Safe takes no call of theirs without a signature.
+  if (value === 0n && (to === PROXY_FACTORY || to === MULTI_SEND_CALL_ONLY)) return []
+  const safe = safeOf(publicKey)
+  if (value !== 0n || to !== safe) throw unapproved()
+  return callsExecuted(safe, data)
 }
 
-const isIntent = (done: NonNullable<ReturnType<typeof readPayload>>, { to = '0x', value, input }: ApprovedIntent) =>
-  done.to === to.slice(2).toLowerCase() && done.value === BigInt(value) && done.input === input.slice(2).toLowerCase()
+/** The same for what a key signs. Of an extrinsic nothing is read. */
+const callsOf = (signer: Signer, payload: Payload): readonly Call[] => {
+  if (payload.kind === 'extrinsic') return []
+  if (payload.kind === 'evm_transaction') return callsSent(signer, payload.unsigned)
+  if (payload.kind !== 'typed_data' || !signer.isContractWallet) throw unapproved()
+  const { publicKey, chainId } = signer
+  return callsSigned({ safe: safeOf(publicKey), chainId }, payload.typedData)
+}
 
-/** Refuses what was not approved. An honest API never asks for it. */
-const createReader = ({ request }: Approval, publicKey: Uint8Array) => {
+const isIntent = ({ to, value, data }: Call, intent: ApprovedIntent | undefined): boolean =>
+  intent !== undefined &&
+  to === (intent.to ?? '0x').slice(2).toLowerCase() &&
+  value === BigInt(intent.value) &&
+  hexOf(data) === intent.input.slice(2).toLowerCase()
+
+/** Refuses what was not approved: of an EVM network all calls of a transaction must be the approved ones, in their order. */
+const createReader = ({ request }: Approval, signer: Omit<Signer, 'isContractWallet'>) => {
   const { wallet_type: type, intents }: ApprovedRequest = JSON.parse(request)
-  const own = addressOf(publicKey)
-  let nonce: bigint | null = null
+  const isContractWallet = type === 'contract'
   return (uses: readonly KeyUse[]): void => {
-    if (type !== 'eoa') return
     for (const payload of uses.flatMap(({ payloads }) => payloads)) {
-      const done = readPayload(payload)
-      if (done === null) continue
-      nonce ??= done.nonce
-      const isCancel = done.to === own && done.value === 0n && done.input === ''
-      const isApproved = intents.length === 1 && intents.every((intent) => isIntent(done, intent))
-      if (done.nonce !== nonce || !(isApproved || isCancel)) throw unapproved()
+      const calls = callsOf({ ...signer, isContractWallet }, payload)
+      const isApproved = calls.length === intents.length && calls.every((call, at) => isIntent(call, intents[at]))
+      if (calls.length > 0 && !isApproved) throw unapproved()
     }
   }
 }
@@ -163,7 +169,10 @@ export const openApproval = (
   if (approval === undefined || approvedBy(terms, approval).size < requireApproval.of) throw notApproved(of)
   return {
     id: approval.id,
-    requireApproved: createReader(approval, wallet.publicKey),
+    requireApproved: createReader(approval, {
+      chainId: ctx.chainOf(wallet.network).chainId ?? 0,
+      publicKey: wallet.publicKey,
+    }),
     /** Uses it, in the transaction that charges the policy. By then the policy's row is locked. */
     use: async (tx: Tx): Promise<void> => {
       const { id, expiresAt } = approval
