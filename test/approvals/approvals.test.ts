@@ -245,6 +245,35 @@ describe('a use that needs approvers', () => {
     expect((await sql`select from transactions where wallet_id = ${wallet.id}`).length).toBe(2)
   })
 
+  test('may be a mint, and a speed-up', async () => {
+    const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
+    await chain.fund(wallet.address)
+    const { address: contract_address } = await chain.deploy('WizardCollection', ['Doors', 'DOOR', wallet.address])
+    const rules = [rule('to', 'eq', contract_address), rule('decodedInput.function', 'eq', 'safeMint(address,string)')]
+    await newPolicy(wallet, { user_pin: PIN, argument_rules: rules, require_approval: { of: 1, from: ids() } })
+    const mint = (rest: object = {}) =>
+      service.post('/nfts/mint', {
+        network,
+        from: wallet.address,
+        contract_address,
+        uri: 'ipfs://one',
+        developer_secret: SECRET,
+        ...rest,
+      })
+    const approved = async (asked: Answer, action: string): Promise<string> => {
+      expect(told(asked)).toEqual(WAITING)
+      expect(await statusOf(asked.json.approval_id)).toMatchObject({ action })
+      expect(told(await first().decide(asked.json.approval_id))).toEqual(DECIDED)
+      return asked.json.approval_id
+    }
+    const minted = await mint({ approval_id: await approved(await mint(), 'mint') })
+    expect(told(minted)).toEqual(SENT)
+    const { transaction_id } = minted.json
+    const speedUp = (rest: object = {}) =>
+      service.post('/transactions/speed-up', { transaction_id, developer_secret: SECRET, ...rest })
+    expect(told(await speedUp({ approval_id: await approved(await speedUp(), 'speed-up') }))).toEqual(SENT)
+  })
+
   test('needs nobody where another policy allows it alone', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
     await chain.fund(wallet.address)
