@@ -77,14 +77,15 @@ export type CallReader = {
 export type DeclaredCalls = {
   readonly by: 'declaration'
   /**
-   * The one function that a bare name or a whole signature means at a contract, or at any contract (`to` is null).
+   * The one function that a bare name or a whole signature means at a contract, or at any contract (`to` is null). `isKnown`: some
+   * ABI has it; otherwise there is only the signature.
    * @throws invalid_input with the field, if no function is known or several are.
    */
   compile(named: {
     readonly name: string
     readonly to: string | null
     readonly field: string
-  }): Promise<CompiledFunction>
+  }): Promise<CompiledFunction & { readonly isKnown: boolean }>
   /** null for what `compile` has not made. Pure. */
   readerOf(compiled: CompiledFunction): CallReader | null
 }

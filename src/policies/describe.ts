@@ -79,7 +79,7 @@ const knownIn = async (
   )
 }
 
-type Terms = Omit<AgreedPolicy, 'walletAddress' | 'requireApproval'> & { readonly approvers: Proposal['approvers'] }
+type Terms = Omit<AgreedPolicy, 'walletAddress' | 'requireApproval'> & Pick<Proposal, 'approvers' | 'isFunctionUnknown'>
 
 const proposalOf = (
   { chains }: Pick<Ctx, 'chains'>,
@@ -130,7 +130,7 @@ export const describePolicy = async (ctx: Describing, input: Reach & ProposedPol
   const { chain, address, limits } = checkProposed(ctx, input)
   const wallet = await delegatingWallet(ctx, { ...input, address })
   await requireFuture(ctx, expiresAt)
-  const rules = await compileRules(chain, input.argumentRules)
+  const { rules, isFunctionUnknown } = await compileRules(chain, input.argumentRules)
   const [known, maxTotalFee] = await Promise.all([
     knownIn(ctx, { network, rules, tokenLimits: limits.tokenLimits }),
     input.maxTotalFee ?? usualFeeBudget(chain),
@@ -140,7 +140,7 @@ export const describePolicy = async (ctx: Describing, input: Reach & ProposedPol
   const required = proposed === null ? null : await requiredApproval(ctx, { ...input, proposed })
   const approvers = required === null ? null : { of: required.of, people: approverIdsOf(required).length }
   const agreed = { network, name, argumentRules: rules, expiresAt, maxTotalValue, maxUses, maxTotalFee, ...limits }
-  const terms = { ...agreed, approvers }
+  const terms = { ...agreed, approvers, isFunctionUnknown }
   return {
     policy: { ...agreed, requireApproval: proposed, walletAddress: wallet.address },
     words: policyWords(proposalOf(ctx, { terms, wallet, known }), { now: ctx.now(), spent: null }),
@@ -176,7 +176,7 @@ export const describedPolicies = async (
     const wallet = { address: policy.walletAddress, type: policy.walletType }
     const { requireApproval: required } = policy
     const approvers = required === null ? null : { of: required.of, people: approverIdsOf(required).length }
-    const terms = { ...policy, approvers }
+    const terms = { ...policy, approvers, isFunctionUnknown: false }
     const proposal = proposalOf(ctx, { terms, wallet, known: known.get(policy.network) ?? new Map() })
     return { policy, words: policyWords(proposal, { now: ctx.now(), spent: policy }) }
   })

@@ -144,7 +144,7 @@ const agreedRules = async (
 ): Promise<readonly ArgumentRule[]> =>
   made !== null && isDeepStrictEqual(asAsked(made.argumentRules), asAsked(asked))
     ? made.argumentRules
-    : compileRules(chain, asked)
+    : (await compileRules(chain, asked)).rules
 
 const approvalTerms = async (ctx: Ctx, { projectId, ownedBy, requireApproval: proposed }: CreatePolicyInput) =>
   proposed === null ? null : requiredApproval(ctx, { projectId, ownedBy, proposed })

@@ -34,6 +34,8 @@ export type Proposal = {
   readonly rollingLimits: Limits['rollingLimits']
   /** How many of how many people must approve each use; null: nobody. */
   readonly approvers: { readonly of: number; readonly people: number } | null
+  /** Whether nothing but the developer's own words says what the function is. False where that was not looked up. */
+  readonly isFunctionUnknown: boolean
   /** By a rule's value as it is written. */
   readonly known: ReadonlyMap<string, KnownAddress>
 }

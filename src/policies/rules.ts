@@ -82,7 +82,7 @@ const compileFunction = async (
   chain: Chain,
   calls: DeclaredCalls,
   rules: readonly ArgumentRule[],
-): Promise<CompiledFunction | null> => {
+): Promise<Awaited<ReturnType<DeclaredCalls['compile']>> | null> => {
   const index = rules.findIndex(namesFunction)
   const name = rules[index]?.value
   if (name === undefined) return null
@@ -105,18 +105,29 @@ const refuseOthers = (asked: readonly ArgumentRule[], agreed: readonly ArgumentR
   }
 }
 
+type CompiledRules = {
+  readonly rules: readonly ArgumentRule[]
+  /** Whether no ABI has the function, which was named by its whole signature. */
+  readonly isFunctionUnknown: boolean
+}
+
 /**
- * Checked rules as they are agreed to and judged: on EVM networks that on the function has it with its selector.
+ * Checks the rules. On EVM networks the rule on the function gets its selector and declaration.
  * @throws invalid_input for a name that does not mean one function, and for rules on arguments that can never match.
  */
-export const compileRules = async (chain: Chain, rules: readonly ArgumentRule[]): Promise<readonly ArgumentRule[]> => {
+export const compileRules = async (chain: Chain, rules: readonly ArgumentRule[]): Promise<CompiledRules> => {
   const { calls } = chain
   const asked = asAsked(rules)
   const compiled = calls.by === 'declaration' ? await compileFunction(chain, calls, asked) : null
   if (calls.by === 'declaration') checkArguments(calls, asked, compiled)
-  const agreed = asked.map((rule) => (namesFunction(rule) ? { ...rule, ...compiled } : rule))
+  const { selector, declaration, isKnown } = compiled ?? { isKnown: true }
+  const agreed = asked.map((rule) =>
+    namesFunction(rule) && selector !== undefined && declaration !== undefined
+      ? { ...rule, selector, declaration }
+      : rule,
+  )
   refuseOthers(rules, agreed)
-  return agreed
+  return { rules: agreed, isFunctionUnknown: !isKnown }
 }
 
 /** Rules as they were asked for. Pure. */

@@ -58,6 +58,20 @@ const takenInAll = (
   return { token, most: limited(lower(inAll(proposal, mostTaken), limits.inAll)), rolling: limits.rolling }
 }
 
+/** Whether a rule lets `setApprovalForAll` only take an approval back. */
+const endsApproval = (proposal: Proposal, { call, names }: Reading): boolean =>
+  call?.effect === 'approves all' && fixedArgument(proposal, names[call.approvedAt ?? -1] ?? '') === 'false'
+
+const takesNfts = (proposal: Proposal, reading: Reading): boolean => {
+  const { token, call } = reading
+  if (token === null || token.standard === 'erc20' || endsApproval(proposal, reading)) return false
+  return call !== null && call.effect !== 'makes' && call.effect !== 'disapproves'
+}
+
+/** A call of a runtime that is more than a transfer of the coin. */
+const isUnknownRuntimeCall = (reading: Reading): boolean =>
+  reading.allows === 'runtime calls' && payeeOf(reading) === null
+
 const isLimited = ({ most, rolling }: { readonly most: bigint | null; readonly rolling: Sentence | null }): boolean =>
   most !== null || rolling !== null
 
@@ -80,6 +94,8 @@ const costOfTokens = (proposal: Proposal, reading: Reading): Sentence => {
     if (most === null && rolling !== null) return say` And at most ${rolling}.`
     return most === null ? say` And all ${unitsOf(token)} in this wallet.` : say` And at most ${tokens(token, most)}.`
   }
+  if (takesNfts(proposal, reading)) return say` And NFTs of this collection.`
+  if (isUnknownRuntimeCall(reading)) return say` Everything else that this call can take is not counted.`
   const isKnown = reading.allows !== 'calls' || reading.call !== null
   return isKnown ? say`` : say` Tokens and NFTs that the contract takes are not counted.`
 }
@@ -123,8 +139,9 @@ const approvalWarnings = (proposal: Proposal, reading: Reading): readonly Senten
   }
   const whom = fixedAt(proposal, reading, call.spenderAt) ?? say`anybody`
   if (call.effect === 'approves all') {
-    const isEnding = fixedArgument(proposal, reading.names[call.approvedAt ?? -1] ?? '') === 'false'
-    return isEnding ? [] : [say`It can let ${whom} take every NFT of this collection from this wallet, ${later}.`]
+    return endsApproval(proposal, reading)
+      ? []
+      : [say`It can let ${whom} take every NFT of this collection from this wallet, ${later}.`]
   }
   if (call.effect !== 'approves' || token === null) return []
   if (token.standard !== 'erc20') return [say`It can let ${whom} take NFTs from this wallet, ${later}.`]
@@ -134,6 +151,13 @@ const approvalWarnings = (proposal: Proposal, reading: Reading): readonly Senten
   return [say`It can let ${whom} take ${unitsOf(token)} from this wallet, ${how}, ${later}.`]
 }
 
+const nftWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
+  const effect = reading.call?.effect
+  if (!takesNfts(proposal, reading) || (effect !== 'sends' && effect !== 'destroys')) return []
+  const does = effect === 'destroys' ? 'destroy' : 'give away'
+  return [say`It can ${does} NFTs of this collection that are in this wallet.`]
+}
+
 const tokenWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
   const { call } = reading
   const taken = takenInAll(proposal, reading)
@@ -141,6 +165,7 @@ const tokenWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[
   const isToAnybody = call?.effect === 'sends' && fixedAt(proposal, reading, call.recipientAt) === null
   return [
     ...(isEndless ? [say`No limit says how many ${unitsOf(taken.token)} it takes: it can be all.`] : []),
+    ...nftWarnings(proposal, reading),
     ...(isToAnybody ? [say`No rule says who gets what it sends: it can be anybody.`] : []),
     ...approvalWarnings(proposal, reading),
   ]
@@ -168,6 +193,16 @@ const warningsOf = (proposal: Proposal, reading: Reading): readonly Sentence[] =
     ...(limited(proposal.maxTotalFee) === null ? [say`No limit says how much it spends on fees.`] : []),
     ...targetWarning(proposal, reading),
     ...(carries ? [say`This call can hold other calls: it can do anything that this wallet can do.`] : []),
+    ...(!carries && isUnknownRuntimeCall(reading)
+      ? [
+          say`The limits above count only coins and fees. This call can take more: tokens, NFTs, or rights over this wallet.`,
+        ]
+      : []),
+    ...(proposal.isFunctionUnknown
+      ? [
+          say`This service does not know the function. Its name is what the developer says, and it may do something else.`,
+        ]
+      : []),
     ...tokenWarnings(proposal, reading),
   ]
 }

@@ -94,7 +94,7 @@ const rule = (argument: string, operator: ArgumentRule['operator'], value: strin
 
 const compiled = async (value: string, to: string | null, ...rules: readonly ArgumentRule[]) => {
   const of = to === null ? [] : [rule('to', 'eq', to)]
-  const all = await compileRules(chainNow(), [...of, rule('decodedInput.function', 'eq', value), ...rules])
+  const { rules: all } = await compileRules(chainNow(), [...of, rule('decodedInput.function', 'eq', value), ...rules])
   const { selector = '', declaration = '' } = all.find((each) => each.selector !== undefined) ?? {}
   return { selector, declaration }
 }
@@ -129,6 +129,10 @@ describe('a function', () => {
 
   test('that nobody knows must be named whole; its arguments have numbers then', async () => {
     expect(await refusal('knock', null)).toContain('not known: write all of it, as knock(address,uint256)')
+    const isUnknown = async (value: string) =>
+      (await compileRules(chainNow(), [rule('decodedInput.function', 'eq', value)])).isFunctionUnknown
+    expect(await isUnknown('knock(bytes32)')).toBe(true)
+    expect(await isUnknown('transfer(address,uint256)')).toBe(false)
     expect(await declared('knock(uint256,(bool,string)[])')).toBe('knock(uint256, (bool, string)[])')
   })
 
@@ -219,11 +223,11 @@ describe('a function', () => {
   })
 
   test('may come along compiled, if that is right', async () => {
-    const [named] = await compileRules(chainNow(), [rule('decodedInput.function', 'eq', 'transfer')])
+    const [named] = (await compileRules(chainNow(), [rule('decodedInput.function', 'eq', 'transfer')])).rules
     if (named === undefined) throw new Error('expected a rule')
     const again = (other: Partial<ArgumentRule>) =>
       compileRules(chainNow(), [{ ...named, ...other }]).then(
-        ([compiledAgain]) => compiledAgain,
+        ({ rules: [compiledAgain] }) => compiledAgain,
         (error: Error) => error.message,
       )
     expect(await again({})).toEqual(named)

@@ -50,6 +50,7 @@ const proposal = (argumentRules: Proposal['argumentRules'], rest: Partial<Propos
   batchMax: 1,
   name: 'Mint doors',
   approvers: null,
+  isFunctionUnknown: false,
   known: new Map([coin, friend]),
   argumentRules,
   ...LIMITS,
@@ -349,6 +350,32 @@ describe('a warning', () => {
     expect(warningsOf([TO, permit2])).toEqual([somebody])
   })
 
+  test('comes for NFTs that are given away or destroyed, and the cost names them', () => {
+    const given = 'safeTransferFrom(address from, address to, uint256 tokenId)'
+    const words = (declaration: string, facts: Partial<AddressFacts>) =>
+      wordsOf([TO, declared(declaration, declaration.replaceAll(/ \w+/g, '')), rule('decodedInput.to', 'eq', FRIEND)], {
+        known: new Map([known(TOKEN, facts), friend]),
+      })
+    const erc721 = words(given, { standard: 'erc721', name: 'Doors' })
+    expect(erc721.cost).toEndWith(' And NFTs of this collection.')
+    expect(erc721.warnings).toEqual(['It can give away NFTs of this collection that are in this wallet.'])
+    expect(words('burn(uint256 tokenId)', { standard: 'erc721' }).warnings).toEqual([
+      'It can destroy NFTs of this collection that are in this wallet.',
+    ])
+    const many = 'safeBatchTransferFrom(address from, address to, uint256[] ids, uint256[] values, bytes data)'
+    expect(words(many, { standard: 'erc1155' }).warnings).toEqual(erc721.warnings)
+    // Those that are made take nothing.
+    expect(words('safeMint(address to, uint256 tokenId)', { standard: 'erc721' }).warnings).toEqual([])
+  })
+
+  test('comes for a function that nobody but the developer knows', () => {
+    const rules = [TO, declared('join(address who)'), rule('value', 'eq', '0')]
+    expect(wordsOf(rules).warnings).toEqual([])
+    expect(wordsOf(rules, { isFunctionUnknown: true }).warnings).toEqual([
+      'This service does not know the function. Its name is what the developer says, and it may do something else.',
+    ])
+  })
+
   test('comes for approvals of NFTs, but not for ending one', () => {
     const all = 'It can let anybody take every NFT of this collection from this wallet, also after this has ended.'
     const approved = (value: string) => rule('decodedInput.approved', 'eq', value)
@@ -359,7 +386,10 @@ describe('a warning', () => {
     expect(warningsOf([TO, declared('approve(address approved, uint256 tokenId)')], rest)).toEqual([
       'It can let anybody take NFTs from this wallet, also after this has ended.',
     ])
+    expect(wordsOf([TO, APPROVE_ALL, approved('true')], rest).cost).toEndWith(' And NFTs of this collection.')
+    expect(wordsOf([TO, APPROVE_ALL, approved('false')], rest).cost).not.toContain('NFTs')
     expect(warningsOf([TO, declared('safeTransferFrom(address from, address to, uint256 tokenId)')], rest)).toEqual([
+      'It can give away NFTs of this collection that are in this wallet.',
       'No rule says who gets what it sends: it can be anybody.',
     ])
   })
@@ -392,6 +422,11 @@ describe('a policy for calls of a Substrate runtime', () => {
       'No limit says how much DOT it sends: it can be all that is in this wallet.',
       'This call can hold other calls: it can do anything that this wallet can do.',
     ])
+    const sending = wordsOf([calls('assets.transfer_keep_alive'), rule('decodedInput.target', 'eq', FRIEND)], rest)
+    expect(sending.warnings.at(-1)).toBe(
+      'The limits above count only coins and fees. This call can take more: tokens, NFTs, or rights over this wallet.',
+    )
+    expect(sending.cost).toEndWith(' Everything else that this call can take is not counted.')
     expect(wordsOf([calls('balances.transfer_all')], { ...rest, maxTotalValue: 1n }).may[0]).toBe(
       'Nothing: no transaction can match all of this.',
     )

@@ -67,7 +67,10 @@ const inCode = async ({ rpc }: Context, to: string, signatures: ReadonlyMap<stri
 const listed = (texts: readonly string[]): string =>
   `${texts.slice(0, LISTED_MAX).join(', ')}${texts.length > LISTED_MAX ? ', …' : ''}`
 
-const compileFunction = async (context: Context, named: Named): Promise<CompiledFunction> => {
+const compileFunction = async (
+  context: Context,
+  named: Named,
+): Promise<CompiledFunction & { readonly isKnown: boolean }> => {
   const { to, field } = named
   const whole = wholeIn(named)
   const name = whole?.item.name ?? named.name
@@ -96,7 +99,7 @@ const compileFunction = async (context: Context, named: Named): Promise<Compiled
   if (rival !== undefined)
     refuse(field, `has the selector of ${rival.signature}, which is known too: its calls are uncertain.`)
   const inputs = agreedInputs(meant.filter((each) => each.signature === signature).map(({ item }) => item.inputs))
-  return { selector, declaration: declarationOf({ name, inputs }) }
+  return { selector, declaration: declarationOf({ name, inputs }), isKnown: at >= 0 }
 }
 
 /** See `Calls.calls`. */

@@ -31,7 +31,7 @@ export const compiledRules = async (
   rules: readonly Rule[],
 ): Promise<StandingPolicy['argumentRules'] | null> => {
   try {
-    return await compileRules(chain, rules)
+    return (await compileRules(chain, rules)).rules
   } catch (error) {
     if (error instanceof AppError && error.code === 'invalid_input') return null
     throw error
