@@ -29,19 +29,26 @@ const isRuntimeCall = ({ to }: Intent): boolean => to === null
 const withReader = (intent: Intent, call: ReadCall | null): Intent =>
   call?.readBy === undefined ? intent : { ...intent, madeBy: call.readBy }
 
-type Asked = { readonly intents: readonly Intent[]; readonly value: bigint; readonly isCounted: boolean }
+type Asked = { readonly intents: readonly Intent[]; readonly uses: number }
+
+/** One use, after earlier ones. */
+const askedAfter = (intents: readonly Intent[], earlier: readonly Intent[]): Asked => ({
+  intents: [...earlier, ...intents],
+  uses: earlier.length + 1,
+})
 
 /** Whether it has ended, or its limits leave too little. */
 const limitReached = (policy: StandingPolicy, asked: Asked): Refusal['reason'] | null => {
   const { isExpired, uses, maxUses, spentValue, maxTotalValue, rollingLimits } = policy
-  const { value, isCounted } = asked
+  const value = sumOfValues(asked.intents)
+  const isCounted = !asked.intents.some(isRuntimeCall)
   if (isExpired) return 'expired'
-  if (maxUses !== null && uses >= maxUses) return 'used_up'
+  if (maxUses !== null && uses + asked.uses > maxUses) return 'used_up'
   const limitsValue = maxTotalValue !== null || rollingLimits.some((limit) => limit.maxTotalValue !== null)
   if (limitsValue && !isCounted) return 'value_unknown'
   // A limit below zero is forged. The vault refuses it, and tells it.
   const isExceeded = maxTotalValue !== null && maxTotalValue >= 0n && spentValue + value > maxTotalValue
-  return isExceeded ? 'value_exceeded' : limitShort(policy, asked)
+  return isExceeded ? 'value_exceeded' : limitShort(policy, { ...asked, value })
 }
 
 /** A wallet's key on a network. */
@@ -110,21 +117,25 @@ const createReading = ({ readerOf }: DeclaredCalls, intents: readonly Intent[]) 
   }
 }
 
+export type Judge = Awaited<ReturnType<typeof createJudge>>
+
 /**
  * Judges one intent or a batch, all or nothing, by one policy after the other. On Substrate networks the calls are read first;
  * on EVM networks neither a node nor the database is asked.
  */
 export const createJudge = async (key: Key, intents: readonly Intent[]) => {
   const { calls } = key.chain
-  const asked = { intents, value: sumOfValues(intents), isCounted: !intents.some(isRuntimeCall) }
   const never = neverAllowed(key, intents)
   const isDescribed = calls.by === 'metadata' && never === null
   const described = isDescribed ? await Promise.all(intents.map((intent) => calls.read(intent))) : []
   const describedTransactions = checked(intents, described)
   const readBy = calls.by === 'declaration' ? createReading(calls, intents) : () => describedTransactions
-  /** Why a policy does not allow it; null if it does. */
-  const refusalBy = (policy: StandingPolicy): Refusal | null => {
-    const reached = limitReached(policy, asked)
+  /**
+   * Why a policy does not allow it; null if it does.
+   * @param earlier what the policy would be charged for first, one use each
+   */
+  const refusalBy = (policy: StandingPolicy, earlier: readonly Intent[] = []): Refusal | null => {
+    const reached = limitReached(policy, askedAfter(intents, earlier))
     if (reached !== null) return { reason: reached, rule: null }
     const mismatch = mismatchOf(policy.argumentRules, readBy(policy.argumentRules))
     if (mismatch === null) return null

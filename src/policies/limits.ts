@@ -123,12 +123,12 @@ export const shownLimits = (policy: Limits & Pick<StandingPolicy, 'limitCounts'>
   }
 }
 
-type Asked = { readonly intents: readonly Intent[]; readonly value: bigint }
+type Asked = { readonly intents: readonly Intent[]; readonly value: bigint; readonly uses: number }
 
-/** Which of the lists has too little left for one use, or cannot count a call; null if all is within them. */
+/** Which of the lists has too little left, or cannot count a call; null if all is within them. */
 export const limitShort = (
   policy: StandingPolicy,
-  { intents, value }: Asked,
+  { intents, value, uses }: Asked,
 ): 'token_exceeded' | 'token_unknown' | 'rolling_exceeded' | null => {
   const { tokenLimits, limitCounts: counts, readAt: at } = policy
   const contracts = tokenLimits.map(contractOf)
@@ -138,7 +138,7 @@ export const limitShort = (
   })
   const tokens = tokensTaken(contracts, calls)
   if (tokens === null) return 'token_unknown'
-  const counted = countUse(policy, { counts, at, use: { value, uses: 1, tokens } })
+  const counted = countUse(policy, { counts, at, use: { value, uses, tokens } })
   if (typeof counted !== 'string') return null
   return counted === 'token' ? 'token_exceeded' : 'rolling_exceeded'
 }

@@ -3,13 +3,14 @@
 import { findWallet, type Reach } from '../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
+import type { StandingPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
-import { createJudge } from './judge.ts'
+import { createJudge, type Judge } from './judge.ts'
 import type { PolicyPreview } from './schema.ts'
 
-/** How many refusals are told, of the oldest policies. */
-const TOLD_MAX = 20
+/** How many refusals a preview lists, of the oldest policies. */
+const LISTED_MAX = 20
 
 type Asked = Reach & { readonly chain: Chain; readonly from: string; readonly intents: readonly Intent[] }
 
@@ -25,8 +26,28 @@ const standingOf = async ({ vault }: Judging, walletId: string) => {
   }
 }
 
+type Standing = {
+  readonly standing: readonly StandingPolicy[]
+  /** What each policy would be charged for the transactions before this one. */
+  readonly charged: ReadonlyMap<string, readonly Intent[]>
+}
+
+const previewBy = (judge: Judge, { standing, charged }: Standing): PolicyPreview => {
+  const refused = { allowed: false, uuid: null, needs_approval: false, never: judge.never, refusals: [] }
+  if (judge.never !== null) return refused
+  const refusals: PolicyPreview['refusals'] = []
+  // Those that need no approval come first.
+  for (const policy of standing) {
+    const { id: uuid, requireApproval } = policy
+    const refusal = judge.refusalBy(policy, charged.get(uuid))
+    if (refusal === null) return { ...refused, allowed: true, uuid, needs_approval: requireApproval !== null }
+    refusals.push({ uuid, ...refusal })
+  }
+  return { ...refused, refusals: refusals.slice(0, LISTED_MAX) }
+}
+
 /**
- * What the policies of the sender say of each intent by itself. Gas and fees are judged only when it is signed.
+ * What the policies of the sender say of each intent, after those before it. Gas and fees are judged only when it is signed.
  * @returns nulls if the sender is no wallet within reach, or a developer-controlled one without a policy, or if no vault answers.
  */
 export const previewPolicies = async (ctx: Judging, asked: Asked): Promise<readonly (PolicyPreview | null)[]> => {
@@ -36,17 +57,15 @@ export const previewPolicies = async (ctx: Judging, asked: Asked): Promise<reado
   if (wallet === null || standing === null) return intents.map(() => null)
   // A developer-controlled wallet may be under policies once it has one.
   if (wallet.controlMode === 'developer' && standing.length === 0) return intents.map(() => null)
-  return Promise.all(
-    intents.map(async (intent) => {
-      const judge = await createJudge({ chain, publicKey: wallet.publicKey }, [intent])
-      if (judge.never !== null) return { allowed: false, uuid: null, never: judge.never, refusals: [] }
-      const refusals: PolicyPreview['refusals'] = []
-      for (const policy of standing) {
-        const refusal = judge.refusalBy(policy)
-        if (refusal === null) return { allowed: true, uuid: policy.id, never: null, refusals: [] }
-        refusals.push({ uuid: policy.id, ...refusal })
-      }
-      return { allowed: false, uuid: null, never: null, refusals: refusals.slice(0, TOLD_MAX) }
-    }),
+  const judges = await Promise.all(
+    intents.map((intent) => createJudge({ chain, publicKey: wallet.publicKey }, [intent])),
   )
+  const charged = new Map<string, readonly Intent[]>()
+  return intents.map((intent, index) => {
+    const judge = judges[index]
+    if (judge === undefined) throw new Error('fewer judges than transactions')
+    const preview = previewBy(judge, { standing, charged })
+    if (preview.uuid !== null) charged.set(preview.uuid, [...(charged.get(preview.uuid) ?? []), intent])
+    return preview
+  })
 }

@@ -295,6 +295,9 @@ export const PolicyPreview = ClosedObject(
   {
     allowed: Type.Boolean({ description: 'Whether the developer may do this with `developer_secret`.' }),
     uuid: Type.Union([UuidField('The policy that would be charged.'), Type.Null()]),
+    needs_approval: Type.Boolean({
+      description: 'Whether its approvers must agree first: the request is answered with 202 then.',
+    }),
     never: Type.Union([Type.String(), Type.Null()], { description: 'Why no policy can allow it, in one sentence.' }),
     refusals: Type.Array(
       Type.Object(
@@ -312,8 +315,16 @@ export const PolicyPreview = ClosedObject(
   },
   {
     description:
-      'What the policies of the sender say, if that is a user-controlled wallet within reach, or a developer-controlled one with a policy, where it counts once the wallet is under policies. Gas and fees are judged only when it is signed.',
-    examples: [{ allowed: true, uuid: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f', never: null, refusals: [] }],
+      'Whether a policy of the sender allows this, after the transactions before it in a bundle. Absent unless the sender is a wallet within reach; a developer-controlled one must have a policy, which counts once the wallet is under policies. Gas and fees are judged only when it is signed.',
+    examples: [
+      {
+        allowed: true,
+        uuid: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f',
+        needs_approval: false,
+        never: null,
+        refusals: [],
+      },
+    ],
   },
 )
 export type PolicyPreview = Static<typeof PolicyPreview>

@@ -279,7 +279,14 @@ describe('a use that needs approvers', () => {
     await chain.fund(wallet.address)
     await newPolicy(wallet, { user_pin: PIN, require_approval: { of: 1, from: ids() } })
     expect(told(await send(wallet))).toEqual(WAITING)
-    await newPolicy(wallet, { user_pin: PIN })
+    const previewed = async () => {
+      const { unsigned_transaction } = bodyOf(wallet)
+      const body = { network, from: wallet.address, unsigned_transaction }
+      return (await service.post('/transactions/preview', body)).json.policy
+    }
+    expect(await previewed()).toMatchObject({ allowed: true, needs_approval: true })
+    const { uuid } = await newPolicy(wallet, { user_pin: PIN })
+    expect(await previewed()).toMatchObject({ allowed: true, needs_approval: false, uuid })
     expect(told(await send(wallet))).toEqual(SENT)
   })
 

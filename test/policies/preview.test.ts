@@ -30,6 +30,8 @@ afterAll(async () => {
   await chain.stop()
 })
 
+const FREE = { never: null, needs_approval: false }
+
 const rule = (argument: string, operator: string, value: string) => ({ argument, operator, value })
 
 const newWallet = async () => {
@@ -74,9 +76,9 @@ test('a preview names the policy that would be charged, or what each lacks, and 
     { max_total_value: '5' },
   )
   const payments = await makePolicy(wallet, [rule('value', 'le', '100')], { max_total_value: '120', max_uses: 2 })
-  const allowedBy = (policy: string) => ({ allowed: true, uuid: policy, never: null, refusals: [] })
+  const allowedBy = (policy: string) => ({ allowed: true, uuid: policy, ...FREE, refusals: [] })
   const refused = (...reasons: readonly (readonly [string, number | null])[]) => ({
-    ...{ allowed: false, uuid: null, never: null },
+    ...{ allowed: false, uuid: null, ...FREE },
     refusals: reasons.map(([reason, at], index) => ({ uuid: [uuid, payments][index], reason, rule: at })),
   })
   const wrongValue = [
@@ -120,9 +122,9 @@ test('a preview tells which limit on tokens or in time has too little left, and 
     rolling_limits: [{ per_seconds: 3_600, max_uses: 3, max_total_value: '5' }],
   }
   const uuid = await makePolicy(wallet, rules, limits)
-  const allowed = { allowed: true, uuid, never: null, refusals: [] }
+  const allowed = { allowed: true, uuid, ...FREE, refusals: [] }
   const refused = (reason: string) => ({
-    ...{ allowed: false, uuid: null, never: null },
+    ...{ allowed: false, uuid: null, ...FREE },
     refusals: [{ uuid, reason, rule: null }],
   })
   const longer = call('transfer', 0n)
@@ -161,24 +163,38 @@ test('a preview tells what no policy can allow', async () => {
   await makePolicy(wallet, [rule('value', 'ge', '0')])
   const creation = { input: '0x6000' }
   const { never, ...told } = await preview(wallet, creation)
-  expect(told).toEqual({ allowed: false, uuid: null, refusals: [] })
+  expect(told).toEqual({ allowed: false, uuid: null, needs_approval: false, refusals: [] })
   expect(never).toMatch(/^No policy lets the developer create a contract/)
   expect(await sign(wallet, creation)).toBe(403)
 })
 
-test('each transaction of a bundle is judged by itself', async () => {
+test('the transactions of a bundle are judged one after the other, each as a use of its own', async () => {
   const wallet = await newWallet()
-  const uuid = await makePolicy(wallet, [rule('to', 'eq', RECIPIENT)])
-  const unsigned_transactions = [
-    { to: RECIPIENT, value: '1' },
-    { to: STRANGER, value: '1' },
-  ]
-  const { json } = await service.post('/transactions/preview-bundle', { network, from: wallet, unsigned_transactions })
-  expect(json.map(({ policy }: { policy: { uuid: string | null } }) => policy.uuid)).toEqual([uuid, null])
+  const first = await makePolicy(wallet, [rule('to', 'eq', RECIPIENT)], { max_uses: 2, max_total_value: '10' })
+  const bundle = async (...transactions: readonly (readonly [string, string])[]) => {
+    const unsigned_transactions = transactions.map(([to, value]) => ({ to, value }))
+    const { json } = await service.post('/transactions/preview-bundle', {
+      network,
+      from: wallet,
+      unsigned_transactions,
+    })
+    type Told = { policy: { uuid: string | null; refusals: { reason: string }[] } }
+    return json.map(({ policy }: Told) => policy.uuid ?? policy.refusals.map(({ reason }) => reason))
+  }
+  expect(await bundle([RECIPIENT, '1'], [STRANGER, '1'])).toEqual([first, ['rule_not_matched']])
+  expect(await bundle([RECIPIENT, '6'], [RECIPIENT, '5'])).toEqual([first, ['value_exceeded']])
+  expect(await bundle([RECIPIENT, '6'], [RECIPIENT, '4'], [RECIPIENT, '0'])).toEqual([first, first, ['used_up']])
+  const second = await makePolicy(wallet, [rule('to', 'eq', RECIPIENT)], {
+    rolling_limits: [{ per_seconds: 3_600, max_uses: 1 }],
+  })
+  expect(await bundle([RECIPIENT, '6'], [RECIPIENT, '5'], [RECIPIENT, '4'], [RECIPIENT, '0'])).toEqual([
+    ...[first, second, first],
+    ['used_up', 'rolling_exceeded'],
+  ])
 })
 
 test('without a policy nothing is allowed', async () => {
-  const none = { allowed: false, uuid: null, never: null, refusals: [] }
+  const none = { allowed: false, uuid: null, ...FREE, refusals: [] }
   expect(await preview(await newWallet(), { to: RECIPIENT, value: '1' })).toEqual(none)
 })
 
