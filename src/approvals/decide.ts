@@ -50,18 +50,32 @@ const deciding = async (ctx: Deciding, { projectId, userId }: UserCaller, id: st
   return { approval, own }
 }
 
-/** What the browser's `navigator.credentials.get` takes. The passkeys are those that the policy names. */
-export const beginDecision = async (ctx: Deciding, caller: UserCaller, { id, decision }: Decide) => {
-  const { approval, own } = await deciding(ctx, caller, id)
+/**
+ * What the browser's `navigator.credentials.get` takes. The passkeys are those that the policy names and that work on the page.
+ * @param input.origin the header `Origin`; null if a server calls, which gets the options for the first passkey.
+ */
+export const beginDecision = async (
+  ctx: Deciding,
+  caller: UserCaller,
+  { id, decision, origin }: Decide & { readonly origin: string | null },
+) => {
+  const [project, { approval, own }] = await Promise.all([
+    requireProject(ctx, caller.projectId),
+    deciding(ctx, caller, id),
+  ])
   requireOpen(approval)
-  const [first] = own
+  const [first] = own.filter(({ rpId }) => origin === null || isPasskeyPage(ctx, project, rpId)(origin))
+  if (first === undefined) {
+    const domains = [...new Set(own.map(({ rpId }) => rpId))].join(', ')
+    throw new AppError('passkey_domain_required', `The page must be on the domain of your passkey: ${domains}.`)
+  }
   return {
     publicKey: {
       challenge: challengeFor(approval, decision),
       timeout: 300_000,
-      rpId: first?.rpId ?? '',
+      rpId: first.rpId,
       allowCredentials: own
-        .filter(({ rpId }) => rpId === first?.rpId)
+        .filter(({ rpId }) => rpId === first.rpId)
         .map(({ credentialId }) => ({ type: 'public-key' as const, id: credentialId })),
       userVerification: 'required' as const,
     },

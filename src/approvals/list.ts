@@ -35,7 +35,7 @@ type Listing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault'>
 const previewsOf = async (ctx: Listing, { projectId, request }: ListedApproval) => {
   const { network, wallet_address: from, intents } = readRequest(request)
   try {
-    // As of nobody: the policy's terms are not the approver's matter.
+    // For no owner, so that it does not judge policies: the approver is not asked about them.
     const reach = { projectId, ownedBy: '' }
     return await previewTransactions(ctx, { ...reach, network, from, unsignedTransactions: intents })
   } catch (error) {
@@ -43,6 +43,17 @@ const previewsOf = async (ctx: Listing, { projectId, request }: ListedApproval) 
     throw error
   }
 }
+
+const shownApproval = async (ctx: Listing, row: ListedApproval): Promise<ShownApproval> => {
+  const status = statusOf(row)
+  const isOpen = status === 'waiting' || status === 'granted'
+  const previews = isOpen ? await previewsOf(ctx, row) : null
+  const request = readRequest(row.request)
+  return { row, status, previews, words: approvalWords(ctx.chains.of(request.network), { request, previews }) }
+}
+
+/** A preview asks the node several times, and a page may have a hundred. */
+const PREVIEWS_AT_ONCE = 5
 
 /** An API key sees all approvals of the project, newest first; a user those that wait for them. */
 export const listedApprovals = async (
@@ -52,13 +63,10 @@ export const listedApprovals = async (
   const { caller, limit, offset } = input
   const approverId = caller.kind === 'user' ? caller.userId : null
   const rows = await listApprovals(ctx.db, { projectId: caller.projectId, approverId, limit, offset })
-  return Promise.all(
-    rows.map(async (row) => {
-      const status = statusOf(row)
-      const isOpen = status === 'waiting' || status === 'granted'
-      const previews = isOpen ? await previewsOf(ctx, row) : null
-      const request = readRequest(row.request)
-      return { row, status, previews, words: approvalWords(ctx.chains.of(request.network), { request, previews }) }
-    }),
-  )
+  const shown: ShownApproval[] = []
+  for (let at = 0; at < rows.length; at += PREVIEWS_AT_ONCE) {
+    const some = rows.slice(at, at + PREVIEWS_AT_ONCE)
+    shown.push(...(await Promise.all(some.map((row) => shownApproval(ctx, row)))))
+  }
+  return shown
 }

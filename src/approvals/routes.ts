@@ -60,14 +60,19 @@ const apiRoutes = (ctx: Ctx, authentication: Authentication) =>
     })
     .post(
       '/begin',
-      ({ body, caller }) => beginDecision(ctx, requireUser(caller), { id: body.approval_id, decision: body.decision }),
+      ({ body, caller, request }) =>
+        beginDecision(ctx, requireUser(caller), {
+          id: body.approval_id,
+          decision: body.decision,
+          origin: request.headers.get('origin'),
+        }),
       {
         body: BeginDecisionBody,
         response: { 200: DecisionOptions },
         ...detail(
           'Begin to decide',
-          'Pass the answer to navigator.credentials.get, and its result to decide. Only for approvers of the policy.',
-          [...USER, 'not_found', 'approval_ended'],
+          'Pass the answer to navigator.credentials.get, and its result to decide. Only for approvers of the policy, on a page where their passkey works.',
+          [...USER, 'not_found', 'approval_ended', 'passkey_domain_required'],
         ),
       },
     )

@@ -38,7 +38,7 @@ export const RequireApproval = ClosedObject(
     of: approvalFields.of,
     from: Type.Optional(
       ApproversField(
-        'Who may approve: users of the project who have a passkey now. If absent, all who have one; a request with an access token must name them.',
+        'Who may approve: users of the project who have a passkey now. If absent, all who have one, also customers of the app, so name them. A request with an access token must.',
       ),
     ),
     expires_in_seconds: Type.Optional(approvalFields.expires_in_seconds),

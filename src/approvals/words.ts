@@ -2,8 +2,9 @@
 // what is unclear about it. Pure. Strangers' texts (of contracts, tokens and apps) are parts of their own.
 
 import type { NodelessChain } from '../chains/chain.ts'
-import { coins } from '../policies/rule-words.ts'
+import { coins, tokens } from '../policies/rule-words.ts'
 import { code, name, type Sentence, say } from '../policies/sentence.ts'
+import { isNamedLikeApproval } from '../policies/standard-calls.ts'
 import type { AssetChange, PreviewResult } from '../transactions/preview-schema.ts'
 import type { ApprovedAction, ReadRequest } from './request.ts'
 
@@ -42,16 +43,32 @@ const contractWords = (to: string, preview: PreviewResult | undefined): Sentence
 
 const argumentText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
+/** Functions of ERC-20 whose last argument is an amount. */
+const WITH_AMOUNT = ['transfer', 'transferFrom', 'approve', 'increaseAllowance', 'decreaseAllowance']
+
+/** The amount of a token in its own units; empty if the value is none. */
+const amountWords = ({ contract, function_name: called }: PreviewResult, value: string): Sentence => {
+  const token = contract?.token ?? null
+  if (token === null || !WITH_AMOUNT.includes(called ?? '') || !/^[0-9]+$/.test(value)) return say``
+  return say`, which is ${tokens({ ...token, standard: 'erc20' }, BigInt(value))}`
+}
+
+const argumentsOf = (preview: PreviewResult): readonly Sentence[] => {
+  const given = Object.entries(preview.arguments ?? {})
+  return given.map(([argument, value], index) => {
+    const text = argumentText(value)
+    const amount = index === given.length - 1 ? amountWords(preview, text) : say``
+    return say`${code(argument)} is ${code(text)}${amount}.`
+  })
+}
+
 const callWords = ({ to, input }: Unsigned, preview: PreviewResult | undefined): readonly Sentence[] => {
   if (input === '0x') return []
   const where = to === undefined ? say`` : say` of ${contractWords(to, preview)}`
   const called = preview?.function_name ?? null
-  if (called === null) return [say`It calls a function${where}, with data that cannot be read: ${code(input)}.`]
-  const given = Object.entries(preview?.arguments ?? {})
-  return [
-    say`It calls ${code(called)}${where}.`,
-    ...given.map(([argument, value]) => say`${code(argument)} is ${code(argumentText(value))}.`),
-  ]
+  if (preview === undefined || called === null)
+    return [say`It calls a function${where}, with data that cannot be read: ${code(input)}.`]
+  return [say`It calls ${code(called)}${where}.`, ...argumentsOf(preview)]
 }
 
 const payWords = (coin: Coin, { to, value, input }: Unsigned): readonly Sentence[] => {
@@ -68,12 +85,21 @@ const changeWords = ({ amount, from, to, token, nft }: AssetChange): Sentence =>
   return say`Now it would move ${what} from ${code(from)} to ${code(to)}.`
 }
 
+const simulationWarnings = ({ simulation }: PreviewResult): readonly Sentence[] => {
+  if (simulation === null) return [say`Nobody could try what this would do.`]
+  return simulation.success ? [] : [say`It would fail now: ${name(simulation.error ?? '')}`]
+}
+
+const approvalWarnings = ({ function_name: called }: PreviewResult): readonly Sentence[] =>
+  called !== null && isNamedLikeApproval(called)
+    ? [
+        say`The function ${code(called)} can let somebody take tokens or NFTs from this wallet later, without asking again.`,
+      ]
+    : []
+
 const warningsOf = (previews: readonly PreviewResult[] | null): readonly Sentence[] => {
   if (previews === null) return [say`The network does not answer, so nobody has tried what this would do.`]
-  return previews.flatMap(({ simulation }) => {
-    if (simulation === null) return [say`Nobody could try what this would do.`]
-    return simulation.success ? [] : [say`It would fail now: ${name(simulation.error ?? '')}`]
-  })
+  return previews.flatMap((preview) => [...simulationWarnings(preview), ...approvalWarnings(preview)])
 }
 
 /** @param input.previews null if none could be made. */

@@ -84,6 +84,11 @@ const CALLS: Readonly<Partial<Record<AssetStandard, StandardCalls>>> = {
   erc1155: ERC1155,
 }
 
+const APPROVAL_NAMES = /^(?:approve|increaseAllowance|increaseApproval|setApprovalForAll|permit)/i
+
+/** Treat functions with these names as approvals, whatever their contract and arguments are. Pure. */
+export const isNamedLikeApproval = (functionName: string): boolean => APPROVAL_NAMES.test(functionName)
+
 /** null for a function that is not the standard's. Pure. */
 export const standardCallOf = (standard: AssetStandard, signature: string): StandardCall | null => {
   const calls = CALLS[standard] ?? {}

@@ -6,6 +6,7 @@ import { limited, limitsOfToken, listedLimitsUsed, listedLimitWords, rollingValu
 import { fixedArgument, type Proposal, payeeOf, type Reading, readingOf, type Token } from './reading.ts'
 import { addressWords, coins, mayWords, tokens, unitsOf } from './rule-words.ts'
 import { code, name, type Part, type Sentence, say, time } from './sentence.ts'
+import { isNamedLikeApproval } from './standard-calls.ts'
 
 export type PolicyWords = {
   /** The name that the developer gave it. */
@@ -42,8 +43,6 @@ const sentInAll = (proposal: Proposal, reading: Reading): bigint | null => {
   return limited(lower(proposal.maxTotalValue, inAll(proposal, reading.mostSent)))
 }
 
-/** Whatever their arguments and contracts are, functions of these names let somebody take something. */
-const APPROVES = /^(?:approve|increaseAllowance|increaseApproval|setApprovalForAll|permit)/i
 /** Substrate calls that hold other calls, or let others make them. */
 const CARRIES = /^(?:utility|proxy|multisig|sudo)\./
 
@@ -134,7 +133,7 @@ const approvalWarnings = (proposal: Proposal, reading: Reading): readonly Senten
   const { token, call, functionName } = reading
   const later = 'also after this has ended'
   if (call === null) {
-    if (functionName === null || !APPROVES.test(functionName)) return []
+    if (functionName === null || !isNamedLikeApproval(functionName)) return []
     return [say`It can let somebody take tokens or NFTs from this wallet, without a limit, ${later}.`]
   }
   const whom = fixedAt(proposal, reading, call.spenderAt) ?? say`anybody`

@@ -10,6 +10,7 @@ import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { setAllowedOrigins } from '../../src/projects/settings.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { createAuthenticator, type Oddities, UP } from '../users/authenticator.ts'
@@ -322,6 +323,30 @@ describe('an approver', () => {
     // Another approver's passkey.
     expect(told(await answer(id, 'reject', second_().authenticator.get(options)))).toEqual(invalid)
     expect(await statusOf(id)).toMatchObject({ status: 'waiting', decisions: [] })
+  })
+
+  test('is asked for a passkey that works on the page', async () => {
+    const APP = 'https://app.example.com'
+    await setAllowedOrigins(service.ctx, { projectId: service.project.projectId, origins: [PAGE, APP] })
+    const [both, one] = [await newPerson(), await newPerson()]
+    const onApp = createAuthenticator({ origin: APP })
+    const postOnApp = (person: Person, path: string, body: unknown = {}) =>
+      service.post(path, body, { ...person.headers, origin: APP })
+    const { publicKey } = (await postOnApp(both, '/users/passkey/begin-registration')).json
+    expect((await postOnApp(both, '/users/passkey/finish-registration', onApp.create(publicKey))).status).toBe(200)
+    const approval_id = await ask(await newWallet(1, {}, ids([both, one])))
+    const beginOnApp = (person: Person) => postOnApp(person, '/approvals/begin', { approval_id, decision: 'approve' })
+    const here = (await both.begin(approval_id, 'approve')).json.publicKey
+    expect([here.rpId, here.allowCredentials.length]).toEqual(['localhost', 1])
+    expect(told(await beginOnApp(one))).toEqual([400, 'passkey_domain_required'])
+    const options = (await beginOnApp(both)).json.publicKey
+    expect([options.rpId, options.allowCredentials]).toEqual([
+      'app.example.com',
+      [{ type: 'public-key', id: onApp.id }],
+    ])
+    const passkey_credential_assertion_response = onApp.get(options)
+    const body = { approval_id, decision: 'approve', passkey_credential_assertion_response }
+    expect(told(await postOnApp(both, '/approvals/decide', body))).toEqual(DECIDED)
   })
 
   test('is one whom the policy names; nobody else learns of it, and no API key decides', async () => {

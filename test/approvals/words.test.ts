@@ -80,6 +80,44 @@ describe('a request in words', () => {
     ])
   })
 
+  test('shows the amount of a token in its units, and warns of approvals', () => {
+    const contract = {
+      network: 'Ethereum',
+      address: TO,
+      type: 'token' as const,
+      name: 'USD Coin',
+      logo_url: '',
+      token: {
+        uuid: '',
+        network: 'Ethereum',
+        contract_address: TO,
+        name: 'USD Coin',
+        symbol: 'USDC',
+        decimals: 6,
+        display_decimals: 2,
+        logo_url: '',
+      },
+      nft: null,
+    }
+    const intents = [{ to: TO, value: '0', input: '0x095ea7b3' }]
+    const approve = preview({ contract, function_name: 'approve', arguments: { spender: WALLET, value: '2500000' } })
+    expect(wordsOf(request(intents), [approve])).toMatchObject({
+      calls: [
+        [
+          `It calls approve of ${TO}, which calls itself USD Coin.`,
+          `spender is ${WALLET}.`,
+          'value is 2500000, which is 2.5 USDC.',
+        ],
+      ],
+      warnings: [
+        'The function approve can let somebody take tokens or NFTs from this wallet later, without asking again.',
+      ],
+    })
+    const other = preview({ contract, function_name: 'vote', arguments: { value: '2500000' } })
+    expect(wordsOf(request(intents), [other])).toMatchObject({ calls: [expect.anything()], warnings: [] })
+    expect(wordsOf(request(intents), [other]).calls[0]?.at(-1)).toBe('value is 2500000.')
+  })
+
   test('warns of what would fail, and of what nobody has tried', () => {
     const failing = preview({ simulation: { success: false, asset_changes: [], error: 'execution reverted: no' } })
     const intents = [{ to: TO, value: '0', input: '0x' }]
