@@ -106,6 +106,8 @@ export const createMortal = async (input: {
     total = 0
   }
   return {
+    /** For connections that others make for it, or to it. */
+    tap,
     /** Starts it, and resolves when it is ready; null if it was killed before. */
     start: (): Promise<RegExpMatchArray | null> => {
       killed = Promise.withResolvers<void>()

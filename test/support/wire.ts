@@ -1,13 +1,15 @@
-// Proxies for the connections of a process: PostgreSQL's protocol, and JSON-RPC over HTTP. They pass on message by message.
-// At any message the process can be killed, or PostgreSQL: before the other side receives it or after it has answered. A request to
-// a node, or its answer, can also be lost; the client then gets 502.
+// Proxies for the connections of a process: PostgreSQL's protocol, JSON-RPC over HTTP, and the vault's socket. They pass on message
+// by message. At any message the process can be killed, or PostgreSQL: before the other side receives it or after it has answered. A
+// request to a node, or its answer, can also be lost; the client then gets 502.
 //
 // A message is what makes the other side do something: for PostgreSQL an executed statement (with its Parse, Bind and
-// Describe; the login does not count), for a node one HTTP request (a batch is one).
+// Describe; the login does not count), for a node one HTTP request (a batch is one), for the vault one request.
 
 import { createConnection, createServer, type Socket } from 'node:net'
+import { createFrameReader } from '../../src/custody/wire/frames.ts'
+import { isAnswer, isRequest, PROGRESS } from '../../src/custody/wire/protocol.ts'
 
-export type Wire = 'db' | 'node'
+export type Wire = 'db' | 'node' | 'vault'
 
 /** `before`: the message is not passed on. `after`: it is passed on, and its answer is not. */
 export type Moment = 'before' | 'after'
@@ -174,4 +176,87 @@ export const startNodeWire = (input: { readonly rpcUrl: string; readonly tap: Ta
     },
   })
   return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) }
+}
+
+/** Splits a stream into the vault's messages: a length of four bytes, and a body. */
+const createMessages = (onMessage: (message: { readonly bytes: Buffer; readonly value: unknown }) => void) => {
+  const reader = createFrameReader()
+  let rest: Buffer = Buffer.alloc(0)
+  return (chunk: Buffer): void => {
+    rest = Buffer.concat([rest, chunk])
+    while (rest.length >= 4 && rest.length >= 4 + rest.readUInt32BE(0)) {
+      const bytes = Buffer.from(rest.subarray(0, 4 + rest.readUInt32BE(0)))
+      rest = rest.subarray(bytes.length)
+      // The reader zeroes what it was given.
+      reader.push(Buffer.from(bytes))
+      using message = reader.next()
+      onMessage({ bytes, value: message?.value })
+    }
+  }
+}
+
+/** @returns a function that writes in the order of its calls, and after what it has to wait for. */
+const createWriting = (socket: Socket) => {
+  let last = Promise.resolve()
+  return (bytes: Buffer, first: () => Promise<void> = async () => {}): void => {
+    last = last.then(first).then(() => void (socket.destroyed || socket.write(bytes)))
+  }
+}
+
+const carryToVault = (client: Socket, vault: Socket, taps: readonly Tap[]): void => {
+  const toVault = createWriting(vault)
+  const toClient = createWriting(client)
+  /** Who is killed when the answer to a request comes, by its number. */
+  const afterwards = new Map<number, Tap>()
+  const fromClient = createMessages(({ bytes, value }) => {
+    if (!isRequest.Check(value)) return toVault(bytes)
+    const [id, method] = value
+    let before: Tap | null = null
+    for (const tap of taps) {
+      const moment = tap.heard('vault', method)
+      if (moment === 'before') before = tap
+      if (moment === 'after') afterwards.set(id, tap)
+    }
+    toVault(bytes, before?.kill)
+  })
+  const fromVault = createMessages(({ bytes, value }) => {
+    const [id, kind] = isAnswer.Check(value) ? value : [0, PROGRESS]
+    const tap = kind === PROGRESS ? undefined : afterwards.get(id)
+    afterwards.delete(tap === undefined ? -1 : id)
+    toClient(bytes, tap?.kill)
+  })
+  client.on('data', fromClient)
+  vault.on('data', fromVault)
+  for (const [one, other] of [
+    [client, vault],
+    [vault, client],
+  ] as const) {
+    // The other side only needs to know that it ended.
+    one.on('error', () => {})
+    one.on('close', () => other.destroy())
+  }
+}
+
+/** A proxy in front of a vault's socket. Each tap hears every request. */
+export const startVaultWire = async (input: {
+  readonly path: string
+  readonly to: string
+  readonly taps: readonly Tap[]
+}) => {
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const vault = createConnection(input.to)
+    for (const socket of [client, vault]) {
+      sockets.add(socket)
+      socket.on('close', () => sockets.delete(socket))
+    }
+    carryToVault(client, vault, input.taps)
+  })
+  await new Promise<void>((resolve) => server.listen(input.path, resolve))
+  return {
+    stop: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
 }

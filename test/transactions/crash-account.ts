@@ -144,7 +144,7 @@ const troublesOfIntent = async (
   const [record] = records
   const says = (is: boolean, text: string) => (is ? [`${kind} to ${recipient} ${text}`] : [])
   const effect = await ground.effectOf(intent)
-  const unit = kind === 'pay' ? intent.value : 1n
+  const unit = kind.startsWith('pay') ? intent.value : 1n
   const told = record && (await service.get('/transactions/status-by-id', { id: record.id })).json
   const kept = await sql`select from idempotency_keys where key = ${idempotencyKey}`
   const hosted = await sql`select from metadata_documents where body like ${`%${recipient}%`}`

@@ -13,6 +13,8 @@ import type { Blocks, Ground, Intent, Mined, Signer } from './crash-ground.ts'
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const SIGNERS = 4
+const PIN = '493817'
+const POLICY_USES = 1_000_000
 const TOKENS = 1_000_000n
 const TOKEN_ID = 1n
 const BLOCK_TIME_MS = 250
@@ -41,16 +43,34 @@ const startSafe = async (service: Service, chain: TestChain): Promise<Signer> =>
   return { address: json.address, owner, collection: null }
 }
 
+/** A user's wallet that the developer uses by a policy. */
+const startDelegated = async (service: Service, chain: TestChain): Promise<Signer> => {
+  const { address } = await service.newWallet({ network, pin: PIN })
+  await chain.fund(address)
+  const { status, text } = await service.post('/policies', {
+    ...{ network, wallet_address: address, user_pin: PIN },
+    argument_rules: [{ argument: 'value', operator: 'ge', value: '0' }],
+    ...{ max_uses: POLICY_USES, max_total_value: String(10n ** 18n), max_total_fee: String(10n ** 27n) },
+  })
+  if (status !== 200) throw new Error(text)
+  return { address, owner: address, collection: null }
+}
+
 /** The requests to the API. All transferred tokens belong to one ERC-1155 contract. */
-const requestOf = (intent: Intent, of: { readonly token: Address; readonly collection: string | null }) => {
+const requestOf = (
+  intent: Intent,
+  of: { readonly token: Address; readonly collection: string | null; readonly delegated: string },
+) => {
   const { kind, signer, recipient, value } = intent
   const common = { network, developer_secret: SECRET }
   const nft = { ...common, from: signer, recipient }
   const contract_address = of.collection
   switch (kind) {
-    case 'pay': {
+    case 'pay':
+    case 'pay by policy': {
       const unsigned_transaction = { to: recipient, value: String(value) }
-      const body = { ...common, signer_wallet_address: signer, unsigned_transaction }
+      const signer_wallet_address = kind === 'pay' ? signer : of.delegated
+      const body = { ...common, signer_wallet_address, unsigned_transaction }
       return { path: '/transactions/sign-and-send', body }
     }
     case 'transfer':
@@ -90,6 +110,7 @@ const effectOf = (
   const functionName = 'balanceOf'
   switch (intent.kind) {
     case 'pay':
+    case 'pay by policy':
       return publicClient.getBalance({ address: recipient })
     case 'transfer':
       return publicClient.readContract({ address: of.token, abi: ERC1155, functionName, args: [recipient, TOKEN_ID] })
@@ -116,18 +137,22 @@ export const startEvmGround = async (blocks: Blocks): Promise<Ground> => {
     await chain.write({ contract: token, functionName: 'mint', args })
     signers.push(signer)
   }
+  // Not one of the signers that runs choose from.
+  const delegated = await startDelegated(service, chain)
+  signers.push(delegated)
   const sql = server.connect()
   const clock = blocks === 'by clock' ? setInterval(() => void chain.mine().catch(() => {}), BLOCK_TIME_MS) : null
   if (clock !== null) await chain.setAutomine(false)
   const contractsOf = ({ signer }: Intent) => ({
     token: token.address,
+    delegated: delegated.address,
     collection: signers.find(({ address }) => address === signer)?.collection ?? null,
   })
   return {
     ...{ network, server, service, sql, signers, hasCancel: true, sending: 'eth_sendRawTransaction' },
     node: { variable: 'ETHEREUM_RPC_URL', rpcUrl: chain.rpcUrl },
     awayMs: [0, 0, 250],
-    kinds: ['pay', 'pay', 'transfer', 'mint', 'mint with metadata'],
+    kinds: ['pay', 'pay', 'pay by policy', 'transfer', 'mint', 'mint with metadata'],
     leastValue: 1n,
     // A new Safe: its first transaction deploys it.
     newSigner: async () => {

@@ -6,7 +6,7 @@ import type { Network } from '../../db/words.ts'
 import type { MortalPostgres } from '../support/mortal-postgres.ts'
 import type { Service } from '../support/service.ts'
 
-export type IntentKind = 'pay' | 'transfer' | 'mint' | 'mint with metadata'
+export type IntentKind = 'pay' | 'pay by policy' | 'transfer' | 'mint' | 'mint with metadata'
 
 /** One intent of a client. It has its own recipient, so that its effect can be seen on the chain. */
 export type Intent = {

@@ -1,5 +1,5 @@
 // The vault, the API, the worker or PostgreSQL is killed between two steps of the submission, started again, and left alone until
-// nothing is left to do. Then the chain is compared with our tables. Every message of a process to the database or to the node is a step
+// nothing is left to do. Then the chain is compared with our tables. Every message of a process to the database, to the node or to the vault is a step
 // boundary, where the process or PostgreSQL is killed. Undisturbed runs measure which boundaries there are, and the crashes are
 // spread over them. Only a process that is killed, or starts without PostgreSQL, may end.
 //
@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { isLong } from '../support/long.ts'
 import type { Point } from '../support/mortal.ts'
-import type { Moment } from '../support/wire.ts'
+import type { Moment, Wire } from '../support/wire.ts'
 import type { Ground, Intent, IntentKind, Signer } from './crash-ground.ts'
 import { type CrashWorld, startCrashWorld } from './crash-world.ts'
 
@@ -224,6 +224,11 @@ const MOMENTS: readonly Moment[] = ['before', 'after']
 /** After some deaths of PostgreSQL work waits half a minute for the reconciler: the short run has only chosen ones. */
 const VICTIMS: readonly Spot['victim'][] = isLong ? ['process', 'postgres'] : ['process']
 
+const wireIn = (text: string | undefined): Wire => {
+  if (text === 'db' || text === 'node' || text === 'vault') return text
+  throw new Error(`there is no wire ${text}`)
+}
+
 const spotsOf = (world: CrashWorld, phase: Spot['phase']): readonly Measured[] =>
   PROCESSES.flatMap((process) =>
     [...world[process].counted()].flatMap(([name, count]) => {
@@ -231,7 +236,7 @@ const spotsOf = (world: CrashWorld, phase: Spot['phase']): readonly Measured[] =
       return MOMENTS.flatMap((moment) =>
         VICTIMS.map((victim) => ({
           ...{ victim, process, phase, moment, count, kind: kind.join(' ') },
-          wire: wire === 'db' ? ('db' as const) : ('node' as const),
+          wire: wireIn(wire),
         })),
       )
     }),

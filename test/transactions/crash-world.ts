@@ -3,6 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createMortal, type Mortal } from '../support/mortal.ts'
+import { startVaultWire } from '../support/wire.ts'
 import { createAccount, halvesOf, jobTroubles, unfinished } from './crash-account.ts'
 import type { Ground, Intent } from './crash-ground.ts'
 
@@ -22,24 +23,26 @@ const createProcesses = async ({ node, service }: Ground) => {
   const changes = { LOG_LEVEL: 'info', VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.mortal` }
   const variables = { ...service.variables, ...changes }
   const { vaultUrl, apiUrl, workerUrl } = service.database
+  const wirePath = `${changes.VAULT_SOCKET}.wire`
   const vault = await createMortal({
     ...{ program: 'src/vault', databaseUrl: vaultUrl, node, until: /"msg":"listening"/ },
     variables: { ...service.vaultVariables, ...changes, VAULT_JOURNAL: `${changes.VAULT_SOCKET}.journal` },
   })
   const api = await createMortal({
     ...{ program: 'src/server', databaseUrl: apiUrl, node, until: /"url":"(http[^"]+)"/ },
-    variables: { ...variables, PORT: '0' },
+    variables: { ...variables, VAULT_SOCKET: wirePath, PORT: '0' },
   })
+  const vaultWire = await startVaultWire({ path: wirePath, to: changes.VAULT_SOCKET, taps: [api.tap, vault.tap] })
   const worker = await createMortal({
     ...{ program: 'jobs/worker', databaseUrl: workerUrl, node, until: /"msg":"working"/ },
     variables: { ...variables, VAULT_SOCKET: '' },
   })
-  return { vault, api, worker }
+  return { vault, api, worker, vaultWire }
 }
 
 export const startCrashWorld = async (ground: Ground) => {
   const { server, service, sql } = ground
-  const { vault, api, worker } = await createProcesses(ground)
+  const { vault, api, worker, vaultWire } = await createProcesses(ground)
   const ready = new Set<Mortal>()
   let baseUrl = ''
 
@@ -138,6 +141,7 @@ export const startCrashWorld = async (ground: Ground) => {
     close: async (): Promise<void> => {
       await Promise.all([api.stop(), worker.stop()])
       await vault.stop()
+      await vaultWire.stop()
       await ground.close()
     },
   }

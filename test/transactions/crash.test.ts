@@ -11,6 +11,7 @@ const POINTS = [
   'api work db after 3 commit (select add_strongroom_job)',
   'worker work node after 3 eth_sendRawTransaction',
   'postgres vault work db after 2 insert audit',
+  'vault work vault after 1 openKeyByPolicy',
 ]
 
 const testBlocks = (blocks: Blocks, points?: readonly string[]) =>

@@ -198,3 +198,67 @@ describe('a policy', () => {
     expect((await ask(key)).json).toEqual(json)
   })
 })
+
+describe('a change is made or not after a kill, and can be asked for again:', () => {
+  const secret = { developer_secret: 'testnet-secret' }
+  const BEFORE = { kind: CUSTODY_COMMITS, moment: 'before' } as const
+  const AFTER = { kind: CUSTODY_COMMITS, moment: 'after' } as const
+
+  const signing = async (address: string, credential: object) => {
+    const body = { network, signer_wallet_address: address, message: 'It works.', ...credential }
+    const { status, json } = await client.post('/transactions/sign-message', body)
+    return status === 200 ? status : json.code
+  }
+
+  afterEach(async () => expect(await verified()).toEqual(INTACT))
+
+  test.each([
+    [BEFORE, 'old'],
+    [AFTER, 'new'],
+  ] as const)('a PIN, killed at %j', async (at, good) => {
+    const { address } = await service.newWallet({ network, pin: pin.user_pin })
+    const change = () =>
+      client.post('/wallets/change-user-pin', {
+        ...{ network, address, old_user_pin: pin.user_pin, new_user_pin: '271828' },
+      })
+    await killed(at, change)
+    await start()
+    const pins = { old: pin, new: { user_pin: '271828' } }
+    expect(await signing(address, pins[good])).toBe(200)
+    const again = await change()
+    expect(again.status === 200 ? 'old' : again.json.code).toBe(good === 'old' ? 'old' : 'INVALID_SECRET')
+    expect(await signing(address, pins.new)).toBe(200)
+    expect(await signing(address, pins.old)).toBe('INVALID_SECRET')
+  })
+
+  test.each([
+    [BEFORE, 1],
+    [AFTER, 0],
+  ] as const)('a revocation, killed at %j', async (at, left) => {
+    const { address } = await service.newWallet({ network, pin: pin.user_pin })
+    const rules = [{ argument: 'value', operator: 'eq', value: '0' }]
+    const body = { network, wallet_address: address, argument_rules: rules, max_total_fee: '1000', ...pin }
+    const { uuid } = (await service.post('/policies', body)).json
+    const revoke = () => client.post('/policies/revoke', { uuid, ...pin })
+    const listed = async () => (await service.get('/policies', { network, wallet_address: address })).json.length
+    await killed(at, revoke)
+    expect(await listed()).toBe(left)
+    await start()
+    const again = await revoke()
+    expect([again.status, again.json.code ?? null]).toEqual(left === 1 ? [200, null] : [404, 'not_found'])
+    expect(await listed()).toBe(0)
+  })
+
+  test.each([
+    [BEFORE, 200],
+    [AFTER, 'under_policies'],
+  ] as const)('a wallet put under policies, killed at %j', async (at, answer) => {
+    const { address } = await service.newWallet({ network, ownerId: randomUUID() })
+    const put = () => client.post('/wallets/put-under-policies', { network, address, ...secret })
+    await killed(at, put)
+    await start()
+    expect(await signing(address, secret)).toBe(answer)
+    expect((await put()).status).toBe(200)
+    expect(await signing(address, secret)).toBe('under_policies')
+  })
+})
