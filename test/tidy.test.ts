@@ -207,6 +207,11 @@ describe('what no file may contain', () => {
     expect(found(/\bfamily(?:Of)?\b[^,;{}]*[!=]==/, within('src/chains/'))).toEqual([])
   })
 
+  test('what a network does not offer is refused in one place', () => {
+    const elsewhere = (path: string) => !path.startsWith('src/chains/') || path === 'src/chains/provided.ts'
+    expect(found(/'not_implemented'/, elsewhere)).toEqual([])
+  })
+
   test('a network is named only in its own file, which has a field for each difference', () => {
     const names = scriptsIn('src/chains/networks').flatMap(
       (path) => /network: '(\w+)'/.exec(readSource(path).text)?.[1] ?? [],

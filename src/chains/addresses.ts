@@ -1,5 +1,13 @@
 // The texts that identify accounts and contracts on a network. All functions work without a node.
 
+type FeeAssets = {
+  /**
+   * Parses the asset in which a fee is to be paid: an asset id, or its name as in `Movement.contract`.
+   * @returns the name. Pure.
+   */
+  parse(text: string, field: string): string
+}
+
 export type Addresses = {
   /** @returns the canonical text. @throws network_mismatch */
   parseAddress(text: string, field: string): string
@@ -14,11 +22,8 @@ export type Addresses = {
    * @returns the canonical text.
    */
   parseShown(text: string, field: string): string
-  /**
-   * Parses the asset in which a fee is to be paid: an asset id, or its name as in `Movement.contract`.
-   * @returns the name. Pure.
-   */
-  parseFeeAsset(text: string, field: string): string
+  /** null for a family that takes fees only in the coin. In the other one, the runtime says which assets it takes. */
+  readonly feeAssets: FeeAssets | null
   /** Whether a text has the form of a contract id of this family (not of an address). */
   isContractId(text: string): boolean
   /** Whether a text has the form of an address with a network prefix (SS58). Compare such addresses only in canonical form. */

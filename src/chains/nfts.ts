@@ -40,6 +40,11 @@ export type Nfts = {
   mintIntent(request: MintRequest): Promise<Intent>
   /** Uses the standard that the contract declares. */
   transferNftIntent(request: TransferNftRequest): Promise<Intent>
+  /** null for a network whose collections are made outside of this service. */
+  readonly collections: Collections | null
+}
+
+type Collections = {
   /** Deploys our collection contract, or the network's equivalent. */
-  collectionIntent(request: CollectionRequest): Promise<Intent>
+  creation(request: CollectionRequest): Promise<Intent>
 }

@@ -1,10 +1,13 @@
+// All refusals of what a network does not offer are made here. What a network never has is a part of its type that is null.
+// What only its node can tell (the pallets of a runtime, contracts on the chain) is refused when the node was asked.
+
 import { AppError } from '../errors.ts'
 
-/**
- * Returns an optional part of a network. All refusals of operations that a network does not support are made here.
- * @param refusal one sentence: which network lacks what.
- */
+/** @param refusal one sentence: which network, or the runtime or node of which network, lacks what. */
+export const notProvided = (refusal: string): AppError => new AppError('not_implemented', refusal)
+
+/** Returns an optional part of a network, or refuses. */
 export const provided = <Part>(part: Part | null | undefined, refusal: string): Part => {
-  if (part === null || part === undefined) throw new AppError('not_implemented', refusal)
+  if (part === null || part === undefined) throw notProvided(refusal)
   return part
 }

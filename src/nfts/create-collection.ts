@@ -1,5 +1,6 @@
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
+import { provided } from '../chains/provided.ts'
 import type { Ctx } from '../context.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata } from '../metadata/host.ts'
@@ -25,6 +26,8 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
   const { projectId, name, symbol, imageUrl } = input
   const sender = await resolveSender(ctx, input)
   const { chain } = sender
+  const refusal = `Collections of ${chain.network} are not created here. Use one that exists.`
+  const collections = provided(chain.collections, refusal)
   const wallet = await sender.wallet()
   // ERC-7572: the metadata of the collection itself, which marketplaces read.
   const about = describeMetadata(ctx.config, { name, description: '', image: imageUrl })
@@ -36,7 +39,7 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
     intents: async (turn) => {
       await pinMetadata(ctx.config, about)
       return [
-        await chain.collectionIntent({
+        await collections.creation({
           name,
           symbol,
           baseUri: input.baseUri ?? '',

@@ -70,9 +70,11 @@ export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field =
       `Field "${field}.to" is required, but for a contract creation, or a call of a Substrate runtime, in "input".`,
     )
   }
-  if (text.era !== undefined && !chain.isMortal) {
-    throw new AppError('invalid_input', `Field "${field}.era" has no meaning on ${chain.network}.`)
-  }
+  const noMeaning = (member: string) =>
+    new AppError('invalid_input', `Field "${field}.${member}" has no meaning on ${chain.network}.`)
+  if (text.era !== undefined && !chain.isMortal) throw noMeaning('era')
+  const { feeAssets } = chain
+  if (text.asset_id !== undefined && feeAssets === null) throw noMeaning('asset_id')
   return {
     to: text.to === undefined ? null : chain.parseAddress(text.to, `${field}.to`),
     value: text.value === undefined ? 0n : parseQuantity(text.value, `${field}.value`, UINT256_END),
@@ -80,7 +82,9 @@ export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field =
     ...(text.gasLimit === undefined ? {} : { gasLimit: parseQuantity(text.gasLimit, `${field}.gasLimit`, UINT64_END) }),
     ...parseFees(text, `${field}.`),
     ...(text.era === undefined ? {} : { era: Number(parseQuantity(text.era, `${field}.era`, NONCE_END)) }),
-    ...(text.asset_id === undefined ? {} : { feeAsset: chain.parseFeeAsset(text.asset_id, `${field}.asset_id`) }),
+    ...(text.asset_id === undefined || feeAssets === null
+      ? {}
+      : { feeAsset: feeAssets.parse(text.asset_id, `${field}.asset_id`) }),
     ...(text.nonce === undefined ? {} : { nonce: Number(parseQuantity(text.nonce, `${field}.nonce`, NONCE_END)) }),
   }
 }

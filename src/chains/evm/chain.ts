@@ -108,7 +108,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
       const known = await facts([request.contract])
       return transferNftIntent(request, known.get(request.contract))
     },
-    collectionIntent: async (request) => collectionIntent(request),
+    collections: { creation: async (request) => collectionIntent(request) },
     head: createMonotonicHead(pool, readHead),
     block: (number) => readBlock(certain, number),
     blocksFrom: (from) => readBlocksFrom(certain, from),

@@ -1,7 +1,6 @@
 // The parts of an EVM network that need no node: addresses, and messages of keys.
 
 import { randomBytes } from 'node:crypto'
-import { AppError } from '../../errors.ts'
 import type { NodelessChain } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { ABI_FILE_BYTES_MAX, parseAbiFile } from './abi-file.ts'
@@ -34,9 +33,7 @@ export const createNodelessEvmChain = ({
   parseContract: parseAddress,
   // The checksum is not checked, because shown addresses come from elsewhere.
   parseShown: (text, field) => parseAddress(text.toLowerCase(), field),
-  parseFeeAsset: (_, field) => {
-    throw new AppError('invalid_input', `Field "${field}" has no meaning on ${network}.`)
-  },
+  feeAssets: null,
   isContractId: () => false,
   isPrefixedAddress: () => false,
   accountOf,

@@ -125,7 +125,8 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     },
     mintIntent: (request) => nfts.mintIntent(node, request),
     transferNftIntent: (request) => nfts.transferIntent(node, request),
-    collectionIntent: (request) => nfts.collectionIntent(node, request),
+    // A collection of VNFT is a program, which is not created here.
+    collections: row.hasPrograms ? null : { creation: (request) => palletNfts.collectionIntent(node, request) },
     tokenUris: (tokens) => nfts.tokenUris(certain, tokens),
     contractUri: (contract) => nfts.contractUri(certain, contract),
     facts: (addresses) => readFacts(certain, addresses),

@@ -5,6 +5,7 @@
 import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
+import { notProvided } from '../provided.ts'
 import { type AssetId, contractIdOf, isAsset } from './contracts.ts'
 import { palletOf, type Runtime } from './runtime.ts'
 import { compact, fixedWidth, toHex } from './scale.ts'
@@ -69,7 +70,7 @@ export const assetIdOf = (contract: string): AssetId => {
 
 /**
  * Encodes the asset that pays a fee in SCALE, without the surrounding Option.
- * @throws invalid_input if the runtime takes no fee in it, not_implemented if its way to name assets is not known. Pure.
+ * @throws invalid_input if the runtime takes no fee in it. Pure.
  */
 export const feeAssetOf = (runtime: Runtime, row: Pick<SubstrateNetworkRow, 'network'>, contract: string): Hex => {
   const { kind, type } = namingOf(runtime, row)
@@ -78,8 +79,7 @@ export const feeAssetOf = (runtime: Runtime, row: Pick<SubstrateNetworkRow, 'net
   if (kind === 'id') throw refusedAsset(`must be the id of an asset of pallet Assets on ${row.network}.`)
   const location = kind === 'other' ? null : pallet === 'assets' ? inPalletAssets(runtime, { type, id }) : id
   if (location === null) {
-    const sentence = `The runtime of ${row.network} names the asset of a fee in a way that is not supported here.`
-    throw new AppError('not_implemented', sentence)
+    throw notProvided(`The runtime of ${row.network} names the asset of a fee in a way that is not supported here.`)
   }
   if (typeof location === 'string' && valueAs(runtime, type, location) !== null) return location
   throw refusedAsset(`must be a Location in SCALE, as the runtime of ${row.network} reads it.`)

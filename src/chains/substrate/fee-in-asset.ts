@@ -3,11 +3,11 @@
 // (pallet_assets, BalanceToAssetBalance).
 
 import { isDeepStrictEqual } from 'node:util'
-import { AppError } from '../../errors.ts'
 import { displayAmount } from '../amount.ts'
 import type { Hex, PreparedFeeAsset, SubstrateUnsigned } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
+import { notProvided } from '../provided.ts'
 import { existentialDeposit, larger } from './account.ts'
 import { callsOf } from './decode.ts'
 import { assetQuestion } from './entries.ts'
@@ -93,7 +93,7 @@ const movedOf = ({ runtime, contract, draft }: Asked, type: TypeId): Moved => {
   return { all: sumOf('transfer') + alive, alive }
 }
 
-/** Reads a fee's amount in an asset, and the signer's balance of it. @throws not_implemented if no price is quoted. */
+/** Reads a fee's amount in an asset, and the signer's balance of it. */
 export const readFeeInAsset = async (
   { rpc, row }: Pick<SubstrateNode, 'rpc' | 'row'>,
   asked: Asked,
@@ -102,7 +102,7 @@ export const readFeeInAsset = async (
   const { from, feeAsset, blockHash } = draft
   const { kind, type } = namingOf(runtime, row)
   if (kind === 'location' && !hasQuotes(runtime, type)) {
-    throw new AppError('not_implemented', `The runtime of ${row.network} does not quote fees in an asset.`)
+    throw notProvided(`The runtime of ${row.network} does not quote fees in an asset.`)
   }
   const asset = assetIdOf(contract)
   const [about, metadata, account, quote] = await rpc.askAll([

@@ -5,6 +5,7 @@ import { AppError } from '../../errors.ts'
 import type { Hex, Intent } from '../chain.ts'
 import { type Answer, type Question, question, type RpcError } from '../node/rpc.ts'
 import { bytes, isRecord, MalformedAnswer, record } from '../node/wire.ts'
+import { provided } from '../provided.ts'
 import { actorId } from './address.ts'
 import { encodeCall } from './encode-call.ts'
 import type { ChainEvent } from './events.ts'
@@ -21,22 +22,21 @@ const REASON_MAX_CHARACTERS = 300
 /** Whether an intent is a message to a program and not a transfer. */
 export const isMessage = ({ to, input }: Pick<Intent, 'to' | 'input'>): boolean => to !== null && input !== '0x'
 
-/** Encodes a message as a call that keeps the sender's account alive. @throws not_implemented on a runtime without programs. */
+/** A network with programs has the pallet, until an upgrade of its runtime removes or renames it. */
+const NO_PROGRAMS =
+  'The runtime of this network runs no programs: it lacks the pallet Gear, or what is used of it here.'
+
+/** Encodes a message as a call that keeps the sender's account alive. */
 export const messageCall = (runtime: Runtime, message: Intent & { readonly to: string }): Hex => {
   const { to, input, gasLimit = 0n, value } = message
-  if (runtime.calls.gear?.sendMessage === undefined) throw noPrograms()
+  provided(runtime.calls.gear?.sendMessage, NO_PROGRAMS)
   const values = [actorId(to), input, gasLimit, value, true]
   return encodeCall(runtime, { pallet: 'gear', name: 'sendMessage', values })
 }
 
-const noPrograms = (): AppError => new AppError('not_implemented', 'The network of this deployment runs no programs.')
-
 /** The gas limit of a block, which is the most that a message can use. */
-const blockGasLimit = (runtime: Runtime): bigint => {
-  const limit = constantOf(runtime, 'gearGas', 'blockGasLimit')
-  if (limit === null) throw noPrograms()
-  return limit
-}
+const blockGasLimit = (runtime: Runtime): bigint =>
+  provided(constantOf(runtime, 'gearGas', 'blockGasLimit'), NO_PROGRAMS)
 
 const gasUnits = (value: unknown): bigint => {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value)

@@ -5,6 +5,7 @@
 import { AppError } from '../../errors.ts'
 import type { CollectionRequest, Hex, Intent, MintRequest, RecordedIntent, TransferNftRequest } from '../chain.ts'
 import type { Question } from '../node/rpc.ts'
+import { provided } from '../provided.ts'
 import { readFinalState } from './blocks.ts'
 import { collectionContract, contractIdOf, isAsset, NFT_MAPS, type NftPallet } from './contracts.ts'
 import { type CallTree, callsOf } from './decode.ts'
@@ -39,11 +40,9 @@ type Context = {
 /** The newest final block and its pallet for NFTs. */
 const contextOf = async (node: SubstrateNode): Promise<Context> => {
   const { head, runtime } = await readFinalState(node)
-  const pallet = runtime.calls.nfts === undefined ? 'uniques' : 'nfts'
-  if (runtime.calls[pallet] === undefined) {
-    throw new AppError('not_implemented', 'The network of this deployment has no NFTs.')
-  }
-  return { node, runtime, blockHash: head.hash, pallet }
+  const pallet = (['nfts', 'uniques'] as const).find((name) => runtime.calls[name] !== undefined)
+  const refusal = `The runtime of ${node.row.network} has no NFTs: it has neither the pallet Nfts nor Uniques.`
+  return { node, runtime, blockHash: head.hash, pallet: provided(pallet, refusal) }
 }
 
 /** A collection's pallet and its number there. @param contract as parseContract returns it. */

@@ -21,7 +21,7 @@ export const createNodelessSubstrateChain = (row: SubstrateNetworkRow): Nodeless
   isMortal: true,
   parseAddress: (text, field) => parseAddress(row, { text, field }),
   parseContract: (text, field) => parseContract(row, { text, field }),
-  parseFeeAsset,
+  feeAssets: { parse: parseFeeAsset },
   parseShown: (text, field) => (isShownId(text) ? text : parseAddress(row, { text, field })),
   isContractId: (text) => isContractId(row, text),
   isPrefixedAddress: isLikeSs58,

@@ -5,6 +5,7 @@ import { AppError } from '../../errors.ts'
 import { displayAmount } from '../amount.ts'
 import type { Hex, Intent, Prepared, PrepareOptions, RecordedIntent, SubstrateUnsigned } from '../chain.ts'
 import { NodeUnavailable } from '../node/unavailable.ts'
+import { notProvided } from '../provided.ts'
 import { type Account, accountQuestion, existentialDeposit, larger, nextIndexQuestion } from './account.ts'
 import { type FinalState, readFinalState } from './blocks.ts'
 import { callOf } from './calls.ts'
@@ -42,8 +43,9 @@ export const unsignedOf = (
   const { form } = runtime
   if (form.unsupported.length > 0) {
     const names = form.unsupported.join(', ')
-    const sentence = `The runtime of ${row.network} requires signatures to cover ${names}, which is not supported here.`
-    throw new AppError('not_implemented', sentence)
+    throw notProvided(
+      `The runtime of ${row.network} requires signatures to cover ${names}, which is not supported here.`,
+    )
   }
   const period = intent.era === undefined ? eraBlocks : chosenEra(runtime, intent.era)
   return {

@@ -76,10 +76,6 @@ export const transferIntent = async (
   return { to: programAddress(row, contract), value: 0n, input }
 }
 
-export const collectionIntent = async ({ row }: SubstrateNode): Promise<Intent> => {
-  throw new AppError('not_implemented', `Collections of ${row.network} are programs, which are not created here.`)
-}
-
 const isText = (value: unknown): value is string => typeof value === 'string'
 
 /** A data URI with the metadata that the program stores; without name and image, the `reference`. */

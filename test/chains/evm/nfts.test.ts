@@ -3,6 +3,7 @@ import { encodeFunctionData, getAddress, type Hex, keccak256, stringToHex } from
 import type { Chain, Intent } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { provided } from '../../../src/chains/provided.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
 import { startFakeNode, withoutIdentity } from './fake-node.ts'
 import { createMemory } from './memory.ts'
@@ -69,7 +70,7 @@ test('chooses a unique token id if the collection asks for an id and a URI', asy
 })
 
 test('mints in our own collection', async () => {
-  const creation = await chain.collectionIntent({
+  const creation = await provided(chain.collections, 'The chain creates no collections.').creation({
     ...{ name: 'Ours', symbol: 'OUR', baseUri: '', contractUri: 'https://example.org/c.json', owner: rich },
   })
   expect(creation).toMatchObject({ to: null, value: 0n })

@@ -4,6 +4,7 @@ import { expect } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Chain, Intent } from '../../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { provided } from '../../../src/chains/provided.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
 import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import { AppError } from '../../../src/errors.ts'
@@ -56,11 +57,14 @@ const endOf = async (sent: ReturnType<typeof sendOn>): Promise<string | null> =>
   }
 }
 
+/** For networks whose collections are created here. */
+export const collectionsOf = (chain: Chain) => provided(chain.collections, 'The chain creates no collections.')
+
 /** Creates a collection, mints an item in it, and moves the item to the creator and back. @returns the collection */
 export const livesOn = async (chain: Chain): Promise<string> => {
   const { alice, bob, hers, his } = await people()
   const asked = { name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: hers }
-  const created = await sendOn(chain, { intent: await chain.collectionIntent(asked), by: alice })
+  const created = await sendOn(chain, { intent: await collectionsOf(chain).creation(asked), by: alice })
   expect(created.status).toMatchObject({ success: true, reason: null })
   expect(created.spent).toBeLessThanOrEqual(created.worstCost)
   const contract = created.status.contractAddress ?? ''

@@ -8,7 +8,7 @@ import { spentBy } from '../../../src/chains/substrate/spending.ts'
 import { AppError } from '../../../src/errors.ts'
 import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
-import { ABOUT, livesOn, own, sendOn, people as twoPeople, URI } from './collections.ts'
+import { ABOUT, collectionsOf, livesOn, own, sendOn, people as twoPeople, URI } from './collections.ts'
 import { type Stored, startStateNode } from './gear-node.ts'
 import { assetHubRuntime } from './metadata.ts'
 
@@ -62,7 +62,7 @@ describe('collections of uniques, on a local Asset Hub', () => {
 
   const send = (intent: Intent, by = people().alice) => sendOn(chain, { intent, by })
   const creation = (behind: readonly RecordedIntent[] = []) =>
-    chain.collectionIntent({
+    collectionsOf(chain).creation({
       ...{ name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: people().hers },
       pending: async () => behind,
     })
@@ -126,7 +126,7 @@ describe('collections of uniques, on a local Asset Hub', () => {
     expect(await codeOf(chain.transferNftIntent({ ...move, amount: 2n }))).toBe('invalid_input')
     expect(await codeOf(chain.transferNftIntent({ ...move, tokenId: 2n ** 32n }))).toBe('invalid_input')
     const based = { name: 'D', symbol: 'D', baseUri: 'https://example.org/', contractUri: ABOUT, owner: hers }
-    expect(await codeOf(chain.collectionIntent(based))).toBe('invalid_input')
+    expect(await codeOf(collectionsOf(chain).creation(based))).toBe('invalid_input')
   })
 
   test('a frozen item does not move, and the reason is given', async () => {
@@ -218,13 +218,13 @@ describe('collections of nfts, by the metadata of the current Asset Hub', () => 
     const { hers } = people()
     store()
     const creation = { name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: hers }
-    const intent = await chain.collectionIntent(creation)
+    const intent = await collectionsOf(chain).creation(creation)
     expect(readAgain(runtime, intent)).toMatchObject([
       { call: 'nfts.create', admin: { Id: hers }, config: { maxSupply: null, mintSettings: { mintType: 'Issuer' } } },
       { call: 'nfts.setCollectionMetadata', collection: '41', data: ABOUT },
     ])
     const behind = async () => [{ ...intent, from: hers, nonce: 3 }]
-    const [, described] = readAgain(runtime, await chain.collectionIntent({ ...creation, pending: behind }))
+    const [, described] = readAgain(runtime, await collectionsOf(chain).creation({ ...creation, pending: behind }))
     expect(described).toMatchObject({ collection: '42' })
   })
 

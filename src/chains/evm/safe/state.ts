@@ -3,11 +3,11 @@
 
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem'
 import type { Network } from '../../../../db/words.ts'
-import { AppError } from '../../../errors.ts'
 import type { Hex } from '../../chain.ts'
 import type { ContractWallet, ContractWalletState } from '../../contract-wallets.ts'
 import { type Question, question, type Rpc } from '../../node/rpc.ts'
 import { bytes, quantity, toQuantity } from '../../node/wire.ts'
+import { notProvided } from '../../provided.ts'
 import { checksum, ZERO_ADDRESS } from '../address.ts'
 import { decoded, readQuestion, returned } from '../call.ts'
 import { SAFE_ADDRESSES } from './settings.ts'
@@ -61,8 +61,7 @@ const assertContracts = async (rpc: Rpc, network: Network, seen: SafesSeen): Pro
   const isMissing: readonly boolean[] = await rpc.askAll(addresses.map(isMissingQuestion))
   const missing = addresses.find((_, index) => isMissing[index])
   if (missing !== undefined) {
-    throw new AppError(
-      'not_implemented',
+    throw notProvided(
       `Contract wallets need Safe's contracts, version 1.4.1: the node of ${network} has none at ${missing}.`,
     )
   }
