@@ -11,6 +11,9 @@ import type { Submission } from './submission.ts'
  */
 export type NodeState = 'up' | 'behind' | 'slow' | 'failing' | 'wrong_chain' | 'resting' | 'down'
 
+/** Why a node was unavailable. `too_large`: our limit on an answer, or the node's limit on a question (HTTP 413). */
+export type NodeTrouble = 'unreachable' | 'timeout' | 'http' | 'unreadable' | 'too_large' | 'refused' | 'wrong_chain'
+
 export type NodeView = {
   /** Its position and host: `1 (node.example.com)`. */
   readonly name: string
@@ -21,7 +24,7 @@ export type NodeView = {
   readonly behindSeconds: number
   /** The moving average of the time of an answer; null before the first. */
   readonly latencyMs: number | null
-  readonly lastTrouble: { readonly trouble: string; readonly at: Date } | null
+  readonly lastTrouble: { readonly trouble: NodeTrouble; readonly at: Date } | null
 }
 
 /** What one node says. */

@@ -10,7 +10,7 @@ import {
   SECURITY_EVENTS,
   TRANSACTION_KINDS,
 } from '../../db/words.ts'
-import type { NodeTrouble } from '../chains/node/rpc.ts'
+import type { NodeTrouble } from '../chains/chain.ts'
 import type { FailureCode } from '../transactions/transition.ts'
 
 export const PREFIX = 'strongroom_'

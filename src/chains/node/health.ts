@@ -12,8 +12,8 @@
 // once. A long question that times out while the node answers others says nothing about the node.
 
 import type { Network } from '../../../db/words.ts'
-import type { NodeState } from '../nodes.ts'
-import { type AskOptions, BULK_TIMEOUT_TIMES, type NodeTrouble, NodeUnavailable, type Rpc, rpcOf } from './rpc.ts'
+import type { NodeState, NodeTrouble } from '../nodes.ts'
+import { type AskOptions, BULK_TIMEOUT_TIMES, NodeUnavailable, type Rpc, rpcOf } from './rpc.ts'
 
 const FAILURES_MAX = 3
 const FIRST_PAUSE_MS = 1_000

@@ -1,10 +1,11 @@
 // One node of a network's pool: its client, its health, and its newest block.
 
 import type { Network } from '../../../db/words.ts'
+import type { NodeTrouble } from '../nodes.ts'
 import { createHealth, type Health } from './health.ts'
 import { type IdentifiedNode, type Identity, identified } from './identity.ts'
 import type { Subscription } from './new-heads.ts'
-import { type AskOptions, createRpc, type NodeTrouble, type Rpc, type RpcError } from './rpc.ts'
+import { type AskOptions, createRpc, type Rpc, type RpcError } from './rpc.ts'
 
 /** The newest block of a node. */
 type NodeHead = { readonly number: bigint; readonly timestampMs: number }

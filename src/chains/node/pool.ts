@@ -11,7 +11,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Network } from '../../../db/words.ts'
-import type { NodeState, Nodes, NodeView, Opinion } from '../nodes.ts'
+import type { NodeState, Nodes, NodeTrouble, NodeView, Opinion } from '../nodes.ts'
 import { createLag } from './lag.ts'
 import { createMember, type Member, type NodeFamily } from './member.ts'
 import { createNewHeads } from './new-heads.ts'
@@ -19,7 +19,6 @@ import {
   type Answer,
   type AnyQuestions,
   type AskOptions,
-  type NodeTrouble,
   NodeUnavailable,
   RPC_TIMEOUT_MS,
   type Rpc,

@@ -3,13 +3,14 @@
 // Answer), because its meaning depends on the question. The URL contains the provider's key, so no message or cause shows it.
 
 import type { Network } from '../../../db/words.ts'
+import type { NodeTrouble } from '../nodes.ts'
 import { httpTransport, type Transport } from './http.ts'
-import { type NodeTrouble, NodeUnavailable } from './unavailable.ts'
+import { NodeUnavailable } from './unavailable.ts'
 import { isWebSocketUrl, webSocketTransport } from './web-socket.ts'
 import { MalformedAnswer, record } from './wire.ts'
 
 export { RPC_ANSWER_LIMIT_BYTES } from './http.ts'
-export { type NodeTrouble, NodeUnavailable } from './unavailable.ts'
+export { NodeUnavailable } from './unavailable.ts'
 
 /** The default time limit for an answer. */
 export const RPC_TIMEOUT_MS = 15_000

@@ -1,7 +1,5 @@
 import { AppError } from '../../errors.ts'
-
-/** Why a node was unavailable. `too_large`: our limit on an answer, or the node's limit on a question (HTTP 413). */
-export type NodeTrouble = 'unreachable' | 'timeout' | 'http' | 'unreadable' | 'too_large' | 'refused' | 'wrong_chain'
+import type { NodeTrouble } from '../nodes.ts'
 
 /** The node cannot be reached, its answer cannot be read, it refused a question, or it belongs to another chain. */
 export class NodeUnavailable extends AppError {
