@@ -202,8 +202,12 @@ describe('what no file may contain', () => {
     expect(found(/\bprocess\.env\b|\bBun\.env\b/, allowed)).toEqual([])
   })
 
-  test('no code outside of src/chains tests for a family: the chain decides', () => {
-    expect(found(/\bfamily(?:Of)?\b[^,;{}]*[!=]==/, within('src/chains/'))).toEqual([])
+  test('no code outside of src/chains tests for a family, also not by the form of an address: the chain decides', () => {
+    const tests = [/\bfamily(?:Of)?\b[^,;{}]*[!=]==/, /\bif \(.*\bchainId [!=]== null/, /\.startsWith\('0x'\)/]
+    for (const pattern of tests) expect(found(pattern, within('src/chains/'))).toEqual([])
+    // Custody has a key type for each family, and knows no chain.
+    const families = within('src/chains/', 'src/custody/', 'db/words.ts', 'devnet/')
+    expect(found(/'(?:evm|substrate)'/, families)).toEqual([])
   })
 
   test('what a network does not offer is refused in one place', () => {

@@ -17,8 +17,8 @@ type AddedAbi = {
 }
 
 /** The ABI reader, which is the same for all EVM networks. */
-export const abiFilesOf = (chains: Chains) =>
-  provided(chains.ofFamily('evm').abiFiles, 'No network here has contracts with ABIs.')
+export const abiFilesOf = (chains: Pick<Chains, 'known'>) =>
+  provided(chains.known.find(({ abiFiles }) => abiFiles !== null)?.abiFiles, 'No network here has contracts with ABIs.')
 
 /**
  * Stores the functions and errors of a JSON ABI. From the next preview on, every process decodes with them.

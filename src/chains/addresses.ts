@@ -1,5 +1,7 @@
 // The texts that identify accounts and contracts on a network. All functions work without a node.
 
+import type { AddressValue } from './calls.ts'
+
 type FeeAssets = {
   /**
    * Parses the asset in which a fee is to be paid: an asset id, or its name as in `Movement.contract`.
@@ -9,6 +11,8 @@ type FeeAssets = {
 }
 
 export type Addresses = {
+  /** What the addresses of this family are in calls. */
+  readonly addressKind: AddressValue['kind']
   /** @returns the canonical text. @throws network_mismatch */
   parseAddress(text: string, field: string): string
   /**

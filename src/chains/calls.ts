@@ -42,8 +42,12 @@ export type DecodedCall = {
 /** A single value in call data. */
 export type CallValue =
   | { readonly kind: 'integer'; readonly value: bigint }
-  /** Addresses and bytes are in lower case or checksummed; a bool is `true` or `false`; texts are unchanged. */
-  | { readonly kind: 'address' | 'bytes' | 'bool' | 'text'; readonly value: string }
+  | AddressValue
+  /** Bytes are in lower case; a bool is `true` or `false`; texts are unchanged. */
+  | { readonly kind: 'bytes' | 'bool' | 'text'; readonly value: string }
+
+/** `address`: 20 bytes in hex, which mean the same in any case. `account`: SS58, of which every letter counts. */
+export type AddressValue = { readonly kind: 'address' | 'account'; readonly value: string }
 
 /** A call as policies evaluate it. */
 export type ReadCall = {

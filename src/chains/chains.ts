@@ -1,6 +1,6 @@
 // All networks of a deployment. This is the only file that knows how to create the chain of a family.
 
-import type { ChainFamily, Network } from '../../db/words.ts'
+import type { Network } from '../../db/words.ts'
 import type { Chain, ChainMemory, NodelessChain } from './chain.ts'
 import { createNodelessEvmChain } from './evm/nodeless.ts'
 import type { NetworkRow } from './networks.ts'
@@ -16,8 +16,6 @@ export type Chains = {
   withNode(network: Network): Chain
   /** Any known network, with or without a node. @throws not_implemented */
   of(network: Network): NodelessChain
-  /** Some network of a family, for what is equal on all of them: address formats and messages signed by keys. */
-  ofFamily(family: ChainFamily): NodelessChain
   /** The networks with a node, in configuration order. */
   readonly all: readonly Chain[]
   /** The networks on which wallets are created, in configuration order. Substrate networks need no node for that. */
@@ -67,11 +65,6 @@ export const createChains = async (input: {
     get: oneOf(served),
     withNode: oneOf(withNode),
     of: oneOf(known),
-    ofFamily: (family) =>
-      provided(
-        [...known.values()].find((chain) => chain.family === family),
-        `No network of the family ${family} is known here.`,
-      ),
     all: [...withNode.values()],
     served: [...served.values()],
     known: [...known.values()],

@@ -32,9 +32,18 @@ export const listCollections = async (
   return (await collectionsOfWallet(ctx.db, { ...input, ownerAddress: address })).flatMap(shownCollection)
 }
 
-/** Without a network, the form of the address tells the family. */
-const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: string): string =>
-  (chains.known.find((chain) => chain.isContractId(text)) ?? chains.ofFamily('evm')).parseContract(text, field)
+/** Without a network, the form of the text tells of which family it is. @throws the refusal of the first network. */
+const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: string): string => {
+  const refusals: unknown[] = []
+  for (const chain of chains.known) {
+    try {
+      return chain.parseContract(text, field)
+    } catch (error) {
+      refusals.push(error)
+    }
+  }
+  throw refusals[0]
+}
 
 /**
  * One collection, as the project created it. Otherwise, if the network is given, as its contract describes it; the metadata

@@ -7,7 +7,7 @@
 //   kind of value   what a rule names                         operators
 //   integer         decimal digits, perhaps signed; 0x hex    all; as integers
 //   address, bytes  0x hex of the same kind                   eq, ne; without case
-//   address         SS58                                      eq, ne; letter for letter
+//   account         SS58                                      eq, ne; letter for letter
 //   bool            true, false                               eq, ne
 //   text            the text                                  eq, ne; byte for byte
 //
@@ -17,7 +17,7 @@
 // itself says what it moves, so it has neither `to` nor `value` for rules.
 
 import type { RuleOperator } from '../../db/words.ts'
-import type { CallValue, ReadCall } from '../chains/chain.ts'
+import type { AddressValue, CallValue, ReadCall } from '../chains/chain.ts'
 import { unreachable } from '../errors.ts'
 
 export type ArgumentRule = {
@@ -31,7 +31,7 @@ export type ArgumentRule = {
 
 /** A transaction as rules see it. */
 export type CheckedTransaction = {
-  readonly to: string | null
+  readonly to: AddressValue | null
   readonly value: bigint
   /** Whether it has call data, readable or not. */
   readonly isCall: boolean
@@ -51,8 +51,6 @@ const BYTES = /^0x(?:[0-9a-fA-F]{2})*$/
 /** The integer in a rule's value, or null. Pure. */
 export const integerIn = (text: string): bigint | null => (INTEGER.test(text) ? BigInt(text) : null)
 
-const isSs58 = (text: string): boolean => SS58_ADDRESS.test(text)
-
 /** Argument names are compared without leading underscores. Pure. */
 export const bare = (path: string): string => path.replace(/(?<=^|\.)_+/g, '')
 
@@ -63,7 +61,7 @@ export const namesFunction = (rule: ArgumentRule): boolean => rule.operator === 
 
 /** The value that a rule is about; null if there is none. */
 const valueFor = ({ argument }: ArgumentRule, { to, value, call }: CheckedTransaction): CallValue | null => {
-  if (argument === 'to') return to === null ? null : { kind: 'address', value: to }
+  if (argument === 'to') return to
   if (argument === 'value') return to === null ? null : { kind: 'integer', value }
   if (call === null || !argument.startsWith(DECODED)) return null
   return call.values.get(bare(argument.slice(DECODED.length))) ?? null
@@ -94,7 +92,9 @@ export const isOfKind = (kind: CallValue['kind'], text: string): boolean => {
     case 'integer':
       return INTEGER.test(text)
     case 'address':
-      return ADDRESS.test(text) || isSs58(text)
+      return ADDRESS.test(text)
+    case 'account':
+      return SS58_ADDRESS.test(text)
     case 'bytes':
       return BYTES.test(text)
     case 'bool':
@@ -109,7 +109,7 @@ export const isOfKind = (kind: CallValue['kind'], text: string): boolean => {
 const isSame = (kind: CallValue['kind'], has: string, named: string): boolean => {
   // Compare lengths first: an argument can be as long as the call data.
   if (has.length !== named.length) return false
-  const isExact = kind === 'text' || (kind === 'address' && !has.startsWith('0x'))
+  const isExact = kind === 'text' || kind === 'account'
   return isExact ? has === named : has.toLowerCase() === named.toLowerCase()
 }
 
@@ -121,9 +121,7 @@ const valueMatches = ({ operator, value: named }: ArgumentRule, found: CallValue
   const { kind, value: has } = found
   // What is equal is of the same kind.
   if (operator === 'eq') return isSame(kind, has, named)
-  if (operator !== 'ne' || !isOfKind(kind, named)) return false
-  if (kind === 'address' && has.startsWith('0x') === isSs58(named)) return false
-  return !isSame(kind, has, named)
+  return operator === 'ne' && isOfKind(kind, named) && !isSame(kind, has, named)
 }
 
 /** A function is named by its bare name or by its signature. */

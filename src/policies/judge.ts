@@ -89,15 +89,20 @@ const neverAllowed = (key: Key, intents: readonly Intent[]): string | null => {
 type Checked = readonly CheckedTransaction[]
 
 /** What rules see of the intents, given what was read of their calls. */
-const checked = (intents: readonly Intent[], calls: readonly (ReadCall | null)[]): Checked =>
+const checked = (
+  { addressKind: kind }: Pick<Chain, 'addressKind'>,
+  intents: readonly Intent[],
+  calls: readonly (ReadCall | null)[],
+): Checked =>
   intents.map((intent, index) => {
-    const { to, value } = intent
+    const { value } = intent
+    const to = intent.to === null ? null : { kind, value: intent.to }
     return { to, value, isCall: isCall(intent), call: calls[index] ?? null }
   })
 
 /** Reads the calls of intents as the rules of a policy declare them: each declaration once. */
-const createReading = ({ readerOf }: DeclaredCalls, intents: readonly Intent[]) => {
-  const unread = checked(intents, [])
+const createReading = (chain: Chain, { readerOf }: DeclaredCalls, intents: readonly Intent[]) => {
+  const unread = checked(chain, intents, [])
   const selectors = new Set(intents.map(({ input }) => input.slice(0, 10).toLowerCase()))
   const read = new Map<string, Checked>()
   return (rules: readonly ArgumentRule[]): Checked => {
@@ -108,10 +113,8 @@ const createReading = ({ readerOf }: DeclaredCalls, intents: readonly Intent[]) 
     const known = read.get(key)
     if (known !== undefined) return known
     const reader = readerOf({ selector, declaration })
-    const transactions = checked(
-      intents,
-      intents.map(({ input }) => reader?.read(input) ?? null),
-    )
+    const calls = intents.map(({ input }) => reader?.read(input) ?? null)
+    const transactions = checked(chain, intents, calls)
     read.set(key, transactions)
     return transactions
   }
@@ -124,12 +127,13 @@ export type Judge = Awaited<ReturnType<typeof createJudge>>
  * on EVM networks neither a node nor the database is asked.
  */
 export const createJudge = async (key: Key, intents: readonly Intent[]) => {
-  const { calls } = key.chain
+  const { chain } = key
+  const { calls } = chain
   const never = neverAllowed(key, intents)
   const isDescribed = calls.by === 'metadata' && never === null
   const described = isDescribed ? await Promise.all(intents.map((intent) => calls.read(intent))) : []
-  const describedTransactions = checked(intents, described)
-  const readBy = calls.by === 'declaration' ? createReading(calls, intents) : () => describedTransactions
+  const describedTransactions = checked(chain, intents, described)
+  const readBy = calls.by === 'declaration' ? createReading(chain, calls, intents) : () => describedTransactions
   /**
    * Why a policy does not allow it; null if it does.
    * @param earlier what the policy would be charged for first, one use each

@@ -45,6 +45,7 @@ export const checkRules = (chain: NodelessChain, rules: readonly ArgumentRule[])
 const KIND_WORDS = {
   integer: 'an integer, in plain decimal digits or 0x hex',
   address: 'an address: 0x and 40 hex digits',
+  account: 'an address in SS58',
   bytes: 'bytes: 0x and pairs of hex digits',
   bool: 'true or false',
   text: 'a text',
@@ -60,8 +61,7 @@ const checkArgument = (reader: CallReader, rule: ArgumentRule, index: number): v
   if (isOrdered(rule) && kind !== 'integer') {
     refuse(fieldOf(index, 'operator'), `must be eq or ne for "${rule.argument}", which is not a number.`)
   }
-  const isOfAnotherFamily = kind === 'address' && !rule.value.startsWith('0x')
-  if (isOfAnotherFamily || !isOfKind(kind, rule.value)) refuse(fieldOf(index, 'value'), `must be ${KIND_WORDS[kind]}.`)
+  if (!isOfKind(kind, rule.value)) refuse(fieldOf(index, 'value'), `must be ${KIND_WORDS[kind]}.`)
 }
 
 const checkArguments = (

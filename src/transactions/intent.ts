@@ -56,8 +56,9 @@ const isHex = (text: string): text is Hex => text.length % 2 === 0 && HEX.test(t
 
 /** @returns lower case. */
 export const parseHex = (text: string, field: string): Hex => {
-  const hex = text.toLowerCase()
-  if (isHex(hex) && text.startsWith('0x')) return hex
+  // The prefix has no upper case.
+  const hex = text.slice(0, 2) + text.slice(2).toLowerCase()
+  if (isHex(hex)) return hex
   throw new AppError('invalid_input', `Field "${field}" must be 0x and an even number of hex digits.`)
 }
 

@@ -12,12 +12,17 @@ import { AppError } from '../errors.ts'
 const CAIP10 = /^eip155:([1-9][0-9]{0,15}):(0x[0-9a-fA-F]{40})$/
 const FIELD = 'sign_in_wallet'
 
-/** The network of this environment with this chain id, with or without a node; null if there is none. */
-export const chainWithId = ({ known }: Chains, chainId: number): NodelessChain | null =>
-  known.find((chain) => chain.chainId === chainId) ?? null
+type Known = Pick<Chains, 'known'>
+
+/**
+ * A network of this environment with this chain id, with or without a node. null as the id: a network of accounts that are the
+ * same on every chain. undefined if there is none.
+ */
+export const chainWithId = ({ known }: Known, chainId: number | null): NodelessChain | undefined =>
+  known.find((chain) => chain.chainId === chainId)
 
 /** The chain ids of this environment's networks, for an error text. */
-export const chainIdsInWords = ({ known }: Chains): string =>
+export const chainIdsInWords = ({ known }: Known): string =>
   known.flatMap(({ chainId, network }) => (chainId === null ? [] : [`${chainId} (${network})`])).join(', ')
 
 /** The chain id in the name of a contract with this address; null for any other name. */
@@ -26,30 +31,25 @@ export const contractChainOf = (name: string, address: string): number | null =>
   return contract === address ? Number(chain) : null
 }
 
-/** The name of a contract. @param contract.address as `parseAddress` returns it. */
-export const contractWallet = (contract: { readonly chainId: number; readonly address: string }): string =>
-  `eip155:${contract.chainId}:${contract.address}`
-
 /**
  * Reads a wallet's name as a user writes it: an EVM address in lower case or with a valid checksum, an SS58 address with any
  * prefix, or a contract's CAIP-10 name. @returns the name as we store it.
  * @throws invalid_input for a chain of another environment.
  */
-export const readSignInWallet = (chains: Chains, text: string): string => {
-  const { parseAddress } = chains.ofFamily('evm')
-  const [, chain, contract] = CAIP10.exec(text) ?? []
-  if (chain !== undefined && contract !== undefined) {
-    const chainId = Number(chain)
-    if (chainWithId(chains, chainId) === null) {
-      throw new AppError('invalid_input', `Field "${FIELD}" must name a chain of this environment's networks.`)
-    }
-    return contractWallet({ chainId, address: parseAddress(contract, FIELD) })
+export const readSignInWallet = (chains: Known, text: string): string => {
+  const [, chainId, contract] = CAIP10.exec(text) ?? []
+  if (chainId !== undefined && contract !== undefined) {
+    const chain = chainWithId(chains, Number(chainId))
+    const name = chain?.contractSigner(chain.parseAddress(contract, FIELD))
+    if (name) return name
+    throw new AppError('invalid_input', `Field "${FIELD}" must name a chain of this environment's networks.`)
   }
-  if (text.startsWith('0x')) return parseAddress(text, FIELD)
-  const account = chains.ofFamily('substrate').accountOf(text)
-  if (account !== null) return account
+  for (const chain of chains.known) {
+    const account = chain.accountOf(text)
+    if (account !== null) return account
+  }
   throw new AppError(
     'address_invalid',
-    `Field "${FIELD}" must be an EVM address, an SS58 address with a valid checksum, or eip155:CHAIN_ID:ADDRESS for a contract.`,
+    `Field "${FIELD}" must be an EVM address in one case or with a valid checksum, an SS58 address with a valid checksum, or eip155:CHAIN_ID:ADDRESS for a contract.`,
   )
 }

@@ -8,7 +8,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { beginLimit, targetLimit } from './limits.ts'
 import { issueNonce, readNonce, takeNonce } from './nonces.ts'
-import { chainIdsInWords, chainWithId, contractChainOf, contractWallet, readSignInWallet } from './sign-in-wallet.ts'
+import { chainIdsInWords, chainWithId, contractChainOf, readSignInWallet } from './sign-in-wallet.ts'
 import { ensureUser } from './user.ts'
 import { derivedUserId, userIdOf } from './user-id.ts'
 import type { Prove } from './verify-login.ts'
@@ -40,7 +40,7 @@ export const loginWithWallet = async (
 type Signed = { readonly message: string; readonly signature: Hex }
 
 /** The only wrong proof whose error says what is wrong: it is the page's mistake, and reveals nothing of a user. */
-const wrongChain = (chainId: number, expected: string): AppError =>
+const wrongChain = (chainId: number | null, expected: string): AppError =>
   new AppError('login_failed', `The message is for the chain with id ${chainId}, but must be for ${expected}.`)
 
 /**
@@ -48,14 +48,10 @@ const wrongChain = (chainId: number, expected: string): AppError =>
  * @throws login_failed for a chain that is no network of this environment.
  */
 const signersOf = ({ chains }: Pick<Ctx, 'chains'>, { address, chainId }: SignInMessage) => {
-  if (chainId === null) {
-    const chain = chains.ofFamily('substrate')
-    const account = chain.accountOf(address)
-    return account === null ? null : { key: account, contract: null, chain }
-  }
   const chain = chainWithId(chains, chainId)
-  if (chain === null) throw wrongChain(chainId, chainIdsInWords(chains))
-  return { key: address, contract: contractWallet({ chainId, address }), chain }
+  if (chain === undefined) throw wrongChain(chainId, chainIdsInWords(chains))
+  const key = chain.accountOf(address)
+  return key === null ? null : { key, contract: chain.contractSigner(key), chain }
 }
 
 type Signers = NonNullable<ReturnType<typeof signersOf>>
@@ -94,8 +90,7 @@ export const proveByWallet: Prove<{ readonly message: string; readonly signature
   if (issued === null) return null
   if (![signers.key, signers.contract].includes(issued.target)) {
     const chain = contractChainOf(issued.target, message.address)
-    if (chain !== null && message.chainId !== null)
-      throw wrongChain(message.chainId, `${chain}, the chain of the contract`)
+    if (chain !== null) throw wrongChain(message.chainId, `${chain}, the chain of the contract`)
     return null
   }
   if (!isTimely(message, { nowMs: ctx.now().getTime(), nonceCreatedAtMs: issued.createdAt.getTime() })) return null

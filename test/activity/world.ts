@@ -117,7 +117,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
   return {
     config,
     db,
-    chains: { get, withNode: get, of: get, ofFamily: () => chain, all: [chain], served: [chain], known: [chain] },
+    chains: { get, withNode: get, of: get, all: [chain], served: [chain], known: [chain] },
     now,
     metrics,
     recordObservation: createObservationRecorder({ db, metrics }),

@@ -16,7 +16,7 @@ const rule = (argument: string, operator: ArgumentRule['operator'], value: strin
 })
 
 const judged = (call: ReadCall | null, rest: Partial<CheckedTransaction> = {}): CheckedTransaction => ({
-  ...{ to: TOKEN, value: 0n, call, isCall: call !== null },
+  ...{ to: { kind: 'address', value: TOKEN }, value: 0n, call, isCall: call !== null },
   ...rest,
 })
 

@@ -29,6 +29,7 @@ export const createNodelessEvmChain = ({
   hasNames: nameRegistry !== null,
   withoutRecipient: 'creation',
   isMortal: false,
+  addressKind: 'address',
   parseAddress,
   parseContract: parseAddress,
   // The checksum is not checked, because shown addresses come from elsewhere.
@@ -41,6 +42,7 @@ export const createNodelessEvmChain = ({
   // Uncompressed keys begin with 4 (SEC 1 §2.3.3).
   randomAddress: () => addressOf(Uint8Array.of(4, ...randomBytes(64))),
   message: keyMessage,
+  contractSigner: (address) => `eip155:${chainId}:${address}`,
   verifyMessage: async (signed) => ((await isSignedByKey(signed)) ? 'key' : null),
   abiFiles: { bytesMax: ABI_FILE_BYTES_MAX, parse: parseAbiFile },
   isCallName: () => true,

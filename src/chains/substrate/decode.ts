@@ -56,7 +56,7 @@ const shown = (value: Value): unknown => {
       return value.value.toString()
     case 'bool':
       return value.value === 'true'
-    case 'address':
+    case 'account':
     case 'bytes':
     case 'text':
       return value.value

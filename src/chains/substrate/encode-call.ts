@@ -17,7 +17,7 @@ const isArgument = (value: Value, wanted: Argument): boolean => {
       return (typeof wanted === 'bigint' || typeof wanted === 'number') && value.value === BigInt(wanted)
     case 'bool':
       return value.value === String(wanted)
-    case 'address':
+    case 'account':
     case 'bytes':
     case 'text':
       return value.value === wanted

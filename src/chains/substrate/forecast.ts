@@ -48,7 +48,7 @@ const moveOf = ({ functionName, fields }: CallTree): Move | null => {
   const integerAt = (index: number): bigint | null => integerOf(values[index])
   const addressAt = (index: number): string | null => {
     const value = values[index]
-    return value?.kind === 'address' ? value.value : null
+    return value?.kind === 'account' ? value.value : null
   }
   const keepsAlive = KEEPS_ALIVE[functionName]
   if (keepsAlive !== undefined) {

@@ -20,8 +20,8 @@ export type Field = { readonly name: string; readonly value: Value }
 /** A decoded value. Fields have their names in the metadata, or `0`, `1`, …. An Option is its content, or nothing. */
 export type Value =
   | { readonly kind: 'integer'; readonly value: bigint }
-  /** Addresses in SS58, bytes in hex. */
-  | { readonly kind: 'address' | 'bytes' | 'bool' | 'text'; readonly value: string }
+  /** Accounts in SS58, bytes in hex. */
+  | { readonly kind: 'account' | 'bytes' | 'bool' | 'text'; readonly value: string }
   | { readonly kind: 'nothing' }
   | { readonly kind: 'list'; readonly items: readonly Value[] }
   | { readonly kind: 'record'; readonly fields: readonly Field[] }
@@ -143,7 +143,7 @@ const readVariant = (cursor: Cursor, type: Type, depth: number): Value => {
   const own = nameOf(type)
   if (own === 'Option') return of
   // MultiAddress::Id is shown as its address; the other variants keep their names.
-  if (own === 'MultiAddress' && of.kind === 'address') return of
+  if (own === 'MultiAddress' && of.kind === 'account') return of
   return { kind: 'variant', name: name.toString(), of }
 }
 
@@ -173,7 +173,7 @@ const readBits = (cursor: Cursor, store: TypeId): Value => {
 
 /** Encodes the address lazily: that takes a hundred times as long as decoding, and a call may contain thousands. */
 const addressOf = (publicKey: Uint8Array, prefix = ANY_NETWORK): Value => ({
-  kind: 'address',
+  kind: 'account',
   get value() {
     return encodeAddress(publicKey, prefix)
   },
@@ -243,7 +243,7 @@ export const itemsOf = (value: Value | undefined): readonly Value[] => (value?.k
 /** null if the value is not an address. Pure. */
 export const addressIn = (value: Value | null, name: string): string | null => {
   const field = fieldOf(value, name)
-  return field.kind === 'address' ? field.value : null
+  return field.kind === 'account' ? field.value : null
 }
 
 /** Whether a field is true. Pure. */

@@ -287,7 +287,7 @@ describe('a policy on a call of the runtime', () => {
   })
 
   test('on the recipient of coins compares the exact address', () => {
-    const sent: CheckedTransaction = { to: ACCOUNT, value: 5n, isCall: false, call: null }
+    const sent: CheckedTransaction = { to: { kind: 'account', value: ACCOUNT }, value: 5n, isCall: false, call: null }
     expect(matches([rule('to', 'eq', ACCOUNT), rule('value', 'le', '5')], [sent])).toBe(true)
     expect(matches([rule('to', 'eq', ACCOUNT.replace('Z', 'z'))], [sent])).toBe(false)
     expect(matches([rule('to', 'ne', OTHER)], [sent])).toBe(true)

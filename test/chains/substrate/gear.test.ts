@@ -173,7 +173,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
       expect(read?.functionName).toBe('gear.send_message')
       expect([...(read?.values.keys() ?? [])]).toEqual(['destination', 'payload', 'value', 'keep_alive'])
       expect(read?.values.get('payload')).toEqual({ kind: 'bytes', value: input })
-      const sent = { to: program, value: 7n, isCall: true, call: read }
+      const sent = { to: { kind: 'account', value: program }, value: 7n, isCall: true, call: read } as const
       const named = [{ argument: 'decodedInput.function', operator: 'eq', value: 'gear.send_message' }] as const
       const only = { argument: 'to', operator: 'eq', value: program } as const
       expect(matches([...named, only], [sent])).toBe(true)
