@@ -3,6 +3,7 @@
 import { createServer } from 'node:net'
 import { relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { networkRows } from '../src/chains/networks.ts'
 import { lockDevFolder, openDevFolder, rotateLogs } from './dev-folder.ts'
 import { type DevJson, readDevJson, removeDevJson, writeDevJson } from './dev-json.ts'
 import { createProgress } from './progress.ts'
@@ -54,7 +55,10 @@ const parsePort = (text: string | undefined): number => {
 /** A Substrate chain has no chain id. */
 const kindOf = (network: string, chainId: number): string => {
   if (chainId !== 0) return `chain id ${chainId}`
-  return network === 'Vara' ? "a local Asset Hub in Vara's place: balances, no programs" : 'a local Asset Hub'
+  const row = networkRows({ environment: 'testnet', devnet: true }).find((each) => each.network === network)
+  return row !== undefined && 'hasPrograms' in row && row.hasPrograms
+    ? `a local Asset Hub in the place of ${network}: balances, no programs`
+    : 'a local Asset Hub'
 }
 
 const welcome = (dev: DevJson, folder: string): string => {

@@ -8,7 +8,6 @@ import { watchedAddresses, watchedAddressesFrom } from '../../db/queries/wallets
 import type { BalanceCheck } from '../chains/balance-check.ts'
 import type { BlockMovements, Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
-import { DEFAULT_DISPLAYS } from '../tokens/default-list.ts'
 
 type CheckCtx = Pick<WorkerCtx, 'config' | 'db' | 'log' | 'metrics'>
 
@@ -56,13 +55,12 @@ const checkBlocks = async (
   ctx: CheckCtx,
   { chain, blocks }: { readonly chain: Chain; readonly blocks: readonly BlockMovements[] },
 ): Promise<void> => {
-  const { network, chainId } = chain
+  const { network, knownTokens } = chain
   const scope = {
     choose: async (addresses: readonly string[]) =>
       new Set([...(await watchedAddresses(ctx.db, { network, addresses })), ...(await otherWallets(ctx, chain))]),
     // Only contracts whose balances change by transfers alone: an unknown contract may answer anything.
-    reliable: (contracts: readonly string[]) =>
-      new Set(contracts.filter((contract) => DEFAULT_DISPLAYS.get(chainId)?.has(contract))),
+    reliable: (contracts: readonly string[]) => new Set(contracts.filter((contract) => knownTokens.has(contract))),
   }
   for (const block of blocks) {
     try {

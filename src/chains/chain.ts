@@ -10,7 +10,7 @@ import type { ContractWallets } from './contract-wallets.ts'
 import type { Delivery } from './delivery.ts'
 import type { Facts } from './facts.ts'
 import type { Messages } from './messages.ts'
-import type { NativeCoin } from './networks/network.ts'
+import type { NativeCoin, TokenDisplay } from './networks/network.ts'
 import type { Nfts } from './nfts.ts'
 import type { Nodes } from './nodes.ts'
 import type { Submission } from './submission.ts'
@@ -33,6 +33,8 @@ type Identity = {
   /** The EIP-155 chain id; null for a family that has none. */
   readonly chainId: number | null
   readonly coin: NativeCoin
+  /** Tokens that everybody knows, by canonical address. */
+  readonly knownTokens: ReadonlyMap<string, TokenDisplay>
   /** Whether names (ENS) can be resolved to addresses on this network. */
   readonly hasNames: boolean
   /** What an intent without a recipient means. */

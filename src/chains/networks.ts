@@ -17,7 +17,7 @@ import { polkadot } from './networks/polkadot.ts'
 import { polygon } from './networks/polygon.ts'
 import { vara } from './networks/vara.ts'
 
-export type { EvmNetworkRow, NativeCoin, NetworkRow, SubstrateNetworkRow } from './networks/network.ts'
+export type { EvmNetworkRow, NetworkRow, SubstrateNetworkRow, TokenDisplay } from './networks/network.ts'
 
 const EVM = [ethereum, polygon, base, avalanche] as const
 const SUBSTRATE = [polkadot, vara] as const
@@ -68,13 +68,14 @@ const ceilingOf = (file: EvmNetworkFile, chosenWei: bigint | undefined): bigint 
 }
 
 const evmRow = (file: EvmNetworkFile, { environment, devnet, maxFeesPerGasWei }: Setting): EvmNetworkRow => {
-  const { chainIds, explorerUrls, ...row } = file
+  const { chainIds, explorerUrls, tokens, ...row } = file
   return {
     ...row,
     explorerUrl: explorerUrls[environment],
     ...(devnet ? DEVNET_OVERRIDES : {}),
     maxFeePerGasCapWei: ceilingOf(file, maxFeesPerGasWei?.[file.network]),
     chainId: chainIds[environment],
+    knownTokens: new Map(Object.entries(tokens?.[environment] ?? {})),
     watch: devnet ? LOCAL_WATCH : WATCH,
   }
 }
@@ -92,6 +93,7 @@ const substrateRow = (file: SubstrateNetworkFile, { environment, devnet }: Setti
     genesisHash: devnet ? localGenesisHash : genesisHashes[environment],
     era: devnet ? LOCAL_ERA : ERA,
     pollIntervalMs: devnet ? 200 : 3_000,
+    knownTokens: new Map(),
     watch: devnet ? LOCAL_WATCH : WATCH,
   }
 }

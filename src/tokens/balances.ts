@@ -5,7 +5,6 @@ import type { Network } from '../../db/words.ts'
 import { displayAmount } from '../chains/amount.ts'
 import type { Ctx } from '../context.ts'
 import { ownWallet } from '../wallets/get.ts'
-import { DEFAULT_DISPLAYS } from './default-list.ts'
 import type { TokenBalance } from './schema.ts'
 import { nativeToken, tokenDisplays, tokenOf } from './token.ts'
 
@@ -27,10 +26,9 @@ export const tokenBalances = async (
     contractsReceived(ctx.db, { network, address, limit: RECEIVED_MAX }),
     listedAddresses(ctx.db, { network, limit: LISTED_MAX }),
   ])
-  const known = DEFAULT_DISPLAYS.get(chain.chainId)?.keys() ?? []
   const { coin, tokens } = await chain.balances({
     address,
-    contracts: [...new Set([...received, ...known, ...listed])],
+    contracts: [...new Set([...received, ...chain.knownTokens.keys(), ...listed])],
   })
   const addresses = [...tokens.keys()]
   const [facts, displays] = await Promise.all([chain.facts(addresses), tokenDisplays(ctx.db, { chain, addresses })])

@@ -1,13 +1,13 @@
 // Tokens as API answers show them: facts from the contract (or the network's coin), with logo and display decimals from the
-// operator's lists or the default list.
+// operator's lists or the network's known tokens.
 
 import type { Db } from '../../db/client.ts'
 import { readTokenDisplays } from '../../db/queries/listed-tokens.ts'
 import type { Network } from '../../db/words.ts'
 import { displayAmount } from '../chains/amount.ts'
 import type { AddressFacts, Chain, NodelessChain } from '../chains/chain.ts'
+import type { TokenDisplay } from '../chains/networks.ts'
 import type { PreviewContract } from '../transactions/preview-schema.ts'
-import { DEFAULT_DISPLAYS } from './default-list.ts'
 import { nameUuid } from './name-uuid.ts'
 import type { Token } from './schema.ts'
 
@@ -37,14 +37,6 @@ export const nativeToken = ({ network, coin }: Pick<NodelessChain, 'network' | '
 /** An amount of the network's own coin, for people: `1.5 ETH`. Pure. */
 export const coinAmount = ({ coin }: Pick<NodelessChain, 'coin'>, raw: bigint): string =>
   `${displayAmount(raw, coin.decimals)} ${coin.symbol}`
-
-/** How a list says to display a token. */
-export type TokenDisplay = {
-  /** Empty if the list has none. */
-  readonly logoUrl: string
-  /** null if the list has none. */
-  readonly displayDecimals: number | null
-}
 
 /**
  * A token as API answers show it. Pure.
@@ -95,16 +87,15 @@ export const contractOf = (input: {
 /** By canonical address. */
 export type TokenDisplays = ReadonlyMap<string, TokenDisplay>
 
-/** Looks up addresses in the lists with one indexed query (none for no address). The default list fills in missing values. */
+/** Looks up addresses in the lists with one indexed query (none for no address). The network's known tokens fill in missing values. */
 export const tokenDisplays = async (
   db: Db,
-  input: { readonly chain: Pick<Chain, 'network' | 'chainId'>; readonly addresses: readonly string[] },
+  input: { readonly chain: Pick<Chain, 'network' | 'knownTokens'>; readonly addresses: readonly string[] },
 ): Promise<TokenDisplays> => {
   const { chain, addresses } = input
-  const defaults = DEFAULT_DISPLAYS.get(chain.chainId)
   const displays = new Map<string, TokenDisplay>()
   for (const address of addresses) {
-    const display = defaults?.get(address)
+    const display = chain.knownTokens.get(address)
     if (display !== undefined) displays.set(address, display)
   }
   for (const { address, logoUrl, displayDecimals } of await readTokenDisplays(db, {

@@ -41,6 +41,7 @@ describe('a file of further networks', () => {
       finalDepth: 64,
       wholeBackfillBlocks: 3_600,
       pollIntervalMs: 1_000,
+      knownTokens: new Map(),
       watch: { everyMs: 5_000, behindMs: 30_000 },
       climbAfterSeconds: 20,
       expireAfterSeconds: 1_800,

@@ -36,9 +36,7 @@ const listOf = (name: string, tokens: readonly object[], patch = 0) =>
   JSON.stringify({ name, version: { major: 1, minor: 0, patch }, tokens })
 const importList = (text: string) => importTokenList(service.ctx, { text, actor: 'operator' })
 const looksOf = async (...addresses: readonly string[]) =>
-  Object.fromEntries(
-    await tokenDisplays(service.ctx.db, { chain: { network: 'Ethereum', chainId: SEPOLIA }, addresses }),
-  )
+  Object.fromEntries(await tokenDisplays(service.ctx.db, { chain: service.ctx.chains.of('Ethereum'), addresses }))
 const good = (output: string) => ({ exitCode: 0, errors: '', output })
 
 test('imports, lists and removes token lists, and audits each change', async () => {
@@ -77,14 +75,14 @@ test('imports, lists and removes token lists, and audits each change', async () 
   ])
 }, 60_000)
 
-test('an imported list overrides the default list, which fills in missing fields', async () => {
+test('an imported list overrides the known tokens of the network, which fill in missing fields', async () => {
   const [byDefault] = Object.values(await looksOf(USDC))
   expect(byDefault).toEqual({ logoUrl: expect.stringContaining('trustwallet'), displayDecimals: 2 })
   await importList(listOf('Looks', [{ ...TOKEN, address: USDC, logoURI: 'https://example.com/usdc.png' }]))
   expect(await looksOf(USDC, DOOR)).toEqual({ [USDC]: { logoUrl: 'https://example.com/usdc.png', displayDecimals: 2 } })
   await importList(listOf('Looks', [{ ...TOKEN, address: USDC, extensions: { displayDecimals: 5 } }]))
   expect(await looksOf(USDC)).toEqual({ [USDC]: { logoUrl: byDefault?.logoUrl ?? '', displayDecimals: 5 } })
-  const elsewhere = { chain: { network: 'Base', chainId: 84_532 }, addresses: [USDC] } as const
+  const elsewhere = { chain: service.ctx.chains.of('Base'), addresses: [USDC] }
   expect(await tokenDisplays(service.ctx.db, elsewhere)).toEqual(new Map())
 })
 

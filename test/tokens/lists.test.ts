@@ -9,7 +9,7 @@ import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
 const from = fundedAccount(0).address
-/** A token of the default list, on Sepolia. */
+/** A token that everybody knows, on Sepolia. */
 const USDC = '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238'
 
 type Contract = Awaited<ReturnType<TestChain['deploy']>>
@@ -110,7 +110,7 @@ describe('an imported list', () => {
   })
 })
 
-test('the default list gives the coin and well-known tokens their logo and display decimals', async () => {
+test('the network gives its coin and known tokens their logo and display decimals', async () => {
   await chain.rpc('anvil_setCode', [USDC, await chain.publicClient.getCode({ address: coin.address })])
   await sql`insert into contract_facts values ('Ethereum', ${USDC}, 'erc20', 'USD Coin', 'USDC', 6)`
   const usdc = { ...coin, address: getAddress(USDC) }

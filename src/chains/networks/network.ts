@@ -15,9 +15,19 @@ export type NativeCoin = {
   readonly logoUrl: string
 }
 
+/** How a token is displayed. */
+export type TokenDisplay = {
+  /** Empty if there is none. */
+  readonly logoUrl: string
+  /** null for the default. */
+  readonly displayDecimals: number | null
+}
+
 type Common = {
   readonly network: Network
   readonly coin: NativeCoin
+  /** Tokens that everybody knows, by canonical address. The operator's lists come first. */
+  readonly knownTokens: ReadonlyMap<string, TokenDisplay>
   /** The block explorer; null if there is none. */
   readonly explorerUrl: string | null
   readonly pollIntervalMs: number
@@ -76,14 +86,16 @@ export type SubstrateNetworkRow = Common & {
 export type NetworkRow = EvmNetworkRow | SubstrateNetworkRow
 
 /** A network in its file, with the values that differ by environment. */
-export type EvmNetworkFile = Omit<EvmNetworkRow, 'chainId' | 'explorerUrl' | 'watch'> & {
+export type EvmNetworkFile = Omit<EvmNetworkRow, 'chainId' | 'explorerUrl' | 'watch' | 'knownTokens'> & {
   readonly chainIds: Readonly<Record<Environment, number>>
   readonly explorerUrls: Readonly<Record<Environment, string | null>>
+  /** By address with its checksum. */
+  readonly tokens?: Readonly<Record<Environment, Readonly<Record<string, TokenDisplay>>>>
 }
 
 export type SubstrateNetworkFile = Omit<
   SubstrateNetworkRow,
-  'genesisHash' | 'hashedSymbol' | 'explorerUrl' | 'era' | 'pollIntervalMs' | 'watch'
+  'genesisHash' | 'hashedSymbol' | 'explorerUrl' | 'era' | 'pollIntervalMs' | 'watch' | 'knownTokens'
 > & {
   readonly genesisHashes: Readonly<Record<Environment, Hex>>
   /** The genesis hash of the chain that the devnet starts for this network. */
@@ -93,7 +105,7 @@ export type SubstrateNetworkFile = Omit<
   readonly explorerUrls: Readonly<Record<Environment, string | null>>
 }
 
-const LOGOS = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains'
+export const LOGOS = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains'
 
 /** The logo of a blockchain by its name at Trust Wallet. */
 export const logoUrlOf = (blockchain: string): string => `${LOGOS}/${blockchain}/info/logo.png`

@@ -16,6 +16,7 @@ export const createNodelessSubstrateChain = (row: SubstrateNetworkRow): Nodeless
   family: row.family,
   chainId: null,
   coin: row.coin,
+  knownTokens: row.knownTokens,
   hasNames: false,
   withoutRecipient: 'runtime_call',
   isMortal: true,
