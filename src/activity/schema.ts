@@ -38,7 +38,7 @@ export const WalletActivityItem = Type.Object(
     }),
     wallet_address: AddressField('The wallet that was asked for.'),
     transaction_hash: Type.String({
-      description: 'The transaction that did it; on Polkadot and Vara the block if the runtime did it by itself.',
+      description: 'The transaction that did it; on Substrate networks the block if the runtime did it by itself.',
       examples: ['0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'],
     }),
     metadata: Type.Object(

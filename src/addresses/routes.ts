@@ -26,5 +26,5 @@ export const addressRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: A
     .get('/lookup-by-name', async ({ query }) => ({ address: await lookupByName(ctx, { name: query.name }) }), {
       query: LookupQuery,
       response: { 200: Lookup },
-      ...detail('Look up a name', 'The address of an ENS name on Ethereum.', NODE),
+      ...detail('Look up a name', 'The address of an ENS name, on the network that has the registry of names.', NODE),
     })

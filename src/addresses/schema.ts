@@ -11,7 +11,7 @@ export const MetadataQuery = t.Object(
     addresses: t.String({
       minLength: 1,
       maxLength: 16_384,
-      description: `1 to ${ADDRESSES_MAX} addresses, separated by commas; those of EVM networks in any letter case. On Polkadot also ids: \`7\` of a collection, \`asset:1984\`, \`pool:7\` or \`foreign:0x0201090704\` of an asset.`,
+      description: `1 to ${ADDRESSES_MAX} addresses, separated by commas; those of EVM networks in any letter case. On Substrate networks also ids: \`7\` of a collection, \`asset:1984\`, \`pool:7\` or \`foreign:0x0201090704\` of an asset.`,
       rule: `1 to ${ADDRESSES_MAX} addresses, separated by commas`,
       examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8,0x5fbdb2315678afecb367f032d93f642f64180aa3'],
     }),

@@ -82,7 +82,10 @@ const INSTANT = '[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9
 /** RFC 3986 characters. `originOf` checks the URI further. */
 const URI = '[!-~]+'
 
-/** All lines, in order. The chain id is CAIP-2's for Substrate, or only its namespace, as keys are the same on all chains. */
+/**
+ * All lines, in order. In the chain id, `polkadot` is the namespace that CAIP-2 has for all Substrate chains, not a network. The
+ * namespace alone is enough, as keys are the same on all of them.
+ */
 const MESSAGE = new RegExp(
   [
     '^(?:(?<scheme>[a-z][a-z0-9+.-]*)://)?(?<domain>[!-.0-~]+) wants you to sign in with your ',

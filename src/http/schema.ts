@@ -49,7 +49,6 @@ export const NetworkField = Type.Unsafe<Network>({
   type: 'string',
   isNetwork: true,
   title: 'Network',
-  description: 'The network.',
   examples: ['Ethereum'],
 })
 

@@ -110,7 +110,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent(
           'Create a collection',
-          'On EVM networks an ERC-721 contract with ERC-2981; on Polkadot a collection of its NFT pallet, owned by the sender. Its address or id is in the status of the transaction. On Vara, collections are programs and cannot be created here.',
+          'On EVM networks an ERC-721 contract with ERC-2981; on Substrate networks a collection of the NFT pallet, owned by the sender. Its address or id is in the status of the transaction. Where collections are programs they cannot be created here (501).',
           [...SIGNING, ...NAMED_WALLET],
         ),
       },

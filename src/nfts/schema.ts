@@ -22,7 +22,7 @@ const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 const Sender = Type.Optional(AddressField("The sending wallet; by default the project's own wallet on the network."))
 
 const CollectionField = AddressField(
-  'The collection: its address; on Polkadot its id in decimal digits, on Vara its program id.',
+  'The collection: its address; on Substrate networks its id in decimal digits, or its program id where collections are programs.',
 )
 
 export const CreateCollectionBody = Type.Object(

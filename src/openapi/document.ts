@@ -1,5 +1,6 @@
 // The OpenAPI document: generated from the routes' schemas, with the generator's gaps filled in.
 
+import type { ChainFamily, Network } from '../../db/words.ts'
 import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'
 import { codesOf } from '../http/codes.ts'
@@ -53,7 +54,19 @@ const CREDENTIALS: Readonly<Record<CredentialsTaken, Json>> = {
 
 const isTaken = (value: unknown): value is CredentialsTaken => typeof value === 'string' && value in CREDENTIALS
 
-type Known = { readonly schemas: Record<string, unknown>; readonly networks: readonly string[] }
+type NamedNetwork = { readonly network: Network; readonly family: ChainFamily }
+
+const FAMILY_WORDS: Readonly<Record<ChainFamily, string>> = { evm: 'EVM networks', substrate: 'Substrate networks' }
+
+/** The networks as a list, and in words by family, as descriptions of fields name the families. */
+const networksOf = (networks: readonly NamedNetwork[]): Json => {
+  const words = [...Map.groupBy(networks, ({ family }) => family)].map(
+    ([family, ours]) => `${FAMILY_WORDS[family]}: ${ours.map(({ network }) => network).join(', ')}.`,
+  )
+  return { enum: networks.map(({ network }) => network), description: words.join(' ') }
+}
+
+type Known = { readonly schemas: Record<string, unknown>; readonly networks: Json }
 
 /** Moves each schema with a title to the components, and refers to it. */
 const hoist = (value: unknown, known: Known): unknown => {
@@ -62,7 +75,7 @@ const hoist = (value: unknown, known: Known): unknown => {
   if (!isJson(value)) return value
   const walked: Record<string, unknown> = {}
   for (const [key, item] of Object.entries(value)) {
-    if (key === 'isNetwork' && item === true) walked.enum = networks
+    if (key === 'isNetwork' && item === true) Object.assign(walked, networks)
     else if (key === 'credentials' && isTaken(item)) Object.assign(walked, CREDENTIALS[item])
     // A schema's own `rule` is only for our error sentences. A property named `rule` is an object, and stays.
     else if (key !== 'rule' || typeof item !== 'string') walked[key] = hoist(item, known)
@@ -105,13 +118,13 @@ export const describe = (input: {
   readonly config: Pick<Config, 'publicBaseUrl'>
   readonly paths: Json
   /** The networks of this deployment. */
-  readonly networks: readonly string[]
+  readonly networks: readonly NamedNetwork[]
   readonly routes: readonly DescribedRoute[]
   /** The credentials that a path needs; null: project and bearer token. */
   readonly securityOf: (path: string) => readonly Json[] | null
 }): Json => {
   const schemas: Record<string, unknown> = { ...ERROR_SCHEMAS }
-  const known = { schemas, networks: input.networks }
+  const known = { schemas, networks: networksOf(input.networks) }
   const routes = new Map(input.routes.map((route) => [`${route.method.toLowerCase()} ${route.path}`, route]))
   const operationOf = (path: string, method: string, { errorCodes: _, ...operation }: Json): Json => {
     const route = routes.get(`${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`)

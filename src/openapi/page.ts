@@ -4,7 +4,7 @@ import { ERROR_STATUS, type ErrorCode } from '../errors.ts'
 import { type Html, html, page } from '../pages/page.ts'
 import { ERROR_WORDS, RETRY_TEXT } from './error-words.ts'
 import { prose } from './fields.ts'
-import { isJson, type Json, textOf, textsOf, under } from './json.ts'
+import { isJson, type Json, textOf, under } from './json.ts'
 import { groupOf, idOf, type Operation, operationView } from './operation.ts'
 
 const operationsOf = (document: Json): readonly Operation[] =>
@@ -54,7 +54,7 @@ const contents = (groups: readonly Group[]): Html => html`
 
 const beginning = (
   document: Json,
-  input: { readonly root: string; readonly baseUrl: string; readonly networks: readonly string[] },
+  input: { readonly root: string; readonly baseUrl: string; readonly networks: string },
 ): Html => {
   const schemes = under(under(document, 'components'), 'securitySchemes')
   return html`
@@ -65,7 +65,7 @@ const beginning = (
         <dt>Address</dt><dd><code>${input.baseUrl}</code></dd>
         <dt><code>X-WalletKit-Project-ID</code></dt><dd>${prose(under(schemes, 'project').description)}</dd>
         <dt><code>Authorization: Bearer</code></dt><dd>${prose(under(schemes, 'bearer').description)}</dd>
-        <dt id="networks">Networks</dt><dd>${input.networks.join(', ')}</dd>
+        <dt id="networks">Networks</dt><dd>${input.networks}</dd>
         <dt>For programs</dt><dd><a href="${input.root}/openapi/json">this page as an OpenAPI document</a></dd>
       </dl>
       <p>The examples take <code>$project</code> and <code>$key</code> from your shell: set them to your project's id and to the bearer
@@ -101,7 +101,7 @@ export const apiPage = (document: Json, { root }: { readonly root: string }): st
     head: html`
     <link rel="stylesheet" href="${root}/pages/api.css">`,
     body: html`<a class="skip" href="#begin">Skip the contents</a>${contents(groups)}
-  <main>${beginning(document, { root, baseUrl, networks: textsOf(under(schemas, 'Network').enum) })}${groups.map(
+  <main>${beginning(document, { root, baseUrl, networks: textOf(under(schemas, 'Network').description) })}${groups.map(
     (group) => html`
     <section id="${group.id}" aria-labelledby="${group.id}-title">
       <h2 id="${group.id}-title">${group.name}</h2>

@@ -15,7 +15,7 @@ const WAYS_IN = /^\/users\/(?:login-.*|verify-login|refresh-token|create-session
 export const documentOf = (ctx: Pick<Ctx, 'config' | 'chains'>, app: AnyElysia) =>
   describe({
     config: ctx.config,
-    networks: ctx.chains.known.map(({ network }) => network),
+    networks: ctx.chains.known,
     paths: { ...toOpenAPISchema(app, { staticFile: false }).paths },
     // The generator would read any object as a schema; ours all have a title.
     routes: app.routes.map(({ method, path, hooks }) => ({

@@ -47,7 +47,7 @@ const RuleBody = ClosedObject(
       { minLength: 0, maxLength: 1_024 },
       {
         description:
-          'An address, an integer in plain decimal digits or 0x hex, 0x bytes, true or false, or a text. For `decodedInput.function` the name, or the whole signature if several functions have it (`pallet.call` on Polkadot and Vara).',
+          'An address, an integer in plain decimal digits or 0x hex, 0x bytes, true or false, or a text. For `decodedInput.function` the name, or the whole signature if several functions have it (`pallet.call` on Substrate networks).',
         examples: ['safeMint(address,string)'],
       },
     ),
@@ -150,7 +150,7 @@ const proposedFields = {
   ),
   max_total_fee: Type.Optional(
     Amount(
-      'The most of the native coin, in base units, that the fees of all uses together may cost. If absent: the cost of 2,500 ordinary transactions (100,000 gas; a payment on Polkadot and Vara) at the current fees.',
+      'The most of the native coin, in base units, that the fees of all uses together may cost. If absent: the cost of 2,500 ordinary transactions (100,000 gas; a payment on Substrate networks) at the current fees.',
       '20000000000000000',
     ),
   ),

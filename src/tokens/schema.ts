@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
+import { COIN_WORDS } from '../chains/networks.ts'
 import { AddressField, closed, NetworkField, UuidField } from '../http/schema.ts'
 
 export const Token = Type.Object(
@@ -8,7 +9,8 @@ export const Token = Type.Object(
     network: NetworkField,
     contract_address: Type.String({
       description:
-        "The token's contract. For an asset on Polkadot its id: `asset:1984`, `pool:7` or `foreign:0x0201090704` (an XCM Location in SCALE). For a network's own coin a word: `ETH`, `MATIC`, `AVAX`, `DOT` or `VARA`.",
+        "The token's contract. For an asset of a Substrate runtime its id: `asset:1984`, `pool:7` or `foreign:0x0201090704` (an XCM Location in SCALE). For a network's own coin a word: " +
+        `${COIN_WORDS.map((word) => `\`${word}\``).join(', ')}.`,
       examples: ['ETH'],
     }),
     name: Type.String({ description: "The contract's name for itself; may be empty.", examples: ['Ether'] }),

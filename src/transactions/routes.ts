@@ -158,7 +158,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent(
           'Sign again at higher fees',
-          'Signs a transaction that is in no block again, for the same nonce, at fees above what was sent of it, and sends it, even if it was given up. Whichever is mined counts. Not on Polkadot and Vara: an extrinsic there ends by itself.',
+          'Signs a transaction that is in no block again, for the same nonce, at fees above what was sent of it, and sends it, even if it was given up. Whichever is mined counts. Not on Substrate networks: an extrinsic there ends by itself.',
           [...SIGNING, 'fee_too_low', 'transaction_not_found', 'transaction_not_waiting'],
         ),
       },
@@ -183,7 +183,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: TransactionStatusByHash },
         ...detail(
           'Status by hash',
-          'For any transaction that the chain knows; for a replaced hash the answer has the mined one. On Polkadot and Vara an extrinsic that `sign` returned is `pending` as long as a block may take it.',
+          'For any transaction that the chain knows; for a replaced hash the answer has the mined one. On Substrate networks an extrinsic that `sign` returned is `pending` as long as a block may take it.',
           [...NODE, 'transaction_not_found'],
         ),
       },

@@ -39,18 +39,18 @@ const FEE_ASSET = '^(?:(?:asset:)?(?:0|[1-9][0-9]{0,9})|foreign:0x[0-9a-f]{2,102
 export const UnsignedTransaction = Type.Object(
   {
     to: Type.Optional(
-      AddressField('Destination; absent for a contract creation, and on Polkadot and Vara for a call in `input`.'),
+      AddressField('Destination; absent for a contract creation, and on Substrate networks for a call in `input`.'),
     ),
     value: Type.Optional(Quantity('Amount of the native coin in base units (wei, planck).', '1000000000000000')),
     input: Type.Optional(
       HexData(
-        'Call data; on Polkadot and Vara a SCALE-encoded call of the runtime, or with `to` a message to a program.',
+        'Call data; on Substrate networks a SCALE-encoded call of the runtime, or with `to` a message to a program.',
         '0x',
       ),
     ),
-    gasLimit: Type.Optional(Quantity('Gas limit; on Vara only for messages to programs, on Polkadot never.', '21000')),
+    gasLimit: Type.Optional(Quantity('Gas limit; on Substrate networks only for messages to programs.', '21000')),
     maxPriorityFeePerGas: Type.Optional(
-      Quantity('Priority fee cap, wei per gas; on Polkadot and Vara the tip, in planck.', '1000000000'),
+      Quantity('Priority fee cap, wei per gas; on Substrate networks the tip, in planck.', '1000000000'),
     ),
     maxFeePerGas: Type.Optional(Quantity('Fee cap, wei per gas; only on the EVM networks.', '30000000000')),
     nonce: Type.Optional(
@@ -58,7 +58,7 @@ export const UnsignedTransaction = Type.Object(
     ),
     era: Type.Optional(
       Quantity(
-        'Only on Polkadot and Vara: how many blocks it may wait, a power of two; by default about five minutes.',
+        'Only on Substrate networks: how many blocks it may wait, a power of two; by default about five minutes.',
         '64',
       ),
     ),
@@ -66,7 +66,7 @@ export const UnsignedTransaction = Type.Object(
       Type.String({
         pattern: FEE_ASSET,
         description:
-          'Only on Polkadot: the fee is paid in this asset. The id of an asset of pallet Assets in plain decimal digits, or the name of an asset as in answers (`asset:1984`, `foreign:0x…`). If absent, the fee is paid in the coin.',
+          'Only on a Substrate network whose runtime takes fees in assets: the fee is paid in this asset. The id of an asset of pallet Assets in plain decimal digits, or the name of an asset as in answers (`asset:1984`, `foreign:0x…`). If absent, the fee is paid in the coin.',
         rule: 'the id of an asset of pallet Assets in plain decimal digits, below 2^32, or "foreign:0x" and the Location of a foreign asset in lower-case hex',
         examples: ['1984'],
       }),
@@ -148,7 +148,7 @@ export const SignedMessage = Type.Object(
   {
     signature: Type.String({
       description:
-        'Hex. For a wallet of type `eoa` by EIP-191, 65 bytes; for type `contract` by ERC-1271, wrapped as in ERC-6492 until it is deployed. On Polkadot and Vara sr25519, 64 bytes, over the message between `<Bytes>` and `</Bytes>`.',
+        'Hex. For a wallet of type `eoa` by EIP-191, 65 bytes; for type `contract` by ERC-1271, wrapped as in ERC-6492 until it is deployed. On Substrate networks sr25519, 64 bytes, over the message between `<Bytes>` and `</Bytes>`.',
       examples: [`0x${'5e'.repeat(64)}1b`],
     }),
   },
@@ -211,7 +211,7 @@ export const SpeedUpBody = Type.Object(
 export const RawTransaction = Type.String({
   title: 'RawTransaction',
   description:
-    'The raw signed transaction, as `eth_sendRawTransaction` takes it; on Polkadot and Vara the extrinsic, as `author_submitExtrinsic` takes it.',
+    'The raw signed transaction, as `eth_sendRawTransaction` takes it; on Substrate networks the extrinsic, as `author_submitExtrinsic` takes it.',
   examples: [
     '0x02f8720180843b9aca008506fc23ac008252089470997970c51812dc3a010c7d01b50e0d17dc79c887038d7ea4c6800080c001a07858ad1b4e8606c73d1cb38dcb446ce8d5e170de221b79e84e5f736b641a4abca0401146451658c50ec53c0b3d22f5a32f1b13cd2d4282ef9449115b80e207a8eb',
   ],
@@ -223,7 +223,7 @@ export const StatusByHashQuery = t.Object(
     transaction_hash: t.String({
       pattern: '^0x[0-9a-fA-F]{64}$',
       description:
-        'The hash of any transaction on the network; on Polkadot and Vara of one that is recorded here, in the pool of the node, or in one of its newest 64 final blocks.',
+        'The hash of any transaction on the network; on Substrate networks of one that is recorded here, in the pool of the node, or in one of its newest 64 final blocks.',
       rule: '0x and 64 hex digits',
       examples: [HASH],
     }),
@@ -233,7 +233,7 @@ export const StatusByHashQuery = t.Object(
 
 const HashOrNull = Type.Union([Type.String(), Type.Null()], { description: 'null until broadcast.', examples: [HASH] })
 const AddressOrNull = Type.Union([Type.String(), Type.Null()], {
-  description: 'Of a contract creation; the id of a collection that was created on Polkadot; else null.',
+  description: 'Of a contract creation; the id of a collection that a Substrate runtime created; else null.',
 })
 
 export const TransactionStatusByHash = Type.Object(

@@ -74,7 +74,7 @@ export const ImportWalletBody = ClosedObject(
     private_key: Type.Optional(
       Type.String({
         description:
-          '32 bytes in hex, with or without 0x: a private key on EVM networks, an sr25519 mini-secret on Polkadot and Vara.',
+          '32 bytes in hex, with or without 0x: a private key on EVM networks, an sr25519 mini-secret on Substrate networks.',
         examples: ['0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'],
       }),
     ),

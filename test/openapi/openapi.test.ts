@@ -153,6 +153,7 @@ describe('the document', () => {
     const enums: Json[] = []
     walk(document, (value) => Array.isArray(value.enum) && value.enum.includes('Polygon') && enums.push(value))
     expect(enums).toEqual([document.components.schemas.Network])
+    expect(enums[0]?.description).toMatch(/^EVM networks: Ethereum, .* Substrate networks: Polkadot, Vara\.$/)
     expect(document.components.schemas.Wallet.properties.network).toEqual({ $ref: '#/components/schemas/Network' })
   })
 
