@@ -1,4 +1,5 @@
-// The same code and packages on Deno 2: the API, the worker and a command run as Deno processes, from a wallet to its activity.
+// The same code and packages on Deno 2: the vault, the API, the worker and a command run as Deno processes, from a wallet to its
+// activity.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -22,6 +23,7 @@ let chain: TestChain
 /** Before the node, which is asked by WebSocket. */
 let proxy: TcpProxy
 let service: Service
+let vault: ReturnType<typeof deno>
 let api: ReturnType<typeof deno>
 let worker: ReturnType<typeof deno>
 let onDeno: Service
@@ -59,10 +61,18 @@ beforeAll(async () => {
     rpcUrls: { [network]: proxy.url },
     variables: { NODE_TIMEOUT_MS: String(NODE_TIMEOUT_MS) },
   })
-  const cli = deno('src/cli/main.ts', {}, 'project', 'create', '--name', 'On Deno', '--json')
+  const socket = `${service.variables.VAULT_SOCKET}.deno`
+  vault = deno('src/vault.ts', {
+    ...service.vaultVariables,
+    VAULT_SOCKET: socket,
+    VAULT_JOURNAL: `${socket}.journal`,
+    LOG_LEVEL: 'info',
+  })
+  await untilSaid(vault, '"listening"')
+  const cli = deno('src/cli/main.ts', { VAULT_SOCKET: socket }, 'project', 'create', '--name', 'On Deno', '--json')
   const { project_id: projectId, api_key: apiKey } = JSON.parse(await new Response(cli.stdout).text())
   expect(await cli.exited).toBe(0)
-  api = deno('src/server.ts', { PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'info' })
+  api = deno('src/server.ts', { VAULT_SOCKET: socket, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'info' })
   worker = deno('jobs/worker.ts', {
     VAULT_SOCKET: '',
     IDENTITY_KEY: '',
@@ -74,7 +84,7 @@ beforeAll(async () => {
 }, START_MAX_MS)
 
 afterAll(async () => {
-  for (const child of [api, worker]) {
+  for (const child of [api, worker, vault]) {
     if (child !== undefined && child.exitCode === null) child.kill('SIGKILL')
   }
   await service.close()
@@ -143,7 +153,7 @@ test('a user logs in by a mailed code, and wrong PINs and broken bodies are refu
   }
 })
 
-test('a node whose connection hangs is asked by another one, and both processes go on', async () => {
+test('a node whose connection hangs is asked by another one, and API and worker go on', async () => {
   const wallet = await onDeno.newWallet({ network, pin: PIN })
   await chain.fund(wallet.address)
   const send = () =>
@@ -170,14 +180,14 @@ test('the login page has its script', async () => {
   expect(script.text.length).toBeGreaterThan(10_000)
 })
 
-test.if(platform === 'linux')('neither process can leave a core dump', () => {
-  for (const { pid } of [api, worker]) {
+test.if(platform === 'linux')('no process can leave a core dump', () => {
+  for (const { pid } of [vault, api, worker]) {
     expect(readFileSync(`/proc/${pid}/limits`, 'utf8')).toMatch(/^Max core file size +0 +0 /m)
   }
 })
 
-test('SIGTERM ends both with exit code 0', async () => {
-  for (const child of [api, worker]) {
+test('SIGTERM ends each with exit code 0', async () => {
+  for (const child of [api, worker, vault]) {
     child.kill('SIGTERM')
     expect(await child.exited).toBe(0)
   }
