@@ -1,7 +1,7 @@
 // The first argument of every operation: created once per process and passed down. Some modules keep state of their own, of
 // two kinds; test/tidy.test.ts lists them:
 // - caches of costly results: the canonical text of an address, the bytes of a namespace, that a public key was checked,
-//   whether a runtime reports fees;
+//   the types of programs' payloads as a registry has read them;
 // - facts about an object, in a WeakMap: how many blocks a chain's node serves at once, the range that is read ahead, the
 //   running balance check, and the address from which a request came.
 

@@ -2,7 +2,8 @@
 //
 // Read the rooms in this order: sealing (how a secret lies in a row, and which key opens which), root (the root key and the
 // project keys that it wraps), credentials (checks, limits and changes of PINs and developer secrets), keys (derivation and
-// signing), wallets (making and opening them), rotation. Others import the files beside this one, never a room.
+// signing), wallets (making and opening them), rotation, journal (what survives the loss of the database), chain (what makes a
+// change of the audit visible), wire (how others reach the vault). Others import the files beside this one, never a room.
 //
 // Three rules hold everywhere. No database transaction or connection is held while argon2 runs or the root key is used. Key
 // bytes are zeroed when the block that holds them ends. No error contains a credential, a key or a sealed value.

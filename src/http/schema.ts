@@ -145,8 +145,8 @@ export const WaitingApproval = ClosedObject('WaitingApproval', {
 })
 
 /**
- * Which of the credential fields a body must have, for the document: one of them, one or both as the wallet needs, or the PIN with or without the secret.
- * Only custody checks it, because a missing credential has a code of its own.
+ * Which of the credential fields a body must have, for the document: one of them, or one or both as the wallet needs. Only
+ * custody checks it, because a missing credential has a code of its own.
  */
 export type CredentialsTaken = 'one' | 'one_or_both'
 

@@ -12,8 +12,7 @@ type NodeViews = readonly (NodeView & { readonly network: Network })[]
 
 export type Heads = ReadonlyMap<Network, { readonly isUp: boolean; readonly latest: bigint | null }>
 
-/** How many PINs this process is verifying, and how many wait. */
-/** null if the vault did not answer in time. */
+/** How many PINs the vault is verifying, and how many wait; null if it did not answer in time. */
 type Argon2Load = { readonly running: number; readonly waiting: number } | null
 
 const BACKFILL_STATES = ['not_begun', 'walking', ...BACKFILL_OBSTACLES]
