@@ -2,9 +2,14 @@
 
 /**
  * SQLSTATE (PostgreSQL, Appendix A): class 08, server shutting down or starting, a transaction that was idle for too long, too
- * many connections; then system errors.
+ * many connections; then those of the system for networks (errno(3), getaddrinfo(3)).
  */
-const AWAY_CODE = /^(?:08\w{3}|57P0[1-3]|25P03|53300|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|ENOTFOUND)$/
+const AWAY_CODE =
+  /^(?:08\w{3}|57P0[1-3]|25P03|53300|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|EHOSTDOWN|ENET\w+|EADDRNOTAVAIL|ENOTFOUND|EAI_\w+)$/
+/** Files have these codes too. */
+const CONNECT_CODE = /^(?:ENOENT|EACCES|EPERM)$/
+/** A host, or the Unix socket of PostgreSQL: the vault has one as well. */
+const CONNECT_ADDRESS = /^[^/]|\/\.s\.PGSQL\.\d+$/
 /** pg has no codes for a connection that was lost or could not be opened. */
 const AWAY_MESSAGE =
   /^(?:Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|Cannot use a pool after calling end)/
@@ -17,11 +22,19 @@ const FULL_CODE = /^53[012]00$/
 /** `away`: it may have been done or not. `busy` and `full`: nothing was done. */
 type DatabaseTrouble = 'away' | 'busy' | 'full'
 
+/** Whether PostgreSQL's socket is not there, or a firewall or the mode of a folder does not let us there. */
+const isShutOut = (error: Error, code: string): boolean =>
+  CONNECT_CODE.test(code) &&
+  'syscall' in error &&
+  error.syscall === 'connect' &&
+  'address' in error &&
+  CONNECT_ADDRESS.test(String(error.address))
+
 /** Why the database could not do its work; null if it could, or refused what was asked. */
 export const databaseTrouble = (error: unknown): DatabaseTrouble | null => {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const code = 'code' in at && typeof at.code === 'string' ? at.code : ''
-    if (AWAY_CODE.test(code) || AWAY_MESSAGE.test(at.message)) return 'away'
+    if (AWAY_CODE.test(code) || AWAY_MESSAGE.test(at.message) || isShutOut(at, code)) return 'away'
     if (BUSY_CODE.test(code)) return 'busy'
     if (FULL_CODE.test(code)) return 'full'
   }

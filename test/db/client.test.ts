@@ -269,6 +269,24 @@ describe('whether the database is away', () => {
     }
   })
 
+  test.each([
+    ['no network', { code: 'ENETUNREACH', syscall: 'connect', address: '10.0.0.1', port: 5432 }, true],
+    ['a network that is down', { code: 'ENETDOWN', syscall: 'connect', address: '10.0.0.1', port: 5432 }, true],
+    ['no name server', { code: 'EAI_AGAIN', syscall: 'getaddrinfo', hostname: 'db.example.org' }, true],
+    ['no socket', { code: 'ENOENT', syscall: 'connect', address: '/run/postgresql/.s.PGSQL.5432' }, true],
+    ['a closed socket', { code: 'EACCES', syscall: 'connect', address: '/run/postgresql/.s.PGSQL.5432' }, true],
+    ['a firewall', { code: 'EPERM', syscall: 'connect', address: '10.0.0.1', port: 5432 }, true],
+    [
+      'no socket of a vault',
+      { code: 'ENOENT', syscall: 'connect', address: '/run/strongroom-vault/vault.sock' },
+      false,
+    ],
+    ['no file', { code: 'ENOENT', syscall: 'open', path: '/run/postgresql/.s.PGSQL.5432' }, false],
+    ['a closed file', { code: 'EACCES', syscall: 'open', path: '/etc/strongroom/root.key' }, false],
+  ])('is told by the error of the system: %s', (_what, error, isAway) => {
+    expect(isDatabaseAway(new Error('Failed query', { cause: Object.assign(new Error('x'), error) }))).toBe(isAway)
+  })
+
   test('is not assumed for a statement that the database refused', () => {
     for (const code of ['23505', '42501', '22P02', 'UNDEFINED_VALUE']) {
       expect(isDatabaseAway(new Error('Failed query', { cause: failing(code) }))).toBe(false)

@@ -2,13 +2,17 @@
 // nothing else happens: an error without a listener, or a rejection that nobody awaits, would end the process, and fails these tests.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { type Db, openDb } from '../../db/client.ts'
 import { sumHoldings } from '../../db/holdings.ts'
 import { migrate } from '../../db/migrate.ts'
+import { startPostgres } from '../../devnet/postgres.ts'
 import { connectToMortal } from '../support/mortal-postgres.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase, createDatabaseOn, type TestDatabase } from '../support/postgres.ts'
+import { startService } from '../support/service.ts'
 
 /** The server's login is about three pieces, and each answer one. */
 const STAGES = [0, 1, 2, 3, 4, 5, 6]
@@ -105,4 +109,38 @@ describe.each(Object.entries(KINDS))('%s', (_, use) => {
       }),
     )
   })
+})
+
+test('callers read that PostgreSQL is unavailable while its Unix socket is away, of the API and of the vault', async () => {
+  // Others than this user enter it, and a socket's path has at most 107 bytes.
+  const folder = await mkdtemp('/tmp/strongroom-socket-')
+  await chmod(folder, 0o777)
+  const start = (port?: number) =>
+    startPostgres({
+      dataDirectory: join(folder, 'data'),
+      durable: false,
+      settings: { unix_socket_directories: folder },
+      ...(port === undefined ? {} : { port }),
+    })
+  let server = await start()
+  const bySocket = (url: string) => `${url}?host=${folder}`
+  const { apiUrl, vaultUrl, ...owner } = await createDatabaseOn(server.url)
+  const service = await startService({
+    database: { ...owner, apiUrl: bySocket(apiUrl), vaultUrl: bySocket(vaultUrl) },
+  })
+  const AWAY = { code: 'unavailable', message: expect.stringContaining('The database was unavailable') }
+  const wallets = () => service.get('/wallets', { network: 'Polkadot' })
+  try {
+    expect((await wallets()).status).toBe(200)
+    await server.stop()
+    expect((await readdir(folder)).filter((name) => name.startsWith('.s.PGSQL'))).toEqual([])
+    expect(await wallets()).toMatchObject({ status: 503, json: { code: 'unavailable' } })
+    await expect(service.ctx.vault.status()).rejects.toMatchObject(AWAY)
+    server = await start(server.port)
+    expect((await wallets()).status).toBe(200)
+  } finally {
+    await service.close()
+    await server.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
 })

@@ -21,6 +21,8 @@ import { startVault } from '../support/vault.ts'
 
 const API = [programPath('src/server')]
 const WORKER = [programPath('jobs/worker')]
+const VAULT = [programPath('src/vault')]
+const PROCESSES: readonly (readonly string[])[] = [API, WORKER, VAULT]
 const COMMAND = ['project', 'list']
 const MIGRATION = ['db', 'migrate']
 const PASSWORD = 'a-password-that-nobody-may-see'
@@ -60,8 +62,8 @@ const start = (args: readonly string[], variables: Readonly<Record<string, strin
   })
 
 const run = async (args: readonly string[], variables: Readonly<Record<string, string>>) => {
-  if (args !== API && args !== WORKER) return runCli(args, { ENVIRONMENT: 'testnet', ...keys, ...variables })
-  const child = start(args, variables)
+  if (!PROCESSES.includes(args)) return runCli(args, { ENVIRONMENT: 'testnet', ...keys, ...variables })
+  const child = start(args, { ...variables, ...(args === VAULT ? { ROOT_KEY: rootKey } : {}) })
   return { errors: await new Response(child.stderr).text(), exitCode: await child.exited }
 }
 
@@ -71,7 +73,7 @@ const refusal = async (args: readonly string[], databaseUrl: string): Promise<st
   expect(exitCode).toBe(1)
   expect(errors).not.toContain(PASSWORD)
   expect(errors.trim().split('\n')).toHaveLength(1)
-  return errors.trim().replace(/^The (?:server|worker) cannot start: /, '')
+  return errors.trim().replace(/^The (?:server|worker|vault) cannot start: /, '')
 }
 
 const urlWith = (changes: { password?: string; port?: number; database?: string; query?: string; user?: string }) => {
@@ -87,6 +89,7 @@ const urlWith = (changes: { password?: string; port?: number; database?: string;
 describe.each([
   ['the API', API],
   ['the worker', WORKER],
+  ['the vault', VAULT],
   ['a command', COMMAND],
   ['db migrate', MIGRATION],
 ] as const)('%s says in one sentence that', (_who, args) => {
@@ -99,6 +102,12 @@ describe.each([
   test('PostgreSQL is away', async () => {
     expect(await refusal(args, urlWith({ password: PASSWORD, port: await freePort() }))).toBe(
       'PostgreSQL cannot be reached: check that it runs, and the host and port in DATABASE_URL (ECONNREFUSED).',
+    )
+  })
+
+  test('PostgreSQL has no socket in the folder of the URL', async () => {
+    expect(await refusal(args, urlWith({ query: `?host=${folder}` }))).toBe(
+      'PostgreSQL cannot be reached: check that it runs, and the host and port in DATABASE_URL (ENOENT).',
     )
   })
 
@@ -141,6 +150,7 @@ describe('a certificate of nobody', () => {
   test.each([
     ['the API', API],
     ['the worker', WORKER],
+    ['the vault', VAULT],
     ['a command', COMMAND],
   ])('is refused by %s, which says so', async (_who, args) => {
     expect(await refusal(args, `${server.url}?sslmode=verify-full`)).toStartWith(
@@ -154,6 +164,7 @@ const NO_SCHEMA =
 
 test.each([
   ['the API', API],
+  ['the vault', VAULT],
   ['a command', COMMAND],
 ])('%s says that the database is not migrated', async (_who, args) => {
   expect(await refusal(args, urlWith({ database: `/${emptyDatabase}` }))).toMatch(NO_SCHEMA)
