@@ -4,6 +4,8 @@ import type { OperatorVault, Vault } from './vault.ts'
 import { type Client, type ConnectOptions, connect } from './wire/connect.ts'
 import * as keys from './wire/vault-methods.ts'
 
+export type { ConnectOptions }
+
 const { METHODS: of, OPERATOR_METHODS: ofOperator } = keys
 
 /** Where a vault listens for its operator, beside the socket for APIs. Only the vault's own user may connect there. */

@@ -24,6 +24,7 @@ import { type CustodyCtx, type CustodySettings, createCustodyCtx } from './ctx.t
 import { publicKeyOfImported } from './keys/imported.ts'
 import { rotateProjectKey } from './rotation/rotate-project.ts'
 import { rotateRootKey } from './rotation/rotate-root.ts'
+import { UnfitVault } from './unfit-vault.ts'
 import { forgedRows } from './verify-rows.ts'
 import { exportKeyring } from './wallets/keyring.ts'
 import { newWallet } from './wallets/new-wallet.ts'
@@ -60,20 +61,16 @@ export {
 type VaultStatus = {
   /** The present root key, and perhaps the next one. */
   readonly rootKeyIds: readonly string[]
-  /** Whether the database belongs to one of them: somebody may have changed it since the start. */
-  readonly holdsRootKey: boolean
   /** Whether the database lacks what the vault's journal tells. Then no key is opened. */
   readonly isBehind: boolean
   /** How many PINs are being verified, and how many wait. */
   readonly argon2: QueueLoad
 }
 
-const statusOf = async ({ rootKeys, journal, argon2 }: CustodyCtx): Promise<VaultStatus> => ({
-  rootKeyIds: rootKeys.ids,
-  holdsRootKey: await rootKeys.arePresent(),
-  isBehind: journal.isBehind(),
-  argon2: argon2.load(),
-})
+const statusOf = async ({ rootKeys, journal, argon2 }: CustodyCtx): Promise<VaultStatus> => {
+  if (!(await rootKeys.arePresent())) throw new UnfitVault()
+  return { rootKeyIds: rootKeys.ids, isBehind: journal.isBehind(), argon2: argon2.load() }
+}
 
 /** What others may read of custody's rows. None of it opens a wallet. */
 const readingOf = (ctx: CustodyCtx) => {
@@ -185,7 +182,7 @@ export const createVault = (settings: CustodySettings) => {
     changeUserPin: bind(changeUserPin),
     changeDeveloperSecret: bind(changeDeveloperSecret),
     ...operatingOf(ctx),
-    /** What this process can do at the moment. */
+    /** What this process can do at the moment. @throws UnfitVault if the database belongs to none of its root keys any more. */
     status: () => statusOf(ctx),
     ...readingOf(ctx),
     ...ctx.journal.reader,

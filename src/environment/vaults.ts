@@ -1,7 +1,14 @@
 // Reaching the vaults from another process.
 
-import { connectOperatorVault, connectVault, operatorSocketOf, type Remote } from '../custody/remote-vault.ts'
+import {
+  type ConnectOptions,
+  connectOperatorVault,
+  connectVault,
+  operatorSocketOf,
+  type Remote,
+} from '../custody/remote-vault.ts'
 import type { OperatorVault, Vault } from '../custody/vault.ts'
+import { unreachable } from '../errors.ts'
 import { createLog } from '../security/log.ts'
 import { createReadingCtx, type Process, type ReadingCtx } from './contexts.ts'
 
@@ -12,9 +19,17 @@ const optionsOf = (input: Process) => {
   return {
     sockets,
     name: `strongroom-${input.process}`,
-    onChange: ({ socket, isOpen }: { readonly socket: string; readonly isOpen: boolean }) => {
-      if (isOpen) log.info({ socket }, 'connected to the vault')
-      else log.warn({ socket }, 'lost the vault')
+    onChange: ({ socket, is }: Parameters<ConnectOptions['onChange']>[0]) => {
+      switch (is) {
+        case 'open':
+          return log.info({ socket }, 'connected to the vault')
+        case 'lost':
+          return log.warn({ socket }, 'lost the vault')
+        case 'unfit':
+          return log.error({ socket }, 'the root key was changed: the vault must be restarted with the present one')
+        default:
+          return unreachable(is)
+      }
     },
   }
 }

@@ -32,7 +32,7 @@ const noAnswer = (cause: unknown): never => {
   throw new AppError('unavailable', 'The database does not answer.', { cause })
 }
 
-/** A vault that is away says so itself. */
+/** A vault that is away, or whose root key was changed, says so itself. */
 const noVault = (error: unknown): never => {
   if (error instanceof AppError && error.code === 'unavailable') throw error
   return noAnswer(error)
@@ -57,11 +57,6 @@ const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): Promise<void>
   if (status.isBehind) {
     throw new AppError('unavailable', 'The database lacks what the vault has recorded: run "cli restore".')
   }
-  if (status.holdsRootKey) return
-  throw new AppError(
-    'unavailable',
-    'The root key was changed: the vault must be restarted with the present one as ROOT_KEY.',
-  )
 }
 
 const stateOf = async (ctx: Pick<Ctx, 'log'>, chain: Chain): Promise<NetworkState> => {

@@ -181,8 +181,8 @@ export const createWire = () => {
     let changing = Promise.withResolvers<void>()
     const made = connect({
       ...{ sockets, name: 'api' },
-      onChange: ({ socket, isOpen }) => {
-        changes.push(`${socket} ${isOpen ? 'open' : 'closed'}`)
+      onChange: ({ socket, is }) => {
+        changes.push(`${socket} ${is}`)
         changing.resolve()
         changing = Promise.withResolvers()
       },

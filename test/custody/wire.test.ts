@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, stat, writeFile } from 'node:fs/promises'
 import { createServer, Socket } from 'node:net'
 import { join } from 'node:path'
+import { UnfitVault } from '../../src/custody/unfit-vault.ts'
 import { listen, serve } from '../../src/custody/wire/listen.ts'
 import { AppError } from '../../src/errors.ts'
 import { count, createGates, createWire, echo, fail, giveBack, lend, use, wait, waitAgain } from './wire-support.ts'
@@ -301,6 +302,24 @@ describe('several servers', () => {
     const by = await Promise.all(all.map(({ output, held }) => held.ask(use, { handle: output })))
     expect([...new Set(by)].sort()).toEqual(['one', 'two'])
     expect([...one.refusals, ...two.refusals]).toEqual([])
+  })
+
+  test('one that says that its root key does not fit is left, and asked again while the other one is away', async () => {
+    const gates = createGates()
+    gates.open('a')
+    const one = await wire.server({ gates, name: 'one', errors: { key: new UnfitVault() } })
+    const two = await wire.server({ gates, name: 'two', errors: { key: new AppError('busy', 'Later.') } })
+    const client = wire.client(one.path, two.path)
+    while (client.changes().length < 2) await client.changed()
+    const codes: string[] = []
+    // Each call ends at the second one, also that which came to the first.
+    for (let index = 0; index < 4; index += 1) codes.push((await errorOf(client.ask(fail, { kind: 'key' }))).code)
+    expect(codes).toEqual(Array(4).fill('busy'))
+    expect(client.changes().slice(2)).toEqual([`${one.path} unfit`])
+    expect((await client.ask(wait, { gate: 'a' })).by).toBe('two')
+    await two.stop({ graceMs: 0 })
+    expect((await client.ask(wait, { gate: 'a' })).by).toBe('one')
+    expect(await errorOf(client.ask(fail, { kind: 'key' }))).toBeInstanceOf(UnfitVault)
   })
 
   test('on a lost connection, what may be repeated is asked of another one, and anything else fails', async () => {

@@ -1,8 +1,12 @@
-// What APIs do while vaults hang, are killed or are replaced. The same requests go to two APIs in turn: one in
+// What APIs do while vaults hang, are killed, are replaced, or lack the root key. The same requests go to two APIs in turn: one in
 // this process, and one of its own.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
+import { createProject } from '../../src/projects/projects.ts'
+import { keyFile } from '../custody/support.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
 import { isLong } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -48,6 +52,7 @@ const startApi = async (variables: Readonly<Record<string, string>>) => {
   void read()
   return {
     url: await promise,
+    output: () => output,
     stop: async () => {
       child.kill('SIGTERM')
       expect(await child.exited).toBe(0)
@@ -80,10 +85,11 @@ afterAll(async () => {
 let turn = 0
 
 /** A client of the next API. */
-const next = () => {
+const nextOf = (project: Service['project']) => {
   turn += 1
-  return turn % 2 === 0 ? api.as(service.project) : service.as(service.project, other.url)
+  return turn % 2 === 0 ? api.as(project) : service.as(project, other.url)
 }
+const next = () => nextOf(service.project)
 
 const sign = async () => {
   const client = next()
@@ -187,4 +193,35 @@ test('the only vault is killed: previews, sending and tracking go on, and it is 
   const tookMs = await until(bothSign)
   if (isLong) expect(tookMs).toBeLessThan(FOUND_WITHIN_MS)
   await again.stop()
+})
+
+test('a vault that lacks the new root key after a rotation is left while there is one that has it', async () => {
+  const key = keyFile(randomBytes(32))
+  const old = await vaultAt(sockets[0])
+  const both = { ...service.vaultVariables, VAULT_SOCKET: sockets[1] ?? '', ROOT_KEY_NEXT: key.spec }
+  const fitting = await startVaultProcess(both)
+  await until(bothSign)
+  // No vault process remembers the key of this project: each needs the root key for it.
+  const project = await createProject(service.ctx, { name: 'Unknown', actor: 'operator' })
+  const rotated = await runCli(['keys', 'rotate-root', '--yes'], {
+    ...service.variables,
+    VAULT_SOCKET: both.VAULT_SOCKET,
+  })
+  expect(rotated).toMatchObject({ exitCode: 0 })
+  const body = { network, name: 'W', control_mode: 'developer', developer_secret: 'testnet-secret' }
+  for (let count = 0; count < 8; count += 1) {
+    expect((await nextOf(project).post('/wallets', body)).status).toBe(200)
+    expect(await readyz()).toBe(200)
+  }
+  expect(other.output()).toContain('the root key was changed: the vault must be restarted')
+  await fitting.stop()
+  const refused = { status: 503, json: { error: expect.stringContaining('The root key was changed') } }
+  expect(await next().get('/readyz')).toMatchObject(refused)
+  expect(await nextOf(project).post('/wallets', body)).toMatchObject(refused)
+  const again = await startVaultProcess(both)
+  await until(async () => (await readyz()) === 200)
+  expect((await nextOf(project).post('/wallets', body)).status).toBe(200)
+  await again.stop()
+  await old.stop()
+  key.remove()
 })

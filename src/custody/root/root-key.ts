@@ -4,10 +4,10 @@
 
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockRootKeyId, readDeployment } from '../../../db/queries/custody/deployment.ts'
-import { AppError } from '../../errors.ts'
 import { KeyRotated } from '../repeatable.ts'
 import { type Identity, NO_KEY_ID, open, seal } from '../sealing/envelope.ts'
 import { deriveKey } from '../sealing/kdf.ts'
+import { UnfitVault } from '../unfit-vault.ts'
 import { openAwsKmsKey } from './aws-kms.ts'
 import { openGcpKmsKey } from './gcp-kms.ts'
 import { fingerprintOf, readKey } from './key-source.ts'
@@ -82,11 +82,7 @@ export const createRootKeys = (parts: {
   const byId = (id: string): RootKey => {
     const held = [parts.rootKey, parts.nextRootKey].find((each) => each?.id === id)
     if (held) return held
-    // The root key was changed while this process had only the old one.
-    throw new AppError(
-      'unavailable',
-      'A project key is wrapped by another root key than this process has: it must be restarted with the present one.',
-    )
+    throw new UnfitVault()
   }
   return {
     ids,

@@ -1,25 +1,31 @@
 // The client of one or more servers. A call goes to the next one that is connected and not leaving; while there is none it
 // waits for a second. A connection that is lost is opened again.
 //
+// A vault whose root key does not fit any more says so, and has done nothing: another one is asked, and for a while it gets no
+// calls, unless all are so.
+//
 // What was asked on a lost connection was done or not. What may be repeated is asked again, anything else fails. What is held
 // (`hold`) belongs to one connection, and ends with it.
 
 import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../errors.ts'
+import { UnfitVault } from '../unfit-vault.ts'
 import { type Line, LineLost, openLine } from './line.ts'
 import type { Given, Method } from './method.ts'
 
 const RECONNECT_MS = 100
 const CONNECTED_WAIT_MS = 1_000
 const TRIES_MAX = 3
+/** Then it is asked again: the database may belong to its root key again. */
+const UNFIT_MS = 10_000
 
 export type ConnectOptions = {
   /** The paths of the servers' sockets. */
   readonly sockets: readonly string[]
   /** As the client calls itself. */
   readonly name: string
-  /** A connection was opened, or an open one has ended. */
-  readonly onChange: (change: { readonly socket: string; readonly isOpen: boolean }) => void
+  /** A connection was opened, or an open one has ended, or its server said that its root key does not fit any more. */
+  readonly onChange: (change: { readonly socket: string; readonly is: 'open' | 'lost' | 'unfit' }) => void
 }
 
 /** Calls that must go where the first one went. */
@@ -54,26 +60,44 @@ export type Client = {
 const noServer = () =>
   new AppError('unavailable', 'No vault can be reached: try again in a few seconds.', { retryAfterSeconds: 1 })
 
+/** Lines in turn. Those whose server has said lately that its root key does not fit come only if there are no others. */
+const createTurns = () => {
+  const unfitUntilMs = new WeakMap<Line, number>()
+  let turn = 0
+  const isFit = (line: Line): boolean => performance.now() >= (unfitUntilMs.get(line) ?? 0)
+  return {
+    isFit,
+    leave: (line: Line): void => void unfitUntilMs.set(line, performance.now() + UNFIT_MS),
+    next: (usable: readonly Line[]): Line | null => {
+      const fit = usable.filter(isFit)
+      const candidates = fit.length > 0 ? fit : usable
+      turn += 1
+      return candidates[turn % candidates.length] ?? null
+    },
+  }
+}
+
 /** Keeps a connection to each server, and lets one that leaves end beside the next one to that path. */
 const createLines = ({ sockets, name, onChange }: ConnectOptions) => {
-  const lines = new Set<Line>()
+  /** Each with its socket. */
+  const lines = new Map<Line, string>()
+  const turns = createTurns()
   const timers = new Map<string, NodeJS.Timeout>()
   let opened = Promise.withResolvers<void>()
   let isClosed = false
-  let turn = 0
 
   const open = (socket: string): void => {
     let state: 'new' | 'open' | 'over' = 'new'
     const onOpen = () => {
       state = 'open'
-      onChange({ socket, isOpen: true })
+      onChange({ socket, is: 'open' })
       opened.resolve()
       opened = Promise.withResolvers()
     }
     /** It takes no more work, and later it is closed. */
     const onOver = () => {
       if (state === 'over') return
-      if (state === 'open') onChange({ socket, isOpen: false })
+      if (state === 'open') onChange({ socket, is: 'lost' })
       state = 'over'
       if (!isClosed) timers.set(socket, setTimeout(open, RECONNECT_MS, socket))
     }
@@ -82,27 +106,23 @@ const createLines = ({ sockets, name, onChange }: ConnectOptions) => {
       onOver()
     }
     const line = openLine({ path: socket, name, onOpen, onLeaving: onOver, onClosed })
-    lines.add(line)
+    lines.set(line, socket)
   }
 
-  const next = (): Line | null => {
-    const usable = [...lines].filter((line) => line.isOpen())
-    turn += 1
-    return usable[turn % usable.length] ?? null
-  }
+  const usable = () => [...lines.keys()].filter((line) => line.isOpen())
 
   for (const socket of sockets) open(socket)
   return {
     /** @throws unavailable if there is none within a second. */
     one: async (): Promise<Line> => {
-      const now = next()
+      const now = turns.next(usable())
       if (now !== null) return now
       if (isClosed) throw noServer()
       const { promise: late, reject } = Promise.withResolvers<never>()
       const timer = setTimeout(() => reject(noServer()), CONNECTED_WAIT_MS)
       try {
         for (;;) {
-          const line = next()
+          const line = turns.next(usable())
           if (line !== null) return line
           await Promise.race([opened.promise, late])
         }
@@ -110,10 +130,17 @@ const createLines = ({ sockets, name, onChange }: ConnectOptions) => {
         clearTimeout(timer)
       }
     },
+    /** Asks others for a while. @returns whether there is one. */
+    leave: (line: Line): boolean => {
+      const socket = lines.get(line)
+      if (socket !== undefined && turns.isFit(line)) onChange({ socket, is: 'unfit' })
+      turns.leave(line)
+      return usable().some(turns.isFit)
+    },
     close: () => {
       isClosed = true
       for (const timer of timers.values()) clearTimeout(timer)
-      for (const line of lines) line.destroy()
+      for (const line of lines.keys()) line.destroy()
     },
   }
 }
@@ -131,7 +158,8 @@ export const connect = (options: ConnectOptions): Client => {
       try {
         return await use(line)
       } catch (error) {
-        const mayRepeat = error instanceof LineLost && (repeatable || !error.wasSent)
+        const mayRepeat =
+          error instanceof UnfitVault ? lines.leave(line) : error instanceof LineLost && (repeatable || !error.wasSent)
         if (!mayRepeat || tries >= TRIES_MAX) throw error
       }
     }

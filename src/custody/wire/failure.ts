@@ -6,6 +6,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { databaseTrouble } from '../../../db/trouble.ts'
 import { SECURITY_EVENTS } from '../../../db/words.ts'
 import { AppError, ERROR_STATUS, type ErrorCode, type SecurityEvent } from '../../errors.ts'
+import { UnfitVault } from '../unfit-vault.ts'
 import { Refused } from './data.ts'
 
 const closed = { additionalProperties: false } as const
@@ -31,6 +32,8 @@ const Failure = Type.Object(
     retryable: Type.Boolean(),
     retryAfterSeconds: Type.Optional(Type.Integer()),
     event: Type.Optional(Event),
+    /** It is an UnfitVault. */
+    unfit: Type.Optional(Type.Literal(true)),
   },
   closed,
 )
@@ -62,19 +65,22 @@ const shownError = (thrown: unknown, audience: Audience): AppError => {
 
 /** What is sent of an error. */
 export const failureOf = (thrown: unknown, audience: Audience): Failure => {
-  const { code, message, retryable, retryAfterSeconds, event } = shownError(thrown, audience)
+  const shown = shownError(thrown, audience)
+  const { code, message, retryable, retryAfterSeconds, event } = shown
   return {
     code,
     message,
     retryable,
     ...(retryAfterSeconds === null ? {} : { retryAfterSeconds }),
     ...(event === null ? {} : { event }),
+    ...(shown instanceof UnfitVault ? { unfit: true } : {}),
   }
 }
 
 /** The error as it was thrown on the other side. @throws Refused for what is no failure. */
 export const errorOf = (failure: unknown): AppError => {
   if (!isFailure.Check(failure)) throw new Refused('a failure is not as it should be')
-  const { code, message, ...options } = failure
+  const { code, message, unfit, ...options } = failure
+  if (unfit) return new UnfitVault()
   return new AppError(code, message, options)
 }

@@ -236,7 +236,6 @@ export const METHODS = {
     input: Fields({}),
     output: Fields({
       rootKeyIds: Type.Array(Text),
-      holdsRootKey: Type.Boolean(),
       isBehind: Type.Boolean(),
       argon2: Fields({ running: Count, waiting: Count }),
     }),
