@@ -46,8 +46,32 @@ const schemaView = (schemas: Schemas, title: string, schema: unknown): Html => h
           : null
       }${fieldList(schemas, schema)}`
 
+type Answer = { readonly status: string; readonly described: Json; readonly schema: unknown; readonly example: unknown }
+
+const isFailure = (status: string): boolean => Number(status) >= 400
+
+const answersOf = (responses: Json): readonly Answer[] =>
+  Object.keys(responses)
+    .filter((status) => !isFailure(status))
+    .map((status) => {
+      const described = under(responses, status)
+      const { schema, example } = under(under(described, 'content'), 'application/json')
+      return { status, described, schema, example }
+    })
+
+/** An answer that is not the usual one says when it comes. */
+const answerView = (schemas: Schemas, { status, described, schema }: Answer): Html =>
+  status === '200'
+    ? schemaView(schemas, 'Answer', schema)
+    : html`${schemaView(schemas, `Or answer ${status}`, schema)}
+      <p>${prose(described.description)}</p>`
+
+const exampleView = ({ status, example }: Answer): Html => html`
+      <h4>${status === '200' ? 'Its answer' : `Or its answer ${status}`}</h4>
+      <pre><code>${JSON.stringify(example, null, 2)}</code></pre>`
+
 const codesView = (responses: Json): Html => {
-  const failures = Object.entries(responses).filter(([status]) => status !== '200')
+  const failures = Object.entries(responses).filter(([status]) => isFailure(status))
   const linksOf = (response: unknown): Html => {
     const { examples } = under(under(response, 'content'), 'application/json')
     return html`${Object.keys(isJson(examples) ? examples : {}).map((code) => html` <a href="#error-${code}">${code}</a>`)}`
@@ -79,7 +103,7 @@ export const operationView = (
 ): Html => {
   const { described, needs, method, path } = operation
   const responses = under(described, 'responses')
-  const { schema: answer, example } = under(under(under(responses, '200'), 'content'), 'application/json')
+  const answers = answersOf(responses)
   const { schema: body } = under(under(under(described, 'requestBody'), 'content'), 'application/json')
   return html`
     <article id="${idOf(operation)}">
@@ -87,13 +111,11 @@ export const operationView = (
       <p class="call">${callView(operation)} <span class="needs">${needsWords(needs)}</span></p>
       <p>${prose(described.description)}</p>
       <div class="halves">
-      <div>${parametersView(schemas, described)}${body === undefined ? null : schemaView(schemas, 'Body', body)}${schemaView(schemas, 'Answer', answer)}${codesView(responses)}
+      <div>${parametersView(schemas, described)}${body === undefined ? null : schemaView(schemas, 'Body', body)}${answers.map((each) => answerView(schemas, each))}${codesView(responses)}
       </div>
       <div class="examples">
       <h4>Example</h4>
-      <pre><code>${curlOf({ baseUrl, method, path, operation: described, needs, schemas })}</code></pre>
-      <h4>Its answer</h4>
-      <pre><code>${JSON.stringify(example, null, 2)}</code></pre>
+      <pre><code>${curlOf({ baseUrl, method, path, operation: described, needs, schemas })}</code></pre>${answers.map(exampleView)}
       </div>
       </div>
     </article>`

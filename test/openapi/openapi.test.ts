@@ -346,6 +346,31 @@ describe('the page', () => {
     expect(text).toContain('exactly one of <code>developer_secret</code>, <code>user_pin</code>')
   })
 
+  test('shows each answer of an operation with its body, and among the errors only errors with their codes', async () => {
+    const { text } = await read()
+    for (const { operation } of operations) {
+      const [, article = ''] = text.split(`<article id="${operation.operationId}">`)
+      const [shown = ''] = article.split('</article>')
+      const [before = '', errors = ''] = shown.split('<h4>Errors</h4>')
+      for (const [status, { content, description }] of Object.entries<Json>(operation.responses)) {
+        const of = { id: operation.operationId, status }
+        const { example, examples } = content['application/json']
+        if (Number(status) < 300) {
+          expect({ ...of, body: unescaped(shown).includes(JSON.stringify(example, null, 2)) }).toEqual({
+            ...of,
+            body: true,
+          })
+          if (status !== '200') expect({ ...of, said: before.includes(description) }).toEqual({ ...of, said: true })
+        }
+        const [, links = ''] = errors.match(new RegExp(`<dt>${status}</dt><dd>(.*?)</dd>`)) ?? []
+        const codes = Number(status) < 300 ? [] : Object.keys(examples)
+        expect({ ...of, codes: [...links.matchAll(/>(\w+)</g)].map(([, code]) => code) }).toEqual({ ...of, codes })
+        expect({ ...of, listed: errors.includes(`<dt>${status}</dt>`) }).toEqual({ ...of, listed: codes.length > 0 })
+      }
+    }
+    expect(operations.filter(({ operation }) => operation.responses[202] !== undefined).length).toBeGreaterThan(5)
+  })
+
   test('has no script, loads nothing from other origins, and has no dead link', async () => {
     const { text, ids, links, headers } = await read()
     expect(headers.get('content-security-policy')).toBe(PAGE_HEADERS['content-security-policy'] ?? null)
