@@ -44,6 +44,19 @@ export type WaitsFor = (typeof WAITS_FOR)[number]
 export const GIVE_UPS = ['expired', 'cancelled', 'contract_wallet_not_deployed'] as const
 export type GiveUp = (typeof GIVE_UPS)[number]
 
+/**
+ * Why a transaction failed. The first two were mined: it reverted, or its contract wallet had no code, so that the call did
+ * nothing. `reorganised`: it was final and is no longer on the chain; only an operator records that (repair.ts).
+ */
+export const FAILURE_CODES = [
+  'execution_reverted',
+  'contract_wallet_not_deployed',
+  'expired',
+  'nonce_taken',
+  'reorganised',
+] as const
+export type FailureCode = (typeof FAILURE_CODES)[number]
+
 export const ASSET_STANDARDS = ['native', 'erc20', 'erc721', 'erc1155', 'other'] as const
 export type AssetStandard = (typeof ASSET_STANDARDS)[number]
 

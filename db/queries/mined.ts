@@ -3,7 +3,7 @@
 import { and, asc, desc, eq, gt, isNotNull, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, transactions } from '../schema.ts'
-import type { Network } from '../words.ts'
+import type { FailureCode, Network } from '../words.ts'
 import { isUnfinished, type TransactionRow } from './transactions.ts'
 import type { Page } from './wallets.ts'
 
@@ -180,7 +180,7 @@ const isStill = (row: WasFinal) =>
 export const releaseLost = async (
   tx: Tx,
   row: WasFinal,
-  failure: { readonly errorCode: string; readonly error: string },
+  failure: { readonly errorCode: FailureCode; readonly error: string },
 ): Promise<boolean> => {
   const { rowCount } = await tx
     .update(transactions)

@@ -17,7 +17,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { instant, now, oneOf, uint256 } from '../columns.ts'
-import { ATTEMPT_KINDS, GIVE_UPS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from '../words.ts'
+import { ATTEMPT_KINDS, FAILURE_CODES, GIVE_UPS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from '../words.ts'
 import { wallets } from './custody.ts'
 import { networkName } from './networks.ts'
 import { projectId } from './projects.ts'
@@ -71,7 +71,7 @@ export const transactions = pgTable(
     feeAssetCost: uint256('fee_asset_cost'),
     status: text('status', { enum: TRANSACTION_STATUSES }).notNull().default('submitted'),
     /** Why it failed. */
-    errorCode: text('error_code'),
+    errorCode: text('error_code', { enum: FAILURE_CODES }),
     error: text('error'),
     /** True while live, and for ever once mined: no other transaction of ours may have this nonce. Once false it stays so. */
     holdsNonce: boolean('holds_nonce').notNull().default(true),

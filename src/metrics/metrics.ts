@@ -6,12 +6,12 @@ import { JOB_PAYLOADS } from '../../db/jobs.ts'
 import {
   type ATTEMPT_KINDS,
   CURSOR_PURPOSES,
+  FAILURE_CODES,
   type Network,
   SECURITY_EVENTS,
   TRANSACTION_KINDS,
 } from '../../db/words.ts'
 import type { NodeTrouble } from '../chains/chain.ts'
-import type { FailureCode } from '../transactions/transition.ts'
 
 export const PREFIX = 'strongroom_'
 
@@ -21,13 +21,8 @@ const JOB_BUCKETS = [...REQUEST_BUCKETS, 30, 60, 300]
 
 export const TASKS = Object.keys(JOB_PAYLOADS)
 
-/** Without `reorganised`, a code that only a command of the operator sets. */
-const FAILURE_CODES = Object.keys({
-  execution_reverted: true,
-  contract_wallet_not_deployed: true,
-  expired: true,
-  nonce_taken: true,
-} satisfies Record<Exclude<FailureCode, 'reorganised'>, true>)
+/** Only a command of the operator sets the other one. */
+const COUNTED_FAILURES = FAILURE_CODES.filter((code) => code !== 'reorganised')
 
 const NODE_TROUBLES = Object.keys({
   unreachable: true,
@@ -88,7 +83,7 @@ const ofTransactions = (registry: Registry, network: readonly Network[]) => {
     succeeded: counter('transactions_succeeded_total', 'Transactions that are final and succeeded.', { network }),
     failed: counter('transactions_failed_total', 'Transactions that are final and failed.', {
       network,
-      code: FAILURE_CODES,
+      code: COUNTED_FAILURES,
     }),
     ladderSteps: counter(
       'ladder_steps_total',

@@ -12,14 +12,14 @@ import {
   saveTransactions,
   type TransactionRow,
 } from '../../db/queries/transactions.ts'
-import type { Network } from '../../db/words.ts'
+import type { FailureCode, Network } from '../../db/words.ts'
 import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { createBatcher } from '../queue.ts'
+import { FAILURE_SENTENCES } from './failure-words.ts'
 import {
   type ExecutionFailure,
-  type FailureCode,
   holdsNonce,
   type Outcome,
   statusOf,
@@ -46,19 +46,8 @@ export type Observation =
   // These are events as they are.
   | Exclude<TransactionEvent, { kind: 'accepted' | 'included' | 'excluded' | 'confirmed' | 'finalized' | 'resumed' }>
 
-export const FAILURE_SENTENCES: Record<FailureCode | 'lapsed', string> = {
-  execution_reverted: 'The transaction was mined, and its execution reverted.',
-  expired: 'It was not mined in time; its nonce was used up by a transaction that does nothing.',
-  nonce_taken: 'Another transaction of the same key took the nonce.',
-  reorganised: 'It was in a final block, which a reorganisation took away; no block of the chain has it.',
-  lapsed: 'No block took it before its era ended; its nonce is free again.',
-  contract_wallet_not_deployed: 'The contract wallet was not deployed, so it could not execute the transaction.',
-}
-
-const isFailureCode = (text: string | null): text is FailureCode => text !== null && text in FAILURE_SENTENCES
-
 const outcomeOf = ({ status, errorCode, holdsNonce: holds }: TransactionRow): Outcome => {
-  if (status === 'success' || !isFailureCode(errorCode)) return 'success'
+  if (status === 'success' || errorCode === null) return 'success'
   return errorCode === 'expired' && !holds ? 'lapsed' : errorCode
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../../db/queries/mined.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
-import { FAILURE_SENTENCES } from './record-observation.ts'
+import { FAILURE_SENTENCES } from './failure-words.ts'
 
 /** Counts and audits the event, in the database transaction in which the tracker goes back. */
 export const recordFinalBlocksLost = async (
@@ -120,7 +120,7 @@ export const repairLost = async (
     const { row, fate } = each
     if (fate.kind === 'in_pool' || fate.kind === 'above_head') continue
     await ctx.db.transaction(async (tx) => {
-      const failure = { errorCode: 'reorganised', error: FAILURE_SENTENCES.reorganised }
+      const failure = { errorCode: 'reorganised' as const, error: FAILURE_SENTENCES.reorganised }
       const isDone = fate.kind === 'gone' ? await releaseLost(tx, row, failure) : await reopenMoved(tx, row, fate)
       if (!isDone) return
       const { projectId, id: subject, nonce, status } = row

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { WAITS_FOR } from '../../db/words.ts'
+import { FAILURE_CODES, WAITS_FOR } from '../../db/words.ts'
 import {
   AddressField,
   CredentialFields,
@@ -262,10 +262,7 @@ export const TransactionStatusById = Type.Object(
     ),
     error: Type.Optional(Type.String({ description: 'Why it failed.' })),
     code: Type.Optional(
-      Type.String({
-        description: 'Why it failed, for programs.',
-        examples: ['execution_reverted', 'contract_wallet_not_deployed', 'expired', 'nonce_taken', 'reorganised'],
-      }),
+      OneOf(FAILURE_CODES, { description: 'Why it failed, for programs; docs/errors.md says what to do about each.' }),
     ),
   },
   {

@@ -13,14 +13,11 @@
 // A contract wallet's execution waits until there is code at its address, and is given up if the deployment fails.
 // A node's refusal or silence decides nothing: only blocks do.
 
-import type { GiveUp, TransactionStatus } from '../../db/words.ts'
+import type { FailureCode, GiveUp, TransactionStatus } from '../../db/words.ts'
 import { unreachable } from '../errors.ts'
 
-/** Why a mined transaction failed: it reverted, or its contract wallet had no code, so that the call did nothing. */
-export type ExecutionFailure = 'execution_reverted' | 'contract_wallet_not_deployed'
-
-/** `reorganised`: it was final and is no longer on the chain; only an operator records that (repair.ts). */
-export type FailureCode = ExecutionFailure | 'expired' | 'nonce_taken' | 'reorganised'
+/** Why a mined transaction failed. */
+export type ExecutionFailure = Extract<FailureCode, 'execution_reverted' | 'contract_wallet_not_deployed'>
 
 /** `lapsed`: its era ended before a block took it. Callers see `expired`; unlike that, it used no nonce. */
 export type Outcome = 'success' | FailureCode | 'lapsed'

@@ -2,19 +2,28 @@
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { FAILURE_CODES, type FailureCode } from '../../db/words.ts'
 import { ERROR_STATUS } from '../../src/errors.ts'
-import { withErrorTable } from '../../src/openapi/build.ts'
+import { withTables } from '../../src/openapi/build.ts'
 import { ERROR_WORDS } from '../../src/openapi/error-words.ts'
+import { FAILURE_SENTENCES } from '../../src/transactions/failure-words.ts'
 
 const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
 
 describe('docs/errors.md', () => {
   test('has exactly the codes of the code, with status, meaning, advice and retry (else run `bun run build`)', () => {
-    expect(page).toBe(withErrorTable(page))
+    expect(page).toBe(withTables(page))
     const rows = [
       ...page.matchAll(/^\| `(\w+)` \| (\d{3}) \| [^|]+ \| [^|]+ \| (?:no|later|later, with the same key) \|$/gm),
     ]
     expect(rows.map(([, code, status]) => [code, Number(status)])).toEqual(Object.entries(ERROR_STATUS))
+  })
+
+  test('has exactly the codes of failed transactions, with the sentence that their status has', () => {
+    const [, section = ''] = page.split('\n## Failed transactions\n')
+    const rows = [...section.matchAll(/^\| `(\w+)` \| ([^|]+) \| [^|]+ \|$/gm)]
+    expect(rows.map(([, code]) => code)).toEqual([...FAILURE_CODES])
+    for (const [, code = '', meaning] of rows) expect(meaning).toStartWith(FAILURE_SENTENCES[code as FailureCode])
   })
 
   test('tells only those to repeat a request that may succeed later', () => {

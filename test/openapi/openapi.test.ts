@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import Ajv from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
+import { FAILURE_CODES } from '../../db/words.ts'
 import { ERROR_STATUS, type ErrorCode } from '../../src/errors.ts'
 import { PAGE_HEADERS } from '../../src/pages/page.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
@@ -155,6 +156,10 @@ describe('the document', () => {
     expect(enums).toEqual([document.components.schemas.Network])
     expect(enums[0]?.description).toMatch(/^EVM networks: Ethereum, .* Substrate networks: Polkadot, Vara\.$/)
     expect(document.components.schemas.Wallet.properties.network).toEqual({ $ref: '#/components/schemas/Network' })
+  })
+
+  test('lists the codes of a failed transaction', () => {
+    expect(document.components.schemas.TransactionStatusById.properties.code.enum).toEqual([...FAILURE_CODES])
   })
 
   test('requires project and key where they are needed, and only there', async () => {
