@@ -54,6 +54,8 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     .onRequest(({ request, set }) => {
       requests.begin(request)
       set.headers['x-request-id'] = randomUUID()
+      // Answers hold private data, tokens or codes, and refusals may be over soon. What may be kept says so itself.
+      set.headers['cache-control'] = 'no-store'
       refuseOddHost(request)
       if (request.method === 'OPTIONS') return preflight(ctx, request)
       const origin = request.headers.get('origin')

@@ -19,7 +19,7 @@ const ALLOWED_HEADERS = [
   'X-Fern-SDK-Version',
 ].join(', ')
 
-const EXPOSED_HEADERS = 'Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-Request-ID'
+const EXPOSED_HEADERS = 'Retry-After, X-Request-Id'
 /** A scheme, a host name (RFC 1035 §2.3.4) and a port. */
 const MAX_ORIGIN_CHARACTERS = 280
 const PREFLIGHT_MAX_AGE_SECONDS = '600'

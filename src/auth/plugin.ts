@@ -20,11 +20,7 @@ export const admission = <Who>(input: {
   /** For whom the bytes of the body count. */
   readonly spendersOf: (caller: Who) => readonly string[]
 }) => {
-  const admit = ({ request, route, set }: Incoming & { set: { headers: Record<string, string | number> } }) => {
-    // Answers hold private data, tokens or codes, so no cache may keep them. This holds for refusals too.
-    set.headers['cache-control'] = 'no-store'
-    return input.admit({ request, route })
-  }
+  const admit = ({ request, route }: Incoming) => input.admit({ request, route })
   // The framework parses the body before its hooks run, but only if the request may have a body.
   return new Elysia({ name: input.name })
     .decorate('caller', null as Who | null)

@@ -26,7 +26,7 @@ const JwkSet = Type.Object(
   },
 )
 
-const { detail } = describedAs('Users')
+const { detail, withHeaders } = describedAs('Users')
 
 /** Publishes the public keys of access tokens. */
 export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
@@ -35,14 +35,17 @@ export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
     async ({ set }) => {
       const { keys } = await ctx.tokens.jwks()
       // The first login creates the first key. A cached empty answer would make its token look invalid.
-      set.headers['cache-control'] = keys.length === 0 ? 'no-store' : `public, max-age=${JWKS_MAX_AGE_SECONDS}`
+      if (keys.length > 0) set.headers['cache-control'] = `public, max-age=${JWKS_MAX_AGE_SECONDS}`
       return { keys: keys.map((key) => ({ ...key })) }
     },
     {
       response: { 200: JwkSet },
-      ...detail(
-        'The public keys of access tokens',
-        'A key is published an hour before it signs, until the last token that it signed has expired.',
+      ...withHeaders(
+        'kept a while',
+        detail(
+          'The public keys of access tokens',
+          'A key is published an hour before it signs, until the last token that it signed has expired.',
+        ),
       ),
     },
   )

@@ -226,9 +226,16 @@ type RouteDetail = {
   readonly summary: string
   readonly description: string
   readonly errorCodes: readonly ErrorCode[]
+  readonly headerSet?: HeaderSet
 }
 
-/** Descriptions of the routes of one resource; `idempotent` is for routes that accept the header `Idempotency-Key`. */
+/** The headers of an answer 200, where they are not the usual ones: how long caches may keep it, or cookies that it expires. */
+export type HeaderSet = 'kept a while' | 'kept for ever' | 'expired cookies'
+
+/**
+ * Descriptions of the routes of one resource; `idempotent` is for routes that accept the header `Idempotency-Key`, `withHeaders`
+ * for those with unusual headers.
+ */
 export const describedAs = (tag: string) => {
   const detail = (
     summary: string,
@@ -238,7 +245,10 @@ export const describedAs = (tag: string) => {
   const idempotent = (summary: string, description: string, errorCodes: readonly ErrorCode[]) => ({
     detail: { ...detail(summary, description, errorCodes).detail, ...IDEMPOTENT },
   })
-  return { detail, idempotent }
+  const withHeaders = (headerSet: HeaderSet, described: { readonly detail: RouteDetail }) => ({
+    detail: { ...described.detail, headerSet },
+  })
+  return { detail, idempotent, withHeaders }
 }
 
 export const Success = ClosedObject('Success', { success: Type.Literal(true) })

@@ -21,7 +21,6 @@ export const devMailboxRoutes = (ctx: Pick<Ctx, 'config' | 'db' | 'sealer'>) => 
     .get(
       '/mailbox.json',
       async ({ set }) => {
-        set.headers['cache-control'] = 'no-store'
         set.headers['x-content-type-options'] = 'nosniff'
         const mails = await listDevMails(ctx)
         return mails.map(({ createdAt, ...mail }) => ({ ...mail, created_at: createdAt.toISOString() }))

@@ -12,7 +12,7 @@ const isKnown = (digest: string, ifNoneMatch: string | null): boolean =>
   ifNoneMatch?.trim() === '*' ||
   (ifNoneMatch?.split(',').some((each) => /^\s*(?:W\/)?"([0-9a-f]{64})"\s*$/.exec(each)?.[1] === digest) ?? false)
 
-const { detail } = describedAs('NFTs')
+const { detail, withHeaders } = describedAs('NFTs')
 
 /** Public, because wallets and marketplaces read the metadata of NFTs. */
 export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
@@ -29,10 +29,13 @@ export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
     },
     {
       response: { 200: NftMetadata },
-      ...detail(
-        'Get hosted metadata',
-        'The EIP-721 metadata of an NFT that was minted here, under its token URI. Public.',
-        ['not_found'],
+      ...withHeaders(
+        'kept for ever',
+        detail(
+          'Get hosted metadata',
+          'The EIP-721 metadata of an NFT that was minted here, under its token URI. Public.',
+          ['not_found'],
+        ),
       ),
     },
   )

@@ -4,7 +4,7 @@ import type { ChainFamily, Network } from '../../db/words.ts'
 import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'
 import { codesOf } from '../http/codes.ts'
-import type { CredentialsTaken } from '../http/schema.ts'
+import type { CredentialsTaken, HeaderSet } from '../http/schema.ts'
 import { isJson, type Json } from './json.ts'
 import { ERROR_EXAMPLES, ERROR_SCHEMAS, HEADERS, responsesOf } from './responses.ts'
 
@@ -18,6 +18,7 @@ type DescribedRoute = {
   readonly accepted: unknown
   /** Those that the route itself names. */
   readonly errorCodes: readonly ErrorCode[]
+  readonly headerSet: HeaderSet | null
 }
 
 const TAGS = [
@@ -126,10 +127,10 @@ export const describe = (input: {
   const schemas: Record<string, unknown> = { ...ERROR_SCHEMAS }
   const known = { schemas, networks: networksOf(input.networks) }
   const routes = new Map(input.routes.map((route) => [`${route.method.toLowerCase()} ${route.path}`, route]))
-  const operationOf = (path: string, method: string, { errorCodes: _, ...operation }: Json): Json => {
+  const operationOf = (path: string, method: string, { errorCodes: _, headerSet: __, ...operation }: Json): Json => {
     const route = routes.get(`${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`)
     if (route === undefined) throw new Error(`no route is ${method} ${path}`)
-    const { body, success, accepted } = route
+    const { body, success, accepted, headerSet } = route
     const security = input.securityOf(path)
     const codes = codesOf({
       own: route.errorCodes,
@@ -141,7 +142,7 @@ export const describe = (input: {
       ...operation,
       operationId: operationIdOf(method, path),
       ...(body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
-      responses: responsesOf({ success, accepted, codes, isPrivate: security?.length !== 0 }),
+      responses: responsesOf({ success, accepted, codes, headerSet }),
       ...(security === null ? {} : { security }),
     }
   }

@@ -63,7 +63,12 @@ const answersOf = (responses: Json): readonly Answer[] =>
 const answerView = (schemas: Schemas, { status, described, schema }: Answer): Html =>
   status === '200'
     ? schemaView(schemas, 'Answer', schema)
-    : html`${schemaView(schemas, `Or answer ${status}`, schema)}
+    : html`${
+        schema === undefined
+          ? html`
+      <h4>Or answer ${status}</h4>`
+          : schemaView(schemas, `Or answer ${status}`, schema)
+      }
       <p>${prose(described.description)}</p>`
 
 const exampleView = ({ status, example }: Answer): Html => html`
@@ -115,7 +120,7 @@ export const operationView = (
       </div>
       <div class="examples">
       <h4>Example</h4>
-      <pre><code>${curlOf({ baseUrl, method, path, operation: described, needs, schemas })}</code></pre>${answers.map(exampleView)}
+      <pre><code>${curlOf({ baseUrl, method, path, operation: described, needs, schemas })}</code></pre>${answers.filter(({ example }) => example !== undefined).map(exampleView)}
       </div>
       </div>
     </article>`

@@ -1,6 +1,7 @@
 // What the document says of answers: statuses, headers, error codes and examples.
 
-import { ERROR_STATUS, type ErrorCode } from '../errors.ts'
+import { ERROR_STATUS, type ErrorCode, unreachable } from '../errors.ts'
+import type { HeaderSet } from '../http/schema.ts'
 import { ERROR_WORDS } from './error-words.ts'
 import { exampleOf } from './example.ts'
 import type { Json } from './json.ts'
@@ -53,9 +54,32 @@ export const HEADERS = {
     schema: { type: 'string', format: 'uuid', examples: ['0b5a9c1e-2f4d-4a6b-8c7d-9e0f1a2b3c4d'] },
   },
   CacheControl: {
-    description: '`no-store`: the answer is private.',
+    description: '`no-store`: no cache may keep the answer.',
     required: true,
     schema: { type: 'string', examples: ['no-store'] },
+  },
+  ForAWhile: {
+    description: 'How long a cache may keep the answer; `no-store` while it is empty.',
+    required: true,
+    schema: { type: 'string', examples: ['public, max-age=300'] },
+  },
+  ForEver: {
+    description: 'A cache may keep the answer: what is at this path never changes.',
+    required: true,
+    schema: { type: 'string', examples: ['public, max-age=31536000, immutable'] },
+  },
+  ETag: {
+    description: 'Names the content. Sent back in `If-None-Match`, the answer is 304 without a body.',
+    required: true,
+    schema: {
+      type: 'string',
+      examples: ['"9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b"'],
+    },
+  },
+  ExpiredCookies: {
+    description: 'Once for each session cookie that a client of a hosted service may have.',
+    required: true,
+    schema: { type: 'string', examples: ['wk-session-id=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax'] },
   },
   RetryAfter: {
     description: 'After how many whole seconds to try again.',
@@ -87,12 +111,27 @@ type Answers = {
   readonly success: unknown
   readonly accepted: unknown
   readonly codes: readonly ErrorCode[]
-  readonly isPrivate: boolean
+  readonly headerSet: HeaderSet | null
 }
 
-const headersOf = (status: number, { isPrivate, codes }: Answers): Json => ({
+const headersOfSet = (headerSet: HeaderSet | null): Json => {
+  switch (headerSet) {
+    case null:
+      return { 'Cache-Control': headerRef('CacheControl') }
+    case 'expired cookies':
+      return { 'Cache-Control': headerRef('CacheControl'), 'Set-Cookie': headerRef('ExpiredCookies') }
+    case 'kept a while':
+      return { 'Cache-Control': headerRef('ForAWhile') }
+    case 'kept for ever':
+      return { 'Cache-Control': headerRef('ForEver'), ETag: headerRef('ETag') }
+    default:
+      return unreachable(headerSet)
+  }
+}
+
+const headersOf = (status: number, { headerSet, codes }: Answers): Json => ({
   'X-Request-Id': headerRef('RequestId'),
-  ...(status < 300 && isPrivate ? { 'Cache-Control': headerRef('CacheControl') } : {}),
+  ...headersOfSet(status < 400 ? headerSet : null),
   ...(status === 403 && !codes.includes('TOO_MANY_FAILED_ATTEMPTS') ? {} : OWN_HEADERS[status]),
 })
 
@@ -115,6 +154,12 @@ const waitingOf = (answers: Answers): Json => {
   return { 202: { description, headers: headersOf(202, answers), content } }
 }
 
+/** The answer 304, if there is one. */
+const unchangedOf = (answers: Answers): Json =>
+  answers.headerSet === 'kept for ever'
+    ? { 304: { description: 'Not modified: the caller has it already.', headers: headersOf(304, answers) } }
+    : {}
+
 /** All answers of an operation. @param answers.success the schema of the answer 200. @param answers.accepted of 202, or null. */
 export const responsesOf = (answers: Answers): Json => {
   const { success, codes } = answers
@@ -132,5 +177,5 @@ export const responsesOf = (answers: Answers): Json => {
       content: { 'application/json': errorContent(codes.filter((code) => ERROR_STATUS[code] === status)) },
     },
   ])
-  return { 200: ok, ...waitingOf(answers), ...Object.fromEntries(errors) }
+  return { 200: ok, ...waitingOf(answers), ...unchangedOf(answers), ...Object.fromEntries(errors) }
 }

@@ -25,6 +25,7 @@ export const documentOf = (ctx: Pick<Ctx, 'config' | 'chains'>, app: AnyElysia) 
       success: hooks?.response?.[200],
       accepted: hooks?.response?.[202] ?? null,
       errorCodes: hooks?.detail?.errorCodes ?? [],
+      headerSet: hooks?.detail?.headerSet ?? null,
     })),
     securityOf: (path) => (OPEN.test(path) ? [] : WAYS_IN.test(path) ? [{ project: [] }] : null),
   })

@@ -39,7 +39,7 @@ import {
 import { verifyLogin } from './verify-login.ts'
 import { loginWithWallet } from './wallet-login.ts'
 
-const { detail } = describedAs('Users')
+const { detail, withHeaders } = describedAs('Users')
 
 const byUser = (ctx: Ctx, caller: Caller, request: Request) => ({
   caller: requireUser(caller),
@@ -120,10 +120,13 @@ const loginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
       },
       {
         response: { 200: Success },
-        ...detail(
-          'Log out',
-          'Ends the session of the access token at once, and expires the session cookies. Also takes an expired access token.',
-          USER,
+        ...withHeaders(
+          'expired cookies',
+          detail(
+            'Log out',
+            'Ends the session of the access token at once, and expires the session cookies. Also takes an expired access token.',
+            USER,
+          ),
         ),
       },
     )
@@ -208,8 +211,7 @@ const ownEmailRoutes = (ctx: Ctx, authentication: Authentication) =>
 const pollRoute = (ctx: Ctx) =>
   new Elysia({ prefix: '/users', normalize: false }).get(
     '/session-challenge',
-    async ({ query, request, set }) => {
-      set.headers['cache-control'] = 'no-store'
+    async ({ query, request }) => {
       const { headers } = request
       return readSessionChallenge(ctx, {
         client: clientOf(ctx.config, request),

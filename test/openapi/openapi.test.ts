@@ -2,12 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import Ajv from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
+import { insertMetadataDocument } from '../../db/queries/metadata.ts'
 import { FAILURE_CODES } from '../../db/words.ts'
+import { JWKS_MAX_AGE_SECONDS } from '../../src/auth/access-token.ts'
 import { ERROR_STATUS, type ErrorCode } from '../../src/errors.ts'
+import { describeMetadata } from '../../src/metadata/host.ts'
 import { PAGE_HEADERS } from '../../src/pages/page.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
 import { lackFor } from '../support/document.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+import { startVault } from '../support/vault.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 
@@ -29,6 +33,23 @@ beforeAll(async () => {
 })
 
 afterAll(() => service.close())
+
+/** An answer of an API whose vault went away. */
+const withoutVault = async (ask: (other: Service) => Promise<Answer>): Promise<Answer> => {
+  const socket = `${service.variables.VAULT_SOCKET}.own`
+  const vault = await startVault({ ...service.vaultVariables, VAULT_SOCKET: socket })
+  const other = await startService({
+    database: { ...service.database, close: async () => {} },
+    variables: { ...service.variables, VAULT_SOCKET: socket },
+    hasVault: false,
+  })
+  try {
+    await vault.close()
+    return await ask(other)
+  } finally {
+    await other.close()
+  }
+}
 
 /** Operations without input, apart from the caller. */
 const BODILESS = new Set([
@@ -130,9 +151,9 @@ describe('the document', () => {
       }
       for (const [status, response] of Object.entries<Json>(operation.responses)) {
         const types = Object.keys(response.content ?? {})
-        expect({ of, status, types }).toEqual({ of, status, types: ['application/json'] })
-        const { schema } = response.content['application/json']
-        if (Number(status) >= 300) expect(schema.allOf[0].$ref).toBe('#/components/schemas/ErrorResponse')
+        expect({ of, status, types }).toEqual({ of, status, types: status === '304' ? [] : ['application/json'] })
+        const { schema } = response.content?.['application/json'] ?? {}
+        if (Number(status) >= 400) expect(schema.allOf[0].$ref).toBe('#/components/schemas/ErrorResponse')
         expect(response.description.length).toBeGreaterThan(0)
       }
       for (const parameter of operation.parameters ?? []) {
@@ -146,7 +167,7 @@ describe('the document', () => {
     walk(document, (value) => {
       if (typeof value.$ref === 'string') expect(resolved(value)).toBeObject()
       expect(typeof value.rule).not.toBe('string')
-      for (const own of ['isNetwork', 'credentials', 'errorCodes']) expect(value).not.toHaveProperty(own)
+      for (const own of ['isNetwork', 'credentials', 'errorCodes', 'headerSet']) expect(value).not.toHaveProperty(own)
     })
   })
 
@@ -214,6 +235,7 @@ describe('its examples', () => {
       const { schema } = operation.requestBody?.content['application/json'] ?? {}
       for (const example of resolved(schema)?.examples ?? []) check(['paths', path, method, 'requestBody'], example)
       for (const [status, response] of Object.entries<Json>(operation.responses)) {
+        if (response.content === undefined) continue
         const { example, examples } = response.content['application/json']
         const all = examples === undefined ? [example] : Object.values<Json>(examples).map((one) => resolved(one).value)
         for (const each of all) check(['paths', path, method, 'responses', status], each)
@@ -269,7 +291,7 @@ describe('the error codes of an operation', () => {
   const codesOf = ({ responses }: Json): Record<string, string[]> =>
     Object.fromEntries(
       Object.entries<Json>(responses)
-        .filter(([status]) => Number(status) >= 300)
+        .filter(([status]) => Number(status) >= 400)
         .map(([status, { content }]) => [status, content['application/json'].schema.allOf[1].properties.code.enum]),
     )
 
@@ -302,6 +324,90 @@ describe('the error codes of an operation', () => {
     expect(lack({ status: 404 })).toContain('no such status')
     expect(lack({ headers: new Headers() })).toContain('without the header X-Request-Id')
     expect(lack({ status: 429, json: { code: 'rate_limited' } })).toContain('without the header Retry-After')
+  })
+})
+
+describe('the headers of an answer', () => {
+  test('are checked for each answer that a test gets', async () => {
+    const given = await service.post('/wallets', {}, { 'content-encoding': 'gzip' })
+    const lack = (changes: Record<string, string | null>) => {
+      const headers = new Headers(given.headers)
+      for (const [name, value] of Object.entries(changes))
+        value === null ? headers.delete(name) : headers.set(name, value)
+      return lackFor(document, { method: 'POST', path: '/wallets', answer: { ...given, headers } })
+    }
+    expect(lack({})).toBeNull()
+    expect(lack({ 'accept-encoding': null })).toContain('without the header Accept-Encoding')
+    expect(lack({ 'cache-control': null })).toContain('without the header Cache-Control')
+    expect(lack({ 'x-other': '1' })).toContain('with the header x-other, which the document lacks')
+  })
+
+  test('have each optional one that the document names, at each status', async () => {
+    const optional = new Set<string>()
+    for (const { operation } of operations)
+      for (const [status, { headers }] of Object.entries<Json>(operation.responses))
+        for (const [name, header] of Object.entries<Json>(headers))
+          if (resolved(header).required !== true) optional.add(`${status} ${name}`)
+
+    const { address } = await service.newWallet({ network: 'Ethereum', ownerId: 'guessed', pin: '604913' })
+    const wrong = { network: 'Ethereum', address, user_pin: '918273' }
+    for (let guess = 0; guess < 5; guess += 1) await service.post('/wallets/export', wrong)
+    const locked = await service.post('/wallets/export', wrong)
+    const compressed = await service.post('/wallets', {}, { 'content-encoding': 'gzip' })
+    const away = await withoutVault((other) => other.get('/readyz'))
+
+    const seen = [locked, compressed, away].flatMap(({ status, headers }) =>
+      ['Retry-After', 'Accept-Encoding'].filter((name) => headers.has(name)).map((name) => `${status} ${name}`),
+    )
+    expect(seen.sort()).toEqual([...optional].sort())
+  })
+
+  test('of hosted metadata are those of the document, also for who has it already', async () => {
+    const hosted = describeMetadata(service.ctx.config, { name: 'A door', description: '', image: 'ar://door' })
+    await insertMetadataDocument(service.ctx.db, hosted)
+    const path = new URL(hosted.uri).pathname
+    const etag = `"${hosted.digest}"`
+    // The tests' client compares each with the document.
+    const found = await service.call(path)
+    const known = await service.call(path, { headers: { 'if-none-match': etag } })
+    const other = await service.call(path.replace(hosted.digest, '0'.repeat(64)))
+    const shown = [found, known, other].map(({ status, headers }) => [
+      status,
+      headers.get('etag'),
+      headers.get('cache-control'),
+    ])
+    const keep = 'public, max-age=31536000, immutable'
+    expect(shown).toEqual([
+      [200, etag, keep],
+      [304, etag, keep],
+      [404, null, 'no-store'],
+    ])
+  })
+
+  test('that a page of another origin can read are in the document', async () => {
+    const { headers } = await service.call('/wallets', { headers: { origin: 'http://localhost:3000' } })
+    const named = operations.flatMap(({ operation }) =>
+      Object.values<Json>(operation.responses).flatMap((response) => Object.keys(response.headers)),
+    )
+    const exposed = headers.get('access-control-expose-headers')?.split(', ') ?? []
+    expect(exposed).toEqual(['Retry-After', 'X-Request-Id'])
+    expect(exposed.filter((name) => !named.includes(name))).toEqual([])
+  })
+
+  test('say how long caches may keep it, and name what never changes', () => {
+    const headersOf = (path: string, status: number) => {
+      const { headers } = document.paths[path].get.responses[status]
+      return Object.entries<Json>(headers).map(([name, header]) => `${name}: ${resolved(header).schema.examples[0]}`)
+    }
+    const [, ...kept] = headersOf('/metadata/{file}', 200)
+    expect(kept).toEqual([
+      'Cache-Control: public, max-age=31536000, immutable',
+      expect.stringMatching(/^ETag: "\w{64}"$/),
+    ])
+    expect(headersOf('/metadata/{file}', 304)).toEqual(headersOf('/metadata/{file}', 200))
+    expect(headersOf('/metadata/{file}', 404)[1]).toBe('Cache-Control: no-store')
+    expect(headersOf('/.well-known/jwks.json', 200)[1]).toBe(`Cache-Control: public, max-age=${JWKS_MAX_AGE_SECONDS}`)
+    expect(headersOf('/readyz', 200)[1]).toBe('Cache-Control: no-store')
   })
 })
 
@@ -359,16 +465,16 @@ describe('the page', () => {
       const [before = '', errors = ''] = shown.split('<h4>Errors</h4>')
       for (const [status, { content, description }] of Object.entries<Json>(operation.responses)) {
         const of = { id: operation.operationId, status }
-        const { example, examples } = content['application/json']
-        if (Number(status) < 300) {
-          expect({ ...of, body: unescaped(shown).includes(JSON.stringify(example, null, 2)) }).toEqual({
+        const { example, examples } = content?.['application/json'] ?? {}
+        if (Number(status) < 400) {
+          expect({ ...of, body: unescaped(shown).includes(JSON.stringify(example, null, 2) ?? '') }).toEqual({
             ...of,
             body: true,
           })
           if (status !== '200') expect({ ...of, said: before.includes(description) }).toEqual({ ...of, said: true })
         }
         const [, links = ''] = errors.match(new RegExp(`<dt>${status}</dt><dd>(.*?)</dd>`)) ?? []
-        const codes = Number(status) < 300 ? [] : Object.keys(examples)
+        const codes = Number(status) < 400 ? [] : Object.keys(examples)
         expect({ ...of, codes: [...links.matchAll(/>(\w+)</g)].map(([, code]) => code) }).toEqual({ ...of, codes })
         expect({ ...of, listed: errors.includes(`<dt>${status}</dt>`) }).toEqual({ ...of, listed: codes.length > 0 })
       }

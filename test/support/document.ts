@@ -4,6 +4,13 @@ import type { AnyElysia } from 'elysia'
 import type { Ctx } from '../../src/context.ts'
 import { documentOf } from '../../src/openapi/routes.ts'
 
+/** Headers of every HTTP server, and those for browsers: of CORS (Fetch Standard §3.3) and against a guessed type. */
+const UNTOLD =
+  /^(?:date|content-type|content-length|connection|keep-alive|transfer-encoding|vary|access-control-.*|x-content-type-options)$/
+
+/** Optional headers that come with one code, and always then. */
+const OF_A_CODE: Readonly<Record<string, string>> = { 'Accept-Encoding': 'content_encoding_unsupported' }
+
 type Answer = { readonly status: number; readonly headers: Headers; readonly json: unknown }
 
 // biome-ignore lint/suspicious/noExplicitAny: the document as a client sees it, without types
@@ -21,10 +28,19 @@ const operationOf = (document: Json, method: string, path: string): Json => {
   return template === undefined ? undefined : document.paths[template][method.toLowerCase()]
 }
 
-const requiredHeaders = (document: Json, declared: Json): string[] =>
-  Object.entries<Json>(declared.headers)
-    .filter(([, { $ref }]) => document.components.headers[$ref.split('/').at(-1)].required === true)
+/** What is wrong with the headers of an answer, or null. */
+const headerLack = (document: Json, { declared, answer }: { declared: Json; answer: Answer }): string | null => {
+  const isRequired = (name: string, $ref: string): boolean =>
+    document.components.headers[$ref.split('/').at(-1) ?? ''].required === true ||
+    OF_A_CODE[name] === (answer.json as Json)?.code
+  const missing = Object.entries<Json>(declared.headers)
+    .filter(([name, { $ref }]) => isRequired(name, $ref) && !answer.headers.has(name))
     .map(([name]) => name)
+  if (missing.length > 0) return `without the header ${missing.join(', ')} of the document`
+  const told = new Set(Object.keys(declared.headers).map((name) => name.toLowerCase()))
+  const untold = [...answer.headers.keys()].filter((name) => !told.has(name) && !UNTOLD.test(name))
+  return untold.length > 0 ? `with the header ${untold.join(', ')}, which the document lacks` : null
+}
 
 /** @returns what the document lacks for an answer, in one sentence, or null. */
 export const lackFor = (
@@ -32,14 +48,14 @@ export const lackFor = (
   { method, path, answer }: { readonly method: string; readonly path: string; readonly answer: Answer },
 ): string | null => {
   const operation = operationOf(document, method, path)
-  if (operation === undefined || answer.status === 304) return null
+  if (operation === undefined) return null
   const at = `${method} ${path.split('?', 1)[0]} answered ${answer.status}`
   const declared = operation.responses[answer.status]
   const code = (answer.json as Json)?.code
   if (declared === undefined) return `${at} ${code ?? ''}, and the document has no such status`
-  const missing = requiredHeaders(document, declared).filter((name) => !answer.headers.has(name))
-  if (missing.length > 0) return `${at} without the header ${missing.join(', ')} of the document`
-  if (answer.status === 200 || answer.status === 202) return null
+  const lack = headerLack(document, { declared, answer })
+  if (lack !== null) return `${at} ${lack}`
+  if (answer.status < 400) return null
   const codes: string[] = declared.content['application/json'].schema.allOf[1].properties.code.enum
   return codes.includes(code) ? null : `${at} ${code}, and the document has only ${codes.join(', ')}`
 }
