@@ -9,7 +9,8 @@ import type { Submission } from './submission.ts'
  * How a node of a network is. `behind`: too far behind the best one. `slow`: a question waits longer than usual. `failing`:
  * it failed several times in a row. `resting`: it asked for a pause. `down`: it does not answer.
  */
-export type NodeState = 'up' | 'behind' | 'slow' | 'failing' | 'wrong_chain' | 'resting' | 'down'
+export const NODE_STATES = ['up', 'behind', 'slow', 'failing', 'wrong_chain', 'resting', 'down'] as const
+export type NodeState = (typeof NODE_STATES)[number]
 
 /** Why a node was unavailable. `too_large`: our limit on an answer, or the node's limit on a question (HTTP 413). */
 export type NodeTrouble = 'unreachable' | 'timeout' | 'http' | 'unreadable' | 'too_large' | 'refused' | 'wrong_chain'

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { stalledNetworks } from '../../db/queries/cursors.ts'
 import { missingColumns } from '../../db/queries/schema-fit.ts'
 import type { Chain } from '../chains/chain.ts'
+import type { NodeState } from '../chains/nodes.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
@@ -14,7 +15,7 @@ type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
  */
 export const readiness = async (
   ctx: Pick<Ctx, 'db' | 'chains' | 'log' | 'vault' | 'space'>,
-): Promise<{ status: 'ready'; networks: Record<string, NetworkState> }> => {
+): Promise<{ status: 'ready'; networks: Record<string, NetworkState>; nodes: Record<string, NodeState> }> => {
   await requireFit(ctx)
   const stalled = await stalledNetworks(ctx.db).catch(noAnswer)
   if (await ctx.space.isFull()) throw new AppError('unavailable', 'The database has no space or memory left.')
@@ -25,8 +26,16 @@ export const readiness = async (
       return [chain.network, isStalled ? 'stalled' : state] as const
     }),
   )
-  return { status: 'ready', networks: Object.fromEntries(states) }
+  return { status: 'ready', networks: Object.fromEntries(states), nodes: nodeStates(ctx) }
 }
+
+/** By network and position, as they were when this process last asked them. Strangers may read it, so it shows no host. */
+const nodeStates = ({ chains }: Pick<Ctx, 'chains'>): Record<string, NodeState> =>
+  Object.fromEntries(
+    chains.all.flatMap(({ network, nodeViews }) =>
+      nodeViews().map(({ state }, index) => [`${network}#${index + 1}`, state] as const),
+    ),
+  )
 
 const noAnswer = (cause: unknown): never => {
   throw new AppError('unavailable', 'The database does not answer.', { cause })

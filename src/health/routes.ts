@@ -1,24 +1,9 @@
-import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
 import { describedAs } from '../http/schema.ts'
 import { readiness } from './readiness.ts'
+import { Health, Readiness, Stopping } from './schema.ts'
 
-const Health = Type.Object({ status: Type.Literal('ok') }, { title: 'Health' })
-
-const Readiness = Type.Object(
-  {
-    status: Type.Literal('ready'),
-    networks: Type.Record(Type.String(), Type.String(), {
-      description:
-        'By network: `ready`, `unreachable`, `wrong_chain`, or `stalled` if no worker has followed its blocks for half a minute.',
-      examples: [{ Ethereum: 'ready' }],
-    }),
-  },
-  { title: 'Readiness' },
-)
-
-const Stopping = Type.Object({ error: Type.String(), code: Type.Literal('unavailable') })
 const STOPPING = { error: 'This process is stopping: send requests to another one.', code: 'unavailable' } as const
 
 const { detail } = describedAs('Health')

@@ -99,7 +99,11 @@ test('its name is in the OpenAPI document, and in the error for an unknown netwo
     error: 'Field "network" must be one of Ethereum, Polygon, Base, Avalanche, Polkadot, Vara, Harbor.',
     code: 'invalid_input',
   })
-  expect((await service.get('/readyz')).json).toEqual({ status: 'ready', networks: { [network]: 'ready' } })
+  expect((await service.get('/readyz')).json).toEqual({
+    status: 'ready',
+    networks: { [network]: 'ready' },
+    nodes: { [`${network}#1`]: 'up' },
+  })
 })
 
 test('the maximum fee is set by its variable', () => {

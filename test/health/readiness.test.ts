@@ -5,8 +5,10 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import postgres, { type Sql } from 'postgres'
 import { keyFile } from '../custody/support.ts'
+import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+import { startSickNode } from '../support/sick-node.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
 let service: Service
@@ -28,12 +30,37 @@ const readyz = async ({ get }: Pick<Service, 'get'> = service) => {
   const { status, json } = await get('/readyz')
   return { status, ...json }
 }
-const READY = { status: 'ready', networks: {} }
+const READY = { status: 'ready', networks: {}, nodes: {} }
 const OTHER_SCHEMA = {
   status: 503,
   error: 'The database does not have the schema of this version: migrate it, or start the version that fits.',
   code: 'unavailable',
 }
+
+test('each node is told by its number, without its address, as long as it fails', async () => {
+  const chain = await startChain('Ethereum')
+  const [first, second] = [startSickNode(chain.rpcUrl), startSickNode(chain.rpcUrl)]
+  const other = await startService({ rpcUrls: { Ethereum: `${first.url},${second.url}` } })
+  const until = async (nodes: Record<string, string>): Promise<Answer> => {
+    const answer = await other.get('/readyz')
+    if (Bun.deepEquals(answer.json.nodes, nodes)) return answer
+    await Bun.sleep(20)
+    return until(nodes)
+  }
+  try {
+    await until({ 'Ethereum#1': 'up', 'Ethereum#2': 'up' })
+    await second.fall('answers 500')
+    const answer = await until({ 'Ethereum#1': 'up', 'Ethereum#2': 'failing' })
+    expect(answer.json).toMatchObject({ status: 'ready', networks: { Ethereum: 'ready' } })
+    for (const secret of ['127.0.0.1', new URL(second.url).port]) expect(answer.text).not.toContain(secret)
+    await second.fall(null)
+    await until({ 'Ethereum#1': 'up', 'Ethereum#2': 'up' })
+  } finally {
+    await other.close()
+    await Promise.all([first.stop(), second.stop()])
+    await chain.stop()
+  }
+})
 
 test.each([
   [

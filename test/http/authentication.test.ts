@@ -168,6 +168,10 @@ describe('health', () => {
       status: 'ok',
     })
     const ready = (await fetch(`${service.baseUrl}/readyz`).then((response) => response.json())) as unknown
-    expect(ready).toEqual({ status: 'ready', networks: { Ethereum: 'unreachable' } })
+    expect(ready).toEqual({
+      status: 'ready',
+      networks: { Ethereum: 'unreachable' },
+      nodes: { 'Ethereum#1': expect.any(String) },
+    })
   })
 })

@@ -433,9 +433,12 @@ describe('an unreachable node', () => {
     await service.get('/transactions/status-by-hash', { network, transaction_hash: `0x${'ab'.repeat(32)}` })
     expect(await failures()).toBeGreaterThan(before)
     const up = async () => (await scrape()).value('node_up', { network })
+    const ready = async () => (await scrape()).value('node_ready', { network, node: '1 (127.0.0.1)' })
     expect(await until(up, (value) => value === 0)).toBe(0)
+    expect(await until(ready, (value) => value === 0)).toBe(0)
     gate.setAway(false)
     expect(await until(up, (value) => value === 1)).toBe(1)
+    expect(await until(ready, (value) => value === 1)).toBe(1)
   })
 
   test('that never answers delays a scrape by one second', async () => {
