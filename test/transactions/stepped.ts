@@ -1,23 +1,41 @@
 // The service with a worker that runs step by step in this process, so that a test acts between two steps.
 
 import postgres from 'postgres'
+import type { Network } from '../../db/words.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { trackStep } from '../../src/transactions/track.ts'
-import { fundedAccount, type TestChain } from '../support/chains.ts'
+import { fundedAccount } from '../support/chains.ts'
 import { startService } from '../support/service.ts'
 
-const network = 'Ethereum'
 const MAX_STEPS = 400
 /** For anvil a block is final when two epochs of 32 blocks are above it. */
 export const BLOCKS_TO_FINAL = 64
 
 export type Stepped = Awaited<ReturnType<typeof startStepped>>
 
-/** @param input.rpcUrls as in the configuration: of the node, or of what is in front of it. `close` stops the node too. */
-export const startStepped = async ({ node, rpcUrls }: { readonly node: TestChain; readonly rpcUrls: string }) => {
+/** What it needs of a local chain. */
+type SteppedNode = {
+  readonly network: Network
+  fund(address: string): Promise<unknown>
+  /** Waits until what was sent is mined. */
+  poolMined(): Promise<unknown>
+  stop(): Promise<unknown>
+}
+
+/**
+ * @param input.rpcUrls as in the configuration: of the node, or of what is in front of it. `close` stops the node too.
+ * @param input.to who gets a unit of the coin.
+ */
+export const startStepped = async (input: {
+  readonly node: SteppedNode
+  readonly rpcUrls: string
+  readonly to?: string
+}) => {
+  const { node, rpcUrls, to = fundedAccount(5).address } = input
+  const { network } = node
   const service = await startService({ rpcUrls: { [network]: rpcUrls } })
   const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, VAULT_SOCKET: '' }
   const ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
@@ -30,14 +48,18 @@ export const startStepped = async ({ node, rpcUrls }: { readonly node: TestChain
     return address
   }
 
-  /** Records a transaction, by default of a new signer. @returns its id. */
-  const send = async (signer?: string): Promise<string> => {
-    const answer = await service.post('/transactions/sign-and-send', {
+  /** Signs a transaction, by default of a new signer. */
+  const act = async (path: 'sign' | 'sign-and-send', signer?: string, fields: object = {}) =>
+    service.post(`/transactions/${path}`, {
       network,
       signer_wallet_address: signer ?? (await newSigner()),
-      unsigned_transaction: { to: fundedAccount(5).address, value: '1' },
+      unsigned_transaction: { to, value: '1', ...fields },
       developer_secret: 'testnet-secret',
     })
+
+  /** Records a transaction. @returns its id. */
+  const send = async (signer?: string, fields?: object): Promise<string> => {
+    const answer = await act('sign-and-send', signer, fields)
     if (answer.status !== 200) throw new Error(`not recorded: ${answer.text}`)
     return answer.json.transaction_id
   }
@@ -48,6 +70,7 @@ export const startStepped = async ({ node, rpcUrls }: { readonly node: TestChain
     chain,
     sql,
     newSigner,
+    act,
     send,
     catchUp: async (tracked = chain): Promise<void> => {
       for (let steps = 0; steps < MAX_STEPS; steps += 1) if ((await trackStep(ctx, tracked)) === 'caught_up') return
