@@ -4,8 +4,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { type Address, encodeFunctionData, type Hex, keccak256, parseAbi, parseTransaction } from 'viem'
+import { startApiProcess } from '../support/api.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
@@ -28,30 +28,9 @@ let sql: Sql
 let vaults: readonly Awaited<ReturnType<typeof startVaultProcess>>[]
 let apis: readonly Awaited<ReturnType<typeof startApi>>[]
 
-/** An API as a process of its own, when it listens. */
 const startApi = async (socket: string) => {
-  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/server')], {
-    env: { PATH: process.env.PATH ?? '', ...service.variables, VAULT_SOCKET: socket, PORT: '0', LOG_LEVEL: 'info' },
-    stdout: 'pipe',
-    stderr: 'inherit',
-  })
-  const listening = Promise.withResolvers<string>()
-  const read = async () => {
-    let output = ''
-    for await (const chunk of child.stdout) {
-      output += Buffer.from(chunk).toString()
-      const [, url] = /"url":"([^"]+)"[^\n]*"msg":"listening"/.exec(output) ?? []
-      if (url !== undefined) listening.resolve(url)
-    }
-    listening.reject(new Error(`The API ended: ${output}`))
-  }
-  void read()
-  const { post } = service.as(service.project, await listening.promise)
-  const stop = async () => {
-    child.kill('SIGTERM')
-    return await child.exited
-  }
-  return { post, stop }
+  const { url, stop } = await startApiProcess({ ...service.variables, VAULT_SOCKET: socket })
+  return { post: service.as(service.project, url).post, stop }
 }
 
 beforeAll(async () => {
