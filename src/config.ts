@@ -14,6 +14,7 @@ import { rightDatabaseUrl } from './environment/database-url.ts'
 import { isLocal, isPrivate } from './environment/hosts.ts'
 import { refuseRootKey } from './environment/refuse-root-key.ts'
 import { recorded } from './environment/unknown-variables.ts'
+import { vaultPlacesOf, wordsOf } from './environment/vault-places.ts'
 
 /** A text that prints as `[secret]` if it is logged, joined or serialised by accident. */
 export class Secret {
@@ -134,9 +135,6 @@ const nodeUrl = (variables: Variables, name: string, text: string): Secret => {
 
 /** Nodes of one network; each is asked for its newest block every few seconds. */
 const NODES_MAX = 8
-
-/** A list in one variable, by commas or spaces. */
-const wordsOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((word) => word !== '')
 
 const rpcUrlsOf = (variables: Variables, rows: readonly NetworkRow[]) => {
   const networks = rows.map(({ network }) => network)
@@ -361,8 +359,7 @@ const configOf = (variables: Variables, reader: Reader) => {
     /** The URL by which clients reach this service, without a trailing slash. */
     publicBaseUrl,
     databaseUrl: readDatabaseUrl(variables),
-    /** Where vaults listen; a vault itself has one. */
-    vaultSockets: wordsOf(variables.VAULT_SOCKET ?? ''),
+    ...vaultPlacesOf(variables),
     /** The file of a vault's journal, or copies of it; empty: it has none. */
     vaultJournals: wordsOf(variables.VAULT_JOURNAL ?? ''),
     /** null in every process but the vault. */

@@ -3,6 +3,7 @@
 
 import { connectionsOf } from '../db/client.ts'
 import { readConfig } from './config.ts'
+import { isByTls } from './custody/remote-vault.ts'
 import { serveVault } from './custody/serve-vault.ts'
 import { startChaining } from './custody/start-chaining.ts'
 import { logConnections } from './environment/connections.ts'
@@ -20,7 +21,7 @@ const main = async (): Promise<void> => {
   const dumpsNothing = await forbidCoreDumps()
   const config = readConfig(undefined, 'vault')
   const [path] = config.vaultSockets
-  if (path === undefined || config.vaultSockets.length > 1) {
+  if (path === undefined || isByTls(path) || config.vaultSockets.length > 1) {
     throw new Error('VAULT_SOCKET must be one path: that of the socket at which this vault listens.')
   }
   const log = createLog({ config, process: 'vault' })
@@ -40,7 +41,7 @@ const main = async (): Promise<void> => {
   warnOfUnknown({ config, log })
   await logConnections({ db, log }, connectionsOf({ maxConnections: config.databaseMaxConnections }))
   const stopBeingSeen = startBeingSeen({ db, log, rootKeyIds })
-  const listener = await serveVault({ ...ctx, path, log })
+  const listener = await serveVault({ ...ctx, path, tls: config.vaultListen, log })
   const stopChaining = startChaining({ ...ctx, log })
 
   const stop = async (signal: string): Promise<void> => {
@@ -53,7 +54,7 @@ const main = async (): Promise<void> => {
   process.once('SIGTERM', () => void stop('SIGTERM'))
   process.once('SIGINT', () => void stop('SIGINT'))
   // Log this last: whoever reads it may stop the process, which must then end cleanly.
-  log.info({ socket: path, environment: config.environment, rootKeyIds }, 'listening')
+  log.info({ sockets: listener.places, environment: config.environment, rootKeyIds }, 'listening')
 }
 
 main().catch((error: unknown) => {

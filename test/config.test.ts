@@ -199,3 +199,40 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
     expect(config.publicBaseUrl).toBe('http://localhost:3000')
   })
 })
+
+describe('the vault by TLS', () => {
+  const FILES = { VAULT_TLS_CERT_FILE: '/t/own.crt', VAULT_TLS_KEY_FILE: '/t/own.key', VAULT_TLS_CA_FILE: '/t/ca.crt' }
+  const files = { certFile: '/t/own.crt', keyFile: '/t/own.key', caFile: '/t/ca.crt' }
+
+  test('a vault listens for clients that are named', () => {
+    const set = { ...FILES, VAULT_LISTEN: '[2001:db8::1]:7443', VAULT_TLS_CLIENTS: 'API-1.internal, api-2' }
+    const clients = ['api-1.internal', 'api-2']
+    expect(readConfig({ ...MAINNET, ...set })).toMatchObject({
+      vaultListen: { host: '2001:db8::1', port: 7443, clients, files },
+    })
+    const names = 'VAULT_TLS_CLIENTS must have the DNS names'
+    expect(refusalOf({ ...set, VAULT_TLS_CLIENTS: '' })).toContain(names)
+    expect(refusalOf({ ...set, VAULT_TLS_CLIENTS: '*.internal' })).toContain(names)
+    for (const VAULT_LISTEN of ['7443', '10.0.0.1', '10.0.0.1:65536', '2001:db8::1:7443', 'tls://a:1', 'a:1/x']) {
+      expect(refusalOf({ ...set, VAULT_LISTEN })).toContain('VAULT_LISTEN must be a host and a port')
+    }
+    for (const name of Object.keys(FILES)) {
+      expect(refusalOf({ ...set, [name]: '' })).toBe(
+        `${name} must be the path of a PEM file, because VAULT_LISTEN is set.`,
+      )
+    }
+  })
+
+  test('an API names vaults by path and by TLS', () => {
+    const VAULT_SOCKET = '/run/v.sock,tls://vault-1.internal:7443 tls://[2001:db8::1]:7443'
+    expect(readConfig({ ...MAINNET, ...FILES, VAULT_SOCKET })).toMatchObject({
+      vaultSockets: VAULT_SOCKET.split(/[ ,]/),
+      vaultTls: files,
+      vaultListen: null,
+    })
+    expect(refusalOf({ VAULT_SOCKET })).toContain('because VAULT_SOCKET names a vault by TLS')
+    for (const wrong of ['tcp://a:1', 'https://a:1', 'tls://a', 'tls://a:b', 'tls://user@a:1', 'tls://a:1/path']) {
+      expect(refusalOf({ ...FILES, VAULT_SOCKET: wrong })).toContain('Each of VAULT_SOCKET must be')
+    }
+  })
+})

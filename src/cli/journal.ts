@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { OperatorVault } from '../custody/vault.ts'
 import type { ReadingCtx } from '../environment/contexts.ts'
-import { openVaultsAsOperator } from '../environment/vaults.ts'
+import { openVaultsAsOperator, operatorSocketsOf } from '../environment/vaults.ts'
 import { journalsElsewhere } from '../restore/journals-elsewhere.ts'
 import { instant, uuid } from './arguments.ts'
 import { counted, rowAsJson } from './operator.ts'
@@ -14,7 +14,7 @@ export const withEachVault = async <Result>(
   { config }: ReadingCtx,
   work: (vaults: readonly NamedVault[]) => Promise<Result>,
 ): Promise<Result> => {
-  const vaults = config.vaultSockets.map((socket) => ({
+  const vaults = operatorSocketsOf(config).map((socket) => ({
     socket,
     vault: openVaultsAsOperator({ config: { ...config, vaultSockets: [socket] }, process: 'cli' }),
   }))

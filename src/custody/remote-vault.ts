@@ -2,9 +2,12 @@
 
 import type { OperatorVault, Vault } from './vault.ts'
 import { type Client, type ConnectOptions, connect } from './wire/connect.ts'
+import { isByTls } from './wire/dial.ts'
+import { readTls } from './wire/tls-files.ts'
 import * as keys from './wire/vault-methods.ts'
 
 export type { ConnectOptions }
+export { isByTls }
 
 const { METHODS: of, OPERATOR_METHODS: ofOperator } = keys
 
@@ -55,8 +58,9 @@ const apiOf = (client: Client): Vault => ({
   findWalletOfPolicy: (input) => client.ask(of.findWalletOfPolicy, input),
 })
 
-/** Connects to one or more vaults as an API. */
+/** Connects to one or more vaults as an API. @throws Error for files of a certificate that cannot be used. */
 export const connectVault = (options: ConnectOptions): Remote<Vault> => {
+  if (options.tls && options.sockets.some(isByTls)) readTls(options.tls)
   const client = connect(options)
   return { ...apiOf(client), close: client.close }
 }

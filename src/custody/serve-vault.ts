@@ -1,4 +1,4 @@
-// The vault at its two sockets: one for APIs, and one for its operator.
+// The vault at its two sockets: one for APIs, and one for its operator. APIs of other machines may come by TLS.
 //
 // An opened key belongs to the connection that opened it, under a number that means nothing on another one. It is zeroed when
 // it is closed, when its connection ends, and by itself after a while. Whoever names a key that is not open on the connection, or
@@ -10,7 +10,9 @@ import { createRefusedConnections } from './refused-connections.ts'
 import { operatorSocketOf } from './remote-vault.ts'
 import { KeyClosed, type OpenKey, type OpenPolicyKey, type OperatorVault, type Vault } from './vault.ts'
 import { Refused } from './wire/data.ts'
+import { doorAtPath } from './wire/door.ts'
 import { type Connection, type Listener, type ListenOptions, listen, type Served, serve } from './wire/listen.ts'
+import { doorByTls, type TlsDoor } from './wire/tls-door.ts'
 import * as keys from './wire/vault-methods.ts'
 
 const { METHODS, OPERATOR_METHODS } = keys
@@ -145,37 +147,39 @@ type Serving = {
   readonly now: () => Date
   /** Where APIs connect; the operator's socket is beside it. */
   readonly path: string
+  /** Where APIs of other machines connect, if they may. */
+  readonly tls: TlsDoor | null
 }
 
 /**
  * Lets APIs and the operator ask a vault. An API that somebody else controls can ask nothing that only an operator may.
+ * @returns where clients find it: first the operator.
  * @throws Error with a sentence for the operator if it cannot listen there.
  */
-export const serveVault = async (serving: Serving): Promise<Listener> => {
-  const { vault, path, log } = serving
+export const serveVault = async (
+  serving: Serving,
+): Promise<Pick<Listener, 'stop'> & { readonly places: readonly string[] }> => {
+  const { vault, path, tls, log } = serving
   const open = createOpenKeys()
   const refused = createRefusedConnections(serving)
   const onFailure: ListenOptions['onFailure'] = ({ error, method }) => log.error({ err: error, method }, 'failed')
   const common = { onRefused: refused.record, onFailure, name: 'vault', onEnd: open.end }
   const forApi = [...keyMethods(vault, open), ...Object.values(apiMethods(vault))]
   const forOperator = [...forApi, ...Object.values(operatorMethods(vault))]
-  const operator = await listen({
-    ...common,
-    path: operatorSocketOf(path),
-    mode: 0o600,
-    audience: 'operator',
-    methods: forOperator,
-  })
+  const ofOperator = { ...common, audience: 'operator', methods: forOperator } as const
+  const ofApi = { ...common, audience: 'everybody', methods: forApi } as const
+  const listeners: Listener[] = []
+  const stop: Listener['stop'] = async (input) => {
+    await Promise.all(listeners.map((listener) => listener.stop(input)))
+    await refused.stop()
+  }
   try {
-    const api = await listen({ ...common, path, mode: 0o660, audience: 'everybody', methods: forApi })
-    return {
-      stop: async (input) => {
-        await Promise.all([api.stop(input), operator.stop(input)])
-        await refused.stop()
-      },
-    }
+    listeners.push(await listen({ ...ofOperator, door: doorAtPath({ path: operatorSocketOf(path), mode: 0o600 }) }))
+    listeners.push(await listen({ ...ofApi, door: doorAtPath({ path, mode: 0o660 }) }))
+    if (tls !== null) listeners.push(await listen({ ...ofApi, door: doorByTls(tls) }))
+    return { places: listeners.map(({ place }) => place), stop }
   } catch (error) {
-    await operator.stop({ graceMs: 0 })
+    await stop({ graceMs: 0 })
     throw error
   }
 }

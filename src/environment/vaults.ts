@@ -4,6 +4,7 @@ import {
   type ConnectOptions,
   connectOperatorVault,
   connectVault,
+  isByTls,
   operatorSocketOf,
   type Remote,
 } from '../custody/remote-vault.ts'
@@ -13,13 +14,16 @@ import { createLog } from '../security/log.ts'
 import { createReadingCtx, type Process, type ReadingCtx } from './contexts.ts'
 
 const optionsOf = (input: Process) => {
-  const { vaultSockets: sockets } = input.config
+  const { vaultSockets: sockets, vaultTls: tls } = input.config
   if (sockets.length === 0) throw new Error('VAULT_SOCKET must be the path of the socket at which the vault listens.')
   const log = createLog(input)
+  const troubles = new Map<string, string>()
   return {
     sockets,
+    tls,
     name: `strongroom-${input.process}`,
     onChange: ({ socket, is }: Parameters<ConnectOptions['onChange']>[0]) => {
+      troubles.delete(socket)
       switch (is) {
         case 'open':
           return log.info({ socket }, 'connected to the vault')
@@ -31,16 +35,29 @@ const optionsOf = (input: Process) => {
           return unreachable(is)
       }
     },
+    /** Tried ten times a second, and told when the reason is another one. */
+    onUnreached: ({ socket, error }: { readonly socket: string; readonly error: Error | null }) => {
+      const why = error?.message ?? 'it closed the connection, or said nothing'
+      if (troubles.get(socket) !== why) log.warn({ socket, why }, 'the vault cannot be reached')
+      troubles.set(socket, why)
+    },
   }
 }
 
-/** Connects to the vaults that `VAULT_SOCKET` names. */
+/** Connects to the vaults that `VAULT_SOCKET` names. @throws Error for files of a certificate that cannot be used. */
 export const openVaults = (input: Process): Remote<Vault> => connectVault(optionsOf(input))
+
+/** The sockets for an operator, who is never served by TLS. */
+export const operatorSocketsOf = ({ vaultSockets }: Process['config']): readonly string[] => {
+  const paths = vaultSockets.filter((socket) => !isByTls(socket))
+  if (paths.length > 0 || vaultSockets.length === 0) return paths
+  throw new Error('VAULT_SOCKET must have the path of a vault’s socket: run this on the machine of the vault.')
+}
 
 /** The same as an operator, at sockets that only the vault's own user may open. */
 export const openVaultsAsOperator = (input: Process): Remote<OperatorVault> => {
-  const { sockets, ...options } = optionsOf(input)
-  return connectOperatorVault({ ...options, sockets: sockets.map(operatorSocketOf) })
+  const sockets = operatorSocketsOf(input.config).map(operatorSocketOf)
+  return connectOperatorVault({ ...optionsOf(input), sockets })
 }
 
 /** Adds the vault to a context, which then closes both. */

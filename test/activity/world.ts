@@ -56,6 +56,8 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   databaseUrl: new Secret(databaseUrl),
   databaseMaxConnections: 4,
   vaultSockets: [],
+  vaultListen: null,
+  vaultTls: null,
   vaultJournals: [],
   rootKey: null,
   nextRootKey: null,

@@ -7,8 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
-import { type Client, connect } from '../../src/custody/wire/connect.ts'
+import { type Client, type ConnectOptions, connect } from '../../src/custody/wire/connect.ts'
 import { Refused } from '../../src/custody/wire/data.ts'
+import { doorAtPath } from '../../src/custody/wire/door.ts'
 import { createFrameReader, createFrameWriter } from '../../src/custody/wire/frames.ts'
 import { type Connection, type Listener, type ListenOptions, listen, serve } from '../../src/custody/wire/listen.ts'
 import { method, Nothing } from '../../src/custody/wire/method.ts'
@@ -104,7 +105,8 @@ export const createWire = () => {
   }
 
   const server = async (
-    options: Partial<Pick<ListenOptions, 'path' | 'name' | 'underWayMax' | 'audience'>> & {
+    options: Partial<Pick<ListenOptions, 'door' | 'name' | 'underWayMax' | 'audience'>> & {
+      readonly path?: string
       readonly gates?: Gates
       readonly errors?: Readonly<Record<string, unknown>>
       /** What `echo` answers beside its input. */
@@ -129,9 +131,8 @@ export const createWire = () => {
     }
     const listener = await listen({
       ...{
-        path,
+        door: options.door ?? doorAtPath({ path, mode: 0o660 }),
         name,
-        mode: 0o660,
         audience: options.audience ?? 'everybody',
         ...(options.underWayMax === undefined ? {} : { underWayMax: options.underWayMax }),
       },
@@ -174,13 +175,16 @@ export const createWire = () => {
     return { ...listener, path, refusals, failures, ended, happened: () => happens.promise }
   }
 
-  const client = (
-    ...sockets: readonly string[]
-  ): Client & { changes: () => readonly string[]; changed(): Promise<void> } => {
+  const clientOf = (
+    options: Pick<ConnectOptions, 'sockets' | 'tls'>,
+  ): Client & { changes: () => readonly string[]; changed(): Promise<void>; unreached: () => Promise<string> } => {
     const changes: string[] = []
+    const unreached = Promise.withResolvers<string>()
     let changing = Promise.withResolvers<void>()
     const made = connect({
-      ...{ sockets, name: 'api' },
+      ...options,
+      name: 'api',
+      onUnreached: ({ error }) => unreached.resolve(error?.message ?? 'closed'),
       onChange: ({ socket, is }) => {
         changes.push(`${socket} ${is}`)
         changing.resolve()
@@ -188,12 +192,13 @@ export const createWire = () => {
       },
     })
     endings.push(made.close)
-    return { ...made, changes: () => changes, changed: () => changing.promise }
+    return { ...made, changes: () => changes, changed: () => changing.promise, unreached: () => unreached.promise }
   }
+  const client = (...sockets: readonly string[]) => clientOf({ sockets })
 
   /** A connection that says what the test writes. */
-  const raw = async (path: string) => {
-    const socket: Socket = createConnection(path)
+  const raw = async (to: string | Socket) => {
+    const socket = typeof to === 'string' ? createConnection(to) : to
     socket.on('error', () => {})
     const reader = createFrameReader()
     const received: unknown[] = []
@@ -223,5 +228,5 @@ export const createWire = () => {
     }
   }
 
-  return { folder, server, client, raw }
+  return { folder, server, client, clientOf, raw }
 }

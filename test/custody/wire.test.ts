@@ -4,6 +4,7 @@ import { chmod, mkdir, stat, writeFile } from 'node:fs/promises'
 import { createServer, Socket } from 'node:net'
 import { join } from 'node:path'
 import { UnfitVault } from '../../src/custody/unfit-vault.ts'
+import { doorAtPath } from '../../src/custody/wire/door.ts'
 import { listen, serve } from '../../src/custody/wire/listen.ts'
 import { AppError } from '../../src/errors.ts'
 import { count, createGates, createWire, echo, fail, giveBack, lend, use, wait, waitAgain } from './wire-support.ts'
@@ -127,9 +128,8 @@ describe('the end of a request', () => {
     const ignore = () => {}
     const server = await listen({
       ...{
-        path,
+        door: doorAtPath({ path, mode: 0o660 }),
         name: 'vault',
-        mode: 0o660,
         audience: 'everybody',
         methods: [keep],
         onRefused: ignore,

@@ -1,7 +1,6 @@
 // PostgreSQL by TLS, with a certificate authority of its own: each sslmode means what it means to libpq, in every pool.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { execFileSync } from 'node:child_process'
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,38 +8,11 @@ import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import { openDb, poolConfig } from '../../db/client.ts'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
+import { certificatesIn } from '../support/certificates.ts'
 
 let folder: string
 let server: PostgresServer
-
-const at = (name: string): string => join(folder, name)
-const openssl = (...args: readonly string[]) => execFileSync('openssl', args, { stdio: 'ignore', cwd: folder })
-
-const makeAuthority = (name: string) =>
-  openssl(
-    ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', '-subj', `/CN=${name}`],
-    ...['-keyout', `${name}.key`, '-out', `${name}.crt`],
-  )
-
-const makeCertificate = async (name: string, subject: string) => {
-  await writeFile(at(`${name}.ext`), `subjectAltName=DNS:${subject}\n`)
-  openssl(
-    'req',
-    '-newkey',
-    'rsa:2048',
-    '-nodes',
-    '-subj',
-    `/CN=${subject}`,
-    '-keyout',
-    `${name}.key`,
-    '-out',
-    `${name}.csr`,
-  )
-  openssl(
-    ...['x509', '-req', '-in', `${name}.csr`, '-CA', 'ours.crt', '-CAkey', 'ours.key', '-CAcreateserial'],
-    ...['-days', '1', '-extfile', `${name}.ext`, '-out', `${name}.crt`],
-  )
-}
+let at: (name: string) => string
 
 /** Who may connect; the first line that fits decides. */
 const RULES = `
@@ -52,10 +24,12 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'strongroom-tls-'))
   // PostgreSQL may run as another user here, who must own its key.
   await chmod(folder, 0o755)
-  makeAuthority('ours')
-  makeAuthority('other')
-  await makeCertificate('server', 'localhost')
-  await makeCertificate('client', 'demanding')
+  const made = certificatesIn(folder)
+  at = made.at
+  made.authority('ours')
+  made.authority('other')
+  await made.certificate('server', { names: 'DNS:localhost', commonName: 'localhost' })
+  await made.certificate('client', { commonName: 'demanding' })
   if (process.getuid?.() === 0) await chown(at('server.key'), 65534, 65534)
   await writeFile(at('rules'), RULES, { mode: 0o644 })
   server = await startPostgres({

@@ -14,7 +14,7 @@ export const startVault = async (variables: Readonly<Record<string, string>>) =>
   const log = createLog({ config, process: 'test-vault' })
   const onJournalLost = (error: unknown) => log.fatal({ err: error }, 'the journal was lost')
   const ctx = await openVault({ config, process: 'test-vault', onJournalLost })
-  const listener = await serveVault({ ...ctx, log, path: variables.VAULT_SOCKET ?? '' })
+  const listener = await serveVault({ ...ctx, log, path: variables.VAULT_SOCKET ?? '', tls: config.vaultListen })
   const stopChaining = startChaining({ ...ctx, log })
   return {
     vault: ctx.vault,
@@ -27,8 +27,11 @@ export const startVault = async (variables: Readonly<Record<string, string>>) =>
 }
 
 /** A vault as a process of its own, when it listens. */
-export const startVaultProcess = async (variables: Readonly<Record<string, string>>) => {
-  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/vault')], {
+export const startVaultProcess = async (
+  variables: Readonly<Record<string, string>>,
+  command: readonly string[] = ['bun', '--no-env-file', programPath('src/vault')],
+) => {
+  const child = Bun.spawn([...command], {
     env: { PATH: process.env.PATH ?? '', ...variables, LOG_LEVEL: 'info' },
     stdout: 'pipe',
     stderr: 'inherit',

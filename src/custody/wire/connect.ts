@@ -12,6 +12,7 @@ import { AppError } from '../../errors.ts'
 import { UnfitVault } from '../unfit-vault.ts'
 import { type Line, LineLost, openLine } from './line.ts'
 import type { Given, Method } from './method.ts'
+import type { TlsFiles } from './tls-files.ts'
 
 const RECONNECT_MS = 100
 const CONNECTED_WAIT_MS = 1_000
@@ -20,12 +21,16 @@ const TRIES_MAX = 3
 const UNFIT_MS = 10_000
 
 export type ConnectOptions = {
-  /** The paths of the servers' sockets. */
+  /** The paths of the servers' sockets, or `tls://host:port`. */
   readonly sockets: readonly string[]
+  /** For those by TLS. */
+  readonly tls?: TlsFiles | null
   /** As the client calls itself. */
   readonly name: string
   /** A connection was opened, or an open one has ended, or its server said that its root key does not fit any more. */
   readonly onChange: (change: { readonly socket: string; readonly is: 'open' | 'lost' | 'unfit' }) => void
+  /** A connection could not be opened; `error` is null if the server closed it or said nothing. It is tried again. */
+  readonly onUnreached?: (trouble: { readonly socket: string; readonly error: Error | null }) => void
 }
 
 /** Calls that must go where the first one went. */
@@ -78,7 +83,7 @@ const createTurns = () => {
 }
 
 /** Keeps a connection to each server, and lets one that leaves end beside the next one to that path. */
-const createLines = ({ sockets, name, onChange }: ConnectOptions) => {
+const createLines = ({ sockets, tls = null, name, onChange, onUnreached }: ConnectOptions) => {
   /** Each with its socket. */
   const lines = new Map<Line, string>()
   const turns = createTurns()
@@ -101,11 +106,12 @@ const createLines = ({ sockets, name, onChange }: ConnectOptions) => {
       state = 'over'
       if (!isClosed) timers.set(socket, setTimeout(open, RECONNECT_MS, socket))
     }
-    const onClosed = () => {
+    const onClosed = (error: Error | null) => {
       lines.delete(line)
+      if (state === 'new' && !isClosed) onUnreached?.({ socket, error })
       onOver()
     }
-    const line = openLine({ path: socket, name, onOpen, onLeaving: onOver, onClosed })
+    const line = openLine({ place: socket, tls, name, onOpen, onLeaving: onOver, onClosed })
     lines.set(line, socket)
   }
 

@@ -1,13 +1,14 @@
 // One connection of a client, from its hello to its end.
 
-import { createConnection } from 'node:net'
 import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../errors.ts'
 import { openChannel } from './channel.ts'
 import { Refused } from './data.ts'
+import { dial } from './dial.ts'
 import { errorOf } from './failure.ts'
 import type { AnyMethod, Method } from './method.ts'
 import { ALIVE, DONE, isAnswer, isHello, LEAVING, NOTICE, PROGRESS, PROTOCOL } from './protocol.ts'
+import type { TlsFiles } from './tls-files.ts'
 
 /** A server that accepts connections and says nothing is as good as none. */
 const HELLO_WAIT_MS = 1_000
@@ -51,27 +52,33 @@ type Asked = {
 }
 
 export const openLine = (input: {
-  readonly path: string
+  /** The path of a Unix socket, or `tls://host:port`. */
+  readonly place: string
+  readonly tls: TlsFiles | null
   readonly name: string
   readonly onOpen: () => void
   readonly onLeaving: () => void
   /** It is over, or could not be opened. */
-  readonly onClosed: () => void
+  readonly onClosed: (error: Error | null) => void
 }): Line => {
-  const socket = createConnection(input.path)
+  const { socket, openedBy } = dial(input.place, input.tls)
   const asked = new Map<number, Asked>()
   let state: 'new' | 'open' | 'leaving' | 'closed' = 'new'
   let lastId = 0
   let held = 0
   /** Whether something came since it was last asked. */
   let isHeard = true
+  /** Whether the server is who was meant: at a path from the beginning. */
+  let isKnown = openedBy === 'connect'
+  let trouble: Error | null = null
 
   const endIfLeft = () => {
     if (state === 'leaving' && asked.size === 0 && held === 0) channel.end()
   }
 
   const onHello = (hello: unknown) => {
-    if (!isHello.Check(hello) || hello.protocol !== PROTOCOL) throw new Refused('the hello is not as it should be')
+    if (!isKnown || !isHello.Check(hello) || hello.protocol !== PROTOCOL)
+      throw new Refused('the hello is not as it should be')
     clearTimeout(waiting)
     state = 'open'
     input.onOpen()
@@ -115,7 +122,7 @@ export const openLine = (input: {
       state = 'closed'
       for (const { onFailed } of asked.values()) onFailed(new LineLost({ wasSent: true }))
       asked.clear()
-      input.onClosed()
+      input.onClosed(trouble)
     },
   })
   const waiting = setTimeout(channel.destroy, HELLO_WAIT_MS)
@@ -123,7 +130,13 @@ export const openLine = (input: {
     if (!isHeard) setTimeout(() => isHeard || channel.destroy(), READ_MS)
     isHeard = false
   }, SILENCE_MS)
-  socket.once('connect', () => channel.send({ protocol: PROTOCOL, name: input.name }))
+  socket.once('error', (error) => {
+    trouble = error
+  })
+  socket.once(openedBy, () => {
+    isKnown = true
+    channel.send({ protocol: PROTOCOL, name: input.name })
+  })
 
   /** The server would close the connection, which others use too. */
   const refused = (why: string) => new AppError('invalid_input', `This cannot be passed on to the vault: ${why}.`)

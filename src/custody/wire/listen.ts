@@ -3,12 +3,12 @@
 // Bad input ends its connection, and nothing else: `onRefused` says why, once. Whatever the end, `onEnd` follows, so that all
 // that belongs to the connection is given up. More requests than a connection may have under way wait in its socket.
 
-import { chmod } from 'node:fs/promises'
-import { createServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../errors.ts'
 import { type Channel, openChannel } from './channel.ts'
 import { Refused } from './data.ts'
+import type { Door, Refusal } from './door.ts'
 import { type Audience, failureOf } from './failure.ts'
 import type { Message } from './frames.ts'
 import type { Given, Method } from './method.ts'
@@ -24,7 +24,6 @@ import {
   PROGRESS,
   PROTOCOL,
 } from './protocol.ts'
-import { claimSocket } from './socket-file.ts'
 
 /** Above the most that an API lets run at once, so that a signature does not wait behind PINs (credentials/guard.ts). */
 const UNDER_WAY_MAX = 4096
@@ -70,15 +69,13 @@ export const serve = <Input extends TSchema, Output extends TSchema, Progress ex
 })
 
 export type ListenOptions = {
-  readonly path: string
-  /** Of the socket: 0o660 lets its group connect too. */
-  readonly mode: 0o600 | 0o660
+  readonly door: Door
   /** As the server calls itself. */
   readonly name: string
   readonly methods: readonly Served[]
   readonly audience: Audience
-  /** A connection was closed for bad input. `name` is as the client called itself, null before its hello. */
-  readonly onRefused: (refusal: { readonly why: string; readonly name: string | null }) => void
+  /** A connection was closed for bad input, or its client is not allowed. */
+  readonly onRefused: (refusal: Refusal) => void
   /** How many requests of a connection may be under way. */
   readonly underWayMax?: number
   /** An error that is none of ours to be seen by callers. */
@@ -88,13 +85,17 @@ export type ListenOptions = {
 }
 
 export type Listener = {
+  /** Where clients find it. */
+  readonly place: string
   /** Takes no more connections, asks clients to go elsewhere, and ends when they have, or after `graceMs`. */
   stop(input: { readonly graceMs: number }): Promise<void>
 }
 
-type Serving = Omit<ListenOptions, 'path' | 'mode' | 'methods'> & {
+type Serving = Omit<ListenOptions, 'door' | 'methods'> & {
   readonly methods: ReadonlyMap<string, Served>
   readonly socket: Socket
+  /** Who it is, where the door knows that. */
+  readonly peer: string | null
   readonly onClosed: () => void
 }
 
@@ -173,7 +174,7 @@ const nameOf = (hello: unknown): string => {
 
 /** Serves a connection until it ends. */
 const serveConnection = (serving: Serving) => {
-  const { socket, methods, underWayMax = UNDER_WAY_MAX, onRefused, onEnd, onClosed } = serving
+  const { socket, peer, methods, underWayMax = UNDER_WAY_MAX, onRefused, onEnd, onClosed } = serving
   const ended = new AbortController()
   const load = createLoad(underWayMax)
   let connection: Connection | null = null
@@ -183,7 +184,7 @@ const serveConnection = (serving: Serving) => {
     if (isRefused) return
     isRefused = true
     channel.destroy()
-    onRefused({ why, name: connection?.name ?? null })
+    onRefused({ why, name: peer ?? connection?.name ?? null })
   }
 
   /** @throws Refused */
@@ -244,39 +245,34 @@ const serveConnection = (serving: Serving) => {
 }
 
 /**
- * Listens at a path.
+ * Listens at a door.
  * @throws Error with a sentence for the operator if it cannot.
  */
-export const listen = async ({ path, mode, methods, ...options }: ListenOptions): Promise<Listener> => {
-  await claimSocket(path)
+export const listen = async ({ door, methods, ...options }: ListenOptions): Promise<Listener> => {
   const byName = new Map(methods.map((served) => [served.name, served]))
   const connections = new Set<ReturnType<typeof serveConnection>>()
   const { promise: left, resolve: onLeft } = Promise.withResolvers<void>()
   let isStopping = false
 
-  const server = createServer((socket) => {
+  const onSocket = (socket: Socket, peer: string | null) => {
     const onClosed = () => {
       connections.delete(connection)
       if (isStopping && connections.size === 0) onLeft()
     }
-    const connection = serveConnection({ ...options, methods: byName, socket, onClosed })
+    const connection = serveConnection({ ...options, methods: byName, socket, peer, onClosed })
     connections.add(connection)
-  })
-  const { promise: listening, resolve, reject } = Promise.withResolvers<void>()
-  server.once('error', reject)
-  server.listen(path, resolve)
-  await listening
-  // It goes on listening when it could not accept a connection.
-  server.on('error', (error) => options.onFailure({ error, method: 'accept' }))
-  await chmod(path, mode)
+  }
+  const onFailure = (error: unknown) => options.onFailure({ error, method: 'accept' })
+  const opened = await door.open({ onSocket, onRefused: options.onRefused, onFailure })
   const living = setInterval(() => {
     for (const connection of connections) connection.live()
   }, ALIVE_EVERY_MS)
 
   return {
+    place: opened.place,
     stop: async ({ graceMs }) => {
       isStopping = true
-      server.close()
+      opened.close()
       for (const connection of connections) connection.leave()
       if (connections.size > 0) {
         const timer = setTimeout(onLeft, graceMs)

@@ -1,0 +1,127 @@
+// A port where clients of other machines connect by TLS 1.3. Both sides show a certificate of an authority that serves them
+// alone; a client's must also have one of the names that are allowed. Whoever has none is refused before a byte of it is read
+// as a message.
+//
+// A connection ends with its host only when the kernel gives up sending to it, after some minutes: until then it is idle.
+
+import { constants } from 'node:crypto'
+import { createServer, type TLSSocket } from 'node:tls'
+import { type Door, listening } from './door.ts'
+import { readTls, type TlsFiles, type TlsParts } from './tls-files.ts'
+
+const HANDSHAKE_MS = 5_000
+/** With those that have not shown a certificate yet. */
+const CONNECTIONS_MAX = 512
+const RENEW_EVERY_MS = 5_000
+
+export type TlsDoor = {
+  readonly host: string
+  /** 0 chooses a free one. */
+  readonly port: number
+  readonly files: TlsFiles
+  /** DNS names, of which a client's certificate must have one. */
+  readonly clients: readonly string[]
+  readonly renewEveryMs?: number
+  readonly connectionsMax?: number
+}
+
+const optionsOf = (parts: TlsParts) =>
+  ({
+    ...parts,
+    requestCert: true,
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.3',
+    // A resumed session would stand for a certificate that may have expired meanwhile.
+    secureOptions: constants.SSL_OP_NO_TICKET,
+    handshakeTimeout: HANDSHAKE_MS,
+  }) as const
+
+/** A wildcard and the subject's common name are no names of a client. */
+const EXACTLY = { subject: 'never', wildcards: false, partialWildcards: false } as const
+
+/** The allowed name in a client's certificate, or null. */
+const nameOf = (socket: TLSSocket, clients: readonly string[]): string | null => {
+  const certificate = socket.authorized ? socket.getPeerX509Certificate() : undefined
+  if (certificate?.subjectAltName === undefined) return null
+  return clients.find((client) => certificate.checkHost(client, EXACTLY) !== undefined) ?? null
+}
+
+/** Those of X509_verify_cert_error_string(3) that an operator meets; Deno tells less. */
+const WHY: Readonly<Record<string, string>> = {
+  ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE: 'TLS: the client has no certificate',
+  CERT_HAS_EXPIRED: 'TLS: the certificate of the client has expired',
+  CERT_NOT_YET_VALID: 'TLS: the certificate of the client is not valid yet',
+  INVALID_PURPOSE: 'TLS: the certificate of the client is not for clients',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'TLS: the certificate of the client is of another authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'TLS: the certificate of the client is of another authority',
+  SELF_SIGNED_CERT_IN_CHAIN: 'TLS: the certificate of the client is of another authority',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'TLS: the certificate of the client is of another authority',
+}
+const NO_HANDSHAKE = 'TLS: there was no handshake'
+
+const whyOf = (error: object): string => ('code' in error ? WHY[String(error.code)] : undefined) ?? NO_HANDSHAKE
+
+const isSame = (one: TlsParts, other: TlsParts): boolean =>
+  one.cert.equals(other.cert) && one.key.equals(other.key) && one.ca.equals(other.ca)
+
+/** Looks for renewed files, and tells once of those that cannot be used. */
+const renewing = (
+  { files, parts, everyMs }: { readonly files: TlsFiles; readonly parts: TlsParts; readonly everyMs: number },
+  on: { readonly onRenewed: (parts: TlsParts) => void; readonly onFailure: (error: unknown) => void },
+): NodeJS.Timeout => {
+  let used = parts
+  let told = ''
+  return setInterval(() => {
+    try {
+      const found = readTls(files)
+      told = ''
+      if (isSame(found, used)) return
+      on.onRenewed(found)
+      used = found
+    } catch (error) {
+      if (String(error) !== told) on.onFailure(error)
+      told = String(error)
+    }
+  }, everyMs)
+}
+
+/** Renewed files count for new connections, within seconds. */
+export const doorByTls = ({ host, port, files, clients, ...bounds }: TlsDoor): Door => ({
+  open: async ({ onSocket, onRefused, onFailure }) => {
+    const { renewEveryMs: everyMs = RENEW_EVERY_MS, connectionsMax = CONNECTIONS_MAX } = bounds
+    const parts = readTls(files)
+    const server = createServer(optionsOf(parts), (socket) => {
+      const client = nameOf(socket, clients)
+      if (client !== null) return onSocket(socket.setNoDelay(true), client)
+      const name = socket.remoteAddress ?? null
+      socket.on('error', () => {})
+      socket.destroy()
+      onRefused({ why: 'TLS: the certificate of the client has no name in VAULT_TLS_CLIENTS', name })
+    })
+    server.maxConnections = connectionsMax
+    server.on('drop', (dropped) => {
+      onRefused({ why: 'TLS: there are too many connections', name: dropped?.remoteAddress ?? null })
+    })
+    server.on('tlsClientError', (error, socket) => {
+      const name = socket.remoteAddress ?? null
+      socket.destroy()
+      onRefused({ why: whyOf(error), name })
+    })
+    await listening(server, (onListening) => server.listen(port, host, onListening)).catch((cause: unknown) => {
+      const why = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
+      throw new Error(`The vault cannot listen at VAULT_LISTEN, ${host}:${port}${why}.`, { cause })
+    })
+    server.on('error', onFailure)
+    const timer = renewing(
+      { files, parts, everyMs },
+      { onRenewed: (next) => server.setSecureContext(optionsOf(next)), onFailure },
+    )
+    const address = server.address()
+    const taken = typeof address === 'object' && address !== null ? address.port : port
+    const close = () => {
+      clearInterval(timer)
+      server.close()
+    }
+    return { place: `tls://${host.includes(':') ? `[${host}]` : host}:${taken}`, close }
+  },
+})

@@ -1,0 +1,256 @@
+// The wire by TLS: who is let in, and that the others cost nobody else anything.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { createConnection } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type ConnectionOptions, connect, createServer } from 'node:tls'
+import { doorByTls, type TlsDoor } from '../../src/custody/wire/tls-door.ts'
+import { readTls, type TlsFiles } from '../../src/custody/wire/tls-files.ts'
+import { certificatesIn } from '../support/certificates.ts'
+import { createWire, echo, lend, type Server, use } from './wire-support.ts'
+
+const wire = createWire()
+const USER = 'TLS: the certificate of the client'
+const NO_HANDSHAKE = 'TLS: there was no handshake'
+
+let folder: string
+let made: ReturnType<typeof certificatesIn>
+let vault: TlsFiles
+let api: TlsFiles
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'wire-tls-'))
+  made = certificatesIn(folder)
+  made.authority('ours')
+  made.authority('other')
+  vault = await made.certificate('vault', { names: 'DNS:localhost', use: 'serverAuth' })
+  api = await made.certificate('api', { names: 'DNS:api-1', use: 'clientAuth' })
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+const serverOf = (files = vault, changes: Partial<TlsDoor> = {}): Promise<Server> =>
+  wire.server({
+    door: doorByTls({
+      host: '127.0.0.1',
+      port: 0,
+      files,
+      clients: ['api-1', 'a.apis.example'],
+      renewEveryMs: 50,
+      ...changes,
+    }),
+  })
+
+const portOf = ({ place }: Server): number => Number(new URL(place).port)
+const placeOf = (server: Server): string => `tls://localhost:${portOf(server)}`
+
+/** A connection that verifies the server, with what the test changes. */
+const dialled = (server: Server, files: TlsFiles | null, changes: ConnectionOptions = {}) => {
+  const { ca, ...own } = readTls(files ?? api)
+  const to = { host: '127.0.0.1', port: portOf(server), servername: 'localhost' }
+  const socket = connect({ ...to, ca, ...(files === null ? {} : own), ...changes })
+  socket.on('error', () => {})
+  return socket
+}
+
+const refusedAfter = async (server: Server, many: number) => {
+  while (server.refusals.length < many) await server.happened()
+  return server.refusals.slice(many - 1)
+}
+
+test('whoever has a certificate with an allowed name is served, with large messages and handles', async () => {
+  const server = await serverOf()
+  const client = wire.clientOf({ sockets: [placeOf(server)], tls: api })
+  const bytes = new Uint8Array(3_000_000).fill(7)
+  const asked = Array.from({ length: 20 }, (_, index) => client.ask(echo, { text: String(index), bytes }))
+  for (const [index, answer] of (await Promise.all(asked)).entries()) {
+    expect([answer.text, Buffer.from(answer.bytes ?? []).equals(bytes)]).toEqual([String(index), true])
+  }
+  const { output, held } = await client.hold(lend, {})
+  expect(await held.ask(use, { handle: output })).toBe('vault')
+  expect(server.refusals).toEqual([])
+})
+
+test.each<readonly [what: string, why: string, files: () => Promise<TlsFiles | null>]>([
+  ['no certificate', 'TLS: the client has no certificate', async () => null],
+  [
+    'one of another authority',
+    `${USER} is of another authority`,
+    () => made.certificate('foreign', { names: 'DNS:api-1', authority: 'other' }),
+  ],
+  ['one that has ended', `${USER} has expired`, () => made.certificate('old', { names: 'DNS:api-1', days: -1 })],
+  [
+    'one for servers',
+    `${USER} is not for clients`,
+    () => made.certificate('s', { names: 'DNS:api-1', use: 'serverAuth' }),
+  ],
+  ['another name', `${USER} has no name in VAULT_TLS_CLIENTS`, () => made.certificate('n', { names: 'DNS:api-2' })],
+  [
+    'the name only as its subject',
+    `${USER} has no name in VAULT_TLS_CLIENTS`,
+    () => made.certificate('c', { commonName: 'api-1' }),
+  ],
+  [
+    'a wildcard that fits',
+    `${USER} has no name in VAULT_TLS_CLIENTS`,
+    () => made.certificate('w', { names: 'DNS:*.apis.example' }),
+  ],
+  [
+    'two names in one',
+    `${USER} has no name in VAULT_TLS_CLIENTS`,
+    () => made.certificate('t', { names: 'URI:x//DNS:api-1' }),
+  ],
+])('a client with %s is refused before a message, and nobody else suffers', async (_what, why, files) => {
+  const server = await serverOf()
+  const others = wire.clientOf({ sockets: [placeOf(server)], tls: api })
+  const { output, held } = await others.hold(lend, {})
+  const stranger = await wire.raw(dialled(server, await files()))
+  stranger.hello()
+  expect(await refusedAfter(server, 1)).toEqual([{ why, name: '127.0.0.1' }])
+  await stranger.over
+  expect(await stranger.received(0)).toEqual([])
+  expect(await held.ask(use, { handle: output })).toBe('vault')
+  expect([server.ended, server.failures]).toEqual([[], []])
+})
+
+test('TLS 1.2, plain text and silence are refused', async () => {
+  const server = await serverOf()
+  const old = dialled(server, api, { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' })
+  expect(await refusedAfter(server, 1)).toEqual([{ why: NO_HANDSHAKE, name: '127.0.0.1' }])
+  for (const [index, text] of ['GET / HTTP/1.1\r\n\r\n', '\0\0\0\x05hello', null].entries()) {
+    const socket = createConnection(portOf(server), '127.0.0.1')
+    const over = new Promise((resolve) => socket.on('error', () => {}).once('close', resolve))
+    // It is read, so that the end of the connection is noticed.
+    socket.resume()
+    if (text !== null) socket.write(text)
+    expect(await refusedAfter(server, index + 2)).toEqual([{ why: NO_HANDSHAKE, name: '127.0.0.1' }])
+    await over
+  }
+  old.destroy()
+  const client = wire.clientOf({ sockets: [placeOf(server)], tls: api })
+  expect(await client.ask(echo, { text: 'a' })).toEqual({ text: 'a' })
+})
+
+test('there are only so many connections, and those that are there go on', async () => {
+  const server = await serverOf(vault, { connectionsMax: 3 })
+  const client = wire.clientOf({ sockets: [placeOf(server)], tls: api })
+  await client.ask(echo, { text: 'a' })
+  const idle = Array.from({ length: 3 }, () => createConnection(portOf(server), '127.0.0.1').on('error', () => {}))
+  expect(await refusedAfter(server, 1)).toEqual([{ why: 'TLS: there are too many connections', name: '127.0.0.1' }])
+  expect(await client.ask(echo, { text: 'b' })).toEqual({ text: 'b' })
+  for (const socket of idle) socket.destroy()
+})
+
+test('bad input, and an end within a message, end their connection alone, and the certificate says whose it was', async () => {
+  const server = await serverOf()
+  const others = wire.clientOf({ sockets: [placeOf(server)], tls: api })
+  const { output, held } = await others.hold(lend, {})
+  for (const [index, why] of ['the connection ended within a message', 'a method is unknown'].entries()) {
+    const raw = await wire.raw(dialled(server, api))
+    raw.hello()
+    await raw.received(1)
+    if (index === 0) raw.socket.end(Buffer.alloc(2))
+    else raw.send([1, 'secret', {}])
+    expect(await refusedAfter(server, index + 1)).toEqual([{ why, name: 'api-1' }])
+    await raw.over
+  }
+  expect(await held.ask(use, { handle: output })).toBe('vault')
+})
+
+test('a client asks only the server that it means', async () => {
+  const elsewhere = await made.certificate('elsewhere', { names: 'DNS:elsewhere' })
+  const foreign = await made.certificate('foreign', { names: 'DNS:localhost', authority: 'other' })
+  const old = await made.certificate('old', { names: 'DNS:localhost', days: -1 })
+  for (const [files, why] of [
+    [elsewhere, "Hostname/IP does not match certificate's altnames"],
+    [foreign, 'unable to verify the first certificate'],
+    [old, 'certificate has expired'],
+  ] as const) {
+    const server = await serverOf(files)
+    const client = wire.clientOf({ sockets: [placeOf(server)], tls: api })
+    expect(await client.unreached()).toContain(why)
+    expect(client.changes()).toEqual([])
+    client.close()
+  }
+  // By an address that the certificate does not name.
+  const server = await serverOf()
+  const client = wire.clientOf({ sockets: [`tls://127.0.0.1:${portOf(server)}`], tls: api })
+  expect(await client.unreached()).toContain("Hostname/IP does not match certificate's altnames")
+})
+
+test('a client says nothing to a server of TLS 1.2', async () => {
+  const heard: Buffer[] = []
+  const { ca, ...own } = readTls(vault)
+  const server = createServer({ ...own, ca, maxVersion: 'TLSv1.2' }, (socket) =>
+    socket.on('data', (b) => heard.push(b)),
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+  const client = wire.clientOf({ sockets: [`tls://localhost:${port}`], tls: api })
+  expect(await client.unreached()).toMatch(/protocol.?version/i)
+  expect(heard).toEqual([])
+  client.close()
+  server.close()
+})
+
+test('renewed files count for new connections, and those that do not fit for none', async () => {
+  const files = await made.certificate('renewed', { names: 'DNS:localhost' })
+  await made.certificate('next', { names: 'DNS:localhost' })
+  const server = await serverOf(files)
+  const others = wire.clientOf({ sockets: [placeOf(server)], tls: api })
+  const { output, held } = await others.hold(lend, {})
+  const serial = () =>
+    new Promise<string | undefined>((resolve) => {
+      const socket = dialled(server, api)
+      socket.once('secureConnect', () => {
+        resolve(socket.getPeerX509Certificate()?.serialNumber)
+        socket.destroy()
+      })
+    })
+  const first = await serial()
+  await made.replace('renewed', 'next')
+  while ((await serial()) === first);
+  await made.certificate('alone', { names: 'DNS:localhost' })
+  const second = await serial()
+  server.failures.splice(0)
+  await rename(made.at('alone.key'), files.keyFile)
+  while (server.failures.length === 0) await serial()
+  expect(String(server.failures[0])).toContain('does not belong to the certificate')
+  expect(await serial()).toBe(second)
+  expect(await held.ask(use, { handle: output })).toBe('vault')
+})
+
+test('the certificates that docs/deployment.md makes are right', async () => {
+  const page = await Bun.file(new URL('../../docs/deployment.md', import.meta.url)).text()
+  const [, block = ''] = /```sh\n(mkdir -p strongroom-ca[\s\S]*?)```/.exec(page) ?? []
+  expect(Bun.spawnSync(['bash', '-e', '-c', block], { cwd: folder }).exitCode).toBe(0)
+  const at = (name: string) => join(folder, 'strongroom-ca', name)
+  const filesOf = (name: string) => ({ certFile: at(`${name}.crt`), keyFile: at(`${name}.key`), caFile: at('ca.crt') })
+  const server = await serverOf(filesOf('vault.internal'), { clients: ['api-1.internal'] })
+  const named = { servername: 'vault.internal' }
+  const raw = await wire.raw(dialled(server, filesOf('api-1.internal'), named))
+  raw.hello()
+  expect(await raw.received(1)).toHaveLength(1)
+  await wire.raw(dialled(server, filesOf('db.internal'), named))
+  expect((await refusedAfter(server, 1))[0]?.why).toBe(`${USER} is not for clients`)
+})
+
+test('a port that is taken is told in a sentence', async () => {
+  const port = portOf(await serverOf())
+  await expect(serverOf(vault, { port })).rejects.toThrow(
+    `cannot listen at VAULT_LISTEN, 127.0.0.1:${port} (EADDRINUSE)`,
+  )
+})
+
+test('files that cannot be used are refused with a sentence', async () => {
+  const files = await made.certificate('mine', { names: 'DNS:api-1' })
+  expect(() => readTls({ ...files, keyFile: api.keyFile })).toThrow('does not belong to the certificate')
+  expect(() => readTls({ ...files, certFile: files.keyFile })).toThrow('must be a PEM file with a certificate')
+  expect(() => readTls({ ...files, caFile: `${folder}/none` })).toThrow(
+    'must be a PEM file with the certificate of an auth',
+  )
+  Bun.spawnSync(['chmod', '640', files.keyFile])
+  expect(() => readTls(files)).toThrow('only its owner may read it')
+})
