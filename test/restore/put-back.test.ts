@@ -191,6 +191,47 @@ describe.each([
     expect(await use('export')).toBe('under_policies')
   })
 
+  test('no further wallet is made from a keyring that was put under policies', async () => {
+    const wallet = await service.newWallet({ network, ownerId: randomUUID() })
+    const [{ keyring_id: value } = {}] = await sql`select keyring_id from wallets where id = ${wallet.id}`
+    const columns = ['sealed', 'policies_only', 'version']
+    const putBack = await rememberColumns('owner_locks', { column: 'keyring_id', value }, columns)
+    const { address, owner_id } = wallet
+    const put = { network, address, developer_secret: SECRET }
+    expect(codeOf(await service.post('/wallets/put-under-policies', put))).toBe('done')
+    const asPut = await rememberColumns('owner_locks', { column: 'keyring_id', value }, columns)
+    const further = async (of: object) =>
+      codeOf(await service.post('/wallets', { owner_id, name: 'F', developer_secret: SECRET, ...of }))
+    const ofDeveloper = { network: 'Base', control_mode: 'developer' }
+    const ofUser = { network: 'Vara', control_mode: 'user', user_pin: PIN }
+    await marked()
+    await putBack()
+    await between()
+    expect([await further(ofDeveloper), await further(ofUser)]).toEqual(['internal', 'internal'])
+    await asPut()
+    expect([await further(ofDeveloper), await further(ofUser)]).toEqual(['under_policies', 'under_policies'])
+  })
+
+  test('control that is shared is not shared with another PIN', async () => {
+    const wallet = await service.newWallet({ network, ownerId: randomUUID() })
+    const { owner_id } = wallet
+    const [{ keyring_id: id } = {}] = await sql`select keyring_id from wallets where id = ${wallet.id}`
+    const locks = await remember('owner_locks', { column: 'keyring_id', value: id })
+    const seed = await rememberColumns('keyrings', { column: 'id', value: id }, ['sealed'])
+    const share = async (of: object) => {
+      const theirs = { owner_id, name: 'U', control_mode: 'user', developer_secret: SECRET, ...of }
+      return codeOf(await service.post('/wallets', theirs))
+    }
+    expect(await share({ network: 'Base', user_pin: PIN })).toBe('done')
+    await marked()
+    await locks()
+    await seed()
+    await sql`delete from pin_guesses where owner_id = ${owner_id}`
+    await sql`delete from user_keys where owner_id = ${owner_id}`
+    await between()
+    expect(await share({ network: 'Vara', user_pin: '927461' })).toBe('internal')
+  })
+
   test('what a policy has spent, and a revoked one, do not come back', async () => {
     const wallet = await newWallet()
     await chain.fund(wallet.address)

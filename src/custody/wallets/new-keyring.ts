@@ -2,7 +2,7 @@
 // Nothing is written here: src/custody/wallets/new-wallet.ts commits it all together.
 
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { NewKeyringRow, OwnerRow } from '../../../db/queries/custody/keyrings.ts'
+import { type NewKeyringRow, type OwnerRow, readOwner } from '../../../db/queries/custody/keyrings.ts'
 import type { NewOwnerLockRow } from '../../../db/queries/custody/locks.ts'
 import { type ChainFamily, CONTROL_MODES, type ControlMode, type KeyringKind } from '../../../db/words.ts'
 import type { CustodyCtx } from '../ctx.ts'
@@ -11,11 +11,20 @@ import type { Imported } from '../keys/imported.ts'
 import type { HeldKeys } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, openFamilyKeys } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
-import { makeOwnerLock, makeSeedLock, openOwnerLock, openSeedLock, refuseKeyringUnderPolicies } from './keyring.ts'
+import {
+  lockFloor,
+  makeOwnerLock,
+  makeSeedLock,
+  openOwnerLock,
+  openSeedLock,
+  refuseKeyringUnderPolicies,
+} from './keyring.ts'
+import { unlessForged, walletForged } from './wallet-forged.ts'
 
 type Input = {
   readonly projectId: string
   readonly ownerId: string
+  readonly actor: string
   readonly controlMode: ControlMode
   readonly family: ChainFamily
   readonly owner: OwnerRow
@@ -43,6 +52,37 @@ export type OpenKeyring = {
 /** The modes that control the owner's seed. */
 export const modesOfSeed = ({ locks }: OwnerRow): readonly ControlMode[] =>
   CONTROL_MODES.filter((mode) => locks[mode] !== null)
+
+/** How new an owner's rows must be: each lock of the seed; and all together, where control would be shared by this call. */
+const floorsOf = (ctx: CustodyCtx, keyringId: string) => ({
+  locks: CONTROL_MODES.map((mode) => ({ mode, versionAtLeast: lockFloor(ctx, { keyringId, mode }) })),
+  locksAtLeast: ctx.journal.floorOf('keyrings', [keyringId]),
+})
+
+const isSetBack = (owner: OwnerRow, mode: ControlMode, floors: ReturnType<typeof floorsOf>): boolean =>
+  floors.locks.some((floor) => (owner.locks[floor.mode]?.version ?? 0) < floor.versionAtLeast) ||
+  (owner.locks[mode] === null && modesOfSeed(owner).length < floors.locksAtLeast)
+
+/**
+ * Reads the owner of a new wallet.
+ * @returns null if the project does not exist.
+ * @throws internal, with a security event, if somebody wrote back earlier locks of the owner's seed.
+ */
+export const readOwnerOfNew = async (
+  ctx: CustodyCtx,
+  input: Parameters<typeof readOwner>[1] & Pick<Input, 'controlMode' | 'actor'>,
+): Promise<OwnerRow | null> => {
+  const { projectId, controlMode, actor } = input
+  const owner = await readOwner(ctx.db, input)
+  const keyringId = owner?.seed?.id
+  if (owner === null || keyringId === undefined) return owner
+  const floors = floorsOf(ctx, keyringId)
+  if (!isSetBack(owner, controlMode, floors)) return owner
+  // It may have changed between the two: what is read now is not older than these floors.
+  const again = await readOwner(ctx.db, input)
+  if (again === null || !isSetBack(again, controlMode, floors)) return again
+  throw walletForged({ wallet: { projectId, id: keyringId }, actor })
+}
 
 const ownCredentialKey = ({ controlMode, credentialKeyOf }: Input): Uint8Array => {
   const credentialKey = credentialKeyOf[controlMode]
@@ -112,10 +152,15 @@ const shareControl = async (ctx: CustodyCtx, { seedRow, ...input }: Input & Seed
 
 /** Opens, shares or makes the keyring of a new wallet, with the keys of the credentials that it needs. */
 export const keyringFor = async (ctx: CustodyCtx, input: Input): Promise<OpenKeyring> => {
-  const { owner, importedSecret, controlMode, projectId } = input
+  const { owner, importedSecret, controlMode, projectId, actor } = input
   const { seed: seedRow, locks } = owner
   if (seedRow === null || importedSecret !== null) return makeKeyring(ctx, input)
-  if (owner.made === null) await refuseKeyringUnderPolicies(ctx, { projectId, keyringId: seedRow.id, locks })
+  const { id: keyringId } = seedRow
+  if (owner.made === null) {
+    await unlessForged({ wallet: { projectId, id: keyringId }, actor }, () =>
+      refuseKeyringUnderPolicies(ctx, { projectId, keyringId, locks }),
+    )
+  }
   const lock = locks[controlMode]
   return lock === null ? shareControl(ctx, { ...input, seedRow }) : openControl(ctx, { ...input, seedRow, lock })
 }

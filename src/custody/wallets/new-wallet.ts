@@ -13,13 +13,7 @@
 //
 // A PIN opens the owner's user key. If the owner has none yet, it is made with that PIN.
 
-import {
-  insertKeyring,
-  insertWalletKey,
-  type OwnerRow,
-  readOwner,
-  replaceSeed,
-} from '../../../db/queries/custody/keyrings.ts'
+import { insertKeyring, insertWalletKey, type OwnerRow, replaceSeed } from '../../../db/queries/custody/keyrings.ts'
 import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../db/queries/custody/locks.ts'
 import type { ChainFamily, ControlMode, Network } from '../../../db/words.ts'
 import { notFound } from '../../errors.ts'
@@ -40,7 +34,7 @@ import { type Imported, type ImportedText, readImported } from '../keys/imported
 import { KeyRotated, madeOtherwise, repeatable } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, requireCanonicalIds, sealWalletKey } from '../sealing/hierarchy.ts'
-import { keyringFor, modesOfSeed, type OpenKeyring } from './new-keyring.ts'
+import { keyringFor, modesOfSeed, type OpenKeyring, readOwnerOfNew } from './new-keyring.ts'
 
 type NewWalletInput = {
   readonly walletId: string
@@ -164,10 +158,10 @@ const isMadeOf = (made: NonNullable<OwnerRow['made']>, input: NewWalletInput): b
 
 const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tries: number }): Promise<NewWallet> => {
   using keys = new HeldKeys()
-  const { walletId, projectId, ownerId, network, controlMode, family, credentials, tries } = input
+  const { walletId, projectId, network, controlMode, family, credentials, tries } = input
   const importedSecret = input.imported === undefined ? null : readImported({ family, text: input.imported })
   if (importedSecret !== null) keys.hold(importedSecret.secret)
-  const owner = await readOwner(ctx.db, { projectId, ownerId, network, walletId })
+  const owner = await readOwnerOfNew(ctx, input)
   if (owner === null) throw notFound('project')
   const { made } = owner
   if (made !== null && !isMadeOf(made, input)) throw madeOtherwise('wallet')
