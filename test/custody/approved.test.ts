@@ -2,6 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign as signWith } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { serializeTransaction } from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
@@ -11,6 +14,7 @@ import { deployAndExecute } from '../../src/chains/evm/safe/deploy-and-execute.t
 import { execution } from '../../src/chains/evm/safe/execution.ts'
 import { contractWalletOf, deployment } from '../../src/chains/evm/safe/settings.ts'
 import { approvalChallenge } from '../../src/custody/approval.ts'
+import { openJournal } from '../../src/custody/journal/journal.ts'
 import type { Payload } from '../../src/custody/payload.ts'
 import type { Approval, OperatorVault } from '../../src/custody/vault.ts'
 import { withPolicyKey } from '../support/keys.ts'
@@ -136,6 +140,9 @@ type Use = { readonly wallet: TestWallet; readonly terms: PolicyTerms; readonly 
 const sign = (use: Use, what: object = {}, vault: OperatorVault = custody.vault) =>
   withPolicyKey(vault, { ...use, credentials: secret, actor: ACTOR }, (key) => signOneBy(key, {}, payload(what)))
 
+const troublesOf = async ({ id }: PolicyTerms) =>
+  (await custody.vault.forgedRows({ projectId })).forged.filter((row) => row.id === id).map(({ trouble }) => trouble)
+
 const usesOf = async ({ id }: PolicyTerms) => Number((await sql`select uses from policies where id = ${id}`)[0]?.uses)
 
 describe('a policy with approvers', () => {
@@ -201,8 +208,7 @@ describe('a policy with approvers', () => {
     const use = { wallet, terms: edited, approval: approved(edited, [eve]) }
     const { message, code } = await sign(use).catch((error) => error)
     expect([code, message]).toEqual([DENIED, 'The policy that allows this is not as its owner made it.'])
-    const forged = (await custody.vault.forgedRows({ projectId })).forged.filter(({ id }) => id === terms.id)
-    expect(forged.map(({ trouble }) => trouble)).toEqual(['its terms or its lock are not as its owner made them'])
+    expect(await troublesOf(terms)).toEqual(['its terms or its lock are not as its owner made them'])
   })
 })
 
@@ -230,11 +236,49 @@ describe('an approval', () => {
     const { wallet, terms } = await underApproval([anna], 1)
     const approval = approved(terms, [anna])
     await sign({ wallet, terms, approval })
+    expect(await troublesOf(terms)).toEqual([])
     await sql`delete from used_approvals where approval_id = ${approval.id}`
-    const forged = (await custody.vault.forgedRows({ projectId })).forged.filter(({ id }) => id === terms.id)
-    expect(forged.map(({ trouble }) => trouble)).toEqual([
-      'the audit tells of an approval that was used, and its row is gone',
-    ])
+    expect(await troublesOf(terms)).toEqual(['the audit tells of an approval that was used, and its row is gone'])
+    // Then nothing but the audit tells of the first use.
+    expect(await codeOf(sign({ wallet, terms, approval }))).toBe('resolved')
+    expect(await troublesOf(terms)).toEqual(['the audit tells of an approval that was used twice'])
+  })
+
+  test('that was used and whose row is deleted is not used again by a vault with a journal', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'strongroom-approved-'))
+    const onLost = (error: unknown) => {
+      throw error
+    }
+    const open = () =>
+      openJournal({
+        db: custody.db,
+        key: new Uint8Array(32).fill(7),
+        now: () => new Date(),
+        onLost,
+        paths: [join(folder, 'journal')],
+      })
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    const use = { wallet, terms, approval: approved(terms, [anna]) }
+    const ended = async (vault: OperatorVault) => {
+      await sql`delete from used_approvals where approval_id = ${use.approval.id}`
+      const { code, event } = await sign(use, {}, vault).catch((error) => error)
+      expect({ code, event }).toMatchObject({
+        code: 'approval_ended',
+        event: { kind: 'policy_forged', subject: terms.id },
+      })
+      expect(await usesOf(terms)).toBe(1)
+    }
+    const journal = await open()
+    const vault = await custody.another({ journal })
+    expect(await codeOf(sign(use, {}, vault))).toBe('resolved')
+    await ended(vault)
+    await journal.close()
+    // What it learned it knows from its journal.
+    const later = await open()
+    await ended(await custody.another({ journal: later }))
+    await later.close()
+    await rm(folder, { recursive: true })
   })
 
   const UNAPPROVED = 'asked to sign what was not approved'

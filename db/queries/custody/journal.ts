@@ -105,7 +105,7 @@ export const readImages = async (db: Queryable, wanted: readonly RowsWith[]): Pr
   return [...rows]
 }
 
-/** @returns the values of a row's key as one text, and its age: of two states the newer one's is higher. */
+/** @returns the values of a row's key as one text, and its age: of two states the newer one's is higher; of one that never changes it is 1. */
 export const readImage = ({ table, text }: RowImage) => {
   const { key, age }: Kept = KEPT[table]
   const row = JSON.parse(text) as Readonly<Record<string, unknown>>
@@ -113,7 +113,7 @@ export const readImage = ({ table, text }: RowImage) => {
   return {
     row,
     key: [table, ...key.map((column) => String(row[column]))].join('\n'),
-    age: hasEnded ? ENDED : Number(age === undefined ? 0 : row[age.grows]),
+    age: hasEnded ? ENDED : Number(age === undefined ? 1 : row[age.grows]),
   }
 }
 

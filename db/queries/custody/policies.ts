@@ -196,12 +196,12 @@ export const pageOfPolicies = (
 
 /**
  * `revived`: it stands although it was revoked. `set_back`: the audit tells of more uses than it has counted. `approval_gone`:
- * the audit tells of an approval that was used, and its row is gone.
+ * the audit tells of an approval that was used, and its row is gone. `approval_reused`: it tells of one that was used twice.
  */
 export type Contradiction = {
   readonly id: string
   readonly projectId: string
-  readonly is: 'gone' | 'revived' | 'set_back' | 'approval_gone'
+  readonly is: 'gone' | 'revived' | 'set_back' | 'approval_gone' | 'approval_reused'
 }
 
 /** The policies that are not as the audit tells. One use may be several signatures: the vault says which was charged. */
@@ -211,7 +211,9 @@ export const contradictedPolicies = async (db: Queryable, of: OfProject): Promis
       select a.project_id, a.details->>'policy' as id, bool_or(a.action = 'policy_revoked') as ended,
         count(*) filter (where a.details->>'policy_uses' = '1') as uses,
         bool_or(a.details->>'approval' is not null and a.details->>'policy_uses' = '1' and not exists
-          (select from used_approvals u where u.approval_id::text = a.details->>'approval')) as approval_gone
+          (select from used_approvals u where u.approval_id::text = a.details->>'approval')) as approval_gone,
+        count(a.details->>'approval') filter (where a.details->>'policy_uses' = '1')
+          > count(distinct a.details->>'approval') filter (where a.details->>'policy_uses' = '1') as approval_reused
       from audit a
       where a.details->>'policy' is not null
         and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
@@ -222,6 +224,7 @@ export const contradictedPolicies = async (db: Queryable, of: OfProject): Promis
           when told.ended and p.revoked_at is null then 'revived'
           when told.uses > p.uses then 'set_back'
           when told.approval_gone then 'approval_gone'
+          when told.approval_reused then 'approval_reused'
         end as "is"
       from told left join policies p on p.id::text = told.id
     )

@@ -1,5 +1,6 @@
 // How new some rows must be at least. A MAC cannot tell an earlier state of a row that somebody wrote back; whoever has seen
-// the later one can. Of rows that were never changed there is nothing to remember.
+// the later one can. Of rows that were never changed there is nothing to remember. A used approval never changes either, but
+// must be there: without its row it could be used again.
 
 import { type JournalTable, type RowImage, readImage } from '../../../db/queries/custody/journal.ts'
 
@@ -13,6 +14,7 @@ const AS_GOOD_AS_NEW: Partial<Record<JournalTable, (row: Readonly<Record<string,
   // It was never put under policies.
   owner_locks: ({ version }) => version === 1,
   policies: ({ uses, revoked_at }) => uses === 0 && revoked_at === null,
+  used_approvals: () => false,
 }
 
 export type Floors = ReturnType<typeof createFloors>

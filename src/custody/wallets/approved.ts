@@ -10,7 +10,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { Tx } from '../../../db/client.ts'
 import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import { insertUsedApproval } from '../../../db/queries/custody/used-approvals.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, type SecurityEvent } from '../../errors.ts'
 import { approvalChallenge, requestHashOf } from '../approval.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { fieldsOfTransaction } from '../keys/payloads.ts'
@@ -141,17 +141,17 @@ const createReader = ({ request }: Approval, signer: Omit<Signer, 'isContractWal
   }
 }
 
-const notApproved = (of: {
-  readonly projectId: string
-  readonly actor: string
-  readonly policyId: string
-}): AppError => {
-  const { projectId, actor, policyId: subject } = of
-  const event = { kind: 'policy_forged', projectId, actor, subject } as const
-  return new AppError('policy_denied', 'What approves this is not signed by enough of the approvers of the policy.', {
-    event,
+type Of = { readonly projectId: string; readonly actor: string; readonly policyId: string }
+
+const forgedEvent = ({ policyId: subject, ...of }: Of): SecurityEvent => ({ kind: 'policy_forged', ...of, subject })
+
+const notApproved = (of: Of): AppError =>
+  new AppError('policy_denied', 'What approves this is not signed by enough of the approvers of the policy.', {
+    event: forgedEvent(of),
   })
-}
+
+const ended = (event?: SecurityEvent): AppError =>
+  new AppError('approval_ended', 'This approval was used before, or has expired.', { event })
 
 /** What a use of a policy needs beside its charge; for one without approvers nothing. */
 export const openApproval = (
@@ -178,9 +178,9 @@ export const openApproval = (
       const { id, expiresAt } = approval
       const requestHash = requestHashOf(approval.request)
       const row = { approvalId: id, projectId, policyId: terms.id, requestHash, expiresAt }
-      if (!(await insertUsedApproval(tx, row))) {
-        throw new AppError('approval_ended', 'This approval was used before, or has expired.')
-      }
+      if (!(await insertUsedApproval(tx, row))) throw ended()
+      // Somebody has deleted its row, and the journal knows of its use.
+      if (ctx.journal.floorOf('used_approvals', [id]) > 0) throw ended(forgedEvent(of))
       tx.afterCommit(() => ctx.journal.addRows({ table: 'used_approvals', where: { approval_id: id } }))
     },
   }

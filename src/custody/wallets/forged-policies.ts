@@ -24,6 +24,8 @@ const troubleOf = ({ is }: Contradiction): string => {
       return 'the audit tells of more uses'
     case 'approval_gone':
       return 'the audit tells of an approval that was used, and its row is gone'
+    case 'approval_reused':
+      return 'the audit tells of an approval that was used twice'
     default:
       return unreachable(is)
   }
