@@ -1,7 +1,8 @@
 // What is approved: everything that decides the effect of a request. Two requests are the same if this text is the same.
 //
 // Bound: the wallet, what is done with it (signed, sent, minted, …), each call in its order with recipient, value and data, and
-// gas, fees, nonce, era and fee asset where the caller fixed them. Left open, as in a request without approval: what the caller
+// gas, fees, nonce, era and fee asset where the caller fixed them; of a speed-up also which transaction is signed again, with its
+// nonce: otherwise the same calls could be signed for another nonce, and be made twice. Left open, as in a request without approval: what the caller
 // did not fix, which is chosen when it is used, within the policy's limits and budgets.
 
 import canonicalize from 'canonicalize'
@@ -40,16 +41,22 @@ const unsignedText = ({ to, value, input, feeAsset, ...chosen }: Intent): Unsign
   ...present('asset_id', feeAsset),
 })
 
+/** The transaction that a speed-up signs again. */
+export type SpedUp = { readonly id: string; readonly nonce: number }
+
 type Requested = {
   readonly action: ApprovedAction
   readonly wallet: Pick<WalletRow, 'network' | 'address' | 'type'>
   readonly intents: readonly Intent[]
+  readonly spedUp?: SpedUp | undefined
 }
 
 /** Canonical JSON (RFC 8785). */
-export const requestOf = ({ action, wallet, intents }: Requested): string =>
+export const requestOf = ({ action, wallet, intents, spedUp }: Requested): string =>
   canonicalize({
     action,
+    ...present('transaction_id', spedUp?.id),
+    ...present('signer_nonce', spedUp?.nonce),
     network: wallet.network,
     wallet_address: wallet.address,
     wallet_type: wallet.type,

@@ -10,7 +10,7 @@
 import { type ApprovalRow, noteApprovalUse } from '../../db/queries/approvals.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import { grantedApproval, namedApproval } from '../approvals/grant.ts'
-import { type ApprovedAction, requestOf } from '../approvals/request.ts'
+import { type ApprovedAction, requestOf, type SpedUp } from '../approvals/request.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
@@ -31,6 +31,8 @@ type Use = {
   readonly actor: string
   /** What is done, as approvers see it. */
   readonly action: ApprovedAction
+  /** Of a speed-up. */
+  readonly spedUp?: SpedUp
   /** Which the request names. */
   readonly approvalId?: string | undefined
   /** Whether the key signs once, and need not be open before. */
@@ -125,8 +127,8 @@ type Granting = {
 const grantedFor = async (ctx: Ctx, { use, approval, policy, intents }: Granting): Promise<Approval | undefined> => {
   const { requireApproval: required } = policy
   if (required === null) return undefined
-  const { wallet, actor, action } = use
-  const request = requestOf({ action, wallet, intents })
+  const { wallet, actor, action, spedUp } = use
+  const request = requestOf({ action, wallet, intents, spedUp })
   const { id: walletId, projectId } = wallet
   return grantedApproval(ctx, { projectId, walletId, actor, request, policy, required, approval })
 }

@@ -64,7 +64,8 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
   const { id, network, signerAddress } = row
   const { credentials, actor, approvalId } = input
   const of = { chain, wallet, credentials, actor, approvalId }
-  const use = { ...of, action: 'speed-up', intents: async () => intended(chain, row, input.fees) } as const
+  const spedUp = { id, nonce: row.nonce }
+  const use = { ...of, action: 'speed-up', spedUp, intents: async () => intended(chain, row, input.fees) } as const
   return ctx.signerQueues.run(`${network}/${signerAddress}`, (turn) =>
     withKeyFor(ctx, use, async (key) => {
       if (key.byPolicy && Object.values(input.fees).some((fee) => fee !== undefined)) {
@@ -77,9 +78,9 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
       await turn()
       return ctx.db.transaction(async (tx) => {
         const status = await record(ctx, tx, { row, chain, replacement, wallet, key, offer })
-        const spedUp = { transactionId: id, network, status }
-        await input.remember?.(tx, spedUp)
-        return spedUp
+        const answer = { transactionId: id, network, status }
+        await input.remember?.(tx, answer)
+        return answer
       })
     }),
   )

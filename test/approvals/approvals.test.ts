@@ -275,6 +275,24 @@ describe('a use that needs approvers', () => {
     expect(told(await speedUp({ approval_id: await approved(await speedUp(), 'speed-up') }))).toEqual(SENT)
   })
 
+  test('of a speed-up is for that transaction alone, though another one does the same', async () => {
+    const control = { control_mode: 'user', user_pin: PIN, type: 'contract' }
+    const wallet = (await service.post('/wallets', { network, name: 'C', owner_id: randomUUID(), ...control })).json
+    const [{ public_key: key } = {}] = await sql`select public_key from wallets where id = ${wallet.id}`
+    await chain.fund(publicKeyToAddress(`0x${key.toString('hex')}`))
+    await chain.fund(wallet.address)
+    const byPin = { user_pin: PIN, developer_secret: undefined }
+    const [one, other] = [(await send(wallet, byPin)).json, (await send(wallet, byPin)).json]
+    const fee = String(10n ** 20n)
+    await newPolicy(wallet, { user_pin: PIN, max_total_fee: fee, require_approval: { of: 1, from: ids() } })
+    const speedUp = ({ transaction_id }: { readonly transaction_id: string }, rest: object = {}) =>
+      service.post('/transactions/speed-up', { transaction_id, developer_secret: SECRET, ...rest })
+    const { approval_id } = (await speedUp(one)).json
+    await first().decide(approval_id)
+    expect(told(await speedUp(other, { approval_id }))).toEqual(MISMATCH)
+    expect(told(await speedUp(one, { approval_id }))).toEqual(SENT)
+  })
+
   test('needs nobody where another policy allows it alone', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
     await chain.fund(wallet.address)

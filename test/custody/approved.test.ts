@@ -297,6 +297,23 @@ describe('an approval', () => {
     expect([await usesOf(terms), await codeOf(sign(use))]).toEqual([0, 'resolved'])
   })
 
+  test.each([
+    ['nonce', '8'],
+    ['gasLimit', '21001'],
+    ['maxFeePerGas', '10'],
+    ['maxPriorityFeePerGas', '1'],
+  ])('that fixes the %s of a transaction signs it with no other', async (name, value) => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    const fixing = (fixed: object) => {
+      const request = JSON.stringify({ action: 'send', wallet_type: 'eoa', intents: [{ ...INTENT, ...fixed }] })
+      return { wallet, terms, approval: approved(terms, [anna], {}, { request }) }
+    }
+    expect((await sign(fixing({ [name]: value })).catch((error) => error)).message).toBe(UNAPPROVED)
+    const all = { nonce: '7', gasLimit: '21000', maxFeePerGas: '9', maxPriorityFeePerGas: '0' }
+    expect([await usesOf(terms), await codeOf(sign(fixing(all)))]).toEqual([0, 'resolved'])
+  })
+
   test('of an eoa wallet signs at several fees for one nonce, and cancels, but nothing for another nonce', async () => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
@@ -362,5 +379,36 @@ describe('an approval', () => {
     expect(await outcome(sent(deployment(safe)), sent(execution(safe, [one, two])))).toBe('signed')
     expect(await outcome(signed([one, two]).payload)).toBe('signed')
     expect(await outcome(sent(signed([one, two]).with(new Uint8Array(65))))).toBe('signed')
+  })
+
+  test('of a speed-up signs for the nonce of its transaction alone', async () => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    const owner = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
+    const safe = contractWalletOf(owner)
+    const intent: Intent = { to: TO, value: 1n, input: '0xab' }
+    const intents = [{ to: TO, value: '1', input: '0xab' }]
+    const { to, input } = execution(safe, [intent])
+    const at = (nonce: number) => payload({ to: to ?? undefined, value: 0n, data: input, nonce })
+    const outcome = (of: object, what: Payload) => {
+      const request = JSON.stringify({ action: 'speed-up', wallet_type: 'contract', intents, ...of })
+      const approval = approved(terms, [anna], {}, { request })
+      return withPolicyKey(custody.vault, { wallet, terms, approval, credentials: secret, actor: ACTOR }, (key) =>
+        signOneBy(key, {}, what),
+      ).then(
+        () => 'signed',
+        (error) => error.message,
+      )
+    }
+    const ofSeven = { transaction_id: randomUUID(), signer_nonce: '7' }
+    expect(await outcome(ofSeven, at(8))).toBe(UNAPPROVED)
+    // Whoever has this signature chooses the nonce.
+    const { payload: free } = deployAndExecute(11_155_111, safe, { intents: [intent], gas: 5n })
+    expect(await outcome(ofSeven, free)).toBe(UNAPPROVED)
+    expect(await outcome({}, at(7))).toBe(UNAPPROVED)
+    const cancel = { to: owner, value: 0n, data: '0x' }
+    expect(await outcome(ofSeven, payload({ ...cancel, nonce: 8 }))).toBe(UNAPPROVED)
+    expect(await outcome(ofSeven, payload({ ...cancel, nonce: 7 }))).toBe('signed')
+    expect(await outcome(ofSeven, at(7))).toBe('signed')
   })
 })

@@ -44,8 +44,8 @@ export const fieldsOfTransaction = (unsigned: Uint8Array) => {
   ) {
     throw new Error('expected the nine fields of an unsigned transaction of EIP-1559')
   }
-  const [chainId, nonce, , maxFeePerGas, gas, to, value, data]: readonly Uint8Array[] = fields
-  return { chainId, nonce, maxFeePerGas, gas, to, value, data }
+  const [chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data]: readonly Uint8Array[] = fields
+  return { chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data }
 }
 
 const transactionDigest = (unsigned: Uint8Array): Uint8Array => {

@@ -1,22 +1,16 @@
 // Uses of a policy that need approvers. Their passkeys are part of the policy's terms, so who controls an API can neither add an
 // approver nor approve. The vault verifies each assertion itself, and uses an approval once.
-//
-// On the EVM networks the vault also reads what it signs: the approved calls of the wallet, or of the contract wallet that obeys its
-// key, and cancels. That one use signs one transaction, policy-key.ts holds. An extrinsic cannot be read without the runtime's
-// metadata: there the API says which bytes do what was approved.
+// What it then signs, approved-request.ts compares with the request.
 
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { Tx } from '../../../db/client.ts'
 import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import { insertUsedApproval } from '../../../db/queries/custody/used-approvals.ts'
 import { AppError, type SecurityEvent } from '../../errors.ts'
 import { approvalChallenge, requestHashOf } from '../approval.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { fieldsOfTransaction } from '../keys/payloads.ts'
-import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from '../keys/safe.ts'
-import type { Payload } from '../payload.ts'
-import type { KeyRequest, KeyUse } from './wallet-key.ts'
+import { createApprovedReader } from './approved-request.ts'
+import type { KeyRequest } from './wallet-key.ts'
 
 /** An assertion by which an approver approved. */
 type Assertion = {
@@ -85,62 +79,6 @@ const approvedBy = (terms: PolicyTerms, { assertions, ...approval }: Approval): 
   )
 }
 
-type ApprovedIntent = { readonly to?: string; readonly value: string; readonly input: string }
-/** What the vault reads of a request (src/approvals/request.ts). */
-type ApprovedRequest = { readonly wallet_type: string; readonly intents: readonly ApprovedIntent[] }
-
-const hexOf = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('hex')
-const integerOf = (bytes: Uint8Array | undefined): bigint => BigInt(`0x0${hexOf(bytes)}`)
-
-const addressOf = (publicKey: Uint8Array): string => hexOf(keccak_256(publicKey.subarray(1)).subarray(-20))
-
-type Signer = { readonly chainId: number; readonly publicKey: Uint8Array; readonly isContractWallet: boolean }
-
-/** Asked to sign what no approver saw: no honest API does that. */
-const unapproved = () => new Error('asked to sign what was not approved')
-
-/** What a transaction has the wallet do; empty for a cancel, and for what only carries a signed call of a contract wallet. */
-const callsSent = ({ publicKey, isContractWallet }: Signer, unsigned: Uint8Array): readonly Call[] => {
-  const fields = fieldsOfTransaction(unsigned)
-  const call = { to: hexOf(fields.to), value: integerOf(fields.value), data: fields.data ?? new Uint8Array() }
-  const { to, value, data } = call
-  if (value === 0n && data.length === 0 && to === addressOf(publicKey)) return []
-  if (!isContractWallet) return [call]
-  // They own nothing, and a Safe takes no call of theirs without a signature.
-  if (value === 0n && (to === PROXY_FACTORY || to === MULTI_SEND_CALL_ONLY)) return []
-  const safe = safeOf(publicKey)
-  if (value !== 0n || to !== safe) throw unapproved()
-  return callsExecuted(safe, data)
-}
-
-/** The same for what a key signs. Of an extrinsic nothing is read. */
-const callsOf = (signer: Signer, payload: Payload): readonly Call[] => {
-  if (payload.kind === 'extrinsic') return []
-  if (payload.kind === 'evm_transaction') return callsSent(signer, payload.unsigned)
-  if (payload.kind !== 'typed_data' || !signer.isContractWallet) throw unapproved()
-  const { publicKey, chainId } = signer
-  return callsSigned({ safe: safeOf(publicKey), chainId }, payload.typedData)
-}
-
-const isIntent = ({ to, value, data }: Call, intent: ApprovedIntent | undefined): boolean =>
-  intent !== undefined &&
-  to === (intent.to ?? '0x').slice(2).toLowerCase() &&
-  value === BigInt(intent.value) &&
-  hexOf(data) === intent.input.slice(2).toLowerCase()
-
-/** Refuses what was not approved: of an EVM network all calls of a transaction must be the approved ones, in their order. */
-const createReader = ({ request }: Approval, signer: Omit<Signer, 'isContractWallet'>) => {
-  const { wallet_type: type, intents }: ApprovedRequest = JSON.parse(request)
-  const isContractWallet = type === 'contract'
-  return (uses: readonly KeyUse[]): void => {
-    for (const payload of uses.flatMap(({ payloads }) => payloads)) {
-      const calls = callsOf({ ...signer, isContractWallet }, payload)
-      const isApproved = calls.length === intents.length && calls.every((call, at) => isIntent(call, intents[at]))
-      if (calls.length > 0 && !isApproved) throw unapproved()
-    }
-  }
-}
-
 type Of = { readonly projectId: string; readonly actor: string; readonly policyId: string }
 
 const forgedEvent = ({ policyId: subject, ...of }: Of): SecurityEvent => ({ kind: 'policy_forged', ...of, subject })
@@ -169,7 +107,7 @@ export const openApproval = (
   if (approval === undefined || approvedBy(terms, approval).size < requireApproval.of) throw notApproved(of)
   return {
     id: approval.id,
-    requireApproved: createReader(approval, {
+    requireApproved: createApprovedReader(approval.request, {
       chainId: ctx.chainOf(wallet.network).chainId ?? 0,
       publicKey: wallet.publicKey,
     }),

@@ -1,0 +1,116 @@
+// What approvers approved, and whether that is what is to be signed.
+//
+// On the EVM networks the vault reads what it signs: the approved calls of the wallet, or of the contract wallet that obeys its key,
+// with the nonce, gas and fees that the request fixes, and cancels. That one use signs one transaction, policy-key.ts holds. An
+// extrinsic cannot be read without the runtime's metadata: there the API says which bytes do what was approved.
+
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { fieldsOfTransaction } from '../keys/payloads.ts'
+import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from '../keys/safe.ts'
+import type { Payload } from '../payload.ts'
+import type { KeyUse } from './wallet-key.ts'
+
+/** In decimal digits; absent where the request leaves it open. */
+type Fixed = {
+  readonly nonce?: string
+  readonly gasLimit?: string
+  readonly maxFeePerGas?: string
+  readonly maxPriorityFeePerGas?: string
+}
+
+type ApprovedIntent = Fixed & { readonly to?: string; readonly value: string; readonly input: string }
+
+/** What the vault reads of a request (src/approvals/request.ts). */
+type ApprovedRequest = {
+  readonly action: string
+  readonly wallet_type: string
+  readonly intents: readonly ApprovedIntent[]
+  /** Of the transaction that a speed-up signs again. */
+  readonly signer_nonce?: string
+}
+
+const hexOf = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('hex')
+const integerOf = (bytes: Uint8Array | undefined): bigint => BigInt(`0x0${hexOf(bytes)}`)
+
+const addressOf = (publicKey: Uint8Array): string => hexOf(keccak_256(publicKey.subarray(1)).subarray(-20))
+
+type Signer = { readonly chainId: number; readonly publicKey: Uint8Array; readonly isContractWallet: boolean }
+
+/** Asked to sign what no approver saw: no honest API does that. */
+const unapproved = () => new Error('asked to sign what was not approved')
+
+/**
+ * What is signed, with the calls that the wallet makes by it. A `carrier` brings the deployment of a contract wallet and a call that was
+ * signed by itself. `fields` are null for what is no transaction.
+ */
+type Signed = {
+  readonly is: 'cancel' | 'deployment' | 'carrier' | 'calls'
+  readonly calls: readonly Call[]
+  readonly fields: ReturnType<typeof fieldsOfTransaction> | null
+}
+
+const transactionIn = ({ publicKey, isContractWallet }: Signer, unsigned: Uint8Array): Signed => {
+  const fields = fieldsOfTransaction(unsigned)
+  const call = { to: hexOf(fields.to), value: integerOf(fields.value), data: fields.data ?? new Uint8Array() }
+  const { to, value, data } = call
+  if (value === 0n && data.length === 0 && to === addressOf(publicKey)) return { is: 'cancel', calls: [], fields }
+  if (!isContractWallet) return { is: 'calls', calls: [call], fields }
+  // They own nothing, and a Safe takes no call of theirs without a signature.
+  if (value === 0n && to === PROXY_FACTORY) return { is: 'deployment', calls: [], fields }
+  if (value === 0n && to === MULTI_SEND_CALL_ONLY) return { is: 'carrier', calls: [], fields }
+  const safe = safeOf(publicKey)
+  if (value !== 0n || to !== safe) throw unapproved()
+  return { is: 'calls', calls: callsExecuted(safe, data), fields }
+}
+
+const signedIn = (signer: Signer, payload: Exclude<Payload, { readonly kind: 'extrinsic' }>): Signed => {
+  if (payload.kind === 'evm_transaction') return transactionIn(signer, payload.unsigned)
+  if (payload.kind !== 'typed_data' || !signer.isContractWallet) throw unapproved()
+  const { publicKey, chainId } = signer
+  const calls = callsSigned({ safe: safeOf(publicKey), chainId }, payload.typedData)
+  return { is: 'calls', calls, fields: null }
+}
+
+const isIntent = ({ to, value, data }: Call, intent: ApprovedIntent | undefined): boolean =>
+  intent !== undefined &&
+  to === (intent.to ?? '0x').slice(2).toLowerCase() &&
+  value === BigInt(intent.value) &&
+  hexOf(data) === intent.input.slice(2).toLowerCase()
+
+/** A cancel is for the same nonce at other fees; a deployment comes before, and both are the service's own. */
+const isAsFixed = (fixed: Fixed, { is, fields }: Signed): boolean => {
+  if (is === 'deployment' || fields === null) return true
+  const isFixed = (text: string | undefined, bytes: Uint8Array | undefined) =>
+    text === undefined || BigInt(text) === integerOf(bytes)
+  if (!isFixed(fixed.nonce, fields.nonce)) return false
+  if (is === 'cancel') return true
+  return (
+    isFixed(fixed.gasLimit, fields.gas) &&
+    isFixed(fixed.maxFeePerGas, fields.maxFeePerGas) &&
+    isFixed(fixed.maxPriorityFeePerGas, fields.maxPriorityFeePerGas)
+  )
+}
+
+/**
+ * What refuses all that was not approved: of an EVM network all calls of a transaction must be the approved ones, in their order.
+ * @param request canonical JSON, as it was approved.
+ */
+export const createApprovedReader = (request: string, of: Omit<Signer, 'isContractWallet'>) => {
+  const { action, wallet_type: type, intents, signer_nonce: signerNonce }: ApprovedRequest = JSON.parse(request)
+  const signer = { ...of, isContractWallet: type === 'contract' }
+  const isSpeedUp = action === 'speed-up'
+  // The first intent's gas, fees and nonce are those of all.
+  const fixed: Fixed = { ...intents[0], ...(signerNonce === undefined ? {} : { nonce: signerNonce }) }
+  if (isSpeedUp && signerNonce === undefined) throw unapproved()
+  return (uses: readonly KeyUse[]): void => {
+    for (const payload of uses.flatMap(({ payloads }) => payloads)) {
+      if (payload.kind === 'extrinsic') continue
+      const signed = signedIn(signer, payload)
+      const { calls, fields } = signed
+      const isApproved = calls.length === intents.length && calls.every((call, at) => isIntent(call, intents[at]))
+      if (calls.length > 0 && !isApproved) throw unapproved()
+      // What has no nonce of the signer could be sent with any.
+      if (!isAsFixed(fixed, signed) || (isSpeedUp && fields === null)) throw unapproved()
+    }
+  }
+}
