@@ -63,20 +63,24 @@ export const lockApproval = async (tx: Tx, of: OfProject): Promise<ApprovalRow |
 
 type SameRequest = Pick<Row, 'policyId' | 'askedBy' | 'request'>
 
-/** The open approval of the same request by the same caller, and how many are open for the policy. */
+/**
+ * The open approval of the same request by the same caller, and how many are open for the policy. No other transaction that
+ * asks this comes in between, until this one ends.
+ */
 export const openApprovals = async (
-  db: Queryable,
+  tx: Tx,
   { policyId, askedBy, request }: SameRequest,
 ): Promise<{ readonly same: ApprovalRow | null; readonly open: number }> => {
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtext('approvals'), hashtext(${policyId}))`)
   const ofPolicy = and(eq(approvals.policyId, policyId), isOpen)
   const [[same], [counted]] = await Promise.all([
-    db
+    tx
       .select(columns)
       .from(approvals)
       .where(and(ofPolicy, eq(approvals.askedBy, askedBy), eq(approvals.request, request)))
       .orderBy(asc(approvals.createdAt))
       .limit(1),
-    db.select({ open: count() }).from(approvals).where(ofPolicy),
+    tx.select({ open: count() }).from(approvals).where(ofPolicy),
   ])
   return { same: same ?? null, open: counted?.open ?? 0 }
 }

@@ -57,10 +57,10 @@ export const namedApproval = async (
 
 const ask = async (ctx: Pick<Ctx, 'db' | 'audit'>, asking: Asking): Promise<ApprovalRow> => {
   const { projectId, walletId, actor, request, policy, required } = asking
-  const { same, open } = await openApprovals(ctx.db, { policyId: policy.id, askedBy: actor, request })
-  if (same !== null) return same
-  if (open >= OPEN_MAX) throw new AppError('busy', `${OPEN_MAX} requests wait for the approvers of this policy.`)
   return ctx.db.transaction(async (tx) => {
+    const { same, open } = await openApprovals(tx, { policyId: policy.id, askedBy: actor, request })
+    if (same !== null) return same
+    if (open >= OPEN_MAX) throw new AppError('busy', `${OPEN_MAX} requests wait for the approvers of this policy.`)
     const row = await insertApproval(tx, {
       id: randomUUID(),
       projectId,

@@ -309,6 +309,33 @@ describe('a use that needs approvers', () => {
     expect(told(await send(wallet))).toEqual(SENT)
   })
 
+  test('is one approval, however often it is asked at once, and a policy has at most 100 that wait', async () => {
+    const wallet = await newWallet(1)
+    const asks = Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? service.post : second.post))
+    const same = await Promise.all(asks.map((post) => post('/transactions/sign-and-send', bodyOf(wallet))))
+    expect(same.map(told)).toEqual(same.map(() => WAITING))
+    expect(new Set(same.map(({ json }) => json.approval_id)).size).toBe(1)
+    const id = same[0]?.json.approval_id
+    const { uuid } = wallet.policy
+    await sql`insert into approvals
+      (id, project_id, wallet_id, policy_id, asked_by, request, required, approver_ids, expires_at)
+      select gen_random_uuid(), project_id, wallet_id, policy_id, asked_by, request || n, required, approver_ids, expires_at
+      from approvals, generate_series(1, 97) n where id = ${id}`
+    const more = await Promise.all(
+      asks.map((post, at) =>
+        post(
+          '/transactions/sign-and-send',
+          bodyOf(wallet, {}, { to: RECIPIENT, value: '1', gasLimit: `${30_000 + at}` }),
+        ),
+      ),
+    )
+    const BUSY = [503, 'busy']
+    expect(more.map(told).sort()).toEqual([WAITING, WAITING, ...Array.from({ length: 18 }, () => BUSY)])
+    const [counted] = await sql`select count(*)::int as open from approvals where policy_id = ${uuid}`
+    expect(counted).toEqual({ open: 100 })
+    await sql`delete from approvals where policy_id = ${uuid}`
+  })
+
   test('is done once by two processes that are asked at once', async () => {
     const wallet = await newWallet(1)
     const approval_id = await ask(wallet)
