@@ -10,9 +10,12 @@ type Decision = typeof approvalDecisions.$inferSelect
 export type ApprovalRow = Row & {
   /** By the database's clock. */
   readonly isExpired: boolean
+  /** The same; negative if it is over. */
+  readonly endsInSeconds: number
 }
 
 const isExpired: SQL<boolean> = sql`${approvals.expiresAt} <= now()`
+const endsInSeconds: SQL<number> = sql`extract(epoch from ${approvals.expiresAt} - now())::float8`
 
 const columns = {
   id: approvals.id,
@@ -28,6 +31,7 @@ const columns = {
   rejectedAt: approvals.rejectedAt,
   usedAt: approvals.usedAt,
   isExpired,
+  endsInSeconds,
 }
 
 /** Neither rejected nor used nor expired. */

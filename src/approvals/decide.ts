@@ -28,25 +28,29 @@ type Deciding = Pick<Ctx, 'config' | 'db' | 'vault' | 'identity' | 'audit' | 'se
 
 type Decide = { readonly id: string; readonly decision: ApprovalDecision }
 
-type Approver = NonNullable<StandingPolicy['requireApproval']>['approvers'][number]
+type Required = NonNullable<StandingPolicy['requireApproval']>
+type Approver = Required['approvers'][number]
 
 const challengeFor = (approval: ApprovalRow, decision: ApprovalDecision): string =>
   Buffer.from(approvalChallenge({ ...approval, decision })).toString('base64url')
 
-/** The policy as it stands, from the vault: its terms say who may approve. */
-const approversOf = async ({ vault }: Deciding, { walletId, policyId }: ApprovalRow): Promise<readonly Approver[]> => {
+/** The policy as it stands, from the vault: its terms say who may approve, and for how long. */
+const requiredBy = async ({ vault }: Deciding, { walletId, policyId }: ApprovalRow): Promise<Required | null> => {
   const standing = await vault.standingPolicies({ walletId, limit: POLICIES_A_WALLET_MAX })
   const policy = standing.find(({ id }) => id === policyId)
   if (policy === undefined) throw approvalEnded('belongs to a policy that was revoked')
-  return policy.requireApproval?.approvers ?? []
+  return policy.requireApproval
 }
 
 /** An approval, and the caller's passkeys among those of its policy. Others than its approvers learn nothing of it. */
 const deciding = async (ctx: Deciding, { projectId, userId }: UserCaller, id: string) => {
   const approval = await findApproval(ctx.db, { projectId, id: id.toLowerCase() })
   if (approval === null || !approval.approverIds.includes(userId)) throw notFound('approval')
-  const own = (await approversOf(ctx, approval)).filter((approver) => approver.userId === userId)
-  if (own.length === 0) throw notFound('approval')
+  const required = await requiredBy(ctx, approval)
+  const own = required?.approvers.filter((approver) => approver.userId === userId) ?? []
+  if (required === null || own.length === 0) throw notFound('approval')
+  // Somebody edited the row: an approver would sign for later than the policy lets anybody ask.
+  if (approval.endsInSeconds > required.expiresInSeconds) throw approvalEnded('lasts longer than its policy says')
   return { approval, own }
 }
 

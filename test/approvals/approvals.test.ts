@@ -473,6 +473,9 @@ describe('who owns the database', () => {
       from approval_decisions d, passkeys p where d.approval_id = ${approval_id} and p.user_id = ${second_().id}`
     expect(told(await send(wallet, { approval_id }))).toEqual([403, 'policy_denied'])
     await sql`delete from approval_decisions where approval_id = ${approval_id} and user_id = ${second_().id}`
+    await sql`update approvals set expires_at = expires_at + interval '1 year' where id = ${approval_id}`
+    expect(told(await second_().decide(approval_id))).toEqual(ENDED)
+    await sql`update approvals set expires_at = expires_at - interval '1 year' where id = ${approval_id}`
     await second_().decide(approval_id)
     await sql`update approvals set expires_at = expires_at + interval '1 hour' where id = ${approval_id}`
     expect(told(await send(wallet, { approval_id }))).toEqual([403, 'policy_denied'])

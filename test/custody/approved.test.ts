@@ -76,7 +76,7 @@ const newWallet = () =>
 /** A wallet under policies, with one that needs `of` of these people. */
 const underApproval = async (people: readonly Person[], of: number, agreed: Partial<PolicyTerms> = {}) => {
   const wallet = await newWallet()
-  const requireApproval = { of, expiresInSeconds: 60, approvers: people.map(({ approver }) => approver) }
+  const requireApproval = { of, expiresInSeconds: 3_600, approvers: people.map(({ approver }) => approver) }
   const terms = await custody.policy(wallet, secret, { requireApproval, maxTotalFee: 10n ** 9n, ...agreed })
   await custody.vault.putUnderPolicies({ wallet, credentials: secret, actor: ACTOR })
   return { wallet, terms }
@@ -228,6 +228,16 @@ describe('an approval', () => {
     const { wallet, terms } = await underApproval([anna], 1)
     const approval = approved(terms, [anna], {}, { expiresAt: new Date(Date.now() - 1) })
     expect(await codeOf(sign({ wallet, terms, approval }))).toBe('approval_ended')
+    expect(await usesOf(terms)).toBe(0)
+  })
+
+  test('lasts no longer than its policy says', async () => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    for (const expiresAt of [new Date(Date.now() + 3_660_000), new Date('9999-01-01T00:00:00Z')]) {
+      const approval = approved(terms, [anna], {}, { expiresAt })
+      expect(await codeOf(sign({ wallet, terms, approval }))).toBe('approval_ended')
+    }
     expect(await usesOf(terms)).toBe(0)
   })
 

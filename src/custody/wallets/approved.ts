@@ -89,7 +89,9 @@ const notApproved = (of: Of): AppError =>
   })
 
 const ended = (event?: SecurityEvent): AppError =>
-  new AppError('approval_ended', 'This approval was used before, or has expired.', { event })
+  new AppError('approval_ended', 'This approval was used before, has expired, or lasts longer than its policy says.', {
+    event,
+  })
 
 /** What a use of a policy needs beside its charge; for one without approvers nothing. */
 export const openApproval = (
@@ -115,7 +117,8 @@ export const openApproval = (
     use: async (tx: Tx): Promise<void> => {
       const { id, expiresAt } = approval
       const requestHash = requestHashOf(approval.request)
-      const row = { approvalId: id, projectId, policyId: terms.id, requestHash, expiresAt }
+      const { expiresInSeconds } = requireApproval
+      const row = { approvalId: id, projectId, policyId: terms.id, requestHash, expiresAt, expiresInSeconds }
       if (!(await insertUsedApproval(tx, row))) throw ended()
       // Somebody has deleted its row, and the journal knows of its use.
       if (ctx.journal.floorOf('used_approvals', [id]) > 0) throw ended(forgedEvent(of))
