@@ -59,7 +59,18 @@ export const findApproval = async (db: Queryable, of: OfProject): Promise<Approv
   return row ?? null
 }
 
-/** The same, which stays as it is until the transaction ends. */
+/**
+ * Whether it has ended, as it is now. On a connection of its own: who asks may be in a transaction.
+ * @returns null if it is gone.
+ */
+export const readApprovalEnd = async (db: Db, id: string) => {
+  const [row] = await db.prepared<Pick<ApprovalRow, 'usedAt' | 'rejectedAt' | 'isExpired'>>`
+    select used_at as "usedAt", rejected_at as "rejectedAt", expires_at <= clock_timestamp() as "isExpired"
+    from public.approvals where id = ${id}`
+  return row ?? null
+}
+
+/** The row, which stays as it is until the transaction ends. */
 export const lockApproval = async (tx: Tx, of: OfProject): Promise<ApprovalRow | null> => {
   const [row] = await tx.select(columns).from(approvals).where(isIt(of)).for('update')
   return row ?? null

@@ -9,6 +9,7 @@ import {
   findApproval,
   insertApproval,
   openApprovals,
+  readApprovalEnd,
   standingAssertions,
 } from '../../db/queries/approvals.ts'
 import { isOurs, passkeyMac } from '../auth/row-macs.ts'
@@ -39,10 +40,21 @@ export const approvalEnded = (how: string): AppError =>
   new AppError('approval_ended', `This approval ${how}: ask for a new one without "approval_id".`)
 
 /** @throws approval_ended unless it is open. */
-export const requireOpen = ({ usedAt, rejectedAt, isExpired }: ApprovalRow): void => {
+export const requireOpen = ({
+  usedAt,
+  rejectedAt,
+  isExpired,
+}: Pick<ApprovalRow, 'usedAt' | 'rejectedAt' | 'isExpired'>): void => {
   if (usedAt !== null) throw approvalEnded('was used')
   if (rejectedAt !== null) throw approvalEnded('was rejected')
   if (isExpired) throw approvalEnded('has expired')
+}
+
+/** The same just before it signs: nodes were asked meanwhile. */
+export const requireStillOpen = async ({ db }: Pick<Ctx, 'db'>, { id }: Approval): Promise<void> => {
+  const end = await readApprovalEnd(db, id)
+  if (end === null) throw notFound('approval')
+  requireOpen(end)
 }
 
 /** The approval that a request names, of the same wallet. */

@@ -9,7 +9,7 @@
 
 import { type ApprovalRow, noteApprovalUse } from '../../db/queries/approvals.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
-import { grantedApproval, namedApproval } from '../approvals/grant.ts'
+import { grantedApproval, namedApproval, requireStillOpen } from '../approvals/grant.ts'
 import { type ApprovedAction, requestOf, type SpedUp } from '../approvals/request.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
@@ -185,6 +185,7 @@ const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): P
       let value = sumOfValues(intents)
       const sign: Signing['sign'] = async (fee, ...uses) => {
         owed = fee
+        if (granted !== undefined) await requireStillOpen(ctx, granted)
         const signatures = await orRefused(key.sign({ value, fee }, ...uses))
         // The value is spent once, however much must be signed for it.
         value = 0n

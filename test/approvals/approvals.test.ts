@@ -12,6 +12,7 @@ import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
 import { setAllowedOrigins } from '../../src/projects/settings.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Gate, startGate } from '../support/gate.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { createAuthenticator, type Oddities, UP } from '../users/authenticator.ts'
 
@@ -23,6 +24,7 @@ const RECIPIENT = fundedAccount(5).address
 const STRANGER = fundedAccount(6).address
 
 let chain: TestChain
+let gate: Gate
 let service: Service
 let second: { post: Service['post']; close(): Promise<void> }
 let sql: Sql
@@ -76,7 +78,8 @@ const startSecond = async () => {
 beforeAll(async () => {
   chain = await startChain(network)
   await deployCanonicalContracts(chain.rpcUrl)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  gate = startGate(chain.rpcUrl)
+  service = await startService({ rpcUrls: { [network]: gate.url } })
   second = await startSecond()
   sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
   people = await Promise.all([newPerson(), newPerson(), newPerson()])
@@ -86,6 +89,7 @@ afterAll(async () => {
   await sql.end()
   await second.close()
   await service.close()
+  await gate.stop()
   await chain.stop()
 })
 
@@ -431,6 +435,19 @@ describe('an approver', () => {
       expect(told(await third().decide(approval_id))).toEqual(ENDED)
       expect(await statusOf(approval_id)).toMatchObject({ status: 'rejected' })
     }
+    expect(await usesOf(wallet.policy.uuid)).toBe(0)
+  })
+
+  test('who rejects while the transaction is prepared is in time', async () => {
+    const wallet = await newWallet(1)
+    const approval_id = await ask(wallet)
+    await first().decide(approval_id)
+    const held = gate.hold('after', 'eth_getTransactionCount')
+    const sending = send(wallet, { approval_id })
+    await held.reached
+    expect(told(await second_().decide(approval_id, 'reject'))).toEqual(DECIDED)
+    held.release()
+    expect(told(await sending)).toEqual(ENDED)
     expect(await usesOf(wallet.policy.uuid)).toBe(0)
   })
 
