@@ -9,7 +9,6 @@ import type { Db } from '../db/client.ts'
 import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
-import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
 import type { Network, ServiceAction } from '../db/words.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import type { ChainMemory } from './chains/chain.ts'
@@ -30,10 +29,11 @@ import { openVaults, openVaultsAsOperator, withVault } from './environment/vault
 import { type Space, watchSpace } from './health/space.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
-import { createBatcher, createOrderedQueues, type OrderedQueues } from './queue.ts'
+import { createOrderedQueues, type OrderedQueues } from './queue.ts'
 import { createSecurityEvents, type SecurityEvents } from './security/events.ts'
 import { createLog, type Log } from './security/log.ts'
 import { createObservationRecorder, type ObservationRecorder } from './transactions/record-observation.ts'
+import { createOurWallets, type OurWallets } from './wallets/ours.ts'
 
 export type Ctx = {
   readonly config: Config
@@ -52,8 +52,8 @@ export type Ctx = {
   readonly audit: Audit<ServiceAction>
   /** Prepares transactions of one signer together, and records them in the order of the requests. */
   readonly signerQueues: OrderedQueues
-  /** A project's wallet at an address; simultaneous requests share a query. */
-  readonly walletAt: (place: WalletPlace) => Promise<WalletRow | null>
+  /** The wallets whose rows the service wrote. */
+  readonly wallets: OurWallets
   /** Processes news about a transaction; simultaneous news shares a database transaction. */
   readonly recordObservation: ObservationRecorder
   /** null if no mail is sent. Only the worker connects to the server. */
@@ -72,7 +72,7 @@ export type Ctx = {
 export type OperatorCtx = Ctx & { readonly vault: OperatorVault }
 
 /** The worker's context. It has no vault and no identity key, so no job can open a wallet or create a token. */
-export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'walletAt' | 'tokens' | 'identity' | 'space'>
+export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'wallets' | 'tokens' | 'identity' | 'space'>
 
 /** For commands that ask nodes, and need no key. */
 export type AskingCtx = Omit<WorkerCtx, 'sealer' | 'audit' | 'securityEvents'>
@@ -118,19 +118,8 @@ const withChains = async <Of extends ReadingCtx>(base: Of, input: Process): Prom
   }
 }
 
-const LOOKED_UP_TOGETHER_MAX = 500
 /** Transactions of one signer that are prepared at the same time. Each of them has the signer's key open meanwhile. */
 const PREPARED_TOGETHER_MAX = 16
-
-const createWalletAt = (db: Db): Ctx['walletAt'] => {
-  const keyOf = (place: WalletPlace) => `${place.projectId} ${place.network} ${place.address}`
-  const readTogether = createBatcher({
-    sizeMax: LOOKED_UP_TOGETHER_MAX,
-    run: async (places: readonly WalletPlace[]) =>
-      new Map((await walletsAt(db, places)).map((row) => [keyOf(row), row])),
-  })
-  return async (place) => (await readTogether(place)).get(keyOf(place)) ?? null
-}
 
 /**
  * The context of a process that asks the vault.
@@ -152,7 +141,7 @@ const createCtxWith = async <Asked extends Vault>(
     securityEvents,
     tokens: createAccessTokens({ ...base, securityEvents }),
     signerQueues: createOrderedQueues({ atOnce: PREPARED_TOGETHER_MAX }),
-    walletAt: createWalletAt(base.db),
+    wallets: createOurWallets({ ...base, securityEvents }),
     space: watchSpace(base),
   }
 }

@@ -1,9 +1,9 @@
-// The rows that decide who a caller is, as `audit verify` reads them.
+// The rows with a MAC under the identity key, as `audit verify` reads them.
 
 import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Queryable } from '../client.ts'
-import { apiKeys, audit, passkeys, projects, sessionChallenges, sessions, users } from '../schema.ts'
+import { apiKeys, audit, passkeys, projects, sessionChallenges, sessions, users, wallets } from '../schema.ts'
 import type { AuditAction } from '../words.ts'
 
 /** null: of all projects. */
@@ -45,6 +45,9 @@ export const pageOfProjects = (db: Queryable, page: Page) => {
 
 export const pageOfUsers = (db: Queryable, page: Page) =>
   db.select().from(users).where(isOn(users, page)).orderBy(asc(users.id)).limit(page.limit)
+
+export const pageOfWallets = (db: Queryable, page: Page) =>
+  db.select().from(wallets).where(isOn(wallets, page)).orderBy(asc(wallets.id)).limit(page.limit)
 
 const isNotEnded = isNull(sessions.endedAt)
 

@@ -1,9 +1,17 @@
-import { and, asc, eq, getTableColumns, gte, lt, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 
-export type WalletRow = typeof wallets.$inferSelect
+/** As it lies in the table. `src/wallets/ours.ts` says whether the service wrote it. */
+export type StoredWallet = typeof wallets.$inferSelect
+export type WalletRow = Omit<StoredWallet, 'mac'>
+
+/** What decides where coins go and which key signs. The name is only for people. */
+export type WalletFacts = Pick<
+  WalletRow,
+  'id' | 'projectId' | 'network' | 'ownerId' | 'controlMode' | 'type' | 'keyringId' | 'publicKey' | 'address'
+>
 
 export const insertWallet = async (db: Queryable, row: typeof wallets.$inferInsert): Promise<WalletRow> => {
   const [inserted] = await db.insert(wallets).values(row).returning()
@@ -35,7 +43,7 @@ const whereOf = (key: WalletKey) => {
 export const findWallet = async (
   db: Queryable,
   input: Reach & { readonly network: Network; readonly by: WalletKey },
-): Promise<WalletRow | null> => {
+): Promise<StoredWallet | null> => {
   const [row] = await db
     .select()
     .from(wallets)
@@ -43,11 +51,18 @@ export const findWallet = async (
   return row ?? null
 }
 
-/** A wallet of any project. For operators. */
-export const findWalletById = async (db: Queryable, id: string): Promise<WalletRow | null> => {
-  const [row] = await db.select().from(wallets).where(eq(wallets.id, id))
+/** A wallet of any project. */
+export const findWalletById = async (db: Queryable, id: string): Promise<StoredWallet | null> => {
+  const [row] = await findWalletsById(db, [id])
   return row ?? null
 }
+
+/** Wallets of any project. */
+export const findWalletsById = (db: Queryable, ids: readonly string[]): Promise<readonly StoredWallet[]> =>
+  db
+    .select()
+    .from(wallets)
+    .where(inArray(wallets.id, [...ids]))
 
 /** Whether an owner has a wallet in the project. */
 export const hasOwner = async (
@@ -65,14 +80,14 @@ export const hasOwner = async (
 export type WalletPlace = Pick<WalletRow, 'projectId' | 'network' | 'address'>
 
 /** The wallets at many places, each a project, network and address; a prepared statement. */
-export const walletsAt = async (db: Db, places: readonly WalletPlace[]): Promise<readonly WalletRow[]> => {
+export const walletsAt = async (db: Db, places: readonly WalletPlace[]): Promise<readonly StoredWallet[]> => {
   const projectIds = places.map((place) => place.projectId)
   const networks = places.map((place) => place.network)
   const addresses = places.map((place) => place.address)
-  return db.prepared<WalletRow>`
+  return db.prepared<StoredWallet>`
     select w.id, w.project_id as "projectId", w.network, w.owner_id as "ownerId", w.name, w.address,
       w.control_mode as "controlMode", w.type, w.keyring_id as "keyringId", w.public_key as "publicKey",
-      w.created_at as "createdAt"
+      w.created_at as "createdAt", w.mac
     from unnest(${projectIds}::uuid[], ${networks}::text[], ${addresses}::text[]) as place(project_id, network, address)
     join public.wallets w using (project_id, network, address)`
 }
@@ -108,7 +123,7 @@ export const listWallets = async (
     readonly limit: number
     readonly offset: number
   },
-): Promise<readonly WalletRow[]> => {
+): Promise<readonly StoredWallet[]> => {
   const page = db
     .select({ id: wallets.id })
     .from(wallets)

@@ -24,7 +24,7 @@ export type Activity = {
  * come in, and each page is equally fast.
  */
 export const listActivity = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets'>,
   input: Reach & {
     readonly network: Network
     readonly walletAddress: string

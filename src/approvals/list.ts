@@ -30,7 +30,7 @@ const statusOf = ({ usedAt, rejectedAt, isExpired, decisions, required }: Listed
   return decisions.filter(({ decision }) => decision === 'approve').length >= required ? 'granted' : 'waiting'
 }
 
-type Listing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault'>
+type Listing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets'>
 
 const previewsOf = async (ctx: Listing, { projectId, request }: ListedApproval) => {
   const { network, wallet_address: from, intents } = readRequest(request)

@@ -6,12 +6,21 @@ import {
   pageOfSessionChallenges,
   pageOfSessions,
   pageOfUsers,
+  pageOfWallets,
   revivedApiKeys,
   revivedPasskeys,
   revivedSessions,
 } from '../../db/queries/caller-rows.ts'
 import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
-import { apiKeyMac, passkeyMac, projectMac, sessionChallengeMac, sessionMac, userMac } from '../auth/row-macs.ts'
+import {
+  apiKeyMac,
+  passkeyMac,
+  projectMac,
+  sessionChallengeMac,
+  sessionMac,
+  userMac,
+  walletMac,
+} from '../auth/row-macs.ts'
 import { isOwnTokenKey } from '../auth/token-key.ts'
 import type { Ctx } from '../context.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
@@ -64,7 +73,8 @@ const verifyTokenKeys = async ({ db, identity }: VerifyCtx): Promise<Callers> =>
 }
 
 /**
- * Checks all rows that decide who a caller is: that the service wrote them, and that the audit does not tell their end.
+ * Checks all rows that decide who a caller is, and those of wallets: that the service wrote them, and that the audit does not
+ * tell their end.
  * @param of.projectId null: of all projects, and of the deployment.
  */
 export const verifyCallers = async (
@@ -91,6 +101,11 @@ export const verifyCallers = async (
     await verifyTable(userMac(identity), {
       ...of,
       readPage: (page) => pageOfUsers(db, page),
+      revived: [],
+    }),
+    await verifyTable(walletMac(identity), {
+      ...of,
+      readPage: (page) => pageOfWallets(db, page),
       revived: [],
     }),
     await verifyTable(sessionMac(identity), {

@@ -1,5 +1,5 @@
-// The rows that decide who a caller is have a MAC under a key derived from IDENTITY_KEY. So somebody who can write to the
-// database, but does not have that key, can neither insert such a row nor change one: it counts as absent.
+// The rows that decide who a caller is, and those of wallets, have a MAC under a key derived from IDENTITY_KEY. So somebody who
+// can write to the database, but does not have that key, can neither insert such a row nor change one: it counts as absent.
 //
 // A MAC covers the columns that decide. It does not cover what only tells something (names), and what each use changes (a
 // passkey's counter). The revocation of an API key and the end of a session erase the MAC, so nobody can undo them without a
@@ -13,6 +13,7 @@ import type { ProjectSettings } from '../../db/queries/projects.ts'
 import type { SessionChallengeFacts } from '../../db/queries/session-challenges.ts'
 import type { SessionFacts } from '../../db/queries/sessions.ts'
 import type { UserIdentity } from '../../db/queries/users.ts'
+import type { WalletFacts } from '../../db/queries/wallets.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
 
@@ -78,6 +79,11 @@ export const sessionChallengeMac = rowMac<SessionChallengeFacts>('session_challe
 export const nonceMac = rowMac<Omit<NonceRow, 'mac'>>('nonces', (row) => {
   const { projectId, kind, nonce, userId, target, createdAt, expiresAt } = row
   return [projectId, kind, nonce, userId ?? '', target, timeOf(createdAt), timeOf(expiresAt)]
+})
+
+export const walletMac = rowMac<WalletFacts>('wallets', (row) => {
+  const { id, projectId, network, ownerId, controlMode, type, keyringId, publicKey, address } = row
+  return [id, projectId, network, ownerId, controlMode, type, keyringId, publicKey, address]
 })
 
 type TellCtx = Pick<Ctx, 'securityEvents'>

@@ -34,8 +34,8 @@ import { putUnderPolicies, releaseFromPolicies } from './wallets/under-policies.
 import { openKey, signMessage, signOnce } from './wallets/wallet-key.ts'
 import type { OPERATOR_METHODS } from './wire/vault-methods.ts'
 
-export type { PolicyTerms } from '../../db/queries/custody/policies.ts'
-export type { Policy, StandingPolicy } from '../../db/queries/custody/standing-policies.ts'
+export type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
+export type { StandingPolicy } from '../../db/queries/custody/standing-policies.ts'
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
 export type { Broken, NotedHead, Verification } from './chain/verify.ts'
 export { type Credentials, requireConsent } from './credentials/credentials.ts'
@@ -85,7 +85,7 @@ const readingOf = (ctx: CustodyCtx) => {
     policyRoom: read(readPolicyRoom),
     /** The policies within reach that are not revoked, oldest first. */
     listPolicies: read(listPolicies),
-    /** The wallet of a policy within reach that is not revoked. */
+    /** The id of the wallet of a policy within reach that is not revoked. */
     findWalletOfPolicy: read(findWalletOfPolicy),
     /** For `audit verify`: the rows of custody that somebody else has written, put back or deleted. */
     forgedRows: (input: Parameters<typeof forgedRows>[1]) => forgedRows(ctx, input),

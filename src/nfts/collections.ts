@@ -20,7 +20,7 @@ const shownCollection = ({
 
 /** The collections that a wallet of the project created through this service, oldest first. */
 export const listCollections = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets'>,
   input: Reach & {
     readonly network: Network
     readonly walletAddress: string

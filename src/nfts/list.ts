@@ -20,7 +20,7 @@ type ListNftsInput = Reach & {
 
 type HeldNft = HoldingRow & { readonly metadata: NftMetadata | null }
 
-type ListCtx = Pick<Ctx, 'db' | 'chains' | 'config' | 'log'>
+type ListCtx = Pick<Ctx, 'db' | 'chains' | 'wallets' | 'config' | 'log'>
 
 /**
  * The NFTs of one wallet that the caller can see, or those of one collection in all such wallets, by contract and token id.

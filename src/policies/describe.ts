@@ -1,23 +1,29 @@
 // Policies in words, for the page on which the owner of a wallet agrees to one. The words are made here and not in the browser,
 // of exactly what is then granted.
 
-import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
+import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { approverIdsOf, requiredApproval } from '../approvals/approvers.ts'
 import type { Chain, NodelessChain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
-import type { Policy } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import { tokenDisplays } from '../tokens/token.ts'
 import { BATCH_MAX } from '../transactions/schema.ts'
 import type { ArgumentRule } from './evaluate.ts'
-import { type AgreedPolicy, checkProposed, type ProposedPolicy, requireFuture } from './policies.ts'
+import {
+  type AgreedPolicy,
+  checkProposed,
+  type Policy,
+  type ProposedPolicy,
+  requireFuture,
+  withWallets,
+} from './policies.ts'
 import type { KnownAddress, Proposal } from './reading.ts'
 import { compileRules } from './rules.ts'
 import { usualFeeBudget } from './terms.ts'
 import { type PolicyWords, policyWords } from './words.ts'
 
-type Describing = Pick<Ctx, 'db' | 'chains' | 'vault' | 'now' | 'identity' | 'securityEvents'>
+type Describing = Pick<Ctx, 'db' | 'chains' | 'vault' | 'wallets' | 'now' | 'identity' | 'securityEvents'>
 
 const canonical = (chain: NodelessChain, text: string): string | null => {
   if (chain.accountOf(text) === null) return null
@@ -109,11 +115,11 @@ type DescribedProposal = {
 
 /** Finds a user-controlled wallet that the caller can see. */
 const delegatingWallet = async (
-  ctx: Pick<Ctx, 'db'>,
+  ctx: Pick<Ctx, 'wallets'>,
   input: Reach & { readonly network: Network; readonly address: string },
 ): Promise<WalletRow> => {
   const { projectId, ownedBy, network, address } = input
-  const wallet = await findWallet(ctx.db, { projectId, ownedBy, network, by: { address } })
+  const wallet = await ctx.wallets.find({ projectId, ownedBy, network, by: { address } })
   if (wallet === null) throw notFound('wallet')
   if (wallet.controlMode !== 'user') {
     throw new AppError(
@@ -159,7 +165,10 @@ export const describedPolicies = async (
 ): Promise<readonly DescribedPolicy[]> => {
   const { id, projectId, ownedBy, limit, offset } = input
   const filter = { id, network: null, walletId: null, controlMode: 'user' } as const
-  const policies = await ctx.vault.listPolicies({ projectId, ownedBy, ...filter, limit, offset })
+  const policies = await withWallets(
+    ctx,
+    await ctx.vault.listPolicies({ projectId, ownedBy, ...filter, limit, offset }),
+  )
   if (id !== null && policies.length === 0) throw notFound('policy')
   const networks = [...new Set(policies.map(({ network }) => network))]
   const known = new Map(

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isToCome } from '../../db/queries/present.ts'
-import type { Reach } from '../../db/queries/wallets.ts'
+import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { type ProposedApproval, requiredApproval } from '../approvals/approvers.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
-import { type Policy, requireConsent } from '../custody/vault.ts'
+import { type PolicyRow, requireConsent } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { parseQuantity } from '../transactions/intent.ts'
@@ -82,7 +82,10 @@ export type ProposedPolicy = {
   readonly requireApproval: ProposedApproval | null
 }
 
-/** The same, checked and whole. */
+/** A policy, and the wallet that it is for. */
+export type Policy = PolicyRow & { readonly walletAddress: string; readonly walletType: WalletRow['type'] }
+
+/** What is proposed, checked and whole. */
 export type AgreedPolicy = Omit<ProposedPolicy, 'maxTotalFee' | 'limitTexts'> &
   Limits & { readonly maxTotalFee: bigint }
 
@@ -190,11 +193,24 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
   }
 }
 
+/** Adds their wallets to policies. One whose wallet is not as the service wrote it is left out. */
+export const withWallets = async (
+  ctx: Pick<Ctx, 'wallets'>,
+  policies: readonly PolicyRow[],
+): Promise<readonly Policy[]> => {
+  const wallets = await ctx.wallets.byIds([...new Set(policies.map(({ walletId }) => walletId))])
+  const byId = new Map(wallets.map((wallet) => [wallet.id, wallet]))
+  return policies.flatMap((policy) => {
+    const wallet = byId.get(policy.walletId)
+    return wallet === undefined ? [] : [{ ...policy, walletAddress: wallet.address, walletType: wallet.type }]
+  })
+}
+
 /**
  * Lists the policies that the caller can see on a network, or those of one wallet: all that are not revoked, oldest first.
  */
 export const listPolicies = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'vault'>,
+  ctx: Pick<Ctx, 'chains' | 'vault' | 'wallets'>,
   input: Reach & {
     readonly network: Network
     readonly walletAddress: string | undefined
@@ -208,7 +224,7 @@ export const listPolicies = async (
   const wallet = address === null ? null : await getWallet(ctx, { ...input, by: { address } })
   const { projectId, ownedBy, limit, offset } = input
   const filter = { id: null, network, walletId: wallet?.id ?? null, controlMode: null }
-  return ctx.vault.listPolicies({ projectId, ownedBy, ...filter, limit, offset })
+  return withWallets(ctx, await ctx.vault.listPolicies({ projectId, ownedBy, ...filter, limit, offset }))
 }
 
 /**
@@ -216,11 +232,12 @@ export const listPolicies = async (
  * accepted before are still sent.
  */
 export const revokePolicy = async (
-  ctx: Pick<Ctx, 'vault'>,
+  ctx: Pick<Ctx, 'vault' | 'wallets'>,
   input: Signatory & { readonly id: string },
 ): Promise<void> => {
   const { id, projectId, ownedBy, actor, credentials } = input
-  const wallet = await ctx.vault.findWalletOfPolicy({ id, projectId, ownedBy })
+  const walletId = await ctx.vault.findWalletOfPolicy({ id, projectId, ownedBy })
+  const wallet = walletId === null ? null : await ctx.wallets.byId(walletId)
   if (wallet === null) throw notFound('policy')
   await ctx.vault.revokePolicy({ wallet, credentials, actor, policyId: id })
 }

@@ -1,6 +1,6 @@
 // What a preview tells of policies: whether one lets the developer do this, and otherwise why none does.
 
-import { findWallet, type Reach } from '../../db/queries/wallets.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { StandingPolicy } from '../custody/vault.ts'
@@ -14,7 +14,7 @@ const LISTED_MAX = 20
 
 type Asked = Reach & { readonly chain: Chain; readonly from: string; readonly intents: readonly Intent[] }
 
-type Judging = Pick<Ctx, 'db' | 'vault'>
+type Judging = Pick<Ctx, 'db' | 'vault' | 'wallets'>
 
 const standingOf = async ({ vault }: Judging, walletId: string) => {
   try {
@@ -52,7 +52,7 @@ const previewBy = (judge: Judge, { standing, charged }: Standing): PolicyPreview
  */
 export const previewPolicies = async (ctx: Judging, asked: Asked): Promise<readonly (PolicyPreview | null)[]> => {
   const { chain, from, intents } = asked
-  const wallet = await findWallet(ctx.db, { ...asked, network: chain.network, by: { address: from } })
+  const wallet = await ctx.wallets.find({ ...asked, network: chain.network, by: { address: from } })
   const standing = wallet === null ? null : await standingOf(ctx, wallet.id)
   if (wallet === null || standing === null) return intents.map(() => null)
   // A developer-controlled wallet may be under policies once it has one.

@@ -1,4 +1,4 @@
-import { findWallet, type WalletRow } from '../../db/queries/wallets.ts'
+import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
@@ -31,7 +31,7 @@ const createProjectWallet = (ctx: Ctx, input: ProjectWalletInput): Promise<Walle
  */
 export const projectWallet = async (ctx: Ctx, input: ProjectWalletInput): Promise<WalletRow> => {
   const by = { ownerId: input.projectId }
-  const find = () => findWallet(ctx.db, { projectId: input.projectId, ownedBy: null, network: input.network, by })
+  const find = () => ctx.wallets.find({ projectId: input.projectId, ownedBy: null, network: input.network, by })
   const found = await find()
   if (found !== null) return found
   try {

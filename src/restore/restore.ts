@@ -13,6 +13,7 @@ import {
 } from '../../db/queries/restore.ts'
 import { lockSigner } from '../../db/queries/transactions.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
+import { walletMac } from '../auth/row-macs.ts'
 import type { OperatorCtx } from '../context.ts'
 import type { JournalNote, OperatorVault } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
@@ -121,9 +122,11 @@ const restoreWallets = async (ctx: RestoreCtx, { wallets, transactions }: Noted)
     const publicKey = new Uint8Array(Buffer.from(hex, 'hex'))
     const { name, type } = JSON.parse(about) as AboutWallet
     const address = addressesOf(ctx.chains.get(wallet.network), type)(publicKey)
+    const facts = { ...wallet, type, publicKey, address }
     const isNew = await ctx.db.transaction(async (tx) => {
       const createdAt = new Date(at)
-      if (!(await insertWalletUnlessKnown(tx, { ...wallet, publicKey, name, type, address, createdAt }))) return false
+      const mac = walletMac(ctx.identity).of(facts)
+      if (!(await insertWalletUnlessKnown(tx, { ...facts, name, createdAt, mac }))) return false
       await requestBackfill(tx, { network: wallet.network, address, keyMadeAt: createdAt })
       return true
     })

@@ -17,7 +17,7 @@ const LISTED_MAX = 250
  * for the coin, only balances above zero are returned.
  */
 export const tokenBalances = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets'>,
   input: Reach & { readonly network: Network; readonly walletAddress: string },
 ): Promise<TokenBalance[]> => {
   const { network } = input

@@ -10,7 +10,7 @@ import { BalancesQuery, TokenBalance } from './schema.ts'
 
 const { detail } = describedAs('Tokens')
 
-export const tokenRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: Authentication) =>
+export const tokenRoutes = (ctx: Pick<Ctx, 'db' | 'chains' | 'wallets'>, authentication: Authentication) =>
   new Elysia({ prefix: '/tokens', normalize: false }).use(authentication).get(
     '/balances',
     ({ query, caller }) =>

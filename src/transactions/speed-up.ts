@@ -9,7 +9,7 @@ import {
   type TransactionRow,
   type WithAttempts,
 } from '../../db/queries/transactions.ts'
-import { findWalletById, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
+import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../db/words.ts'
 import type { AccountState, Chain, Intent, Ladder, Replacement, Unsigned } from '../chains/chain.ts'
 import { isHex, openOf } from '../chains/intent.ts'
@@ -54,7 +54,7 @@ type SpedUp = {
  */
 export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise<SpedUp> => {
   const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
-  const wallet = row === null ? null : await findWalletById(ctx.db, row.walletId)
+  const wallet = row === null ? null : await ctx.wallets.byId(row.walletId)
   if (row === null || wallet === null) throw noSuchTransaction()
   const chain = ctx.chains.withNode(row.network)
   const { replacement } = chain

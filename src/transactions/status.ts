@@ -1,13 +1,13 @@
 import { waitsFor } from '../../db/queries/clocks.ts'
 import { findMortalSignature, type MortalSignature } from '../../db/queries/mortal-signatures.ts'
 import { findTransaction, findTransactionByHash, type TransactionRow } from '../../db/queries/transactions.ts'
-import { findWallet, type Reach } from '../../db/queries/wallets.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus, WaitsFor } from '../../db/words.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
-type StatusCtx = Pick<Ctx, 'db' | 'chains'>
+type StatusCtx = Pick<Ctx, 'db' | 'chains' | 'wallets'>
 
 type StatusOfHash = {
   readonly hash: string | null
@@ -65,10 +65,10 @@ const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash | nu
 type Signed = Pick<MortalSignature, 'nonce' | 'validUntilBlock'> & { readonly address: string }
 
 /** Nobody learns what wallets beyond their reach have signed. */
-const signedWithinReach = async ({ db }: StatusCtx, input: Asked): Promise<Signed | null> => {
+const signedWithinReach = async ({ db, wallets }: StatusCtx, input: Asked): Promise<Signed | null> => {
   const signature = await findMortalSignature(db, input)
   if (signature === null) return null
-  const wallet = await findWallet(db, { ...input, by: { id: signature.walletId } })
+  const wallet = await wallets.find({ ...input, by: { id: signature.walletId } })
   return wallet && { ...signature, address: wallet.address }
 }
 

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { findWallet, insertWallet, type WalletRow } from '../../db/queries/wallets.ts'
+import { insertWallet, type WalletRow } from '../../db/queries/wallets.ts'
 import { violatedConstraint } from '../../db/violated-constraint.ts'
 import type { ControlMode, Network, WalletType } from '../../db/words.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
 import type { Signatory } from '../auth/caller.ts'
+import { walletMac } from '../auth/row-macs.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { ImportedText } from '../custody/vault.ts'
@@ -63,19 +64,20 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
   const chain = ctx.chains.get(network)
   const addressOf = addressesOf(chain, type)
   const id = input.newId ?? randomUUID()
-  const known = await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { ownerId } })
+  const known = await ctx.wallets.find({ projectId, ownedBy: null, network, by: { ownerId } })
   // The request is repeated: its answer was lost with the database, and the vault's journal brought the wallet back.
   if (known?.id === id) return known
   if (known !== null) throw exists(input)
-  const of = { walletId: id, projectId, ownerId, network, controlMode, family: chain.family }
+  const of = { walletId: id, projectId, ownerId, network, controlMode, type, family: chain.family }
   const about = JSON.stringify({ name, type } satisfies AboutWallet)
   const made = await ctx.vault.newWallet({ ...of, imported, credentials, actor, about })
-  const { keyringId, publicKey } = made
+  const { keyringId, publicKey, address } = made
+  // Nobody is told an address for which the vault would not sign.
+  if (address !== addressOf(publicKey)) throw new Error('the vault derived another address from this public key')
   try {
     return await ctx.db.transaction(async (tx) => {
-      const address = addressOf(publicKey)
-      const owned = { id, projectId, network, ownerId, name, address }
-      const row = await insertWallet(tx, { ...owned, controlMode, type, keyringId, publicKey })
+      const facts = { id, projectId, network, ownerId, controlMode, type, keyringId, publicKey, address }
+      const row = await insertWallet(tx, { ...facts, name, mac: walletMac(ctx.identity).of(facts) })
       const keyUsedSince = usedUnseenSince(ctx, { network, keyUsedSince: made.keyUsedSince })
       if (keyUsedSince !== 'now') {
         await requestBackfill(tx, { network, address, keyMadeAt: keyUsedSince === 'ever' ? null : keyUsedSince })
@@ -109,7 +111,7 @@ export const importWallet = async (ctx: Ctx, input: ImportWalletInput): Promise<
   const { projectId, network } = input
   const chain = ctx.chains.get(network)
   const address = addressesOf(chain, input.type)(await ctx.vault.publicKeyOf({ family: chain.family, imported }))
-  const known = await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { address } })
+  const known = await ctx.wallets.find({ projectId, ownedBy: null, network, by: { address } })
   if (known !== null && known.id !== input.newId) throw addressTaken(network)
   return createWallet(ctx, { ...rest, imported })
 }

@@ -1,4 +1,4 @@
-import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
+import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
@@ -8,12 +8,12 @@ type Key = { readonly id: string } | { readonly address: string } | { readonly o
 
 /** Finds one wallet that the caller can see. */
 export const getWallet = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'wallets' | 'chains'>,
   input: Reach & { readonly network: Network; readonly by: Key },
 ): Promise<WalletRow> => {
   const chain = ctx.chains.get(input.network)
   const by = 'address' in input.by ? { address: chain.parseAddress(input.by.address, 'address') } : input.by
-  const wallet = await findWallet(ctx.db, { ...input, by })
+  const wallet = await ctx.wallets.find({ ...input, by })
   if (wallet === null) throw notFound('wallet')
   return wallet
 }
@@ -23,13 +23,13 @@ export const getWallet = async (
  * @throws wallet_forbidden for an unknown address and for one of another project.
  */
 export const ownWallet = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'wallets' | 'chains'>,
   input: Reach & { readonly network: Network; readonly walletAddress: string },
 ): Promise<{ readonly chain: Chain; readonly address: string }> => {
   const { network } = input
   const chain = ctx.chains.withNode(network)
   const address = chain.parseAddress(input.walletAddress, 'wallet_address')
-  if ((await findWallet(ctx.db, { ...input, by: { address } })) === null) {
+  if ((await ctx.wallets.find({ ...input, by: { address } })) === null) {
     throw new AppError('wallet_forbidden', 'Field "wallet_address" must be the address of a wallet of this project.')
   }
   return { chain, address }

@@ -3,7 +3,7 @@
 // every thousandth, and counts from there.
 
 import { LRUCache } from 'lru-cache'
-import { listWallets, type Reach, type WalletRow, walletMarks } from '../../db/queries/wallets.ts'
+import { type Reach, type WalletRow, walletMarks } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 
@@ -14,7 +14,7 @@ const LISTS_MAX = 1_000
 const REMEMBERED_MS = 3_600_000
 
 /** The list of the wallets on a network that the caller can see, with a memory of its own. */
-export const createWalletList = (ctx: Pick<Ctx, 'db' | 'chains'>) => {
+export const createWalletList = (ctx: Pick<Ctx, 'db' | 'chains' | 'wallets'>) => {
   /** By project and network: the id of the wallet before each place that is a multiple of a thousand. */
   const remembered = new LRUCache<string, readonly string[]>({ max: LISTS_MAX, ttl: REMEMBERED_MS })
 
@@ -43,6 +43,6 @@ export const createWalletList = (ctx: Pick<Ctx, 'db' | 'chains'>) => {
     ctx.chains.get(input.network)
     const isLong = input.ownedBy === null && input.offset >= WALLETS_A_MARK
     const from = isLong ? await markBefore(input) : { after: null, offset: input.offset }
-    return listWallets(ctx.db, { ...input, ...from })
+    return ctx.wallets.list({ ...input, ...from })
   }
 }

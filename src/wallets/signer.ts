@@ -33,11 +33,11 @@ export const resolveKeySigner = async (
 
 /** Finds the caller's wallet at an address. */
 export const walletOf = async (
-  ctx: Pick<Ctx, 'walletAt'>,
+  ctx: Pick<Ctx, 'wallets'>,
   input: Reach & { readonly signer: Signer<NodelessChain> },
 ): Promise<WalletRow> => {
   const { chain, address } = input.signer
-  const wallet = await ctx.walletAt({ projectId: input.projectId, network: chain.network, address })
+  const wallet = await ctx.wallets.at({ projectId: input.projectId, network: chain.network, address })
   if (wallet === null || (input.ownedBy ?? wallet.ownerId) !== wallet.ownerId) throw notFound('wallet')
   return wallet
 }

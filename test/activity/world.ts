@@ -18,7 +18,7 @@ import { addApiKey } from '../../src/api-keys/api-keys.ts'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { reachOf } from '../../src/auth/caller.ts'
 import { authentication } from '../../src/auth/plugin.ts'
-import { projectMac } from '../../src/auth/row-macs.ts'
+import { projectMac, walletMac } from '../../src/auth/row-macs.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { evmNetworkRow, NETWORKS, networkRows } from '../../src/chains/networks.ts'
@@ -35,6 +35,7 @@ import { afterOf, ListNftsQuery, Nft, nftPaging } from '../../src/nfts/schema.ts
 import { createSecurityEvents } from '../../src/security/events.ts'
 import { createLog } from '../../src/security/log.ts'
 import { createObservationRecorder } from '../../src/transactions/record-observation.ts'
+import { createOurWallets } from '../../src/wallets/ours.ts'
 import { openTestIdentity, openTestSealer } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -133,7 +134,8 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
 }
 
 const createTestApp = (worker: WorkerCtx) => {
-  const ctx = { ...worker, identity, tokens: createAccessTokens({ ...worker, identity }) }
+  const keyed = { ...worker, identity }
+  const ctx = { ...keyed, tokens: createAccessTokens(keyed), wallets: createOurWallets(keyed) }
   return new Elysia({ normalize: false })
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
     .onBeforeHandle({ as: 'global' }, ({ query }) => checkNetwork(NETWORKS, query))
@@ -213,18 +215,18 @@ export const startWorld = async () => {
       kind: 'key',
       sealed: randomBytes(32),
     })
-    await insertWallet(api.db, {
+    const facts = {
       id: randomUUID(),
       projectId: project.id,
       network,
       ownerId,
-      name: 'Test',
       address,
       controlMode: 'developer',
       type: 'eoa',
       keyringId,
       publicKey: randomBytes(65),
-    })
+    } as const
+    await insertWallet(api.db, { ...facts, name: 'Test', mac: walletMac(identity).of(facts) })
   }
 
   /** Runs steps of an indexer until it is at the chain's end. */

@@ -106,9 +106,9 @@ const makeCompany = async (sql: Sql, { rows, projectId, largeWallet }: Input): P
       insert into keyrings (id, project_id, owner_id, kind, sealed)
       values (gen_random_uuid(), '${projectId}', 'bench', 'key', '\\x00') returning id
     )
-    insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, created_at)
+    insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, mac, created_at)
     select gen_random_uuid(), '${projectId}', w.network, 'bench ' || index, 'Bench', w.address, 'developer', 'eoa',
-      keyring.id, '\\x00', timestamptz '2020-01-01' + make_interval(secs => index)
+      keyring.id, '\\x00', '\\x00', timestamptz '2020-01-01' + make_interval(secs => index)
     from keyring, bench_wallets w where index <> -1;
     insert into contract_facts (network, address, standard, name, symbol, decimals)
     select network, address, standard, 'Name ' || index, 'S' || index, decimals

@@ -5,6 +5,7 @@ import postgres from 'postgres'
 import { listedAddresses } from '../../db/queries/listed-tokens.ts'
 import { contractsReceived, listMovements } from '../../db/queries/movements.ts'
 import type { Service } from '../support/service.ts'
+import { authenticateWallets } from '../support/wallet-macs.ts'
 import { type ActivityRows, makeActivityRows } from './activity-rows.ts'
 import { percentile } from './load.ts'
 
@@ -39,7 +40,9 @@ type Case = { readonly what: string; readonly ask: (table: Table) => Promise<unk
 const fill = async (service: Service, rows: number): Promise<Table> => {
   const { address: largeWallet } = await service.newWallet({ network: NETWORK })
   const { projectId } = service.project
-  const made = await makeActivityRows({ url: service.database.url, rows, projectId, largeWallet })
+  const { url } = service.database
+  const made = await makeActivityRows({ url, rows, projectId, largeWallet })
+  await authenticateWallets({ url, identity: service.ctx.identity })
   return { service, rows, made, largeWallet }
 }
 

@@ -22,9 +22,9 @@ export const startIndexWorld = async (rpcUrl: string) => {
   const watch = async (addresses: readonly string[]): Promise<void> => {
     await sql`
       insert into wallets
-        (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key)
+        (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, mac)
       select gen_random_uuid(), ${service.project.projectId}, ${NETWORK}, address, 'Bench', address, 'developer', 'eoa',
-        ${keyring?.id ?? null}, '\\x00'
+        ${keyring?.id ?? null}, '\\x00', '\\x00'
       from unnest(${[...addresses]}::text[]) address`
   }
 
@@ -32,9 +32,9 @@ export const startIndexWorld = async (rpcUrl: string) => {
   const watchStrangers = async (count: number): Promise<void> => {
     await sql`
       insert into wallets
-        (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key)
+        (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, mac)
       select gen_random_uuid(), ${service.project.projectId}, ${NETWORK}, 'stranger ' || each, 'Bench',
-        '0x' || substr(encode(sha256(each::text::bytea), 'hex'), 1, 40), 'developer', 'eoa', ${keyring?.id ?? null}, '\\x00'
+        '0x' || substr(encode(sha256(each::text::bytea), 'hex'), 1, 40), 'developer', 'eoa', ${keyring?.id ?? null}, '\\x00', '\\x00'
       from generate_series(1, ${count}::int) each`
   }
 

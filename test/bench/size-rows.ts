@@ -94,9 +94,9 @@ const walletsSql = ({ projectId, count }: Wallets): string => `
   select ${idSql('keyring', 'n')}, '${projectId}', 'owner ' || n, 'seed', ${SEALED} from generate_series(1, ${count}) n;
   insert into owner_locks (id, keyring_id, control_mode, sealed, family_keys)
   select gen_random_uuid(), ${idSql('keyring', 'n')}, 'developer', ${SEALED}, ${SEALED} from generate_series(1, ${count}) n;
-  insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, created_at)
+  insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, mac, created_at)
   select ${idSql('wallet', 'n')}, '${projectId}', 'Ethereum', 'owner ' || n, 'Wallet ' || n, ${addressSql('quiet wallet', 'n')}, 'developer', 'eoa',
-    ${idSql('keyring', 'n')}, '\\x00', now() - interval '1 hour' - make_interval(secs => ${count} - n)
+    ${idSql('keyring', 'n')}, '\\x00', '\\x00', now() - interval '1 hour' - make_interval(secs => ${count} - n)
   from generate_series(1, ${count}) n;
   insert into wallet_keys (wallet_id, keyring_id, network, control_mode, public_key, sealed)
   select ${idSql('wallet', 'n')}, ${idSql('keyring', 'n')}, 'Ethereum', 'developer', '\\x00', ${SEALED} from generate_series(1, ${count}) n`

@@ -5,6 +5,7 @@ import { holdingsOfAddress, listMovements } from '../../db/queries/movements.ts'
 import { findTransactionOverview, listActs, listTransactions } from '../../db/queries/overview.ts'
 import { TRANSACTION_STATUSES } from '../../db/words.ts'
 import type { Service } from '../support/service.ts'
+import { authenticateWallets } from '../support/wallet-macs.ts'
 import { type Figures, measure } from './activity.ts'
 import { BIG, makeSizeRows, type SizeRows, type Sizes } from './size-rows.ts'
 
@@ -49,7 +50,9 @@ const pageOf = (items: number) => String(Math.max(1, Math.ceil(items / PAGE_SIZE
 
 const fill = async (service: Service, sizes: Sizes): Promise<Asked> => {
   const { db } = service.ctx
-  const made = await makeSizeRows({ url: service.database.url, sizes })
+  const { url } = service.database
+  const made = await makeSizeRows({ url, sizes })
+  await authenticateWallets({ url, identity: service.ctx.identity })
   // The large wallet has a tenth of all movements, and of those a tenth are NFTs that are still there.
   const half = { activity: sizes.movements * 0.05, nfts: sizes.movements * 0.005 }
   const of = { network: 'Ethereum', address: made.largeWallet, limit: 1 } as const

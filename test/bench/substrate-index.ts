@@ -117,8 +117,8 @@ export const benchSubstrateIndex = async (): Promise<SubstrateIndexBench> => {
         insert into keyrings (id, project_id, owner_id, kind, sealed)
         values (gen_random_uuid(), ${service.project.projectId}, 'bench', 'key', '\\x00') returning id)
       insert into wallets
-        (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key)
-      select gen_random_uuid(), ${service.project.projectId}, ${NETWORK}, 'bench', 'Bench', ${bob}, 'developer', 'eoa', id, '\\x00'
+        (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, mac)
+      select gen_random_uuid(), ${service.project.projectId}, ${NETWORK}, 'bench', 'Bench', ${bob}, 'developer', 'eoa', id, '\\x00', '\\x00'
       from keyring`
     const last = Number((await chain.head()).latest.number)
     const costs: { readonly ours: number[]; readonly node: number[] } = { ours: [], node: [] }

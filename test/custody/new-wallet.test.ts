@@ -12,6 +12,7 @@ import {
   type Custody,
   codeOf,
   hexOf,
+  NO_MAC,
   openCustody,
   SECRET,
   SUBSTRATE_BYTES,
@@ -224,6 +225,7 @@ describe('a wallet', () => {
       credentials: GIVEN.secret,
       network: 'Ethereum',
       family: 'evm',
+      type: 'eoa',
       actor: ACTOR,
     } as const
     const attempts = [
@@ -262,7 +264,7 @@ describe('the same wallet, made again by its id', () => {
 
   const callOf = (of: Pick<WalletInput, 'ownerId' | 'controlMode' | 'credentials' | 'network' | 'imported'>) =>
     ({
-      ...{ walletId: randomUUID(), projectId, network: 'Avalanche', family: 'evm', actor: ACTOR },
+      ...{ walletId: randomUUID(), projectId, network: 'Avalanche', family: 'evm', type: 'eoa', actor: ACTOR },
       ...of,
     }) as Parameters<OperatorVault['newWallet']>[0]
 
@@ -292,7 +294,8 @@ describe('the same wallet, made again by its id', () => {
     const wallet = { ...call, id: call.walletId, ...first }
     const credentials = call.controlMode === 'user' ? GIVEN.pin : GIVEN.secret
     expect(await custody.vault.newWallet({ ...call, credentials })).toEqual(again)
-    await insertWallet(custody.api, { ...wallet, address: call.walletId, name: 'w', type: 'eoa' })
+    // Other owners of the project imported the same key: an API refuses that, custody does not.
+    await insertWallet(custody.api, { ...wallet, address: call.walletId, name: 'w', mac: NO_MAC })
     const signed = withKey(custody.vault, { wallet, credentials, actor: ACTOR }, signOne)
     expect((await signed).length).toBe(65)
   })

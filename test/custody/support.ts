@@ -182,10 +182,17 @@ export type WalletInput = {
   readonly vault?: OperatorVault
 }
 
-const chainOf = (network: Network): WalletChain =>
-  network === 'Polkadot' || network === 'Vara'
-    ? { family: 'substrate' }
-    : { family: 'evm', chainId: network === 'Ethereum' ? 11_155_111 : 80_002 }
+const SS58_PREFIXES: Readonly<Record<Network, number>> = { Polkadot: 0, Vara: 137 }
+
+export const chainOf = (network: Network): WalletChain => {
+  const ss58Prefix = SS58_PREFIXES[network]
+  return ss58Prefix === undefined
+    ? { family: 'evm', chainId: network === 'Ethereum' ? 11_155_111 : 80_002 }
+    : { family: 'substrate', ss58Prefix }
+}
+
+/** The MAC of a wallet's row, where no API reads it. */
+export const NO_MAC = new Uint8Array()
 
 /** A fresh database, and a vault on it with the rights of the vault's role. */
 export const openCustody = async (
@@ -262,15 +269,17 @@ const makeWallet = async (api: Db, input: WalletInput & { readonly vault: Operat
   const id = randomUUID()
   const { projectId, ownerId, controlMode, network = 'Ethereum' } = input
   const { family } = chainOf(network)
-  const { keyringId, publicKey } = await input.vault.newWallet({
+  const type = 'eoa'
+  const { keyringId, publicKey, address } = await input.vault.newWallet({
     ...input,
     network,
     walletId: id,
     family,
+    type,
     actor: ACTOR,
   })
-  const of = { id, projectId, ownerId, network, keyringId, controlMode, publicKey }
-  await insertWallet(api, { ...of, address: `0x${hexOf(publicKey)}${network}`, name: 'w', type: 'eoa' })
+  const of = { id, projectId, ownerId, network, keyringId, controlMode, type, publicKey, address } as const
+  await insertWallet(api, { ...of, name: 'w', mac: NO_MAC })
   return of
 }
 

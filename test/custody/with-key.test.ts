@@ -5,6 +5,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
 import type { Network } from '../../db/words.ts'
+import { addressOf } from '../../src/custody/keys/addresses.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { type Credentials, KeyClosed, type OperatorVault, type WalletRef } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
@@ -12,6 +13,7 @@ import { messageSigner, signerOnce, withKey } from '../support/keys.ts'
 import {
   ACTOR,
   type Custody,
+  chainOf,
   codeOf,
   EVM_DIGEST,
   EVM_MESSAGE,
@@ -52,6 +54,10 @@ const userWallet = (userPin = PIN, of = projectId) =>
 
 const sign = (wallet: WalletRef, credentials: Credentials, vault: OperatorVault = custody.vault) =>
   withKey(vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, payloadFor(wallet)))
+
+/** The address that a public key has on a network. */
+const addressOn = (network: Network, publicKey: Uint8Array) =>
+  addressOf({ chain: chainOf(network), type: 'eoa', publicKey })
 
 const guesses = async (wallet: WalletRef) => {
   const [row] = await sql`select fails, total from pin_guesses where owner_id = ${wallet.ownerId}`
@@ -208,12 +214,13 @@ describe("the type of a wallet's key", () => {
     const moves = [
       { network: other },
       // The most that is possible without the key: the row gets the owner's own public key of that type.
-      { network: other, public_key: sibling.publicKey },
+      { network: other, public_key: sibling.publicKey, address: addressOn(other, sibling.publicKey) },
       { public_key: sibling.publicKey },
+      { address: sibling.address },
     ]
     for (const move of moves) {
       await sql`update wallets set ${sql(move)} where id = ${wallet.id}`
-      const [row] = await sql`select network, public_key as "publicKey" from wallets where id = ${wallet.id}`
+      const [row] = await sql`select network, public_key as "publicKey", address from wallets where id = ${wallet.id}`
       const request = { wallet: { ...wallet, ...row }, credentials: secret, actor: ACTOR }
       const uses: string[] = []
       const message = wallet.publicKey.length === 65 ? EVM_MESSAGE : SUBSTRATE_MESSAGE
@@ -225,7 +232,8 @@ describe("the type of a wallet's key", () => {
         expect(await codeOf(signing.then((signature) => uses.push(hexOf(signature))))).toBe('internal')
       }
       expect(uses).toEqual([])
-      await sql`update wallets set ${sql({ network, public_key: wallet.publicKey })} where id = ${wallet.id}`
+      const was = { network, public_key: wallet.publicKey, address: wallet.address }
+      await sql`update wallets set ${sql(was)} where id = ${wallet.id}`
     }
     const signature = await sign(wallet, secret)
     const isEvm = wallet.publicKey.length === 65

@@ -223,8 +223,8 @@ describe('the tables refuse', () => {
   beforeAll(async () => {
     await owner`insert into projects (id, name) values (${project}, 'P')`
     await owner`insert into keyrings (id, project_id, owner_id, kind, sealed) values (${keyring}, ${project}, 'o', 'seed', '')`
-    await owner`insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key)
-      values (${wallet}, ${project}, 'Ethereum', 'o', 'W', '0xA', 'user', 'eoa', ${keyring}, '')`
+    await owner`insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, mac)
+      values (${wallet}, ${project}, 'Ethereum', 'o', 'W', '0xA', 'user', 'eoa', ${keyring}, '', '')`
     await owner`insert into signers (network, address) values ('Ethereum', '0xA')`
   })
 

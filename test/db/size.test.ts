@@ -7,8 +7,10 @@ import type { Db, Tx } from '../../db/client.ts'
 import { holdingsOfAddress, holdingsOfContract } from '../../db/queries/movements.ts'
 import { listActs } from '../../db/queries/overview.ts'
 import { createWalletList } from '../../src/wallets/list.ts'
+import { createOurWallets } from '../../src/wallets/ours.ts'
 import { makeSizeRows, type SizeRows } from '../bench/size-rows.ts'
 import { type Service, startService } from '../support/service.ts'
+import { authenticateWallets } from '../support/wallet-macs.ts'
 
 const SIZES = { wallets: 20_000, movements: 20_000, attempts: 70_000, auditRows: 10_000 }
 
@@ -18,7 +20,9 @@ let made: SizeRows
 
 beforeAll(async () => {
   service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  made = await makeSizeRows({ url: service.database.url, sizes: SIZES })
+  const { url } = service.database
+  made = await makeSizeRows({ url, sizes: SIZES })
+  await authenticateWallets({ url, identity: service.ctx.identity })
   sql = postgres(service.database.url, { max: 1 })
 }, 120_000)
 
@@ -153,7 +157,8 @@ describe('a page of wallets', () => {
         )
         return rows[0]?.entries ?? Number.NaN
       }
-      const list = createWalletList({ ...service.ctx, db: tx as unknown as Db })
+      const here = { ...service.ctx, db: tx as unknown as Db }
+      const list = createWalletList({ ...here, wallets: createOurWallets(here) })
       const page = { ...reach(), limit: 20, offset: Math.floor((made.listedWallets - 100) / 1000) * 1000 + 50 }
       expect(await list(page)).toHaveLength(20)
       const before = await entries()

@@ -111,6 +111,8 @@ test('a key that was opened before the database was restored signs nothing after
     network,
     keyringId: row?.keyring_id,
     controlMode: row?.control_mode,
+    type: row?.type,
+    address,
     publicKey: new Uint8Array(row?.public_key),
   } as const
   const operator = openVaultsAsOperator({ config: apis[0].ctx.config, process: 'test' })

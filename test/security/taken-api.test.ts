@@ -7,12 +7,13 @@ import postgres, { type Sql } from 'postgres'
 import { hashMessage, hashTypedData, keccak256, type Signature, serializeTransaction, toHex } from 'viem'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
+import { walletMac } from '../../src/auth/row-macs.ts'
 import type { Payload } from '../../src/custody/payload.ts'
 import { connectVault } from '../../src/custody/remote-vault.ts'
 import type { Credentials, OpenKey, WalletRef } from '../../src/custody/vault.ts'
 import type { KeyUse } from '../../src/custody/wallets/wallet-key.ts'
 import { createProject } from '../../src/projects/projects.ts'
-import { ACTOR, bytesOf, codeOf, hexOf, newTerms, SECRET, signOne, signOneBy, tally } from '../custody/support.ts'
+import { ACTOR, bytesOf, codeOf, newTerms, SECRET, signOne, signOneBy, tally } from '../custody/support.ts'
 import { createWire, frameOf } from '../custody/wire-support.ts'
 import { messageSigner, signerOnce } from '../support/keys.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -61,11 +62,10 @@ const connected = () => {
 const newWallet = async (changes: Partial<WalletRef> = {}, credentials: Credentials = pin): Promise<WalletRef> => {
   const owner = { projectId, ownerId: randomUUID(), network: 'Ethereum', controlMode: 'user', ...changes } as const
   const id = randomUUID()
-  const of = { ...owner, walletId: id, family: 'evm', credentials, actor: ACTOR } as const
-  const { keyringId, publicKey } = await vault.newWallet(of)
-  const wallet = { ...owner, id, keyringId, publicKey }
-  const address = `0x${hexOf(publicKey)}${wallet.network}`
-  await insertWallet(service.ctx.db, { ...wallet, address, name: 'w', type: 'eoa' })
+  const of = { ...owner, type: 'eoa', walletId: id, family: 'evm', credentials, actor: ACTOR } as const
+  const { keyringId, publicKey, address } = await vault.newWallet(of)
+  const wallet = { ...owner, id, type: of.type, keyringId, publicKey, address }
+  await insertWallet(service.ctx.db, { ...wallet, name: 'w', mac: walletMac(service.ctx.identity).of(wallet) })
   return wallet
 }
 

@@ -5,6 +5,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { mnemonicToAccount } from 'viem/accounts'
 import { insertWallet } from '../../db/queries/wallets.ts'
+import { walletMac } from '../../src/auth/row-macs.ts'
 import { connectVault } from '../../src/custody/remote-vault.ts'
 import type { Credentials, ImportedText, WalletRef } from '../../src/custody/vault.ts'
 import { ACTOR, codeOf, SECRET, signOne } from '../custody/support.ts'
@@ -41,12 +42,13 @@ const newWallet = async (
   imported?: ImportedText,
 ): Promise<WalletRef> => {
   const { projectId } = service.project
-  const of = { projectId, ownerId: randomUUID(), network: 'Ethereum', controlMode } as const
+  const of = { projectId, ownerId: randomUUID(), network: 'Ethereum', controlMode, type: 'eoa' } as const
   const id = randomUUID()
   const made = await vault.newWallet({ ...of, walletId: id, family: 'evm', imported, credentials, actor: ACTOR })
-  const { keyringId, publicKey } = made
-  await insertWallet(service.ctx.db, { ...of, id, keyringId, publicKey, address: newText(), name: 'w', type: 'eoa' })
-  return { ...of, id, keyringId, publicKey }
+  const { keyringId, publicKey, address } = made
+  const wallet = { ...of, id, keyringId, publicKey, address }
+  await insertWallet(service.ctx.db, { ...wallet, name: 'w', mac: walletMac(service.ctx.identity).of(wallet) })
+  return wallet
 }
 
 /** How often each is in the memory that the process can write. */

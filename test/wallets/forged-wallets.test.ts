@@ -1,13 +1,16 @@
-// What somebody can do with the rows of wallets who owns the database, but has no credential of the other side.
+// What somebody can do with the rows of wallets who owns the database, but has no credential of the other side. Where they have
+// IDENTITY_KEY as well, an API takes their rows for its own, and the vault does not.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
+import { FORGED } from '../auth/forged.ts'
 import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
+import { authenticateWallets } from '../support/wallet-macs.ts'
 
 const PIN = '493817'
-const OTHER = 'the audit tells of another owner, network, control mode or keyring'
+const other = (...columns: readonly string[]) => `the audit tells of another ${columns.join(', ')}`
 
 let service: Service
 let sql: Sql
@@ -49,12 +52,23 @@ const sign = async ({ address, network }: Wallet, credentials: object) => {
   return [status, json.code]
 }
 
+type Forged = { readonly table: string; readonly id: string; readonly trouble: string }
+
+/** What the vault, which compares with the audit, and the API, which has the key of the MACs, say of a row. */
 const verified = async (id: string, table = 'wallets'): Promise<readonly string[]> => {
   const { exitCode, output } = await runCli(['audit', 'verify', '--json'], service.variables)
-  const { ok, custody } = JSON.parse(output)
-  const forged: readonly { table: string; id: string; trouble: string }[] = custody.forged
+  const { ok, custody, callers } = JSON.parse(output)
+  const forged: readonly Forged[] = [...custody.forged, ...callers.forged]
   expect([ok, exitCode]).toEqual(forged.length === 0 ? [true, 0] : [false, 1])
   return forged.filter((row) => row.table === table && row.id === id).map(({ trouble }) => trouble)
+}
+
+/** Writes the MAC of a wallet's row as it is now, as somebody with IDENTITY_KEY can. */
+const authenticate = (id: string): Promise<void> =>
+  authenticateWallets({ url: service.database.url, identity: service.ctx.identity, id })
+
+const change = async (id: string, changes: Readonly<Record<string, string | Uint8Array>>): Promise<void> => {
+  await sql`update wallets set ${sql(changes)} where id = ${id}`
 }
 
 const events = async (id: string): Promise<number> => {
@@ -65,11 +79,15 @@ const events = async (id: string): Promise<number> => {
 test('a wallet whose control mode somebody flipped opens with neither credential, is told and is named', async () => {
   const [theirs] = await sharedWallets()
   expect(await verified(theirs.id)).toEqual([])
-  await sql`update wallets set control_mode = 'developer' where id = ${theirs.id}`
+  await change(theirs.id, { control_mode: 'developer' })
+  for (const of of [secret, pin]) expect(await sign(theirs, of)).toEqual([500, 'internal'])
+  expect([await events(theirs.id), await verified(theirs.id)]).toEqual([1, [other('control mode'), FORGED]])
+  await authenticate(theirs.id)
   expect(await sign(theirs, secret)).toEqual([500, 'internal'])
   expect(await sign(theirs, pin)).toEqual([400, 'credential_required'])
-  expect([await events(theirs.id), await verified(theirs.id)]).toEqual([1, [OTHER]])
-  await sql`update wallets set control_mode = 'user' where id = ${theirs.id}`
+  expect([await events(theirs.id), await verified(theirs.id)]).toEqual([2, [other('control mode')]])
+  await change(theirs.id, { control_mode: 'user' })
+  await authenticate(theirs.id)
   expect(await verified(theirs.id)).toEqual([])
 })
 
@@ -79,18 +97,28 @@ test('a wallet that somebody moved to another network, owner or keyring opens no
     await service.newWallet({ network: 'Base' }),
   ]
   const [was] = await sql`select network, owner_id, keyring_id from wallets where id = ${wallet.id}`
-  const [other] = await sql`select keyring_id from wallets where id = ${stranger.id}`
+  const [theirs] = await sql`select keyring_id from wallets where id = ${stranger.id}`
   let told = 0
-  for (const change of [{ network: 'Ethereum' }, { keyring_id: other?.keyring_id }]) {
-    await sql`update wallets set ${sql(change)} where id = ${wallet.id}`
-    expect(await sign({ ...wallet, ...change }, secret)).toEqual([500, 'internal'])
+  for (const [column, moved] of [
+    ['network', { network: 'Ethereum' }],
+    ['keyring', { keyring_id: theirs?.keyring_id }],
+  ] as const) {
+    await change(wallet.id, moved)
+    expect(await sign({ ...wallet, ...moved }, secret)).toEqual([500, 'internal'])
     told += 1
-    expect([await events(wallet.id), await verified(wallet.id)]).toEqual([told, [OTHER]])
+    expect([await events(wallet.id), await verified(wallet.id)]).toEqual([told, [other(column), FORGED]])
+    await authenticate(wallet.id)
+    expect(await sign({ ...wallet, ...moved }, secret)).toEqual([500, 'internal'])
+    told += 1
+    expect([await events(wallet.id), await verified(wallet.id)]).toEqual([told, [other(column)]])
     await sql`update wallets set ${sql(was as never)} where id = ${wallet.id}`
+    await authenticate(wallet.id)
   }
-  await sql`update wallets set owner_id = ${randomUUID()} where id = ${wallet.id}`
-  expect(await verified(wallet.id)).toEqual([OTHER])
+  await change(wallet.id, { owner_id: randomUUID() })
+  await authenticate(wallet.id)
+  expect(await verified(wallet.id)).toEqual([other('owner')])
   await sql`update wallets set ${sql(was as never)} where id = ${wallet.id}`
+  await authenticate(wallet.id)
   expect(await verified(wallet.id)).toEqual([])
 })
 
@@ -99,7 +127,7 @@ test('a wallet that somebody inserted, and one that somebody deleted, are named'
   const [row] = await sql`select * from wallets where id = ${wallet.id}`
   const id = randomUUID()
   await sql`insert into wallets ${sql({ ...row, id, owner_id: id, address: `0x${'cd'.repeat(20)}` } as never)}`
-  expect(await verified(id)).toEqual(['the audit does not tell of it'])
+  expect(await verified(id)).toEqual(['the audit does not tell of it', FORGED])
   await sql`delete from wallets where id = ${id}`
   const [key] = await sql`delete from wallet_keys where wallet_id = ${wallet.id} returning *`
   expect(await sign(wallet, secret)).toEqual([500, 'internal'])
@@ -114,6 +142,103 @@ test('a wallet that somebody inserted, and one that somebody deleted, are named'
   expect(await verified(wallet.id)).toEqual(['the audit tells of it, and it is gone'])
   await sql`insert into wallets ${sql(row as never)}`
 })
+
+const read = async (path: string, query: Record<string, string>) => {
+  const { status, json } = await service.get(`/wallets${path}`, query)
+  return [status, json.code ?? json.address]
+}
+
+test('a wallet of which somebody edited what decides is neither served nor used, is told and is named', async () => {
+  const wallet = await service.newWallet({ network: 'Ethereum' })
+  const stranger = await service.newWallet({ network: 'Ethereum' })
+  const [was] = await sql`select address, type, public_key, owner_id from wallets where id = ${wallet.id}`
+  const [theirs] = await sql`select public_key from wallets where id = ${stranger.id}`
+  const network = 'Ethereum'
+  const served = async () => {
+    const wallets: readonly Wallet[] = (await service.get('/wallets', { network })).json
+    return wallets.filter(({ id }) => id === wallet.id).length
+  }
+  const [refused, ok] = [
+    [500, 'internal'],
+    [200, wallet.address],
+  ]
+  expect([await read('/get-by-id', { network, id: wallet.id }), await served()]).toEqual([ok, 1])
+  const changes = {
+    address: { address: `0x${'12'.repeat(20)}` },
+    type: { type: 'contract' },
+    'public key': { public_key: theirs?.public_key },
+    owner: { owner_id: randomUUID() },
+  }
+  for (const [column, changed] of Object.entries(changes)) {
+    await change(wallet.id, changed)
+    const { address, owner_id: ownerId }: { address: string; owner_id: string } = { ...wallet, ...was, ...changed }
+    const answers = [
+      await read('/get-by-id', { network, id: wallet.id }),
+      await read('/get-by-address', { network, address }),
+      await read('/get-by-owner-id', { network, ownerID: ownerId }),
+      await sign({ ...wallet, address, network }, secret),
+    ]
+    expect([column, answers, await served()]).toEqual([column, Array(4).fill(refused), 0])
+    expect(await verified(wallet.id)).toEqual([other(column), FORGED])
+    // Whoever makes the MAC anew is named by the vault, whose audit row they cannot make.
+    await authenticate(wallet.id)
+    expect(await verified(wallet.id)).toEqual([other(column)])
+    await change(wallet.id, was as never)
+    await authenticate(wallet.id)
+  }
+  expect(await events(wallet.id)).toBeGreaterThan(0)
+  expect([await read('/get-by-id', { network, id: wallet.id }), await served()]).toEqual([ok, 1])
+  expect(await verified(wallet.id)).toEqual([])
+})
+
+test.each(['eoa', 'contract'] as const)(
+  'of two %s wallets whose addresses somebody swapped none is used for the other',
+  async (type) => {
+    const network = 'Ethereum'
+    const made = async (): Promise<Wallet> =>
+      (await service.post('/wallets', { network, name: 'S', control_mode: 'developer', type, ...secret })).json
+    const [wallet, stranger] = [await made(), await made()]
+    const both = async (work: (id: string) => Promise<unknown>) => {
+      for (const { id } of [wallet, stranger]) await work(id)
+    }
+    const swap = async (one: string, another: string) => {
+      await change(wallet.id, { address: 'x' })
+      await change(stranger.id, { address: another })
+      await change(wallet.id, { address: one })
+    }
+    const told = async (path: string, body: object) => {
+      const { status, json } = await service.post(path, { network, ...secret, ...body })
+      return [status, json.code]
+    }
+    const signer = { signer_wallet_address: wallet.address }
+    const terms = { argument_rules: [{ argument: 'value', operator: 'eq', value: '1' }], max_total_fee: '1000' }
+    const attempts = async () => [
+      await told('/wallets/export', { address: wallet.address }),
+      await told('/policies', { wallet_address: wallet.address, ...terms }),
+      // Those of a contract wallet ask a node.
+      ...(type === 'contract'
+        ? []
+        : [
+            await told('/transactions/sign-message', { ...signer, message: 'hello', message_type: 'string' }),
+            await told('/transactions/sign', { ...signer, unsigned_transaction: { ...FULL, value: '1' } }),
+          ]),
+    ]
+    const count = (await attempts()).length
+    const [ok, refused] = [Array(count).fill([200, undefined]), Array(count).fill([500, 'internal'])]
+    expect(await attempts()).toEqual(ok)
+    await swap(stranger.address, wallet.address)
+    expect(await attempts()).toEqual(refused)
+    await both(async (id) => expect(await verified(id)).toEqual([other('address'), FORGED]))
+    // An API now takes the row for its own, and asks the vault for the stranger's key.
+    await both(authenticate)
+    const before = await events(stranger.id)
+    expect([await attempts(), await events(stranger.id)]).toEqual([refused, before + 1])
+    await both(async (id) => expect(await verified(id)).toEqual([other('address')]))
+    await swap(wallet.address, stranger.address)
+    await both(authenticate)
+    expect(await attempts()).toEqual(ok)
+  },
+)
 
 test('a wallet whose row somebody deleted before it was used is told', async () => {
   const wallet = await service.newWallet({ network: 'Ethereum' })

@@ -5,7 +5,7 @@ import type { Queryable } from '../../client.ts'
 import { policies, wallets } from '../../schema.ts'
 import type { ControlMode, Network } from '../../words.ts'
 import { present } from '../present.ts'
-import { type Page, type Reach, type WalletRow, within } from '../wallets.ts'
+import { type Page, type Reach, within } from '../wallets.ts'
 import { isStanding, type PolicyRow, type PolicyTerms, policyColumns, termsColumns } from './policies.ts'
 
 /** A policy of any project, revoked or not. */
@@ -31,8 +31,6 @@ export const readPolicyRoom = async (
   return { made, standing }
 }
 
-export type Policy = PolicyRow & { readonly walletAddress: string; readonly walletType: WalletRow['type'] }
-
 type PolicyFilter = {
   readonly id: string | null
   readonly network: Network | null
@@ -42,10 +40,10 @@ type PolicyFilter = {
 }
 
 /** The policies within reach, oldest first. A null filters nothing. */
-export const listPolicies = (db: Queryable, input: Reach & Page & PolicyFilter): Promise<readonly Policy[]> => {
+export const listPolicies = (db: Queryable, input: Reach & Page & PolicyFilter): Promise<readonly PolicyRow[]> => {
   const { id, network, walletId, controlMode } = input
   return db
-    .select({ ...policyColumns, walletAddress: wallets.address, walletType: wallets.type })
+    .select(policyColumns)
     .from(policies)
     .innerJoin(wallets, eq(wallets.id, policies.walletId))
     .where(
@@ -64,17 +62,17 @@ export const listPolicies = (db: Queryable, input: Reach & Page & PolicyFilter):
     .offset(input.offset)
 }
 
-/** The wallet of a policy within reach. */
+/** The id of the wallet of a policy within reach. */
 export const findWalletOfPolicy = async (
   db: Queryable,
   input: Reach & { readonly id: string },
-): Promise<WalletRow | null> => {
+): Promise<string | null> => {
   const [row] = await db
-    .select({ wallet: wallets })
+    .select({ walletId: wallets.id })
     .from(policies)
     .innerJoin(wallets, eq(wallets.id, policies.walletId))
     .where(and(eq(policies.id, input.id), eq(policies.projectId, input.projectId), within(input), isStanding))
-  return row?.wallet ?? null
+  return row?.walletId ?? null
 }
 
 export type StandingPolicy = PolicyTerms &

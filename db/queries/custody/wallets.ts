@@ -3,14 +3,31 @@ import type { Queryable } from '../../client.ts'
 
 /**
  * `unfinished`: it has a sealed key and no row, and was never used. The API was stopped before it wrote the row, or somebody
- * deleted the row. `unknown`: the audit does not tell of it. `other`: the audit tells of another owner, network, control mode or
- * keyring.
+ * deleted the row. `unknown`: the audit does not tell of it. `other`: the audit tells of another value in the columns of `others`.
  */
 export type WalletContradiction = {
   readonly id: string
   readonly projectId: string
   readonly is: 'gone' | 'unfinished' | 'unknown' | 'other'
+  readonly others: readonly string[]
 }
+
+/** What decides in a wallet's row, by what an operator reads: the column, and what the audit has of it. */
+const COMPARED = {
+  project: sql`p.project_id is distinct from told.project_id`,
+  owner: sql`p.owner_id is distinct from told.details->>'owner_id'`,
+  network: sql`p.network is distinct from told.details->>'network'`,
+  'control mode': sql`p.control_mode is distinct from told.details->>'control_mode'`,
+  keyring: sql`p.keyring_id::text is distinct from told.details->>'keyring_id'`,
+  type: sql`p.type is distinct from told.details->>'type'`,
+  'public key': sql`encode(p.public_key, 'hex') is distinct from told.details->>'public_key'`,
+  address: sql`p.address is distinct from told.details->>'address'`,
+}
+
+const others = sql.join(
+  Object.entries(COMPARED).map(([name, isOther]) => sql`case when ${isOther} then ${name} end`),
+  sql`, `,
+)
 
 /** The wallets that are not as the audit tells. @param of.projectId null: of all projects. */
 export const contradictedWallets = async (
@@ -24,22 +41,22 @@ export const contradictedWallets = async (
       where a.action in ('wallet_created', 'wallet_imported')
         and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
     ), present as (
-      select w.id::text as id, w.project_id, w.network, w.owner_id, w.control_mode, w.keyring_id::text as keyring_id
-      from wallets w
-      where w.project_id = coalesce(${of.projectId}::uuid, w.project_id)
+      select w.id::text as key, w.* from wallets w where w.project_id = coalesce(${of.projectId}::uuid, w.project_id)
+    ), compared as (
+      select told.id as told_id, p.key, coalesce(told.project_id, p.project_id) as project_id,
+        array_remove(array[${others}], null) as others
+      from told full join present p on p.key = told.id
     ), judged as (
-      select coalesce(told.id, p.id) as id, coalesce(told.project_id, p.project_id) as project_id, case
-          when p.id is null and exists (select from wallet_keys k where k.wallet_id::text = told.id) and not exists
-            (select from audit u where u.subject = told.id and u.action not in ('wallet_created', 'wallet_imported', 'control_shared'))
+      select coalesce(told_id, key) as id, project_id, others, case
+          when key is null and exists (select from wallet_keys k where k.wallet_id::text = told_id) and not exists
+            (select from audit u where u.subject = told_id and u.action not in ('wallet_created', 'wallet_imported', 'control_shared'))
             then 'unfinished'
-          when p.id is null then 'gone'
-          when told.id is null then 'unknown'
-          when (p.project_id, p.network, p.owner_id, p.control_mode, p.keyring_id) is distinct from
-            (told.project_id, told.details->>'network', told.details->>'owner_id', told.details->>'control_mode',
-              told.details->>'keyring_id') then 'other'
+          when key is null then 'gone'
+          when told_id is null then 'unknown'
+          when others <> '{}' then 'other'
         end as "is"
-      from told full join present p on p.id = told.id
+      from compared
     )
-    select id, project_id as "projectId", "is" from judged where "is" is not null order by id`)
+    select id, project_id as "projectId", "is", others from judged where "is" is not null order by id`)
   return [...rows]
 }

@@ -1,12 +1,14 @@
 // The two types of keys. A wallet's network determines its type, and the same 32 bytes can be a private key of either type. So
 // every opened key is compared with the wallet's public key before it signs. Who moves a wallet's row to a network of the
-// other family cannot compute the public key on the other curve without the private key.
+// other family cannot compute the public key on the other curve without the private key. The wallet's address is compared as
+// well: no key signs for an address that is not its own.
 
 import { getPublicKey, secretFromSeed, sign } from '@scure/sr25519'
 import { LRUCache } from 'lru-cache'
-import type { ChainFamily, Network } from '../../../db/words.ts'
-import { AppError } from '../../errors.ts'
+import type { ChainFamily, Network, WalletType } from '../../../db/words.ts'
+import { addressOf } from './addresses.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
+import type { WalletChain } from './worst-cost.ts'
 
 // sr25519 (Schnorr on Ristretto255, as Substrate uses it), by an audited library in JavaScript. A wallet's private key is the
 // 32-byte mini-secret, which wallets show as the "secret seed". It is expanded for each use. schnorrkel in WebAssembly
@@ -55,26 +57,39 @@ export const KEY_TYPES: Readonly<Record<ChainFamily, KeyType>> = {
   },
 }
 
+/** A wallet, as far as it must be that of its key. */
+type KeyOwner = {
+  readonly id: string
+  readonly network: Network
+  readonly type: WalletType
+  readonly publicKey: Uint8Array
+  readonly address: string
+}
+
+/** Whether the address of a wallet is the one that its public key has. */
+export const hasOwnAddress = ({ type, publicKey, address }: KeyOwner, chain: WalletChain): boolean =>
+  address === addressOf({ chain, type, publicKey })
+
 const CONFIRMED_MAX = 10_000
-/** Network and public key of wallets whose key was compared, by the wallet's id: a wallet's private key never changes. */
+/** What was compared with a wallet's key, by the wallet's id: a wallet's private key never changes. */
 const confirmed = new LRUCache<string, string>({ max: CONFIRMED_MAX })
 
 /**
  * The type of a wallet's key.
- * @param input.family that of the wallet's network. @throws internal if the private key does not belong to the wallet's public key.
+ * @param input.chain of the wallet's network.
+ * @returns null if the private key is not that of the wallet's public key, or the address is not that of the public key.
  */
 export const keyTypeOf = (input: {
-  readonly wallet: { readonly id: string; readonly network: Network; readonly publicKey: Uint8Array }
-  readonly family: ChainFamily
+  readonly wallet: KeyOwner
+  readonly chain: WalletChain
   readonly privateKey: Uint8Array
-}): KeyType => {
-  const { wallet, family, privateKey } = input
-  const keyType = KEY_TYPES[family]
-  const claim = `${wallet.network} ${Buffer.from(wallet.publicKey).toString('hex')}`
+}): KeyType | null => {
+  const { wallet, chain, privateKey } = input
+  const keyType = KEY_TYPES[chain.family]
+  const claim = `${wallet.network} ${wallet.type} ${wallet.address} ${Buffer.from(wallet.publicKey).toString('hex')}`
   if (confirmed.get(wallet.id) === claim) return keyType
-  if (Buffer.compare(keyType.publicKeyOf(privateKey), wallet.publicKey) !== 0) {
-    throw new AppError('internal', "A wallet's sealed key is not the one of its public key.")
-  }
+  if (Buffer.compare(keyType.publicKeyOf(privateKey), wallet.publicKey) !== 0) return null
+  if (!hasOwnAddress(wallet, chain)) return null
   confirmed.set(wallet.id, claim)
   return keyType
 }

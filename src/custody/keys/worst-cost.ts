@@ -14,6 +14,8 @@ export type WalletChain = {
   readonly family: ChainFamily
   /** Of EVM networks. */
   readonly chainId?: number
+  /** Of Substrate networks: of their SS58 addresses. */
+  readonly ss58Prefix?: number
 }
 
 type Signer = {

@@ -2,7 +2,7 @@ import type { Db } from '../../../db/client.ts'
 import { contradictedWallets, type WalletContradiction } from '../../../db/queries/custody/wallets.ts'
 import { unreachable } from '../../errors.ts'
 
-const troubleOf = ({ is }: WalletContradiction): string => {
+const troubleOf = ({ is, others }: WalletContradiction): string => {
   switch (is) {
     case 'unfinished':
       return 'it has a key and no row: it was never finished, or somebody deleted its row before it was used'
@@ -11,7 +11,7 @@ const troubleOf = ({ is }: WalletContradiction): string => {
     case 'unknown':
       return 'the audit does not tell of it'
     case 'other':
-      return 'the audit tells of another owner, network, control mode or keyring'
+      return `the audit tells of another ${others.join(', ')}`
     default:
       return unreachable(is)
   }

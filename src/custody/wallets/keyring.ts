@@ -14,7 +14,8 @@ import { AppError, unreachable } from '../../errors.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { phraseOf } from '../keys/derive.ts'
+import { keyPairOf, phraseOf } from '../keys/derive.ts'
+import { hasOwnAddress } from '../keys/key-types.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import {
   type CredentialKeyOf,
@@ -196,6 +197,10 @@ export const exportKeyring = async (ctx: CustodyCtx, request: KeyRequest): Promi
   const seed = await unlessForged(request, async () =>
     keys.hold(openSeed({ projectId, keyringId, kind, controlModes, credentialKeyOf, sealed })),
   )
+  const chain = ctx.chainOf(wallet.network)
+  const { privateKey, publicKey } = keyPairOf({ family: chain.family, kind, secret: seed })
+  keys.hold(privateKey)
+  if (Buffer.compare(publicKey, wallet.publicKey) !== 0 || !hasOwnAddress(wallet, chain)) throw walletForged(request)
   // Durable before the seed leaves: there is no export without its row.
   const details = { keyring_id: keyringId, keyring_kind: kind }
   await ctx.audit.commit({ projectId, actor, action: 'wallet_exported', subject: wallet.id, details })

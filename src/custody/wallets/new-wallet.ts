@@ -15,7 +15,7 @@
 
 import { insertKeyring, insertWalletKey, type OwnerRow, replaceSeed } from '../../../db/queries/custody/keyrings.ts'
 import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../db/queries/custody/locks.ts'
-import type { ChainFamily, ControlMode, Network } from '../../../db/words.ts'
+import type { ChainFamily, ControlMode, Network, WalletType } from '../../../db/words.ts'
 import { notFound } from '../../errors.ts'
 import type { AuditAct } from '../audit.ts'
 import { checkCredentials, makeUserKey, notActivated } from '../credentials/credential-keys.ts'
@@ -30,6 +30,7 @@ import {
 import { refuseObviousPin } from '../credentials/obvious-pin.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
+import { addressOf } from '../keys/addresses.ts'
 import { type Imported, type ImportedText, readImported } from '../keys/imported.ts'
 import { KeyRotated, madeOtherwise, repeatable } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
@@ -43,6 +44,7 @@ type NewWalletInput = {
   readonly network: Network
   readonly controlMode: ControlMode
   readonly family: ChainFamily
+  readonly type: WalletType
   /** Instead of the owner's seed. */
   readonly imported?: ImportedText | undefined
   readonly credentials: Credentials
@@ -55,6 +57,8 @@ type NewWallet = {
   readonly keyringId: string
   /** 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
   readonly publicKey: Uint8Array
+  /** Canonical. */
+  readonly address: string
   /** Since when the key can have been used: now; since it was made here; or ever, for an imported key. */
   readonly keyUsedSince: 'now' | Date | 'ever'
 }
@@ -96,19 +100,22 @@ const keyUsedSince = ({ newKeyring }: OpenKeyring, { seed }: OwnerRow): NewWalle
   return seed === null || seed.imported ? 'ever' : seed.createdAt
 }
 
-const actsOf = (input: Opening & { readonly keyring: OpenKeyring }): readonly AuditAct[] => {
-  const { projectId, actor, walletId, ownerId, network, controlMode, keyring } = input
+const actsOf = (input: Opening & Pick<Made, 'keyring' | 'address'>): readonly AuditAct[] => {
+  const { projectId, actor, walletId, ownerId, network, controlMode, keyring, type, address } = input
   const act = { projectId, actor, subject: walletId }
   const details = { control_mode: controlMode, keyring_id: keyring.keyringId }
   const action = input.imported === undefined ? 'wallet_created' : 'wallet_imported'
+  // All that decides in the wallet's row: `audit verify` compares it.
+  const key = { type, address, public_key: Buffer.from(keyring.keyPair.publicKey).toString('hex') }
   return [
-    { ...act, action, details: { ...details, keyring_kind: keyring.kind, network, owner_id: ownerId } },
+    { ...act, action, details: { ...details, keyring_kind: keyring.kind, network, owner_id: ownerId, ...key } },
     ...(keyring.shared === null ? [] : [{ ...act, action: 'control_shared', details } as const]),
   ]
 }
 
 type Made = Opening & {
   readonly keyring: OpenKeyring
+  readonly address: string
   readonly newUserKey: NewUserKeyRow | null
   readonly sealed: Uint8Array
 }
@@ -179,15 +186,16 @@ const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tr
   const { keyringId, controlKey, keyPair } = keyring
   const { privateKey, publicKey } = keyPair
   const since = keyUsedSince(keyring, owner)
+  const address = addressOf({ chain: ctx.chainOf(network), type: input.type, publicKey })
   if (made !== null) {
     if (Buffer.compare(made.publicKey, publicKey) !== 0) throw madeOtherwise('wallet')
     keepInJournal(ctx, { ...input, owner, keyringId: made.keyringId, publicKey })
-    return { keyringId: made.keyringId, publicKey, keyUsedSince: since }
+    return { keyringId: made.keyringId, publicKey, address, keyUsedSince: since }
   }
   const sealed = sealWalletKey({ projectId, keyringId, walletId, network, controlMode, controlKey, privateKey })
-  await commit(ctx, { ...opening, keyring, newUserKey, sealed })
+  await commit(ctx, { ...opening, keyring, address, newUserKey, sealed })
   keepInJournal(ctx, { ...input, owner, keyringId, publicKey })
-  return { keyringId, publicKey, keyUsedSince: since }
+  return { keyringId, publicKey, address, keyUsedSince: since }
 }
 
 /** Makes a wallet's keys, as `Vault.newWallet` says. */

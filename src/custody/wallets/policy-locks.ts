@@ -19,6 +19,7 @@ import { checkCredentials, notActivated } from '../credentials/credential-keys.t
 import { type Credentials, refuseFrozen, requireConsent, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
+import { hasOwnAddress } from '../keys/key-types.ts'
 import { madeOtherwise, repeatable } from '../repeatable.ts'
 import { HeldKeys, namedTextsOf } from '../sealing/bytes.ts'
 import {
@@ -54,7 +55,7 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   const row = await readKeyring(ctx.db, wallet)
   const lock = row?.locks[mode]
   if (!row || !lock) throw new Error('a wallet has no keyring, or no lock of its control mode')
-  if (lock.version < versionAtLeast) throw walletForged(request)
+  if (lock.version < versionAtLeast || !hasOwnAddress(wallet, ctx.chainOf(wallet.network))) throw walletForged(request)
   const proof = requireConsent({ mode, credentials })
   if (row.developerKey === null) throw notActivated()
   refuseFrozen(row.frozen)

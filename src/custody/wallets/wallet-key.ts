@@ -2,7 +2,7 @@
 
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { OwnerLockRow } from '../../../db/queries/custody/keyrings.ts'
-import type { ControlMode, Network, SIGNING_ACTIONS } from '../../../db/words.ts'
+import type { ControlMode, Network, SIGNING_ACTIONS, WalletType } from '../../../db/words.ts'
 import type { AuditAct, AuditEntry } from '../audit.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
 import { type Credentials, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
@@ -24,8 +24,11 @@ export type WalletRef = {
   readonly network: Network
   readonly keyringId: string
   readonly controlMode: ControlMode
+  readonly type: WalletType
   /** 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
   readonly publicKey: Uint8Array
+  /** For which the caller wants a signature: canonical. Nothing is signed if it is not that of the opened key. */
+  readonly address: string
 }
 
 export type KeyRequest = {
@@ -154,12 +157,13 @@ const signerOf = (
   { wallet, actor, purpose, policyId, privateKey }: Opened,
 ): ((use: KeyUse) => Signed) => {
   const { id: subject, projectId, publicKey } = wallet
-  const { family } = chainOf(wallet.network)
-  const keyType = keyTypeOf({ wallet, family, privateKey })
+  const chain = chainOf(wallet.network)
+  const keyType = keyTypeOf({ wallet, chain, privateKey })
+  if (keyType === null) throw walletForged({ wallet, actor })
   return ({ action, details: { policy: _, policy_uses: __, approval: ___, ...said }, payloads, about }) => {
     const signed = payloads.map((payload) => {
       if (purposeOf(payload) !== purpose) throw new Error(`a key was opened for ${purpose}, and asked for other things`)
-      const bytes = bytesToSign(family, payload)
+      const bytes = bytesToSign(chain.family, payload)
       const signature = keyType.sign({ bytes, privateKey })
       return {
         signature,

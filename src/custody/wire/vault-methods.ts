@@ -29,7 +29,9 @@ const wallet = Fields({
   network: Text,
   keyringId: Id,
   controlMode: OneOf(CONTROL_MODES),
+  type: OneOf(WALLET_TYPES),
   publicKey: Bytes,
+  address: Text,
 })
 
 const keyRequest = { wallet, credentials, actor: Text }
@@ -201,6 +203,7 @@ export const METHODS = {
       network: Text,
       controlMode: OneOf(CONTROL_MODES),
       family: OneOf(CHAIN_FAMILIES),
+      type: OneOf(WALLET_TYPES),
       imported: Maybe(imported),
       credentials,
       actor: Text,
@@ -209,6 +212,7 @@ export const METHODS = {
     output: Fields({
       keyringId: Text,
       publicKey: Bytes,
+      address: Text,
       keyUsedSince: Type.Union([Type.Literal('now'), Type.Literal('ever'), Type.Date()]),
     }),
     repeatable: true,
@@ -270,20 +274,12 @@ export const METHODS = {
       limit: Count,
       offset: Count,
     }),
-    output: Type.Array(Fields({ ...policyFields, walletAddress: Text, walletType: OneOf(WALLET_TYPES) })),
+    output: Type.Array(policy),
     repeatable: true,
   }),
   findWalletOfPolicy: method('findWalletOfPolicy', {
     input: Fields({ ...reach, id: Id }),
-    output: OrNull(
-      Fields({
-        ...wallet.properties,
-        name: Text,
-        address: Text,
-        type: OneOf(WALLET_TYPES),
-        createdAt: Type.Date(),
-      }),
-    ),
+    output: OrNull(Id),
     repeatable: true,
   }),
 }

@@ -1,0 +1,51 @@
+// The address of a key. The vault computes it by itself, from what it opened: so it signs for an address only with the key of
+// that address, whatever the row of the wallet says. A test compares it with src/chains, as custody imports no chain.
+
+import { blake2b } from '@noble/hashes/blake2.js'
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { base58 } from '@scure/base'
+import type { WalletType } from '../../../db/words.ts'
+import { unreachable } from '../../errors.ts'
+import { safeOf } from './safe.ts'
+import type { WalletChain } from './worst-cost.ts'
+
+const SS58_CONTEXT = Buffer.from('SS58PRE')
+const SS58_CHECKSUM_BYTES = 2
+
+/** EIP-55. @param digits 40 digits of lower-case hex. */
+const withChecksum = (digits: string): string => {
+  const hash = Buffer.from(keccak_256(Buffer.from(digits))).toString('hex')
+  const letters = [...digits].map((digit, at) => ((hash[at] ?? '0') >= '8' ? digit.toUpperCase() : digit))
+  return `0x${letters.join('')}`
+}
+
+/** SS58: a prefix from 64 is written in two bytes, its low six bits between the mark 01 and two of the high ones. */
+const ss58Of = (publicKey: Uint8Array, prefix: number): string => {
+  const head = prefix < 64 ? [prefix] : [0x40 | ((prefix >> 2) & 0x3f), ((prefix >> 8) & 0x3f) | ((prefix & 0x03) << 6)]
+  const body = Buffer.concat([Uint8Array.from(head), publicKey])
+  const checksum = blake2b(Buffer.concat([SS58_CONTEXT, body]), { dkLen: 64 }).subarray(0, SS58_CHECKSUM_BYTES)
+  return base58.encode(Buffer.concat([body, checksum]))
+}
+
+/**
+ * The canonical address of a wallet: EIP-55, or SS58 with the network's prefix. Pure.
+ * @param of.publicKey 65 bytes uncompressed secp256k1, or 32 bytes sr25519.
+ * @throws Error for a contract wallet on a network that has none.
+ */
+export const addressOf = (of: {
+  readonly chain: WalletChain
+  readonly type: WalletType
+  readonly publicKey: Uint8Array
+}): string => {
+  const { chain, type, publicKey } = of
+  switch (chain.family) {
+    case 'evm':
+      if (type === 'contract') return withChecksum(safeOf(publicKey))
+      return withChecksum(Buffer.from(keccak_256(publicKey.subarray(1)).subarray(12)).toString('hex'))
+    case 'substrate':
+      if (type === 'contract' || chain.ss58Prefix === undefined) throw new Error('expected a network with such wallets')
+      return ss58Of(publicKey, chain.ss58Prefix)
+    default:
+      return unreachable(chain.family)
+  }
+}

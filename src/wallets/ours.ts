@@ -1,0 +1,73 @@
+// The rows of `wallets`, as an API reads them: only those that the service wrote. Whoever writes to the database has no
+// identity key, so a row that they made or changed has no right MAC (src/auth/row-macs.ts): its address is neither shown nor
+// signed for.
+
+import type { Db } from '../../db/client.ts'
+import {
+  findWallet,
+  findWalletById,
+  findWalletsById,
+  listWallets,
+  type StoredWallet,
+  type WalletPlace,
+  type WalletRow,
+  walletsAt,
+} from '../../db/queries/wallets.ts'
+import { walletMac } from '../auth/row-macs.ts'
+import type { Ctx } from '../context.ts'
+import { AppError, type SecurityEvent } from '../errors.ts'
+import { createBatcher } from '../queue.ts'
+
+const LOOKED_UP_TOGETHER_MAX = 500
+
+const keyOf = (place: WalletPlace): string => `${place.projectId} ${place.network} ${place.address}`
+
+/** A project's wallet at a place; simultaneous requests share a query. */
+const createLookUp = (db: Db) => {
+  const readTogether = createBatcher({
+    sizeMax: LOOKED_UP_TOGETHER_MAX,
+    run: async (places: readonly WalletPlace[]) =>
+      new Map((await walletsAt(db, places)).map((row) => [keyOf(row), row])),
+  })
+  return async (place: WalletPlace): Promise<StoredWallet | null> =>
+    (await readTogether(place)).get(keyOf(place)) ?? null
+}
+
+const forged = ({ id: subject, projectId }: StoredWallet): SecurityEvent => ({
+  kind: 'wallet_forged',
+  projectId,
+  subject,
+})
+
+/** Reads wallets. A single row that is not ours is an error, `internal`; a list leaves it out. Both are told. */
+export const createOurWallets = (ctx: Pick<Ctx, 'db' | 'identity' | 'securityEvents'>) => {
+  const { db } = ctx
+  const mac = walletMac(ctx.identity)
+  const lookUp = createLookUp(db)
+
+  const only = (row: StoredWallet | null): WalletRow | null => {
+    if (row === null || mac.holds(row)) return row
+    throw new AppError('internal', 'The row of this wallet is not as the service wrote it.', { event: forged(row) })
+  }
+
+  const among = (rows: readonly StoredWallet[]): readonly WalletRow[] =>
+    rows.filter((row) => {
+      const holds = mac.holds(row)
+      if (!holds) ctx.securityEvents.record({ event: forged(row), from: '' })
+      return holds
+    })
+
+  return {
+    /** A wallet at a project, network and address. */
+    at: async (place: WalletPlace) => only(await lookUp(place)),
+    /** A wallet within reach, by one of its keys on a network. */
+    find: async (input: Parameters<typeof findWallet>[1]) => only(await findWallet(db, input)),
+    byId: async (id: string) => only(await findWalletById(db, id)),
+    /** Those of these wallets that are ours. */
+    byIds: async (ids: readonly string[]) => among(await findWalletsById(db, ids)),
+    /** A page, oldest first. */
+    list: async (input: Parameters<typeof listWallets>[1]) => among(await listWallets(db, input)),
+  }
+}
+
+export type OurWallets = ReturnType<typeof createOurWallets>
