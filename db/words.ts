@@ -75,8 +75,8 @@ export type CursorPurpose = (typeof CURSOR_PURPOSES)[number]
 export const BACKFILL_OBSTACLES = ['pruned', 'behind', 'refused', 'away'] as const
 export type BackfillObstacle = (typeof BACKFILL_OBSTACLES)[number]
 
-/** Refusals that may be part of an attack. They are counted, and many share one audit row. */
-export const SECURITY_EVENTS = [
+/** Refusals of the vault that may be part of an attack. The vault itself counts and writes them. */
+export const VAULT_EVENTS = [
   'wrong_pin',
   'owner_locked',
   'locked_owner_tried',
@@ -86,6 +86,11 @@ export const SECURITY_EVENTS = [
   'wrong_pins_spent',
   'wrong_developer_secret',
   'wrong_secrets_spent',
+] as const
+export type VaultEventKind = (typeof VAULT_EVENTS)[number]
+
+/** Refusals of APIs that may be part of an attack. */
+export const API_EVENTS = [
   'bearer_malformed',
   'api_key_unknown',
   'access_token_forged',
@@ -100,6 +105,12 @@ export const SECURITY_EVENTS = [
   'metrics_token_wrong',
   'row_forged',
 ] as const
+
+/** Those that workers write, too: of mails, and of their own metrics. */
+export const WORKER_EVENTS = ['metrics_token_wrong', 'row_forged'] as const
+
+/** Refusals that may be part of an attack. They are counted, and many share one audit row. */
+export const SECURITY_EVENTS = [...VAULT_EVENTS, ...API_EVENTS] as const
 export type SecurityEventKind = (typeof SECURITY_EVENTS)[number]
 
 /** Audit rows that tell of a signature. */
@@ -129,18 +140,18 @@ export const CUSTODY_ACTIONS = [
   'policy_created',
   'policy_revoked',
   'vault_connection_refused',
+  ...VAULT_EVENTS,
 ] as const
 export type CustodyAction = (typeof CUSTODY_ACTIONS)[number]
 
-/** What APIs, workers and the command line write, under the service key. */
-const SERVICE_ACTIONS = [
+/** What APIs and the command line write, under the identity key. */
+const API_ACTIONS = [
   'api_key_created',
   'api_key_revoked',
   'frozen',
   'unfrozen',
   'transaction_retried',
   'transaction_cancelled',
-  'final_blocks_lost',
   'lost_transaction_settled',
   'job_retried',
   'abi_added',
@@ -157,12 +168,15 @@ const SERVICE_ACTIONS = [
   'anonymous_login_changed',
   'approval_requested',
   'approval_decided',
-  ...SECURITY_EVENTS,
+  ...API_EVENTS,
 ] as const
-export type ServiceAction = (typeof SERVICE_ACTIONS)[number]
+export type ApiAction = (typeof API_ACTIONS)[number]
+
+/** What workers write, under the service key. */
+export type WorkerAction = 'final_blocks_lost' | (typeof WORKER_EVENTS)[number]
 
 /** Every act that leaves an audit row. Its list says whose key proves the row. */
-export const AUDIT_ACTIONS = [...CUSTODY_ACTIONS, ...SERVICE_ACTIONS] as const
+export const AUDIT_ACTIONS = [...CUSTODY_ACTIONS, ...API_ACTIONS, 'final_blocks_lost'] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
 export const APPROVAL_DECISIONS = ['approve', 'reject'] as const

@@ -9,7 +9,7 @@ import type { Db } from '../db/client.ts'
 import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
-import type { Network, ServiceAction } from '../db/words.ts'
+import { API_EVENTS, type ApiAction, type Network, WORKER_EVENTS, type WorkerAction } from '../db/words.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import type { ChainMemory } from './chains/chain.ts'
 import { type Chains, createChains } from './chains/chains.ts'
@@ -19,9 +19,10 @@ import type { Remote } from './custody/remote-vault.ts'
 import type { Sealer } from './custody/sealer.ts'
 import type { OperatorVault, Vault } from './custody/vault.ts'
 import {
-  createAuditingCtx,
   createIdentityCtx,
   createReadingCtx,
+  createServiceCtx,
+  type IdentityCtx,
   type Process,
   type ReadingCtx,
 } from './environment/contexts.ts'
@@ -49,7 +50,7 @@ export type Ctx = {
   /** Users' access tokens. */
   readonly tokens: AccessTokens
   /** For actions that use no wallet's key. */
-  readonly audit: Audit<ServiceAction>
+  readonly audit: Audit<ApiAction>
   /** Prepares transactions of one signer together, and records them in the order of the requests. */
   readonly signerQueues: OrderedQueues
   /** The wallets whose rows the service wrote. */
@@ -72,7 +73,9 @@ export type Ctx = {
 export type OperatorCtx = Ctx & { readonly vault: OperatorVault }
 
 /** The worker's context. It has no vault and no identity key, so no job can open a wallet or create a token. */
-export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'wallets' | 'tokens' | 'identity' | 'space'>
+export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'wallets' | 'tokens' | 'identity' | 'space' | 'audit'> & {
+  readonly audit: Audit<WorkerAction>
+}
 
 /** For commands that ask nodes, and need no key. */
 export type AskingCtx = Omit<WorkerCtx, 'sealer' | 'audit' | 'securityEvents'>
@@ -135,7 +138,7 @@ const createCtxWith = async <Asked extends Vault>(
   input: Process,
 ): Promise<Ctx & { readonly vault: Asked }> => {
   const base = await withVault(reach(input), async () => withChains(await createIdentityCtx(input), input))
-  const securityEvents = createSecurityEvents(base)
+  const securityEvents = createSecurityEvents({ ...base, written: API_EVENTS })
   return {
     ...base,
     securityEvents,
@@ -148,9 +151,13 @@ const createCtxWith = async <Asked extends Vault>(
 
 /** The worker's context. @throws NotReadyYet if the worker comes before the first vault. */
 export const createWorkerCtx = async (input: Process): Promise<WorkerCtx> => {
-  const base = await withChains(await createAuditingCtx(input), input)
-  return { ...base, securityEvents: createSecurityEvents(base) }
+  const base = await withChains(await createServiceCtx(input), input)
+  return { ...base, securityEvents: createSecurityEvents({ ...base, written: WORKER_EVENTS }) }
 }
+
+/** The context of a command that asks nodes, and writes the audit. */
+export const createAskingIdentityCtx = async (input: Process): Promise<AskingCtx & IdentityCtx> =>
+  withChains(await createIdentityCtx(input), input)
 
 /** The context of a command that asks nodes, and needs no key. */
 export const createAskingCtx = async (input: Process): Promise<AskingCtx> =>

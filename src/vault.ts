@@ -29,7 +29,7 @@ const main = async (): Promise<void> => {
     log.fatal({ err: error }, 'the journal cannot be written: the vault ends')
     process.exit(1)
   }
-  const ctx = await openVault({ config, process: 'vault', onJournalLost })
+  const ctx = await openVault({ config, process: 'vault', log, onJournalLost })
   const { vault, db } = ctx
   const { rootKeyIds, isBehind } = await vault.status()
   if (isBehind) log.error('the database lacks what the journal tells: no key is opened until "cli restore" has run')

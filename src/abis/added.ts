@@ -2,7 +2,7 @@ import { type AbiBinding, deleteAbi, insertAbi } from '../../db/queries/abis.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chains } from '../chains/chains.ts'
 import { provided } from '../chains/provided.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
 const NAME_LENGTH_MAX = 128
@@ -28,7 +28,7 @@ export const abiFilesOf = (chains: Pick<Chains, 'known'>) =>
  * @throws invalid_input, also if the name is taken.
  */
 export const addAbi = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'chains'>,
+  ctx: Pick<Ctx, 'db' | 'audit' | 'chains'>,
   input: {
     readonly text: string
     readonly name?: string | undefined
@@ -65,7 +65,7 @@ export const addAbi = async (
 
 /** Removes an added ABI; later previews no longer use it. */
 export const removeAbi = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  ctx: Pick<Ctx, 'db' | 'audit'>,
   input: { readonly name: string; readonly actor: string },
 ): Promise<void> => {
   const { name, actor } = input

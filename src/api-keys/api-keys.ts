@@ -79,7 +79,7 @@ export const listApiKeys = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string)
  * @returns false if it was already revoked.
  */
 export const revokeApiKey = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  ctx: Pick<Ctx, 'db' | 'audit'>,
   input: { readonly id: string; readonly actor: string },
 ): Promise<boolean> => {
   const revoked = await ctx.db.transaction(async (tx) => {

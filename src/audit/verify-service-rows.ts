@@ -1,5 +1,6 @@
-import { chainOf, pageOfServiceRows } from '../../db/queries/audit-rows.ts'
-import type { WorkerCtx } from '../context.ts'
+import { type AuditRecord, chainOf, pageOfServiceRows } from '../../db/queries/audit-rows.ts'
+import { WORKER_EVENTS } from '../../db/words.ts'
+import type { Ctx } from '../context.ts'
 import { auditVerifier } from '../custody/audit.ts'
 import type { Broken } from '../custody/vault.ts'
 
@@ -7,15 +8,26 @@ const ROWS_A_PAGE = 1_000
 
 export type ServiceRows = { readonly rows: number; readonly broken: readonly Broken[] }
 
+type VerifyCtx = Pick<Ctx, 'db' | 'sealer' | 'identity'>
+
+/** Whether a row is as an API, a command or, for its few actions, a worker wrote it. */
+const verifierOf = ({ sealer, identity }: VerifyCtx): ((row: AuditRecord) => boolean) => {
+  const [ofWorker, ofApi] = [auditVerifier(sealer), auditVerifier(identity)]
+  return (row) => {
+    if (row.action === 'final_blocks_lost') return ofWorker(row)
+    return ofApi(row) || (WORKER_EVENTS.some((each) => each === row.action) && ofWorker(row))
+  }
+}
+
 /**
  * Recomputes the MAC of every audit row that no vault writes, and names the first changed one of each chain.
  * @param input.chain a project's id, or null for all.
  */
 export const verifyServiceRows = async (
-  ctx: Pick<WorkerCtx, 'db' | 'sealer'>,
+  ctx: VerifyCtx,
   input: { readonly chain: string | null; readonly onProgress: (rows: bigint) => void },
 ): Promise<ServiceRows> => {
-  const isAsWritten = auditVerifier(ctx.sealer)
+  const isAsWritten = verifierOf(ctx)
   const broken = new Map<string, Broken>()
   let rows = 0
   for (let after: bigint = 0n; ; ) {

@@ -13,14 +13,14 @@ const whereOf = ({ network, address }: { network: string | null; address: string
 type AddOptions = { readonly name?: string; readonly network?: Network; readonly address?: string }
 
 const add =
-  ({ print, withWorkerCtx }: Shell) =>
+  ({ print, withAskingIdentityCtx }: Shell) =>
   async (path: string, { name, network, address }: AddOptions, command: Command) => {
     if ((network === undefined) !== (address === undefined)) {
       usageError(command, '--network and --address must be given together: they name the contract.')
     }
     const binding = network === undefined || address === undefined ? null : { network, address }
     const fallbackName = basename(path).replace(/\.json$/i, '')
-    await withWorkerCtx(async (ctx) => {
+    await withAskingIdentityCtx(async (ctx) => {
       const text = await readTextFile(path, abiFilesOf(ctx.chains).bytesMax)
       const added = await addAbi(ctx, { text, name, fallbackName, binding, actor: OPERATOR })
       const items = `${counted(added.functions, 'function')} and ${counted(added.errors, 'error')}`
@@ -43,9 +43,9 @@ const list =
     })
 
 const remove =
-  ({ print, withAuditingCtx }: Shell) =>
+  ({ print, withIdentityCtx }: Shell) =>
   (name: string) =>
-    withAuditingCtx(async (ctx) => {
+    withIdentityCtx(async (ctx) => {
       await removeAbi(ctx, { name, actor: OPERATOR })
       print(`Removed ${name}.`)
     })

@@ -41,9 +41,9 @@ const list =
     })
 
 const revoke =
-  ({ print, withAuditingCtx }: Shell) =>
+  ({ print, withIdentityCtx }: Shell) =>
   (id: string) =>
-    withAuditingCtx(async (ctx) => {
+    withIdentityCtx(async (ctx) => {
       const isNew = await revokeApiKey(ctx, { id, actor: OPERATOR })
       print(
         isNew ? 'The API key is revoked: it is refused from the next request on.' : 'The API key was already revoked.',

@@ -4,10 +4,9 @@ import { SECURITY_EVENTS, type SecurityEventKind } from '../../db/words.ts'
 import { listAudit } from '../audit/list.ts'
 import { type Callers, verifyCallers } from '../audit/verify-callers.ts'
 import { type ServiceRows, verifyServiceRows } from '../audit/verify-service-rows.ts'
-import type { Sealer } from '../custody/sealer.ts'
 import type { Broken, NotedHead, OperatorVault, Verification } from '../custody/vault.ts'
 import type { CustodyRows, ForgedRow } from '../custody/verify-rows.ts'
-import type { ReadingCtx } from '../environment/contexts.ts'
+import type { IdentityCtx, ReadingCtx } from '../environment/contexts.ts'
 import { listSecurityEvents } from '../security/events.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
 import { rowAsJson, usageError } from './operator.ts'
@@ -89,7 +88,8 @@ const custodyLinesOf = (custody: CustodyRows | null): readonly string[] => {
 }
 
 const serviceLinesOf = (service: ServiceRows | null): readonly string[] => {
-  if (service === null) return ['Audit rows of APIs, workers and commands were not checked: that needs SERVICE_KEY.']
+  if (service === null)
+    return ['Audit rows of APIs, workers and commands were not checked: that needs IDENTITY_KEY and SERVICE_KEY.']
   if (service.broken.length > 0) return []
   return [`Audit rows of APIs, workers and commands: all ${service.rows} are as they were written.`]
 }
@@ -120,20 +120,19 @@ const linesOf = (verified: Verified, input: { readonly heads: boolean }) => [
 type VerifyOptions = { project?: string; head?: readonly NotedHead[]; heads?: boolean; json?: boolean }
 
 type Held = {
-  readonly sealer: Sealer | null
-  readonly identity: Sealer | null
+  /** The two secrets that are no vault's. */
+  readonly keys: Pick<IdentityCtx, 'sealer' | 'identity'> | null
   readonly vault: OperatorVault | null
 }
 
 const isSet = ({ variables }: Shell, name: string): boolean => Boolean(variables[name]?.trim())
 
-/** Runs with what the surroundings have: the worker's have no identity key, and those of a vault neither key. */
+/** Runs with what the surroundings have: the worker's and those of a vault have no identity key. */
 const withWhatIsSet = (shell: Shell, run: (ctx: ReadingCtx, held: Held) => Promise<void>) => {
-  const { withReadingCtx, withAuditingCtx, withIdentityCtx, withVault } = shell
+  const { withReadingCtx, withIdentityCtx, withVault } = shell
   const withKeys = (vault: OperatorVault | null) => {
-    if (isSet(shell, 'IDENTITY_KEY')) return withIdentityCtx((ctx) => run(ctx, { ...ctx, vault }))
-    if (isSet(shell, 'SERVICE_KEY')) return withAuditingCtx((ctx) => run(ctx, { ...ctx, vault, identity: null }))
-    return withReadingCtx((ctx) => run(ctx, { vault, sealer: null, identity: null }))
+    if (isSet(shell, 'IDENTITY_KEY')) return withIdentityCtx((ctx) => run(ctx, { keys: ctx, vault }))
+    return withReadingCtx((ctx) => run(ctx, { keys: null, vault }))
   }
   return isSet(shell, 'VAULT_SOCKET') ? withVault(({ vault }) => withKeys(vault)) : withKeys(null)
 }
@@ -154,17 +153,17 @@ const verify =
     if (!hasVault && (heads.length > 0 || showHeads)) {
       usageError(command, '--head and --heads need VAULT_SOCKET, because a vault checks the chains.')
     }
-    if (!hasVault && !isSet(shell, 'SERVICE_KEY')) {
-      usageError(command, 'VAULT_SOCKET or SERVICE_KEY must be set, or both.')
+    if (!hasVault && !isSet(shell, 'IDENTITY_KEY')) {
+      usageError(command, 'VAULT_SOCKET must be set, or IDENTITY_KEY and SERVICE_KEY, or all three.')
     }
-    return withWhatIsSet(shell, async ({ db }, { sealer, identity, vault }) => {
+    return withWhatIsSet(shell, async ({ db }, { keys, vault }) => {
       const chain = project ?? null
       const of = { projectId: chain }
       const [noteChained, noteService] = [createNoteRows(shell), createNoteRows(shell)]
       const verified = {
         chains: vault && (await vault.verifyAudit({ chain, heads }, ({ rows }) => noteChained(rows))),
-        service: sealer && (await verifyServiceRows({ db, sealer }, { chain, onProgress: noteService })),
-        callers: identity && (await verifyCallers({ db, identity }, of)),
+        service: keys && (await verifyServiceRows({ ...keys, db }, { chain, onProgress: noteService })),
+        callers: keys && (await verifyCallers({ ...keys, db }, of)),
         custody: vault && (await vault.forgedRows(of)),
       }
       if (json) shell.printJson(shownVerification(verified))
@@ -214,7 +213,7 @@ export const auditCommands = (shell: Shell): Command => {
     .description(
       'Recompute every audit row and every link of the chains; exit code 1 if one is broken. With VAULT_SOCKET, as root or ' +
         "the vault's user, the vault checks the chains, the rows that vaults have written, and each count of wrong PINs, each " +
-        'policy, wallet and keyring. With SERVICE_KEY the rows that others have written are checked, and with IDENTITY_KEY each ' +
+        'policy, wallet and keyring. With IDENTITY_KEY and SERVICE_KEY the rows that others have written are checked, and each ' +
         'row that admits somebody, such as an API key, a passkey or a session. What was not checked is said. Who takes away ' +
         'the end of a chain is revealed only by a head that was noted elsewhere: see --head.',
     )

@@ -28,9 +28,9 @@ const nameOf = (target: Target): string => {
 type Run = (target: Target, options: { reason: string }) => Promise<void>
 
 const runFreeze =
-  ({ print, withAuditingCtx }: Shell): Run =>
+  ({ print, withIdentityCtx }: Shell): Run =>
   (target: Target, { reason }: { reason: string }) =>
-    withAuditingCtx(async (ctx) => {
+    withIdentityCtx(async (ctx) => {
       const isNew = await freeze(ctx, { target, reason, actor: OPERATOR })
       print(isNew ? `Frozen: ${nameOf(target)}. ${STILL_SENT}` : `Already frozen: ${nameOf(target)}.`)
       if (isNew && target.scope === 'wallet') {
@@ -41,9 +41,9 @@ const runFreeze =
     })
 
 const runUnfreeze =
-  ({ print, withAuditingCtx }: Shell): Run =>
+  ({ print, withIdentityCtx }: Shell): Run =>
   (target: Target, { reason }: { reason: string }) =>
-    withAuditingCtx(async (ctx) => {
+    withIdentityCtx(async (ctx) => {
       const wasFrozen = await unfreeze(ctx, { target, reason, actor: OPERATOR })
       print(wasFrozen ? `Released: ${nameOf(target)}.` : `Not frozen: ${nameOf(target)}.`)
     })

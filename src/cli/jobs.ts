@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import type { Tx } from '../../db/client.ts'
 import { JOB_PAYLOADS, type JobName } from '../../db/jobs.ts'
 import { findJob, type JobFilter, type JobOverview, listJobs, retryJobs } from '../../db/queries/overview.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { oneOf, wholeNumber } from './arguments.ts'
 import { OPERATOR, rowAsJson, table, usageError } from './operator.ts'
@@ -15,7 +15,7 @@ const RUNS = 'A worker is running this job. If that worker died, another one tak
 
 /** @returns the jobs that will run again. It skips a job that a worker has taken in the meantime. */
 const retry = async (
-  ctx: Pick<WorkerCtx, 'audit'>,
+  ctx: Pick<Ctx, 'audit'>,
   tx: Tx,
   jobs: readonly JobOverview[],
 ): Promise<readonly JobOverview[]> => {
@@ -32,7 +32,7 @@ const retry = async (
 }
 
 /** Makes a job run now, as if it had never failed. @throws not_found, busy if a worker is running it. */
-const retryJob = (ctx: Pick<WorkerCtx, 'db' | 'audit'>, id: bigint): Promise<JobOverview> =>
+const retryJob = (ctx: Pick<Ctx, 'db' | 'audit'>, id: bigint): Promise<JobOverview> =>
   ctx.db.transaction(async (tx) => {
     const job = await findJob(tx, id)
     if (job === null) throw new AppError('not_found', 'There is no job with this id; jobs that succeeded are deleted.')
@@ -43,7 +43,7 @@ const retryJob = (ctx: Pick<WorkerCtx, 'db' | 'audit'>, id: bigint): Promise<Job
 
 /** Makes failed jobs run now, at most 1,000. */
 const retryFailedJobs = (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  ctx: Pick<Ctx, 'db' | 'audit'>,
   filter: Pick<JobFilter, 'task'>,
 ): Promise<readonly JobOverview[]> =>
   ctx.db.transaction(async (tx) => retry(ctx, tx, await listJobs(tx, { ...filter, failed: true, limit: BATCH })))
@@ -83,11 +83,11 @@ const list =
 type RetryOptions = { failed?: boolean; task?: JobName }
 
 const runAgain =
-  ({ print, withAuditingCtx }: Shell) =>
+  ({ print, withIdentityCtx }: Shell) =>
   (id: bigint | undefined, { failed, task }: RetryOptions, command: Command) => {
     if ((id === undefined) === (failed === undefined)) usageError(command, 'name either a job or --failed.')
     if (task !== undefined && failed === undefined) usageError(command, '--task needs --failed.')
-    return withAuditingCtx(async (ctx) => {
+    return withIdentityCtx(async (ctx) => {
       const jobs =
         id === undefined ? await retryFailedJobs(ctx, task === undefined ? {} : { task }) : [await retryJob(ctx, id)]
       for (const job of jobs) print(`Job ${job.id} (${job.task}) runs again now, if a worker runs.`)

@@ -30,14 +30,14 @@ const list =
 type RevokeOptions = { user?: string; project?: string }
 
 const revoke =
-  ({ print, withAuditingCtx }: Shell) =>
+  ({ print, withIdentityCtx }: Shell) =>
   (id: string | undefined, { user, project }: RevokeOptions, command: Command) => {
     if ((id === undefined) === (user === undefined) || (user === undefined) !== (project === undefined)) {
       throw usageError(command, 'name one session, or give --user and --project')
     }
     const which =
       user === undefined || project === undefined ? { sessionId: id ?? '' } : { projectId: project, userId: user }
-    return withAuditingCtx(async (ctx) => {
+    return withIdentityCtx(async (ctx) => {
       const ended = await revokeSessions(ctx, { which, actor: OPERATOR })
       const summary = ended === 1 ? 'One session is revoked' : `${ended} sessions are revoked`
       print(

@@ -80,11 +80,9 @@ export const createShell = (surroundings: Surroundings) => {
     withReadingCtx: runIn(variables, async () => (await contexts()).createReadingCtx),
     /** Runs a command that asks nodes, and needs no key. */
     withAskingCtx: runIn(variables, async () => (await largeContexts()).createAskingCtx),
-    /** Runs a command that needs SERVICE_KEY, with which its audit rows are authenticated. */
-    withAuditingCtx: runIn(variables, async () => (await contexts()).createAuditingCtx),
-    /** Runs a command that needs SERVICE_KEY, and the networks. */
-    withWorkerCtx: runIn(variables, async () => (await largeContexts()).createWorkerCtx),
-    /** Runs a command that needs SERVICE_KEY and IDENTITY_KEY. */
+    /** Runs a command that needs SERVICE_KEY and IDENTITY_KEY, and the networks. */
+    withAskingIdentityCtx: runIn(variables, async () => (await largeContexts()).createAskingIdentityCtx),
+    /** Runs a command that needs SERVICE_KEY and IDENTITY_KEY, with which its audit rows are authenticated. */
     withIdentityCtx: runIn(variables, async () => (await contexts()).createIdentityCtx),
     /** Runs a command that asks the vault, and reads the database. */
     withVault: runIn(variables, async () => (await import('../environment/vaults.ts')).createVaultCtx),

@@ -5,10 +5,10 @@ import { counted, OPERATOR, readTextFile, rowAsJson } from './operator.ts'
 import type { Shell } from './shell.ts'
 
 const importFile =
-  ({ print, withWorkerCtx }: Shell) =>
+  ({ print, withAskingIdentityCtx }: Shell) =>
   async (path: string) => {
     const text = await readTextFile(path, TOKEN_LIST_FILE_BYTES_MAX)
-    await withWorkerCtx(async (ctx) => {
+    await withAskingIdentityCtx(async (ctx) => {
       const { name, version, tokens, skipped, refused } = await importTokenList(ctx, { text, actor: OPERATOR })
       const others = skipped === 0 ? '' : `, and skipped ${counted(skipped, 'token')} of other chains`
       print(`Imported ${name} ${version}: ${counted(tokens.length, 'token')}${others}.`)
@@ -27,9 +27,9 @@ const list =
     })
 
 const remove =
-  ({ print, withAuditingCtx }: Shell) =>
+  ({ print, withIdentityCtx }: Shell) =>
   (name: string) =>
-    withAuditingCtx(async (ctx) => {
+    withIdentityCtx(async (ctx) => {
       await removeTokenList(ctx, { name, actor: OPERATOR })
       print(`Removed ${name}.`)
     })

@@ -87,9 +87,9 @@ const FATES: Record<Fate['kind'], string> = {
 }
 
 const repair =
-  ({ print, withWorkerCtx }: Shell) =>
+  ({ print, withAskingIdentityCtx }: Shell) =>
   ({ network, yes }: { network: Network; yes?: boolean }) =>
-    withWorkerCtx(async (ctx) => {
+    withAskingIdentityCtx(async (ctx) => {
       const chain = ctx.chains.withNode(network)
       const found = await findLost(ctx, chain)
       if (found.length === 0) return print(`All final transactions of ${network} are on the chain.`)
@@ -233,17 +233,17 @@ const show =
     })
 
 const retry =
-  ({ print, withWorkerCtx }: Shell) =>
+  ({ print, withAskingIdentityCtx }: Shell) =>
   (id: string) =>
-    withWorkerCtx(async (ctx) => {
+    withAskingIdentityCtx(async (ctx) => {
       await retryTransaction(ctx, { id, actor: OPERATOR })
       print('A job sends it now, if a worker runs. `tx show` shows the outcome.')
     })
 
 const cancel =
-  ({ print, withWorkerCtx }: Shell) =>
+  ({ print, withAskingIdentityCtx }: Shell) =>
   (id: string) =>
-    withWorkerCtx(async (ctx) => {
+    withAskingIdentityCtx(async (ctx) => {
       const isNew = await cancelTransaction(ctx, { id, actor: OPERATOR })
       print(
         isNew

@@ -33,9 +33,9 @@ const show =
     })
 
 const removePasskeys =
-  ({ print, withAuditingCtx }: Shell) =>
+  ({ print, withIdentityCtx }: Shell) =>
   (userId: string, { project: projectId }: { project: string }) =>
-    withAuditingCtx(async (ctx) => {
+    withIdentityCtx(async (ctx) => {
       const removed = await removeAllPasskeys(ctx, { projectId, userId, actor: OPERATOR })
       print(
         `${removed === 1 ? 'One passkey is' : `${removed} passkeys are`} removed, and the user's sessions have ended: refused from the next request on.`,

@@ -1,15 +1,23 @@
 // The audit: one append-only row for each use of a key, change of a credential or act of an operator, committed with its
-// effect. Each row has a MAC over all its fields, under one of two keys; its action says which (db/words.ts).
+// effect. Each row has a MAC over all its fields, under one of three keys; its action says which (db/words.ts).
 //
-//   custody's actions   HKDF(the deployment's key, "audit")   only vaults have it
-//   all others          HKDF(SERVICE_KEY, "audit")            APIs, workers and the command line have it
+//   custody's actions     HKDF(the deployment's key, "audit")   only vaults have it
+//   a worker's            HKDF(SERVICE_KEY, "audit")            APIs, workers and the command line have it
+//   all others            HKDF(IDENTITY_KEY, "audit")           APIs and the command line have it
 //
-// So nobody with the database alone can add or change a row unnoticed, and nobody but a vault one that tells what a vault did.
+// So nobody with the database alone can add or change a row unnoticed, nobody but a vault one that tells what a vault did, and no
+// worker one of an operator. Two security events come from APIs and from workers: their rows are under the key of who wrote them.
 
 import { timingSafeEqual } from 'node:crypto'
 import type { Db, Tx } from '../../db/client.ts'
 import { type AuditRow, commitAuditRows, insertAuditRows } from '../../db/queries/custody/audit.ts'
-import { type AuditAction, CUSTODY_ACTIONS, type CustodyAction, type ServiceAction } from '../../db/words.ts'
+import {
+  type ApiAction,
+  type AuditAction,
+  CUSTODY_ACTIONS,
+  type CustodyAction,
+  type WorkerAction,
+} from '../../db/words.ts'
 import { createBatcher } from '../queue.ts'
 import type { DeploymentKey } from './root/deployment-key.ts'
 import type { Derived, Sealer } from './sealer.ts'
@@ -123,6 +131,10 @@ const createAudit = <Action extends AuditAction>(parts: Parts & { readonly secre
 export const createCustodyAudit = (parts: Parts & { readonly deploymentKey: DeploymentKey }): Audit =>
   createAudit({ ...parts, secret: parts.deploymentKey })
 
-/** For every other process. */
-export const createServiceAudit = (parts: Parts & { readonly sealer: Sealer }): Audit<ServiceAction> =>
+/** For APIs and the command line. */
+export const createApiAudit = (parts: Parts & { readonly identity: Sealer }): Audit<ApiAction> =>
+  createAudit({ ...parts, secret: parts.identity })
+
+/** For workers. */
+export const createWorkerAudit = (parts: Parts & { readonly sealer: Sealer }): Audit<WorkerAction> =>
   createAudit({ ...parts, secret: parts.sealer })

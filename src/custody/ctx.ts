@@ -11,6 +11,7 @@ import { createGuesses, type Guesses } from './credentials/guesses.ts'
 import { createPinLimits, createSecretLimit, type SecretLimit } from './credentials/limits.ts'
 import { type Journal, NO_JOURNAL } from './journal/journal.ts'
 import type { WalletChain } from './keys/worst-cost.ts'
+import { createRefusals, type Refusals, type RefusalsLog } from './refusals.ts'
 import type { DeploymentKey } from './root/deployment-key.ts'
 import { createProjectKeys, type ProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, type RootKey, type RootKeys } from './root/root-key.ts'
@@ -34,6 +35,8 @@ export type CustodyCtx = {
   readonly deploymentKey: DeploymentKey
   readonly projectKeys: ProjectKeys
   readonly audit: Audit
+  /** What was refused, for the audit. */
+  readonly refusals: Refusals
   readonly now: () => Date
   /** What must survive the loss of the database. */
   readonly journal: Journal
@@ -62,6 +65,7 @@ export type CustodySettings = {
   readonly limits: { readonly wrongPinsPerHour: number; readonly wrongSecretsPerMinute: number }
   /** How long an opened key may be used: by default as long as the longest request takes. */
   readonly keyLifetimeMs?: number
+  readonly log: RefusalsLog
   readonly now: () => Date
 }
 
@@ -75,6 +79,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
   })
   const projectKeys = createProjectKeys({ db, rootKeys })
   const guesses = createGuesses({ db, projectKeys, journal })
+  const audit = createCustodyAudit({ ...settings, onCommitted: (rows) => journal.add({ audit: rows.map(auditJson) }) })
   return {
     db,
     environment,
@@ -83,7 +88,8 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     rootKeys,
     deploymentKey,
     projectKeys,
-    audit: createCustodyAudit({ ...settings, onCommitted: (rows) => journal.add({ audit: rows.map(auditJson) }) }),
+    audit,
+    refusals: createRefusals({ ...settings, audit }),
     journal,
     now: settings.now,
     guesses,

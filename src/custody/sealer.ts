@@ -1,9 +1,9 @@
 // The two secrets of a deployment that open no wallet: no key of the hierarchy is derived from them or sealed with them.
 //
-// SERVICE_KEY: APIs and workers have it, and no vault. It seals unsent mails, and makes the MACs of their audit rows.
+// SERVICE_KEY: APIs and workers have it, and no vault. It seals unsent mails, and makes the MACs of the worker's few audit rows.
 // IDENTITY_KEY: only the API has it. It seals the keys that sign access tokens, and makes the MACs of refresh tokens, login
-// codes, users' ids, throttles, and the rows that decide who a caller is. So the worker can neither make a token nor find out
-// a code.
+// codes, users' ids, throttles, the rows that decide who a caller is, and its audit rows. So the worker can neither make a
+// token nor find out a code.
 
 import { fingerprintOf, readKey } from './root/key-source.ts'
 import { encodeFields, HeldKeys } from './sealing/bytes.ts'

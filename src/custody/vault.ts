@@ -95,13 +95,16 @@ const readingOf = (ctx: CustodyCtx) => {
   }
 }
 
-/** Nothing is done while the database lacks what the journal has, and nothing is answered before the journal has it. */
+/**
+ * Nothing is done while the database lacks what the journal has, nothing is answered before the journal has it, and nothing is
+ * refused before the audit tells of it.
+ */
 const binding =
   (ctx: CustodyCtx) =>
   <Input extends readonly unknown[], Output>(work: (ctx: CustodyCtx, ...input: Input) => Promise<Output>) =>
   async (...input: Input): Promise<Output> => {
     await ctx.journal.requireSame()
-    const output = await work(ctx, ...input)
+    const output = await ctx.refusals.telling(() => work(ctx, ...input))
     await ctx.journal.sync()
     return output
   }
@@ -186,11 +189,13 @@ export const createVault = (settings: CustodySettings) => {
     status: () => statusOf(ctx),
     ...readingOf(ctx),
     ...ctx.journal.reader,
+    /** Writes the refusals that were only counted, before the process ends. */
+    flushRefusals: ctx.refusals.flush,
   }
 }
 
 /** What an operator may ask of custody. */
-export type OperatorVault = ReturnType<typeof createVault>
+export type OperatorVault = Omit<ReturnType<typeof createVault>, 'flushRefusals'>
 
 /** What an API may ask of custody. */
 export type Vault = Omit<OperatorVault, keyof typeof OPERATOR_METHODS>

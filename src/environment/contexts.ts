@@ -2,9 +2,10 @@
 // the families of chains nor the vault, which takes four fifths of the time in which another process starts.
 
 import { type Db, openDb } from '../../db/client.ts'
+import type { WorkerAction } from '../../db/words.ts'
 import type { Config } from '../config.ts'
 import type { Ctx } from '../context.ts'
-import { createServiceAudit } from '../custody/audit.ts'
+import { type Audit, createApiAudit, createWorkerAudit } from '../custody/audit.ts'
 import { checkDeployment, requireEnvironment } from '../custody/deployment.ts'
 import { openSealer, type Sealer } from '../custody/sealer.ts'
 import { requireSchema } from './schema.ts'
@@ -15,11 +16,11 @@ export type Process = { readonly config: Config; readonly process: string }
 /** For commands that only read the database, and need no key. */
 export type ReadingCtx = Pick<Ctx, 'config' | 'db' | 'now' | 'close'>
 
-/** For commands that write the audit, with the service key. */
-export type AuditingCtx = ReadingCtx & Pick<Ctx, 'sealer' | 'audit'>
+/** For workers, with the service key. */
+type ServiceCtx = ReadingCtx & Pick<Ctx, 'sealer'> & { readonly audit: Audit<WorkerAction> }
 
-/** For commands about identities. */
-export type IdentityCtx = AuditingCtx & Pick<Ctx, 'identity'>
+/** For commands that write the audit, with the identity key. */
+export type IdentityCtx = ReadingCtx & Pick<Ctx, 'sealer' | 'identity' | 'audit'>
 
 /** Opens the database. If a check fails, the connections are closed: a worker tries again. */
 export const openChecked = async <Checked>(
@@ -63,14 +64,17 @@ export const bindingsOf = ({ networks }: Config) =>
  * Opens the service key and the database.
  * @throws NotReadyYet if another process must come first, and Error if a key or the environment does not belong to the database.
  */
-const createKeyedCtx = async (input: Process, identity: Sealer | null): Promise<AuditingCtx> => {
+const createKeyedCtx = async (
+  input: Process,
+  identity: Sealer | null,
+): Promise<ReadingCtx & { readonly sealer: Sealer }> => {
   const { config } = input
   const sealer = await openServiceKey(config)
   const { environment } = config
   const base = await openChecked(input, (db) =>
     checkDeployment({ db, environment, networks: bindingsOf(config), sealer, identity }),
   )
-  return { ...base, sealer, audit: createServiceAudit({ ...base, sealer }) }
+  return { ...base, sealer }
 }
 
 /** @throws Error if the environment does not belong to the database. */
@@ -78,10 +82,14 @@ export const createReadingCtx = (input: Process): Promise<ReadingCtx> =>
   openChecked(input, (db) => requireEnvironment({ db, environment: input.config.environment }))
 
 /** @throws NotReadyYet if the process comes before the first vault, and Error as `createKeyedCtx` says. */
-export const createAuditingCtx = (input: Process): Promise<AuditingCtx> => createKeyedCtx(input, null)
+export const createServiceCtx = async (input: Process): Promise<ServiceCtx> => {
+  const base = await createKeyedCtx(input, null)
+  return { ...base, audit: createWorkerAudit(base) }
+}
 
-/** @throws Error like createAuditingCtx, and for the identity key. */
+/** @throws Error like createServiceCtx, and for the identity key. */
 export const createIdentityCtx = async (input: Process): Promise<IdentityCtx> => {
   const identity = await openIdentityKey(input.config)
-  return { ...(await createKeyedCtx(input, identity)), identity }
+  const base = { ...(await createKeyedCtx(input, identity)), identity }
+  return { ...base, audit: createApiAudit(base) }
 }

@@ -9,9 +9,12 @@ type VaultCtx = ReadingCtx & {
   readonly vault: OperatorVault
   readonly audit: Audit
   readonly deploymentKey: DeploymentKey
+  /** Writes the refusals that were only counted. */
+  readonly flushRefusals: () => Promise<void>
 }
 
 type Opening = Process & {
+  readonly log: Readonly<Record<'error', (facts: object, sentence: string) => void>>
   /** Called when the journal cannot be written any more: then the process must end. */
   readonly onJournalLost: (error: unknown) => void
 }
@@ -21,7 +24,7 @@ type Opening = Process & {
  * @throws Error if they belong to another database.
  */
 export const openVault = async (input: Opening): Promise<VaultCtx> => {
-  const { config, onJournalLost: onLost } = input
+  const { config, log, onJournalLost: onLost } = input
   if (config.rootKey === null) throw new Error('ROOT_KEY must say where the root key is: file:/path or fd:N.')
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
@@ -38,13 +41,23 @@ export const openVault = async (input: Opening): Promise<VaultCtx> => {
   const paths = config.vaultJournals
   const key = deploymentKey.derive('journal')
   const journal = paths.length === 0 ? NO_JOURNAL : await openJournal({ ...ctx, paths, key, onLost })
-  const vault = createVault({ ...ctx, rootKey, nextRootKey, environment, limits: config, chainOf, journal })
+  const { flushRefusals, ...vault } = createVault({
+    ...ctx,
+    rootKey,
+    nextRootKey,
+    environment,
+    limits: config,
+    chainOf,
+    journal,
+    log,
+  })
   const close: VaultCtx['close'] = async (options) => {
     try {
+      await flushRefusals()
       await journal.close()
     } finally {
       await ctx.close(options)
     }
   }
-  return { ...ctx, vault, close }
+  return { ...ctx, vault, flushRefusals, close }
 }

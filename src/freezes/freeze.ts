@@ -3,7 +3,7 @@ import { deleteFreeze, type FrozenThing, insertFreeze } from '../../db/queries/f
 import { findProject } from '../../db/queries/projects.ts'
 import { findWalletById, hasOwner } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { Ctx, WorkerCtx } from '../context.ts'
 import { AppError, noSuchProject, notFound, unreachable } from '../errors.ts'
 
 /** What to freeze or release. */
@@ -40,7 +40,7 @@ type Input = { readonly target: Target; readonly reason: string; readonly actor:
 
 /** Changes the freeze of a thing, and records it in the audit. @returns whether there was anything to change. */
 const change = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  ctx: Pick<Ctx, 'db' | 'audit'>,
   { target, reason, actor }: Input,
   {
     action,
@@ -68,7 +68,7 @@ const REASON_LENGTH_MAX = 1000
  * (src/custody/credentials/credentials.ts). Transactions that are already signed and recorded are still sent.
  * @returns false if it was already frozen; the earlier reason stays.
  */
-export const freeze = async (ctx: Pick<WorkerCtx, 'db' | 'audit'>, input: Input): Promise<boolean> => {
+export const freeze = async (ctx: Pick<Ctx, 'db' | 'audit'>, input: Input): Promise<boolean> => {
   const reason = input.reason.trim()
   if (reason.length === 0 || reason.length > REASON_LENGTH_MAX) {
     throw new AppError('invalid_input', `The reason must be a text of 1 to ${REASON_LENGTH_MAX} characters.`)
@@ -78,5 +78,5 @@ export const freeze = async (ctx: Pick<WorkerCtx, 'db' | 'audit'>, input: Input)
 }
 
 /** Ends one freeze. A wallet of a frozen project stays frozen with the project. @returns whether it was frozen. */
-export const unfreeze = (ctx: Pick<WorkerCtx, 'db' | 'audit'>, input: Input): Promise<boolean> =>
+export const unfreeze = (ctx: Pick<Ctx, 'db' | 'audit'>, input: Input): Promise<boolean> =>
   change(ctx, input, { action: 'unfrozen', write: deleteFreeze })

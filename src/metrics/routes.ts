@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { Config } from '../config.ts'
-import type { Ctx, WorkerCtx } from '../context.ts'
+import type { Ctx } from '../context.ts'
 import { answerOf } from '../http/failure.ts'
 import { listen } from '../http/listen.ts'
 import { addressOf, subnetOf } from '../http/peer.ts'
@@ -9,7 +9,9 @@ import { createScrape } from './scrape.ts'
 
 type RouteInput = { readonly read: () => Promise<string>; readonly isOwnListener: boolean }
 
-const routes = (ctx: WorkerCtx, { read, isOwnListener }: RouteInput) =>
+type ScrapedCtx = Pick<Ctx, 'config' | 'metrics' | 'securityEvents' | 'log'>
+
+const routes = (ctx: ScrapedCtx, { read, isOwnListener }: RouteInput) =>
   new Elysia().get(
     '/metrics',
     async ({ request: { headers }, set }) => {
@@ -26,7 +28,7 @@ export const metricsRoutes = (ctx: Ctx) => routes(ctx, { read: createScrape(ctx)
 
 /** Serves `/metrics`, and nothing else, on its own port, and logs the URL. @returns null if METRICS_PORT is not set. */
 export const listenForScrapes = (
-  ctx: WorkerCtx,
+  ctx: ScrapedCtx,
   { at, read }: { readonly at: Config['metricsListener']; readonly read: () => Promise<string> },
 ) => {
   if (at === null) return null

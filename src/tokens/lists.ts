@@ -4,7 +4,7 @@
 import { deleteTokenList, type ListedTokenRow, replaceTokenList } from '../../db/queries/listed-tokens.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import { cleanText } from '../chains/text.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
 export const TOKEN_LIST_FILE_BYTES_MAX = 10_000_000
@@ -222,7 +222,7 @@ export const parseTokenListFile = (input: {
  * one. Valid tokens are stored, and the result reports the others.
  */
 export const importTokenList = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'chains'>,
+  ctx: Pick<Ctx, 'db' | 'audit' | 'chains'>,
   input: { readonly text: string; readonly actor: string },
 ): Promise<TokenListFile> => {
   const file = parseTokenListFile({ text: input.text, chains: ctx.chains.known })
@@ -243,7 +243,7 @@ export const importTokenList = async (
 
 /** Removes a list; its tokens are displayed as before the import. */
 export const removeTokenList = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  ctx: Pick<Ctx, 'db' | 'audit'>,
   input: { readonly name: string; readonly actor: string },
 ): Promise<void> => {
   const { name, actor } = input

@@ -13,7 +13,7 @@ import {
   reopenMoved,
 } from '../../db/queries/mined.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { Ctx, WorkerCtx } from '../context.ts'
 import { FAILURE_SENTENCES } from './failure-words.ts'
 
 /** Counts and audits the event, in the database transaction in which the tracker goes back. */
@@ -72,7 +72,7 @@ type Lost = { readonly row: FinalRow; readonly fate: Fate }
 
 const BATCH = 200
 
-type RepairCtx = Pick<WorkerCtx, 'db' | 'audit'>
+type RepairCtx = Pick<Ctx, 'db' | 'audit'>
 
 /** Finds final transactions whose blocks the chain no longer has, highest first. Changes nothing. */
 export const findLost = async (ctx: Pick<RepairCtx, 'db'>, chain: Chain): Promise<readonly Lost[]> => {

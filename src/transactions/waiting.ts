@@ -1,6 +1,6 @@
 import type { Tx } from '../../db/client.ts'
 import { lockTransaction, type WithAttempts } from '../../db/queries/transactions.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { addBroadcastJob, recordObservation } from './record-observation.ts'
 
@@ -35,7 +35,7 @@ export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => 
  * @throws transaction_not_found, transaction_not_waiting, invalid_input for a mortal extrinsic.
  */
 export const cancelTransaction = (
-  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'metrics'>,
+  ctx: Pick<Ctx, 'db' | 'audit' | 'metrics'>,
   { id, actor }: { readonly id: string; readonly actor: string },
 ): Promise<boolean> =>
   ctx.db.transaction(async (tx) => {
@@ -53,7 +53,7 @@ export const cancelTransaction = (
 
 /** Adds a job that sends the chosen attempt now. Idempotent. */
 export const retryTransaction = (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  ctx: Pick<Ctx, 'db' | 'audit'>,
   { id, actor }: { readonly id: string; readonly actor: string },
 ): Promise<void> =>
   ctx.db.transaction(async (tx) => {

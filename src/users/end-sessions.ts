@@ -4,12 +4,12 @@ import { endSession, endSessionsOf, findSession, sessionExists } from '../../db/
 import { findUser, lockUser } from '../../db/queries/users.ts'
 import type { SessionEnd } from '../../db/words.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 
 /** The end of a session in the audit, so that `audit verify` names a session that somebody revives. */
 export const recordEnd = (
-  ctx: Pick<WorkerCtx, 'audit'>,
+  ctx: Pick<Ctx, 'audit'>,
   tx: Tx,
   of: { readonly projectId: string; readonly userId: string; readonly id: string; readonly actor: string },
 ): Promise<void> => {
@@ -24,7 +24,7 @@ export const recordEnd = (
  * @returns how many sessions it ended.
  */
 export const endSessions = async (
-  ctx: Pick<WorkerCtx, 'audit'>,
+  ctx: Pick<Ctx, 'audit'>,
   tx: Tx,
   input: {
     readonly projectId: string
@@ -43,7 +43,7 @@ export const endSessions = async (
   return ended.length
 }
 
-type EndCtx = Pick<WorkerCtx, 'db' | 'audit'>
+type EndCtx = Pick<Ctx, 'db' | 'audit'>
 
 const endOne = async (ctx: EndCtx, tx: Tx, caller: UserCaller, id: string): Promise<number> => {
   const { projectId, userId } = caller

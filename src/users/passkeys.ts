@@ -1,7 +1,7 @@
 import { deletePasskey, listPasskeys } from '../../db/queries/passkeys.ts'
 import { lockUser } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
-import type { Ctx, WorkerCtx } from '../context.ts'
+import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 import { endSessions } from './end-sessions.ts'
 import { requireFreshLogin } from './fresh-login.ts'
@@ -66,7 +66,7 @@ export const removePasskey = async (
  * @returns how many passkeys it removed.
  */
 export const removeAllPasskeys = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'config' | 'sealer' | 'now'>,
+  ctx: Pick<Ctx, 'db' | 'audit' | 'config' | 'sealer' | 'now'>,
   input: { readonly projectId: string; readonly userId: string; readonly actor: string },
 ): Promise<number> => {
   const { projectId, userId, actor } = input

@@ -9,7 +9,7 @@ import { insertKeyring } from '../../db/queries/custody/keyrings.ts'
 import { readFacts, writeFacts } from '../../db/queries/facts.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
-import type { Network } from '../../db/words.ts'
+import { type Network, WORKER_EVENTS } from '../../db/words.ts'
 import { backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { requestBackfill } from '../../src/activity/request-backfill.ts'
@@ -24,7 +24,7 @@ import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { evmNetworkRow, NETWORKS, networkRows } from '../../src/chains/networks.ts'
 import { type Config, Secret } from '../../src/config.ts'
 import type { WorkerCtx } from '../../src/context.ts'
-import { createServiceAudit } from '../../src/custody/audit.ts'
+import { createApiAudit, createWorkerAudit } from '../../src/custody/audit.ts'
 import { AppError } from '../../src/errors.ts'
 import { answerOf } from '../../src/http/failure.ts'
 import { checkNetwork, checkQuery } from '../../src/http/query.ts'
@@ -116,7 +116,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
   const now = () => new Date()
   const log = createLog({ config, process: 'test' })
   const metrics = createMetrics(['Ethereum'])
-  const audit = createServiceAudit({ db, sealer, now })
+  const audit = createWorkerAudit({ db, sealer, now })
   return {
     config,
     db,
@@ -128,7 +128,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     log,
     sealer,
     audit,
-    securityEvents: createSecurityEvents({ audit, metrics, log, now }),
+    securityEvents: createSecurityEvents({ written: WORKER_EVENTS, audit, metrics, log, now }),
     close: db.close,
   }
 }
@@ -193,6 +193,7 @@ export const startWorld = async () => {
   const api = open({ as: 'api' })
   const vaultDb = openDb({ url: database.vaultUrl, maxConnections: 1, applicationName: 'test-vault' })
   const app = createTestApp(api)
+  const audit = createApiAudit({ ...api, identity })
 
   const createProject = async (): Promise<Project> => {
     const id = randomUUID()
@@ -200,7 +201,7 @@ export const startWorld = async () => {
     const mac = projectMac(identity).of(settings)
     await insertProject(api.db, { ...settings, name: 'Test', activatedAt: null, mac })
     const key = { projectId: id, name: 'first', scopes: ['read'], expiresAt: null, actor: 'operator' } as const
-    const { text } = await api.db.transaction((tx) => addApiKey({ ...api, identity }, tx, key))
+    const { text } = await api.db.transaction((tx) => addApiKey({ ...api, identity, audit }, tx, key))
     return { id, apiKey: text }
   }
 

@@ -4,11 +4,10 @@ import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { verifyServiceRows } from '../../src/audit/verify-service-rows.ts'
-import { type AuditAct, createCustodyAudit, createServiceAudit } from '../../src/custody/audit.ts'
+import { type AuditAct, createApiAudit, createCustodyAudit, createWorkerAudit } from '../../src/custody/audit.ts'
 import { createChainer } from '../../src/custody/chain/chain.ts'
 import { type NotedHead, verifyAudit } from '../../src/custody/chain/verify.ts'
-import type { Sealer } from '../../src/custody/sealer.ts'
-import { TEST_DEPLOYMENT_KEY as deploymentKey, openTestSealer } from '../custody/support.ts'
+import { TEST_DEPLOYMENT_KEY as deploymentKey, openTestIdentity, openTestSealer } from '../custody/support.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 export type LogLine = { readonly msg: string; readonly level: number; readonly [name: string]: unknown }
@@ -20,11 +19,12 @@ export const openAudit = async () => {
   const api = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'api' })
   const vault = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'vault' })
   const worker = openDb({ url: database.workerUrl, maxConnections: 1, applicationName: 'worker' })
-  const sealer: Sealer = await openTestSealer()
+  const [sealer, identity] = await Promise.all([openTestSealer(), openTestIdentity()])
   const clock = { now: new Date('2025-01-02T03:04:05.678Z') }
   const now = () => clock.now
   const audit = createCustodyAudit({ db: vault, deploymentKey, now })
-  const serviceAudit = createServiceAudit({ db: api, sealer, now })
+  const apiAudit = createApiAudit({ db: api, identity, now })
+  const workerAudit = createWorkerAudit({ db: worker, sealer, now })
   const projects = [randomUUID(), randomUUID()].sort()
   for (const id of projects) await insertProject(api, { id, name: 'Test', activatedAt: null })
   const [one = '', other = ''] = projects
@@ -42,7 +42,8 @@ export const openAudit = async () => {
   })
 
   return {
-    ...{ database, superuser, api, vault, worker, sealer, clock, audit, serviceAudit, one, other, lines, chainer, act },
+    ...{ database, superuser, api, vault, worker, sealer, identity, clock, one, other, lines, chainer, act },
+    ...{ audit, apiAudit, workerAudit },
     /** Commits rows, one after the other. */
     write: async (...projectIds: readonly (string | null)[]) => {
       for (const projectId of projectIds) await audit.commit(act(projectId))
@@ -55,9 +56,9 @@ export const openAudit = async () => {
     /** What the vault finds. */
     verify: (input: { readonly chain?: string; readonly heads?: readonly NotedHead[] } = {}) =>
       verifyAudit({ db: vault, deploymentKey }, { chain: null, heads: [], ...input }),
-    /** What is found with the service key. */
+    /** What is found with the identity key and the service key. */
     verifyService: (chain: string | null = null) =>
-      verifyServiceRows({ db: api, sealer }, { chain, onProgress: () => {} }),
+      verifyServiceRows({ db: api, sealer, identity }, { chain, onProgress: () => {} }),
     /** Runs as the owner of the database, with the protecting triggers switched off. */
     tamper: (work: (sql: Sql) => Promise<unknown>) =>
       superuser.begin(async (sql) => {

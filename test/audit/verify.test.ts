@@ -4,7 +4,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import type { AuditRecord } from '../../db/queries/audit-rows.ts'
-import { type AuditAct, createCustodyAudit } from '../../src/custody/audit.ts'
+import { type AuditAct, createApiAudit, createCustodyAudit, createWorkerAudit } from '../../src/custody/audit.ts'
 import { createLinkMaker } from '../../src/custody/chain/chain.ts'
 import type { NotedHead } from '../../src/custody/chain/verify.ts'
 import type { Derived } from '../../src/custody/sealer.ts'
@@ -214,8 +214,8 @@ describe('a row of another process', () => {
   const act = { projectId: null, actor: 'operator', action: 'frozen', subject: 'Ethereum', details: {} } as const
   const broken = async (chain?: string) => (await audit.verifyService(chain)).broken
 
-  test('is checked with the service key, and is counted', async () => {
-    await audit.serviceAudit.commit(act, { ...act, projectId: audit.one })
+  test('is checked with the identity key, and is counted', async () => {
+    await audit.apiAudit.commit(act, { ...act, projectId: audit.one })
     expect(await audit.verifyService()).toEqual({ rows: 2, broken: [] })
     expect(await audit.verifyService(audit.one)).toEqual({ rows: 1, broken: [] })
     await audit.chain()
@@ -223,9 +223,9 @@ describe('a row of another process', () => {
   })
 
   test.each([["actor = 'system'"], ["at = at + interval '1 microsecond'"], ["details = '[]'"], ["mac = ''"]])(
-    'is found where %s: with the service key, and by its link',
+    'is found where %s: with the identity key, and by its link',
     async (change) => {
-      await audit.serviceAudit.commit(act)
+      await audit.apiAudit.commit(act)
       await audit.chain()
       await audit.tamper((sql) => sql.unsafe(`update audit set ${change} where id = 9`))
       const trouble = 'its audit row is not as it was written'
@@ -235,7 +235,7 @@ describe('a row of another process', () => {
     },
   )
 
-  test('is found where it was written without the service key, the first one of each chain', async () => {
+  test('is found where it was written without the identity key, the first one of each chain', async () => {
     for (const project_id of [audit.one, audit.one, null]) {
       await audit.superuser`insert into audit (project_id, at, actor, action, subject, details, mac)
         values (${project_id}, now(), 'operator', 'frozen', 'x', '{}', ${new Uint8Array(32)})`
@@ -244,6 +244,30 @@ describe('a row of another process', () => {
       [audit.one, 9n],
       ['deployment', 11n],
     ])
+  })
+})
+
+describe('a row of a worker', () => {
+  const ours = [
+    { projectId: null, actor: 'system', action: 'final_blocks_lost', subject: 'Ethereum', details: {} },
+    { projectId: null, actor: 'stranger', action: 'row_forged', subject: 'x', details: {} },
+    { projectId: null, actor: 'stranger', action: 'metrics_token_wrong', subject: 'x', details: {} },
+  ] as const
+
+  test('is checked with the service key, and so is no other', async () => {
+    await audit.workerAudit.commit(...ours)
+    expect(await audit.verifyService()).toEqual({ rows: 3, broken: [] })
+    const forger = createApiAudit({ db: audit.api, identity: audit.sealer, now: () => audit.clock.now })
+    await forger.commit({ ...ours[1], action: 'frozen' })
+    expect((await audit.verifyService()).broken).toMatchObject([{ chain: 'deployment', auditId: 12n }])
+  })
+
+  test('may be of an API, if it is a security event of both', async () => {
+    await audit.apiAudit.commit(ours[1], ours[2])
+    expect((await audit.verifyService()).broken).toEqual([])
+    const forger = createWorkerAudit({ db: audit.api, sealer: audit.identity, now: () => audit.clock.now })
+    await forger.commit(ours[0])
+    expect((await audit.verifyService()).broken).toMatchObject([{ chain: 'deployment', auditId: 11n }])
   })
 })
 
@@ -271,11 +295,16 @@ const forgeChain = async (sql: Sql, key: Derived, chain: string) => {
   }
 }
 
-describe('somebody who has the service key and the database', () => {
-  const acts: readonly Partial<AuditAct>[] = [{}, { action: 'control_shared' }, { action: 'policy_revoked' }]
+describe('somebody who has the keys of an API and the database', () => {
+  const acts: readonly Partial<AuditAct>[] = [
+    {},
+    { action: 'control_shared' },
+    { action: 'policy_revoked' },
+    { action: 'wrong_pin' },
+  ]
 
   test.each(acts)('writes no row of a vault: %p', async (change) => {
-    const forger = createCustodyAudit({ db: audit.api, deploymentKey: audit.sealer, now: () => audit.clock.now })
+    const forger = createCustodyAudit({ db: audit.api, deploymentKey: audit.identity, now: () => audit.clock.now })
     await forger.commit(audit.act(audit.one, change))
     expect(await found()).toEqual([{ chain: 'one', position: null, auditId: 9, trouble: row }])
     await audit.chain()
@@ -286,16 +315,16 @@ describe('somebody who has the service key and the database', () => {
     await audit.tamper(async (sql) => {
       await sql`delete from audit_chain where audit_id = 4`
       await sql`delete from audit where id = 4`
-      await forgeChain(sql, audit.sealer, audit.one)
+      await forgeChain(sql, audit.identity, audit.one)
     })
     expect(await found()).toEqual([{ chain: 'one', position: 1, auditId: 1, trouble: link }])
   })
 
   test('rewrites a row of an API as it would be, and is detected at its link', async () => {
     const act = { projectId: audit.one, actor: 'operator', action: 'unfrozen', subject: 'x', details: {} } as const
-    await audit.serviceAudit.commit(act)
+    await audit.apiAudit.commit(act)
     await audit.chain()
-    await audit.serviceAudit.commit({ ...act, actor: 'somebody else' })
+    await audit.apiAudit.commit({ ...act, actor: 'somebody else' })
     await audit.tamper(async (sql) => {
       await sql`update audit t set (actor, mac) = (select o.actor, o.mac from audit o where o.id = 10) where t.id = 9`
       await sql`delete from audit where id = 10`

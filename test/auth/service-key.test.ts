@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
+import postgres from 'postgres'
 import { createProject } from '../../src/projects/projects.ts'
 import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -37,6 +38,8 @@ describe("an attacker with SERVICE_KEY and the worker's database login", () => {
     refreshes: number[]
     bound: string
     told: string[]
+    acted: string[]
+    asWorker: string
   }
 
   beforeAll(async () => {
@@ -86,6 +89,28 @@ describe("an attacker with SERVICE_KEY and the worker's database login", () => {
         new RegExp(`^BROKEN: chain ${chain}, .*audit row \\d+: .* is not as it was written\\.$`, 'm'),
       )
     }
+  })
+
+  test("can add no operator's act and no API's row that `audit verify` does not name", async () => {
+    expect(got.acted).toEqual(Array(8).fill('done'))
+    const sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+    const rows = await sql`select * from audit where subject like 'thief %' order by id`
+    expect(rows).toHaveLength(8)
+    const named = async () => {
+      const { output } = await runCli(['audit', 'verify', '--json'], { ...service.variables, VAULT_SOCKET: '' })
+      return JSON.parse(output).broken.map(({ audit_id }: { audit_id: string }) => audit_id)
+    }
+    // Of each chain the first is named, so the ones before are removed one by one.
+    for (const { id } of rows) {
+      expect(await named()).toEqual([id])
+      await sql.begin(async (tx) => {
+        await tx`set local session_replication_role = replica`
+        await tx`delete from audit where id = ${id}`
+      })
+    }
+    // A worker's own rows hold.
+    expect([got.asWorker, await named()]).toEqual(['done', []])
+    await sql.end()
   })
 
   test('cannot use the service key as the identity key', () => {

@@ -5,7 +5,7 @@ import postgres from 'postgres'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
-import { createCustodyAudit } from '../../src/custody/audit.ts'
+import { createApiAudit, createCustodyAudit } from '../../src/custody/audit.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
 import { createIdentityCtx } from '../../src/environment/contexts.ts'
 import { refreshTokenOf } from '../../src/users/session.ts'
@@ -111,6 +111,20 @@ const told = await Promise.all(
   ),
 )
 
+/** Acts of an operator and of an API, likewise, and one that says that a worker wrote it. */
+const acted = await Promise.all(
+  sealers.flatMap((identity) =>
+    (['unfrozen', 'api_key_created', 'session_revoked', 'access_token_forged'] as const).map((action) => {
+      const audit = createApiAudit({ db: worker.db, identity, now: worker.now })
+      return tried(() =>
+        audit.commit({ projectId, actor: 'operator', action, subject: `thief ${action}`, details: {} }),
+      )
+    }),
+  ),
+)
+const own = { projectId: null, actor: 'system', subject: 'Ethereum', details: {} } as const
+const asWorker = await tried(() => worker.audit.commit({ ...own, action: 'final_blocks_lost' }))
+
 process.stdout.write(
   JSON.stringify({
     environment: Object.keys(process.env).filter((name) => name.endsWith('_KEY')),
@@ -120,6 +134,8 @@ process.stdout.write(
     refreshes,
     bound,
     told,
+    acted,
+    asWorker,
   }),
 )
 process.exit(0)

@@ -11,7 +11,12 @@ import { transactionRoutes } from '../../src/transactions/routes.ts'
 
 const ctx = await createCtx({ config: readConfig(), process: 'bench' })
 const variables = { ...process.env, DATABASE_URL: process.env.VAULT_DATABASE_URL }
-const { vault } = await openVault({ config: readConfig(variables), process: 'bench', onJournalLost: () => {} })
+const { vault } = await openVault({
+  config: readConfig(variables),
+  process: 'bench',
+  log: console,
+  onJournalLost: () => {},
+})
 
 const portOf = (of: Ctx) => {
   const app = new Elysia({ normalize: false }).use(transactionRoutes(of, authentication(of)))

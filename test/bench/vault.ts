@@ -117,7 +117,12 @@ const startVaults = async (service: Service) => {
     },
     until: /listening ([0-9]+) ([0-9]+)/,
   })
-  const here = await openVault({ config: readConfig(vaultVariables), process: 'bench', onJournalLost: () => {} })
+  const here = await openVault({
+    config: readConfig(vaultVariables),
+    process: 'bench',
+    log: console,
+    onJournalLost: () => {},
+  })
   const remote = connectVault({ sockets: [socket], name: 'bench', onChange: () => {} })
   const urlOf = (port = '') => `http://127.0.0.1:${port}/transactions/sign`
   const [, ownPort, askingPort] = doors.match

@@ -156,23 +156,23 @@ describe('audit verify', () => {
   })
 
   test('says what it did not check, without the vault or without a key', async () => {
-    const asWorker = { DATABASE_URL: service.database.workerUrl, IDENTITY_KEY: '', VAULT_SOCKET: '' }
-    const { exitCode, output } = await cli(['verify', '--json'], asWorker)
+    const asApi = { VAULT_SOCKET: '' }
+    const { exitCode, output } = await cli(['verify', '--json'], asApi)
     expect(exitCode).toBe(0)
-    const unchecked = { chains: null, callers: null, custody: null }
-    expect(JSON.parse(output)).toEqual({ ok: true, broken: [], service: { rows: expect.any(Number) }, ...unchecked })
-    expect((await cli(['verify'], asWorker)).output).toMatch(
-      /^Rows that admit .* not checked: .*\nCounts .* not checked: .*\nAudit rows of APIs, .*: all \d+ are as they were written\.\nThe chains and the audit rows of vaults were not checked: that needs VAULT_SOCKET\.\nWhat was checked holds\.\n$/,
+    const checked = { service: { rows: expect.any(Number) }, callers: { rows: expect.any(Number), forged: [] } }
+    expect(JSON.parse(output)).toEqual({ ok: true, broken: [], chains: null, custody: null, ...checked })
+    expect((await cli(['verify'], asApi)).output).toMatch(
+      /^Rows that admit somebody: all \d+ .*\nCounts .* not checked: .*\nAudit rows of APIs, .*: all \d+ are as they were written\.\nThe chains and the audit rows of vaults were not checked: that needs VAULT_SOCKET\.\nWhat was checked holds\.\n$/,
     )
     const ofVault = await cli(['verify'], { DATABASE_URL: database.vaultUrl, SERVICE_KEY: '', IDENTITY_KEY: '' })
     expect(ofVault).toMatchObject({ exitCode: 0, errors: '' })
     expect(ofVault.output).toContain(
-      'Audit rows of APIs, workers and commands were not checked: that needs SERVICE_KEY.\n',
+      'Audit rows of APIs, workers and commands were not checked: that needs IDENTITY_KEY and SERVICE_KEY.\n',
     )
     expect(ofVault.output).toMatch(/The audit holds: \d+ rows in 1 chains\.\n$/)
-    const neither = await cli(['verify'], { ...asWorker, SERVICE_KEY: '' })
+    const neither = await cli(['verify'], { ...asApi, IDENTITY_KEY: '' })
     expect(neither).toMatchObject({ exitCode: 2, output: '' })
-    expect(neither.errors).toContain('VAULT_SOCKET or SERVICE_KEY must be set')
+    expect(neither.errors).toContain('VAULT_SOCKET must be set, or IDENTITY_KEY and SERVICE_KEY')
     for (const option of [['--heads'], ['--head', `deployment:1:${'0'.repeat(64)}`]]) {
       const { exitCode, output, errors } = await cli(['verify', ...option], { VAULT_SOCKET: '' })
       expect({ exitCode, output }).toEqual({ exitCode: 2, output: '' })
@@ -181,7 +181,10 @@ describe('audit verify', () => {
   })
 
   test('fails with another service key', async () => {
-    const other = await cli(['verify'], { SERVICE_KEY: service.variables.IDENTITY_KEY ?? '', IDENTITY_KEY: '' })
+    const other = await cli(['verify'], {
+      SERVICE_KEY: service.variables.IDENTITY_KEY ?? '',
+      IDENTITY_KEY: service.variables.SERVICE_KEY ?? '',
+    })
     expect(other).toMatchObject({ exitCode: 1, output: '' })
     expect(other.errors).toContain('The service key does not fit this database')
   })

@@ -8,13 +8,22 @@ import {
   type Audit,
   type AuditAct,
   auditVerifier,
+  createApiAudit,
   createCustodyAudit,
-  createServiceAudit,
+  createWorkerAudit,
 } from '../../src/custody/audit.ts'
 import type { Sealer } from '../../src/custody/sealer.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import golden from './golden-1.json'
-import { ACTOR, bytesOf, TEST_DEPLOYMENT_KEY as deploymentKey, hexOf, NOW, openTestSealer } from './support.ts'
+import {
+  ACTOR,
+  bytesOf,
+  TEST_DEPLOYMENT_KEY as deploymentKey,
+  hexOf,
+  NOW,
+  openTestIdentity,
+  openTestSealer,
+} from './support.ts'
 
 let database: TestDatabase
 let api: Db
@@ -120,13 +129,18 @@ describe('an audit row', () => {
     expect(auditVerifier(await openTestSealer(0x99))(await written())).toBe(false)
   })
 
-  test('of another process is under the service key', async () => {
-    const sealer = await openTestSealer()
+  test('of an API is under the identity key, and of a worker under the service key', async () => {
+    const [sealer, identity] = [await openTestSealer(), await openTestIdentity()]
     const frozen = { ...act(), action: 'frozen' } as const
-    await createServiceAudit({ db: api, sealer, now: () => NOW }).commit(frozen)
-    const [row] = await rowsOf(frozen.subject)
-    if (row === undefined) throw new Error('the row is not there')
-    expect([auditVerifier(sealer)(row), isAsWritten(row)]).toEqual([true, false])
+    const lost = { ...act(), action: 'final_blocks_lost' } as const
+    await createApiAudit({ db: api, identity, now: () => NOW }).commit(frozen)
+    await createWorkerAudit({ db: api, sealer, now: () => NOW }).commit(lost)
+    const rows = [...(await rowsOf(frozen.subject)), ...(await rowsOf(lost.subject))]
+    const verifiers = [auditVerifier(identity), auditVerifier(sealer), isAsWritten]
+    expect(rows.map((row) => verifiers.map((holds) => holds(row)))).toEqual([
+      [true, false, false],
+      [false, true, false],
+    ])
   })
 
   test('can be neither changed nor removed by the process that wrote it', async () => {

@@ -34,7 +34,7 @@ import {
 } from './support.ts'
 import { frameOf } from './wire-support.ts'
 
-type OperatorVault = ReturnType<typeof createVault>
+type OperatorVault = Omit<ReturnType<typeof createVault>, 'flushRefusals'>
 
 const pin = { userPin: '493817' }
 const secret = { developerSecret: SECRET }

@@ -203,6 +203,7 @@ export const openCustody = async (
   const database = await createDatabase({ withNetworks: true })
   const api = openDb({ url: database.apiUrl, maxConnections: 2, applicationName: 'custody-test-api' })
   const pools: Db[] = [api]
+  const flushes: (() => Promise<void>)[] = []
   const another = async (changes: VaultChanges = {}) => {
     const db = openDb({ url: database.vaultUrl, maxConnections: 10, applicationName: 'custody-test' })
     pools.push(db)
@@ -214,9 +215,12 @@ export const openCustody = async (
       environment,
       chainOf,
       limits: { ...LIMITS, ...limits },
+      log: console,
       now: () => NOW,
     }
-    return { db, vault: createVault(parts) }
+    const { flushRefusals, ...vault } = createVault(parts)
+    flushes.push(flushRefusals)
+    return { db, vault }
   }
   const { db, vault } = await another()
   return {
@@ -234,6 +238,7 @@ export const openCustody = async (
     wallet: (input) => makeWallet(api, { vault, ...input }),
     policy: (wallet, credentials, agreed = {}) => makePolicy(vault, { wallet, credentials, agreed }),
     close: async () => {
+      await Promise.all(flushes.map((flush) => flush()))
       await Promise.all(pools.map((pool) => pool.close({ timeoutSeconds: 5 })))
       await database.close()
     },

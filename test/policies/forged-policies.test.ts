@@ -94,10 +94,11 @@ const putBack = async (row: Row) => {
   await edit(String(id), withJson(rest))
 }
 
-/** The security events about a policy since the last time. */
+/** Who was told to have used a policy that somebody forged. */
 const events = async (id: string) => {
-  await service.ctx.securityEvents.flush()
-  const rows = await sql`select id, project_id, actor from audit where action = 'policy_forged' and subject = ${id}`
+  await service.flushRefusals()
+  const rows = await sql`
+    select distinct project_id, actor from audit where action = 'policy_forged' and subject = ${id}`
   return rows.length
 }
 

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import pino from 'pino'
-import type { ServiceAction } from '../../db/words.ts'
+import { API_EVENTS, type ApiAction } from '../../db/words.ts'
 import type { AuditAct } from '../../src/custody/vault.ts'
 import type { SecurityEvent } from '../../src/errors.ts'
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.ts'
@@ -24,10 +24,10 @@ beforeEach(() => {
 })
 
 /** Security events of a process, with the audit of a real database. */
-const open = (commit = (act: AuditAct<ServiceAction>) => world.serviceAudit.commit(act)) => {
+const open = (commit = (act: AuditAct<ApiAction>) => world.apiAudit.commit(act)) => {
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   metrics = createMetrics([])
-  return createSecurityEvents({ audit: { commit }, metrics, log, now: () => world.clock.now })
+  return createSecurityEvents({ written: API_EVENTS, audit: { commit }, metrics, log, now: () => world.clock.now })
 }
 
 /** The rows by kind. */
@@ -37,8 +37,8 @@ const counted = async () => {
 }
 const told = () => lines.filter(({ securityEvent }) => securityEvent !== undefined)
 
-const wrongPin = (subject: string, rest: Partial<SecurityEvent> = {}): SecurityEvent => ({
-  kind: 'wrong_pin',
+const wrongCode = (subject: string, rest: Partial<SecurityEvent> = {}): SecurityEvent => ({
+  kind: 'wrong_email_code',
   projectId: world.one,
   actor: 'api_key:1',
   subject,
@@ -70,10 +70,10 @@ describe('security events', () => {
     const start = world.clock.now
     for (let count = 0; count < 300; count += 1) {
       world.clock.now = new Date(start.getTime() + count * 10)
-      events.record({ event: wrongPin('alice'), from: '192.0.2.1' })
+      events.record({ event: wrongCode('alice'), from: '192.0.2.1' })
     }
-    events.record({ event: wrongPin('bob'), from: '192.0.2.1' })
-    events.record({ event: wrongPin('alice'), from: '192.0.2.2' })
+    events.record({ event: wrongCode('bob'), from: '192.0.2.1' })
+    events.record({ event: wrongCode('alice'), from: '192.0.2.2' })
     events.record({
       event: { kind: 'login_failed', projectId: world.one, details: { way: 'wallet' } },
       from: '2001:db8::/64',
@@ -81,7 +81,7 @@ describe('security events', () => {
     events.record({ event: { kind: 'login_throttled', projectId: null }, from: '' })
     await events.flush()
     const until = new Date(start.getTime() + 2_990).toISOString()
-    const by = { action: 'wrong_pin', actor: 'api_key:1', project: world.one }
+    const by = { action: 'wrong_email_code', actor: 'api_key:1', project: world.one }
     const once = { count: '1', since: until, until }
     expect((await rowsSince(before)).map(({ id: _, ...row }) => row)).toEqual([
       { ...by, subject: 'alice', details: { from: '192.0.2.1', count: '300', since: start.toISOString(), until } },
@@ -97,12 +97,12 @@ describe('security events', () => {
       { action: 'login_throttled', actor: 'stranger', project: null, subject: 'unknown', details: once },
     ])
     expect(told().length).toBe(5)
-    expect(await counted()).toEqual({ wrong_pin: 302, login_failed: 1, login_throttled: 1 })
+    expect(await counted()).toEqual({ wrong_email_code: 302, login_failed: 1, login_throttled: 1 })
   })
 
   test('are written once: a flush without new events writes nothing', async () => {
     const events = open()
-    events.record({ event: wrongPin('alice'), from: '' })
+    events.record({ event: wrongCode('alice'), from: '' })
     await events.flush()
     const before = await newest()
     await events.flush()
@@ -114,7 +114,7 @@ describe('security events', () => {
     const before = await newest()
     for (let owner = 0; owner < 5_000; owner += 1) {
       for (let times = 0; times < (owner < 3 ? 50 : 1); times += 1) {
-        events.record({ event: wrongPin(`owner ${owner}`), from: '192.0.2.1' })
+        events.record({ event: wrongCode(`owner ${owner}`), from: '192.0.2.1' })
       }
       events.record({
         event: { kind: 'origin_refused', projectId: world.one, details: { origin: `https://${owner}.example` } },
@@ -126,7 +126,7 @@ describe('security events', () => {
     expect(rows.length).toBeLessThanOrEqual(27)
     const sum = (action: string) =>
       rows.filter((row) => row.action === action).reduce((total, row) => total + Number(row.details.count), 0)
-    expect([sum('wrong_pin'), sum('origin_refused')]).toEqual([5_147, 5_000])
+    expect([sum('wrong_email_code'), sum('origin_refused')]).toEqual([5_147, 5_000])
     const ownRows = rows.filter(({ subject }) => /^owner [012]$/.test(subject)).map(({ details }) => details.count)
     expect(ownRows).toEqual(['50', '50', '50'])
     const others = rows
@@ -134,7 +134,7 @@ describe('security events', () => {
       .map(({ action, project, details }) => [action, project, Object.keys(details)])
     expect(others.sort()).toEqual([
       ['origin_refused', null, ['count', 'since', 'until']],
-      ['wrong_pin', null, ['count', 'since', 'until']],
+      ['wrong_email_code', null, ['count', 'since', 'until']],
     ])
     expect(told().length).toBe(20)
   })
@@ -149,7 +149,7 @@ describe('security events', () => {
       }
     }
     forged(2_000, 0)
-    events.record({ event: wrongPin('alice', { kind: 'owner_locked' }), from: '192.0.2.2' })
+    events.record({ event: wrongCode('alice', { kind: 'session_mismatch' }), from: '192.0.2.2' })
     const reused = { kind: 'refresh_token_reused', projectId: world.one, subject: 'a session' } as const
     events.record({ event: reused, from: '192.0.2.3' })
     forged(2_000, 2_000)
@@ -159,7 +159,7 @@ describe('security events', () => {
     const rows = await rowsSince(before)
     expect(rows.length).toBeLessThanOrEqual(27)
     expect(rows).toContainEqual(
-      expect.objectContaining({ action: 'owner_locked', subject: 'alice', project: world.one }),
+      expect.objectContaining({ action: 'session_mismatch', subject: 'alice', project: world.one }),
     )
     expect(rows).toContainEqual(
       expect.objectContaining({ action: 'refresh_token_reused', subject: 'a session', project: world.one }),
@@ -168,16 +168,25 @@ describe('security events', () => {
     expect(sum).toBe(12_002)
   })
 
+  test('of the vault are measured and logged, and the vault writes their rows', async () => {
+    const events = open()
+    const before = await newest()
+    events.record({ event: wrongCode('alice', { kind: 'wrong_pin' }), from: '' })
+    await events.flush()
+    expect(await rowsSince(before)).toEqual([])
+    expect([told().length, await counted()]).toEqual([1, { wrong_pin: 1 }])
+  })
+
   test('that could not be written are kept and written later', async () => {
     let isAway = true
     const events = open(async (act) => {
       if (isAway) throw new Error('the database is away')
-      await world.serviceAudit.commit(act)
+      await world.apiAudit.commit(act)
     })
     const before = await newest()
-    events.record({ event: wrongPin('alice'), from: '' })
+    events.record({ event: wrongCode('alice'), from: '' })
     await events.flush()
-    events.record({ event: wrongPin('alice'), from: '' })
+    events.record({ event: wrongCode('alice'), from: '' })
     isAway = false
     await events.flush()
     expect((await rowsSince(before)).map(({ subject, details }) => [subject, details.count])).toEqual([['alice', '2']])
@@ -185,7 +194,7 @@ describe('security events', () => {
 
   test('are audit rows like all others: chained and verified, and a change is detected', async () => {
     const events = open()
-    for (const event of [wrongPin('alice'), wrongPin('bob', { projectId: null })])
+    for (const event of [wrongCode('alice'), wrongCode('bob', { projectId: null })])
       events.record({ event, from: '192.0.2.1' })
     await events.flush()
     await world.chain()

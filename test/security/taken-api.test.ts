@@ -190,6 +190,14 @@ describe('with full control of the API process nobody', () => {
       return ways[n % 6]?.(asked) ?? by.revokePolicy({ ...asked, policyId: randomUUID() })
     })
     expect(await tally(tries)).toEqual({ INVALID_SECRET: 5, TOO_MANY_FAILED_ATTEMPTS: 55 })
+    // It has counted the rest of the tries at the locked owner, and writes them later.
+    const told = await superuser`
+      select action, count(*)::int from audit where subject = ${wallet.ownerId} and action ~ 'pin|owner' group by 1 order by 1`
+    expect(told.map(({ action, count }) => [action, Math.min(count, 4)])).toEqual([
+      ['locked_owner_tried', 4],
+      ['owner_locked', 1],
+      ['wrong_pin', 4],
+    ])
     expect(await opening(wallet, pin)).toBe('TOO_MANY_FAILED_ATTEMPTS')
     const resets = ['update pin_guesses set fails = 0', 'delete from pin_guesses', 'truncate pin_guesses']
     const further = ['set role strongroom_vault', 'select * from pin_guesses', 'delete from user_keys']

@@ -128,6 +128,8 @@ export const startService = async (
     /** Of a vault's process. */
     vaultVariables,
     startWorker,
+    /** The vault writes the refusals that it has only counted. */
+    flushRefusals: async () => vault?.flushRefusals(),
     /** @param at another API process. */
     as: (who: { readonly projectId: string; readonly apiKey: string }, at = baseUrl) => clientOf(at, who, check),
     ...clientOf(baseUrl, project, check),

@@ -13,11 +13,12 @@ export const startVault = async (variables: Readonly<Record<string, string>>) =>
   const config = readConfig(variables)
   const log = createLog({ config, process: 'test-vault' })
   const onJournalLost = (error: unknown) => log.fatal({ err: error }, 'the journal was lost')
-  const ctx = await openVault({ config, process: 'test-vault', onJournalLost })
+  const ctx = await openVault({ config, process: 'test-vault', log, onJournalLost })
   const listener = await serveVault({ ...ctx, log, path: variables.VAULT_SOCKET ?? '', tls: config.vaultListen })
   const stopChaining = startChaining({ ...ctx, log })
   return {
     vault: ctx.vault,
+    flushRefusals: ctx.flushRefusals,
     close: async () => {
       await listener.stop({ graceMs: 0 })
       await stopChaining()

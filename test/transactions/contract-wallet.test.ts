@@ -6,7 +6,6 @@ import postgres from 'postgres'
 import { type Address, encodeFunctionData, type Hex, parseAbi, parseEther } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
-import type { WorkerCtx } from '../../src/context.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { cancelTransaction } from '../../src/transactions/waiting.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
@@ -409,7 +408,7 @@ describe('a call that fails', () => {
         select last_error from attempts join transactions t on t.id = transaction_id
         where contract_wallet = ${safe.address} and last_error like '%deployed%'`
       await until(errors, (rows) => rows.length === 2)
-      await cancelTransaction(service.ctx as unknown as WorkerCtx, { id: deployment.id, actor: 'operator' })
+      await cancelTransaction(service.ctx, { id: deployment.id, actor: 'operator' })
       await until(
         () => sql`select from transactions t join attempts on transaction_id = id
           where id = ${deployment.id} and attempts.kind = 'cancel' and attempts.broadcast_at is not null`,

@@ -8,7 +8,7 @@ import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, identityOf, openDeveloperKey, openUserKey, sealUserKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES, PIN_SALT_BYTES, stretchPin } from '../sealing/kdf.ts'
-import { invalidSecret, type Proof } from './credentials.ts'
+import { invalidSecret, type Proof, whereOf } from './credentials.ts'
 
 type Owner = { readonly projectId: string; readonly ownerId: string }
 /** Who sent the request, as the audit names them, and from where, as in `Credentials`. */
@@ -24,14 +24,15 @@ export const checkSecret = async (
   { projectKeys, secretLimit }: CustodyCtx,
   input: Requester & { readonly projectId: string; readonly sealed: Uint8Array | null; readonly secret: SecretText },
 ): Promise<Uint8Array> => {
-  const { projectId, actor, sealed, secret } = input
+  const { projectId, actor, from, sealed, secret } = input
   if (sealed === null) throw notActivated()
   const inner = await projectKeys.openOuter({ identity: identityOf.developerKey({ projectId }), sealed })
-  secretLimit.requireRoom({ projectId, actor })
+  secretLimit.requireRoom({ projectId, actor, from })
   const developerKey = openDeveloperKey({ projectId, secret, sealed: inner })
   if (developerKey !== null) return developerKey
   secretLimit.countWrong({ projectId, actor })
-  throw invalidSecret({ kind: 'wrong_developer_secret', projectId, actor, subject: projectId })
+  const event = { projectId, actor, subject: projectId, details: whereOf(from) } as const
+  throw invalidSecret({ kind: 'wrong_developer_secret', ...event })
 }
 
 /** Opens an owner's user key. */
@@ -60,7 +61,8 @@ export const checkCredentials = async (
   const { developerSecret: secret, userPin: pin, from } = proof
   const { developerKey: sealed, userKey: row } = rows
   if (pin !== null && row === null) throw new Error('a PIN was given for an owner without a user key')
-  const developer = secret === null ? null : keys.hold(await checkSecret(ctx, { projectId, actor, sealed, secret }))
+  const developer =
+    secret === null ? null : keys.hold(await checkSecret(ctx, { projectId, actor, from, sealed, secret }))
   const user =
     pin === null || row === null ? null : keys.hold(await checkPin(ctx, { projectId, ownerId, actor, from, row, pin }))
   return { developer, user }

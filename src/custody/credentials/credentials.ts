@@ -11,6 +11,10 @@ import type { SecretText } from '../sealing/bytes.ts'
 /** The caller's address: IPv4, or the /64 of an IPv6 address; absent or '' if it is not known. */
 type CallerAddress = { readonly from?: string | undefined }
 
+/** The address for a security event. */
+export const whereOf = (from: string | undefined): Readonly<Record<string, string>> =>
+  from === undefined || from === '' ? {} : { from }
+
 /** The credentials as they came in a request's body. */
 export type Credentials = CallerAddress & {
   readonly developerSecret?: SecretText | undefined

@@ -20,11 +20,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TryLimit } from '../../../db/queries/throttles.ts'
-import type { SecurityEventKind } from '../../../db/words.ts'
+import type { VaultEventKind } from '../../../db/words.ts'
 import { AppError, notFound, type SecurityEvent, unreachable } from '../../errors.ts'
 import { createQueues, type Queue } from '../../queue.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { invalidSecret } from './credentials.ts'
+import { invalidSecret, whereOf } from './credentials.ts'
 import type { ChargedGuess, Guesses } from './guesses.ts'
 import type { PinLimits } from './limits.ts'
 
@@ -63,11 +63,12 @@ export type Guard = ReturnType<typeof createGuard>
 const busy = (): AppError =>
   new AppError('busy', 'Another PIN of this owner is being verified: try again.', { retryAfterSeconds: 1 })
 
-const eventOf = (kind: SecurityEventKind, { projectId, ownerId, actor }: Guess): SecurityEvent => ({
+const eventOf = (kind: VaultEventKind, { projectId, ownerId, actor, from }: Guess): SecurityEvent => ({
   kind,
   projectId,
   actor,
   subject: ownerId,
+  details: whereOf(from),
 })
 
 type Parts = { readonly guesses: Guesses; readonly pinLimits: PinLimits }

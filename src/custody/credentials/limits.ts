@@ -25,6 +25,7 @@ import type { Db } from '../../../db/client.ts'
 import { countTries, type TryLimit } from '../../../db/queries/throttles.ts'
 import { AppError } from '../../errors.ts'
 import type { DeploymentKey } from '../root/deployment-key.ts'
+import { whereOf } from './credentials.ts'
 
 const PIN_WINDOW_SECONDS = 3_600
 const OF_ADDRESS = 2
@@ -68,12 +69,12 @@ export const createSecretLimit = (limit: { readonly wrongMax: number; readonly w
   const wrongOf = new LRUCache<string, number>({ max: ACTORS_MAX, ttl: windowMs })
   return {
     /** Call it before a secret is checked. @throws rate_limited if the requester has sent too many wrong ones. */
-    requireRoom: ({ projectId, actor }: Requester): void => {
+    requireRoom: ({ projectId, actor, from }: Requester): void => {
       if ((wrongOf.get(actor) ?? 0) < wrongMax) return
       throw new AppError('rate_limited', 'Too many wrong credentials came with this API key: wait and try again.', {
         retryable: true,
         retryAfterSeconds: Math.max(1, Math.ceil(wrongOf.getRemainingTTL(actor) / 1000)),
-        event: { kind: 'wrong_secrets_spent', projectId, actor, subject: projectId },
+        event: { kind: 'wrong_secrets_spent', projectId, actor, subject: projectId, details: whereOf(from) },
       })
     },
     /** Call it in the same turn of the event loop as `requireRoom`, so that many requests at once cannot exceed the limit. */

@@ -58,7 +58,7 @@ const openByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest) => {
   using held = new DisposableStack()
   const { wallet, credentials, actor, terms } = request
   const { id: walletId, projectId, keyringId, network, controlMode } = wallet
-  const { developerSecret: secret } = requireCredentials({ modes: ['developer'], credentials })
+  const { developerSecret: secret, from } = requireCredentials({ modes: ['developer'], credentials })
   if (secret === null) throw new Error('the developer secret was required')
   const [policy, row] = await Promise.all([
     readPolicyLock(ctx.db, { policyId: terms.id, walletId }),
@@ -69,7 +69,7 @@ const openByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest) => {
   if (terms.network !== wallet.network) throw new PolicyForged({ projectId, actor, policyId: terms.id })
   if (row === null) throw walletForged(request)
   refuseFrozen(row.frozen)
-  const developerKey = keys.hold(await checkSecret(ctx, { projectId, actor, sealed: row.developerKey, secret }))
+  const developerKey = keys.hold(await checkSecret(ctx, { projectId, actor, from, sealed: row.developerKey, secret }))
   const walletKey = keys.hold(await openLock(ctx, { ...request, lock: policy.lock, developerKey }))
   const spending = held.use(await openSpending(ctx, { projectId, actor, terms, row: policy.spending }))
   const of = { projectId, keyringId, walletId, network, controlMode }
@@ -97,29 +97,30 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
   const done = new Set<string>()
   let uses = 1
   return {
-    sign: async (said, ...signed) => {
-      approved?.requireApproved(signed)
-      return await key.sign(async (acts) => {
-        const cost = worstCostOf(
-          signer,
-          signed.flatMap(({ payloads }) => payloads),
-        )
-        for (const slot of cost.uses) done.add(slot)
-        if (done.size > 1) throw new Error('one use of a policy signs one transaction')
-        const { tokens } = cost
-        const use = { value: max(said.value, cost.value), fee: max(said.fee, cost.fee), tokens, uses }
-        const approval = approved?.id ?? null
-        const told = acts.map((act, at) => charged(act, { uses: at === 0 ? uses : 0, approval }))
-        if (approved !== null || !(await spending.chargeAtOnce(use, told))) {
-          await ctx.db.transaction(async (tx) => {
-            await spending.charge(tx, use)
-            if (uses > 0) await approved?.use(tx)
-            await ctx.audit.record(tx, ...told)
-          })
-        }
-        uses = 0
-      }, signed)
-    },
+    sign: (said, ...signed) =>
+      ctx.refusals.telling(async () => {
+        approved?.requireApproved(signed)
+        return await key.sign(async (acts) => {
+          const cost = worstCostOf(
+            signer,
+            signed.flatMap(({ payloads }) => payloads),
+          )
+          for (const slot of cost.uses) done.add(slot)
+          if (done.size > 1) throw new Error('one use of a policy signs one transaction')
+          const { tokens } = cost
+          const use = { value: max(said.value, cost.value), fee: max(said.fee, cost.fee), tokens, uses }
+          const approval = approved?.id ?? null
+          const told = acts.map((act, at) => charged(act, { uses: at === 0 ? uses : 0, approval }))
+          if (approved !== null || !(await spending.chargeAtOnce(use, told))) {
+            await ctx.db.transaction(async (tx) => {
+              await spending.charge(tx, use)
+              if (uses > 0) await approved?.use(tx)
+              await ctx.audit.record(tx, ...told)
+            })
+          }
+          uses = 0
+        }, signed)
+      }),
     [Symbol.dispose]: key[Symbol.dispose],
   }
 }

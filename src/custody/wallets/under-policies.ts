@@ -56,14 +56,14 @@ export const putUnderPolicies = (ctx: CustodyCtx, request: KeyRequest): Promise<
     const { id: subject, projectId, keyringId, controlMode: mode } = wallet
     if (mode !== 'developer')
       throw new AppError('invalid_input', 'Only developer-controlled wallets are put under policies.')
-    const { developerSecret: secret } = requireCredentials({ modes: [mode], credentials })
+    const { developerSecret: secret, from } = requireCredentials({ modes: [mode], credentials })
     if (secret === null) throw new Error('the developer secret was required')
     const versionAtLeast = lockFloor(ctx, { keyringId, mode })
     const row = await readKeyring(ctx.db, wallet)
     const lock = row?.locks.developer
     if (!row || !lock || lock.version < versionAtLeast) throw walletForged(request)
     refuseFrozen(row.frozen)
-    const developerKey = await checkSecret(ctx, { projectId, actor, sealed: row.developerKey, secret })
+    const developerKey = await checkSecret(ctx, { projectId, actor, from, sealed: row.developerKey, secret })
     developerKey.fill(0)
     if (lock.policiesOnly) return
     const act = { action: 'put_under_policies', subject } as const

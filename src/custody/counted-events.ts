@@ -1,0 +1,96 @@
+// Security events are counted in groups, and each group is written as one audit row with its number and time. Who keeps changing
+// subject or address fills neither memory nor table: the rest of a kind share one more row, with the subject "others". Many
+// events of one kind hide no other kind: each kind has its own limit.
+
+import type { SecurityEventKind } from '../../db/words.ts'
+import type { SecurityEvent } from '../errors.ts'
+
+const SUBJECTS_OF_A_KIND_MAX = 200
+const ROWS_A_WRITE_MAX = 25
+const OTHERS = 'others'
+/** The actor of an event without a valid credential. */
+const STRANGER = 'stranger'
+
+/** The fields by which events are counted together. */
+type Seen<Kind extends SecurityEventKind = SecurityEventKind> = {
+  readonly kind: Kind
+  readonly projectId: string | null
+  readonly actor: string
+  readonly subject: string
+  readonly details: Readonly<Record<string, string>>
+}
+
+type Times = { readonly count: number; readonly sinceMs: number; readonly untilMs: number }
+
+export type Counted<Kind extends SecurityEventKind = SecurityEventKind> = Seen<Kind> & Times
+
+type EventOf<Kind extends SecurityEventKind> = SecurityEvent & { readonly kind: Kind }
+
+/** @param input.from an IPv4 address or the /64 of an IPv6 one; '' if unknown. */
+export const seenOf = <Kind extends SecurityEventKind>(input: {
+  readonly event: EventOf<Kind>
+  readonly from: string
+}): Seen<Kind> => {
+  const { event, from } = input
+  const { kind, projectId, actor = STRANGER, subject, details } = event
+  const where = from === '' ? {} : { from }
+  const what = subject ?? (from === '' ? 'unknown' : from)
+  return { kind, projectId, actor, subject: what, details: { ...details, ...where } }
+}
+
+const othersOf = <Kind extends SecurityEventKind>(kind: Kind): Seen<Kind> => {
+  return { kind, projectId: null, actor: STRANGER, subject: OTHERS, details: {} }
+}
+
+export const groupOf = ({ kind, projectId, actor, subject, details }: Seen): string =>
+  JSON.stringify([kind, projectId, actor, subject, details])
+
+/** Counts events in a bounded number of groups for each kind. */
+export const createCounts = <Kind extends SecurityEventKind>() => {
+  const counts = new Map<string, Counted<Kind>>()
+  const subjects = new Map<Kind, number>()
+  /** @returns whether this event starts a new group. */
+  const add = (seen: Seen<Kind>, times: Times): boolean => {
+    const { kind } = seen
+    const hasRoom = (subjects.get(kind) ?? 0) < SUBJECTS_OF_A_KIND_MAX
+    const place = counts.has(groupOf(seen)) || hasRoom ? seen : othersOf(kind)
+    const group = groupOf(place)
+    const was = counts.get(group)
+    if (was === undefined) subjects.set(kind, (subjects.get(kind) ?? 0) + 1)
+    counts.set(group, {
+      ...place,
+      count: (was?.count ?? 0) + times.count,
+      sinceMs: Math.min(was?.sinceMs ?? times.sinceMs, times.sinceMs),
+      untilMs: Math.max(was?.untilMs ?? times.untilMs, times.untilMs),
+    })
+    return was === undefined
+  }
+  return { add, values: (): readonly Counted<Kind>[] => [...counts.values()] }
+}
+
+/** The groups that get a row of their own: the first one of each kind, then the second of each, and so on. */
+const chosenOf = <Kind extends SecurityEventKind>(apart: readonly Counted<Kind>[]): ReadonlySet<Counted<Kind>> => {
+  const ofKinds = Map.groupBy(apart, ({ kind }) => kind)
+  const places = [...ofKinds.values()].flatMap((rows) => rows.map((row, place) => ({ row, place })))
+  const inTurn = places.toSorted((a, b) => a.place - b.place)
+  return new Set(inTurn.slice(0, ROWS_A_WRITE_MAX).map(({ row }) => row))
+}
+
+/** A row for each of the most frequent groups, and one for the rest of each kind. */
+export const rowsOf = <Kind extends SecurityEventKind>(counted: readonly Counted<Kind>[]): readonly Counted<Kind>[] => {
+  const apart = counted.filter(({ subject }) => subject !== OTHERS).toSorted((a, b) => b.count - a.count)
+  const chosen = chosenOf(apart)
+  const rest = createCounts<Kind>()
+  const others = [...counted.filter(({ subject }) => subject === OTHERS), ...apart.filter((each) => !chosen.has(each))]
+  for (const each of others) rest.add(othersOf(each.kind), each)
+  return [...apart.filter((each) => chosen.has(each)), ...rest.values()]
+}
+
+const instant = (ms: number): string => new Date(ms).toISOString()
+
+/** The audit row of a group. */
+export const actOf = <Kind extends SecurityEventKind>(counted: Counted<Kind>) => {
+  const { kind: action, projectId, actor, subject, details, count, sinceMs, untilMs } = counted
+  const times = { count: String(count), since: instant(sinceMs), until: instant(untilMs) }
+  return { action, projectId, actor, subject, details: { ...details, ...times } }
+}

@@ -1,0 +1,132 @@
+// What the vault refused and may be part of an attack: wrong credentials, locked owners, rows that somebody forged. The vault
+// writes it itself, since somebody who controls an API would leave it out.
+//
+// The first of each group (counted-events.ts) is in the audit before the request is answered; those that follow share a row each
+// half minute. So nobody fills the audit by trying: at once only ten groups of a kind get a row in that time. A row is written by
+// a statement of its own, so that one that the database refuses hurts no other request. A vault that is killed loses what it
+// has only counted.
+
+import type { Db } from '../../db/client.ts'
+import { type AuditRow, commitAuditRows } from '../../db/queries/custody/audit.ts'
+import { isReferenceMissing } from '../../db/violated-constraint.ts'
+import { type SecurityEventKind, VAULT_EVENTS, type VaultEventKind } from '../../db/words.ts'
+import { AppError, type SecurityEvent } from '../errors.ts'
+import type { Audit, AuditAct } from './audit.ts'
+import { actOf, type Counted, createCounts, groupOf, rowsOf, seenOf } from './counted-events.ts'
+
+const WINDOW_MS = 30_000
+const AT_ONCE_OF_A_KIND_MAX = 10
+
+export type Refusals = ReturnType<typeof createRefusals>
+
+export type RefusalsLog = Readonly<Record<'error', (facts: object, sentence: string) => void>>
+
+type VaultEvent = SecurityEvent & { readonly kind: VaultEventKind }
+
+const isOfVault = (event: SecurityEvent): event is VaultEvent =>
+  VAULT_EVENTS.some((each: SecurityEventKind) => each === event.kind)
+
+/** Who names a project that does not exist gets a row among those of the deployment. */
+const ofNoProject = ({ projectId, details, ...act }: AuditAct): AuditAct => ({
+  ...act,
+  projectId: null,
+  details: { ...details, project: projectId ?? '' },
+})
+
+export const createRefusals = (parts: {
+  readonly db: Db
+  readonly audit: Pick<Audit, 'commitBy'>
+  readonly log: RefusalsLog
+  readonly now: () => Date
+  readonly windowMs?: number
+}) => {
+  const { db, audit, log, now, windowMs = WINDOW_MS } = parts
+  const told = new WeakSet<SecurityEvent>()
+  let counts = createCounts<VaultEventKind>()
+  /** Of this window: the groups that have their row. */
+  let atOnce = new Map<VaultEventKind, Set<string>>()
+  let timer: NodeJS.Timeout | null = null
+  let writing = Promise.resolve()
+
+  const commit = (act: AuditAct) =>
+    audit.commitBy(
+      async (rows: readonly AuditRow[]) => {
+        await commitAuditRows(db, rows)
+        return true
+      },
+      [act],
+    )
+
+  const write = async (counted: Counted<VaultEventKind>): Promise<void> => {
+    const act = actOf(counted)
+    try {
+      try {
+        await commit(act)
+      } catch (error) {
+        if (!isReferenceMissing(error)) throw error
+        await commit(ofNoProject(act))
+      }
+    } catch (err) {
+      log.error({ err, kind: counted.kind, count: counted.count }, 'a refusal is not in the audit yet')
+      counts.add(counted, counted)
+      begin()
+    }
+  }
+
+  const begin = (): void => {
+    timer ??= setTimeout(end, windowMs).unref()
+  }
+
+  /** Writes what was counted. What goes on is counted on, and gets no further row at once. */
+  const end = (): void => {
+    const counted = counts.values()
+    if (timer !== null) clearTimeout(timer)
+    timer = null
+    counts = createCounts()
+    atOnce = new Map()
+    for (const each of counted) groupsOf(each.kind).add(groupOf(each))
+    if (counted.length > 0) begin()
+    writing = Promise.all([writing, ...rowsOf(counted).map(write)]).then(() => {})
+  }
+
+  const groupsOf = (kind: VaultEventKind): Set<string> => {
+    const groups = atOnce.get(kind) ?? new Set()
+    atOnce.set(kind, groups)
+    return groups
+  }
+
+  const record = async (event: VaultEvent): Promise<void> => {
+    const seen = seenOf({ event, from: '' })
+    const atMs = now().getTime()
+    const once = { count: 1, sinceMs: atMs, untilMs: atMs }
+    const [groups, group] = [groupsOf(seen.kind), groupOf(seen)]
+    begin()
+    if (groups.has(group) || groups.size >= AT_ONCE_OF_A_KIND_MAX) {
+      counts.add(seen, once)
+      return
+    }
+    groups.add(group)
+    await write({ ...seen, ...once })
+  }
+
+  return {
+    /** Does `work`. If that is refused, the refusal is in the audit, or counted for it, before the error goes on. */
+    telling: async <Result>(work: () => Promise<Result>): Promise<Result> => {
+      try {
+        return await work()
+      } catch (error) {
+        const event = error instanceof AppError ? error.event : null
+        if (event !== null && isOfVault(event) && !told.has(event)) {
+          told.add(event)
+          await record(event)
+        }
+        throw error
+      }
+    },
+    /** Writes what was only counted, and returns when all is written. */
+    flush: async (): Promise<void> => {
+      end()
+      await writing
+    },
+  }
+}
