@@ -36,7 +36,7 @@ CREATE TABLE "audit" (
 	"subject" text NOT NULL,
 	"details" jsonb NOT NULL,
 	"mac" "bytea" NOT NULL,
-	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'final_blocks_lost', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'approval_requested', 'approval_decided', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged'))
+	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'approval_requested', 'approval_decided', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost'))
 );
 --> statement-breakpoint
 CREATE TABLE "audit_chain" (
@@ -366,6 +366,7 @@ CREATE TABLE "wallets" (
 	"keyring_id" uuid NOT NULL,
 	"public_key" "bytea" NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"mac" "bytea" NOT NULL,
 	CONSTRAINT "wallets_one_a_network" UNIQUE("project_id","network","owner_id"),
 	CONSTRAINT "wallets_address" UNIQUE("project_id","network","address"),
 	CONSTRAINT "wallets_control_mode" CHECK ("control_mode" in ('developer', 'user')),
