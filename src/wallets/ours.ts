@@ -34,9 +34,10 @@ const createLookUp = (db: Db) => {
 }
 
 const forged = ({ id: subject, projectId }: StoredWallet): SecurityEvent => ({
-  kind: 'wallet_forged',
+  kind: 'row_forged',
   projectId,
   subject,
+  details: { table: 'wallets' },
 })
 
 /** Reads wallets. A single row that is not ours is an error, `internal`; a list leaves it out. Both are told. */

@@ -148,7 +148,7 @@ describe('with full control of the API process nobody', () => {
     expect(await opening(theirs, secret)).toBe('credential_required')
   })
 
-  test('opens a key by a wallet reference that was changed, also if the row of the wallet says the same', async () => {
+  test('opens a key by a wallet reference that was changed, also if the row of the wallet says the same; it may not change a row', async () => {
     const ours = await newWallet({ network: 'Polygon' })
     const theirs = await newWallet({}, otherPin)
     const shared = { controlMode: 'developer', network: 'Polygon', ownerId: theirs.ownerId } as const
