@@ -3,12 +3,12 @@
 
 import { blake2b } from '@noble/hashes/blake2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { base58 } from '@scure/base'
 import type { WalletType } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
 import { safeOf } from './safe.ts'
 import type { WalletChain } from './worst-cost.ts'
 
+const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const SS58_CONTEXT = Buffer.from('SS58PRE')
 const SS58_CHECKSUM_BYTES = 2
 
@@ -19,12 +19,22 @@ const withChecksum = (digits: string): string => {
   return `0x${letters.join('')}`
 }
 
+/** Each leading zero byte is one character. */
+const base58Of = (bytes: Uint8Array): string => {
+  let text = ''
+  for (let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`); rest > 0n; rest /= 58n) {
+    text = `${BASE58[Number(rest % 58n)]}${text}`
+  }
+  const zeros = bytes.findIndex((byte) => byte !== 0)
+  return BASE58.slice(0, 1).repeat(zeros === -1 ? bytes.length : zeros) + text
+}
+
 /** SS58: a prefix from 64 is written in two bytes, its low six bits between the mark 01 and two of the high ones. */
 const ss58Of = (publicKey: Uint8Array, prefix: number): string => {
   const head = prefix < 64 ? [prefix] : [0x40 | ((prefix >> 2) & 0x3f), ((prefix >> 8) & 0x3f) | ((prefix & 0x03) << 6)]
   const body = Buffer.concat([Uint8Array.from(head), publicKey])
   const checksum = blake2b(Buffer.concat([SS58_CONTEXT, body]), { dkLen: 64 }).subarray(0, SS58_CHECKSUM_BYTES)
-  return base58.encode(Buffer.concat([body, checksum]))
+  return base58Of(Buffer.concat([body, checksum]))
 }
 
 /**
