@@ -8,8 +8,7 @@
 import type { Db } from '../db/client.ts'
 import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
-import { readFacts, writeFacts } from '../db/queries/facts.ts'
-import { API_EVENTS, type ApiAction, type Network, WORKER_EVENTS, type WorkerAction } from '../db/words.ts'
+import { API_EVENTS, type ApiAction, WORKER_EVENTS, type WorkerAction } from '../db/words.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import type { ChainMemory } from './chains/chain.ts'
 import { type Chains, createChains } from './chains/chains.ts'
@@ -33,6 +32,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createOrderedQueues, type OrderedQueues } from './queue.ts'
 import { createSecurityEvents, type SecurityEvents } from './security/events.ts'
 import { createLog, type Log } from './security/log.ts'
+import { createFactsMemory } from './tokens/facts-memory.ts'
 import { createObservationRecorder, type ObservationRecorder } from './transactions/record-observation.ts'
 import { createOurWallets, type OurWallets } from './wallets/ours.ts'
 
@@ -80,17 +80,18 @@ export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'wallets' | 'tokens
 /** For commands that ask nodes, and need no key. */
 export type AskingCtx = Omit<WorkerCtx, 'sealer' | 'audit' | 'securityEvents'>
 
-const memoryOf = (db: Db): ChainMemory => ({
+type Remembering = { readonly config: Config; readonly db: Db; readonly identity?: Sealer }
+
+const memoryOf = ({ db, identity = undefined }: Remembering): ChainMemory => ({
+  ...createFactsMemory({ db, identity: identity ?? null }),
   readAbiItems: (query) => readAbiItems(db, query),
-  readFacts: (query: { network: Network; addresses: readonly string[] }) => readFacts(db, query),
-  writeFacts: (facts: Parameters<typeof writeFacts>[1]) => writeFacts(db, facts),
   readCollectionNames: (query) => readCollectionNames(db, query),
 })
 
-const chainsOf = ({ config, db, metrics }: { config: Config; db: Db; metrics: Metrics }): Promise<Chains> =>
+const chainsOf = ({ config, metrics, ...base }: Remembering & { readonly metrics: Metrics }): Promise<Chains> =>
   createChains({
     rows: config.networks,
-    memory: memoryOf(db),
+    memory: memoryOf({ config, ...base }),
     nodeOf: (network) => {
       const [first, ...further] = config.rpcUrls[network] ?? []
       return first === undefined
@@ -108,12 +109,15 @@ const chainsOf = ({ config, db, metrics }: { config: Config; db: Db; metrics: Me
   })
 
 /** Adds what asks nodes, and what measures and logs it. */
-const withChains = async <Of extends ReadingCtx>(base: Of, input: Process): Promise<Of & AskingCtx> => {
+const withChains = async <Of extends ReadingCtx & Partial<Pick<Ctx, 'identity'>>>(
+  base: Of,
+  input: Process,
+): Promise<Of & AskingCtx> => {
   const { config, db } = base
   const metrics = createMetrics(Object.keys(config.rpcUrls))
   return {
     ...base,
-    chains: await chainsOf({ config, db, metrics }),
+    chains: await chainsOf({ ...base, metrics }),
     metrics,
     recordObservation: createObservationRecorder({ db, metrics }),
     mailer: await createMailer(config),

@@ -3,56 +3,59 @@ import type { Queryable } from '../client.ts'
 import { contractFacts, tokenUris } from '../schema.ts'
 import type { Network } from '../words.ts'
 
-type NewFacts = Pick<typeof contractFacts.$inferSelect, 'standard' | 'name' | 'symbol' | 'decimals'>
+/** What a contract says of itself. */
+export type ContractFacts = Pick<
+  typeof contractFacts.$inferSelect,
+  'network' | 'address' | 'standard' | 'name' | 'symbol' | 'decimals'
+>
+
+type StoredFacts = ContractFacts & Pick<typeof contractFacts.$inferSelect, 'mac'>
 
 /** A proxy that is not set up yet has neither name nor decimals: facts without a name are read again after this time. */
 const NAMELESS_MINUTES = 10
 
 const isNameless = (): SQL => sql`${contractFacts.name} = '' and ${contractFacts.symbol} = ''`
 
-/** The stored facts of some contracts, by address. Doubtful ones should be read again. */
+/** The stored facts of some contracts. Doubtful ones should be read again. */
 export const readFacts = async (
   db: Queryable,
   input: { readonly network: Network; readonly addresses: readonly string[] },
-): Promise<ReadonlyMap<string, NewFacts & { readonly isContract: true; readonly isDoubtful: boolean }>> => {
-  if (input.addresses.length === 0) return new Map()
-  const { address, standard, name, symbol, decimals } = contractFacts
+): Promise<readonly (StoredFacts & { readonly isDoubtful: boolean })[]> => {
+  if (input.addresses.length === 0) return []
+  const { network, address, standard, name, symbol, decimals, mac } = contractFacts
   const isOld = sql`${contractFacts.readAt} < now() - make_interval(mins => ${NAMELESS_MINUTES})`
   const isDoubtful = sql<boolean>`${isNameless()} and ${isOld}`
-  const rows = await db
-    .select({ address, standard, name, symbol, decimals, isDoubtful })
+  return db
+    .select({ network, address, standard, name, symbol, decimals, mac, isDoubtful })
     .from(contractFacts)
-    .where(and(eq(contractFacts.network, input.network), inArray(contractFacts.address, [...input.addresses])))
-  return new Map(rows.map(({ address: at, ...facts }) => [at, { ...facts, isContract: true }]))
+    .where(and(eq(network, input.network), inArray(address, [...input.addresses])))
 }
 
-/** 6 values each, of the 65,535 that one statement can have. */
+/** 7 values each, of the 65,535 that one statement can have. */
 const ROWS_A_STATEMENT = 5_000
 
-/** Stores facts of contracts, by address; facts that have a name stay. */
-export const writeFacts = async (
-  db: Queryable,
-  input: { readonly network: Network; readonly facts: ReadonlyMap<string, NewFacts> },
-): Promise<void> => {
-  const { network } = input
+const { standard, name, symbol, decimals, mac } = contractFacts
+const stored = sql.join([standard, name, symbol, decimals, mac], sql`, `)
+const excluded = {
+  standard: sql`excluded.standard`,
+  name: sql`excluded.name`,
+  symbol: sql`excluded.symbol`,
+  decimals: sql`excluded.decimals`,
+  mac: sql`excluded.mac`,
+}
+
+/** Stores facts of contracts. Facts that have a name stay, but those with a MAC replace all that differ. */
+export const writeFacts = async (db: Queryable, facts: readonly StoredFacts[]): Promise<void> => {
   // Always in the same order, to avoid deadlocks.
-  const rows = [...input.facts]
-    .map(([address, { standard, name, symbol, decimals }]) => ({ network, address, standard, name, symbol, decimals }))
-    .sort((a, b) => (a.address < b.address ? -1 : 1))
+  const rows = facts.toSorted((a, b) => (a.address < b.address ? -1 : 1))
   for (let from = 0; from < rows.length; from += ROWS_A_STATEMENT) {
     await db
       .insert(contractFacts)
       .values(rows.slice(from, from + ROWS_A_STATEMENT))
       .onConflictDoUpdate({
         target: [contractFacts.network, contractFacts.address],
-        set: {
-          standard: sql`excluded.standard`,
-          name: sql`excluded.name`,
-          symbol: sql`excluded.symbol`,
-          decimals: sql`excluded.decimals`,
-          readAt: sql`now()`,
-        },
-        setWhere: isNameless(),
+        set: { ...excluded, readAt: sql`now()` },
+        setWhere: sql`(${isNameless()}) or (excluded.mac is not null and (${stored}) is distinct from (${sql.join(Object.values(excluded), sql`, `)}))`,
       })
   }
 }

@@ -3,7 +3,7 @@
 import { sql } from 'drizzle-orm'
 import { bigint, check, index, jsonb, pgTable, primaryKey, smallint, text, unique, uuid } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
-import { instant, now, oneOf, uint256 } from '../columns.ts'
+import { bytes, instant, now, oneOf, uint256 } from '../columns.ts'
 import { ABI_ITEM_KINDS, ASSET_STANDARDS } from '../words.ts'
 import { networkName, networks } from './networks.ts'
 import { projectId } from './projects.ts'
@@ -77,6 +77,8 @@ export const contractFacts = pgTable(
     symbol: text('symbol').notNull(),
     decimals: smallint('decimals').notNull(),
     readAt: instant('read_at').notNull().default(now),
+    /** Of src/auth/row-macs.ts; null if a worker wrote the row. Nothing is signed by facts without it. */
+    mac: bytes('mac'),
   },
   (table) => [
     primaryKey({ columns: [table.network, table.address] }),

@@ -1,5 +1,6 @@
-// The rows that decide who a caller is, and those of wallets, have a MAC under a key derived from IDENTITY_KEY. So somebody who
-// can write to the database, but does not have that key, can neither insert such a row nor change one: it counts as absent.
+// The rows that decide who a caller is, those of wallets, and facts of contracts that an API read, have a MAC under a key derived
+// from IDENTITY_KEY. So somebody who can write to the database, but does not have that key, can neither insert such a row nor
+// change one: it counts as absent.
 //
 // A MAC covers the columns that decide. It does not cover what only tells something (names), and what each use changes (a
 // passkey's counter). The revocation of an API key and the end of a session erase the MAC, so nobody can undo them without a
@@ -7,6 +8,7 @@
 
 import { timingSafeEqual } from 'node:crypto'
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
+import type { ContractFacts } from '../../db/queries/facts.ts'
 import type { NonceRow } from '../../db/queries/logins.ts'
 import type { PasskeyFacts } from '../../db/queries/passkeys.ts'
 import type { ProjectSettings } from '../../db/queries/projects.ts'
@@ -84,6 +86,11 @@ export const nonceMac = rowMac<Omit<NonceRow, 'mac'>>('nonces', (row) => {
 export const walletMac = rowMac<WalletFacts>('wallets', (row) => {
   const { id, projectId, network, ownerId, controlMode, type, keyringId, publicKey, address } = row
   return [id, projectId, network, ownerId, controlMode, type, keyringId, publicKey, address]
+})
+
+export const contractFactsMac = rowMac<ContractFacts>('contract_facts', (row) => {
+  const { network, address, standard, name, symbol, decimals } = row
+  return [network, address, standard, name, symbol, String(decimals)]
 })
 
 type TellCtx = Pick<Ctx, 'securityEvents'>

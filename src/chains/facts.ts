@@ -27,8 +27,10 @@ export type ChainMemory = {
     selectors: readonly string[]
     name?: string
   }): Promise<readonly AddedAbiItem[]>
-  /** Facts with `isDoubtful` may have changed since they were read. */
-  readFacts(asked: AskedAddresses): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean }>>
+  /** Facts with `isDoubtful` may have changed since they were read. Those with `isOwn` a process like this one has read. */
+  readFacts(
+    asked: AskedAddresses,
+  ): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean; readonly isOwn: boolean }>>
   writeFacts(input: { network: Network; facts: ReadonlyMap<string, AddressFacts> }): Promise<void>
   /** Names and symbols of the collections that this service created, by address. They are public: any project may read them. */
   readCollectionNames(asked: AskedAddresses): Promise<ReadonlyMap<string, Pick<AddressFacts, 'name' | 'symbol'>>>
@@ -37,8 +39,10 @@ export type ChainMemory = {
 type AskedAddresses = { readonly network: Network; readonly addresses: readonly string[] }
 
 export type Facts = {
-  /** Facts of many addresses, from memory if known. */
+  /** Facts of many addresses, from memory if known: to show them. */
   facts(addresses: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>>
+  /** The same, from memory only if they are its own: for what is signed or agreed to. */
+  sureFacts(addresses: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>>
   /**
    * The balances of an address at one block: the native coin, and the given tokens with a balance above zero. Tokens that
    * fail or give an invalid answer are left out.

@@ -9,20 +9,25 @@ export type Facts = ReadonlyMap<string, AddressFacts>
 /** The facts of an address without a contract, and of an id that does not exist. */
 export const NO_CONTRACT: AddressFacts = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 }
 
+/** `any`: whoever stored them. `own`: only those that a process like this one has read. */
+export type Believed = 'any' | 'own'
+
 /**
  * Facts by address or id, with an entry for each one asked for.
  * @param read reads those that are not in memory or are doubtful; the result is stored.
  * @throws NodeUnavailable if the node is needed for an address that is not in memory.
  */
 export const rememberedFacts = async (
-  { memory, network }: { readonly memory: ChainMemory; readonly network: Network },
+  of: { readonly memory: ChainMemory; readonly network: Network; readonly believed: Believed },
   { asked, read }: { readonly asked: readonly string[]; read(addresses: readonly string[]): Promise<Facts> },
 ): Promise<Facts> => {
+  const { memory, network, believed } = of
   const addresses = [...new Set(asked)]
   if (addresses.length === 0) return new Map()
   const facts = new Map<string, AddressFacts>()
   const doubtful: string[] = []
-  for (const [address, { isDoubtful, ...known }] of await memory.readFacts({ network, addresses })) {
+  for (const [address, { isDoubtful, isOwn, ...known }] of await memory.readFacts({ network, addresses })) {
+    if (believed === 'own' && !isOwn) continue
     facts.set(address, known)
     if (isDoubtful) doubtful.push(address)
   }

@@ -49,7 +49,7 @@ const addressesIn = (chain: NodelessChain, rules: readonly ArgumentRule[]): Read
 /** Without a node the words have no names, but a policy can still be read and taken back. */
 const factsOf = async (chain: Chain | undefined, addresses: readonly string[]) => {
   try {
-    return (await chain?.facts(addresses)) ?? new Map()
+    return (await chain?.sureFacts(addresses)) ?? new Map()
   } catch (error) {
     if (error instanceof AppError && error.status === 503) return new Map()
     throw error

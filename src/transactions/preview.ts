@@ -60,12 +60,12 @@ const previewAll = async (
   // The called addresses are known before the preview: read both in one round trip.
   const [previews, called, policies] = await Promise.all([
     chain.preview(from, intents),
-    chain.facts(addressesIn(intents, [])),
+    chain.sureFacts(addressesIn(intents, [])),
     previewPolicies(ctx, { ...input, chain, from, intents }),
   ])
   const addresses = addressesIn(intents, previews)
   const [moved, displays] = await Promise.all([
-    chain.facts(addresses.filter((address) => !called.has(address))),
+    chain.sureFacts(addresses.filter((address) => !called.has(address))),
     tokenDisplays(ctx.db, { chain, addresses }),
   ])
   const known = { chain, displays, facts: new Map([...called, ...moved]) }

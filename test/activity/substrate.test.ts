@@ -121,7 +121,7 @@ test('keeps and lists a foreign asset, however long its Location is', async () =
   // Eight junctions of the longest kind: AccountId32 with a network identified by its fork.
   const contract = `foreign:0x${randomBytes(2 + 8 * 75).toString('hex')}`
   const ether = { standard: 'erc20', name: 'Ether', symbol: 'ETH', decimals: 18 } as const
-  await writeFacts(worker.db, { network: NETWORK, facts: new Map([[contract, ether]]) })
+  await writeFacts(worker.db, [{ network: NETWORK, address: contract, ...ether, mac: null }])
   const { number } = (await chain.head()).latest
   await local.newBlock()
   const moved = {

@@ -6,7 +6,6 @@ import { Elysia } from 'elysia'
 import postgres from 'postgres'
 import { openDb } from '../../db/client.ts'
 import { insertKeyring } from '../../db/queries/custody/keyrings.ts'
-import { readFacts, writeFacts } from '../../db/queries/facts.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import { type Network, WORKER_EVENTS } from '../../db/words.ts'
@@ -34,6 +33,7 @@ import { listNfts, shownNft } from '../../src/nfts/list.ts'
 import { afterOf, ListNftsQuery, Nft, nftPaging } from '../../src/nfts/schema.ts'
 import { createSecurityEvents } from '../../src/security/events.ts'
 import { createLog } from '../../src/security/log.ts'
+import { createFactsMemory } from '../../src/tokens/facts-memory.ts'
 import { createObservationRecorder } from '../../src/transactions/record-observation.ts'
 import { createOurWallets } from '../../src/wallets/ours.ts'
 import { openTestIdentity, openTestSealer } from '../custody/support.ts'
@@ -105,8 +105,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     memory: {
       readAbiItems: async () => [],
       readCollectionNames: async () => new Map(),
-      readFacts: (query) => readFacts(db, query),
-      writeFacts: (facts) => writeFacts(db, facts),
+      ...createFactsMemory({ db, identity: null }),
     },
   })
   const get = (network: Network) => {

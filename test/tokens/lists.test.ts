@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { type Address, encodeFunctionData, getAddress, toHex } from 'viem'
+import { createFactsMemory } from '../../src/tokens/facts-memory.ts'
 import { importTokenList, removeTokenList } from '../../src/tokens/lists.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -112,7 +113,8 @@ describe('an imported list', () => {
 
 test('the network gives its coin and known tokens their logo and display decimals', async () => {
   await chain.rpc('anvil_setCode', [USDC, await chain.publicClient.getCode({ address: coin.address })])
-  await sql`insert into contract_facts values ('Ethereum', ${USDC}, 'erc20', 'USD Coin', 'USDC', 6)`
+  const said = { isContract: true, standard: 'erc20', name: 'USD Coin', symbol: 'USDC', decimals: 6 } as const
+  await createFactsMemory(service.ctx).writeFacts({ network, facts: new Map([[USDC, said]]) })
   const usdc = { ...coin, address: getAddress(USDC) }
   await chain.write({ contract: usdc, functionName: 'mint', args: [wallet, 1_000_000n] })
   await insertReceived([USDC])

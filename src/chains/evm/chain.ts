@@ -57,7 +57,8 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
   const { rpc, certain } = pool
   const limits = createLimits()
   const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
-  const facts: Chain['facts'] = (addresses) => readAddressFacts({ rpc: certain, memory, network }, addresses)
+  const stored = { rpc: certain, memory, network }
+  const sureFacts: Chain['sureFacts'] = (addresses) => readAddressFacts({ ...stored, believed: 'own' }, addresses)
 
   return {
     ...createNodelessEvmChain(row),
@@ -95,17 +96,18 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     broadcast: (raw) => deliver(pool.outbounds(), (outbound) => broadcast(outbound, raw)),
     status: (hash) => readStatus(certain, hash),
     statuses: (asked) => readStatuses(certain, asked),
-    preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts }, { from, intents }),
-    calls: declaredCalls({ rpc: certain, memory, network, facts }),
+    preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts: sureFacts }, { from, intents }),
+    calls: declaredCalls({ rpc: certain, memory, network, facts: sureFacts }),
     terms: createTerms({ rpc, row, ours }),
-    facts,
+    facts: (addresses) => readAddressFacts({ ...stored, believed: 'any' }, addresses),
+    sureFacts,
     balances: (input) => readBalances(rpc, input),
     names: createNames({ rpc: certain, row }),
     tokenUris: (tokens) => readTokenUris(certain, tokens),
     contractUri: (contract) => readContractUri(certain, contract),
     mintIntent: (request) => mintIntent({ rpc, limits, memory, network }, request),
     transferNftIntent: async (request) => {
-      const known = await facts([request.contract])
+      const known = await sureFacts([request.contract])
       return transferNftIntent(request, known.get(request.contract))
     },
     collections: { creation: async (request) => collectionIntent(request) },

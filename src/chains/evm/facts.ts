@@ -6,7 +6,7 @@ import type { AssetStandard, Network } from '../../../db/words.ts'
 import type { AddressFacts, ChainMemory, Hex } from '../chain.ts'
 import { question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
-import { type Facts, rememberedFacts } from '../remembered.ts'
+import { type Believed, type Facts, rememberedFacts } from '../remembered.ts'
 import { cleanText } from '../text.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { decoded, readQuestion, returned, wordIn } from './call.ts'
@@ -83,7 +83,12 @@ const factsOf = (reads: Reads): AddressFacts => {
   }
 }
 
-type Context = { readonly rpc: Rpc; readonly memory: ChainMemory; readonly network: Network }
+type Context = {
+  readonly rpc: Rpc
+  readonly memory: ChainMemory
+  readonly network: Network
+  readonly believed: Believed
+}
 
 /** EIP-7702: the code of an account that delegates is 0xef0100 and an address; the account is not a contract. */
 const isContractCode = (code: Hex): boolean => code !== '0x' && !code.startsWith('0xef0100')

@@ -129,7 +129,8 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     collections: row.hasPrograms ? null : { creation: (request) => palletNfts.collectionIntent(node, request) },
     tokenUris: (tokens) => nfts.tokenUris(certain, tokens),
     contractUri: (contract) => nfts.contractUri(certain, contract),
-    facts: (addresses) => readFacts(certain, addresses),
+    facts: (texts) => readFacts(certain, { texts, believed: 'any' }),
+    sureFacts: (texts) => readFacts(certain, { texts, believed: 'own' }),
     balances: (input) => readBalances(node, input),
     // Only final blocks are read.
     depth: { confirmations: 1, final: 1 },

@@ -2,7 +2,7 @@
 // name. An account that is not a program is no contract.
 
 import type { AddressFacts, Hex } from '../chain.ts'
-import { type Facts, NO_CONTRACT, rememberedFacts } from '../remembered.ts'
+import { type Believed, type Facts, NO_CONTRACT, rememberedFacts } from '../remembered.ts'
 import { cleanText } from '../text.ts'
 import { programIdOf } from './address.ts'
 import { readFinalState } from './blocks.ts'
@@ -108,10 +108,13 @@ const readExisting = async (node: SubstrateNode, texts: readonly string[]): Prom
 }
 
 /** Facts of every given address or id. The node is asked only for those that memory lacks. */
-export const readFacts = async (node: SubstrateNode, texts: readonly string[]): Promise<Facts> => {
+export const readFacts = async (
+  node: SubstrateNode,
+  { texts, believed }: { readonly texts: readonly string[]; readonly believed: Believed },
+): Promise<Facts> => {
   const { row, memory } = node
   const asked = texts.filter((text) => contractIdOf(text) !== null || (row.hasPrograms && programIdOf(text) !== null))
   const read = (unsure: readonly string[]) => readExisting(node, unsure)
-  const facts = await rememberedFacts({ memory, network: row.network }, { asked, read })
+  const facts = await rememberedFacts({ memory, network: row.network, believed }, { asked, read })
   return new Map(texts.map((text) => [text, facts.get(text) ?? NO_CONTRACT]))
 }

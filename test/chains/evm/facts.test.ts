@@ -136,7 +136,7 @@ test('a doubtful contract is read again, and stays as it was if the node does no
   const token = getAddress((await node.deploy('TestToken', ['Test', 'TST', 6])).address)
   const before = { isContract: true, standard: 'erc20', name: '', symbol: '', decimals: 0 } as const
   const kept = createMemory()
-  const doubtful = new Map([[token, { ...before, isDoubtful: true }]])
+  const doubtful = new Map([[token, { ...before, isDoubtful: true, isOwn: true }]])
   const memory = { ...kept, readFacts: async () => doubtful }
   const silent = createEvmChain({ row, rpcUrl: 'http://127.0.0.1:1', memory })
   expect(await silent.facts([token])).toEqual(new Map([[token, before]]))
@@ -145,6 +145,23 @@ test('a doubtful contract is read again, and stays as it was if the node does no
   const after = { ...before, name: 'Test', symbol: 'TST', decimals: 6 }
   expect(await createEvmChain({ row, rpcUrl: node.rpcUrl, memory }).facts([token])).toEqual(new Map([[token, after]]))
   expect(kept.kept.get(token)).toEqual(after)
+})
+
+test('facts that another process stored are shown, and read again before anything is signed by them', async () => {
+  const token = getAddress((await node.deploy('TestToken', ['Test', 'TST', 6])).address)
+  const said = { isContract: true, standard: 'erc721', name: 'Not it', symbol: 'NOT', decimals: 0 } as const
+  const kept = createMemory()
+  const memory = {
+    ...kept,
+    readFacts: async () => new Map([[token, { ...said, isDoubtful: false, isOwn: false }]]),
+  }
+  const silent = createEvmChain({ row, rpcUrl: 'http://127.0.0.1:1', memory })
+  expect(await silent.facts([token])).toEqual(new Map([[token, said]]))
+  await expect(silent.sureFacts([token])).rejects.toMatchObject({ code: 'node_unavailable' })
+  const read = { isContract: true, standard: 'erc20', name: 'Test', symbol: 'TST', decimals: 6 } as const
+  const asking = createEvmChain({ row, rpcUrl: node.rpcUrl, memory })
+  expect(await asking.sureFacts([token])).toEqual(new Map([[token, read]]))
+  expect(kept.kept.get(token)).toEqual(read)
 })
 
 test('many addresses are read in bounded batches', async () => {

@@ -11,7 +11,7 @@ export const createMemory = (): ChainMemory & { readonly kept: Map<string, Addre
       new Map(
         addresses.flatMap((address) => {
           const known = kept.get(address)
-          return known === undefined ? [] : [[address, { ...known, isDoubtful: false }] as const]
+          return known === undefined ? [] : [[address, { ...known, isDoubtful: false, isOwn: true }] as const]
         }),
       ),
     writeFacts: async ({ facts }) => {

@@ -1,0 +1,34 @@
+// The stored facts of contracts. Both APIs and workers write them, and anybody who writes to the database can. What an API wrote
+// has a MAC (src/auth/row-macs.ts), so that an API knows it again: of the others it shows what they say, and signs nothing by it.
+
+import type { Db } from '../../db/client.ts'
+import { readFacts, writeFacts } from '../../db/queries/facts.ts'
+import { contractFactsMac } from '../auth/row-macs.ts'
+import type { ChainMemory } from '../chains/chain.ts'
+import type { Sealer } from '../custody/sealer.ts'
+
+/** @param of.identity null in a process without IDENTITY_KEY: no facts are its own. */
+export const createFactsMemory = (of: {
+  readonly db: Db
+  readonly identity: Pick<Sealer, 'authenticator'> | null
+}): Pick<ChainMemory, 'readFacts' | 'writeFacts'> => {
+  const { db, identity } = of
+  const mac = identity && contractFactsMac(identity)
+  return {
+    readFacts: async (asked) =>
+      new Map(
+        (await readFacts(db, asked)).map(({ isDoubtful, ...row }) => {
+          const { address, standard, name, symbol, decimals } = row
+          const isOwn = mac?.holds(row) ?? false
+          return [address, { isContract: true, standard, name, symbol, decimals, isDoubtful, isOwn }]
+        }),
+      ),
+    writeFacts: async ({ network, facts }) => {
+      const rows = [...facts].map(([address, { standard, name, symbol, decimals }]) => {
+        const row = { network, address, standard, name, symbol, decimals }
+        return { ...row, mac: mac?.of(row) ?? null }
+      })
+      await writeFacts(db, rows)
+    },
+  }
+}

@@ -1,0 +1,118 @@
+// What somebody with the worker's login can do with the facts of contracts: the standard of a collection chooses the call that
+// moves a token, and the decimals of a token the amount that a person reads before they agree to a policy.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { type Hex, toFunctionSelector } from 'viem'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const secret = { developer_secret: 'testnet-secret' }
+const SAFE_TRANSFER = toFunctionSelector('safeTransferFrom(address,address,uint256)')
+const [RECIPIENT, OWNER] = [fundedAccount(5).address, fundedAccount(0).address]
+
+let service: Service
+let chain: TestChain
+/** Of the worker. */
+let login: Sql
+let sql: Sql
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  login = postgres(service.database.workerUrl, { max: 1, onnotice: () => {} })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+}, 60_000)
+afterAll(async () => {
+  await Promise.all([login.end(), sql.end()])
+  await service.close()
+  await chain.stop()
+})
+
+type Facts = { readonly standard: string; readonly name: string; readonly symbol: string; readonly decimals: number }
+
+/** Writes facts of a contract as the worker may, and more than it would. */
+const forge = async (address: string, { standard, name, symbol, decimals }: Facts): Promise<void> => {
+  await login`
+    insert into contract_facts (network, address, standard, name, symbol, decimals)
+    values (${network}, ${address}, ${standard}, ${name}, ${symbol}, ${decimals})
+    on conflict (network, address) do update
+      set standard = excluded.standard, name = excluded.name, symbol = excluded.symbol, decimals = excluded.decimals`
+}
+
+const storedOf = async (address: string): Promise<unknown> => {
+  const [row] = await sql`
+    select standard, name, symbol, decimals, mac is not null as own from contract_facts where address = ${address}`
+  return { ...row }
+}
+
+test('the standard of a collection that they write chooses no call', async () => {
+  const { address: from } = await service.newWallet({ network })
+  await chain.fund(from, 10n ** 18n)
+  const nfts = await chain.deploy('WizardCollection', ['Doors', 'DOOR', OWNER])
+  for (const _ of [0, 1]) await chain.write({ contract: nfts, functionName: 'safeMint', args: [from, ''] })
+  const moved = async (token_id: string): Promise<string | undefined> => {
+    const body = { network, from, recipient: RECIPIENT, contract_address: nfts.address, token_id, ...secret }
+    const { status, json, text } = await service.post('/nfts/transfer', body)
+    if (status !== 200) throw new Error(text)
+    const [row] = await sql<{ input: Hex }[]>`select input from transactions where id = ${json.transaction_id}`
+    return row?.input.slice(0, 10)
+  }
+  const forged = { standard: 'erc1155', name: 'Doors', symbol: 'DOOR', decimals: 0 }
+  const read = { ...forged, standard: 'erc721', own: true }
+  // Before an API knows the collection, and after.
+  for (const token of ['0', '1']) {
+    await forge(nfts.address, forged)
+    expect(await moved(token)).toBe(SAFE_TRANSFER)
+    expect(await storedOf(nfts.address)).toEqual(read)
+  }
+})
+
+test('the decimals and the name of a token that they write reach no words that somebody agrees to', async () => {
+  const { address: wallet_address } = await service.newWallet({ network, pin: '493817' })
+  const { address } = await chain.deploy('TestToken', ['Test', 'TST', 6])
+  await forge(address, { standard: 'erc20', name: 'Trusted', symbol: 'USD', decimals: 18 })
+  const { status, json, text } = await service.post('/policies/describe', {
+    ...{ network, wallet_address, max_total_fee: '1000' },
+    argument_rules: [{ argument: 'to', operator: 'eq', value: address }],
+    token_limits: [{ contract_address: address, max_total: '5000000' }],
+  })
+  expect([status, status === 200 || text]).toEqual([200, true])
+  const limits: readonly (readonly { readonly text: string }[])[] = json.words.limits
+  expect(limits.map((parts) => parts.map((part) => part.text).join(''))).toContainEqual(
+    expect.stringMatching(/“Test” \(TST\), it sends or approves at most 5 TST in all/),
+  )
+  expect(text).not.toMatch(/Trusted|USD/)
+  expect(await storedOf(address)).toMatchObject({ name: 'Test', decimals: 6, own: true })
+})
+
+test('nor does their standard say which function the rule of a policy means', async () => {
+  const { address: wallet_address } = await service.newWallet({ network, pin: '493817' })
+  const { address } = await chain.deploy('WizardCollection', ['Doors', 'DOOR', OWNER])
+  const rule = (argument: string, value: string) => ({ argument, operator: 'eq', value })
+  const described = () =>
+    service.post('/policies/describe', {
+      ...{ network, wallet_address, max_total_fee: '1000' },
+      argument_rules: [rule('to', address), rule('decodedInput.function', 'safeTransferFrom')],
+    })
+  // EIP-721 has two functions of this name, and EIP-1155 one.
+  const ambiguous = {
+    code: 'invalid_input',
+    error: expect.stringContaining('safeTransferFrom(address,address,uint256)'),
+  }
+  await forge(address, { standard: 'erc1155', name: 'Doors', symbol: 'DOOR', decimals: 0 })
+  expect((await described()).json).toMatchObject(ambiguous)
+})
+
+test('facts that an API has read are known again, and those of a worker are shown', async () => {
+  const { address } = await chain.deploy('TestToken', ['Test', 'TST', 6])
+  const shown = async () => (await service.ctx.chains.withNode(network).facts([address])).get(address)?.name
+  const sure = async () => (await service.ctx.chains.withNode(network).sureFacts([address])).get(address)?.name
+  await forge(address, { standard: 'erc20', name: 'As the worker read it', symbol: '', decimals: 0 })
+  expect([await shown(), await sure(), await shown()]).toEqual(['As the worker read it', 'Test', 'Test'])
+  const [was] = await sql`select read_at from contract_facts where address = ${address}`
+  expect([await sure(), await shown()]).toEqual(['Test', 'Test'])
+  // So it was not read again.
+  expect(await sql`select read_at from contract_facts where address = ${address}`).toMatchObject([{ ...was }])
+})
