@@ -256,10 +256,24 @@ describe('what no file may contain', () => {
     expect(files.map((file) => file.path).filter((path) => names.test(path))).toEqual([])
   })
 
-  test('no literal is spread to have it on one line', () => {
-    const inLine = /\.\.\.(?:\[[^[\]]+\]|\{[^{}]+\})\s*[,)\]}]/
-    const asLine = /^\s*\.\.\.(?:\[.+\]|\{.+\}),?$/
-    expect(found(new RegExp(`${inLine.source}|${asLine.source}`))).toEqual([])
+  test('no literal is spread to have it on fewer lines', () => {
+    const endOf = (text: string, from: number): number => {
+      let depth = 0
+      for (let at = from; at < text.length; at += 1) {
+        if ('[{('.includes(text.charAt(at))) depth += 1
+        else if (']})'.includes(text.charAt(at))) depth -= 1
+        if (depth === 0) return at
+      }
+      return text.length
+    }
+    const spread = files.flatMap(({ path, text }) =>
+      [...text.matchAll(/\.\.\.(?=[[{])/g)]
+        .map(({ index }) => index + '...'.length)
+        // What follows a literal alone; `...[a, b].map(…)` is another value.
+        .filter((start) => /^\s*[,)\]}]/.test(text.slice(endOf(text, start) + 1)))
+        .map((start) => `${path}:${text.slice(0, start).split('\n').length}`),
+    )
+    expect(spread).toEqual([])
   })
 
   test('`@throws` names what a function itself throws, or an error that somebody acts on', () => {
@@ -328,42 +342,90 @@ describe('nothing is without an importer', () => {
     'src/server.ts',
     'src/vault.ts',
   ]
-  // Tests count as importers.
-  const everywhere = [...files, ...scriptsIn('test').map(readSource)]
-
   /** What is imported of a file by name; `*` where it is imported as a whole. */
-  const imported = new Map<string, Set<string>>()
-  for (const { path, text } of everywhere) {
-    const note = (specifier: string, names: readonly string[]) => {
-      const of = relative(ROOT, resolve(ROOT, dirname(path), specifier))
-      imported.set(of, new Set([...(imported.get(of) ?? []), ...names]))
+  const importedBy = (importers: readonly { readonly path: string; readonly text: string }[]) => {
+    const imported = new Map<string, Set<string>>()
+    for (const { path, text } of importers) {
+      const note = (specifier: string, names: readonly string[]) => {
+        const of = relative(ROOT, resolve(ROOT, dirname(path), specifier))
+        imported.set(of, new Set([...(imported.get(of) ?? []), ...names]))
+      }
+      for (const [, clause = '', specifier = ''] of text.matchAll(
+        /(?:^|\n)\s*(?:import|export)\b([^'"`;]*?)\bfrom\s*['"](\.[^'"]+)['"]/g,
+      )) {
+        const braced = /\{([^}]*)\}/.exec(clause)?.[1] ?? ''
+        const names = braced.split(',').map((each) => /^(?:type\s+)?(\w+)/.exec(each.trim())?.[1] ?? '')
+        note(specifier, clause.includes('*') ? ['*'] : names)
+      }
+      for (const [, specifier = ''] of text.matchAll(/(?:\bimport\(|^import)\s*['"](\.[^'"]+)['"]/gm))
+        note(specifier, ['*'])
     }
-    for (const [, clause = '', specifier = ''] of text.matchAll(
-      /(?:^|\n)\s*(?:import|export)\b([^'"`;]*?)\bfrom\s*['"](\.[^'"]+)['"]/g,
-    )) {
-      const braced = /\{([^}]*)\}/.exec(clause)?.[1] ?? ''
-      const names = braced.split(',').map((each) => /^(?:type\s+)?(\w+)/.exec(each.trim())?.[1] ?? '')
-      note(specifier, clause.includes('*') ? ['*'] : names)
-    }
-    for (const [, specifier = ''] of text.matchAll(/(?:\bimport\(|^import)\s*['"](\.[^'"]+)['"]/gm))
-      note(specifier, ['*'])
+    return imported
   }
+  const byProduct = importedBy(files)
+  const byAll = importedBy([...files, ...scriptsIn('test').map(readSource)])
+
+  /** Where tests may import more than the product does, and why. */
+  const TESTED_ALONE = {
+    'held against vectors, and answers of nodes and contracts, that others published': [
+      'src/chains/',
+      'src/custody/credentials/',
+      'src/custody/keys/',
+      'src/custody/root/',
+      'src/custody/sealing/',
+    ],
+    'built again, and compared with what is committed': ['src/login/client/build.ts', 'src/openapi/build.ts'],
+    'pure, with more cases than requests are worth': [
+      'src/activity/read-range.ts',
+      'src/http/limits.ts',
+      'src/login/open.ts',
+      'src/metadata/data-uri.ts',
+      'src/openapi/routes.ts',
+      'src/security/log.ts',
+      'src/tokens/lists.ts',
+    ],
+    'one step of what a job or a clock begins': [
+      'src/activity/backfill.ts',
+      'src/activity/check-balances.ts',
+      'src/auth/access-token.ts',
+    ],
+    'forged, counted or put in by a test': [
+      'devnet/anvil-state.ts',
+      'devnet/chopsticks-archive.ts',
+      'src/auth/plugin.ts',
+      'src/config.ts',
+      'src/transactions/record-observation.ts',
+      'src/users/session.ts',
+    ],
+  } as const
+  const isTestedAlone = within(...Object.values(TESTED_ALONE).flat())
 
   test('every file except the entry points is imported', () => {
-    const paths = files.map(({ path }) => path).filter((path) => !imported.has(path) && !/\.config\.ts$/.test(path))
+    const paths = files.map(({ path }) => path).filter((path) => !byAll.has(path) && !/\.config\.ts$/.test(path))
     expect(paths.sort()).toEqual(ENTRIES)
   })
 
-  test('every export is imported', () => {
-    const left = files
+  /** Exports that nobody imports, as `file: name`. */
+  const unused = (imported: typeof byAll, pattern: RegExp): string[] =>
+    files
       .filter(({ path }) => !/\.generated\.ts$/.test(path) && !imported.get(path)?.has('*'))
       .flatMap(({ path, text }) =>
-        [...text.matchAll(/^export (?:async )?(?:const|function|type|class) (\w+)/gm)]
-          .map(([, name = '']) => name)
+        [...text.matchAll(pattern)]
+          .flatMap(([, names = '']) => names.split(',').flatMap((each) => /(\w+)\s*$/.exec(each)?.[1] ?? []))
           .filter((name) => !imported.get(path)?.has(name))
           .map((name) => `${path}: ${name}`),
       )
-    expect(left).toEqual([])
+
+  test('every export is imported', () => {
+    expect(unused(byAll, /^export (?:async )?(?:const|function|type|class) (\w+)/gm)).toEqual([])
+    expect(unused(byAll, /^export (?:type )?\{([^}]*)\}/gm)).toEqual([])
+  })
+
+  test('what tests alone import is tested alone, or is a type', () => {
+    const left = unused(byProduct, /^export (?:async )?(?:const|function|class) (\w+)/gm)
+    expect(left.filter((each) => !isTestedAlone(each.replace(/: \w+$/, '')))).toEqual([])
+    const places = Object.values(TESTED_ALONE).flat()
+    expect(places.filter((place) => !left.some((each) => within(place)(each.replace(/: \w+$/, ''))))).toEqual([])
   })
 })
 

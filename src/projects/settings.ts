@@ -92,12 +92,6 @@ const changeOrigins = async (
   return origins
 }
 
-/** Replaces the origins from which browsers may call for a project. For operators. */
-export const setAllowedOrigins = async (ctx: SettingsCtx, { projectId, origins }: Origins): Promise<void> => {
-  requireOrigins(ctx, origins)
-  await changeOrigins(ctx, { projectId, change: () => [...origins] })
-}
-
 /** Allows browsers to call for a project from further origins. For operators. @returns all that are allowed now. */
 export const addOrigins = async (ctx: SettingsCtx, { projectId, origins }: Origins): Promise<readonly string[]> => {
   requireOrigins(ctx, origins)

@@ -90,8 +90,6 @@ export type Ladder = { readonly rungs: number; readonly isFixed: boolean }
 
 type Transition = { readonly state: TransactionState; readonly effects: readonly TransactionEffect[] }
 
-export const FIRST_STATE: TransactionState = { kind: 'waiting', chosen: 0, givenUp: null, broadcast: false }
-
 const isCancel = (ladder: Ladder, attempt: number): boolean => attempt >= ladder.rungs
 
 /** The outcome once the cancel is final. A cancel by an operator counts as `expired` too. */

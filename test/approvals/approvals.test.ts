@@ -10,7 +10,7 @@ import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
-import { setAllowedOrigins } from '../../src/projects/settings.ts'
+import { addOrigins } from '../../src/projects/settings.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -376,7 +376,7 @@ describe('an approver', () => {
 
   test('is asked for a passkey that works on the page', async () => {
     const APP = 'https://app.example.com'
-    await setAllowedOrigins(service.ctx, { projectId: service.project.projectId, origins: [PAGE, APP] })
+    await addOrigins(service.ctx, { projectId: service.project.projectId, origins: [PAGE, APP] })
     const [both, one] = [await newPerson(), await newPerson()]
     const onApp = createAuthenticator({ origin: APP })
     const postOnApp = (person: Person, path: string, body: unknown = {}) =>

@@ -6,7 +6,7 @@ import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
 import { createProject } from '../../src/projects/projects.ts'
-import { setAllowedOrigins } from '../../src/projects/settings.ts'
+import { addOrigins, removeOrigins } from '../../src/projects/settings.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -246,7 +246,8 @@ describe('project passkey-domain', () => {
     await sql`update projects set allowed_origins = '{http://app.example.org}' where id = ${projectId}`
     await sealProjects(service, sql)
     expect((await run(['passkey-domain', projectId, 'example.org'], '')).exitCode).toBe(1)
-    await setAllowedOrigins(service.ctx, { projectId, origins: ['https://app.example.com'] })
+    await addOrigins(service.ctx, { projectId, origins: ['https://app.example.com'] })
+    await removeOrigins(service.ctx, { projectId, origins: ['http://app.example.org'] })
     expect(await run(['passkey-domain', projectId, 'example.com'], '')).toMatchObject({ exitCode: 0, errors: '' })
     const refused = await run(['passkey-domain', projectId, 'example.org'], '')
     expect([refused.exitCode, refused.output]).toEqual([1, ''])

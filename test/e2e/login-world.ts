@@ -10,7 +10,7 @@ import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
-import { setAllowedOrigins } from '../../src/projects/settings.ts'
+import { addOrigins } from '../../src/projects/settings.ts'
 import { startChromium } from '../support/chromium.ts'
 import { startService } from '../support/service.ts'
 import { sealSessions } from '../users/own-rows.ts'
@@ -67,7 +67,7 @@ export const startLoginWorld = async (input: Pick<Parameters<typeof startService
   service.startWorker()
   const sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
   const app = startApp(origin, projectId)
-  await setAllowedOrigins(service.ctx, { projectId, origins: [app.origin] })
+  await addOrigins(service.ctx, { projectId, origins: [app.origin] })
   const contexts = new Set<BrowserContext>()
 
   /** A new person with a new browser. */

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createProject } from '../../src/projects/projects.ts'
-import { setAllowedOrigins } from '../../src/projects/settings.ts'
+import { addOrigins } from '../../src/projects/settings.ts'
 import { handleOf } from '../../src/users/passkey-ceremony.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import {
@@ -384,7 +384,7 @@ describe.skipIf(!isHere)('the login page', () => {
 
     test('redirects only to an origin that the project allows', async () => {
       const other = await createProject(world.service.ctx, { name: 'Other', actor: 'operator' })
-      await setAllowedOrigins(world.service.ctx, { projectId: other.projectId, origins: ['https://other.example'] })
+      await addOrigins(world.service.ctx, { projectId: other.projectId, origins: ['https://other.example'] })
       const statusFor = async (query: Record<string, string>) => (await world.service.get('/login', query)).status
       const redirect_uri = 'https://other.example/after'
       expect(await statusFor({ project_id: other.projectId, redirect_uri })).toBe(200)

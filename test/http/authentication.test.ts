@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { createProject } from '../../src/projects/projects.ts'
-import { setAllowedOrigins } from '../../src/projects/settings.ts'
+import { addOrigins } from '../../src/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -107,7 +107,7 @@ describe('browsers', () => {
   const APP = 'https://app.example.com'
 
   test('a preflight needs neither project nor bearer token, on any path', async () => {
-    await setAllowedOrigins(service.ctx, { projectId: service.project.projectId, origins: [APP] })
+    await addOrigins(service.ctx, { projectId: service.project.projectId, origins: [APP] })
     const answer = await service.call('/transactions/sign', {
       method: 'OPTIONS',
       headers: { origin: APP, authorization: undefined, 'x-walletkit-project-id': undefined },
@@ -154,7 +154,7 @@ describe('browsers', () => {
   })
 
   test('an origin list with an invalid entry is refused', async () => {
-    const set = setAllowedOrigins(service.ctx, {
+    const set = addOrigins(service.ctx, {
       projectId: service.project.projectId,
       origins: ['https://a.example/x'],
     })

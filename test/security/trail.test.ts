@@ -9,7 +9,7 @@ import { verifyServiceRows } from '../../src/audit/verify-service-rows.ts'
 import { newApiKey } from '../../src/auth/api-key.ts'
 import { createCustodyAudit } from '../../src/custody/audit.ts'
 import { createProject } from '../../src/projects/projects.ts'
-import { setAllowedOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
+import { addOrigins, removeOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
 import { runCli } from '../support/cli.ts'
 import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -243,9 +243,9 @@ describe('the audit records', () => {
 
   test('changes of origins and passkey domains by an operator, with the old and the new value', async () => {
     const { projectId } = await createProject(service.ctx, { name: 'Pages', actor: 'operator' })
-    await setAllowedOrigins(service.ctx, { projectId, origins: ['https://a.example.com', 'https://b.example.com'] })
+    await addOrigins(service.ctx, { projectId, origins: ['https://a.example.com', 'https://b.example.com'] })
     await setPasskeyDomain(service.ctx, { projectId, rpId: 'example.com' })
-    await setAllowedOrigins(service.ctx, { projectId, origins: [] })
+    await removeOrigins(service.ctx, { projectId, origins: ['https://a.example.com', 'https://b.example.com'] })
     const rows =
       await sql`select action, actor, details from audit where subject = ${projectId} and action like '%changed' order by id`
     const both = 'https://a.example.com https://b.example.com'

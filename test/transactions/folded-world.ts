@@ -25,9 +25,20 @@
 //
 // explore.test.ts folds every state of the plain model and checks that this model reaches it.
 
-import { FIRST_STATE, type TransactionEvent, type TransactionState } from '../../src/transactions/transition.ts'
+import type { TransactionEvent, TransactionState } from '../../src/transactions/transition.ts'
 import { Broken, type Model, type Move } from '../support/explore.ts'
-import { brokenOutcome, brokenTold, CANCEL, FEES, type Fed, feed, LADDER, type Rules, WAITS } from './rules.ts'
+import {
+  brokenOutcome,
+  brokenTold,
+  CANCEL,
+  FEES,
+  type Fed,
+  FIRST_STATE,
+  feed,
+  LADDER,
+  type Rules,
+  WAITS,
+} from './rules.ts'
 
 /** What the network has at a nonce: nothing, an attempt (plus one), a stranger's transaction, or a reverted rung (plus one). */
 type Occupant = number

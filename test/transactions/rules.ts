@@ -20,6 +20,9 @@ export const CANCEL = LADDER.rungs
 export type Fee = number
 export const FEES: readonly Fee[] = [0, 1, 2, 3]
 
+/** As a row is recorded. */
+export const FIRST_STATE: TransactionState = { kind: 'waiting', chosen: 0, givenUp: null, broadcast: false }
+
 /** How long the signer's lowest transaction has waited: not long; long enough to climb; long enough to be given up. */
 export const WAITS = [null, 'climb', 'expiry'] as const
 export type Waited = 0 | 1 | 2

@@ -6,12 +6,7 @@
 //
 // This model grows fast; folded-world.ts goes further, and is compared with this one.
 
-import {
-  FIRST_STATE,
-  holdsNonce,
-  type TransactionEvent,
-  type TransactionState,
-} from '../../src/transactions/transition.ts'
+import { holdsNonce, type TransactionEvent, type TransactionState } from '../../src/transactions/transition.ts'
 import { Broken, type Model, type Move } from '../support/explore.ts'
 import {
   attemptsOf,
@@ -27,7 +22,17 @@ import {
   WAYS,
   type Way,
 } from './offers.ts'
-import { brokenOutcome, brokenTold, FEES, type Fee, feed, type Rules, WAITS, type Waited } from './rules.ts'
+import {
+  brokenOutcome,
+  brokenTold,
+  FEES,
+  type Fee,
+  FIRST_STATE,
+  feed,
+  type Rules,
+  WAITS,
+  type Waited,
+} from './rules.ts'
 
 export const STRANGER = 'x'
 const WORKERS_MAX = 2

@@ -4,8 +4,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import postgres, { type Sql } from 'postgres'
 import { type Hex, parseTransaction, serializeTransaction, type TransactionSerializedEIP1559 } from 'viem'
 import { recordObservation } from '../../src/transactions/record-observation.ts'
-import { FIRST_STATE, type TransactionState, transition } from '../../src/transactions/transition.ts'
+import { type TransactionState, transition } from '../../src/transactions/transition.ts'
 import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
+import { FIRST_STATE } from './rules.ts'
 
 let world: LadderWorld
 

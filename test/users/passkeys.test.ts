@@ -6,7 +6,7 @@ import { decodeJwt } from 'jose'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { createProject } from '../../src/projects/projects.ts'
-import { setAllowedOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
+import { addOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
 import { beginDiscoverableLogin, proveByPasskey } from '../../src/users/passkey-login.ts'
 import { removeAllPasskeys } from '../../src/users/passkeys.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -444,7 +444,7 @@ describe('logging in with a passkey', () => {
 describe('the domain of passkeys', () => {
   const newProject = async (origins: readonly string[], rpId: string | null = null) => {
     const project = await createProject(service.ctx, { name: 'Domains', actor: 'operator' })
-    await setAllowedOrigins(service.ctx, { projectId: project.projectId, origins })
+    await addOrigins(service.ctx, { projectId: project.projectId, origins })
     if (rpId !== null) await setPasskeyDomain(service.ctx, { projectId: project.projectId, rpId })
     return { ...project, ...service.as(project) }
   }
@@ -522,7 +522,7 @@ describe('the domain of passkeys', () => {
     ['', false],
   ])('%p: %p', async (rpId, isTaken) => {
     const { projectId } = service.project
-    await setAllowedOrigins(service.ctx, { projectId, origins: ['https://app.example.com:8443', 'http://127.0.0.1'] })
+    await addOrigins(service.ctx, { projectId, origins: ['https://app.example.com:8443', 'http://127.0.0.1'] })
     const set = setPasskeyDomain(service.ctx, { projectId, rpId }).then(
       () => true,
       (error) => error.code !== 'invalid_input',

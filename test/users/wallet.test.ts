@@ -26,7 +26,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { createProject } from '../../src/projects/projects.ts'
-import { setAllowedOrigins } from '../../src/projects/settings.ts'
+import { addOrigins } from '../../src/projects/settings.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
     // The limits of a real deployment apply. Each caller has its own address.
     variables: { DEVNET: 'false', TRUSTED_PROXIES: '1' },
   })
-  await setAllowedOrigins(service.ctx, { projectId: service.project.projectId, origins: [APP, SHOP] })
+  await addOrigins(service.ctx, { projectId: service.project.projectId, origins: [APP, SHOP] })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
 })
 afterAll(async () => {
@@ -332,7 +332,7 @@ describe('a nonce', () => {
     const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
     const key = newKey()
     const proof = await signed(await nonceFor(key.address), key)
-    await setAllowedOrigins(service.ctx, { projectId: other.projectId, origins: [APP] })
+    await addOrigins(service.ctx, { projectId: other.projectId, origins: [APP] })
     expect(codesOf(await prove(proof, { 'x-walletkit-project-id': other.projectId }))).toEqual(FAILED)
     expect((await prove(proof)).status).toBe(200)
   })

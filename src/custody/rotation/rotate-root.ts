@@ -42,7 +42,7 @@ export type Progress = { readonly done: number; readonly total: number }
 
 export type OnProgress = (progress: Progress) => void
 
-export type RootRotation = {
+type RootRotation = {
   readonly rootKeyId: string
   readonly rewrapped: number
   /** Nothing was done, because the database belonged to this root key already. */
