@@ -157,26 +157,39 @@ class Lease {
 }
 
 /** Makes `sslmode` mean what it means to libpq: pg verifies in every mode otherwise. */
-export const libpqUrl = (url: string): string =>
+const libpqUrl = (url: string): string =>
   /[?&]sslmode=/.test(url) ? `${url.replace(/([?&]sslmode=)allow\b/g, '$1prefer')}&uselibpqcompat=true` : url
 
-/** For every pool of every process; its limits are those above. @param settings further options of the server. */
-export const poolConfig = (options: DbOptions, settings = ''): pg.PoolConfig => ({
-  connectionString: libpqUrl(options.url),
-  max: options.maxConnections,
-  application_name: options.applicationName,
+type Session = Pick<DbOptions, 'url' | 'applicationName'> & {
+  /** Further options of the server. */
+  readonly settings?: string
+}
+
+/**
+ * For the commands of the owner, `db migrate` and `db sum-holdings`. A statement may take hours there, as an index of a big table
+ * does, so it has no limit. Whoever is lost meanwhile holds locks until the statement has ended, and no longer.
+ */
+export const ownerConfig = ({ url, applicationName, settings = '' }: Session) => ({
+  connectionString: libpqUrl(url),
+  application_name: applicationName,
   connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   lock_timeout: LOCK_TIMEOUT_MS,
-  statement_timeout: STATEMENT_TIMEOUT_MS,
   idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
-  query_timeout: ANSWER_TIMEOUT_MS,
   keepAlive: true,
   keepAliveInitialDelayMillis: KEEPALIVE_MS,
   options: `${KEEPALIVES} ${settings}`.trim(),
 })
 
-const openPool = (options: DbOptions, settings?: string): pg.Pool => {
-  const pool = new pg.Pool({ ...poolConfig(options, settings), idleTimeoutMillis: 0, Client: PipeliningClient })
+/** For every pool of every process; its limits are those above. */
+export const poolConfig = (options: DbOptions & Session): pg.PoolConfig => ({
+  ...ownerConfig(options),
+  max: options.maxConnections,
+  statement_timeout: STATEMENT_TIMEOUT_MS,
+  query_timeout: ANSWER_TIMEOUT_MS,
+})
+
+const openPool = (options: DbOptions & Session): pg.Pool => {
+  const pool = new pg.Pool({ ...poolConfig(options), idleTimeoutMillis: 0, Client: PipeliningClient })
   // Nothing to do: a lost connection also fails the statements that use it, and an idle one is replaced.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -280,10 +293,8 @@ const preparedOn =
 export const openDb = (options: DbOptions): Db => {
   const pool = openPool(options)
   // Planning for given values does not pay: these statements find a few rows by their keys.
-  const planned = openPool(
-    { ...options, maxConnections: PREPARED_CONNECTIONS },
-    '-c plan_cache_mode=force_generic_plan',
-  )
+  const settings = '-c plan_cache_mode=force_generic_plan'
+  const planned = openPool({ ...options, maxConnections: PREPARED_CONNECTIONS, settings })
   let ended: Promise<unknown> | null = null
   return Object.assign(drizzle(new Lanes(pool) as unknown as pg.Pool), {
     prepared: preparedOn(new Lanes(planned)),

@@ -2,7 +2,7 @@
 // for rows that a restore wrote into both tables.
 
 import pg from 'pg'
-import { libpqUrl } from './client.ts'
+import { ownerConfig } from './client.ts'
 
 const SUM = `
 with summed as (
@@ -34,7 +34,7 @@ type Mended = { readonly network: string; readonly mended: number }
  * @returns how many rows were wrong on each network.
  */
 export const sumHoldings = async (databaseUrl: string): Promise<readonly Mended[]> => {
-  const client = new pg.Client({ connectionString: libpqUrl(databaseUrl) })
+  const client = new pg.Client(ownerConfig({ url: databaseUrl, applicationName: 'strongroom-db-sum-holdings' }))
   // A lost connection also fails its running statement, which reports it.
   client.on('error', () => {})
   await client.connect()

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
 import { runMigrations as runJobMigrations } from 'graphile-worker'
 import pg from 'pg'
-import { libpqUrl } from './client.ts'
+import { ownerConfig } from './client.ts'
 import { CREATE_ROLES, JOBS_ROLE } from './grants.ts'
 import { applyObjects, CREATE_APPLIED, changedObjects } from './objects.ts'
 
@@ -32,6 +32,8 @@ const LOCK_TIMEOUT_MS = 2_000
 const ATTEMPTS_MAX = 10
 /** In the meantime those who have waited behind us go on. */
 const PAUSE_MS = 3_000
+
+const applicationName = 'strongroom-db-migrate'
 
 const CREATE_HISTORY = `
 create schema if not exists drizzle;
@@ -54,7 +56,7 @@ type Options = {
 export async function migrate(databaseUrl: string, options: Options = {}): Promise<void> {
   const { migrationsFolder = MIGRATIONS_FOLDER, attemptsMax = ATTEMPTS_MAX, pauseMs = PAUSE_MS } = options
   const migrations = readMigrationFiles({ migrationsFolder })
-  const client = new pg.Client({ connectionString: libpqUrl(databaseUrl), lock_timeout: LOCK_TIMEOUT_MS })
+  const client = new pg.Client({ ...ownerConfig({ url: databaseUrl, applicationName }), lock_timeout: LOCK_TIMEOUT_MS })
   // A lost connection also fails its running statement, which reports it.
   client.on('error', () => {})
   await client.connect()
@@ -205,10 +207,9 @@ const migrateJobTables = async (client: pg.Client, databaseUrl: string): Promise
   // The role needs CREATE only while it makes its schema.
   await client.query(`grant create on database ${database} to ${JOBS_ROLE}`)
   const pgPool = new pg.Pool({
-    connectionString: libpqUrl(databaseUrl),
+    ...ownerConfig({ url: databaseUrl, applicationName, settings: `-c role=${JOBS_ROLE}` }),
     max: 1,
     lock_timeout: LOCK_TIMEOUT_MS,
-    options: `-c role=${JOBS_ROLE}`,
   })
   pgPool.on('error', () => {})
   pgPool.on('connect', (each) => each.on('error', () => {}))

@@ -12,7 +12,7 @@ const CONNECT_CODE = /^(?:ENOENT|EACCES|EPERM)$/
 const CONNECT_ADDRESS = /^[^/]|\/\.s\.PGSQL\.\d+$/
 /** pg has no codes for a connection that was lost or could not be opened. */
 const AWAY_MESSAGE =
-  /^(?:Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|Cannot use a pool after calling end)/
+  /^(?:Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed|timeout expired|timeout exceeded when trying to connect|Cannot use a pool after calling end)/
 
 /** A lock or an answer took too long, so PostgreSQL undid the transaction. */
 const BUSY_CODE = /^(?:55P03|57014)$/

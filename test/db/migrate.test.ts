@@ -7,8 +7,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import postgres, { type Sql } from 'postgres'
 import { migrate } from '../../db/migrate.ts'
+import { isDatabaseAway } from '../../db/trouble.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const network = 'Ethereum'
 const FOLDER = fileURLToPath(new URL('../../db/migrations', import.meta.url))
@@ -143,6 +146,28 @@ describe('a migration with changes', () => {
     expect((await send()).json).toMatchObject({ status: 'submitted' })
     await sql`drop table earlier`
     await sql`alter table audit drop column later`
+  })
+
+  test('whose network is lost in the middle frees its locks within seconds, and has changed nothing', async () => {
+    const proxy = await startTcpProxy(service.database.url)
+    const release = await holdTable(sql, 'passkeys')
+    // The second statement waits, as long as the test takes, while the first one's lock keeps everybody from the audit.
+    const migrationsFolder = await withMigrations(
+      'set local lock_timeout = 0;--> statement-breakpoint\nalter table audit add column later text;--> statement-breakpoint\nlock table passkeys in exclusive mode;',
+    )
+    const migrated = migrate(proxy.url, { migrationsFolder }).then(
+      () => null,
+      (error: unknown) => error,
+    )
+    await untilWaiting(sql)
+    proxy.freeze()
+    await release()
+    // This waits for the audit.
+    expect((await send()).json).toMatchObject({ status: 'submitted' })
+    expect(await sql`select from pg_attribute where attrelid = 'audit'::regclass and attname = 'later'`).toHaveLength(0)
+    proxy.thaw()
+    expect(isDatabaseAway(await migrated)).toBe(true)
+    await proxy.stop()
   })
 
   test('makes indexes outside of a transaction, and again if that failed once', async () => {

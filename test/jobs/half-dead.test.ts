@@ -6,8 +6,10 @@ import { fileURLToPath } from 'node:url'
 import postgres, { type Sql } from 'postgres'
 import type { Hex } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { startVaultProcess } from '../support/vault.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
@@ -203,6 +205,37 @@ test('a worker whose clock jumps by a day, ahead and behind, goes on and counts 
   }
   expect(first.worker.exitCode).toBeNull()
   expect(await sentCount(wallet)).toBe(5)
+})
+
+describe('a vault whose network is lost in a transaction', () => {
+  test('frees its rows within seconds; what it was asked ends, and is not done', async () => {
+    const vaultProxy = await startTcpProxy(service.database.vaultUrl)
+    const VAULT_SOCKET = `${service.variables.VAULT_SOCKET}.lost`
+    const DATABASE_URL = `${vaultProxy.url}?query_timeout=${ANSWER_TIMEOUT_MS}`
+    const vault = await startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET, DATABASE_URL })
+    const api = await startService({
+      database: { ...service.database, close: async () => {} },
+      hasVault: false,
+      variables: { ...service.variables, VAULT_SOCKET },
+    })
+    const { address } = await service.newWallet({ network, pin: '493817' })
+    const change = (client: Pick<Service, 'post'>, newPin: string) => {
+      const body = { network, address, old_user_pin: '493817', new_user_pin: newPin }
+      return client.post('/wallets/change-user-pin', body)
+    }
+    // The transaction waits for this table with the row of the owner's key locked.
+    const release = await holdTable(sql, 'audit')
+    const answer = change(api.as(service.project), '582946')
+    await untilWaiting(sql)
+    vaultProxy.freeze()
+    await release()
+    expect(await change(service, '604173')).toMatchObject({ status: 200 })
+    expect(await answer).toMatchObject({ status: 503, json: { code: 'unavailable' } })
+    vaultProxy.thaw()
+    await api.close()
+    await vault.stop()
+    await vaultProxy.stop()
+  })
 })
 
 describe('an API process whose network is lost in a transaction', () => {

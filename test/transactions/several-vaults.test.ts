@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { createProject } from '../../src/projects/projects.ts'
 import { keyFile } from '../custody/support.ts'
+import { startApiProcess } from '../support/api.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { isLong } from '../support/long.ts'
-import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
@@ -24,41 +24,13 @@ const FOUND_WITHIN_MS = 5_000
 let chain: TestChain
 let service: Service
 let api: Service
-let other: Awaited<ReturnType<typeof startApi>>
+let other: Awaited<ReturnType<typeof startApiProcess>>
 let sockets: readonly string[]
 let id: string
 let address: `0x${string}`
 
 const vaultAt = (socket: string | undefined) =>
   startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket ?? '' })
-
-/** An API as a process of its own, when it listens. */
-const startApi = async (variables: Readonly<Record<string, string>>) => {
-  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/server')], {
-    env: { PATH: process.env.PATH ?? '', ...variables, PORT: '0', LOG_LEVEL: 'info' },
-    stdout: 'pipe',
-    stderr: 'inherit',
-  })
-  let output = ''
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const read = async () => {
-    for await (const chunk of child.stdout) {
-      output += Buffer.from(chunk).toString()
-      const [, url] = /"url":"([^"]+)"[^\n]*"msg":"listening"/.exec(output) ?? []
-      if (url !== undefined) resolve(url)
-    }
-    reject(new Error(`The API ended: ${output}`))
-  }
-  void read()
-  return {
-    url: await promise,
-    output: () => output,
-    stop: async () => {
-      child.kill('SIGTERM')
-      expect(await child.exited).toBe(0)
-    },
-  }
-}
 
 beforeAll(async () => {
   chain = await startChain(network)
@@ -72,11 +44,11 @@ beforeAll(async () => {
     hasVault: false,
     variables: { ...service.variables, VAULT_SOCKET: sockets.join(',') },
   })
-  other = await startApi(api.variables)
+  other = await startApiProcess(api.variables)
   await first.stop()
 })
 afterAll(async () => {
-  await other.stop()
+  expect(await other.stop()).toBe(0)
   await api.close()
   await service.close()
   await chain.stop()
