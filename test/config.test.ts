@@ -236,3 +236,39 @@ describe('the vault by TLS', () => {
     }
   })
 })
+
+describe('a variable that nothing reads', () => {
+  const unknown = (...names: readonly string[]) =>
+    readConfig({ ...MAINNET, ...Object.fromEntries(names.map((name) => [name, 'x'])) }).unknownVariables
+
+  test.each([
+    ['a letter too many', 'API_PAGES'],
+    ['a letter too many in a short name', 'DEVNETT'],
+    ['a letter that lacks', 'SHUTDOWN_GRACE_SECOND'],
+    ['a letter that lacks within', 'VAULT_SOKET'],
+    ['a letter that lacks in a word', 'METRIC_PORT'],
+    ['a wrong letter', 'MAIL_URI'],
+    ['two letters that are swapped', 'LOG_LEVLE'],
+    ['two mistakes in a long name', 'SHUTDWN_GRACE_SECOND'],
+    ['a word that lacks', 'IPFS_URL'],
+    ['a last word that lacks', 'POLKADOT_SECOND_RPC'],
+    ['an underscore that lacks', 'LOGLEVEL'],
+    ['the beginning of ours', 'DATABASE_POOL'],
+    ['the end of a network', 'ETHERUM_RPC_URL'],
+  ])('is named if it has %s', (_what, name) => {
+    expect(unknown(name)).toEqual([name])
+  })
+
+  test('is not named if it is of the system, of systemd, of containers or of another program', () => {
+    const names = `PATH HOME LANG LC_ALL LANGUAGE TZ PWD OLDPWD SHLVL SHELL USER LOGNAME MAIL TERM COLORTERM EDITOR HOSTNAME HOSTTYPE
+      TMPDIR DISPLAY XDG_RUNTIME_DIR SSH_CLIENT SSH_CONNECTION SSH_TTY SUDO_USER INVOCATION_ID JOURNAL_STREAM NOTIFY_SOCKET LISTEN_FDS
+      LISTEN_PID SYSTEMD_EXEC_PID STATE_DIRECTORY RUNTIME_DIRECTORY CREDENTIALS_DIRECTORY LOGS_DIRECTORY MEMORY_PRESSURE_WATCH
+      WATCHDOG_USEC KUBERNETES_SERVICE_HOST KUBERNETES_PORT API_PORT API_PATH API_URL API_KEY API_HOST VAULT_PORT VAULT_SERVICE_HOST
+      POSTGRES_PORT POSTGRES_PASSWORD PGPORT PGUSER PGPASSWORD PGDATABASE PGSSLMODE PGDATA NODE_ENV NODE_OPTIONS NODE_PATH
+      NODE_EXTRA_CA_CERTS SSL_CERT_FILE BUN_INSTALL BUN_OPTIONS DENO_DIR NPM_TOKEN CI DEBUG NO_COLOR FORCE_COLOR HTTP_PROXY HTTPS_PROXY
+      NO_PROXY http_proxy ACCESS_TOKEN AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_PROFILE
+      GOOGLE_APPLICATION_CREDENTIALS VAULT_ADDR VAULT_TOKEN VAULT_TOKEN_FILE VAULT_NAMESPACE VAULT_CACERT IPFS_PATH IPFS_PROFILE MAILTO
+      MAILFROM SENTRY_DSN OTEL_SERVICE_NAME RUST_LOG GIT_COMMIT PORTS HOME_URL`
+    expect(unknown(...names.split(/\s+/))).toEqual([])
+  })
+})

@@ -1,4 +1,4 @@
-// Finds misspelt variables: those that look like ours, and that nothing has asked for.
+// Finds misspelt variables: those that look like ours or nearly so, and that nothing has asked for.
 
 import type { Log } from '../security/log.ts'
 
@@ -10,11 +10,58 @@ const OF_NETWORK = /^[A-Z][A-Z0-9_]*_(?:RPC_?URLS?|MAX_FEE(?:_[A-Z]+)?|METADATA_
 const OURS =
   /^(?:ROOT_KEY|SERVICE_KEY|IDENTITY_KEY|DATABASE_|PUBLIC_BASE|TRUSTED_PROX|RATE_LIMIT|WRONG_|ACCESS_TOKEN_SECONDS?|SESSION_DAYS?|VAULT_SOCKET|VAULT_LISTEN|VAULT_TLS|VAULT_JOURNAL|MAIL_URL|MAIL_FROM|IPFS_API|WORKER_|METRICS_|BALANCE_CHECK|NODE_TIME_?OUT|NETWORKS?_FILE)/
 
+/** Nearly ours, but other programs read them. */
+const OF_OTHERS = new Set(['ACCESS_TOKEN', 'MAILFROM'])
+
+/** In shorter names one mistake, or two, often make the name of something else: PORT and PORTS, API_PAGE and API_PATH. */
+const ONE_MISTAKE_LENGTH_MIN = 6
+const TWO_MISTAKES_LENGTH_MIN = 12
+
+/** How many letters are wrong, missing, too many or in the place of their neighbour (optimal string alignment). */
+const mistakesIn = (name: string, right: string): number => {
+  let before: number[] = []
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= name.length; i += 1) {
+    const next = [i]
+    for (let j = 1; j <= right.length; j += 1) {
+      const isSame = name[i - 1] === right[j - 1]
+      const areSwapped = name[i - 1] === right[j - 2] && name[i - 2] === right[j - 1]
+      next.push(
+        Math.min(
+          (row[j] ?? 0) + 1,
+          (next[j - 1] ?? 0) + 1,
+          (row[j - 1] ?? 0) + (isSame ? 0 : 1),
+          areSwapped && i > 1 && j > 1 ? (before[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      )
+    }
+    before = row
+    row = next
+  }
+  return row[right.length] ?? 0
+}
+
+/** IPFS_URL for IPFS_API_URL. At least two words are left, and the first one says what it is about. */
+const lacksWord = (name: string, right: string): boolean => {
+  const words = right.split('_')
+  const without = (index: number) => words.filter((_, at) => at !== index).join('_')
+  return words.length > 2 && words.some((_, index) => index > 0 && name === without(index))
+}
+
+const isNearly = (name: string, right: string): boolean => {
+  if (right.length < ONE_MISTAKE_LENGTH_MIN) return false
+  const mistakesMax = right.length < TWO_MISTAKES_LENGTH_MIN ? 1 : 2
+  if (Math.abs(name.length - right.length) <= mistakesMax && mistakesIn(name, right) <= mistakesMax) return true
+  return lacksWord(name, right)
+}
+
 /** The same variables, and those among them that look like ours although nobody has read them. */
 export const recorded = (
   variables: Variables,
 ): { readonly variables: Variables; readonly unknown: () => readonly string[] } => {
   const asked = new Set<string>()
+  const looksLikeOurs = (name: string) =>
+    OF_NETWORK.test(name) || OURS.test(name) || [...asked].some((right) => isNearly(name, right))
   return {
     variables: new Proxy(variables, {
       get: (target, name) => {
@@ -24,7 +71,7 @@ export const recorded = (
     }),
     unknown: () =>
       Object.keys(variables)
-        .filter((name) => !asked.has(name) && (OF_NETWORK.test(name) || OURS.test(name)))
+        .filter((name) => !asked.has(name) && !OF_OTHERS.has(name) && looksLikeOurs(name))
         .sort(),
   }
 }
