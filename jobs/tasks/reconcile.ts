@@ -6,6 +6,7 @@ import type { WorkerCtx } from '../../src/context.ts'
 import { refreshSignerStates } from '../../src/transactions/after-block.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { checkFinalBlocks } from '../../src/transactions/repair.ts'
+import { startRound } from '../../src/transactions/round.ts'
 import { startBackfills } from './backfill-wallet.ts'
 import { startFollowers } from './follow-blocks.ts'
 import { taskOf } from './task.ts'
@@ -20,13 +21,14 @@ export const reconcileTask = (ctx: WorkerCtx): Task =>
     await unlockJobsOfDeadWorkers(ctx.db)
     await startFollowers(ctx)
     await startBackfills(ctx)
-    // A node that hangs holds up its own network alone.
+    // A node that hangs holds up its own network alone. Each piece of work has a round of its own: one that never gets to
+    // its end would otherwise leave no time for the next.
     await Promise.all(
       ctx.chains.all.map(async (chain) => {
-        await reconcileTransactions(ctx, chain)
-        await refreshSignerStates(ctx, chain)
+        await reconcileTransactions(ctx, startRound(chain))
+        await refreshSignerStates(ctx, startRound(chain))
         await checkFinalBlocks(ctx, chain)
-        await settleDoubtfulContracts(ctx, chain)
+        await settleDoubtfulContracts(ctx, startRound(chain))
       }),
     )
   })

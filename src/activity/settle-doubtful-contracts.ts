@@ -5,6 +5,7 @@ import {
 } from '../../db/queries/doubtful-contracts.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
+import type { Round } from '../transactions/round.ts'
 
 const FIRST_PAUSE_SECONDS = 5
 
@@ -23,9 +24,13 @@ const ASKED_AT_ONCE = 20
 const MAX_PAUSE_SECONDS = 3_600
 
 /** Asks doubtful contracts again, each by itself, and corrects their stored movements. */
-export const settleDoubtfulContracts = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
+export const settleDoubtfulContracts = async (
+  ctx: Pick<WorkerCtx, 'db' | 'log'>,
+  { chain, isOver }: Round,
+): Promise<void> => {
   const { network } = chain
   for (const { contract, tries } of await dueDoubtfulContracts(ctx.db, { network, limit: ASKED_AT_ONCE })) {
+    if (isOver()) return
     try {
       const standard = (await chain.facts([contract])).get(contract)?.standard ?? 'other'
       await settleDoubtfulContract(ctx.db, { network, contract, standard })

@@ -17,6 +17,7 @@ import type { Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { isNonceUsedInFinalBlock, reconcileOne } from './reconcile.ts'
 import { recordObservation } from './record-observation.ts'
+import type { Round } from './round.ts'
 
 /** EIP-1559: the base fee rises by at most an eighth from block to block. */
 const RISE_DIVISOR = 8n
@@ -91,13 +92,17 @@ const SIGNER_WAITED_SECONDS = 20
 const SIGNERS_AT_ONCE = 100
 
 /** Stores the node's view of waiting signers (balance, counts), so that operators can tell a nonce gap from a low fee. */
-export const refreshSignerStates = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
+export const refreshSignerStates = async (
+  ctx: Pick<WorkerCtx, 'db' | 'log'>,
+  { chain, isOver }: Round,
+): Promise<void> => {
   const { network } = chain
   for (const address of await signersToRefresh(ctx.db, {
     network,
     seconds: SIGNER_WAITED_SECONDS,
     limit: SIGNERS_AT_ONCE,
   })) {
+    if (isOver()) return
     try {
       await saveSignerState(ctx.db, { network, address, state: await chain.accountState(address) })
     } catch (err) {

@@ -12,6 +12,7 @@ import { finalNumberOf } from '../blocks/fork.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { type Observation, recordObservation } from './record-observation.ts'
+import type { Round } from './round.ts'
 import { isNonceUsedForAll, isUnknownToAll } from './second-opinion.ts'
 
 /** The node is asked about a live transaction after this time without news. */
@@ -21,25 +22,20 @@ const BATCH = 1_000
 /** Of those that the node does not have in its pool, so many are checked in a round. */
 const UNCLEAR_MAX = 200
 const ASKED_TOGETHER = 25
-/** A round ends after this time: a node that hangs would otherwise be asked hundreds of times. The next round goes on. */
-const ROUND_MS = 10_000
 
 /**
  * Finds transactions that got stuck, for instance because a job was lost: asks the node about each live one without news, and
  * sends it again if the node does not have it. It goes by our tables, not by the queue's.
  */
-export const reconcileTransactions = async (ctx: WorkerCtx, chain: Chain): Promise<void> => {
-  const endsAtMs = performance.now() + ROUND_MS
+export const reconcileTransactions = async (ctx: WorkerCtx, round: Round): Promise<void> => {
+  const { chain, isOver } = round
   const rows = await longQuiet(ctx.db, { network: chain.network, seconds: QUIET_SECONDS, limit: BATCH })
   const [waiting, unclear] = await splitByPool(ctx, { chain, rows })
   await markAsked(ctx, waiting)
-  for (let at = 0; at < Math.min(unclear.length, UNCLEAR_MAX) && performance.now() < endsAtMs; at += ASKED_TOGETHER) {
+  for (let at = 0; at < Math.min(unclear.length, UNCLEAR_MAX) && !isOver(); at += ASKED_TOGETHER) {
     const group = unclear.slice(at, at + ASKED_TOGETHER)
-    if (!(await reconcileTogether(ctx, { chain, rows: group }))) {
-      // One bad answer fails all: then each is asked about by itself.
-      for (const row of group) if (performance.now() < endsAtMs) await reconcileTogether(ctx, { chain, rows: [row] })
-    }
-    await markAsked(ctx, group)
+    const isAnswered = await reconcileTogether(ctx, { chain, rows: group })
+    await markAsked(ctx, isAnswered ? group : await reconcileEach(ctx, { round, rows: group }))
   }
 }
 
@@ -55,6 +51,18 @@ const reconcileTogether = async (
     ctx.log.warn({ err, network: chain.network, ids: rows.map(({ id }) => id) }, 'could not reconcile transactions')
     return false
   }
+}
+
+/** One bad answer fails all of a group: then each is asked about by itself. @returns those that were asked about. */
+const reconcileEach = async (
+  ctx: WorkerCtx,
+  { round: { chain, isOver }, rows }: { readonly round: Round; readonly rows: readonly QuietRow[] },
+): Promise<readonly QuietRow[]> => {
+  for (const [index, row] of rows.entries()) {
+    if (isOver()) return rows.slice(0, index)
+    await reconcileTogether(ctx, { chain, rows: [row] })
+  }
+  return rows
 }
 
 const markAsked = (ctx: Pick<WorkerCtx, 'db'>, rows: readonly QuietRow[]): Promise<void> =>

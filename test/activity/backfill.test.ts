@@ -14,6 +14,7 @@ import { requestBackfill } from '../../src/activity/request-backfill.ts'
 import { settleDoubtfulContracts } from '../../src/activity/settle-doubtful-contracts.ts'
 import type { BlockMovements, Chain } from '../../src/chains/chain.ts'
 import type { WorkerCtx } from '../../src/context.ts'
+import { startRound } from '../../src/transactions/round.ts'
 import { fundedAccount } from '../support/chains.ts'
 import { type AwkwardNode, startAwkwardNode } from './awkward-node.ts'
 import { type Project, startWorld, type World } from './world.ts'
@@ -454,10 +455,11 @@ describe('tokens whose standard could not be read', () => {
     expect((await readNumbers(world.api.db, { timeoutMs: 2_000 })).doubtful).toMatchObject([{ rows: 4 }])
 
     // Each try fails, and is not repeated at once.
-    for (let tries = 0; tries < 2; tries += 1) await settleDoubtfulContracts(ctx, ctx.chains.withNode('Ethereum'))
+    for (let tries = 0; tries < 2; tries += 1)
+      await settleDoubtfulContracts(ctx, startRound(ctx.chains.withNode('Ethereum')))
     expect((await doubts()).sort()).toEqual(contracts.map((contract) => [contract, 1]))
     node.calm()
-    await settleDoubtfulContracts(ctx, ctx.chains.withNode('Ethereum'))
+    await settleDoubtfulContracts(ctx, startRound(ctx.chains.withNode('Ethereum')))
     expect((await doubts()).length).toBe(4)
 
     // The reconciler does it when it is due.
@@ -499,7 +501,7 @@ describe('tokens whose standard could not be read', () => {
       await ended
     })
     await written
-    const settled = settleDoubtfulContracts(world.worker, chain)
+    const settled = settleDoubtfulContracts(world.worker, startRound(chain))
     const isWaiting = async () =>
       (await world.sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
         .length === 1

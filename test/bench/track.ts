@@ -6,6 +6,7 @@ import { insertAttempts, insertTransaction, lockSigner } from '../../db/queries/
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { startRound } from '../../src/transactions/round.ts'
 import { trackStep } from '../../src/transactions/track.ts'
 import type { TestChain } from '../support/chains.ts'
 import type { Service } from '../support/service.ts'
@@ -170,7 +171,7 @@ const measureRounds = async (world: World, pending: number): Promise<RoundCosts>
   const costs: Cost[] = []
   for (let round = 0; round < ROUNDS; round += 1) {
     await world.sql`update transactions set updated_at = now() - interval '1 hour' where status = 'pending'`
-    costs.push(await measure(world, () => reconcileTransactions(world.ctx, chainOf(world.ctx))))
+    costs.push(await measure(world, () => reconcileTransactions(world.ctx, startRound(chainOf(world.ctx)))))
   }
   return { pending, ...summary(costs) }
 }

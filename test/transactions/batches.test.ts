@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { RPC_BATCH_LIMIT } from '../../src/chains/node/rpc.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { startRound } from '../../src/transactions/round.ts'
 import { trackStep } from '../../src/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
@@ -99,7 +100,7 @@ test('waiting transactions are checked in a few bounded batches, and those that 
     (await world.sql<{ key: string }[]>`select key from graphile_worker._private_jobs`).map(({ key }) => key)
   await quiet()
   gate.takeRequests()
-  await reconcileTransactions(world.ctx, world.chain)
+  await reconcileTransactions(world.ctx, startRound(world.chain))
   const requests = gate.takeRequests()
   expect(await toBeSent()).toEqual([`broadcast:${forgotten}`])
   expect(Math.max(...requests.map(({ length }) => length))).toBeLessThanOrEqual(RPC_BATCH_LIMIT)
@@ -114,7 +115,7 @@ test('waiting transactions are checked in a few bounded batches, and those that 
   await world.clearJobs()
   gate.spoil({ fault: 'answers in another form', method: 'eth_getTransactionReceipt', times: 1 })
   await quiet()
-  await reconcileTransactions(world.ctx, world.chain)
+  await reconcileTransactions(world.ctx, startRound(world.chain))
   expect(await toBeSent()).toEqual([])
   await chain.mine()
   await world.catchUp()

@@ -13,6 +13,7 @@ import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { AppError } from '../../src/errors.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { startRound } from '../../src/transactions/round.ts'
 import { trackStep } from '../../src/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { ANSWER_FAULT_NAMES, type Fault, type Gate, REPLY_FAULT_NAMES, startGate } from '../support/gate.ts'
@@ -242,14 +243,14 @@ describe('the reconciler, if its node fails at', () => {
         await clearJobs()
         gate.spoil({ fault, method })
         await quiet()
-        await reconcileTransactions(ctx, node)
+        await reconcileTransactions(ctx, startRound(node))
         gate.heal()
         // Here it is true that the node has no such transaction.
         const isSo = fault === 'answers null' && /Receipt|ByHash/.test(method)
         const state = { status: (await rowOf(sent))?.status, jobs: await jobsOf(sent) }
         expect({ fault, ...state }).toEqual({ fault, status: 'submitted', jobs: isSo ? 1 : 0 })
         await quiet()
-        await reconcileTransactions(ctx, node)
+        await reconcileTransactions(ctx, startRound(node))
         expect(await jobsOf(sent)).toBe(1)
         expect(await broadcastTransaction(ctx, sent.id)).toBe('done')
         await expectMinedOnce(sent)
@@ -267,7 +268,7 @@ describe('a node that drops', () => {
     const reconcile = async () => {
       await sql`update transactions set updated_at = now() - interval '1 hour' where not final`
       await sql`delete from graphile_worker._private_jobs`
-      await reconcileTransactions(ctx, node)
+      await reconcileTransactions(ctx, startRound(node))
       const jobs = await sql<{ key: string }[]>`select key from graphile_worker._private_jobs order by key`
       return jobs.map(({ key }) => key)
     }

@@ -9,6 +9,7 @@ import { createCtx, createWorkerCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { startRound } from '../../src/transactions/round.ts'
 import { trackStep } from '../../src/transactions/track.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -210,7 +211,7 @@ describe('transactions that were settled long ago', () => {
       update transactions set status = 'pending', mined_block_hash = null, updated_at = now() - interval '1 hour'
       where id = any(${ids})`
     await step()
-    await reconcileTransactions(worker, onChain)
+    await reconcileTransactions(worker, startRound(onChain))
     await stop()
     // A connection reports its statistics when it ends.
     const connections = () => db`select from pg_stat_activity where application_name like 'strongroom-stepped-%'`

@@ -6,6 +6,7 @@ import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { startRound } from '../../src/transactions/round.ts'
 import { trackStep } from '../../src/transactions/track.ts'
 import { fundedAccount } from '../support/chains.ts'
 import { startService } from '../support/service.ts'
@@ -79,7 +80,7 @@ export const startStepped = async (input: {
     /** Makes transactions look as if nothing had been observed for long, so that the reconciler asks the node. */
     reconcile: async (): Promise<void> => {
       await sql`update transactions set updated_at = now() - interval '1 hour' where not final`
-      await reconcileTransactions(ctx, chain)
+      await reconcileTransactions(ctx, startRound(chain))
     },
     /** Sends a transaction to the node and waits until it is mined. */
     broadcast: async (id: string): Promise<void> => {
