@@ -7,6 +7,7 @@ import postgres, { type Sql } from 'postgres'
 import type { Hex } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { isLeftOut } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { startVaultProcess } from '../support/vault.ts'
@@ -16,6 +17,8 @@ const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 /** Two seconds until somebody looks for dead workers; the rest is a slow machine's. */
 const TAKEN_OVER_MS = 60_000
+/** What is promised: ten seconds of silence, two until somebody looks, and the followers' start. */
+const WITHIN_MS = 15_000
 /** Of the API that loses its network. Longer than its transaction may be idle, so that others get the signer first. */
 const ANSWER_TIMEOUT_MS = 12_000
 
@@ -166,6 +169,20 @@ describe('a worker that holds the followers of a network', () => {
     const two = await startTwo()
     const signal = (name: 'SIGSTOP' | 'SIGCONT') => (index: number) => two[index]?.worker.kill(name)
     await survives(two, { stop: signal('SIGSTOP'), goOn: signal('SIGCONT') })
+  })
+
+  const what = 'how soon another worker takes over from one that is stopped'
+  test.skipIf(isLeftOut(what))('and is stopped by a signal: another one has them within 15 seconds', async () => {
+    const two = await startTwo()
+    const wallet = await fundedWallet()
+    await service.settled(await send(wallet), TAKEN_OVER_MS)
+    const [pool = ''] = await until(holders, ({ length }) => length > 0, TAKEN_OVER_MS)
+    const stopped = performance.now()
+    two.find((member) => member.pool === pool)?.worker.kill('SIGSTOP')
+    const isOther = (pools: readonly string[]) => pools.length > 0 && !pools.includes(pool)
+    expect(await until(holders, isOther, TAKEN_OVER_MS)).not.toContain(pool)
+    expect(performance.now() - stopped).toBeLessThan(WITHIN_MS)
+    expect((await service.settled(await send(wallet), TAKEN_OVER_MS)).json).toMatchObject({ status: 'success' })
   })
 
   test('and loses its network without a word: another one takes them over', async () => {
