@@ -13,8 +13,9 @@ const reading = html`
       <p><a href="openapi/json">The same for programs, in OpenAPI</a></p>`
 
 const unread = html`
-      <p>This deployment does not publish the description of its calls. It is in <code>docs/api.md</code> of the source, and at
-        <code>/openapi</code> where the operator sets <code>API_PAGE=true</code>.</p>`
+      <p><a href="docs/api.md">Read what is served</a></p>
+      <p>This deployment does not publish the description of each call. It is at <code>/openapi</code> where the operator sets
+        <code>API_PAGE=true</code>.</p>`
 
 const welcomePage = ({ config }: Pick<Ctx, 'config'>): string =>
   page({
@@ -45,15 +46,29 @@ const styleRoutes = () => {
   return routes
 }
 
-/** `/` for a person's browser, and the style sheets. */
-export const pageRoutes = (ctx: Pick<Ctx, 'config'>) =>
-  new Elysia().use(styleRoutes()).get(
-    '/',
-    ({ request, set }) => {
-      set.headers.vary = 'Accept'
-      if (!isForPeople(request)) throw new AppError('not_found', 'There is no such path.')
-      Object.assign(set.headers, PAGE_HEADERS)
-      return welcomePage(ctx)
+/** The page of the documentation about the API, as it is in the source. */
+const documentationRoute = () =>
+  new Elysia().get(
+    '/docs/api.md',
+    async ({ set }) => {
+      Object.assign(set.headers, PAGE_HEADERS, { 'content-type': 'text/plain; charset=utf-8' })
+      return readFile(new URL('../../docs/api.md', import.meta.url), 'utf8')
     },
     hidden,
   )
+
+/** `/` for a person's browser, the style sheets, and the documentation for where the page of the API is off. */
+export const pageRoutes = (ctx: Pick<Ctx, 'config'>) =>
+  new Elysia()
+    .use(styleRoutes())
+    .use(documentationRoute())
+    .get(
+      '/',
+      ({ request, set }) => {
+        set.headers.vary = 'Accept'
+        if (!isForPeople(request)) throw new AppError('not_found', 'There is no such path.')
+        Object.assign(set.headers, PAGE_HEADERS)
+        return welcomePage(ctx)
+      },
+      hidden,
+    )

@@ -1,7 +1,9 @@
 // What a person sees who opens the service's address, and who may read about the calls there.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFile } from 'node:fs/promises'
 import { readConfig } from '../../src/config.ts'
+import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
@@ -40,14 +42,44 @@ describe('the address of the service', () => {
   })
 })
 
+test.skipIf(!hasChromium())(
+  'the page has no accessibility problems, with and without the page of the API',
+  async () => {
+    const browser = await startChromium()
+    try {
+      for (const { baseUrl } of [service, without]) {
+        for (const [width, colorScheme] of [
+          [1440, 'light'],
+          [390, 'dark'],
+        ] as const) {
+          const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme })
+          await page.goto(baseUrl)
+          expect(await page.getByRole('heading', { name: 'Strongroom' }).isVisible()).toBe(true)
+          expect({ baseUrl, width, problems: await accessibilityProblemsOn(page) }).toEqual({
+            baseUrl,
+            width,
+            problems: [],
+          })
+        }
+      }
+    } finally {
+      await browser.close()
+    }
+  },
+)
+
 describe('where the page of the API is off', () => {
-  test('nothing of it is served, and the page says so', async () => {
+  test('nothing of it is served, and the page says so and links to what is served', async () => {
     for (const path of ['/openapi', '/openapi/json']) {
       expect({ path, status: (await without.call(path)).status }).toEqual({ path, status: 404 })
     }
     const welcome = await without.call('/', { headers: BROWSER })
     expect(welcome.text).toContain('API_PAGE=true')
-    expect(welcome.text).not.toContain('href="openapi')
+    const links = [...welcome.text.matchAll(/href="([^":]+)"/g)].map(([, path]) => path ?? '')
+    expect(links).toEqual(['./pages/style.css', 'docs/api.md'])
+    const linked = await without.call('/docs/api.md')
+    expect(linked.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+    expect(linked.text).toBe(await readFile('docs/api.md', 'utf8'))
   })
 
   test('it is off on mainnet unless it is switched on, and on elsewhere', () => {
