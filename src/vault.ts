@@ -13,6 +13,7 @@ import { warnOfUnknown } from './environment/unknown-variables.ts'
 import { startBeingSeen } from './health/being-seen.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
 import { createLog } from './security/log.ts'
+import { peerUsers } from './security/peer-users.ts'
 
 /** As long as an API waits for its requests: they may still need a key that they have opened here. */
 const DRAIN_MS = 65_000
@@ -24,6 +25,7 @@ const main = async (): Promise<void> => {
   if (path === undefined || isByTls(path) || config.vaultSockets.length > 1) {
     throw new Error('VAULT_SOCKET must be one path: that of the socket at which this vault listens.')
   }
+  const users = config.vaultClientUids && (await peerUsers(config.vaultClientUids))
   const log = createLog({ config, process: 'vault' })
   const onJournalLost = (error: unknown) => {
     log.fatal({ err: error }, 'the journal cannot be written: the vault ends')
@@ -41,7 +43,7 @@ const main = async (): Promise<void> => {
   warnOfUnknown({ config, log })
   await logConnections({ db, log }, connectionsOf({ maxConnections: config.databaseMaxConnections }))
   const stopBeingSeen = startBeingSeen({ db, log, rootKeyIds })
-  const listener = await serveVault({ ...ctx, path, tls: config.vaultListen, log })
+  const listener = await serveVault({ ...ctx, path, users, tls: config.vaultListen, log })
   const stopChaining = startChaining({ ...ctx, log })
 
   const stop = async (signal: string): Promise<void> => {

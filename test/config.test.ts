@@ -200,6 +200,14 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
   })
 })
 
+test('the users that may connect at a vault are numbers', () => {
+  expect(readConfig({ ...MAINNET, VAULT_CLIENT_UIDS: '998, 0' })).toMatchObject({ vaultClientUids: [998, 0] })
+  expect(readConfig(MAINNET)).toMatchObject({ vaultClientUids: null })
+  for (const VAULT_CLIENT_UIDS of ['strongroom-api', '-1', '4294967295', '1.5']) {
+    expect(refusalOf({ VAULT_CLIENT_UIDS })).toContain('VAULT_CLIENT_UIDS must be user ids')
+  }
+})
+
 describe('the vault by TLS', () => {
   const FILES = { VAULT_TLS_CERT_FILE: '/t/own.crt', VAULT_TLS_KEY_FILE: '/t/own.key', VAULT_TLS_CA_FILE: '/t/ca.crt' }
   const files = { certFile: '/t/own.crt', keyFile: '/t/own.key', caFile: '/t/ca.crt' }

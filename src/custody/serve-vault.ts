@@ -10,7 +10,7 @@ import { createRefusedConnections } from './refused-connections.ts'
 import { operatorSocketOf } from './remote-vault.ts'
 import { KeyClosed, type OpenKey, type OpenPolicyKey, type OperatorVault, type Vault } from './vault.ts'
 import { Refused } from './wire/data.ts'
-import { doorAtPath } from './wire/door.ts'
+import { doorAtPath, type PeerUsers } from './wire/door.ts'
 import { type Connection, type Listener, type ListenOptions, listen, type Served, serve } from './wire/listen.ts'
 import { doorByTls, type TlsDoor } from './wire/tls-door.ts'
 import * as keys from './wire/vault-methods.ts'
@@ -147,6 +147,8 @@ type Serving = {
   readonly now: () => Date
   /** Where APIs connect; the operator's socket is beside it. */
   readonly path: string
+  /** The users that may connect there; null: whoever the socket's mode lets. */
+  readonly users: PeerUsers | null
   /** Where APIs of other machines connect, if they may. */
   readonly tls: TlsDoor | null
 }
@@ -159,7 +161,7 @@ type Serving = {
 export const serveVault = async (
   serving: Serving,
 ): Promise<Pick<Listener, 'stop'> & { readonly places: readonly string[] }> => {
-  const { vault, path, tls, log } = serving
+  const { vault, path, users, tls, log } = serving
   const open = createOpenKeys()
   const refused = createRefusedConnections(serving)
   const onFailure: ListenOptions['onFailure'] = ({ error, method }) => log.error({ err: error, method }, 'failed')
@@ -175,7 +177,7 @@ export const serveVault = async (
   }
   try {
     listeners.push(await listen({ ...ofOperator, door: doorAtPath({ path: operatorSocketOf(path), mode: 0o600 }) }))
-    listeners.push(await listen({ ...ofApi, door: doorAtPath({ path, mode: 0o660 }) }))
+    listeners.push(await listen({ ...ofApi, door: doorAtPath({ path, mode: 0o660, users }) }))
     if (tls !== null) listeners.push(await listen({ ...ofApi, door: doorByTls(tls) }))
     return { places: listeners.map(({ place }) => place), stop }
   } catch (error) {

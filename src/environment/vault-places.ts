@@ -52,6 +52,17 @@ const listenOf = (variables: Variables) => {
   return { ...place, clients }
 }
 
+/** User ids of Linux have 32 bits, and the last one stands for none. */
+const UID_MAX = 0xff_ff_ff_fe
+
+const uidsOf = (variables: Variables): readonly number[] | null => {
+  const words = wordsOf(variables.VAULT_CLIENT_UIDS ?? '')
+  if (!words.every((word) => /^[0-9]{1,10}$/.test(word) && Number(word) <= UID_MAX)) {
+    throw new Error('VAULT_CLIENT_UIDS must be user ids, such as 998, separated by commas.')
+  }
+  return words.length === 0 ? null : words.map(Number)
+}
+
 /** @throws Error with one sentence that names the variable and what it must be. */
 export const vaultPlacesOf = (variables: Variables) => {
   const vaultSockets = socketsOf(variables)
@@ -61,6 +72,8 @@ export const vaultPlacesOf = (variables: Variables) => {
   return {
     /** Where vaults listen: paths and `tls://host:port`. A vault itself has one path. */
     vaultSockets,
+    /** The users that may connect at a vault's path; null: whoever its mode lets. */
+    vaultClientUids: uidsOf(variables),
     /** Where a vault also listens, by TLS, and which clients it allows; or null. */
     vaultListen: listen && files && { ...listen, files },
     /** The certificate of those that ask a vault by TLS, or null. */

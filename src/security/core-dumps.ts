@@ -1,18 +1,13 @@
 // A core dump is a file with the memory of a process, including keys, PINs and tokens. The kernel writes one when a process
 // crashes, or when another process of the same user asks for it. JavaScript cannot turn this off, so we call the C library.
 
-import { arch, platform } from 'node:process'
-import { loadCFunction } from '../environment/runtime.ts'
+import { platform } from 'node:process'
+import { loadFromLibc } from './libc.ts'
 
 /** The same on Linux and macOS. */
 const RLIMIT_CORE = 4
 /** Linux only. Also stops dumps that the kernel pipes to a program, and other processes of the user that read the memory. */
 const PR_SET_DUMPABLE = 4
-
-const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
-  linux: ['libc.so.6', `libc.musl-${arch === 'arm64' ? 'aarch64' : 'x86_64'}.so.1`],
-  darwin: ['libSystem.B.dylib'],
-}
 
 export const CORE_DUMPS_ALLOWED = 'core dumps cannot be turned off here: start the process with `ulimit -c 0`'
 
@@ -21,17 +16,9 @@ export const CORE_DUMPS_ALLOWED = 'core dumps cannot be turned off here: start t
  * @returns whether the platform allowed it.
  */
 export const forbidCoreDumps = async (): Promise<boolean> => {
-  const limit = new BigUint64Array([0n, 0n])
-  for (const library of LIBRARIES[platform] ?? []) {
-    try {
-      const setrlimit = await loadCFunction(library, 'setrlimit', ['i32', 'pointer'])
-      if (setrlimit(RLIMIT_CORE, limit) !== 0) return false
-      if (platform !== 'linux') return true
-      const prctl = await loadCFunction(library, 'prctl', ['i32', 'u64', 'u64', 'u64', 'u64'])
-      return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) === 0
-    } catch {
-      // The system has another C library: try the next one.
-    }
-  }
-  return false
+  const setrlimit = await loadFromLibc('setrlimit', ['i32', 'pointer'])
+  if (setrlimit?.(RLIMIT_CORE, new BigUint64Array([0n, 0n])) !== 0) return false
+  if (platform !== 'linux') return true
+  const prctl = await loadFromLibc('prctl', ['i32', 'u64', 'u64', 'u64', 'u64'])
+  return prctl?.(PR_SET_DUMPABLE, 0, 0, 0, 0) === 0
 }

@@ -58,6 +58,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   databaseMaxConnections: 4,
   vaultSockets: [],
   vaultListen: null,
+  vaultClientUids: null,
   vaultTls: null,
   vaultJournals: [],
   rootKey: null,

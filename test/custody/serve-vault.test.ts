@@ -68,7 +68,7 @@ const startVault = async (vault: OperatorVault = custody.vault) => {
   const errors: object[] = []
   const warn = ({ why, client }: { why?: string; client?: string }) => refusals.push(`${client}: ${why}`)
   const log = { warn, error: (facts: object) => errors.push(facts) }
-  const listener = await serveVault({ vault, audit, log, path, tls: null, now: () => NOW })
+  const listener = await serveVault({ vault, audit, log, path, users: null, tls: null, now: () => NOW })
   endings.push(() => listener.stop({ graceMs: 0 }))
   return { path, errors }
 }

@@ -171,7 +171,8 @@ test('an operator is not served by TLS', async () => {
 
 test('a vault and an API do the same on Deno', async () => {
   const environment = { HOME: process.env.HOME ?? '', NO_COLOR: '1' }
-  const own = { ...environment, VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.deno` }
+  const VAULT_SOCKET = `${service.variables.VAULT_SOCKET}.deno`
+  const own = { ...environment, VAULT_SOCKET, ...(process.platform === 'linux' ? { VAULT_CLIENT_UIDS: '65533' } : {}) }
   const vaultOnDeno = await startVaultProcess({ ...vaultVariables(0), ...own }, onDeno('src/vault.ts'))
   const port = portOf(placeOf(vaultOnDeno))
   const apiOnDeno = await startApiProcess({ ...apiVariables(port), ...environment }, onDeno('src/server.ts'))
@@ -179,6 +180,10 @@ test('a vault and an API do the same on Deno', async () => {
   const stranger = await raw(connect({ host: '127.0.0.1', port, servername: 'localhost', ca: readTls(ofApi).ca }))
   await stranger.over
   await refusedFor('TLS: the client has no certificate')
+  if (process.platform === 'linux') {
+    await (await raw(VAULT_SOCKET)).over
+    expect(await refusedFor('the user of the client is not in VAULT_CLIENT_UIDS')).toBe(`uid ${process.getuid?.()}`)
+  }
   await makesAndSigns(apiOnDeno.url)
   await apiOnDeno.stop()
   await vaultOnDeno.stop()

@@ -14,7 +14,8 @@ export const startVault = async (variables: Readonly<Record<string, string>>) =>
   const log = createLog({ config, process: 'test-vault' })
   const onJournalLost = (error: unknown) => log.fatal({ err: error }, 'the journal was lost')
   const ctx = await openVault({ config, process: 'test-vault', log, onJournalLost })
-  const listener = await serveVault({ ...ctx, log, path: variables.VAULT_SOCKET ?? '', tls: config.vaultListen })
+  const path = variables.VAULT_SOCKET ?? ''
+  const listener = await serveVault({ ...ctx, log, path, users: null, tls: config.vaultListen })
   const stopChaining = startChaining({ ...ctx, log })
   return {
     vault: ctx.vault,

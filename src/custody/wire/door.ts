@@ -32,11 +32,33 @@ export const listening = async (server: Server, listen: (onListening: () => void
   server.off('error', reject)
 }
 
-/** A Unix socket. @param mode 0o660 lets its group connect too. */
-export const doorAtPath = ({ path, mode }: { readonly path: string; readonly mode: 0o600 | 0o660 }): Door => ({
-  open: async ({ onSocket, onFailure }) => {
+/** Users of this machine that may connect, and whose a connection is; null if that is unknown. */
+export type PeerUsers = {
+  readonly uids: readonly number[]
+  readonly uidOf: (socket: Socket) => number | null
+}
+
+/** A Unix socket. @param mode 0o660 lets its group connect too. @param users null: whoever the mode lets. */
+export const doorAtPath = ({
+  path,
+  mode,
+  users = null,
+}: {
+  readonly path: string
+  readonly mode: 0o600 | 0o660
+  readonly users?: PeerUsers | null
+}): Door => ({
+  open: async ({ onSocket, onRefused, onFailure }) => {
     await claimSocket(path)
-    const server = createServer((socket) => onSocket(socket, null))
+    const server = createServer((socket) => {
+      if (users === null) return onSocket(socket, null)
+      const uid = users.uidOf(socket)
+      const name = `uid ${uid ?? 'unknown'}`
+      if (uid !== null && users.uids.includes(uid)) return onSocket(socket, name)
+      socket.on('error', () => {})
+      socket.destroy()
+      onRefused({ why: 'the user of the client is not in VAULT_CLIENT_UIDS', name })
+    })
     await listening(server, (onListening) => server.listen(path, onListening))
     server.on('error', onFailure)
     await chmod(path, mode)

@@ -1,0 +1,55 @@
+// Which user of this machine is at the other end of a Unix socket, as Linux knows it since the other end connected.
+
+import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { platform } from 'node:process'
+import { loadFromLibc } from './libc.ts'
+
+/** The same on x86-64 and ARM64. */
+const SOL_SOCKET = 1
+const SO_PEERCRED = 17
+/** struct ucred: pid, uid, gid, of 4 bytes each. */
+const UCRED_WORDS = 3
+
+/** Both runtimes have it, and say so nowhere. */
+const descriptorOf = (socket: Socket): number | null => {
+  const handle: unknown = Reflect.get(socket, '_handle')
+  const descriptor: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'fd') : undefined
+  return typeof descriptor === 'number' && descriptor >= 0 ? descriptor : null
+}
+
+/** Whether a process with this `uid_map` can tell a user: in a user namespace the kernel calls all others 65534. */
+export const isTold = (uid: number, uidMap: string): boolean =>
+  uidMap
+    .trim()
+    .split('\n')
+    .some((line) => {
+      const [first = 0, , count = 0] = line.trim().split(/\s+/).map(Number)
+      return uid >= first && uid < first + count
+    })
+
+/**
+ * Users that may connect, and who a connection is of (null if the kernel does not say).
+ * @throws Error with a sentence for the operator where these users cannot be told.
+ */
+export const peerUsers = async (uids: readonly number[]) => {
+  const getsockopt =
+    platform === 'linux' ? await loadFromLibc('getsockopt', ['i32', 'i32', 'i32', 'pointer', 'pointer']) : null
+  if (getsockopt === null) throw new Error('VAULT_CLIENT_UIDS needs Linux: do without it on this machine.')
+  const uidMap = readFileSync('/proc/self/uid_map', 'utf8')
+  const untold = uids.find((uid) => !isTold(uid, uidMap))
+  if (untold !== undefined) {
+    throw new Error(
+      `VAULT_CLIENT_UIDS has ${untold}, a user that this process cannot tell from others: set PrivateUsers=no in its unit.`,
+    )
+  }
+  const uidOf = (socket: Socket): number | null => {
+    const descriptor = descriptorOf(socket)
+    if (descriptor === null) return null
+    const credentials = new Uint32Array(UCRED_WORDS)
+    const size = new Uint32Array([credentials.byteLength])
+    const answer = getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, credentials, size)
+    return answer === 0 && size[0] === credentials.byteLength ? (credentials[1] ?? null) : null
+  }
+  return { uids, uidOf }
+}

@@ -1,0 +1,87 @@
+// Who may connect at a vault's socket, by what the kernel says of the other end.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { getuid, platform } from 'node:process'
+import postgres, { type Sql } from 'postgres'
+import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/custody/remote-vault.ts'
+import { doorAtPath } from '../../src/custody/wire/door.ts'
+import { isTold, peerUsers } from '../../src/security/peer-users.ts'
+import { createWire, echo } from '../custody/wire-support.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startVaultProcess } from '../support/vault.ts'
+
+const OTHER = 65_533
+const uid = getuid?.() ?? 0
+const wire = createWire()
+
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+const onLinux = test.skipIf(platform !== 'linux')
+
+onLinux('a user in the list is served, and another one is refused by its id', async () => {
+  const doorFor = async (...uids: readonly number[]) => {
+    const path = join(await wire.folder(), 'run', 'vault.sock')
+    return wire.server({ path, door: doorAtPath({ path, mode: 0o660, users: await peerUsers(uids) }) })
+  }
+  const open = await doorFor(OTHER, uid)
+  expect(await wire.client(open.path).ask(echo, { text: 'a' })).toEqual({ text: 'a' })
+  const taken = await wire.raw(open.path)
+  taken.hello()
+  taken.send([1, 'secret', {}])
+  await taken.over
+  expect(open.refusals).toEqual([{ why: 'a method is unknown', name: `uid ${uid}` }])
+
+  const closed = await doorFor(OTHER)
+  const stranger = await wire.raw(closed.path)
+  stranger.hello()
+  await stranger.over
+  expect(await stranger.received(0)).toEqual([])
+  const why = 'the user of the client is not in VAULT_CLIENT_UIDS'
+  expect(closed.refusals).toEqual([{ why, name: `uid ${uid}` }])
+  expect(closed.ended).toEqual([])
+})
+
+onLinux(
+  'the vault refuses other users at the socket of the APIs, tells the audit, and serves its operator',
+  async () => {
+    const VAULT_SOCKET = `${service.variables.VAULT_SOCKET}.users`
+    const variables = { ...service.vaultVariables, VAULT_SOCKET, VAULT_CLIENT_UIDS: String(OTHER) }
+    const vault = await startVaultProcess(variables)
+    const api = connectVault({ sockets: [VAULT_SOCKET], name: 'api', onChange: () => {} })
+    await expect(api.status()).rejects.toMatchObject({ code: 'unavailable' })
+    api.close()
+    const operator = connectOperatorVault({ sockets: [operatorSocketOf(VAULT_SOCKET)], name: 'op', onChange: () => {} })
+    expect(await operator.status()).toMatchObject({ holdsRootKey: true })
+    operator.close()
+    await vault.stop()
+    const rows = await sql`
+    select details->>'client' as client, (details->>'count')::int as count from audit
+    where action = 'vault_connection_refused' and details->>'why' like '%VAULT_CLIENT_UIDS' order by id`
+    expect(rows[0]).toEqual({ client: `uid ${uid}`, count: 1 })
+    // It was tried ten times a second.
+    expect(rows[1]?.count).toBeGreaterThan(1)
+  },
+)
+
+test('a user that the process cannot tell from others is none for the list', () => {
+  const all = '         0          0 4294967295\n'
+  const some = '         0          0          1\n       998        998          1\n'
+  const seen = [0, 998, 1000, 65_534].map((each) => [isTold(each, all), isTold(each, some)])
+  expect(seen).toEqual([
+    [true, true],
+    [true, true],
+    [true, false],
+    [true, false],
+  ])
+})
