@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
 import { messageSigner, signerOnce, withKey, withPolicyKey } from '../support/keys.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
 import {
   ACTOR,
   type Custody,
@@ -116,6 +117,20 @@ describe('a wallet under policies', () => {
     }
     const request = { wallet: mine, credentials: { userPin: PIN }, actor: ACTOR }
     expect(await codeOf(signOne(signerOnce(custody.vault, request), payloadFor(mine)))).toBe('resolved')
+  })
+
+  test.each([
+    ['a policy', 'policies', 'newPolicy'],
+    ['a wallet', 'wallet_keys', 'newWallet'],
+    ["a wallet of the user's mode", 'wallet_keys', 'newWallet of the user'],
+  ])('is there before %s that was begun earlier, which is then refused', async (_name, table, name) => {
+    const wallet = await newWallet()
+    const release = await holdTable(sql, table)
+    const making = codeOf(uses(wallet)[name]?.() ?? Promise.resolve())
+    await untilWaiting(sql)
+    await put(wallet, secret, other)
+    await release()
+    expect(await making).toBe(REFUSED)
   })
 
   test('needs the right secret, and a developer-controlled wallet', async () => {

@@ -112,6 +112,15 @@ export const updateOwnerLock = async (
   return rowCount === 1
 }
 
+/** The locks of a keyring, which stay as they are until the transaction ends. */
+export const holdOwnerLocks = (tx: Tx, keyringId: string) =>
+  tx
+    .select({ controlMode: ownerLocks.controlMode, version: ownerLocks.version })
+    .from(ownerLocks)
+    .where(eq(ownerLocks.keyringId, keyringId))
+    .orderBy(asc(ownerLocks.id))
+    .for('share')
+
 /** An owner's locks of the developer that only policies open. */
 export const locksUnderPolicies = (
   db: Queryable,

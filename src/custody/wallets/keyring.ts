@@ -7,8 +7,10 @@
 // signed with the key of a wallet, so there the seed lock's outer layer proves which modes control the keyring.
 
 import { randomUUID } from 'node:crypto'
+import type { Tx } from '../../../db/client.ts'
 import { type KeyringRow, type OwnerLockRow, readKeyring } from '../../../db/queries/custody/keyrings.ts'
 import type { NewOwnerLockRow } from '../../../db/queries/custody/locks.ts'
+import { holdOwnerLocks } from '../../../db/queries/custody/owner-locks.ts'
 import type { ControlMode, KeyringKind } from '../../../db/words.ts'
 import { AppError, unreachable } from '../../errors.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
@@ -16,6 +18,7 @@ import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { keyPairOf, phraseOf } from '../keys/derive.ts'
 import { hasOwnAddress } from '../keys/key-types.ts'
+import { KeyRotated } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import {
   type CredentialKeyOf,
@@ -72,6 +75,22 @@ export const refuseKeyringUnderPolicies = async (
     const opened = await ctx.projectKeys.openOuter(outerOf({ ...of, lock }))
     opened.fill(0)
   }
+}
+
+/**
+ * Requires that the locks are still those that were read, until the transaction ends. Call it late: whoever puts the wallets under
+ * policies waits for it.
+ * @throws KeyRotated
+ */
+export const keepLocks = async (
+  tx: Tx,
+  { keyringId, locks }: Pick<Keyring, 'keyringId'> & { readonly locks: readonly (OwnerLockRow | null)[] },
+): Promise<void> => {
+  const held = await holdOwnerLocks(tx, keyringId)
+  const isHeld = (lock: OwnerLockRow | null) =>
+    lock === null ||
+    held.some(({ controlMode, version }) => controlMode === lock.controlMode && version === lock.version)
+  if (!locks.every(isHeld)) throw new KeyRotated('lock')
 }
 
 /** A new lock, with which the credential of `controlMode` opens the mode's wallets. */

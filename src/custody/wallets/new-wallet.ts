@@ -35,6 +35,7 @@ import { type Imported, type ImportedText, readImported } from '../keys/imported
 import { KeyRotated, madeOtherwise, repeatable } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, requireCanonicalIds, sealWalletKey } from '../sealing/hierarchy.ts'
+import { keepLocks } from './keyring.ts'
 import { keyringFor, modesOfSeed, type OpenKeyring, readOwnerOfNew } from './new-keyring.ts'
 
 type NewWalletInput = {
@@ -134,6 +135,8 @@ const commit = (ctx: CustodyCtx, made: Made): Promise<void> =>
     if (newLock !== null) await insertOwnerLock(tx, newLock)
     const { publicKey } = keyring.keyPair
     await insertWalletKey(tx, { walletId, keyringId, network, controlMode, publicKey, sealed })
+    // The owner's wallets may have been put under policies meanwhile: then no further one is made.
+    if (newKeyring === null) await keepLocks(tx, { keyringId, locks: Object.values(owner.locks) })
     for (const act of actsOf(made)) await ctx.audit.record(tx, act)
   })
 

@@ -29,7 +29,7 @@ import {
   sealPolicyLock,
   walletKeyOf,
 } from '../sealing/hierarchy.ts'
-import { lockFloor, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
+import { keepLocks, lockFloor, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
 import { boundSpending, NOTHING_SPENT } from './policy-spending.ts'
 import { boundTerms } from './policy-terms.ts'
 import { walletForged } from './wallet-forged.ts'
@@ -91,6 +91,8 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
     await ctx.projectKeys.keepNewest(tx, { projectId, version })
     const policy = await insertPolicy(tx, { ...terms, ...NOTHING_SPENT, name, projectId, walletId, mac })
     await insertPolicyLock(tx, { id: of.lockId, policyId, sealed })
+    // They may have been put under policies meanwhile: then no policy is made any more.
+    await keepLocks(tx, { keyringId, locks: [lock] })
     const act = { projectId, actor, action: 'policy_created', subject: walletId } as const
     await ctx.audit.record(tx, { ...act, details: Object.fromEntries(namedTextsOf(of.terms)) })
     tx.afterCommit(keep)
