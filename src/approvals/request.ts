@@ -2,7 +2,8 @@
 //
 // Bound: the wallet, what is done with it (signed, sent, minted, …), each call in its order with recipient, value and data, and
 // gas, fees, nonce, era and fee asset where the caller fixed them; of a speed-up also which transaction is signed again, with its
-// nonce: otherwise the same calls could be signed for another nonce, and be made twice. Left open, as in a request without approval: what the caller
+// nonce: otherwise the same calls could be signed for another nonce, and be made twice; of a call of a Substrate runtime the metadata
+// by which it was read, as its bytes may mean another call after an upgrade of the runtime. Left open, as in a request without approval: what the caller
 // did not fix, which is chosen when it is used, within the policy's limits and budgets.
 
 import canonicalize from 'canonicalize'
@@ -51,6 +52,10 @@ type Requested = {
   readonly spedUp?: SpedUp | undefined
 }
 
+/** The metadata by which each call of a runtime was read. */
+const madeByOf = (intents: readonly Intent[]) =>
+  intents.some(({ madeBy }) => madeBy !== undefined) ? { made_by: intents.map(({ madeBy = null }) => madeBy) } : {}
+
 /** Canonical JSON (RFC 8785). */
 export const requestOf = ({ action, wallet, intents, spedUp }: Requested): string =>
   canonicalize({
@@ -61,6 +66,7 @@ export const requestOf = ({ action, wallet, intents, spedUp }: Requested): strin
     wallet_address: wallet.address,
     wallet_type: wallet.type,
     intents: intents.map(unsignedText),
+    ...madeByOf(intents),
   }) ?? ''
 
 export type ReadRequest = {
