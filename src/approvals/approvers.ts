@@ -25,6 +25,16 @@ export const approverIdsOf = ({ approvers }: NonNullable<PolicyTerms['requireApp
   ...new Set(approvers.map(({ userId }) => userId)),
 ]
 
+type Approver = NonNullable<PolicyTerms['requireApproval']>['approvers'][number]
+
+/** Their passkeys as answers show them, so that somebody can compare them with the real ones. */
+export const shownPasskeys = (approvers: readonly Omit<Approver, 'rpId'>[]) =>
+  approvers.map(({ userId, credentialId, publicKey }) => ({
+    user_id: userId,
+    credential_id: credentialId,
+    public_key: publicKey,
+  }))
+
 const invalid = (sentence: string): AppError => new AppError('invalid_input', sentence)
 
 const approverOf = ({ userId, rpId, credentialId, publicKey }: ProjectPasskey) => ({

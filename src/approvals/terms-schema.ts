@@ -50,6 +50,25 @@ export const RequireApproval = ClosedObject(
   },
 )
 
+export const ApproverPasskeys = Type.Array(
+  Type.Object(
+    {
+      user_id: UuidField('The approver.'),
+      credential_id: Type.String({
+        description: "The credential's id in base64url.",
+        examples: ['cGFzc2tleSBvZiBBbGljZQ'],
+      }),
+      public_key: Type.String({
+        description:
+          'The key by which the approver is known, in base64url: SubjectPublicKeyInfo, as `getPublicKey()` gives it in a browser.',
+        examples: ['MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE'],
+      }),
+    },
+    closed,
+  ),
+  { description: 'The passkeys that count. Compare them with those of the approvers.' },
+)
+
 /** The same in an answer. */
 export const RequiredApproval = Type.Union(
   [
@@ -58,6 +77,7 @@ export const RequiredApproval = Type.Union(
         of: approvalFields.of,
         from: ApproversField('Who may approve.'),
         expires_in_seconds: approvalFields.expires_in_seconds,
+        passkeys: Type.Optional(ApproverPasskeys),
       },
       closed,
     ),

@@ -110,6 +110,8 @@ const proposalOf = (
 /** A policy to be agreed to, whole: created with these values it is what the words say. */
 type DescribedProposal = {
   readonly policy: AgreedPolicy
+  /** With their passkeys as they are now; null if nobody need approve its uses. */
+  readonly approvers: NonNullable<Policy['requireApproval']>['approvers'] | null
   readonly words: PolicyWords
 }
 
@@ -142,13 +144,14 @@ export const describePolicy = async (ctx: Describing, input: Reach & ProposedPol
     input.maxTotalFee ?? usualFeeBudget(chain),
   ])
   const { name, maxTotalValue, maxUses, requireApproval: proposed } = input
-  // Their passkeys are read again when the policy is made; here they are only counted.
+  // Their passkeys are read again when the policy is made.
   const required = proposed === null ? null : await requiredApproval(ctx, { ...input, proposed })
   const approvers = required === null ? null : { of: required.of, people: approverIdsOf(required).length }
   const agreed = { network, name, argumentRules: rules, expiresAt, maxTotalValue, maxUses, maxTotalFee, ...limits }
   const terms = { ...agreed, approvers, isFunctionUnknown }
   return {
     policy: { ...agreed, requireApproval: proposed, walletAddress: wallet.address },
+    approvers: required?.approvers ?? null,
     words: policyWords(proposalOf(ctx, { terms, wallet, known }), { now: ctx.now(), spent: null }),
   }
 }

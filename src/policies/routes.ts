@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { approverIdsOf, type ProposedApproval } from '../approvals/approvers.ts'
+import { approverIdsOf, type ProposedApproval, shownPasskeys } from '../approvals/approvers.ts'
 import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
@@ -43,6 +43,7 @@ const shownAt = (row: Row, at: Date): Policy => ({
           of: row.requireApproval.of,
           from: approverIdsOf(row.requireApproval),
           expires_in_seconds: row.requireApproval.expiresInSeconds,
+          passkeys: shownPasskeys(row.requireApproval.approvers),
         },
   uses: row.uses,
   spent_value: row.spentValue.toString(),
@@ -78,7 +79,11 @@ const proposedApproval = (proposed: ProposedApproval | null): Pick<ProposedPolic
 }
 
 /** Whole: with a credential it is a CreatePolicy that grants what the words say. */
-const shownProposal = ({ policy, words }: Awaited<ReturnType<typeof describePolicy>>): DescribedProposal => ({
+const shownProposal = ({
+  policy,
+  approvers,
+  words,
+}: Awaited<ReturnType<typeof describePolicy>>): DescribedProposal => ({
   policy: {
     network: policy.network,
     name: policy.name,
@@ -91,6 +96,7 @@ const shownProposal = ({ policy, words }: Awaited<ReturnType<typeof describePoli
     ...writtenLimits(policy),
     ...proposedApproval(policy.requireApproval),
   },
+  ...(approvers === null ? {} : { approver_passkeys: shownPasskeys(approvers) }),
   words: shownWords(words),
 })
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { RULE_OPERATORS } from '../../db/words.ts'
-import { RequireApproval, RequiredApproval } from '../approvals/terms-schema.ts'
+import { ApproverPasskeys, RequireApproval, RequiredApproval } from '../approvals/terms-schema.ts'
 import {
   AddressField,
   ClosedObject,
@@ -281,6 +281,7 @@ export type PolicyWords = Static<typeof PolicyWords>
 
 export const DescribedProposal = ClosedObject('DescribedProposal', {
   policy: ProposedPolicyBody,
+  approver_passkeys: Type.Optional(ApproverPasskeys),
   words: PolicyWords,
 })
 export type DescribedProposal = Static<typeof DescribedProposal>

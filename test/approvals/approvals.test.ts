@@ -504,13 +504,23 @@ describe('who owns the database', () => {
   })
 })
 
+/** As the policy binds it. */
+const passkeyOf = ({ id: user_id, authenticator: { id: credential_id, publicKey: public_key } }: Person) => ({
+  user_id,
+  credential_id,
+  public_key,
+})
+const byUser = (passkeys: readonly { readonly user_id: string }[]) =>
+  passkeys.toSorted((one, other) => one.user_id.localeCompare(other.user_id))
+
 describe('a policy with approvers', () => {
   test('tells who they are, and is refused with too few', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID() })
     const create = (require_approval: object) =>
       newPolicy(wallet, { developer_secret: SECRET, require_approval }).catch((error) => error.message)
-    const made = await create({ of: 2, from: ids(), expires_in_seconds: 60 })
-    expect(made.require_approval).toEqual({ of: 2, from: ids().sort(), expires_in_seconds: 60 })
+    const { passkeys, ...required } = (await create({ of: 2, from: ids(), expires_in_seconds: 60 })).require_approval
+    expect(required).toEqual({ of: 2, from: ids().sort(), expires_in_seconds: 60 })
+    expect(byUser(passkeys)).toEqual(byUser(people.map(passkeyOf)))
     const without = await newPerson({ hasPasskey: false })
     expect(await create({ of: 1, from: ids([without]) })).toContain('must name users of the project who have a passkey')
     expect(await create({ of: 4, from: ids() })).toContain('must be at most the number of approvers, which is 3')
@@ -528,8 +538,9 @@ describe('a policy with approvers', () => {
     const describes = (require_approval: object) =>
       service.post('/policies/describe', { ...proposal, require_approval })
     const required = { of: 2, from: [...ids(), ...ids()], expires_in_seconds: 60 }
-    const { policy, words } = (await describes(required)).json
+    const { policy, words, approver_passkeys } = (await describes(required)).json
     expect(policy.require_approval).toEqual(required)
+    expect(byUser(approver_passkeys)).toEqual(byUser(people.map(passkeyOf)))
     expect(JSON.stringify(words.limits)).toContain("Each time 2 of 3 of the developer's users must approve it first.")
     expect(told(await describes({ of: 4, from: ids() }))).toEqual([400, 'invalid_input'])
   })

@@ -107,6 +107,8 @@ export const createAuthenticator = (of: {
 
   return {
     id,
+    /** As `getPublicKey()` of the browser's answer gives it, in base64url. */
+    publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64url'),
     /** navigator.credentials.create, and toJSON of its answer. */
     create: (options: { rp: { id: string }; user: { id: string }; challenge: string }, odd: Oddities = {}) => {
       userHandle = options.user.id
