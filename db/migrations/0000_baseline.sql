@@ -193,6 +193,7 @@ CREATE TABLE "contract_facts" (
 	"symbol" text NOT NULL,
 	"decimals" smallint NOT NULL,
 	"read_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"mac" "bytea",
 	CONSTRAINT "contract_facts_network_address_pk" PRIMARY KEY("network","address"),
 	CONSTRAINT "contract_facts_standard" CHECK ("standard" in ('native', 'erc20', 'erc721', 'erc1155', 'other'))
 );
