@@ -14,10 +14,10 @@ import { addOrigins } from '../../src/projects/settings.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
-import { createAuthenticator, type Oddities, UP } from '../users/authenticator.ts'
+import { createAuthenticator, UP } from '../users/authenticator.ts'
+import { type Approver, newApprover } from './approver.ts'
 
 const network = 'Ethereum'
-const PAGE = 'http://localhost:5173'
 const PIN = '493817'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
@@ -28,40 +28,9 @@ let gate: Gate
 let service: Service
 let second: { post: Service['post']; close(): Promise<void> }
 let sql: Sql
-let people: readonly Person[]
+let people: readonly Approver[]
 
-type Person = Awaited<ReturnType<typeof newPerson>>
-type Decision = 'approve' | 'reject'
-
-/** A user, and with a passkey an approver. */
-const newPerson = async ({ hasPasskey = true } = {}) => {
-  const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
-  const headers = { authorization: `Bearer ${session.access_token}`, origin: PAGE }
-  const post = (path: string, body: unknown = {}) => service.post(path, body, headers)
-  const authenticator = createAuthenticator({ origin: PAGE })
-  if (hasPasskey) {
-    const options = (await post('/users/passkey/begin-registration')).json.publicKey
-    const added = await post('/users/passkey/finish-registration', authenticator.create(options))
-    if (added.status !== 200) throw new Error(added.text)
-  }
-  const begin = (approval_id: string, decision: Decision) => post('/approvals/begin', { approval_id, decision })
-  const answer = (approval_id: string, decision: Decision, assertion: unknown) =>
-    post('/approvals/decide', { approval_id, decision, passkey_credential_assertion_response: assertion })
-  return {
-    id: session.user_id as string,
-    headers,
-    post,
-    authenticator,
-    begin,
-    answer,
-    waiting: async () => (await service.call('/approvals', { headers })).json,
-    decide: async (approval_id: string, decision: Decision = 'approve', odd: Oddities = {}) => {
-      const begun = await begin(approval_id, decision)
-      if (begun.status !== 200) return begun
-      return answer(approval_id, decision, authenticator.get(begun.json.publicKey, odd))
-    },
-  }
-}
+const newPerson = (of: Parameters<typeof newApprover>[1] = {}) => newApprover(service, of)
 
 /** Another API process on the same database. */
 const startSecond = async () => {
@@ -94,7 +63,7 @@ afterAll(async () => {
 })
 
 const rule = (argument: string, operator: string, value: string) => ({ argument, operator, value })
-const ids = (those: readonly Person[] = people) => those.map(({ id }) => id)
+const ids = (those: readonly Approver[] = people) => those.map(({ id }) => id)
 
 type Wallet = { readonly address: `0x${string}` }
 
@@ -144,7 +113,7 @@ const [first, second_, third] = [0, 1, 2].map((at) => () => {
   const person = people[at]
   if (person === undefined) throw new Error('there are three people')
   return person
-}) as [() => Person, () => Person, () => Person]
+}) as [() => Approver, () => Approver, () => Approver]
 
 const statusOf = async (id: string) => {
   const { json } = await service.get('/approvals')
@@ -505,7 +474,7 @@ describe('who owns the database', () => {
 })
 
 /** As the policy binds it. */
-const passkeyOf = ({ id: user_id, authenticator: { id: credential_id, publicKey: public_key } }: Person) => ({
+const passkeyOf = ({ id: user_id, authenticator: { id: credential_id, publicKey: public_key } }: Approver) => ({
   user_id,
   credential_id,
   public_key,

@@ -4,6 +4,7 @@ import { expect } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { type Address, type Hex, parseAbi } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { newApprover } from '../approvals/approver.ts'
 import type { TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import type { Service } from '../support/service.ts'
@@ -80,6 +81,49 @@ const policies = async ({ api, chain }: Ground): Promise<Change> => {
       expect([await pay(used), await pay(revoked), await pay(later)]).toEqual([
         ...['policy_denied', 'credential_required', 'done'],
       ])
+    },
+  }
+}
+
+/** Of two payments that were approved one is made; the API then forgets that, and the vault does not. */
+const approvals = async ({ api, chain }: Ground): Promise<Change> => {
+  const approver = await newApprover(api)
+  const { address } = await api.newWallet({ network, ownerId: randomUUID() })
+  await chain.fund(address)
+  const argument_rules = [{ argument: 'value', operator: 'le', value: '7' }]
+  const require_approval = { of: 1, from: [approver.id] }
+  expect(
+    codeOf(await api.post('/policies', { ...by, wallet_address: address, argument_rules, require_approval })),
+  ).toBe('done')
+  expect(codeOf(await api.post('/wallets/put-under-policies', { ...by, address }))).toBe('done')
+  const pay = (to: Hex, approval_id?: string) => {
+    const body = { ...by, signer_wallet_address: address, unsigned_transaction: { to, value: '7' } }
+    return api.post('/transactions/sign-and-send', { ...body, ...(approval_id === undefined ? {} : { approval_id }) })
+  }
+  const approved = async () => {
+    const to = randomAddress()
+    const { approval_id } = (await pay(to)).json
+    expect(codeOf(await approver.decide(approval_id))).toBe('done')
+    return { to, id: approval_id as string }
+  }
+  const [used, unused] = [await approved(), await approved()]
+  const statusOf = async ({ id }: typeof used) =>
+    (await api.get('/approvals')).json.find((each: { approval_id: string }) => each.approval_id === id)?.status
+  const sent: string[] = []
+  const use = async ({ to, id }: typeof used) => {
+    const answer = await pay(to, id)
+    if (answer.status === 200) sent.push(answer.json.transaction_id)
+    return codeOf(answer)
+  }
+  return {
+    happen: async () => {
+      expect([await use(used), await statusOf(used)]).toEqual(['done', 'used'])
+    },
+    check: async () => {
+      expect(await statusOf(used)).toBe('granted')
+      expect([await use(used), await use(unused)]).toEqual(['approval_ended', 'done'])
+      for (const id of sent) expect((await api.settled(id)).json).toMatchObject({ status: 'success' })
+      for (const { to } of [used, unused]) expect(await chain.publicClient.getBalance({ address: to })).toBe(7n)
     },
   }
 }
@@ -237,7 +281,18 @@ const project = async (ground: Ground): Promise<Change> => {
 /** In the order in which they happen and are checked. */
 export const prepareChanges = async (ground: Ground): Promise<Change> => {
   const changes: Change[] = []
-  for (const prepare of [changedPin, sharedControl, projectKey, policies, collection, mints, batch, rootKey, project])
+  for (const prepare of [
+    changedPin,
+    sharedControl,
+    projectKey,
+    policies,
+    approvals,
+    collection,
+    mints,
+    batch,
+    rootKey,
+    project,
+  ])
     changes.push(await prepare(ground))
   return {
     happen: async () => {
