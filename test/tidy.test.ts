@@ -382,9 +382,11 @@ describe('nothing is without an importer', () => {
       'src/metadata/data-uri.ts',
       'src/openapi/routes.ts',
       'src/security/log.ts',
+      'src/security/peer-users.ts',
       'src/tokens/lists.ts',
     ],
     'one step of what a job or a clock begins': [
+      'jobs/queue.ts',
       'src/activity/backfill.ts',
       'src/activity/check-balances.ts',
       'src/auth/access-token.ts',
