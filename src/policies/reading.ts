@@ -12,7 +12,7 @@ export type KnownAddress = {
   readonly address: string
   /** null if the network's node did not answer. */
   readonly facts: AddressFacts | null
-  /** Whether the operator's or the default token list has it. Otherwise its name is only what it says of itself. */
+  /** Whether a list of the operator or the known tokens of the network have it. Otherwise its name is only what it says of itself. */
   readonly isListed: boolean
 }
 

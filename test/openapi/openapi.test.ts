@@ -5,6 +5,7 @@ import addFormats from 'ajv-formats'
 import { insertMetadataDocument } from '../../db/queries/metadata.ts'
 import { FAILURE_CODES } from '../../db/words.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../../src/auth/access-token.ts'
+import { EVM_NETWORKS, SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
 import { ERROR_STATUS, type ErrorCode } from '../../src/errors.ts'
 import { describeMetadata } from '../../src/metadata/host.ts'
 import { PAGE_HEADERS } from '../../src/pages/page.ts'
@@ -175,7 +176,8 @@ describe('the document', () => {
     const enums: Json[] = []
     walk(document, (value) => Array.isArray(value.enum) && value.enum.includes('Polygon') && enums.push(value))
     expect(enums).toEqual([document.components.schemas.Network])
-    expect(enums[0]?.description).toMatch(/^EVM networks: Ethereum, .* Substrate networks: Polkadot, Vara\.$/)
+    const words = `EVM networks: ${EVM_NETWORKS.join(', ')}. Substrate networks: ${SUBSTRATE_NETWORKS.join(', ')}.`
+    expect(enums[0]?.description).toBe(words)
     expect(document.components.schemas.Wallet.properties.network).toEqual({ $ref: '#/components/schemas/Network' })
   })
 
