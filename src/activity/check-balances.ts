@@ -17,9 +17,11 @@ const BLOCKS_MAX = 4
 const OTHER_WALLETS_MAX = 20
 
 /** Blocks in which wallets moved something come first. */
+type CheckedChain = Pick<Chain, 'network' | 'knownTokens' | 'checkedPercent' | 'randomAddress' | 'checkBalances'>
+
 const chooseBlocks = (
   ctx: Pick<CheckCtx, 'config'>,
-  { chain, blocks, moved }: { chain: Chain; blocks: readonly BlockMovements[]; moved: ReadonlySet<bigint> },
+  { chain, blocks, moved }: { chain: CheckedChain; blocks: readonly BlockMovements[]; moved: ReadonlySet<bigint> },
 ): readonly BlockMovements[] => {
   const { balanceCheckPercent, devnet } = ctx.config
   // On a devnet, balances are set by hand.
@@ -30,12 +32,12 @@ const chooseBlocks = (
 }
 
 /** Wallets without known movements: only their balances show a movement that the indexer missed. */
-const otherWallets = (ctx: Pick<CheckCtx, 'db'>, chain: Chain): Promise<readonly string[]> =>
+const otherWallets = (ctx: Pick<CheckCtx, 'db'>, chain: CheckedChain): Promise<readonly string[]> =>
   watchedAddressesFrom(ctx.db, { network: chain.network, from: chain.randomAddress(), limit: OTHER_WALLETS_MAX })
 
 const report = (
   ctx: CheckCtx,
-  { chain, block, check }: { chain: Chain; block: BlockMovements; check: BalanceCheck },
+  { chain, block, check }: { chain: CheckedChain; block: BlockMovements; check: BalanceCheck },
 ) => {
   const { network } = chain
   const { balanceChecks, balanceDifferences } = ctx.metrics.chains
@@ -53,7 +55,7 @@ const report = (
 /** Checks blocks one after the other. Never rejects. */
 const checkBlocks = async (
   ctx: CheckCtx,
-  { chain, blocks }: { readonly chain: Chain; readonly blocks: readonly BlockMovements[] },
+  { chain, blocks }: { readonly chain: CheckedChain; readonly blocks: readonly BlockMovements[] },
 ): Promise<void> => {
   const { network, knownTokens } = chain
   const scope = {
@@ -73,13 +75,13 @@ const checkBlocks = async (
   }
 }
 
-const running = new WeakMap<Chain, Promise<void>>()
+const running = new WeakMap<object, Promise<void>>()
 
 /** Starts a check of some of these blocks, unless one of the network is running. Returns at once. */
 export const startBalanceCheck = (
   ctx: CheckCtx,
   input: {
-    readonly chain: Chain
+    readonly chain: CheckedChain
     readonly blocks: readonly BlockMovements[]
     /** The numbers of the blocks in which a wallet moved something. */
     readonly moved: ReadonlySet<bigint>
@@ -96,4 +98,4 @@ export const startBalanceCheck = (
 }
 
 /** Resolves when no check of the network is running. */
-export const balanceChecksEnded = (chain: Chain): Promise<void> => running.get(chain) ?? Promise.resolve()
+export const balanceChecksEnded = (chain: object): Promise<void> => running.get(chain) ?? Promise.resolve()

@@ -130,7 +130,11 @@ type WithStandards = { readonly blocks: readonly BlockMovements[]; readonly doub
  */
 export const withStandards = async (
   ctx: Pick<WorkerCtx, 'log'>,
-  input: { readonly chain: Chain; readonly blocks: readonly BlockMovements[]; readonly watched: Watched },
+  input: {
+    readonly chain: Pick<Chain, 'network' | 'facts'>
+    readonly blocks: readonly BlockMovements[]
+    readonly watched: Watched
+  },
 ): Promise<WithStandards> => {
   const { chain, blocks, watched } = input
   const contracts = [...keptContracts({ blocks, watched })]
@@ -151,7 +155,7 @@ export const withStandards = async (
 /** In the transaction that stores the movements. */
 export const recordDoubtfulContracts = async (
   tx: Tx,
-  { chain, withStandards }: { readonly chain: Chain; readonly withStandards: WithStandards },
+  { chain, withStandards }: { readonly chain: Pick<Chain, 'network'>; readonly withStandards: WithStandards },
 ): Promise<void> => {
   const { blocks, doubtful } = withStandards
   const [first, last] = [blocks[0], blocks.at(-1)]

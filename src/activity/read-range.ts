@@ -38,21 +38,21 @@ export type Range =
   | { readonly kind: 'not_there' }
 
 /** Kept as long as the chain object. After a restart a few ranges suffice to find the width again. */
-const widths = new WeakMap<Chain, number>()
-const eventWidths = new WeakMap<Chain, number>()
+const widths = new WeakMap<object, number>()
+const eventWidths = new WeakMap<object, number>()
 
 /**
  * The next range, requested while the current one is stored, so that node and database work at the same time. Only final
  * blocks, because those do not change until they are stored.
  */
-const ahead = new WeakMap<Chain, { readonly fromBlock: bigint; readonly range: Promise<Range> }>()
+const ahead = new WeakMap<object, { readonly fromBlock: bigint; readonly range: Promise<Range> }>()
 
 /**
  * Reads the blocks after a cursor, as many as the node serves at once; none at the end of the chain.
  * @throws RangeTooWide if the node refuses even one block.
  */
 export const readRange = async (
-  chain: Chain,
+  chain: Pick<Chain, 'movements' | 'depth'>,
   input: { readonly cursor: BlockPoint; readonly head: Head },
 ): Promise<Range> => {
   const { head } = input
@@ -67,7 +67,7 @@ export const readRange = async (
 }
 
 const readUpTo = async (
-  chain: Chain,
+  chain: Pick<Chain, 'movements'>,
   { fromBlock, last }: { readonly fromBlock: bigint; readonly last: bigint },
 ): Promise<Range> => {
   if (last < fromBlock) return { kind: 'read', blocks: [] }
@@ -75,7 +75,10 @@ const readUpTo = async (
   return readBlocks(chain, { width, asked: Math.min(width, Number(last - fromBlock) + 1), fromBlock })
 }
 
-const readAhead = (chain: Chain, input: { readonly fromBlock: bigint; readonly last: bigint }): void => {
+const readAhead = (
+  chain: Pick<Chain, 'movements'>,
+  input: { readonly fromBlock: bigint; readonly last: bigint },
+): void => {
   if (input.last < input.fromBlock) return
   const range = readUpTo(chain, input)
   // Whoever awaits it gets its failure. Without this, a failure that nobody awaits would be an unhandled rejection.
@@ -84,18 +87,18 @@ const readAhead = (chain: Chain, input: { readonly fromBlock: bigint; readonly l
 }
 
 /** How many blocks to read at once: whole blocks, or events that index an address. */
-export const blocksAtOnce = (chain: Chain): number => widths.get(chain) ?? FIRST_WIDTH
-export const eventBlocksAtOnce = (chain: Chain): number => eventWidths.get(chain) ?? MAX_WIDTH
+export const blocksAtOnce = (chain: object): number => widths.get(chain) ?? FIRST_WIDTH
+export const eventBlocksAtOnce = (chain: object): number => eventWidths.get(chain) ?? MAX_WIDTH
 
 /** `asked` blocks from `fromBlock` on, at most as many as are read at once. */
 type Below = { readonly fromBlock: bigint; readonly asked: number }
 
 /** Reads blocks whole. */
-export const readRangeBelow = (chain: Chain, { fromBlock, asked }: Below): Promise<Range> =>
+export const readRangeBelow = (chain: Pick<Chain, 'movements'>, { fromBlock, asked }: Below): Promise<Range> =>
   readBlocks(chain, { width: blocksAtOnce(chain), asked, fromBlock })
 
 const readBlocks = async (
-  chain: Chain,
+  chain: Pick<Chain, 'movements'>,
   input: { readonly width: number; readonly asked: number; readonly fromBlock: bigint },
 ): Promise<Range> => {
   const { width, asked, fromBlock } = input
@@ -117,7 +120,7 @@ const readBlocks = async (
 
 /** Reads only the events that index an address. */
 export const readEventsBelow = async (
-  chain: Chain,
+  chain: Pick<Chain, 'eventMovements'>,
   { fromBlock, asked, address }: Below & { readonly address: string },
 ): Promise<Range> => {
   const width = eventBlocksAtOnce(chain)

@@ -27,6 +27,9 @@ export const metadataOfUris = async (
 
 type TokenRef = { readonly contract: string; readonly tokenId: bigint }
 
+/** What the URIs of tokens are read by. */
+type UriChain = Pick<Chain, 'network' | 'tokenUris'>
+
 const NUL = String.fromCharCode(0)
 const keyOf = (token: TokenRef): string => `${token.contract}/${token.tokenId}`
 
@@ -36,7 +39,7 @@ const keyOf = (token: TokenRef): string => `${token.contract}/${token.tokenId}`
  */
 export const metadataOfTokens = async (
   ctx: Pick<Ctx, 'db' | 'config' | 'log'>,
-  { chain, tokens }: { readonly chain: Chain; readonly tokens: readonly TokenRef[] },
+  { chain, tokens }: { readonly chain: UriChain; readonly tokens: readonly TokenRef[] },
 ): Promise<readonly (NftMetadata | null)[]> => {
   const { network } = chain
   const uris = new Map(await readTokenUris(ctx.db, { network, tokens }))
@@ -52,7 +55,7 @@ export const metadataOfTokens = async (
 
 const readFromChain = async (
   ctx: Pick<Ctx, 'log'>,
-  input: { readonly chain: Chain; readonly tokens: readonly TokenRef[] },
+  input: { readonly chain: UriChain; readonly tokens: readonly TokenRef[] },
 ): Promise<readonly (TokenRef & { readonly uri: string })[]> => {
   const { chain, tokens } = input
   if (tokens.length === 0) return []

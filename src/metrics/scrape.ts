@@ -25,7 +25,7 @@ type Head = { latest: bigint | null; isUp: boolean; calledAtMs: number; pending:
 const createHeads = (ctx: Pick<Ctx, 'chains'>): { read(): Promise<Heads> } => {
   const heads = new Map<Network, Head>()
 
-  const refresh = (chain: Chain): Head => {
+  const refresh = (chain: Pick<Chain, 'network' | 'head'>): Head => {
     const head = heads.get(chain.network) ?? { latest: null, isUp: false, calledAtMs: -Infinity, pending: null }
     heads.set(chain.network, head)
     if (head.pending !== null || performance.now() - head.calledAtMs < CALL_INTERVAL_MS) return head

@@ -51,8 +51,14 @@ const limitReached = (policy: StandingPolicy, asked: Asked): Refusal['reason'] |
   return isExceeded ? 'value_exceeded' : limitShort(policy, { ...asked, value })
 }
 
+/** What judging asks of a network. */
+export type JudgedChain = Pick<
+  Chain,
+  'network' | 'addressKind' | 'addressOf' | 'contractWallets' | 'withoutRecipient' | 'calls'
+> & { readonly terms: Pick<Chain['terms'], 'isWithinFeeCap'> }
+
 /** A wallet's key on a network. */
-type Key = { readonly chain: Chain; readonly publicKey: Uint8Array }
+type Key = { readonly chain: JudgedChain; readonly publicKey: Uint8Array }
 
 /**
  * The contract wallet of this key on this network. It obeys the key, so a call of it could change its owner or approve what
@@ -101,7 +107,7 @@ const checked = (
   })
 
 /** Reads the calls of intents as the rules of a policy declare them: each declaration once. */
-const createReading = (chain: Chain, { readerOf }: DeclaredCalls, intents: readonly Intent[]) => {
+const createReading = (chain: Pick<Chain, 'addressKind'>, { readerOf }: DeclaredCalls, intents: readonly Intent[]) => {
   const unread = checked(chain, intents, [])
   const selectors = new Set(intents.map(({ input }) => input.slice(0, 10).toLowerCase()))
   const read = new Map<string, Checked>()

@@ -15,9 +15,12 @@ const refuse = (field: string, sentence: string): never => {
   throw refused(field, sentence)
 }
 
+/** What rules are checked by. */
+export type RuledChain = Pick<NodelessChain, 'parseAddress' | 'isPrefixedAddress' | 'isCallName'>
+
 const isOrdered = ({ operator }: ArgumentRule): boolean => operator !== 'eq' && operator !== 'ne'
 
-const checkRule = (chain: NodelessChain, rule: ArgumentRule, index: number): void => {
+const checkRule = (chain: RuledChain, rule: ArgumentRule, index: number): void => {
   const { argument, value } = rule
   const at = fieldOf(index, 'value')
   if (isOrdered(rule) && (argument === 'to' || argument === 'decodedInput.function')) {
@@ -38,7 +41,7 @@ const checkRule = (chain: NodelessChain, rule: ArgumentRule, index: number): voi
 }
 
 /** Refuses rules that can never match, whatever is called. */
-export const checkRules = (chain: NodelessChain, rules: readonly ArgumentRule[]): void => {
+export const checkRules = (chain: RuledChain, rules: readonly ArgumentRule[]): void => {
   for (const [index, rule] of rules.entries()) checkRule(chain, rule, index)
 }
 
@@ -79,7 +82,7 @@ const checkArguments = (
 }
 
 const compileFunction = async (
-  chain: Chain,
+  chain: Pick<Chain, 'parseAddress'>,
   calls: DeclaredCalls,
   rules: readonly ArgumentRule[],
 ): Promise<Awaited<ReturnType<DeclaredCalls['compile']>> | null> => {
@@ -115,7 +118,10 @@ type CompiledRules = {
  * Checks the rules. On EVM networks the rule on the function gets its selector and declaration.
  * @throws invalid_input for a name that does not mean one function, and for rules on arguments that can never match.
  */
-export const compileRules = async (chain: Chain, rules: readonly ArgumentRule[]): Promise<CompiledRules> => {
+export const compileRules = async (
+  chain: Pick<Chain, 'calls' | 'parseAddress'>,
+  rules: readonly ArgumentRule[],
+): Promise<CompiledRules> => {
   const { calls } = chain
   const asked = asAsked(rules)
   const compiled = calls.by === 'declaration' ? await compileFunction(chain, calls, asked) : null

@@ -63,7 +63,11 @@ export const parseHex = (text: string, field: string): Hex => {
 }
 
 /** Parses an `unsigned_transaction` and checks it without a node. */
-export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field = 'unsigned_transaction'): Intent => {
+export const parseIntent = (
+  chain: Pick<Chain, 'network' | 'isMortal' | 'feeAssets' | 'parseAddress'>,
+  text: UnsignedTransactionText,
+  field = 'unsigned_transaction',
+): Intent => {
   const input = parseHex(text.input || '0x', `${field}.input`)
   if (text.to === undefined && input === '0x') {
     throw new AppError(

@@ -6,6 +6,9 @@ import { finalNumberOf } from '../blocks/fork.ts'
 import type { Chain, HashStatus, Hex, Opinion } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 
+/** A network with its nodes, each of which is asked. */
+type Asked = Pick<Chain, 'network' | 'depth' | 'opinions'>
+
 /** Whether a mined transaction did what it was meant to do. A contract wallet's own event says so for its execution. */
 export const hasSucceeded = (
   { kind, contractWallet }: Pick<FinalCandidate, 'kind' | 'contractWallet'>,
@@ -15,7 +18,7 @@ export const hasSucceeded = (
 /** Whether every other opinion agrees. A node that does not answer does not agree: if it stays away, it is no longer asked. */
 const doAllAgree = async (
   ctx: Pick<WorkerCtx, 'log'>,
-  { chain, agrees }: { readonly chain: Chain; readonly agrees: (opinion: Opinion) => Promise<boolean> },
+  { chain, agrees }: { readonly chain: Asked; readonly agrees: (opinion: Opinion) => Promise<boolean> },
 ): Promise<boolean> => {
   const answers = await Promise.all(
     chain.opinions().map((opinion) =>
@@ -31,7 +34,7 @@ const doAllAgree = async (
 /** Those of the mined transactions of which every node says that their block is final, and how they ended. */
 export const agreedFinal = async (
   ctx: Pick<WorkerCtx, 'log'>,
-  { chain, rows }: { readonly chain: Chain; readonly rows: readonly FinalCandidate[] },
+  { chain, rows }: { readonly chain: Asked; readonly rows: readonly FinalCandidate[] },
 ): Promise<readonly FinalCandidate[]> => {
   const agreed = new Set(rows)
   const disagree = (row: FinalCandidate, status: HashStatus | undefined): void => {
@@ -63,19 +66,19 @@ export const agreedFinal = async (
 }
 
 /** Whether the block at this height is final for every node. */
-export const isFinalForAll = (ctx: Pick<WorkerCtx, 'log'>, chain: Chain, blockNumber: bigint): Promise<boolean> =>
+export const isFinalForAll = (ctx: Pick<WorkerCtx, 'log'>, chain: Asked, blockNumber: bigint): Promise<boolean> =>
   doAllAgree(ctx, { chain, agrees: async (opinion) => finalNumberOf(chain, await opinion.head()) >= blockNumber })
 
 /** Whether every node counts more transactions of the signer than the nonce, as of a block. */
 export const isNonceUsedForAll = (
   ctx: Pick<WorkerCtx, 'log'>,
-  chain: Chain,
+  chain: Asked,
   at: { readonly address: string; readonly nonce: number; readonly blockNumber: bigint },
 ): Promise<boolean> =>
   doAllAgree(ctx, { chain, agrees: async (opinion) => ((await opinion.transactionCountAt(at)) ?? 0) > at.nonce })
 
 /** Whether no node has any of these transactions, in a block or in its pool. */
-export const isUnknownToAll = (ctx: Pick<WorkerCtx, 'log'>, chain: Chain, hashes: readonly Hex[]): Promise<boolean> =>
+export const isUnknownToAll = (ctx: Pick<WorkerCtx, 'log'>, chain: Asked, hashes: readonly Hex[]): Promise<boolean> =>
   doAllAgree(ctx, {
     chain,
     agrees: async (opinion) =>

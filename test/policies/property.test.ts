@@ -6,7 +6,7 @@
 
 import { expect, test } from 'bun:test'
 import { type AbiParameter, hexToBytes, toFunctionSelector } from 'viem'
-import type { AbiInput, AddedAbiItem, Chain, Hex, Intent } from '../../src/chains/chain.ts'
+import type { AbiInput, AddedAbiItem, Hex, Intent } from '../../src/chains/chain.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { evmNetworkRow, type SubstrateNetwork, substrateNetworkRow } from '../../src/chains/networks.ts'
 import { createNodelessSubstrateChain } from '../../src/chains/substrate/nodeless.ts'
@@ -19,7 +19,7 @@ import { fundedAccount } from '../support/chains.ts'
 import { isLong } from '../support/long.ts'
 import { agreeOnContracts, bySelector, type Known, readContractCall } from './oracle/abi.ts'
 import { ADDED, attacked, BUILT_IN, CONTRACTS, callsOf } from './oracle/evm-uses.ts'
-import { allowingPolicy, compiledRules, isWellFormed, standingOf } from './oracle/judge.ts'
+import { allowingPolicy, compiledRules, isWellFormed, type PolicyChain, standingOf } from './oracle/judge.ts'
 import { type Call, chargedPolicy, type Policy, type World } from './oracle/oracle.ts'
 import { randomOf } from './oracle/random.ts'
 import { policiesFor, type Readers } from './oracle/rules.ts'
@@ -39,7 +39,7 @@ type Node = ReturnType<typeof startFakeNode>
 type Case = { readonly policies: readonly Policy[]; readonly calls: readonly Call[] }
 type Setting = {
   readonly name: string
-  readonly chain: Chain
+  readonly chain: PolicyChain
   readonly publicKey: Uint8Array
   readonly world: World
   draw(seed: number): Case
@@ -186,17 +186,17 @@ const substrateSetting = (network: SubstrateNetwork, runtime: Runtime): Setting 
   const row = substrateNetworkRow({ network, environment: 'testnet', devnet: true })
   const types = typesOf(runtime.metadata.asLatest.lookup, row.ss58Prefix)
   // Of the chain only what asks no node; the runtime is the one that a node would name.
-  const chain = {
+  const chain: PolicyChain = {
     ...createNodelessSubstrateChain(row),
     terms: { isWithinFeeCap: () => true },
     calls: {
       by: 'metadata',
-      read: async ({ to, value, input }: Intent) => {
+      read: async ({ to, value, input }) => {
         if (to === null) return readCall(runtime, input)
         return row.hasPrograms && input !== '0x' ? readMessage(runtime, { to, value, input }) : null
       },
     },
-  } as unknown as Chain
+  }
   const read = (call: Call) => (call.to === null ? readRuntimeCall(types, call.input) : readProgramMessage(types, call))
   const world: World = { family: 'substrate', contractWallet: null, agree: () => ({ read }) }
   const draw = (seed: number): Case => {

@@ -1,20 +1,23 @@
 // What the service decides: of a policy when it is made, and of a use before the vault is asked to open the key.
 
 import { Value } from '@sinclair/typebox/value'
-import type { Chain, Intent } from '../../../src/chains/chain.ts'
+import type { Intent } from '../../../src/chains/chain.ts'
 import { countUse } from '../../../src/custody/policy-limits.ts'
 import type { StandingPolicy } from '../../../src/custody/vault.ts'
 import { AppError } from '../../../src/errors.ts'
-import { createJudge } from '../../../src/policies/judge.ts'
-import { checkRules, compileRules } from '../../../src/policies/rules.ts'
+import { createJudge, type JudgedChain } from '../../../src/policies/judge.ts'
+import { checkRules, compileRules, type RuledChain } from '../../../src/policies/rules.ts'
 import { CreatePolicyBody } from '../../../src/policies/schema.ts'
 import type { Limits } from './limits.ts'
 import type { Policy, Rule } from './oracle.ts'
 
+/** What policies ask of a network. */
+export type PolicyChain = JudgedChain & RuledChain
+
 const RULES = CreatePolicyBody.properties.argument_rules
 
 /** Whether rules have a form that `POST /policies` takes, whatever they name. */
-export const isWellFormed = (chain: Chain, rules: readonly Rule[]): boolean => {
+export const isWellFormed = (chain: PolicyChain, rules: readonly Rule[]): boolean => {
   if (!Value.Check(RULES, rules)) return false
   try {
     checkRules(chain, rules)
@@ -27,7 +30,7 @@ export const isWellFormed = (chain: Chain, rules: readonly Rule[]): boolean => {
 
 /** The rules as a new policy has them; null if `POST /policies` refuses what they name. */
 export const compiledRules = async (
-  chain: Chain,
+  chain: PolicyChain,
   rules: readonly Rule[],
 ): Promise<StandingPolicy['argumentRules'] | null> => {
   try {
@@ -72,7 +75,7 @@ const limitsAsKept = ({ tokenLimits, rollingLimits, past }: Limits) => {
 }
 
 /** The policies of a wallet as the vault tells them. */
-export const standingOf = async ({ chain, policies }: { chain: Chain; policies: readonly Policy[] }) => {
+export const standingOf = async ({ chain, policies }: { chain: PolicyChain; policies: readonly Policy[] }) => {
   const { network } = chain
   const standing: StandingPolicy[] = []
   for (const [index, { rules, limits, ...rest }] of policies.entries()) {
@@ -86,7 +89,7 @@ export const standingOf = async ({ chain, policies }: { chain: Chain; policies: 
 
 /** The place of the policy that allows a use; null if none does. */
 export const allowingPolicy = async (
-  use: { readonly chain: Chain; readonly publicKey: Uint8Array; readonly standing: readonly StandingPolicy[] },
+  use: { readonly chain: PolicyChain; readonly publicKey: Uint8Array; readonly standing: readonly StandingPolicy[] },
   intents: readonly Intent[],
 ): Promise<number | null> => {
   const judge = await createJudge(use, intents)
