@@ -21,9 +21,7 @@ import { storeAnswer } from '../idempotency/once.ts'
 import { insertNewProject } from '../projects/projects.ts'
 import { type About, readAbout, recordSpedUp, recordSubmitted, type SignedAttempt } from '../transactions/recorded.ts'
 import { type AboutWallet, addressesOf } from '../wallets/create.ts'
-import { inOrder } from './in-order.ts'
-import { inTurn } from './in-turn.ts'
-import { journalsElsewhere } from './journals-elsewhere.ts'
+import { journalsElsewhere, notesByAge, recordedInTurn } from './journals.ts'
 
 /** The vaults of the deployment, each with its own journal. */
 type Vaults = readonly Pick<OperatorVault, 'journalState' | 'journalNotes' | 'replayJournal' | 'finishRestore'>[]
@@ -63,7 +61,7 @@ const readNotes = async (vaults: Vaults): Promise<readonly JournalNote[]> => {
     } while (from !== null)
     journals.push(notes)
   }
-  return inOrder(journals)
+  return notesByAge(journals)
 }
 
 /** With the settings of a new project: its API keys and origins are not in the journal. @returns the ids of those that were gone. */
@@ -183,7 +181,9 @@ export const restore = async (ctx: RestoreCtx, vaults: Vaults): Promise<Restored
   const wallets = await restoreWallets(ctx, { transactions, wallets: ofKind(notes, 'wallet') })
   const counts = { transactions: 0, spedUp: 0 }
   const skipped: { id: string; why: Hindrance }[] = []
-  for (const signed of inTurn(transactions, ({ about: { rows } }) => (rows.kind === 'submitted' ? rows.row : null))) {
+  for (const signed of recordedInTurn(transactions, ({ about: { rows } }) =>
+    rows.kind === 'submitted' ? rows.row : null,
+  )) {
     const { id, was } = await restoreTransaction(ctx, signed)
     if (was === 'restored') counts[signed.about.rows.kind === 'submitted' ? 'transactions' : 'spedUp'] += 1
     else if (was !== 'recorded') skipped.push({ id, why: was })

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { JournalNote } from '../../src/custody/vault.ts'
-import { inOrder } from '../../src/restore/in-order.ts'
-import { inTurn } from '../../src/restore/in-turn.ts'
+import { notesByAge, recordedInTurn } from '../../src/restore/journals.ts'
 
 const noted = (about: string, at: string): JournalNote => ({
   kind: 'project',
@@ -11,7 +10,7 @@ const noted = (about: string, at: string): JournalNote => ({
   at: `2030-01-01T00:${at}.000Z`,
 })
 
-const order = (...journals: readonly (readonly JournalNote[])[]) => inOrder(journals).map(({ about }) => about)
+const order = (...journals: readonly (readonly JournalNote[])[]) => notesByAge(journals).map(({ about }) => about)
 
 test('notes of several journals are ordered by the time', () => {
   expect(order([noted('1', '00:01'), noted('4', '00:04')], [noted('2', '00:02'), noted('3', '00:03')])).toEqual([
@@ -31,7 +30,7 @@ describe('of transactions for one nonce', () => {
     ...{ network: 'A', signerAddress: 'x', nonce, bornAtBlock },
   })
   const turns = (...each: readonly (ReturnType<typeof signed> | null)[]) =>
-    inTurn([...each.keys()], (index) => each[index] ?? null)
+    recordedInTurn([...each.keys()], (index) => each[index] ?? null)
 
   test('the last one comes back', () => {
     expect(turns(signed(1), signed(2), null, signed(1), signed(3))).toEqual([1, 2, 3, 4])

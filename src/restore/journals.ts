@@ -1,3 +1,34 @@
+// What the journals of the vaults say together: which of them are missing, and in which order notes and transactions come back. Pure.
+
+import type { JournalNote } from '../custody/vault.ts'
+
+type State = { readonly id: string; readonly others: readonly string[] }
+
+/** The journals that the database knows, and that none of these vaults has. */
+export const journalsElsewhere = (states: readonly State[]): readonly string[] => {
+  const others = new Set(states.flatMap((state) => state.others))
+  for (const { id } of states) others.delete(id)
+  return [...others]
+}
+
+/**
+ * The notes of several journals, oldest first. Within a journal the order of its records counts: if its clock was set back, the notes
+ * before are as old as the next one at least. Between journals there are only the clocks of their vaults.
+ */
+export const notesByAge = (journals: readonly (readonly JournalNote[])[]): readonly JournalNote[] =>
+  journals
+    .flatMap((notes) => {
+      let next = notes.at(-1)?.at ?? ''
+      return notes
+        .toReversed()
+        .map((note) => {
+          if (note.at < next) next = note.at
+          return { ...note, at: next }
+        })
+        .reverse()
+    })
+    .toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+
 type Place = {
   readonly network: string
   readonly signerAddress: string
@@ -15,7 +46,7 @@ const IMMORTAL = -1n
  * that another one has: some were rolled back.
  * @param signed oldest first. @param placeOf null for what has no nonce of its own. Pure.
  */
-export const inTurn = <Signed>(
+export const recordedInTurn = <Signed>(
   signed: readonly Signed[],
   placeOf: (each: Signed) => Place | null,
 ): readonly Signed[] => {
