@@ -15,7 +15,7 @@ import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { createAuthenticator, UP } from '../users/authenticator.ts'
-import { type Approver, newApprover } from './approver.ts'
+import { type Approver, newApprover, PAGE } from './approver.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
@@ -348,12 +348,12 @@ describe('an approver', () => {
     await addOrigins(service.ctx, { projectId: service.project.projectId, origins: [PAGE, APP] })
     const [both, one] = [await newPerson(), await newPerson()]
     const onApp = createAuthenticator({ origin: APP })
-    const postOnApp = (person: Person, path: string, body: unknown = {}) =>
+    const postOnApp = (person: Approver, path: string, body: unknown = {}) =>
       service.post(path, body, { ...person.headers, origin: APP })
     const { publicKey } = (await postOnApp(both, '/users/passkey/begin-registration')).json
     expect((await postOnApp(both, '/users/passkey/finish-registration', onApp.create(publicKey))).status).toBe(200)
     const approval_id = await ask(await newWallet(1, {}, ids([both, one])))
-    const beginOnApp = (person: Person) => postOnApp(person, '/approvals/begin', { approval_id, decision: 'approve' })
+    const beginOnApp = (person: Approver) => postOnApp(person, '/approvals/begin', { approval_id, decision: 'approve' })
     const here = (await both.begin(approval_id, 'approve')).json.publicKey
     expect([here.rpId, here.allowCredentials.length]).toEqual(['localhost', 1])
     expect(told(await beginOnApp(one))).toEqual([400, 'passkey_domain_required'])

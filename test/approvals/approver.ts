@@ -3,7 +3,7 @@
 import type { Service } from '../support/service.ts'
 import { createAuthenticator, type Oddities } from '../users/authenticator.ts'
 
-const PAGE = 'http://localhost:5173'
+export const PAGE = 'http://localhost:5173'
 
 type Decision = 'approve' | 'reject'
 
