@@ -12,6 +12,7 @@ import {
   readApprovalEnd,
   standingAssertions,
 } from '../../db/queries/approvals.ts'
+import type { Principal } from '../auth/caller.ts'
 import { isOurs, passkeyMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import type { Approval, StandingPolicy } from '../custody/vault.ts'
@@ -21,10 +22,8 @@ import { approverIdsOf } from './approvers.ts'
 /** How many may wait for one policy: each asks for people's attention. */
 const OPEN_MAX = 100
 
-type Asking = {
-  readonly projectId: string
+type Asking = Pick<Principal, 'projectId' | 'actor'> & {
   readonly walletId: string
-  readonly actor: string
   readonly request: string
   readonly policy: StandingPolicy
   readonly required: NonNullable<StandingPolicy['requireApproval']>

@@ -11,10 +11,11 @@ import { type ApprovalRow, noteApprovalUse } from '../../db/queries/approvals.ts
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import { grantedApproval, namedApproval, requireStillOpen } from '../approvals/grant.ts'
 import { type ApprovedAction, requestOf, type SpedUp } from '../approvals/request.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { Approval, Credentials, KeyUse, Signatures, StandingPolicy } from '../custody/vault.ts'
+import type { Approval, KeyUse, Signatures, StandingPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { createJudge } from './judge.ts'
@@ -24,17 +25,14 @@ export const POLICIES_A_WALLET_MAX = 1_000
 /** How many policies may become unusable during one request. */
 const TRIES_MAX = 20
 
-type Use = {
+/** `approvalId`: the approval that the request names. */
+type Use = Pick<Signatory, 'actor' | 'credentials' | 'approvalId'> & {
   readonly chain: Chain
   readonly wallet: WalletRow
-  readonly credentials: Credentials
-  readonly actor: string
   /** What is done, as approvers see it. */
   readonly action: ApprovedAction
   /** Of a speed-up. */
   readonly spedUp?: SpedUp
-  /** Which the request names. */
-  readonly approvalId?: string | undefined
   /** Whether the key signs once, and need not be open before. */
   readonly signs?: 'at once' | 'later'
   /** What the wallet is to do, all or nothing. Built once: before a delegated key is opened, or after the owner's key is. */

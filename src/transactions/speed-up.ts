@@ -9,12 +9,12 @@ import {
   type TransactionRow,
   type WithAttempts,
 } from '../../db/queries/transactions.ts'
-import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
+import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../db/words.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { AccountState, Chain, Intent, Ladder, Replacement, Unsigned } from '../chains/chain.ts'
 import { isHex, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { type Signing, withKeyFor } from '../policies/delegated.ts'
@@ -33,12 +33,9 @@ const RUNGS_MAX = 100
 /** Wei per unit of gas; we choose what is absent. */
 type FixedFees = Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
 
-type SpeedUpInput = Reach & {
-  readonly actor: string
+type SpeedUpInput = Signatory & {
   readonly id: string
   readonly fees: FixedFees
-  readonly credentials: Credentials
-  readonly approvalId?: string | undefined
   readonly remember?: Remember<SpedUp> | undefined
 }
 
