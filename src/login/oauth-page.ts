@@ -3,9 +3,13 @@
 import { type Html, html, page } from '../pages/page.ts'
 import type { Login } from './open.ts'
 
-const PROVIDERS = { google: 'Google', apple: 'Apple' } as const
+export const PROVIDERS = { google: 'Google', apple: 'Apple' } as const
 
 export type Provider = keyof typeof PROVIDERS
+
+/** @returns null for a text that names none. */
+export const readProvider = (text: string | undefined): Provider | null =>
+  text === 'google' || text === 'apple' ? text : null
 
 /** The login that a person began, as far as the provider's answer still shows it. */
 export type BegunLogin = {
@@ -22,8 +26,8 @@ const waysOf = ({ hasMail, hasPasskeys }: Login): readonly string[] => [
 ]
 
 /** The code stands in the fragment, which browsers send to no server. */
-const wayBack = ({ login, code }: BegunLogin): Html => {
-  const query = new URLSearchParams({ project_id: login.projectId })
+const wayBack = ({ login, code }: BegunLogin, provider: Provider): Html => {
+  const query = new URLSearchParams({ project_id: login.projectId, instead_of: provider })
   const fragment = new URLSearchParams({ session_challenge_code: code })
   return html`
     <p>You can log in to ${login.projectName} with:</p>
@@ -51,7 +55,7 @@ export const oauthPage = (input: {
     title,
     body: html`<main>
     <h1>${title}</h1>
-    <p>Nobody is logged in. What ${name} sent about you was not read.</p>${input.begun === null ? noWayBack : wayBack(input.begun)}
+    <p>Nobody is logged in. What ${name} sent about you was not read.</p>${input.begun === null ? noWayBack : wayBack(input.begun, input.provider)}
   </main>`,
   })
 }

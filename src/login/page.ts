@@ -3,6 +3,7 @@
 
 import { type Html, html, page } from '../pages/page.ts'
 import { granted, revoke } from './grant-views.ts'
+import { PROVIDERS, type Provider } from './oauth-page.ts'
 import type { Login } from './open.ts'
 
 const mailWays = html`
@@ -117,7 +118,7 @@ export const dataAttribute = (name: string, value: string | null): Html =>
 /**
  * A page on which the user logs in first.
  * @param input.asks what the page does after the login, as client/page.ts reads it.
- * @param input.intro why to log in; null on the login page itself.
+ * @param input.intro what the user should know before they log in.
  */
 export const pageBehindLogin = (input: {
   readonly login: Login
@@ -142,14 +143,20 @@ export const pageBehindLogin = (input: {
   })
 }
 
-/** @returns the login page as HTML. */
-export const loginPage = (login: Login): string => {
+const introOf = (insteadOf: Provider | null): Html | null =>
+  insteadOf &&
+  html`
+      <p class="quiet">There is no login with ${PROVIDERS[insteadOf]} here. Log in another way, and we ask you whether the app that
+        you came from may go on.</p>`
+
+/** @param login.insteadOf the company with which the user wanted to log in. @returns the login page as HTML. */
+export const loginPage = (login: Login & { readonly insteadOf?: Provider | null }): string => {
   const { projectName } = login
   return pageBehindLogin({
     login,
     title: `Log in to ${projectName}`,
     asks: 'login',
-    intro: null,
+    intro: introOf(login.insteadOf ?? null),
     attributes: [],
     views: [offer, leaving(projectName), account(projectName), ask, granted(projectName), revoke(projectName)],
   })

@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
 import { PAGE_HEADERS } from '../pages/page.ts'
 import { clientScript } from './client.generated.ts'
+import { readProvider } from './oauth-page.ts'
 import { openLogin } from './open.ts'
 import { loginPage, refusedPage } from './page.ts'
 
@@ -15,7 +16,7 @@ export const loginRoutes = (ctx: Parameters<typeof openLogin>[0]) =>
       async ({ query, set }) => {
         Object.assign(set.headers, PAGE_HEADERS)
         try {
-          return loginPage(await openLogin(ctx, query))
+          return loginPage({ ...(await openLogin(ctx, query)), insteadOf: readProvider(query.instead_of) })
         } catch (error) {
           if (!(error instanceof AppError)) throw error
           set.status = error.status

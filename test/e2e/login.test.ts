@@ -444,7 +444,11 @@ describe.skipIf(!isHere)('the login page', () => {
       }
       await page.getByRole('link', { name: 'Log in another way' }).click()
       await page.locator('#ways').waitFor()
-      expect(page.url()).toBe(world.addressOf())
+      expect(new URL(page.url()).hash).toBe('')
+      expect(await page.locator('#ways .quiet').first().textContent()).toStartWith(
+        'There is no login with Google here.',
+      )
+      expect(await accessibilityProblemsOn(page)).toEqual([])
       const email = newAddress()
       await world.logInByCode(page, email)
       // Whoever made the link may be a stranger, so the user is asked.
@@ -479,7 +483,7 @@ describe.skipIf(!isHere)('the login page', () => {
       )
       await page.getByRole('heading', { name: 'Logging in with Apple is not offered here' }).waitFor()
       expect(await page.getByRole('link').getAttribute('href')).toBe(
-        `/login?project_id=${world.projectId}#session_challenge_code=${code}`,
+        `/login?project_id=${world.projectId}&instead_of=apple#session_challenge_code=${code}`,
       )
     })
 

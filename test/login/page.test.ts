@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { buildClient } from '../../src/login/client/build.ts'
+import { readProvider } from '../../src/login/oauth-page.ts'
 import type { Login } from '../../src/login/open.ts'
 import { loginPage, refusedPage } from '../../src/login/page.ts'
 import { PAGE_HEADERS } from '../../src/pages/page.ts'
@@ -28,6 +29,12 @@ describe('the login page', () => {
     expect(page).toContain(`data-return-to="${escaped}"`)
     expect(page.match(/<script/g)).toHaveLength(1)
     expect(refusedPage({ title: hostile, advice: hostile, sentence: hostile })).not.toContain('<script')
+  })
+
+  test('says that there is no login with Google or Apple to whoever came for one, and to nobody else', () => {
+    expect(loginPage({ ...login, insteadOf: 'apple' })).toContain('There is no login with Apple here.')
+    expect(loginPage(login)).not.toMatch(/There is no login|Google|Apple/)
+    for (const text of [undefined, '', 'Google', 'toString', '<b>']) expect(readProvider(text)).toBeNull()
   })
 
   test('contains no script, style or event handler, and loads nothing from other origins', () => {
