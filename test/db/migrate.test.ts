@@ -9,7 +9,7 @@ import postgres, { type Sql } from 'postgres'
 import { migrate } from '../../db/migrate.ts'
 import { isDatabaseAway } from '../../db/trouble.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { holdTable, untilWaiting } from '../support/locks.ts'
+import { holdTable, untilNobodyWaits, untilWaiting } from '../support/locks.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
@@ -146,6 +146,22 @@ describe('a migration with changes', () => {
     expect((await send()).json).toMatchObject({ status: 'submitted' })
     await sql`drop table earlier`
     await sql`alter table audit drop column later`
+  })
+
+  test('is tried again by itself, and succeeds once the reader ends', async () => {
+    const migrationsFolder = await withMigrations('alter table public.audit add column in_the_end text;')
+    let migrated: Promise<void> | null = null
+    await underReader(async () => {
+      migrated = migrate(service.database.url, { migrationsFolder, attemptsMax: 100, pauseMs: 500 })
+      migrated.catch(() => {})
+      await untilWaiting(sql)
+      await untilNobodyWaits(sql)
+      // It has given way. The next attempt begins while the reader is still there.
+      await untilWaiting(sql)
+    })
+    await migrated
+    expect([...(await sql`select in_the_end from audit limit 1`)]).toEqual([{ in_the_end: null }])
+    await sql`alter table audit drop column in_the_end`
   })
 
   test('whose network is lost in the middle frees its locks within seconds, and has changed nothing', async () => {

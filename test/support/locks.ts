@@ -21,11 +21,19 @@ export const holdTable = async (
   }
 }
 
+const waiting = (postgres: Sql) =>
+  postgres`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+
 /** Waits until so many sessions of the database wait for a lock. */
 export const untilWaiting = async (postgres: Sql, sessions = 1): Promise<void> => {
-  const waiting = () =>
-    postgres`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-  for (const deadline = Date.now() + 30_000; (await waiting()).length < sessions; ) {
+  for (const deadline = Date.now() + 30_000; (await waiting(postgres)).length < sessions; ) {
     if (Date.now() > deadline) throw new Error('nobody waits for a lock')
+  }
+}
+
+/** Waits until no session of the database waits for a lock. */
+export const untilNobodyWaits = async (postgres: Sql): Promise<void> => {
+  for (const deadline = Date.now() + 30_000; (await waiting(postgres)).length > 0; ) {
+    if (Date.now() > deadline) throw new Error('somebody still waits for a lock')
   }
 }
