@@ -17,7 +17,7 @@ import { ROOT } from '../support/imports.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
-import { startVault } from '../support/vault.ts'
+import { startVault, startVaultProcess } from '../support/vault.ts'
 
 const API = [programPath('src/server')]
 const WORKER = [programPath('jobs/worker')]
@@ -283,4 +283,24 @@ test('an API says which networks it serves, and which variables it does not know
   api.kill('SIGTERM')
   expect(await api.exited).toBe(0)
   await vault.close()
+})
+
+test('a vault says how many connections it may take, and which variables it does not know', async () => {
+  const vault = await startVaultProcess({
+    ENVIRONMENT: 'testnet',
+    ROOT_KEY: rootKey,
+    DATABASE_URL: migrated.vaultUrl,
+    VAULT_SOCKET: `${keys.VAULT_SOCKET}.own`,
+    VAULT_JOURNEL: '/secret',
+  })
+  const lines = vault
+    .output()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const connections = lines.find(({ msg }) => msg === 'connections to the database that this process may take')
+  expect(connections).toMatchObject({ most: 9, usable: expect.any(Number), free: expect.any(Number) })
+  expect(lines.find(({ variables }) => variables)).toMatchObject({ level: 40, variables: ['VAULT_JOURNEL'] })
+  expect(vault.output()).not.toContain('secret')
+  expect(await vault.stop()).toBe(0)
 })
