@@ -1,4 +1,4 @@
-// A proxy in front of a real node that can be in trouble. Several of them in front of one node are like several nodes of one
+// A proxy in front of a real node that can be in trouble, by HTTP and by WebSocket. Several of them in front of one node are like several nodes of one
 // network, of which some are ill.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -13,6 +13,11 @@ export const TROUBLES = ['closes', 'answers 500', 'answers 429', 'hangs', 'lies'
 export type Trouble = (typeof TROUBLES)[number]
 
 export const RETRY_AFTER_SECONDS = 1
+/** What these troubles answer to every request. */
+const REFUSALS: Partial<Record<Trouble, { readonly status: number; readonly headers?: Record<string, string> }>> = {
+  'answers 500': { status: 500 },
+  'answers 429': { status: 429, headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } },
+}
 const OTHER_HASH = `0x${'11'.repeat(32)}`
 const EPOCHS_TO_FINAL = 64
 
@@ -107,22 +112,49 @@ export const startSickNode = (rpcUrl: string, familyName: keyof typeof FAMILIES 
     })
   }
 
+  const read = (text: string): Request | Request[] => {
+    const body = JSON.parse(text) as Request | Request[]
+    asked.push(...[body].flat().map(({ method }) => method))
+    return body
+  }
+
+  const answerTo = async (body: Request | Request[], now: Trouble | null): Promise<string> => {
+    const replies = await forward([body].flat(), now)
+    const text = JSON.stringify(Array.isArray(body) ? replies : replies[0])
+    return now === 'truncates' ? text.slice(0, -5) : text
+  }
+
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const body = JSON.parse(await readBody(request)) as Request | Request[]
-    const requests = [body].flat()
-    asked.push(...requests.map(({ method }) => method))
+    const body = read(await readBody(request))
     const now = trouble
     if (now === 'closes') return void response.destroy()
     if (now === 'hangs') return void hanging.add(response)
-    if (now === 'answers 500') return void response.writeHead(500).end('trouble')
-    if (now === 'answers 429') {
-      return void response.writeHead(429, { 'retry-after': String(RETRY_AFTER_SECONDS) }).end('')
-    }
-    const replies = await forward(requests, now)
-    const text = JSON.stringify(Array.isArray(body) ? replies : replies[0])
-    const sent = now === 'truncates' ? text.slice(0, -5) : text
-    response.writeHead(200, { 'content-type': 'application/json' }).end(sent)
+    const refusal = now === null ? undefined : REFUSALS[now]
+    if (refusal !== undefined) return void response.writeHead(refusal.status, refusal.headers).end('trouble')
+    response.writeHead(200, { 'content-type': 'application/json' }).end(await answerTo(body, now))
   }
+
+  /** By WebSocket it has no statuses for its answers: it closes the connection, and refuses the next one with the status. */
+  const webSockets = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: (request, self) => {
+      const refusal = trouble === null ? undefined : REFUSALS[trouble]
+      if (refusal === undefined && self.upgrade(request)) return undefined
+      return new Response('trouble', refusal ?? { status: 400 })
+    },
+    websocket: {
+      message: async (socket, text) => {
+        const body = read(String(text))
+        const now = trouble
+        if (now === 'hangs') return
+        if (now === 'closes' || now === 'answers 500' || now === 'answers 429') return socket.terminate()
+        const sent = await answerTo(body, now).catch(() => null)
+        if (sent === null) socket.terminate()
+        else socket.send(sent)
+      },
+    },
+  })
 
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy())
@@ -131,6 +163,7 @@ export const startSickNode = (rpcUrl: string, familyName: keyof typeof FAMILIES 
 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    wsUrl: `ws://127.0.0.1:${webSockets.port}`,
     /** Begins a trouble; null ends it. What hangs stays unanswered. */
     fall: async (next: Trouble | null): Promise<void> => {
       if (next === 'lags') newest = await family.newest(rpcUrl)
@@ -143,6 +176,7 @@ export const startSickNode = (rpcUrl: string, familyName: keyof typeof FAMILIES 
       return taken
     },
     stop: async () => {
+      await webSockets.stop(true)
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },

@@ -70,7 +70,8 @@ describe.each([
     world = await start()
     const [first, second] = world.nodes
     service = await startService({
-      rpcUrls: { [world.network]: `${first.url},${second.url}` },
+      // One by WebSocket and one by HTTP.
+      rpcUrls: { [world.network]: `${first.wsUrl},${second.url}` },
       variables: { NODE_TIMEOUT_MS: String(world.nodeTimeoutMs) },
     })
     worker = await startWorkerHere(service, { LOG_LEVEL: 'error' })

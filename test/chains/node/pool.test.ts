@@ -64,9 +64,11 @@ const signedTransfer = async () => {
   return account.signTransaction({ ...request, account: undefined } as never)
 }
 
-describe.each(TROUBLES)('one of two nodes %s', (trouble) => {
+const ALL_TROUBLES = TROUBLES.flatMap((trouble) => (['HTTP', 'WebSocket'] as const).map((by) => [trouble, by] as const))
+
+describe.each(ALL_TROUBLES)('one of two nodes %s, by %s', (trouble, by) => {
   test.each([1, 2])('node %d: every question is answered, and by a node that is not in trouble', async (position) => {
-    const chain = both()
+    const chain = by === 'HTTP' ? both() : chainOf(first.wsUrl, second.wsUrl)
     const sick = position === 1 ? first : second
     const well = position === 1 ? second : first
     await chain.lookAtNodes()
