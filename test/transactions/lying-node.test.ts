@@ -1,0 +1,107 @@
+// The node that is asked first lies about one thing, and another node tells the truth: nothing is recorded that cannot be taken
+// back.
+
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
+import { startChain, type TestChain } from '../support/chains.ts'
+import { BLOCKS_TO_FINAL, type Stepped, startStepped } from './stepped.ts'
+
+let node: TestChain
+let liar: ReturnType<typeof startFakeNode>
+let world: Stepped
+
+beforeAll(async () => {
+  node = await startChain('Ethereum')
+  liar = startFakeNode({ behind: node.rpcUrl })
+  world = await startStepped({ node, rpcUrls: `${liar.rpcUrl} ${node.rpcUrl}` })
+})
+
+afterAll(async () => {
+  await world.close()
+  await liar.stop()
+})
+
+const HONEST: Behaviour = () => undefined
+
+beforeEach(async () => {
+  liar.behave(HONEST)
+  await world.chain.lookAtNodes()
+  await world.catchUp()
+})
+
+const receiptWith =
+  (change: object): Behaviour =>
+  async ({ method, params }) =>
+    method === 'eth_getTransactionReceipt'
+      ? { result: { ...((await node.rpc(method, params)) as object), ...change } }
+      : undefined
+
+const isAboutTransaction = ({ method }: { readonly method: string }) =>
+  method === 'eth_getTransactionReceipt' || method === 'eth_getTransactionByHash'
+
+test('that a transaction failed: that is not final as long as the other node knows better', async () => {
+  const id = await world.send()
+  liar.behave(receiptWith({ status: '0x0' }))
+  await world.broadcast(id)
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'failed', final: false })
+})
+
+test('that a transaction is in another block: it is settled by its own block, when a node says so', async () => {
+  const id = await world.send()
+  liar.behave(receiptWith({ blockHash: `0x${'ab'.repeat(32)}` }))
+  await world.broadcast(id)
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  await world.catchUp()
+  await world.reconcile()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'pending', final: false, code: null })
+  liar.behave(HONEST)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
+})
+
+test('that it knows nothing of a transaction: it is neither settled nor given up', async () => {
+  const id = await world.send()
+  liar.behave((request) => (isAboutTransaction(request) ? { result: null } : undefined))
+  await world.broadcast(id)
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  await world.catchUp()
+  await world.reconcile()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'pending', final: false, code: null })
+  liar.behave(HONEST)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
+})
+
+test('that a nonce is used: it is not reported as taken', async () => {
+  const id = await world.send()
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  await world.catchUp()
+  liar.behave(({ method }) => (method === 'eth_getTransactionCount' ? { result: '0x1' } : undefined))
+  await world.reconcile()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'submitted', final: false, code: null })
+  liar.behave(HONEST)
+  await world.broadcast(id)
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
+})
+
+test('that an old block is the newest: the head that is told does not go back', async () => {
+  const { latest } = await world.chain.head()
+  await node.mine(3)
+  const id = await world.send()
+  await world.broadcast(id)
+  const old = await node.rpc('eth_getBlockByNumber', [`0x${latest.number.toString(16)}`, false])
+  liar.behave(({ method, params }) =>
+    method === 'eth_getBlockByNumber' && params[0] === 'latest' ? { result: old } : undefined,
+  )
+  expect((await world.chain.head()).latest.number).toBeGreaterThanOrEqual(latest.number)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ final: false, code: null })
+  liar.behave(HONEST)
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
+})
