@@ -179,6 +179,21 @@ describe('a use that needs approvers', () => {
     expect(told(await send(wallet, { approval_id: approval_id.toUpperCase() }))).toEqual(SENT)
   })
 
+  test('may fix nonce, gas and fees, and is then sent with these', async () => {
+    const wallet = await newWallet(1)
+    const { maxFeePerGas, maxPriorityFeePerGas } = await chain.publicClient.estimateFeesPerGas()
+    const fees = { maxFeePerGas: String(maxFeePerGas), maxPriorityFeePerGas: String(maxPriorityFeePerGas) }
+    const transaction = { to: RECIPIENT, value: '1', nonce: '0', gasLimit: '30000', ...fees }
+    const approval_id = await ask(wallet, transaction)
+    await first().decide(approval_id)
+    expect(told(await send(wallet, { approval_id }, transaction))).toEqual(SENT)
+    const [attempt] = await sql`select raw from attempts a join transactions t on t.id = a.transaction_id
+      where t.wallet_id = ${wallet.id} and a.kind = 'rung'`
+    expect(parseTransaction(attempt?.raw)).toMatchObject({
+      ...{ to: RECIPIENT.toLowerCase(), gas: 30_000n, maxFeePerGas, maxPriorityFeePerGas },
+    })
+  })
+
   test('may only sign, and may be one of a user-controlled wallet', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
     await chain.fund(wallet.address)
