@@ -18,7 +18,7 @@ export const findMortalSignature = async (
   const [row] = await db
     .select({
       walletId: audit.subject,
-      nonce: sql<number>`(details->>'nonce')::bigint`.mapWith(Number),
+      nonce: sql<number>`(details->>'said_nonce')::bigint`.mapWith(Number),
       validUntilBlock: sql<bigint>`(details->>'valid_until_block')::bigint`.mapWith(BigInt),
     })
     .from(audit)

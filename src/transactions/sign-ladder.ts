@@ -5,6 +5,13 @@ import { type About, type AttemptPlace, type SignedAttempt, textOfAbout } from '
 
 const unsignedIn = ({ rungs, cancel }: Ladder): readonly Unsigned[] => (cancel === null ? rungs : [...rungs, cancel])
 
+/** For the audit, where the vault cannot read what it signs: then it marks these as our words. Pure. */
+export const wordsOf = (unsigned: Unsigned | undefined): KeyUse['details'] => {
+  if (unsigned === undefined) return {}
+  const { to, value, nonce } = unsigned
+  return { to: to ?? '', value: String(value), nonce: String(nonce) }
+}
+
 /** The most that a ladder can pay for gas: only one attempt of a nonce is mined, at worst the dearest. Pure. */
 export const dearestGasFee = ({ terms }: Pick<Chain, 'terms'>, ladder: Ladder): bigint =>
   unsignedIn(ladder)
@@ -53,7 +60,7 @@ export const signLadders = async (input: {
     fee,
     ...uses.map(({ use: { ladder, action, details, rows, answer }, places }) => ({
       action,
-      details,
+      details: { ...details, ...wordsOf(ladder.rungs[0]) },
       about: textOfAbout({ rows, places, answer }),
       payloads: unsignedIn(ladder).map((unsigned) => chain.payloadOf(unsigned)),
     })),

@@ -47,7 +47,7 @@ export const signMessage = async (ctx: Ctx, input: SignMessageInput): Promise<He
       ? chain.message(message)
       : contract.contractWallets.message(contract.wallet, { message, isDeployed: contract.isDeployed })
   const digest = createHash('sha256').update(message).digest('hex')
-  const details = { network: chain.network, message_type: messageType, message_sha256: digest }
+  const details = { message_type: messageType, message_sha256: digest }
   const { payload } = signable
   const uses = [{ action: 'message_signed', details, payloads: [payload] }] as const
   return signable.with(onlySignature(await ctx.vault.signMessage({ wallet: row, credentials, actor, uses })))

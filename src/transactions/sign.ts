@@ -14,6 +14,7 @@ import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { executionOf, withInnerReason } from './execution.ts'
 import { parseIntent } from './intent.ts'
 import { nextNonce } from './nonce.ts'
+import { wordsOf } from './sign-ladder.ts'
 
 export type SignInput = Signatory & {
   readonly network?: Network | undefined
@@ -52,10 +53,7 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
     const fee = byPolicy ? chain.terms.gasFee(unsigned) + (await chain.terms.surcharge(unsigned)) : 0n
     const lifetime = chain.lifetimeOf(unsigned)
     const details = {
-      network: chain.network,
-      to: intent.to ?? '',
-      value: intent.value.toString(),
-      nonce: String(unsigned.nonce),
+      ...wordsOf(unsigned),
       // From this `status-by-hash` knows whether a block may still take it.
       ...(lifetime === null ? {} : { valid_until_block: String(lifetime.validUntilBlock) }),
     }
@@ -149,7 +147,7 @@ const executionUnsigned = async (ctx: Ctx, input: SigningInput): Promise<Unsigne
   const alone = contractWallets.execution(wallet, [{ to, value, input: data }])
   const { gasLimit } = await explained(() => chain.fill(alone, from, { nonce: 0, asIfDeployed: wallet }))
   const signable = contractWallets.deployAndExecute(wallet, { intents: [intent], gas: gasLimit })
-  const details = { network: chain.network, message_type: 'safe_transaction' }
+  const details = { message_type: 'safe_transaction' }
   const { payload } = signable
   const inner = await key.sign(0n, { action: 'message_signed', details, payloads: [payload] })
   const whole = signable.with(onlySignature(inner))

@@ -199,17 +199,14 @@ const worstFee = (chain: Chain, planned: readonly Planned[]): bigint =>
   )
 
 /** The credential is not available later, so everything that may ever be sent is signed now. */
-const signPlanned = (
-  { chain, key, signer: { network }, submitted, remember }: RecordInput,
-  planned: readonly Planned[],
-) =>
+const signPlanned = ({ chain, key, submitted, remember }: RecordInput, planned: readonly Planned[]) =>
   signLadders({
     chain,
     key,
     fee: worstFee(chain, planned),
-    uses: planned.map(({ id, nonce, ladder, rows, transaction: { kind } }) => ({
+    uses: planned.map(({ id, ladder, rows, transaction: { kind } }) => ({
       action: 'transaction_submitted',
-      details: { network, transaction: id, kind, nonce: String(nonce) },
+      details: { transaction: id, kind },
       ladder,
       firstRung: 0,
       rows,

@@ -27,6 +27,7 @@ import {
   type Custody,
   codeOf,
   EVM_DIGEST,
+  EVM_FACTS,
   EVM_PAYLOAD,
   hexOf,
   newTerms,
@@ -324,7 +325,7 @@ describe('a policy', () => {
           max_total_fee: terms.maxTotalFee.toString(),
         },
       },
-      { action: 'transaction_signed', details: { hash, policy: terms.id, policy_uses: '1' } },
+      { action: 'transaction_signed', details: { ...EVM_FACTS, hash, policy: terms.id, policy_uses: '1' } },
       { action: 'policy_revoked', details: { policy: terms.id, by: 'developer' } },
     ])
   })

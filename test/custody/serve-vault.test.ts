@@ -234,6 +234,21 @@ describe('over its sockets', () => {
     }
   })
 
+  test('what a caller says of an extrinsic is in the audit as its words', async () => {
+    const { path } = await startVault()
+    const wallet = await newWallet({ network: 'Polkadot' })
+    const part = new Uint8Array([1, 2, 3])
+    const bytes = { call: part, extra: part, implicit: part, addressPrefix: part, signaturePrefix: part }
+    const lies = { network: 'Vara', hash: '0x', signed_bytes_hashes: '0x', policy: 'none', further_hashes: '0x' }
+    const details = { to: '5F', value: '7', nonce: '1', valid_until_block: '9', ...lies }
+    const use = { action: 'transaction_signed', details, payloads: [{ kind: 'extrinsic', ...bytes }] } as const
+    await signerOnce(asOperator(path), request(wallet)).sign(use)
+    const [row] = await sql`select details from audit where subject = ${wallet.id} order by id desc limit 1`
+    const hash = expect.stringMatching(/^0x[0-9a-f]{64}$/)
+    const said = { said_to: '5F', said_value: '7', said_nonce: '1', valid_until_block: '9' }
+    expect(row?.details).toEqual({ network: 'Polkadot', ...said, hash, signed_bytes_hashes: hash })
+  })
+
   test('a refusal has the code and the security event that it has in process', async () => {
     const { path, errors } = await startVault()
     const wallet = await newWallet({ mode: 'user' })

@@ -358,6 +358,46 @@ describe('with full control of the API process every signature', () => {
     },
   )
 
+  test('is told by what it does, whatever the API says of it', async () => {
+    const lies = { network: 'Base', chain_id: '1', nonce: '9', to: '0x', value: '0', calls: '0', policy: 'none' }
+    const further = { further: '[]', further_hashes: '0x', contract_wallet: '0x', said_by: 'the API' }
+    const wallet = await newWallet()
+    const signed = async (...list: readonly Signed[]) => {
+      const use = { ...useOf(list), details: { ...lies, ...further } }
+      await vault.signOnce({ ...request(wallet), uses: [use] })
+      const [row] = await superuser`select details from audit where subject = ${wallet.id} order by id desc limit 1`
+      const { hash: _, further_hashes: hashes, ...told } = row?.details ?? {}
+      return { ...told, hashes: hashes?.split(' ').length ?? 0 }
+    }
+    const to = `0x${'ab'.repeat(20)}`
+    const first = { chain_id: '11155111', nonce: '0', to, value: '7' }
+    const told = { ...first, network: 'Ethereum', said_by: 'the API' }
+    const payment = { value: 7n }
+    expect(await signed(transfer(0n, payment))).toEqual({ ...told, hashes: 0 })
+    // Other fees for the same, and a cancel.
+    const cancel = transfer(0n, { to: `0x${'11'.repeat(20)}` })
+    const versions = [transfer(1n, payment), transfer(2n, { ...payment, maxFeePerGas: 9n }), cancel]
+    expect(await signed(transfer(0n, payment), ...versions)).toEqual({ ...told, hashes: 3 })
+    // Others, among them the same for another chain, nonce, recipient or call.
+    const thief = `0x${'ee'.repeat(20)}` as const
+    const others = [
+      [{ ...payment, chainId: 137 }, { chain_id: '137' }],
+      [{ ...payment, nonce: 1 }, { nonce: '1' }],
+      [{ ...payment, to: thief }, { to: thief }],
+      [{ value: 8n }, { value: '8' }],
+      [{ ...payment, data: '0x01' }, {}],
+      [{ nonce: 1 }, { nonce: '1', value: '0' }],
+      [
+        { to: null, data: '0x00', value: 0n },
+        { to: 'new_contract', value: '0' },
+      ],
+    ] as const
+    for (const [change, shown] of others) {
+      const { further: also, ...rest } = await signed(transfer(0n, payment), transfer(0n, change))
+      expect([change, rest, JSON.parse(also)]).toEqual([change, { ...told, hashes: 1 }, [{ ...first, ...shown }]])
+    }
+  })
+
   test('that nobody waits for is there too', async () => {
     const wallet = await newWallet()
     const line = await openRaw()

@@ -9,6 +9,7 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
+const HASH = /^0x[0-9a-f]{64}$/
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 
@@ -97,6 +98,32 @@ describe('the audit', () => {
     const wallet = await userWallet()
     const { json: raw } = await ask('sign', wallet, pin)
     expect(await acts(wallet)).toMatchObject([{ details: { hash: keccak256(raw as Hex) } }])
+  })
+
+  test('says where a transaction goes, what it sends, on which chain and by which policy', async () => {
+    const wallet = await userWallet()
+    const policy = await newPolicy(wallet, {})
+    const hashes = { hash: expect.stringMatching(HASH), further_hashes: expect.any(String) }
+    const to = { network, chain_id: '11155111', to: RECIPIENT.toLowerCase(), value: '7' }
+    const { json: sent } = await ask('sign-and-send', wallet, pin)
+    expect(told(await ask('sign-and-send', wallet, secret))).toEqual([200, null])
+    expect(told(await ask('sign', wallet, pin))).toEqual([200, null])
+    const transaction_id = sent.transaction_id
+    expect(told(await service.post('/transactions/speed-up', { transaction_id, ...pin }))).toEqual([200, null])
+    const [, recordedLater] = await recorded(wallet)
+    const kind = 'send'
+    expect(await acts(wallet)).toEqual([
+      {
+        action: 'transaction_submitted',
+        details: { ...to, ...hashes, nonce: '0', kind, transaction: transaction_id },
+      },
+      {
+        action: 'transaction_submitted',
+        details: { ...to, ...hashes, nonce: '1', kind, transaction: recordedLater?.id ?? '', policy, policy_uses: '1' },
+      },
+      { action: 'transaction_signed', details: { ...to, nonce: '2', hash: hashes.hash } },
+      { action: 'transaction_signed_anew', details: { ...to, ...hashes, nonce: '0', transaction: transaction_id } },
+    ])
   })
 })
 

@@ -158,6 +158,42 @@ describe('the first transaction', () => {
   })
 })
 
+test('the audit says what the wallet is made to do, deployed or not', async () => {
+  const safe = await fundedSafe()
+  const calls = [
+    { to: RECIPIENT, value: '3' },
+    { to: safe.owner, value: '4' },
+  ]
+  const actsOf = async () => {
+    const rows = await sql<{ action: string; details: Record<string, string> }[]>`
+      select action, details from audit a join wallets w on w.id::text = a.subject
+      where w.address = ${safe.address} and a.details ? 'hash' order by a.id`
+    return rows.map(({ action, details: { hash: _, further_hashes: __, transaction: ___, ...told } }) => [action, told])
+  }
+  const [contract_wallet, recipient] = [safe.address.toLowerCase(), RECIPIENT.toLowerCase()]
+  const of = { network, chain_id: '11155111' }
+  const made = { ...of, contract_wallet: expect.stringMatching(new RegExp(contract_wallet, 'i')) }
+  expect((await post('/transactions/sign', safe, { to: RECIPIENT, value: '2' })).status).toBe(200)
+  const inner = { ...made, contract_wallet_nonce: '0', to: recipient, value: '2', message_type: 'safe_transaction' }
+  const outer = { ...of, nonce: '0', to: expect.stringMatching(/^0x[0-9a-f]{40}$/), value: '0' }
+  expect(await actsOf()).toEqual([
+    ['message_signed', inner],
+    ['transaction_signed', outer],
+  ])
+  await succeeded(await send(safe, { to: RECIPIENT, value: '1' }))
+  await succeeded(await batch(safe, calls))
+  expect((await post('/transactions/sign', safe, { to: RECIPIENT, value: '5' })).status).toBe(200)
+  expect((await actsOf()).slice(2)).toEqual([
+    ['transaction_submitted', { ...outer, kind: 'deployment' }],
+    ['transaction_submitted', { ...made, nonce: '1', kind: 'send', to: recipient, value: '1' }],
+    [
+      'transaction_submitted',
+      { ...made, nonce: '2', kind: 'batch', calls: '2', to: `${recipient} ${safe.owner.toLowerCase()}`, value: '3 4' },
+    ],
+    ['transaction_signed', { ...made, nonce: '3', to: recipient, value: '5' }],
+  ])
+})
+
 const transfer = (to: Address, value: bigint) => ({
   to: token.address,
   input: encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [to, value] }),

@@ -240,12 +240,12 @@ describe('a missing field', () => {
         const answer = await sign({ ...COMPLETE, [field]: null })
         expect({ field, ...told(answer) }).toEqual({ field, status: 503, code: 'node_unavailable' })
       }
+      expect(await countRows(service.database.url)).toEqual(before)
       expect(told(await sign({ to: RECIPIENT }, { developer_secret: 'wrong' }))).toEqual({
         status: 403,
         code: 'INVALID_SECRET',
       })
     })
-    expect(await countRows(service.database.url)).toEqual(before)
   })
 
   test('a call that would revert is refused with its reason', async () => {

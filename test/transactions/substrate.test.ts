@@ -269,6 +269,22 @@ describe('NFTs', () => {
   }, 30_000)
 })
 
+test('the audit has where an extrinsic goes as the words of the API, signed or sent', async () => {
+  const from = await fundedWallet()
+  const unsigned = { to: bob, value: '5' }
+  await succeeded(await send(from, unsigned))
+  expect((await service.post('/transactions/sign', bodyOf(from, unsigned))).status).toBe(200)
+  const rows = await sql`
+    select details from audit where subject = (select id::text from wallets where address = ${from}) and details ? 'hash'
+    order by id`
+  const said = { network, said_to: bob, said_value: '5' }
+  expect(rows.map(({ details }) => details)).toMatchObject([
+    { ...said, said_nonce: '0', kind: 'send' },
+    { ...said, said_nonce: '1' },
+  ])
+  for (const { details } of rows) expect(Object.keys(details)).not.toContain('to')
+})
+
 describe('a signed extrinsic that is not sent', () => {
   test('is accepted by author_submitExtrinsic', async () => {
     const from = await fundedWallet()

@@ -32,6 +32,8 @@ const isWrapped = (bytes: Uint8Array): boolean =>
 const wrapped = (message: Uint8Array): Uint8Array =>
   isWrapped(message) ? message : Buffer.concat([OPENING, message, CLOSING])
 
+export type TransactionFields = ReturnType<typeof fieldsOfTransaction>
+
 /** The fields of an unsigned transaction that decide what it costs. Pure. @throws Error for another form. */
 export const fieldsOfTransaction = (unsigned: Uint8Array) => {
   if (unsigned[0] !== EIP1559_TYPE) throw new Error('expected an unsigned transaction of EIP-1559')
@@ -46,11 +48,6 @@ export const fieldsOfTransaction = (unsigned: Uint8Array) => {
   }
   const [chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data]: readonly Uint8Array[] = fields
   return { chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data }
-}
-
-const transactionDigest = (unsigned: Uint8Array): Uint8Array => {
-  fieldsOfTransaction(unsigned)
-  return keccak_256(unsigned)
 }
 
 const messageDigest = (message: Uint8Array): Uint8Array =>
@@ -84,11 +81,21 @@ const FAMILIES: Readonly<Record<Payload['kind'], ChainFamily>> = {
  * @returns EVM: a digest of 32 bytes for ECDSA. Substrate: the message for sr25519. Pure.
  * @throws Error for a payload of the other family or of another form.
  */
-export const bytesToSign = (family: ChainFamily, payload: Payload): Uint8Array => {
+export const bytesToSign = (family: ChainFamily, payload: Payload): Uint8Array => toSign(family, payload).bytes
+
+/** The same with the fields of an EVM transaction, which are read to check its form. */
+export const toSign = (
+  family: ChainFamily,
+  payload: Payload,
+): { readonly bytes: Uint8Array; readonly fields: TransactionFields | null } => {
   if (FAMILIES[payload.kind] !== family) throw new Error(`a key of the ${family} family signs no ${payload.kind}`)
+  if (payload.kind !== 'evm_transaction') return { bytes: otherBytes(payload), fields: null }
+  const fields = fieldsOfTransaction(payload.unsigned)
+  return { bytes: keccak_256(payload.unsigned), fields }
+}
+
+const otherBytes = (payload: Exclude<Payload, { readonly kind: 'evm_transaction' }>): Uint8Array => {
   switch (payload.kind) {
-    case 'evm_transaction':
-      return transactionDigest(payload.unsigned)
     case 'evm_message':
       return messageDigest(payload.message)
     case 'typed_data':

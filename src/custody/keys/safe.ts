@@ -109,6 +109,9 @@ const callsMade = (safe: string, { to, value, data, operation, gasPrice }: Opera
   return calls
 }
 
+/** Whether call data is that of a Safe's execution. */
+export const isExecution = (data: Uint8Array): boolean => hexOf(data.subarray(0, SELECTOR_BYTES)) === EXEC_TRANSACTION
+
 /** What a call of the Safe by its owner has it call. Pure. @throws Error for anything but an execution. */
 export const callsExecuted = (safe: string, data: Uint8Array): readonly Call[] =>
   callsMade(safe, execTransactionIn(data))

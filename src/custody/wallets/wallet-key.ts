@@ -8,8 +8,9 @@ import { checkCredentials } from '../credentials/credential-keys.ts'
 import { type Credentials, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import type { Note } from '../journal/records.ts'
+import { factsOf, saidOf } from '../keys/facts.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
-import { bytesToSign } from '../keys/payloads.ts'
+import { toSign } from '../keys/payloads.ts'
 import { coveredOf, traceOf } from '../keys/trace.ts'
 import { type Payload, purposeOf } from '../payload.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
@@ -88,7 +89,7 @@ const openByAllCredentials = async (ctx: CustodyCtx, request: KeyRequest): Promi
   return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock, sealed: row.walletKey })
 }
 
-/** What a key signs for one purpose, and what the audit says of it beside the hashes. */
+/** What a key signs for one purpose, and what its caller says of it beside what custody reads in it. */
 export type KeyUse = {
   readonly action: (typeof SIGNING_ACTIONS)[number]
   readonly details: AuditEntry['details']
@@ -156,16 +157,18 @@ const signerOf = (
   { chainOf, now }: CustodyCtx,
   { wallet, actor, purpose, policyId, privateKey }: Opened,
 ): ((use: KeyUse) => Signed) => {
-  const { id: subject, projectId, publicKey } = wallet
-  const chain = chainOf(wallet.network)
+  const { id: subject, projectId, publicKey, network } = wallet
+  const chain = chainOf(network)
   const keyType = keyTypeOf({ wallet, chain, privateKey })
   if (keyType === null) throw walletForged({ wallet, actor })
-  return ({ action, details: { policy: _, policy_uses: __, approval: ___, ...said }, payloads, about }) => {
+  return ({ action, details: said, payloads, about }) => {
     const signed = payloads.map((payload) => {
       if (purposeOf(payload) !== purpose) throw new Error(`a key was opened for ${purpose}, and asked for other things`)
-      const bytes = bytesToSign(chain.family, payload)
+      const { bytes, fields } = toSign(chain.family, payload)
       const signature = keyType.sign({ bytes, privateKey })
       return {
+        payload,
+        fields,
         signature,
         ...traceOf({ payload, bytes, signature, publicKey }),
         covered: coveredOf({ payload, bytes }),
@@ -176,7 +179,8 @@ const signerOf = (
     const covered = signed.flatMap((each) => each.covered ?? [])
     const signedBytes = covered.length === 0 ? {} : { signed_bytes_hashes: covered.join(' ') }
     const policy = policyId === undefined ? {} : { policy: policyId }
-    const act = { action, details: { ...said, ...hashes, ...signedBytes, ...policy }, projectId, actor, subject }
+    const told = { network, ...factsOf({ chain, publicKey }, signed), ...hashes, ...signedBytes, ...policy }
+    const act = { action, details: { ...saidOf(signed, said), ...told }, projectId, actor, subject }
     const attempts = signed.flatMap(({ raw, hash: of }) => (raw === null ? [] : [{ raw, hash: of }]))
     const note = { kind: 'transaction', attempts, about: about ?? '', at: now().toISOString() } as const
     return { act, signatures: signed.map(({ signature }) => signature), notes: about === undefined ? [] : [note] }

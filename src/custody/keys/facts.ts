@@ -1,0 +1,132 @@
+// What the audit tells of what a key signs, beside the hashes: read from the payloads, whatever the caller says of them. For a
+// contract wallet it is what the wallet is made to do. Of an extrinsic only the runtime's metadata would tell, so there the
+// caller's words stay, and are marked as such.
+
+import { unreachable } from '../../errors.ts'
+import type { Payload, TypedData } from '../payload.ts'
+import type { TransactionFields } from './payloads.ts'
+import { type Call, callsExecuted, callsSigned, isExecution, safeOf } from './safe.ts'
+import { integerIn } from './typed-data.ts'
+import type { WalletChain } from './worst-cost.ts'
+
+/** As many as a batch may have, and few enough for a row. */
+const TOLD_MAX = 100
+
+type Facts = Readonly<Record<string, string>>
+
+/** A payload, and the fields of a transaction. */
+type Signable = { readonly payload: Payload; readonly fields: TransactionFields | null }
+
+type Signer = { readonly chain: WalletChain; readonly publicKey: Uint8Array }
+
+const EMPTY: Uint8Array = new Uint8Array()
+const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+const integerOf = (bytes = EMPTY): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
+
+const addressOf = (to: string): string => (to === '' ? 'new_contract' : `0x${to}`)
+
+const toldCalls = (calls: readonly Pick<Call, 'to' | 'value'>[]): Facts => {
+  const told = calls.slice(0, TOLD_MAX)
+  return {
+    to: told.map(({ to }) => addressOf(to)).join(' '),
+    value: told.map(({ value }) => String(value)).join(' '),
+    ...(calls.length === 1 ? {} : { calls: String(calls.length) }),
+  }
+}
+
+/** null where custody cannot tell what the contract wallet is made to do. */
+const readable = (read: () => readonly Call[]): readonly Call[] | null => {
+  try {
+    return read()
+  } catch {
+    return null
+  }
+}
+
+type Of = { readonly chain: WalletChain /** The key's contract wallet. */; readonly safe: () => string }
+
+const ofTransaction = (fields: TransactionFields, { safe }: Of): Facts => {
+  const { to: recipient = EMPTY, data = EMPTY } = fields
+  const [to, value] = [hexOf(recipient), integerOf(fields.value)]
+  const isExecuted = isExecution(data) && to === safe()
+  const executed = isExecuted ? readable(() => callsExecuted(to, data)) : null
+  const calls = executed === null ? toldCalls([{ to, value }]) : toldCalls(executed)
+  return {
+    chain_id: String(integerOf(fields.chainId)),
+    nonce: String(integerOf(fields.nonce)),
+    ...calls,
+    ...(executed === null ? {} : { contract_wallet: addressOf(to) }),
+  }
+}
+
+/** Of a contract wallet's transaction that its owner's key signs as typed data. */
+const ofSafeTransaction = ({ domain, ...typed }: TypedData, { chain, safe }: Of): Facts => {
+  const told = { chain_id: String(domain.chainId ?? ''), contract_wallet: domain.verifyingContract ?? '' }
+  const of = { safe: safe(), chainId: chain.chainId ?? 0 }
+  const calls = readable(() => callsSigned(of, { domain, ...typed }))
+  if (calls === null) return told
+  return { ...told, contract_wallet_nonce: String(integerIn(typed.message.nonce, 'uint256')), ...toldCalls(calls) }
+}
+
+const read = ({ payload, fields }: Signable, of: Of): Facts => {
+  switch (payload.kind) {
+    case 'evm_transaction':
+      return fields === null ? {} : ofTransaction(fields, of)
+    case 'typed_data':
+      return payload.typedData.primaryType === 'SafeTx' ? ofSafeTransaction(payload.typedData, of) : {}
+    case 'evm_message':
+    case 'safe_message':
+    case 'extrinsic':
+    case 'substrate_message':
+      return {}
+    default:
+      return unreachable(payload)
+  }
+}
+
+type Field = 'chainId' | 'nonce' | 'to' | 'value' | 'data'
+
+const isSame = (one: TransactionFields, other: TransactionFields, names: readonly Field[]): boolean =>
+  names.every((name) => Buffer.compare(one[name] ?? EMPTY, other[name] ?? EMPTY) === 0)
+
+/** Whether it only uses up its nonce. */
+const isCancel = ({ to, value, data }: TransactionFields): boolean =>
+  value?.length === 0 && data?.length === 0 && to?.length !== 0
+
+/** Whether a transaction is the first one at another fee, or cancels it. */
+const isOfFirst = (one: TransactionFields | null, other: TransactionFields | null): boolean =>
+  one !== null &&
+  other !== null &&
+  isSame(one, other, ['nonce', 'chainId']) &&
+  (isCancel(other) || isSame(one, other, ['to', 'value', 'data']))
+
+/**
+ * What one use signs: the first payload, and as `further` each other that is not the same at another fee and no cancel. Pure.
+ */
+export const factsOf = ({ chain, publicKey }: Signer, signables: readonly Signable[]): Facts => {
+  const of = { chain, safe: () => safeOf(publicKey) }
+  const [first, ...others] = signables
+  if (first === undefined) return {}
+  const told = read(first, of)
+  const further = others.filter(({ fields }) => !isOfFirst(first.fields, fields)).map((other) => read(other, of))
+  if (further.length === 0) return told
+  return { ...told, further: JSON.stringify(further.slice(0, TOLD_MAX)) }
+}
+
+/** What custody says itself of a use, so that no caller does. */
+const OWN: ReadonlySet<string> = new Set(
+  [
+    'network chain_id nonce to value calls contract_wallet contract_wallet_nonce further',
+    'hash further_hashes signed_bytes_hashes policy policy_uses approval',
+  ].flatMap((names) => names.split(' ')),
+)
+/** What it cannot read of an extrinsic: these stay the caller's words, and get names that say so. */
+const SAID = ['to', 'value', 'nonce'] as const
+
+/** The caller's words about a use, without those that are custody's. Pure. */
+export const saidOf = (signables: readonly Signable[], details: Facts): Facts => {
+  const theirs = Object.fromEntries(Object.entries(details).filter(([name]) => !OWN.has(name)))
+  if (!signables.some(({ payload }) => payload.kind === 'extrinsic')) return theirs
+  const marked = SAID.flatMap((name) => (details[name] === undefined ? [] : [[`said_${name}`, details[name]] as const]))
+  return { ...theirs, ...Object.fromEntries(marked) }
+}
