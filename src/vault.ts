@@ -25,6 +25,9 @@ const main = async (): Promise<void> => {
   if (path === undefined || isByTls(path) || config.vaultSockets.length > 1) {
     throw new Error('VAULT_SOCKET must be one path: that of the socket at which this vault listens.')
   }
+  if (config.environment === 'mainnet' && config.vaultJournals.length === 0) {
+    throw new Error("VAULT_JOURNAL must be the path of a file for this vault's journal, outside of the database.")
+  }
   const users = config.vaultClientUids && (await peerUsers(config.vaultClientUids))
   const log = createLog({ config, process: 'vault' })
   const onJournalLost = (error: unknown) => {

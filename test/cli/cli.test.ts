@@ -250,7 +250,7 @@ describe('an incomplete environment', () => {
     }
   })
 
-  test('is one without the identity key or the vault for the API and for commands, or without the root key for the vault', async () => {
+  test('is one without the identity key or the vault for the API and for commands, or without the root key for the vault, or on mainnet its journal', async () => {
     const replace = ['sessions', 'replace-keys', '--yes']
     for (const [args, name] of [
       [['project', 'create', '--name', 'x'], 'IDENTITY_KEY'],
@@ -266,6 +266,20 @@ describe('an incomplete environment', () => {
     expect(unreached.errors).toStartWith('VAULT_SOCKET must be the path ')
     const vault = await refused('src/vault', { ...service.vaultVariables, ROOT_KEY: '' })
     expect(vault.errors).toStartWith('The vault cannot start: ROOT_KEY must say where the ')
+    const mainnet = { ENVIRONMENT: 'mainnet', DEVNET: 'false', VAULT_JOURNAL: ' ' }
+    const unjournaled = await refused('src/vault', { ...service.vaultVariables, ...mainnet })
+    expect(unjournaled).toEqual({
+      exitCode: 1,
+      errors:
+        "The vault cannot start: VAULT_JOURNAL must be the path of a file for this vault's journal, outside of the database.\n",
+    })
+    // With one it gets further.
+    const journaled = await refused('src/vault', {
+      ...service.vaultVariables,
+      ...mainnet,
+      VAULT_JOURNAL: '/nowhere/journal',
+    })
+    expect(journaled.errors).toContain('This database belongs to testnet')
     const server = await refused('src/server', { ...service.variables, IDENTITY_KEY: '' })
     expect(server.errors).toStartWith('The server cannot start: IDENTITY_KEY must say where the ')
     expect((await cli(replace, { ...service.variables, VAULT_SOCKET: '' })).exitCode).toBe(0)
