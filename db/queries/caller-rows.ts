@@ -97,3 +97,46 @@ export const revivedSessions = (db: Queryable, of: OfProject) =>
     .from(sessions)
     .innerJoin(audit, tellsEnd(sessions, 'session_revoked', 'refresh_token_reused'))
     .where(and(isNotEnded, isOf(sessions, of)))
+
+/** A row of which the audit tells, and that somebody deleted. `id`: what the audit says that it was done to. */
+type GoneRow = { readonly table: string; readonly projectId: string | null; readonly id: string }
+
+/**
+ * Rows that are gone. The service deletes passkeys and freezes alone of these, and says so in the audit; users only if nobody could
+ * log in as them, and they have no wallet.
+ */
+export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<readonly GoneRow[]> => {
+  const { rows } = await db.execute<GoneRow>(sql`
+    with acts as (
+      select a.id, a.action, a.project_id, a.actor, a.subject, a.details from audit a
+      where a.action in ('api_key_created', 'passkey_added', 'passkey_removed', 'email_added', 'frozen', 'unfrozen',
+          'wallet_created', 'wallet_imported')
+        and (${of.projectId}::uuid is null or a.project_id = ${of.projectId}::uuid)
+    ), added as (
+      select * from acts p where action = 'passkey_added'
+        and not exists (select from acts r where r.action = 'passkey_removed' and r.subject = p.subject)
+    ), known as (
+      select project_id, details->>'user_id' as id from added
+      union select project_id, subject from acts where action = 'email_added'
+      union select project_id, substr(actor, 6) from acts where action in ('wallet_created', 'wallet_imported')
+        and actor like 'user:%' and exists (select from wallets w where w.id::text = acts.subject)
+    ), last_freezes as (
+      select distinct on (project_id, details->>'scope', subject) project_id, details->>'scope' as scope, subject, action
+      from acts where action in ('frozen', 'unfrozen') order by project_id, details->>'scope', subject, id desc
+    )
+    select 'api_keys' as "table", project_id as "projectId", subject as id from acts
+      where action = 'api_key_created' and not exists (select from api_keys k where k.id::text = acts.subject)
+    union all
+    select 'passkeys', project_id, subject from added
+      where not exists (select from passkeys p where p.id::text = added.subject)
+    union all
+    select 'users', project_id, id from known
+      where not exists (select from users u where u.project_id = known.project_id and u.id::text = known.id)
+    union all
+    select 'freezes', project_id, subject from last_freezes l
+      where action = 'frozen' and not exists (
+        select from freezes f where f.scope = l.scope and f.project_id is not distinct from l.project_id
+          and coalesce(f.wallet_id::text, f.owner_id, f.network, f.project_id::text) = l.subject)
+    order by 1, 2, 3`)
+  return [...rows]
+}

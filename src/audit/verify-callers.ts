@@ -1,4 +1,5 @@
 import {
+  goneCallerRows,
   type Page,
   pageOfApiKeys,
   pageOfPasskeys,
@@ -27,6 +28,7 @@ import type { ForgedRow } from '../custody/verify-rows.ts'
 
 const ROWS_A_PAGE = 1_000
 const NOT_OURS = 'it is not as the service wrote it'
+const GONE = 'the audit tells of it, and it is gone'
 
 export type Callers = { readonly rows: number; readonly forged: readonly ForgedRow[] }
 
@@ -73,8 +75,8 @@ const verifyTokenKeys = async ({ db, identity }: VerifyCtx): Promise<Callers> =>
 }
 
 /**
- * Checks all rows that decide who a caller is, and those of wallets: that the service wrote them, and that the audit does not
- * tell their end.
+ * Checks all rows that decide who a caller is, and those of wallets: that the service wrote them, that the audit does not tell
+ * their end, and that none is gone of which it tells.
  * @param of.projectId null: of all projects, and of the deployment.
  */
 export const verifyCallers = async (
@@ -121,6 +123,9 @@ export const verifyCallers = async (
   ]
   return {
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
-    forged: tables.flatMap(({ forged }) => forged),
+    forged: [
+      ...tables.flatMap(({ forged }) => forged),
+      ...(await goneCallerRows(db, of)).map((row) => ({ ...row, trouble: GONE })),
+    ],
   }
 }

@@ -72,10 +72,12 @@ const shownVerification = (verified: Verified) => {
 
 const callerLinesOf = (callers: Callers | null): readonly string[] => {
   if (callers === null)
-    return ['Rows that admit somebody were not checked: that needs IDENTITY_KEY and the login of the API.']
+    return [
+      'Rows that admit somebody, and MACs of wallets, were not checked: that needs IDENTITY_KEY and the login of the API.',
+    ]
   const { forged, rows } = callers
   if (forged.length > 0) return forged.map(forgedSentenceOf)
-  return [`Rows that admit somebody: all ${rows} are as the service wrote them.`]
+  return [`Rows that admit somebody, and MACs of wallets: all ${rows} are as the service wrote them.`]
 }
 
 const custodyLinesOf = (custody: CustodyRows | null): readonly string[] => {

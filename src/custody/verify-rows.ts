@@ -1,8 +1,11 @@
+import { goneCustodyRows } from '../../db/queries/custody/gone-rows.ts'
 import { forgedGuesses } from './credentials/guesses.ts'
 import type { CustodyCtx } from './ctx.ts'
 import { forgedLocks } from './wallets/forged-locks.ts'
 import { forgedPolicies } from './wallets/forged-policies.ts'
 import { forgedWallets } from './wallets/forged-wallets.ts'
+
+const GONE = 'the audit tells of it, and it is gone'
 
 /** A row that decides something, and that somebody else than the service has written, put back or deleted. */
 export type ForgedRow = {
@@ -20,7 +23,8 @@ type Parts = Pick<CustodyCtx, 'db' | 'projectKeys' | 'journal'>
 export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfinished: readonly ForgedRow[] }
 
 /**
- * Checks the rows that custody authenticates: counts of wrong PINs, policies, wallets and locks of keyrings. It opens no wallet.
+ * Checks the rows that custody authenticates (counts of wrong PINs, policies, wallets and locks of keyrings), and that none is gone
+ * of which the audit tells. It opens no wallet.
  * @param input.projectId null: of all projects.
  */
 export const forgedRows = async (parts: Parts, input: { readonly projectId: string | null }): Promise<CustodyRows> => {
@@ -28,12 +32,14 @@ export const forgedRows = async (parts: Parts, input: { readonly projectId: stri
   const policies = await forgedPolicies(parts, input)
   const wallets = await forgedWallets(parts, input)
   const locks = await forgedLocks(parts, input)
+  const gone = await goneCustodyRows(parts.db, input)
   const ofWallets = (rows: typeof wallets.forged) => rows.map((wallet) => ({ table: 'wallets', ...wallet }))
   const forged = [
     ...guesses.map(({ projectId, ownerId: id, trouble }) => ({ table: 'pin_guesses', projectId, id, trouble })),
     ...policies.map((policy) => ({ table: 'policies', ...policy })),
     ...ofWallets(wallets.forged),
     ...locks.map((keyring) => ({ table: 'keyrings', ...keyring })),
+    ...gone.map((row) => ({ ...row, trouble: GONE })),
   ]
   return { forged, unfinished: ofWallets(wallets.unfinished) }
 }

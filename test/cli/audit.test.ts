@@ -99,7 +99,7 @@ test('two vaults chain audit rows together, and publish heads that the command v
   const proved = await cli(['verify', ...heads])
   expect(proved).toMatchObject({ exitCode: 0, errors: '' })
   expect(proved.output).toMatch(
-    /^Rows that admit somebody: all 2 are as the service wrote them\.\nCounts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them\.\nAudit rows of APIs, workers and commands: all \d+ are as they were written\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
+    /^Rows that admit somebody, and MACs of wallets: all \d+ are as the service wrote them\.\nCounts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them\.\nAudit rows of APIs, workers and commands: all \d+ are as they were written\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
   )
 }, 60_000)
 
@@ -149,7 +149,7 @@ describe('audit verify', () => {
       ],
       chains: { rows: expect.any(Number), heads: [], unchained: { rows: 0, oldest: null } },
       service: { rows: expect.any(Number) },
-      callers: { rows: 2, forged: [] },
+      callers: { rows: expect.any(Number), forged: [] },
       custody: { forged: [], unfinished: [] },
     })
     await tamper(`update audit set actor = '${row?.actor}' where id = ${row?.id}`)
@@ -162,7 +162,7 @@ describe('audit verify', () => {
     const checked = { service: { rows: expect.any(Number) }, callers: { rows: expect.any(Number), forged: [] } }
     expect(JSON.parse(output)).toEqual({ ok: true, broken: [], chains: null, custody: null, ...checked })
     expect((await cli(['verify'], asApi)).output).toMatch(
-      /^Rows that admit somebody: all \d+ .*\nCounts .* not checked: .*\nAudit rows of APIs, .*: all \d+ are as they were written\.\nThe chains and the audit rows of vaults were not checked: that needs VAULT_SOCKET\.\nWhat was checked holds\.\n$/,
+      /^Rows that admit somebody, and MACs of wallets: all \d+ .*\nCounts .* not checked: .*\nAudit rows of APIs, .*: all \d+ are as they were written\.\nThe chains and the audit rows of vaults were not checked: that needs VAULT_SOCKET\.\nWhat was checked holds\.\n$/,
     )
     const ofVault = await cli(['verify'], { DATABASE_URL: database.vaultUrl, SERVICE_KEY: '', IDENTITY_KEY: '' })
     expect(ofVault).toMatchObject({ exitCode: 0, errors: '' })

@@ -88,7 +88,8 @@ const makeProject = async (ctx: CustodyCtx, { projectId, actor, secret }: Making
     await ctx.rootKeys.keepPresent(tx, rootKeyId)
     await insertProjectKey(tx, { projectId, version: FIRST_VERSION, rootKeyId, wrapped })
     if (sealed !== null) await insertDeveloperKey(tx, { projectId, sealed })
-    await ctx.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details: {} })
+    const details = { activated: sealed === null ? 'no' : 'yes' }
+    await ctx.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details })
   })
 }
 
