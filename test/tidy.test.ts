@@ -128,7 +128,7 @@ describe('who may import whom', () => {
       /^(src|jobs)\//.test(name) && !/^src\/(custody\/|errors\.ts$|queue\.ts$)/.test(name)
     expect(strays(outside, elsewhere)).toEqual([])
     const keys = ['@noble/curves', '@noble/hashes', '@scure/bip39', '@scure/sr25519']
-    const packages = [...keys, '@node-rs/argon2', '@sinclair/typebox', 'canonicalize', 'lru-cache']
+    const packages = [...keys, '@node-rs/argon2', '@sinclair/typebox']
     const services = ['@aws-sdk/client-kms', '@google-cloud/kms']
     const foreign = (name: string) => !/^(src|db|jobs|node:)/.test(name) && !isPackage(name, [...packages, ...services])
     expect(strays(foreign, elsewhere)).toEqual([])
@@ -310,7 +310,7 @@ describe('what no file may contain', () => {
 
   test('modules keep only the state that src/context.ts names', () => {
     // An object that is made empty, or from options alone, is there to be filled; one in capitals never changes again.
-    const memory = /^(?:let |(?:export )?const [a-z]\w*(?: *:[^=]+)? = new \w[^(]*\((?:\)|\{))/
+    const memory = /^(?:let |(?:export )?const [a-z]\w*(?: *:[^=]+)? = (?:new \w|createBoundedMap)[^(]*\((?:\)|\{))/
     const places = files
       .filter(({ path, text }) => text.split('\n').some((line) => memory.test(line)) && !within('devnet/')(path))
       // These run in a browser's page.

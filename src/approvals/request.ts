@@ -6,10 +6,10 @@
 // by which it was read, as its bytes may mean another call after an upgrade of the runtime. Left open, as in a request without approval: what the caller
 // did not fix, which is chosen when it is used, within the policy's limits and budgets.
 
-import canonicalize from 'canonicalize'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { TransactionKind } from '../../db/words.ts'
 import type { Intent } from '../chains/chain.ts'
+import { canonicalJson } from '../custody/canonical-json.ts'
 
 /** `sign` only signs, `speed-up` signs again; the others send. */
 export type ApprovedAction = TransactionKind | 'sign' | 'speed-up'
@@ -58,7 +58,7 @@ const madeByOf = (intents: readonly Intent[]) =>
 
 /** Canonical JSON (RFC 8785). */
 export const requestOf = ({ action, wallet, intents, spedUp }: Requested): string =>
-  canonicalize({
+  canonicalJson({
     action,
     ...present('transaction_id', spedUp?.id),
     ...present('signer_nonce', spedUp?.nonce),
@@ -67,7 +67,7 @@ export const requestOf = ({ action, wallet, intents, spedUp }: Requested): strin
     wallet_type: wallet.type,
     intents: intents.map(unsignedText),
     ...madeByOf(intents),
-  }) ?? ''
+  })
 
 export type ReadRequest = {
   readonly action: ApprovedAction

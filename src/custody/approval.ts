@@ -2,8 +2,8 @@
 // public keys that the policy binds, before it signs.
 
 import { createHash } from 'node:crypto'
-import canonicalize from 'canonicalize'
 import type { ApprovalDecision } from '../../db/words.ts'
+import { canonicalJson } from './canonical-json.ts'
 
 type Decided = {
   /** Of the approval. */
@@ -22,12 +22,12 @@ export const requestHashOf = (request: string): Uint8Array => sha256(request)
 /** The challenge of the WebAuthn assertion: SHA-256 over the canonical JSON of all that is decided. Pure. */
 export const approvalChallenge = ({ id, policyId, request, expiresAt, decision }: Decided): Uint8Array =>
   sha256(
-    canonicalize({
+    canonicalJson({
       strongroom: 'approval',
       approval: id,
       policy: policyId,
       request_sha256: sha256(request).toString('hex'),
       expires_at: expiresAt.toISOString(),
       decision,
-    }) ?? '',
+    }),
   )

@@ -5,7 +5,6 @@
 // the process dies in between, the request finds with the same id what it made.
 
 import { randomUUID, timingSafeEqual } from 'node:crypto'
-import canonicalize from 'canonicalize'
 import type { Queryable } from '../../db/client.ts'
 import {
   type FirstAnswer,
@@ -15,6 +14,7 @@ import {
 } from '../../db/queries/idempotency-keys.ts'
 import { type Caller, type Signatory, signatoryOf } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
+import { canonicalJson } from '../custody/canonical-json.ts'
 import { AppError } from '../errors.ts'
 import { createQueues } from '../queue.ts'
 
@@ -96,7 +96,7 @@ export const submitRoute = <Result, Answer>(
     if (key === null) return show(await verb({ ...by, newId: randomUUID(), remember: async () => {} }))
     const scope = { projectId: caller.projectId, principal: by.actor, path, key }
     // An imported key is part of it: the MAC reveals nothing, and another key is another request.
-    const fingerprint = fingerprintOf([canonicalize(withoutCredentials(body)) ?? ''])
+    const fingerprint = fingerprintOf([canonicalJson(withoutCredentials(body))])
     // A key is forgotten after a day, and then the same request creates another thing.
     const day = String(Math.floor(ctx.now().getTime() / DAY_MS))
     const newId = uuidOf(newIdMacOf([...Object.values(scope), fingerprint, day]))

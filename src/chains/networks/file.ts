@@ -1,11 +1,15 @@
 // NETWORKS_FILE: further EVM networks, described by the operator. An invalid file stops the process at its start, with an
 // error that names the line and says what would be right.
 
+import { createRequire } from 'node:module'
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value, ValueErrorType } from '@sinclair/typebox/value'
-import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
+import type { Node, ParseError } from 'jsonc-parser'
 import { higher } from '../amount.ts'
 import { type EvmNetworkFile, GWEI } from './network.ts'
+
+/** Loaded only where there is such a file: a vault that has none runs without it. */
+const parser = (): typeof import('jsonc-parser') => createRequire(import.meta.url)('jsonc-parser')
 
 /** One word: it appears on the wire and, in capitals, at the start of environment variables. */
 const NAME = '^[A-Z][A-Za-z0-9]{1,31}$'
@@ -69,7 +73,7 @@ const lineAt = (source: string, offset: number): number => source.slice(0, offse
 /** The line of the deepest node on the path that exists. */
 const lineOf = ({ text: source, root }: Source, path: Path): number => {
   for (let length = path.length; length >= 0 && root !== undefined; length -= 1) {
-    const node = findNodeAtLocation(root, path.slice(0, length).map(String).map(asSegment))
+    const node = parser().findNodeAtLocation(root, path.slice(0, length).map(String).map(asSegment))
     // For a property, the line of its name, not of its value.
     if (node !== undefined) return lineAt(source, (node.parent?.type === 'property' ? node.parent : node).offset)
   }
@@ -94,6 +98,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const parsed = (name: string, source: string): { readonly value: unknown; readonly source: Source } => {
   const errors: ParseError[] = []
+  const { parseTree, printParseErrorCode } = parser()
   const root = parseTree(source, errors, { disallowComments: true })
   const [first] = errors
   if (first !== undefined || root === undefined) {

@@ -20,10 +20,10 @@
 // Developer secrets: wrong ones in a minute for each caller, counted in memory. So n processes allow n times as many, and a
 // restart begins again. This is enough, as a secret has at least 16 characters.
 
-import { LRUCache } from 'lru-cache'
 import type { Db } from '../../../db/client.ts'
 import { countTries, type TryLimit } from '../../../db/queries/throttles.ts'
 import { AppError } from '../../errors.ts'
+import { createBoundedMap } from '../bounded-map.ts'
 import type { DeploymentKey } from '../root/deployment-key.ts'
 import { whereOf } from './credentials.ts'
 
@@ -66,21 +66,22 @@ export type SecretLimit = ReturnType<typeof createSecretLimit>
 /** @param limit.windowMs begins with the first wrong secret. */
 export const createSecretLimit = (limit: { readonly wrongMax: number; readonly windowMs?: number }) => {
   const { wrongMax, windowMs = SECRET_WINDOW_MS } = limit
-  const wrongOf = new LRUCache<string, number>({ max: ACTORS_MAX, ttl: windowMs })
+  const wrongOf = createBoundedMap<{ count: number }>({ max: ACTORS_MAX, lifetimeMs: windowMs })
   return {
     /** Call it before a secret is checked. @throws rate_limited if the requester has sent too many wrong ones. */
     requireRoom: ({ projectId, actor, from }: Requester): void => {
-      if ((wrongOf.get(actor) ?? 0) < wrongMax) return
+      if ((wrongOf.get(actor)?.count ?? 0) < wrongMax) return
       throw new AppError('rate_limited', 'Too many wrong credentials came with this API key: wait and try again.', {
         retryable: true,
-        retryAfterSeconds: Math.max(1, Math.ceil(wrongOf.getRemainingTTL(actor) / 1000)),
+        retryAfterSeconds: Math.max(1, Math.ceil(wrongOf.remainingMs(actor) / 1000)),
         event: { kind: 'wrong_secrets_spent', projectId, actor, subject: projectId, details: whereOf(from) },
       })
     },
     /** Call it in the same turn of the event loop as `requireRoom`, so that many requests at once cannot exceed the limit. */
     countWrong: ({ actor }: Requester): void => {
-      const wrong = wrongOf.get(actor) ?? 0
-      wrongOf.set(actor, wrong + 1, { noUpdateTTL: true })
+      const wrong = wrongOf.get(actor)
+      if (wrong === undefined) wrongOf.set(actor, { count: 1 })
+      else wrong.count += 1
     },
   }
 }

@@ -4,8 +4,8 @@
 // well: no key signs for an address that is not its own.
 
 import { getPublicKey, secretFromSeed, sign } from '@scure/sr25519'
-import { LRUCache } from 'lru-cache'
 import type { ChainFamily, Network, WalletType } from '../../../db/words.ts'
+import { createBoundedMap } from '../bounded-map.ts'
 import { addressOf } from './addresses.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
 import type { WalletChain } from './worst-cost.ts'
@@ -72,7 +72,7 @@ export const hasOwnAddress = ({ type, publicKey, address }: KeyOwner, chain: Wal
 
 const CONFIRMED_MAX = 10_000
 /** What was compared with a wallet's key, by the wallet's id: a wallet's private key never changes. */
-const confirmed = new LRUCache<string, string>({ max: CONFIRMED_MAX })
+const confirmed = createBoundedMap<string>({ max: CONFIRMED_MAX })
 
 /**
  * The type of a wallet's key.

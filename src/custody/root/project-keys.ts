@@ -6,9 +6,9 @@
 // root that outlive a request, and they open nothing without a credential. A key that leaves the cache is not zeroed: a
 // request may still use it, and sealing with zeros would be far worse.
 
-import { LRUCache } from 'lru-cache'
 import type { Db, Tx } from '../../../db/client.ts'
 import { holdProjectKey, readProjectKey } from '../../../db/queries/custody/project-keys.ts'
+import { createBoundedMap } from '../bounded-map.ts'
 import { KeyRotated } from '../repeatable.ts'
 import { EnvelopeError, type Identity, keyIdOf, open, seal } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
@@ -85,18 +85,17 @@ const outerLayers = (keyOf: (of: Version) => Promise<Uint8Array>) => {
 export type ProjectKeys = ReturnType<typeof createProjectKeys>
 
 export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly rootKeys: RootKeys }) => {
-  const cache = new LRUCache<string, Uint8Array, Version>({
-    max: CACHED_KEYS_MAX,
-    ttl: CACHED_MS,
-    ttlAutopurge: true,
-    ignoreFetchAbort: true,
-    // Concurrent misses of one key share one call.
-    fetchMethod: (_id, _stale, { context }) => unwrap({ db, rootKeys, ...context }),
-  })
+  const cache = createBoundedMap<Promise<Uint8Array>>({ max: CACHED_KEYS_MAX, lifetimeMs: CACHED_MS })
 
-  const keyOf = async (context: Version): Promise<Uint8Array> => {
-    const id = `${context.projectId} ${context.version}`
-    return cache.get(id) ?? cache.forceFetch(id, { context })
+  /** Who asks for one key at once shares one call. What failed is not kept. */
+  const keyOf = (of: Version): Promise<Uint8Array> => {
+    const id = `${of.projectId} ${of.version}`
+    const known = cache.get(id)
+    if (known !== undefined) return known
+    const unwrapping = unwrap({ db, rootKeys, ...of })
+    cache.set(id, unwrapping)
+    unwrapping.catch(() => cache.remove(id))
+    return unwrapping
   }
 
   const rowMacs = async (of: Version): Promise<RowMacs> =>

@@ -2,23 +2,22 @@
 // agreed to, and who judges a use by terms from an edited row cannot open the key. The encoding is frozen: another one gets
 // another version, and is tried beside this one.
 
-import canonicalize from 'canonicalize'
 import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import { AppError } from '../../errors.ts'
+import { canonicalJson } from '../canonical-json.ts'
 import type { BoundFields } from '../sealing/bytes.ts'
 
 const VERSION = 1
 
 /** An empty list is not bound. */
-export const boundList = (list: readonly unknown[]): string | null =>
-  list.length === 0 ? null : (canonicalize(list) ?? null)
+export const boundList = (list: readonly unknown[]): string | null => (list.length === 0 ? null : canonicalJson(list))
 
 /** Lists as canonical JSON (RFC 8785), as a JSON column keeps neither spaces nor the order of names. */
 export const boundTerms = (terms: PolicyTerms): BoundFields => ({
   version: VERSION,
   policy: terms.id,
   network: terms.network,
-  rules: canonicalize(terms.argumentRules) ?? null,
+  rules: canonicalJson(terms.argumentRules),
   expires_at_ms: terms.expiresAt?.getTime() ?? null,
   max_total_value: terms.maxTotalValue,
   max_uses: terms.maxUses,
@@ -26,7 +25,7 @@ export const boundTerms = (terms: PolicyTerms): BoundFields => ({
   token_limits: boundList(terms.tokenLimits),
   rolling_limits: boundList(terms.rollingLimits),
   // Absent fields are not encoded.
-  require_approval: terms.requireApproval === null ? null : (canonicalize(terms.requireApproval) ?? null),
+  require_approval: terms.requireApproval === null ? null : canonicalJson(terms.requireApproval),
 })
 
 /** The policy that allowed this has ended meanwhile. Another policy may still allow it. */
