@@ -62,7 +62,7 @@ onLinux(
     await expect(api.status()).rejects.toMatchObject({ code: 'unavailable' })
     api.close()
     const operator = connectOperatorVault({ sockets: [operatorSocketOf(VAULT_SOCKET)], name: 'op', onChange: () => {} })
-    expect(await operator.status()).toMatchObject({ holdsRootKey: true })
+    expect(await operator.status()).toMatchObject({ isBehind: false })
     operator.close()
     await vault.stop()
     const rows = await sql`
