@@ -1,9 +1,10 @@
 // The first argument of every operation: created once per process and passed down. Some modules keep state of their own, of
-// two kinds; test/tidy.test.ts lists them:
+// three kinds; test/tidy.test.ts lists them:
 // - caches of costly results: the canonical text of an address, the bytes of a namespace, that a public key was checked,
 //   the types of programs' payloads as a registry has read them;
 // - facts about an object, in a WeakMap: how many blocks a chain's node serves at once, the range that is read ahead, the
-//   running balance check, and the address from which a request came.
+//   running balance check, and the address from which a request came;
+// - the WebAssembly that signs with sr25519, whose memory has nothing of a use once that is over.
 
 import type { Db } from '../db/client.ts'
 import { readAbiItems } from '../db/queries/abis.ts'

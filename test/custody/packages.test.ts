@@ -13,7 +13,7 @@ const KEY_SERVICES = ['@aws-sdk/client-kms', '@google-cloud/kms']
 /** Native code. secp256k1 is loaded by `require`, which the bundler does not see: secp256k1.test.ts does. */
 const NATIVE = ['@node-rs/argon2']
 
-const EXPECTED = ['@noble/curves', '@noble/hashes', '@scure/bip39', '@scure/sr25519', 'drizzle-orm']
+const EXPECTED = ['@noble/curves', '@noble/hashes', '@polkadot/wasm-crypto-wasm', '@scure/bip39', 'drizzle-orm']
 
 /** What else the vault's process loads: the driver of the database, the log, and what reads the configuration. */
 const OF_DATABASE = [

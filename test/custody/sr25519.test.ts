@@ -1,10 +1,11 @@
-// Signatures cannot be compared byte for byte, because each has its own nonce. So schnorrkel (Rust, in WebAssembly) verifies
-// ours, and our code verifies schnorrkel's.
+// Signatures cannot be compared byte for byte, because each has its own nonce. So two implementations verify ours: one in
+// JavaScript, and the WebAssembly that signs, as its own package runs it.
 
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { sr25519KeypairFromSeed, sr25519Sign, sr25519Verify, waitReady } from '@polkadot/wasm-crypto'
-import { verify } from '@scure/sr25519'
-import { publicKeyOfMiniSecret, signWithMiniSecret } from '../../src/custody/keys/key-types.ts'
+import { getPublicKey, secretFromSeed, verify } from '@scure/sr25519'
+import fc from 'fast-check'
+import { publicKeyOfMiniSecret, signWithMiniSecret } from '../../src/custody/keys/sr25519.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { SR25519 } from './vectors.ts'
 
@@ -12,18 +13,25 @@ beforeAll(async () => {
   await waitReady()
 })
 
+const messageOf = (length: number) => new Uint8Array(length).fill(0xa7)
 /** Lengths around the block of STROBE (166 bytes), and that of the longest payload of an extrinsic. */
-const MESSAGES = [0, 1, 32, 140, 165, 166, 167, 256, 5_000].map((length) => new Uint8Array(length).fill(0xa7))
+const MESSAGES = [0, 1, 32, 140, 165, 166, 167, 256, 5_000].map(messageOf)
 
 describe('a signature of sr25519', () => {
-  test.each(SR25519)('by $publicKey is valid for schnorrkel', ({ miniSecret, publicKey }) => {
+  test.each(SR25519)('by $publicKey is valid for others', ({ miniSecret, publicKey }) => {
     const key = bytesOf(publicKey)
+    expect(hexOf(publicKeyOfMiniSecret(bytesOf(miniSecret)))).toBe(publicKey)
     for (const message of MESSAGES) {
       const signature = signWithMiniSecret({ message, miniSecret: bytesOf(miniSecret) })
       expect(signature.length).toBe(64)
-      expect(sr25519Verify(signature, message, key)).toBe(true)
-      expect(sr25519Verify(signature, Uint8Array.of(...message, 0), key)).toBe(false)
-      expect(sr25519Verify(signature, message, publicKeyOfMiniSecret(new Uint8Array(32).fill(1)))).toBe(false)
+      for (const holds of [
+        (text: Uint8Array, by: Uint8Array) => verify(text, signature, by),
+        (text: Uint8Array, by: Uint8Array) => sr25519Verify(signature, text, by),
+      ]) {
+        expect(holds(message, key)).toBe(true)
+        expect(holds(Uint8Array.of(...message, 0), key)).toBe(false)
+        expect(holds(message, publicKeyOfMiniSecret(new Uint8Array(32).fill(1)))).toBe(false)
+      }
     }
   })
 
@@ -36,11 +44,45 @@ describe('a signature of sr25519', () => {
     }
   })
 
+  test('is valid for any key and any message, and the public key is the one of another implementation', () => {
+    const bytes = (minLength: number, maxLength: number) => fc.uint8Array({ minLength, maxLength })
+    fc.assert(
+      fc.property(bytes(32, 32), bytes(0, 600), (miniSecret, message) => {
+        const publicKey = publicKeyOfMiniSecret(miniSecret)
+        expect(publicKey).toEqual(getPublicKey(secretFromSeed(miniSecret)))
+        expect(verify(message, signWithMiniSecret({ message, miniSecret }), publicKey)).toBe(true)
+      }),
+      { numRuns: 100, seed: 25519 },
+    )
+  })
+
   test('has its own nonce, and does not change the mini-secret', () => {
     const miniSecret = new Uint8Array(32).fill(1)
     const input = { message: new Uint8Array(32), miniSecret }
     const nonces = Array.from({ length: 20 }, () => hexOf(signWithMiniSecret(input).subarray(0, 32)))
     expect(new Set(nonces).size).toBe(20)
     expect(hexOf(miniSecret)).toBe('01'.repeat(32))
+  })
+
+  test('is made of messages for which the module takes more memory, and of short ones after them', () => {
+    const miniSecret = new Uint8Array(32).fill(1)
+    const publicKey = publicKeyOfMiniSecret(miniSecret)
+    // The module has 64 KiB: whatever it takes next may be what needs more.
+    const lengths = Array.from({ length: 150 }, (_, index) => 56_000 + index * 64)
+    for (const length of [...lengths, 10, 1_000_000, 10]) {
+      const message = messageOf(length)
+      expect(sr25519Verify(signWithMiniSecret({ message, miniSecret }), message, publicKey)).toBe(true)
+    }
+  })
+
+  test('is refused for what is no mini-secret, and the next one is valid', () => {
+    const miniSecret = new Uint8Array(32).fill(1)
+    const message = messageOf(10)
+    for (const length of [0, 31, 33, 64]) {
+      expect(() => signWithMiniSecret({ message, miniSecret: new Uint8Array(length) })).toThrow('32 bytes')
+      expect(() => publicKeyOfMiniSecret(new Uint8Array(length))).toThrow('32 bytes')
+    }
+    const publicKey = publicKeyOfMiniSecret(miniSecret)
+    expect(verify(message, signWithMiniSecret({ message, miniSecret }), publicKey)).toBe(true)
   })
 })

@@ -3,37 +3,12 @@
 // other family cannot compute the public key on the other curve without the private key. The wallet's address is compared as
 // well: no key signs for an address that is not its own.
 
-import { getPublicKey, secretFromSeed, sign } from '@scure/sr25519'
 import type { ChainFamily, Network, WalletType } from '../../../db/words.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import { addressOf } from './addresses.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
+import { publicKeyOfMiniSecret, signWithMiniSecret } from './sr25519.ts'
 import type { WalletChain } from './worst-cost.ts'
-
-// sr25519 (Schnorr on Ristretto255, as Substrate uses it), by an audited library in JavaScript. A wallet's private key is the
-// 32-byte mini-secret, which wallets show as the "secret seed". It is expanded for each use. schnorrkel in WebAssembly
-// (@polkadot/wasm-crypto) is 1.5 times as fast, but leaves copies of keys in memory that nobody zeroes.
-
-const withExpanded = <Result>(miniSecret: Uint8Array, use: (expanded: Uint8Array) => Result): Result => {
-  const expanded = secretFromSeed(miniSecret)
-  try {
-    return use(expanded)
-  } finally {
-    expanded.fill(0)
-  }
-}
-
-/** @param miniSecret 32 bytes. @returns 32 bytes. */
-export const publicKeyOfMiniSecret = (miniSecret: Uint8Array): Uint8Array => withExpanded(miniSecret, getPublicKey)
-
-/**
- * Signs in Substrate's context ("substrate"), with a random nonce: no two signatures are alike.
- * @param input.miniSecret 32 bytes. @returns 64 bytes: R, s with schnorrkel's marker in its highest bit.
- */
-export const signWithMiniSecret = (input: {
-  readonly message: Uint8Array
-  readonly miniSecret: Uint8Array
-}): Uint8Array => withExpanded(input.miniSecret, (expanded) => sign(expanded, input.message))
 
 type KeyType = {
   /** Whether 32 bytes can be a private key of this type. */
