@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { createHmac, hkdfSync } from 'node:crypto'
 import { hashRaw } from '@node-rs/argon2'
-import { deriveKey, hkdf, hmac, stretchPin } from '../../src/custody/sealing/kdf.ts'
+import fc from 'fast-check'
+import { deriveKey, hkdf, hmac, hmacSha512, stretchPin } from '../../src/custody/sealing/kdf.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { PHC_ARGON2ID, RFC_4231, RFC_5869 } from './vectors.ts'
 
@@ -13,6 +15,33 @@ test.each(RFC_5869)('HKDF gives the RFC 5869 vector with salt "$salt"', ({ key, 
 
 test.each(RFC_4231)('HMAC gives the RFC 4231 vector $mac', ({ key, message, mac }) => {
   expect(hexOf(hmac({ key: bytesOf(key), message: bytesOf(message) }))).toBe(mac)
+})
+
+test('HMAC and HKDF give what the platform gives', () => {
+  const bytes = (maxLength: number) => fc.uint8Array({ maxLength })
+  const lengths = fc.integer({ min: 1, max: 100 })
+  fc.assert(
+    // The blocks of the hashes have 64 and 128 bytes.
+    fc.property(bytes(150), bytes(300), bytes(100), lengths, (key, message, salt, length) => {
+      expect(hexOf(hmac({ key, message }))).toBe(createHmac('sha256', key).update(message).digest('hex'))
+      expect(hexOf(hmacSha512({ key, message }))).toBe(createHmac('sha512', key).update(message).digest('hex'))
+      const expected = Buffer.from(hkdfSync('sha256', key, salt, message, length)).toString('hex')
+      expect(hexOf(hkdf({ key, salt, info: message, length }))).toBe(expected)
+    }),
+    { numRuns: 300, seed: 5869 },
+  )
+})
+
+test('HMAC takes a text as its UTF-8, and changes neither key nor message', () => {
+  const [key, message] = [Buffer.from('é'.repeat(50)), Buffer.from('message')]
+  expect(hmac({ key: 'é'.repeat(50), message })).toEqual(hmac({ key, message }))
+  expect([key.toString(), message.toString()]).toEqual(['é'.repeat(50), 'message'])
+})
+
+test('HKDF refuses more than its counter can count', () => {
+  const input = { key: new Uint8Array(32), salt: new Uint8Array(), info: new Uint8Array() }
+  expect(hkdf({ ...input, length: 255 * 32 }).length).toBe(8160)
+  expect(() => hkdf({ ...input, length: 255 * 32 + 1 })).toThrow('8160 bytes')
 })
 
 describe('a derived key', () => {

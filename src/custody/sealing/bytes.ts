@@ -24,6 +24,17 @@ export const moved = (bytes: Uint8Array): Uint8Array => {
   return copy
 }
 
+/** All of them, one after the other, where they stay. */
+export const joined = (parts: readonly Uint8Array[]): Uint8Array => {
+  const whole = zeros(parts.reduce((length, part) => length + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
+}
+
 /** Its UTF-8; of bytes, a view of them. */
 export const utf8Of = (text: SecretText): Buffer =>
   typeof text === 'string' ? Buffer.from(text) : Buffer.from(text.buffer, text.byteOffset, text.length)
@@ -38,7 +49,7 @@ export const encodeFields = (fields: readonly (string | Uint8Array)[]): Uint8Arr
   const lengthOf = (field: string | Uint8Array) => (typeof field === 'string' ? Buffer.byteLength(field) : field.length)
   let length = 0
   for (const field of fields) length += LENGTH_BYTES + lengthOf(field)
-  const encoded = Buffer.allocUnsafe(length)
+  const encoded = Buffer.from(zeros(length).buffer)
   let offset = 0
   for (const field of fields) {
     const start = encoded.writeUInt32BE(lengthOf(field), offset)

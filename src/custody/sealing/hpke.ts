@@ -6,8 +6,8 @@
 // It is here, and not a package, because the platform's X25519 keeps private keys out of the heap and clears them, and takes less
 // than half the time. test/custody/hpke.test.ts compares it with another implementation in both directions.
 
-import { createPrivateKey, createPublicKey, diffieHellman, randomBytes } from 'node:crypto'
-import { HeldKeys } from './bytes.ts'
+import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomBytes } from 'node:crypto'
+import { HeldKeys, joined, moved } from './bytes.ts'
 import { decrypt, EnvelopeError, encrypt, TAG_BYTES } from './envelope.ts'
 import { hmac, KEY_BYTES } from './kdf.ts'
 
@@ -22,23 +22,27 @@ const PUBLIC_KEY_DER = Buffer.from('302a300506032b656e032100', 'hex')
 const KEM_SUITE = Buffer.concat([Buffer.from('KEM'), Buffer.from('0020', 'hex')])
 const HPKE_SUITE = Buffer.concat([Buffer.from('HPKE'), Buffer.from('002000010002', 'hex')])
 
-const privateKeyOf = (bytes: Uint8Array) => {
+/** The platform's object has a copy of the key, and clears it when the object is collected: one for each use, no more. */
+const privateKeyOf = (bytes: Uint8Array): KeyObject => {
   using keys = new HeldKeys()
-  const key = keys.hold(Buffer.concat([PRIVATE_KEY_DER, bytes]))
-  return createPrivateKey({ key, format: 'der', type: 'pkcs8' })
+  const key = keys.hold(joined([PRIVATE_KEY_DER, bytes]))
+  return createPrivateKey({ key: Buffer.from(key.buffer), format: 'der', type: 'pkcs8' })
 }
 
 const publicKeyFrom = (bytes: Uint8Array) =>
   createPublicKey({ key: Buffer.concat([PUBLIC_KEY_DER, bytes]), format: 'der', type: 'spki' })
 
-/** The public key (32 bytes) of a private one, which is any 32 bytes. */
-export const publicKeyOf = (privateKey: Uint8Array): Uint8Array =>
-  Uint8Array.from(
-    createPublicKey(privateKeyOf(privateKey)).export({ format: 'der', type: 'spki' }).subarray(PUBLIC_KEY_DER.length),
-  )
+const publicHalfOf = (privateKey: KeyObject): Uint8Array =>
+  Uint8Array.from(createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(PUBLIC_KEY_DER.length))
 
-const labeledExtract = (suite: Uint8Array, label: string, { salt = NOTHING, key = NOTHING } = {}): Uint8Array =>
-  hmac({ key: salt, message: Buffer.concat([Buffer.from('HPKE-v1'), suite, Buffer.from(label), key]) })
+/** The public key (32 bytes) of a private one, which is any 32 bytes. */
+export const publicKeyOf = (privateKey: Uint8Array): Uint8Array => publicHalfOf(privateKeyOf(privateKey))
+
+const labeledExtract = (suite: Uint8Array, label: string, { salt = NOTHING, key = NOTHING } = {}): Uint8Array => {
+  using keys = new HeldKeys()
+  const message = keys.hold(joined([Buffer.from('HPKE-v1'), suite, Buffer.from(label), key]))
+  return hmac({ key: salt, message })
+}
 
 /** At most one block of HKDF-Expand. */
 const labeledExpand = (
@@ -61,9 +65,9 @@ const contextOf = (info: Uint8Array): Uint8Array =>
   ])
 
 /** X25519 of both. @throws EnvelopeError for a public key of small order: anybody knows the result. */
-const agree = (privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array => {
+const agree = (privateKey: KeyObject, publicKey: Uint8Array): Uint8Array => {
   try {
-    return diffieHellman({ privateKey: privateKeyOf(privateKey), publicKey: publicKeyFrom(publicKey) })
+    return moved(diffieHellman({ privateKey, publicKey: publicKeyFrom(publicKey) }))
   } catch {
     throw new EnvelopeError('authentication failed')
   }
@@ -100,8 +104,8 @@ export const sealTo = (input: {
 }): Uint8Array => {
   using keys = new HeldKeys()
   const { publicKey, info, plaintext } = input
-  const ephemeral = keys.hold(randomBytes(KEY_BYTES))
-  const encapsulated = publicKeyOf(ephemeral)
+  const ephemeral = privateKeyOf(keys.hold(randomBytes(KEY_BYTES)))
+  const encapsulated = publicHalfOf(ephemeral)
   const shared = keys.hold(agree(ephemeral, publicKey))
   const ciphertext = encrypt({ ...scheduleOf({ shared, encapsulated, publicKey, info }, keys), plaintext })
   return Buffer.concat([encapsulated, ciphertext])
@@ -114,10 +118,11 @@ export const openSealedTo = (input: {
   readonly sealed: Uint8Array
 }): Uint8Array => {
   using keys = new HeldKeys()
-  const { privateKey, info, sealed } = input
+  const { info, sealed } = input
   if (sealed.length < KEY_BYTES + TAG_BYTES) throw new EnvelopeError('truncated')
   const [encapsulated, ciphertext] = [sealed.subarray(0, KEY_BYTES), sealed.subarray(KEY_BYTES)]
-  const publicKey = publicKeyOf(privateKey)
+  const privateKey = privateKeyOf(input.privateKey)
+  const publicKey = publicHalfOf(privateKey)
   const shared = keys.hold(agree(privateKey, encapsulated))
   return decrypt({ ...scheduleOf({ shared, encapsulated, publicKey, info }, keys), ciphertext })
 }

@@ -5,29 +5,75 @@
 // hours. The guess limit protects a PIN, and a root key that is kept elsewhere. argon2id only makes it more expensive for a
 // thief who has database and root key.
 
-import { createHmac, hkdfSync } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { hashRaw } from '@node-rs/argon2'
-import { encodeFields, type SecretText } from './bytes.ts'
+import { copyOf, encodeFields, HeldKeys, moved, type SecretText, utf8Of, zeros } from './bytes.ts'
 
 export const KEY_BYTES = 32
-const NO_SALT = new Uint8Array(0)
+/** Of SHA-256. */
+const HASH_BYTES = 32
+/** Its blocks are counted in one byte. */
+const HKDF_BYTES_MAX = 255 * HASH_BYTES
+const NOTHING = new Uint8Array(0)
 
-/** HKDF with SHA-256 (RFC 5869). */
+type Hash = { readonly name: 'sha256' | 'sha512'; readonly blockBytes: number }
+const INNER_PAD = 0x36
+const OUTER_PAD = 0x5c
+
+type Authenticated = { readonly key: SecretText; readonly message: Uint8Array }
+
+/**
+ * HMAC (RFC 2104), with the platform's hash. Its own HMAC and HKDF copy the key to where nobody zeroes it, and its object for
+ * a hash keeps the result. What hashes at once leaves nothing.
+ */
+const hmacBy =
+  ({ name, blockBytes }: Hash) =>
+  ({ key: given, message }: Authenticated): Uint8Array => {
+    using keys = new HeldKeys()
+    const hashed = (bytes: Uint8Array): Uint8Array => moved(hash(name, bytes, 'buffer'))
+    const text = utf8Of(given)
+    const key = text.length > blockBytes ? keys.hold(hashed(text)) : text
+    const padded = (pad: number, of: Uint8Array): Uint8Array => {
+      const bytes = keys.hold(zeros(blockBytes + of.length))
+      for (let at = 0; at < blockBytes; at += 1) bytes[at] = (key[at] ?? 0) ^ pad
+      bytes.set(of, blockBytes)
+      return bytes
+    }
+    return hashed(padded(OUTER_PAD, keys.hold(hashed(padded(INNER_PAD, message)))))
+  }
+
+/** HMAC-SHA-256: 32 bytes that the caller zeroes, as all that these functions return. */
+export const hmac = hmacBy({ name: 'sha256', blockBytes: 64 })
+/** HMAC-SHA-512, 64 bytes. */
+export const hmacSha512 = hmacBy({ name: 'sha512', blockBytes: 128 })
+
+/** HKDF with SHA-256 (RFC 5869). @throws Error for more than it can give. */
 export const hkdf = (input: {
   readonly key: Uint8Array
   readonly salt: Uint8Array
   readonly info: Uint8Array
   readonly length: number
-}): Uint8Array => new Uint8Array(hkdfSync('sha256', input.key, input.salt, input.info, input.length))
+}): Uint8Array => {
+  using keys = new HeldKeys()
+  if (input.length > HKDF_BYTES_MAX) throw new Error(`HKDF gives at most ${HKDF_BYTES_MAX} bytes`)
+  const extracted = keys.hold(hmac({ key: input.salt, message: input.key }))
+  const expanded = keys.hold(zeros(Math.ceil(input.length / HASH_BYTES) * HASH_BYTES))
+  let block: Uint8Array = NOTHING
+  for (let at = 0; at < input.length; at += HASH_BYTES) {
+    const message = keys.hold(zeros(block.length + input.info.length + 1))
+    message.set(block)
+    message.set(input.info, block.length)
+    message[message.length - 1] = at / HASH_BYTES + 1
+    block = keys.hold(hmac({ key: extracted, message }))
+    expanded.set(block, at)
+  }
+  return copyOf(expanded.subarray(0, input.length))
+}
 
 /** A key of 32 bytes for one list of labels. It needs no salt, as every input key is uniformly random. */
 export const deriveKey = (key: Uint8Array, labels: readonly string[]): Uint8Array =>
-  hkdf({ key, salt: NO_SALT, info: encodeFields(labels), length: KEY_BYTES })
-
-/** HMAC-SHA-256 (RFC 2104), 32 bytes. */
-export const hmac = (input: { readonly key: SecretText; readonly message: Uint8Array }): Uint8Array =>
-  createHmac('sha256', input.key).update(input.message).digest()
+  hkdf({ key, salt: NOTHING, info: encodeFields(labels), length: KEY_BYTES })
 
 const ARGON2ID = 2
 const ARGON2_MEMORY_KIB = 19 * 1024
@@ -39,7 +85,10 @@ export const PIN_SALT_BYTES = 16
 /** One for each core, as more would only slow each other down. At most 8, so that PINs take at most 8 × 19 MiB. */
 export const ARGON2_CONCURRENCY_MAX = Math.min(availableParallelism(), 8)
 
-/** argon2id (RFC 9106) of a PIN: 32 bytes that the caller zeroes. Call it only with a turn in `CustodyCtx.argon2`. */
+/**
+ * argon2id (RFC 9106) of a PIN: 32 bytes that the caller zeroes. Call it only with a turn in `CustodyCtx.argon2`. Of its copy of
+ * the PIN, which it frees, the allocator overwrites the first eight bytes; a PIN has six.
+ */
 export const stretchPin = (input: { readonly pin: SecretText; readonly salt: Uint8Array }): Promise<Uint8Array> =>
   hashRaw(input.pin, {
     algorithm: ARGON2ID,
