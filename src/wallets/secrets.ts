@@ -1,20 +1,31 @@
 import type { Network } from '../../db/words.ts'
 import type { Principal, Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import type { ExportedKeyring } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { UUID } from '../http/text.ts'
 import { endSessions } from '../users/end-sessions.ts'
 import { getWallet } from './get.ts'
 
+/** Exactly one of them. */
+type ExportedWallet = { readonly mnemonicPhrase: string | null; readonly privateKey: string | null }
+
+/** An answer is JSON, and so text. The bytes are zeroed. */
+const textOf = (bytes: Uint8Array | null): string | null => {
+  if (bytes === null) return null
+  const text = new TextDecoder().decode(bytes)
+  bytes.fill(0)
+  return text
+}
+
 /** Exports a wallet's phrase or imported key. No cache may store the answer. */
 export const exportWallet = async (
   ctx: Ctx,
   input: Signatory & { readonly network: Network; readonly address: string },
-): Promise<ExportedKeyring> => {
+): Promise<ExportedWallet> => {
   const { actor, address, credentials } = input
   const wallet = await getWallet(ctx, { ...input, by: { address } })
-  return ctx.vault.exportKeyring({ wallet, credentials, actor })
+  const { mnemonicPhrase, privateKey } = await ctx.vault.exportKeyring({ wallet, credentials, actor })
+  return { mnemonicPhrase: textOf(mnemonicPhrase), privateKey: textOf(privateKey) }
 }
 
 /** Puts a wallet under policies, with all others of its owner that the developer controls by the same keys. */

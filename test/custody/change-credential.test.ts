@@ -8,7 +8,17 @@ import { keyIdOf } from '../../src/custody/sealing/envelope.ts'
 import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
 import { withKey } from '../support/keys.ts'
-import { ACTOR, type Custody, codeOf, openCustody, openTestRootKey, SECRET, signOne, tally } from './support.ts'
+import {
+  ACTOR,
+  type Custody,
+  codeOf,
+  openCustody,
+  openTestRootKey,
+  SECRET,
+  signOne,
+  tally,
+  textsOf,
+} from './support.ts'
 import { ANVIL, SR25519 } from './vectors.ts'
 
 const OLD = '493817'
@@ -355,7 +365,7 @@ test('a change of the PIN also holds for a wallet of an imported mini-secret', a
   const wallet = await custody.wallet({ ...input, network: 'Polkadot', imported })
   await change(wallet)
   const request = { wallet, credentials: { userPin: NEW }, actor: ACTOR }
-  expect(await custody.vault.exportKeyring(request)).toEqual({
+  expect(textsOf(await custody.vault.exportKeyring(request))).toEqual({
     mnemonicPhrase: null,
     privateKey: `0x${vector?.miniSecret}`,
   })

@@ -21,6 +21,7 @@ import {
   SUBSTRATE_MESSAGE,
   signOne,
   type TestWallet,
+  textsOf,
   type WalletInput,
 } from './support.ts'
 import { ANVIL, BIP_39, SR25519 } from './vectors.ts'
@@ -67,8 +68,8 @@ const OWNERS: Record<string, () => Promise<{ developer?: TestWallet; user?: Test
   },
 }
 
-const exported = (wallet: WalletRef, given: Given) =>
-  custody.vault.exportKeyring({ wallet, credentials: GIVEN[given], actor: ACTOR })
+const exported = async (wallet: WalletRef, given: Given) =>
+  textsOf(await custody.vault.exportKeyring({ wallet, credentials: GIVEN[given], actor: ACTOR }))
 
 /** Signs a message, and returns whether the wallet's key signed it. */
 const signed = async (wallet: TestWallet, given: Given) => {

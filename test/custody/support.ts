@@ -24,6 +24,7 @@ import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import {
   type Credentials,
   createVault,
+  type ExportedKeyring,
   type ImportedText,
   type OpenKey,
   type OpenPolicyKey,
@@ -80,6 +81,13 @@ const LIMITS = { wrongPinsPerHour: 1_000, wrongSecretsPerMinute: 1_000 }
 
 export const bytesOf = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
 export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+export const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
+
+/** An export as text. */
+export const textsOf = ({ mnemonicPhrase, privateKey }: ExportedKeyring) => ({
+  mnemonicPhrase: mnemonicPhrase && textOf(mnemonicPhrase),
+  privateKey: privateKey && textOf(privateKey),
+})
 
 /** Writes a key file that only its owner may read. @returns its setting. */
 export const keyFile = (content: Uint8Array | string, mode = 0o600): { readonly spec: string; remove(): void } => {

@@ -2,18 +2,42 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
-import { mnemonicToAccount } from 'viem/accounts'
+import { entropyToMnemonic } from '@scure/bip39'
+import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { insertWallet } from '../../db/queries/wallets.ts'
+import type { Network } from '../../db/words.ts'
 import { walletMac } from '../../src/auth/row-macs.ts'
 import { connectVault } from '../../src/custody/remote-vault.ts'
-import type { Credentials, ImportedText, WalletRef } from '../../src/custody/vault.ts'
-import { ACTOR, codeOf, SECRET, signOne } from '../custody/support.ts'
-import { signerOnce } from '../support/keys.ts'
+import type { Credentials, ExportedKeyring, ImportedText, WalletRef } from '../../src/custody/vault.ts'
+import {
+  ACTOR,
+  codeOf,
+  EVM_MESSAGE,
+  EVM_PAYLOAD,
+  newTerms,
+  payloadFor,
+  SECRET,
+  SUBSTRATE_MESSAGE,
+  SUBSTRATE_PAYLOAD,
+  signOne,
+  textOf,
+} from '../custody/support.ts'
+import { messageSigner, signerOnce } from '../support/keys.ts'
+import {
+  type NamedSecrets,
+  openedKeysOf,
+  secretsOfMiniSecret,
+  secretsOfPhrase,
+  textSecrets,
+} from '../support/opened-keys.ts'
+import { timesInMemory } from '../support/process-memory.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
-const PIECE_BYTES = 64 * 1024 * 1024
+const EVM = [EVM_PAYLOAD, EVM_MESSAGE] as const
+const SUBSTRATE = [SUBSTRATE_PAYLOAD, SUBSTRATE_MESSAGE] as const
+
+const KEY_BYTES = 32
 
 /** Long enough to be found nowhere by chance. */
 const newText = (): string => randomBytes(24).toString('base64url')
@@ -25,7 +49,7 @@ let vaultProcess: Awaited<ReturnType<typeof startVaultProcess>>
 let vault: ReturnType<typeof connectVault>
 
 beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1', Polkadot: 'http://127.0.0.1:1' } })
   const socket = `${service.variables.VAULT_SOCKET}.process`
   vaultProcess = await startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket })
   vault = connectVault({ sockets: [socket], name, onChange: () => {} })
@@ -36,43 +60,39 @@ afterAll(async () => {
   await service.close()
 })
 
+const familyOf = (network: Network) => (network === 'Polkadot' ? 'substrate' : 'evm')
+
 const newWallet = async (
   controlMode: 'developer' | 'user',
   credentials: Credentials,
-  imported?: ImportedText,
+  { network = 'Ethereum', imported }: { readonly network?: Network; readonly imported?: ImportedText } = {},
 ): Promise<WalletRef> => {
   const { projectId } = service.project
-  const of = { projectId, ownerId: randomUUID(), network: 'Ethereum', controlMode, type: 'eoa' } as const
+  const of = { projectId, ownerId: randomUUID(), network, controlMode, type: 'eoa' } as const
   const id = randomUUID()
-  const made = await vault.newWallet({ ...of, walletId: id, family: 'evm', imported, credentials, actor: ACTOR })
+  const family = familyOf(network)
+  const made = await vault.newWallet({ ...of, walletId: id, family, imported, credentials, actor: ACTOR })
   const { keyringId, publicKey, address } = made
   const wallet = { ...of, id, keyringId, publicKey, address }
   await insertWallet(service.ctx.db, { ...wallet, name: 'w', mac: walletMac(service.ctx.identity).of(wallet) })
   return wallet
 }
 
-/** How often each is in the memory that the process can write. */
-const timesInMemory = (texts: readonly (string | Uint8Array)[]): readonly number[] => {
-  const memory = openSync(`/proc/${vaultProcess.pid}/mem`, 'r')
-  const times = texts.map(() => 0)
-  const piece = Buffer.alloc(PIECE_BYTES)
-  for (const line of readFileSync(`/proc/${vaultProcess.pid}/maps`, 'utf8').split('\n')) {
-    const [, from = '', to = '', mode = ''] = /^([0-9a-f]+)-([0-9a-f]+) (\S+)/.exec(line) ?? []
-    if (!mode.startsWith('rw')) continue
-    const end = Number.parseInt(to, 16)
-    // They overlap, for a text across two pieces.
-    for (let at = Number.parseInt(from, 16); at < end; at += PIECE_BYTES - 64) {
-      const length = readSync(memory, piece, 0, Math.min(PIECE_BYTES, end - at), at)
-      for (const [index, text] of texts.entries()) {
-        const found = piece.subarray(0, length)
-        for (let next = found.indexOf(text); next >= 0; next = found.indexOf(text, next + 1)) {
-          times[index] = (times[index] ?? 0) + 1
-        }
-      }
-    }
-  }
-  closeSync(memory)
-  return times
+/** Of a key, because its ends may be changed for use, as in X25519. */
+const middleOf = (bytes: Uint8Array): Uint8Array =>
+  bytes.length === KEY_BYTES ? bytes.subarray(KEY_BYTES / 4, (3 * KEY_BYTES) / 4) : bytes
+
+/** Which of them are in its memory, and how often; of keys, as bytes or in hex. */
+const foundOf = (secrets: NamedSecrets): Record<string, number> => {
+  const looked = Object.entries(secrets).flatMap(([of, bytes]) => {
+    const hex = Buffer.from(middleOf(bytes)).toString('hex')
+    return [[of, middleOf(bytes)] as const, [`${of}, in hex`, hex] as const]
+  })
+  const [ofName = 0, ...times] = timesInMemory(vaultProcess.pid, [name, ...looked.map(([, text]) => text)])
+  expect(ofName).toBeGreaterThan(0)
+  return Object.fromEntries(
+    looked.map(([of], index) => [of, times[index] ?? 0] as const).filter(([, many]) => many > 0),
+  )
 }
 
 /** The runtime keeps what it read last from a socket until it reads as much again. */
@@ -89,35 +109,120 @@ test.skipIf(process.platform !== 'linux')(
       codeOf(signOne(signerOnce(vault, { wallet: of, credentials, actor: ACTOR })))
     for (let times = 0; times < 5; times += 1) expect(await sign(wallet, { userPin: pin })).toBe('resolved')
     expect(await sign(wallet, { userPin: wrongPin })).toBe('INVALID_SECRET')
-    expect(await sign(other, { developerSecret: wrongSecret })).toBe('INVALID_SECRET')
+    for (let times = 0; times < 5; times += 1) {
+      expect(await sign(other, { developerSecret: wrongSecret })).toBe('INVALID_SECRET')
+    }
     await vault.changeUserPin({ wallet, oldPin: pin, newPin, actor: ACTOR })
     {
       using key = await vault.openKey({ wallet, credentials: { userPin: newPin }, actor: ACTOR })
       await signOne(key)
     }
     await overwriteWhatWasReadLast()
-    const [ofName, ...left] = timesInMemory([name, pin, newPin, wrongPin, wrongSecret])
+    const [ofName, ...left] = timesInMemory(vaultProcess.pid, [name, pin, newPin, wrongPin, wrongSecret])
     expect(ofName).toBeGreaterThan(0)
     expect(left).toEqual([0, 0, 0, 0])
   },
 )
 
-test.skipIf(process.platform !== 'linux')('no private key is left in it after it has signed', async () => {
-  const privateKey = randomBytes(32)
-  const credentials = { developerSecret: SECRET }
-  const imported = await newWallet('developer', credentials, { privateKey: privateKey.toString('hex') })
-  const derived = await newWallet('developer', credentials)
+const credentials = { developerSecret: SECRET }
+
+/** Makes it do all that needs the wallet's key or its seed, more than once. */
+const useAll = async (wallet: WalletRef, by: Credentials): Promise<ExportedKeyring> => {
+  const request = { wallet, credentials: by, actor: ACTOR }
+  const [payload, message] = familyOf(wallet.network) === 'substrate' ? SUBSTRATE : EVM
   for (let times = 0; times < 5; times += 1) {
-    for (const wallet of [imported, derived]) {
-      await signOne(signerOnce(vault, { wallet, credentials, actor: ACTOR }))
-      using key = await vault.openKey({ wallet, credentials, actor: ACTOR })
-      await signOne(key)
-    }
+    await signOne(signerOnce(vault, request), payload)
+    await signOne(messageSigner(vault, request), message)
+    using key = await vault.openKey(request)
+    await signOne(key, payload)
   }
-  const { mnemonicPhrase } = await vault.exportKeyring({ wallet: derived, credentials, actor: ACTOR })
-  const derivedKey = mnemonicToAccount(mnemonicPhrase ?? '').getHdKey().privateKey
-  if (derivedKey === null) throw new Error('a phrase has a private key')
-  const [ofName, ...left] = timesInMemory([name, privateKey, derivedKey])
-  expect(ofName).toBeGreaterThan(0)
-  expect(left).toEqual([0, 0])
+  return await vault.exportKeyring(request)
+}
+
+/** It makes a policy of the wallet, and signs by it more than once. */
+const useByPolicy = async (wallet: WalletRef, by: Credentials): Promise<void> => {
+  const terms = newTerms(wallet)
+  await vault.newPolicy({ wallet, credentials: { ...credentials, ...by }, actor: ACTOR, name: '', terms })
+  const uses = [{ action: 'transaction_signed', details: {}, payloads: [payloadFor(wallet)] }] as const
+  const request = { wallet, credentials, actor: ACTOR, terms, spends: { value: 0n, fee: 0n }, uses }
+  for (let times = 0; times < 5; times += 1) await vault.signOnceByPolicy(request)
+}
+
+/** All secrets of a wallet that was used by its credential and by a policy. */
+const secretsOf = async (wallet: WalletRef, by: Credentials, pin: string | null): Promise<NamedSecrets> => {
+  const { mnemonicPhrase } = await useAll(wallet, by)
+  if (mnemonicPhrase === null) throw new Error('a wallet from a seed has a phrase')
+  if (pin !== null) await useByPolicy(wallet, by)
+  const { vaultVariables } = service
+  const { keys, privateKey, seed } = await openedKeysOf({ vaultVariables, wallet, secret: SECRET, pin })
+  return { ...keys, 'private key': privateKey, ...secretsOfPhrase(textOf(mnemonicPhrase), seed) }
+}
+
+/**
+ * What the platform's AES and X25519 were given is in memory that it has freed, or will free when it collects: further requests
+ * use that again.
+ */
+const isLateToGo = (of: string): boolean => of.endsWith(': wallet key') || of.endsWith(': key for policies')
+/** Far more than it takes. */
+const ROUNDS_MAX = 100
+const REQUESTS_A_ROUND = 20
+
+const roundOfRequests = async (wallet: WalletRef): Promise<void> => {
+  for (let requests = 0; requests < REQUESTS_A_ROUND; requests += 1) {
+    await signOne(signerOnce(vault, { wallet, credentials, actor: ACTOR }))
+    await overwriteWhatWasReadLast()
+  }
+}
+
+test.skipIf(process.platform !== 'linux')(
+  'no private key, seed or phrase, and no other key of the hierarchy, is left in it after it was used',
+  async () => {
+    const pin = newText()
+    const [late, others]: [Record<string, Uint8Array>, Record<string, Uint8Array>] = [{}, {}]
+    for (const network of ['Ethereum', 'Polkadot'] as const) {
+      const byCredential = {
+        developer: await secretsOf(await newWallet('developer', credentials, { network }), credentials, null),
+        user: await secretsOf(await newWallet('user', { userPin: pin }, { network }), { userPin: pin }, pin),
+      }
+      for (const [mode, all] of Object.entries(byCredential)) {
+        for (const [each, bytes] of Object.entries(all)) {
+          const of = `${mode}, ${network}: ${each}`
+          if (isLateToGo(of)) late[of] = bytes
+          else others[of] = bytes
+        }
+      }
+    }
+    await overwriteWhatWasReadLast()
+    expect(foundOf(others)).toEqual({})
+    const another = await newWallet('developer', credentials)
+    for (let rounds = 0; rounds < ROUNDS_MAX && Object.keys(foundOf(late)).length > 0; rounds += 1) {
+      await roundOfRequests(another)
+    }
+    expect(foundOf({ ...late, ...others })).toEqual({})
+  },
+)
+
+test.skipIf(process.platform !== 'linux')('nothing of an imported key or phrase is left in it', async () => {
+  const [evm, miniSecret, entropy] = [randomBytes(32), randomBytes(32), randomBytes(32)]
+  const phrase = entropyToMnemonic(entropy, wordlist)
+  for (const [network, imported] of [
+    ['Ethereum', { privateKey: evm.toString('hex') }],
+    ['Polkadot', { privateKey: `0x${miniSecret.toString('hex')}` }],
+    ['Ethereum', { mnemonicPhrase: phrase }],
+    ['Polkadot', { mnemonicPhrase: phrase.toUpperCase() }],
+  ] as const) {
+    await vault.publicKeyOf({ family: familyOf(network), imported })
+    await useAll(await newWallet('developer', credentials, { network, imported }), credentials)
+  }
+  await overwriteWhatWasReadLast()
+  const ofPhrase = Object.entries(secretsOfPhrase(phrase, entropy)).map(([each, of]) => [`phrase: ${each}`, of])
+  const found = foundOf({
+    'EVM key': evm,
+    ...textSecrets('EVM key as text', evm.toString('hex')),
+    ...secretsOfMiniSecret(miniSecret),
+    ...textSecrets('mini-secret as text', miniSecret.toString('hex')),
+    ...Object.fromEntries(ofPhrase),
+    ...textSecrets('phrase in capitals', phrase.toUpperCase()),
+  })
+  expect(found).toEqual({})
 })

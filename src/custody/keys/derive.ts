@@ -4,14 +4,13 @@
 // Substrate: the mini-secret of the phrase without a path, sr25519, as in common wallets.
 // An imported private key is used unchanged. Signing derives nothing: each wallet's key is sealed by itself.
 
-import { createHmac, pbkdf2Sync } from 'node:crypto'
-import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
-import { wordlist } from '@scure/bip39/wordlists/english.js'
+import { pbkdf2Sync } from 'node:crypto'
 import { CHAIN_FAMILIES, type ChainFamily, type KeyringKind } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
-import { copyOf, HeldKeys, zeros } from '../sealing/bytes.ts'
-import { KEY_BYTES } from '../sealing/kdf.ts'
+import { copyOf, HeldKeys, moved, zeros } from '../sealing/bytes.ts'
+import { hmacSha512, KEY_BYTES } from '../sealing/kdf.ts'
 import { KEY_TYPES } from './key-types.ts'
+import { phraseOf } from './phrase.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
 
 /** A new seed has 12 words. secp256k1 itself has 128 bits of security, so 24 words would protect a key no better. */
@@ -19,36 +18,22 @@ export const ENTROPY_BYTES = 16
 
 const STRETCH_ROUNDS = 2048
 const STRETCH_BYTES = 64
-/** 24 words of 8 letters have 215 characters. */
-const PHRASE_CHARACTERS_MAX = 1024
 
-/** The phrase of 16, 20, 24, 28 or 32 bytes; a string, which cannot be zeroed. */
-export const phraseOf = (entropy: Uint8Array): string => entropyToMnemonic(entropy, wordlist)
-
-/**
- * The entropy of 12, 15, 18, 21 or 24 words with a valid checksum. Spacing and capitals do not matter (NFKD).
- * @returns bytes that the caller zeroes; null if it is no phrase, because the library's error would quote it.
- */
-export const entropyOf = (phrase: string): Uint8Array | null => {
-  if (phrase.length > PHRASE_CHARACTERS_MAX) return null
-  const words = phrase.normalize('NFKD').trim().toLowerCase().split(/\s+/)
-  try {
-    return mnemonicToEntropy(words.join(' '), wordlist)
-  } catch {
-    return null
-  }
-}
+const stretch = (secret: Uint8Array): Uint8Array =>
+  moved(pbkdf2Sync(secret, 'mnemonic', STRETCH_ROUNDS, STRETCH_BYTES, 'sha512'))
 
 /** BIP-39's seed: 64 bytes, from the phrase without a passphrase. */
-export const seedOf = (entropy: Uint8Array): Uint8Array =>
-  pbkdf2Sync(phraseOf(entropy).normalize('NFKD'), 'mnemonic', STRETCH_ROUNDS, STRETCH_BYTES, 'sha512')
+export const seedOf = (entropy: Uint8Array): Uint8Array => {
+  using keys = new HeldKeys()
+  return stretch(keys.hold(phraseOf(entropy)))
+}
 
 /** Substrate's seed: 64 bytes, from the entropy itself instead of the words (substrate-bip39). */
-const substrateSeedOf = (entropy: Uint8Array): Uint8Array =>
-  pbkdf2Sync(entropy, 'mnemonic', STRETCH_ROUNDS, STRETCH_BYTES, 'sha512')
+const substrateSeedOf = stretch
 
 /** Indices from here on are hardened (BIP-32). */
 const HARDENED_OFFSET = 2 ** 31
+const INDEX_BYTES = 4
 const EVM_PATH = [HARDENED_OFFSET + 44, HARDENED_OFFSET + 60, HARDENED_OFFSET, 0, 0]
 
 export type KeyPair = {
@@ -71,16 +56,15 @@ const compressedPublicKeyOf = (privateKey: Uint8Array): Uint8Array => {
  */
 export const privateKeyAt = (input: { readonly seed: Uint8Array; readonly path: readonly number[] }): Uint8Array => {
   using keys = new HeldKeys()
-  let node = keys.hold(createHmac('sha512', 'Bitcoin seed').update(input.seed).digest())
+  let node = keys.hold(hmacSha512({ key: 'Bitcoin seed', message: input.seed }))
   let privateKey: Uint8Array = keys.hold(copyOf(node.subarray(0, KEY_BYTES)))
   if (!isPrivateKey(privateKey)) throw new Error('a seed has no private key')
   for (const index of input.path) {
-    const number = Buffer.alloc(4)
-    number.writeUInt32BE(index)
-    const hash = createHmac('sha512', node.subarray(KEY_BYTES))
-    if (index < HARDENED_OFFSET) hash.update(compressedPublicKeyOf(privateKey))
-    else hash.update(Uint8Array.of(0)).update(privateKey)
-    node = keys.hold(hash.update(number).digest())
+    const message = keys.hold(Buffer.from(zeros(1 + KEY_BYTES + INDEX_BYTES).buffer))
+    message.writeUInt32BE(index, 1 + KEY_BYTES)
+    if (index < HARDENED_OFFSET) message.set(compressedPublicKeyOf(privateKey))
+    else message.set(privateKey, 1)
+    node = keys.hold(hmacSha512({ key: node.subarray(KEY_BYTES), message }))
     privateKey = keys.hold(curve.tweak({ privateKey, tweak: node.subarray(0, KEY_BYTES) }))
   }
   return copyOf(privateKey)

@@ -30,8 +30,15 @@ const DIGEST_BYTES = 32
 const SIGNATURE_BYTES = 65
 const RECOVERY_OFFSET = 64
 
-/** Whether 32 bytes are a private key: a number from 1 to the order of the group less one. */
-export const isPrivateKey = (bytes: Uint8Array): boolean => noble.utils.isValidSecretKey(bytes)
+/** The order of the group (SEC 2, version 2.0, §2.4.1). */
+const ORDER = Buffer.from('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141', 'hex')
+
+/**
+ * Whether 32 bytes are a private key: a number from 1 to the order of the group less one. Compared as bytes, because no big
+ * integer can be zeroed.
+ */
+export const isPrivateKey = (bytes: Uint8Array): boolean =>
+  bytes.length === ORDER.length && bytes.some((byte) => byte !== 0) && Buffer.compare(bytes, ORDER) < 0
 
 const loadNative = (): Native | null => {
   try {

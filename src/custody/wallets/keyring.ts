@@ -16,8 +16,10 @@ import { AppError, unreachable } from '../../errors.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { keyPairOf, phraseOf } from '../keys/derive.ts'
+import { keyPairOf } from '../keys/derive.ts'
+import { hexOfKey } from '../keys/imported.ts'
 import { hasOwnAddress } from '../keys/key-types.ts'
+import { phraseOf } from '../keys/phrase.ts'
 import { KeyRotated } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import {
@@ -187,11 +189,11 @@ export const checkAllCredentials = async (
   }
 }
 
-/** Exactly one of them. Strings cannot be zeroed: the caller answers with them and keeps nothing. */
+/** Exactly one of them, in ASCII: bytes that the caller zeroes. */
 export type ExportedKeyring = {
-  readonly mnemonicPhrase: string | null
+  readonly mnemonicPhrase: Uint8Array | null
   /** 0x and 64 hex digits in lower case. */
-  readonly privateKey: string | null
+  readonly privateKey: Uint8Array | null
 }
 
 const textOf = (kind: KeyringKind, seed: Uint8Array): ExportedKeyring => {
@@ -200,7 +202,7 @@ const textOf = (kind: KeyringKind, seed: Uint8Array): ExportedKeyring => {
     case 'phrase':
       return { mnemonicPhrase: phraseOf(seed), privateKey: null }
     case 'key':
-      return { mnemonicPhrase: null, privateKey: `0x${Buffer.from(seed).toString('hex')}` }
+      return { mnemonicPhrase: null, privateKey: hexOfKey(seed) }
     default:
       return unreachable(kind)
   }

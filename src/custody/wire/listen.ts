@@ -38,8 +38,11 @@ export type Connection = {
   readonly ended: AbortSignal
 }
 
+/** What is secret in it is zeroed when it is disposed of. */
+type Answer = Disposable & { readonly output: unknown }
+
 /** A request that may be run. */
-type Work = (connection: Connection, onProgress: (progress: unknown) => void) => Promise<unknown>
+type Work = (connection: Connection, onProgress: (progress: unknown) => void) => Promise<Answer>
 
 /** A method and what it does. */
 export type Served = {
@@ -55,7 +58,7 @@ type Run<Input extends TSchema, Output extends TSchema, Progress extends TSchema
 
 /**
  * Serves a method. `run` gets only an input that fits the method's schema; the Uint8Arrays in it are zeroed when `run` has
- * ended. It throws Refused for what only an attacker or a mistake can ask.
+ * ended, and what is secret in its output when that is sent. It throws Refused for what only an attacker or a mistake can ask.
  */
 export const serve = <Input extends TSchema, Output extends TSchema, Progress extends TSchema>(
   method: Method<Input, Output, Progress>,
@@ -64,7 +67,10 @@ export const serve = <Input extends TSchema, Output extends TSchema, Progress ex
   name: method.name,
   accept: (input) => {
     if (!method.input.fits(input)) throw new Refused(`an input of ${method.name} is not as it should be`)
-    return async (connection, onProgress) => method.output.named(await run(input, { connection, onProgress }))
+    return async (connection, onProgress) => {
+      const output = method.output.named(await run(input, { connection, onProgress }))
+      return { output, [Symbol.dispose]: () => method.output.zero(output) }
+    }
   },
 })
 
@@ -125,7 +131,7 @@ const answer = async (
   }
   const run = async () => {
     try {
-      return { output: await work(connection, onProgress) }
+      return await work(connection, onProgress)
     } catch (error) {
       if (error instanceof Refused) throw error
       fail(error)
@@ -134,7 +140,7 @@ const answer = async (
       isRunning = false
     }
   }
-  const done = await run()
+  using done = await run()
   if (done === null) return
   try {
     send(DONE, done.output)

@@ -16,6 +16,8 @@ type Shape<Schema extends TSchema> = {
   readonly fits: (value: unknown) => value is Static<Schema>
   /** The value without the fields that the schema does not name: a row of a table has more than what is asked for. */
   readonly named: (value: unknown) => unknown
+  /** Zeroes what is secret in a value that `named` returned. */
+  readonly zero: (value: unknown) => void
 }
 
 export type Method<Input extends TSchema, Output extends TSchema, Progress extends TSchema> = {
@@ -35,6 +37,8 @@ const isRecord = (value: unknown): value is Record<string, unknown> => typeof va
 
 /** A text that is secret (SecretText): it crosses as bytes, which are zeroed with the message. */
 export const Secret = Type.Unsafe<SecretText>(Type.Uint8Array({ isSecret: true }))
+/** The same in an answer. */
+export const SecretBytes = Type.Uint8Array({ isSecret: true })
 
 type Naming = (value: unknown) => unknown
 
@@ -43,10 +47,28 @@ const asItIs: Naming = (value) => value
 /** What is no Unicode would become something else, so it is left, and does not fit. */
 const asBytes: Naming = (value) => (typeof value === 'string' && value.isWellFormed() ? Buffer.from(value) : value)
 
-/** A union is left as it is, but for a secret that may be absent. */
-const namingOf = (schema: TSchema): Naming => {
+const zeroed: Naming = (value) => (value instanceof Uint8Array ? value.fill(0) : value)
+
+const isSecret = (schema: TSchema): boolean => schema.isSecret === true
+
+/** The secret fields of the objects that a union joins: none of them has a field of this name that is not secret. */
+const secretNamesIn = (schema: TSchema): readonly string[] => {
+  if (!KindGuard.IsObject(schema)) return schema.anyOf?.flatMap(secretNamesIn) ?? []
+  return Object.entries(schema.properties).flatMap(([name, of]) => (isSecret(of) ? [name] : []))
+}
+
+const namingOfUnion = (schema: TSchema, secret: Naming): Naming => {
+  if (schema.anyOf.some(isSecret)) return secret
+  const names = new Set(secretNamesIn(schema))
+  if (names.size === 0) return asItIs
+  const namingOfField = ([name, value]: readonly [string, unknown]) => [name, names.has(name) ? secret(value) : value]
+  return (value) => (isRecord(value) ? Object.fromEntries(Object.entries(value).map(namingOfField)) : value)
+}
+
+/** A union is left as it is, but for what is secret in it. @param secret what happens to that. */
+const namingOf = (schema: TSchema, secret: Naming): Naming => {
   if (KindGuard.IsObject(schema)) {
-    const fields = Object.entries(schema.properties).map(([name, of]) => ({ name, naming: namingOf(of) }))
+    const fields = Object.entries(schema.properties).map(([name, of]) => ({ name, naming: namingOf(of, secret) }))
     return (value) => {
       if (!isRecord(value)) return value
       const object: Record<string, unknown> = {}
@@ -54,10 +76,16 @@ const namingOf = (schema: TSchema): Naming => {
       return object
     }
   }
-  if (schema.isSecret === true || schema.anyOf?.some(({ isSecret }: TSchema) => isSecret === true)) return asBytes
+  if (isSecret(schema)) return secret
+  if (KindGuard.IsUnion(schema)) return namingOfUnion(schema, secret)
   if (!KindGuard.IsArray(schema)) return asItIs
-  const naming = namingOf(schema.items)
+  const naming = namingOf(schema.items, secret)
   return (value) => (Array.isArray(value) ? value.map(naming) : value)
+}
+
+const hasSecret = (schema: TSchema): boolean => {
+  if (KindGuard.IsObject(schema)) return Object.values(schema.properties).some(hasSecret)
+  return isSecret(schema) || (schema.anyOf?.some(hasSecret) ?? false)
 }
 
 const shapeOf = <Schema extends TSchema>(schema: Schema): Shape<Schema> => {
@@ -68,7 +96,8 @@ const shapeOf = <Schema extends TSchema>(schema: Schema): Shape<Schema> => {
       compiled ??= TypeCompiler.Compile(schema)
       return compiled.Check(value)
     },
-    named: namingOf(schema),
+    named: namingOf(schema, asBytes),
+    zero: hasSecret(schema) ? namingOf(schema, zeroed) : () => {},
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { CHAIN_FAMILIES, CONTROL_MODES, RULE_OPERATORS, SIGNING_ACTIONS, WALLET_TYPES } from '../../../db/words.ts'
-import { method, Nothing, Secret } from './method.ts'
+import { method, Nothing, Secret, SecretBytes } from './method.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -36,7 +36,7 @@ const wallet = Fields({
 
 const keyRequest = { wallet, credentials, actor: Text }
 
-const imported = Type.Union([Fields({ privateKey: Text }), Fields({ mnemonicPhrase: Text })])
+const imported = Type.Union([Fields({ privateKey: Secret }), Fields({ mnemonicPhrase: Secret })])
 
 const EVM_ADDRESS = '^0x[0-9a-fA-F]{40}$'
 const Digits = Type.String({ pattern: '^[0-9]{1,78}$' })
@@ -226,7 +226,7 @@ export const METHODS = {
   revokePolicy: method('revokePolicy', { input: Fields({ ...keyRequest, policyId: Id }), output: Nothing }),
   exportKeyring: method('exportKeyring', {
     input: Fields(keyRequest),
-    output: Fields({ mnemonicPhrase: OrNull(Text), privateKey: OrNull(Text) }),
+    output: Fields({ mnemonicPhrase: OrNull(SecretBytes), privateKey: OrNull(SecretBytes) }),
   }),
   changeUserPin: method('changeUserPin', {
     input: Fields({ wallet, oldPin: Secret, newPin: Secret, actor: Text, from: Maybe(Text) }),
