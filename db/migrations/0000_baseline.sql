@@ -497,6 +497,7 @@ CREATE TABLE "transactions" (
 	CONSTRAINT "transactions_kind" CHECK ("kind" in ('send', 'batch', 'mint', 'transfer', 'collection', 'deployment')),
 	CONSTRAINT "transactions_fee_asset" CHECK (("transactions"."fee_asset" is null) = ("transactions"."fee_asset_cost" is null)),
 	CONSTRAINT "transactions_status" CHECK ("status" in ('submitted', 'pending', 'success', 'failed')),
+	CONSTRAINT "transactions_error_code" CHECK ("error_code" in ('execution_reverted', 'contract_wallet_not_deployed', 'expired', 'nonce_taken', 'reorganised')),
 	CONSTRAINT "transactions_failed_says_why" CHECK (("transactions"."status" = 'failed') = ("transactions"."error_code" is not null)),
 	CONSTRAINT "transactions_chosen" CHECK ("transactions"."rungs" >= 1 and "transactions"."chosen" between 0 and "transactions"."rungs"),
 	CONSTRAINT "transactions_given_up" CHECK ("given_up" in ('expired', 'cancelled', 'contract_wallet_not_deployed')),

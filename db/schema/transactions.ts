@@ -133,6 +133,7 @@ export const transactions = pgTable(
     check('transactions_kind', oneOf('kind', TRANSACTION_KINDS)),
     check('transactions_fee_asset', sql`(${table.feeAsset} is null) = (${table.feeAssetCost} is null)`),
     check('transactions_status', oneOf('status', TRANSACTION_STATUSES)),
+    check('transactions_error_code', oneOf('error_code', FAILURE_CODES)),
     check('transactions_failed_says_why', sql`(${table.status} = 'failed') = (${table.errorCode} is not null)`),
     check('transactions_chosen', sql`${table.rungs} >= 1 and ${table.chosen} between 0 and ${table.rungs}`),
     check('transactions_given_up', oneOf('given_up', GIVE_UPS)),

@@ -272,7 +272,7 @@ describe('the tables refuse', () => {
   test('two transactions that hold one nonce, unless one no longer holds it', async () => {
     await insert({ nonce: 7 })
     await refuses(insert({ nonce: 7 }), 'transactions_one_a_nonce')
-    await insert({ nonce: 7, holds_nonce: false, status: 'failed', error_code: 'x', error: 'x' })
+    await insert({ nonce: 7, holds_nonce: false, status: 'failed', error_code: 'expired', error: 'x' })
   })
 
   test('a live transaction that holds no nonce', () =>
@@ -280,11 +280,12 @@ describe('the tables refuse', () => {
 
   test('a failure without a reason, and a reason without a failure', async () => {
     await refuses(insert({ nonce: 9, status: 'failed' }), 'transactions_failed_says_why')
-    await refuses(insert({ nonce: 9, error_code: 'x' }), 'transactions_failed_says_why')
+    await refuses(insert({ nonce: 9, error_code: 'expired' }), 'transactions_failed_says_why')
   })
 
   test('an unknown value of a closed list', async () => {
     await refuses(insert({ nonce: 10, status: 'done' }), 'transactions_status')
+    await refuses(insert({ nonce: 10, status: 'failed', error_code: 'broken' }), 'transactions_error_code')
   })
 
   test('more than five wrong PINs in a row', async () => {
