@@ -298,7 +298,7 @@ describe('keys rotate-project', () => {
     }
     const addresses = made.map(({ address }) => address)
     const rows = await sql<WalletRow[]>`select id, project_id as "projectId", owner_id as "ownerId", network,
-      keyring_id as "keyringId", control_mode as "controlMode", public_key as "publicKey"
+      keyring_id as "keyringId", control_mode as "controlMode", type, public_key as "publicKey", address
       from wallets where address = any(${addresses})`
     expect(rows).toHaveLength(made.length)
     expect(new Set(await inTurns(rows, faceOf(service.ctx))).size).toBe(made.length)
