@@ -375,10 +375,18 @@ describe('keys rotate-root', () => {
     await expect(startVault(vaultVariables('old'))).rejects.toThrow(`it is ${from}, and should be ${to}`)
   }, 240_000)
 
-  test('needs a vault that has the next key, which is neither of the other keys', async () => {
-    const refused = await run(rotate())
-    expect(refused).toMatchObject({ exitCode: 1, output: '' })
-    expect(refused.errors).toContain('ROOT_KEY_NEXT')
+  test('needs a vault that has the present key and the next one, which is neither of the other keys', async () => {
+    const only = vaultVariables('only', { ROOT_KEY: `file:${newRootKey}` })
+    const vault = await startVault(only)
+    for (const [VAULT_SOCKET, sentence] of [
+      [service.variables.VAULT_SOCKET ?? '', 'the vault must be restarted with the present one as ROOT_KEY'],
+      [only.VAULT_SOCKET ?? '', 'The vault has no next root key: restart it with ROOT_KEY_NEXT'],
+    ] as const) {
+      const refused = await run(rotate(), { ...service.variables, VAULT_SOCKET })
+      expect(refused).toMatchObject({ exitCode: 1, output: '' })
+      expect(refused.errors).toContain(sentence)
+    }
+    await vault.close()
     for (const [next, sentence] of [
       ['6d61726b6d61726b6d61726b6d61726b', 'must begin with file:'],
       ['file:/nowhere/at/all', 'cannot be opened'],
