@@ -111,7 +111,7 @@ describe('a project key', () => {
   test('that another root key wrapped is reported as a mistake in the settings, without calling the root key', async () => {
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey: { ...rootKey, id: 'key:another' } }) })
     const add = keys.sealOuter({ version: 1, identity: identity(), inner })
-    await expect(add).rejects.toThrow('wrapped by another root key')
+    await expect(add).rejects.toThrow('The root key was changed: the vault must be restarted with the present one')
     await add.catch(() => {})
     expect(unwraps).toBe(0)
   })
