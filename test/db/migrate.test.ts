@@ -9,7 +9,7 @@ import postgres, { type Sql } from 'postgres'
 import { migrate } from '../../db/migrate.ts'
 import { isDatabaseAway } from '../../db/trouble.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { holdTable, untilNobodyWaits, untilWaiting } from '../support/locks.ts'
+import { holdTable, untilNobodyWaits, untilReadable, untilWaiting } from '../support/locks.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
@@ -178,7 +178,7 @@ describe('a migration with changes', () => {
     await untilWaiting(sql)
     proxy.freeze()
     await release()
-    // This waits for the audit.
+    await untilReadable(sql, 'audit')
     expect((await send()).json).toMatchObject({ status: 'submitted' })
     expect(await sql`select from pg_attribute where attrelid = 'audit'::regclass and attname = 'later'`).toHaveLength(0)
     proxy.thaw()

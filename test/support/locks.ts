@@ -37,3 +37,12 @@ export const untilNobodyWaits = async (postgres: Sql): Promise<void> => {
     if (Date.now() > deadline) throw new Error('somebody still waits for a lock')
   }
 }
+
+/** Waits until nobody holds a lock on a table that keeps others from reading it. */
+export const untilReadable = async (postgres: Sql, table: string): Promise<void> => {
+  const locked = () => postgres`
+    select from pg_locks where relation = ${table}::regclass and mode = 'AccessExclusiveLock' and granted`
+  for (const deadline = Date.now() + 60_000; (await locked()).length > 0; await Bun.sleep(50)) {
+    if (Date.now() > deadline) throw new Error(`somebody still locks ${table}`)
+  }
+}
