@@ -190,7 +190,7 @@ test('a login accepts an account with any prefix, and explains a malformed addre
   const mistyped = spelled(GENERIC).replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'))
   expect(told(await begin(mistyped))).toEqual([
     ...[400, 'address_invalid'],
-    'Field "sign_in_wallet" must be an EVM address, an SS58 address with a valid checksum, or eip155:CHAIN_ID:ADDRESS for a contract.',
+    'Field "sign_in_wallet" must be an EVM address in one case or with a valid checksum, an SS58 address with a valid checksum, or eip155:CHAIN_ID:ADDRESS for a contract.',
   ])
 })
 

@@ -60,7 +60,7 @@ const OF_USERS = [
 
 /** Endpoints without a bearer token, or that ignore it; and all of users. */
 const OPEN =
-  /^(GET \/(|healthz|readyz|metrics|metadata\/:file|openapi.*|login.*|approve|consent.*|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/link|GET \/wallets\/get-by-network|POST \/approvals\/.*|(GET|POST) \/users\/.*)$/
+  /^(GET \/(|healthz|readyz|metrics|metadata\/:file|openapi.*|docs\/api\.md|login.*|approve|consent.*|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/link|GET \/wallets\/get-by-network|POST \/approvals\/.*|(GET|POST) \/users\/.*)$/
 
 const SETS: readonly (readonly ApiKeyScope[])[] = [
   ['read'],
