@@ -177,7 +177,7 @@ export type Assertion = Pick<Decision, 'userId' | 'clientDataJson' | 'authentica
 }
 
 /** The approvals of users who still have the passkey with which they approved. */
-export const standingAssertions = (db: Queryable, { projectId, id }: OfProject): Promise<readonly Assertion[]> =>
+export const approvingAssertions = (db: Queryable, { projectId, id }: OfProject): Promise<readonly Assertion[]> =>
   db
     .select({
       userId: approvalDecisions.userId,

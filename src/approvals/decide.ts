@@ -19,7 +19,7 @@ import { isOurs, passkeyMac } from '../auth/row-macs.ts'
 import { type AssertionJson, type Refusal, verifyAssertion } from '../auth/webauthn.ts'
 import type { Ctx } from '../context.ts'
 import { approvalChallenge } from '../custody/approval.ts'
-import type { StandingPolicy } from '../custody/vault.ts'
+import type { UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import { POLICIES_A_WALLET_MAX } from '../policies/delegated.ts'
 import { approvalEnded, requireOpen } from './grant.ts'
@@ -28,7 +28,7 @@ type Deciding = Pick<Ctx, 'config' | 'db' | 'vault' | 'identity' | 'audit' | 'se
 
 type Decide = { readonly id: string; readonly decision: ApprovalDecision }
 
-type Required = NonNullable<StandingPolicy['requireApproval']>
+type Required = NonNullable<UnrevokedPolicy['requireApproval']>
 type Approver = Required['approvers'][number]
 
 const challengeFor = (approval: ApprovalRow, decision: ApprovalDecision): string =>
@@ -36,8 +36,8 @@ const challengeFor = (approval: ApprovalRow, decision: ApprovalDecision): string
 
 /** The policy as it stands, from the vault: its terms say who may approve, and for how long. */
 const requiredBy = async ({ vault }: Deciding, { walletId, policyId }: ApprovalRow): Promise<Required | null> => {
-  const standing = await vault.standingPolicies({ walletId, limit: POLICIES_A_WALLET_MAX })
-  const policy = standing.find(({ id }) => id === policyId)
+  const policies = await vault.unrevokedPolicies({ walletId, limit: POLICIES_A_WALLET_MAX })
+  const policy = policies.find(({ id }) => id === policyId)
   if (policy === undefined) throw approvalEnded('belongs to a policy that was revoked')
   return policy.requireApproval
 }

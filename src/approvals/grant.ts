@@ -6,16 +6,16 @@ import { randomUUID } from 'node:crypto'
 import {
   type ApprovalRow,
   type Assertion,
+  approvingAssertions,
   findApproval,
   insertApproval,
   openApprovals,
   readApprovalEnd,
-  standingAssertions,
 } from '../../db/queries/approvals.ts'
 import type { Principal } from '../auth/caller.ts'
 import { isOurs, passkeyMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
-import type { Approval, StandingPolicy } from '../custody/vault.ts'
+import type { Approval, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError, NotYet, notFound } from '../errors.ts'
 import { approverIdsOf } from './approvers.ts'
 
@@ -25,8 +25,8 @@ const OPEN_MAX = 100
 type Asking = Pick<Principal, 'projectId' | 'actor'> & {
   readonly walletId: string
   readonly request: string
-  readonly policy: StandingPolicy
-  readonly required: NonNullable<StandingPolicy['requireApproval']>
+  readonly policy: UnrevokedPolicy
+  readonly required: NonNullable<UnrevokedPolicy['requireApproval']>
   /** Which was asked for with the request; null: none. */
   readonly approval: ApprovalRow | null
 }
@@ -110,9 +110,9 @@ export const grantedApproval = async (ctx: Granting, asking: Asking): Promise<Ap
   }
   requireOpen(approval)
   const { id, expiresAt } = approval
-  const standing = (await standingAssertions(ctx.db, { projectId, id })).filter(({ passkey }) =>
+  const assertions = (await approvingAssertions(ctx.db, { projectId, id })).filter(({ passkey }) =>
     isOurs(ctx, passkeyMac(ctx.identity), passkey),
   )
-  if (new Set(standing.map(({ userId }) => userId)).size < required.of) throw waiting(approval)
-  return { id, request, expiresAt, assertions: standing.map(assertionOf) }
+  if (new Set(assertions.map(({ userId }) => userId)).size < required.of) throw waiting(approval)
+  return { id, request, expiresAt, assertions: assertions.map(assertionOf) }
 }

@@ -52,7 +52,7 @@ const apiOf = (client: Client): Vault => ({
   changeUserPin: (input) => client.ask(of.changeUserPin, input),
   changeDeveloperSecret: (input) => client.ask(of.changeDeveloperSecret, input),
   status: () => client.ask(of.status, {}),
-  standingPolicies: (input) => client.ask(of.standingPolicies, input),
+  unrevokedPolicies: (input) => client.ask(of.unrevokedPolicies, input),
   policyRoom: (input) => client.ask(of.policyRoom, input),
   listPolicies: (input) => client.ask(of.listPolicies, input),
   findWalletOfPolicy: (input) => client.ask(of.findWalletOfPolicy, input),

@@ -113,7 +113,7 @@ const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>
   changeUserPin: serve(METHODS.changeUserPin, vault.changeUserPin),
   changeDeveloperSecret: serve(METHODS.changeDeveloperSecret, vault.changeDeveloperSecret),
   status: serve(METHODS.status, vault.status),
-  standingPolicies: serve(METHODS.standingPolicies, vault.standingPolicies),
+  unrevokedPolicies: serve(METHODS.unrevokedPolicies, vault.unrevokedPolicies),
   policyRoom: serve(METHODS.policyRoom, vault.policyRoom),
   listPolicies: serve(METHODS.listPolicies, vault.listPolicies),
   findWalletOfPolicy: serve(METHODS.findWalletOfPolicy, vault.findWalletOfPolicy),

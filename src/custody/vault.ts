@@ -13,8 +13,8 @@ import {
   findWalletOfPolicy,
   listPolicies,
   readPolicyRoom,
-  standingPolicies,
-} from '../../db/queries/custody/standing-policies.ts'
+  unrevokedPolicies,
+} from '../../db/queries/custody/unrevoked-policies.ts'
 import type { QueueLoad } from '../queue.ts'
 import { verifyAudit } from './chain/verify.ts'
 import { changeDeveloperSecret, changeUserPin } from './credentials/change-credential.ts'
@@ -35,7 +35,7 @@ import { openKey, signMessage, signOnce } from './wallets/wallet-key.ts'
 import type { OPERATOR_METHODS } from './wire/vault-methods.ts'
 
 export type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
-export type { StandingPolicy } from '../../db/queries/custody/standing-policies.ts'
+export type { UnrevokedPolicy } from '../../db/queries/custody/unrevoked-policies.ts'
 export type { Audit, AuditAct } from './audit.ts'
 export type { Broken, NotedHead, Verification } from './chain/verify.ts'
 export { type Credentials, requireConsent } from './credentials/credentials.ts'
@@ -80,7 +80,7 @@ const readingOf = (ctx: CustodyCtx) => {
       query(ctx.db, input)
   return {
     /** A wallet's policies that are not revoked, oldest first, with what they have spent. */
-    standingPolicies: read(standingPolicies),
+    unrevokedPolicies: read(unrevokedPolicies),
     /** What a new policy finds: the one that was made under its id, and how many its wallet has. */
     policyRoom: read(readPolicyRoom),
     /** The policies within reach that are not revoked, oldest first. */

@@ -15,7 +15,7 @@ import type { Signatory } from '../auth/caller.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { Approval, KeyUse, Signatures, StandingPolicy } from '../custody/vault.ts'
+import type { Approval, KeyUse, Signatures, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { createJudge } from './judge.ts'
@@ -99,11 +99,11 @@ const withOwnKey = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise
  */
 export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
   const { wallet } = use
-  const readStanding = () => ctx.vault.standingPolicies({ walletId: wallet.id, limit: POLICIES_A_WALLET_MAX })
+  const readPolicies = () => ctx.vault.unrevokedPolicies({ walletId: wallet.id, limit: POLICIES_A_WALLET_MAX })
   if (isDelegated(use) || use.approvalId !== undefined) {
-    const standing = await readStanding()
-    const isJudged = standing.length > 0 || use.approvalId !== undefined
-    if (isJudged) return withPolicy(ctx, { ...use, standing, readStanding }, act)
+    const policies = await readPolicies()
+    const isJudged = policies.length > 0 || use.approvalId !== undefined
+    if (isJudged) return withPolicy(ctx, { ...use, policies, readPolicies }, act)
   }
   try {
     return await withOwnKey(ctx, use, act)
@@ -111,13 +111,13 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
     // Only the vault knows whether a wallet is under policies. It refuses before anything is signed.
     if (!(error instanceof AppError) || error.code !== 'under_policies') throw error
   }
-  return withPolicy(ctx, { ...use, standing: await readStanding(), readStanding }, act)
+  return withPolicy(ctx, { ...use, policies: await readPolicies(), readPolicies }, act)
 }
 
 type Granting = {
   readonly use: Use
   readonly approval: ApprovalRow | null
-  readonly policy: StandingPolicy
+  readonly policy: UnrevokedPolicy
   readonly intents: readonly Intent[]
 }
 
@@ -131,15 +131,16 @@ const grantedFor = async (ctx: Ctx, { use, approval, policy, intents }: Granting
   return grantedApproval(ctx, { projectId, walletId, actor, request, policy, required, approval })
 }
 
-type Standing = readonly StandingPolicy[]
-
-type PolicyUse = Use & { readonly standing: Standing; readonly readStanding: () => Promise<Standing> }
+type PolicyUse = Use & {
+  readonly policies: readonly UnrevokedPolicy[]
+  readonly readPolicies: () => Promise<readonly UnrevokedPolicy[]>
+}
 
 /** Opens the key by these terms, or will do so when it signs. */
 const keyBy = async (
   ctx: Ctx,
   use: Use,
-  by: { readonly terms: StandingPolicy; readonly approval: Approval | undefined },
+  by: { readonly terms: UnrevokedPolicy; readonly approval: Approval | undefined },
 ) => {
   const { wallet, credentials, actor, signs } = use
   const of = { wallet, credentials, actor, ...by }
@@ -163,9 +164,9 @@ const noteUse = async ({ db, log }: Ctx, { id }: Approval): Promise<void> => {
 }
 
 const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): Promise<Result> => {
-  const { wallet, credentials, readStanding } = use
+  const { wallet, credentials, readPolicies } = use
   const approval = await approvalOf(ctx, use)
-  let { standing } = use
+  let { policies } = use
   const intended = await use.intents()
   const judge = await createJudge({ chain: use.chain, publicKey: wallet.publicKey }, intended)
   if (judge.never !== null) throw denied(judge.never)
@@ -173,8 +174,8 @@ const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): P
   let owed: bigint | null = null
   let refusal: AppError | null = null
   for (let tries = 1; ; tries += 1) {
-    const isAsked = ({ id }: StandingPolicy) => !closed.has(id) && (approval?.policyId ?? id) === id
-    const terms = judge.choose(standing.filter(isAsked))
+    const isAsked = ({ id }: UnrevokedPolicy) => !closed.has(id) && (approval?.policyId ?? id) === id
+    const terms = judge.choose(policies.filter(isAsked))
     if (terms === null) throw refusal ?? deniedFor(use, owed)
     const intents = judge.intents()
     const granted = await grantedFor(ctx, { use, approval, policy: terms, intents })
@@ -196,7 +197,7 @@ const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): P
       if (!(error instanceof PolicyRefused)) throw error
       if (tries >= TRIES_MAX) throw error.refusal
       closed.add(terms.id)
-      standing = await readStanding()
+      policies = await readPolicies()
       const { message, event } = error.refusal
       if (event === null) continue
       refusal = denied(message)

@@ -159,7 +159,7 @@ export const describePolicy = async (ctx: Describing, input: Reach & ProposedPol
 type DescribedPolicy = { readonly policy: Policy; readonly words: PolicyWords }
 
 /**
- * The standing policies of user-controlled wallets within reach, on all networks, oldest first, in words; or one of them.
+ * The unrevoked policies of user-controlled wallets within reach, on all networks, oldest first, in words; or one of them.
  * Those of developer-controlled wallets grant nobody anything.
  */
 export const describedPolicies = async (

@@ -2,7 +2,7 @@
 
 import type { Chain, DeclaredCalls, Intent, ReadCall } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
-import type { StandingPolicy } from '../custody/vault.ts'
+import type { UnrevokedPolicy } from '../custody/vault.ts'
 import { type ArgumentRule, type CheckedTransaction, mismatchOf, namesFunction } from './evaluate.ts'
 import { limitShort } from './limits.ts'
 
@@ -38,7 +38,7 @@ const askedAfter = (intents: readonly Intent[], earlier: readonly Intent[]): Ask
 })
 
 /** Whether it has ended, or its limits leave too little. */
-const limitReached = (policy: StandingPolicy, asked: Asked): Refusal['reason'] | null => {
+const limitReached = (policy: UnrevokedPolicy, asked: Asked): Refusal['reason'] | null => {
   const { isExpired, uses, maxUses, spentValue, maxTotalValue, rollingLimits } = policy
   const value = sumOfValues(asked.intents)
   const isCounted = !asked.intents.some(isRuntimeCall)
@@ -144,7 +144,7 @@ export const createJudge = async (key: Key, intents: readonly Intent[]) => {
    * Why a policy does not allow it; null if it does.
    * @param earlier what the policy would be charged for first, one use each
    */
-  const refusalBy = (policy: StandingPolicy, earlier: readonly Intent[] = []): Refusal | null => {
+  const refusalBy = (policy: UnrevokedPolicy, earlier: readonly Intent[] = []): Refusal | null => {
     const reached = limitReached(policy, askedAfter(intents, earlier))
     if (reached !== null) return { reason: reached, rule: null }
     const mismatch = mismatchOf(policy.argumentRules, readBy(policy.argumentRules))
@@ -158,8 +158,8 @@ export const createJudge = async (key: Key, intents: readonly Intent[]) => {
     never,
     refusalBy,
     /** The first of the policies that allows it, or null. */
-    choose: (standing: readonly StandingPolicy[]): StandingPolicy | null =>
-      standing.find((policy) => refusalBy(policy) === null) ?? null,
+    choose: (policies: readonly UnrevokedPolicy[]): UnrevokedPolicy | null =>
+      policies.find((policy) => refusalBy(policy) === null) ?? null,
     /** Substrate calls bound to the metadata with which they were judged. */
     intents: (): readonly Intent[] => intents.map((intent, index) => withReader(intent, described[index] ?? null)),
   }

@@ -4,7 +4,7 @@
 import type { Intent, NodelessChain } from '../chains/chain.ts'
 import { contractOf, countedNow, countUse } from '../custody/policy-limits.ts'
 import { tokensTaken } from '../custody/token-calls.ts'
-import type { PolicyTerms, StandingPolicy } from '../custody/vault.ts'
+import type { PolicyTerms, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { parseQuantity } from '../transactions/intent.ts'
 
@@ -101,7 +101,7 @@ export const writtenLimits = ({ tokenLimits, rollingLimits }: Limits) => ({
 })
 
 /** The lists with what counts at a time. */
-export const shownLimits = (policy: Limits & Pick<StandingPolicy, 'limitCounts'>, at: Date) => {
+export const shownLimits = (policy: Limits & Pick<UnrevokedPolicy, 'limitCounts'>, at: Date) => {
   const { tokens, rolling } = countedNow(policy, { counts: policy.limitCounts, at })
   return {
     token_limits: policy.tokenLimits.map(({ contractAddress, maxTotal, perSeconds }, index) => ({
@@ -127,7 +127,7 @@ type Asked = { readonly intents: readonly Intent[]; readonly value: bigint; read
 
 /** Which of the lists has too little left, or cannot count a call; null if all is within them. */
 export const limitShort = (
-  policy: StandingPolicy,
+  policy: UnrevokedPolicy,
   { intents, value, uses }: Asked,
 ): 'token_exceeded' | 'token_unknown' | 'rolling_exceeded' | null => {
   const { tokenLimits, limitCounts: counts, readAt: at } = policy

@@ -133,9 +133,9 @@ export const requireFuture = async (ctx: Pick<Ctx, 'db'>, expiresAt: Date | null
   throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
 }
 
-const requireRoom = async (ctx: Ctx, standing: number, expiresAt: Date | null): Promise<void> => {
+const requireRoom = async (ctx: Ctx, unrevoked: number, expiresAt: Date | null): Promise<void> => {
   await requireFuture(ctx, expiresAt)
-  if (standing >= POLICIES_A_WALLET_MAX) {
+  if (unrevoked >= POLICIES_A_WALLET_MAX) {
     throw new AppError('invalid_input', `This wallet has ${POLICIES_A_WALLET_MAX} policies: revoke one first.`)
   }
 }
@@ -161,8 +161,8 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
   const { chain, address, limits } = checkProposed(ctx, input)
   const wallet = await getWallet(ctx, { ...input, by: { address } })
   // `made`: before, by the same request, whose answer was lost.
-  const { made, standing } = await ctx.vault.policyRoom({ id, walletId: wallet.id })
-  if (made === null) await requireRoom(ctx, standing, expiresAt)
+  const { made, unrevoked } = await ctx.vault.policyRoom({ id, walletId: wallet.id })
+  if (made === null) await requireRoom(ctx, unrevoked, expiresAt)
   requireConsent({ mode: wallet.controlMode, credentials })
   const { name, maxTotalValue, maxUses } = input
   // Before the credentials are checked: they agree to the whole of the terms.

@@ -3,7 +3,7 @@
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
-import type { StandingPolicy } from '../custody/vault.ts'
+import type { UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import { createJudge, type Judge } from './judge.ts'
@@ -16,9 +16,9 @@ type Asked = Reach & { readonly chain: Chain; readonly from: string; readonly in
 
 type Judging = Pick<Ctx, 'db' | 'vault' | 'wallets'>
 
-const standingOf = async ({ vault }: Judging, walletId: string) => {
+const policiesOf = async ({ vault }: Judging, walletId: string) => {
   try {
-    return await vault.standingPolicies({ walletId, limit: POLICIES_A_WALLET_MAX })
+    return await vault.unrevokedPolicies({ walletId, limit: POLICIES_A_WALLET_MAX })
   } catch (error) {
     // Previews go on without a vault.
     if (error instanceof AppError && error.code === 'unavailable') return null
@@ -26,18 +26,18 @@ const standingOf = async ({ vault }: Judging, walletId: string) => {
   }
 }
 
-type Standing = {
-  readonly standing: readonly StandingPolicy[]
+type Policies = {
+  readonly policies: readonly UnrevokedPolicy[]
   /** What each policy would be charged for the transactions before this one. */
   readonly charged: ReadonlyMap<string, readonly Intent[]>
 }
 
-const previewBy = (judge: Judge, { standing, charged }: Standing): PolicyPreview => {
+const previewBy = (judge: Judge, { policies, charged }: Policies): PolicyPreview => {
   const refused = { allowed: false, uuid: null, needs_approval: false, never: judge.never, refusals: [] }
   if (judge.never !== null) return refused
   const refusals: PolicyPreview['refusals'] = []
   // Those that need no approval come first.
-  for (const policy of standing) {
+  for (const policy of policies) {
     const { id: uuid, requireApproval } = policy
     const refusal = judge.refusalBy(policy, charged.get(uuid))
     if (refusal === null) return { ...refused, allowed: true, uuid, needs_approval: requireApproval !== null }
@@ -53,10 +53,10 @@ const previewBy = (judge: Judge, { standing, charged }: Standing): PolicyPreview
 export const previewPolicies = async (ctx: Judging, asked: Asked): Promise<readonly (PolicyPreview | null)[]> => {
   const { chain, from, intents } = asked
   const wallet = await ctx.wallets.find({ ...asked, network: chain.network, by: { address: from } })
-  const standing = wallet === null ? null : await standingOf(ctx, wallet.id)
-  if (wallet === null || standing === null) return intents.map(() => null)
+  const policies = wallet === null ? null : await policiesOf(ctx, wallet.id)
+  if (wallet === null || policies === null) return intents.map(() => null)
   // A developer-controlled wallet may be under policies once it has one.
-  if (wallet.controlMode === 'developer' && standing.length === 0) return intents.map(() => null)
+  if (wallet.controlMode === 'developer' && policies.length === 0) return intents.map(() => null)
   const judges = await Promise.all(
     intents.map((intent) => createJudge({ chain, publicKey: wallet.publicKey }, [intent])),
   )
@@ -64,7 +64,7 @@ export const previewPolicies = async (ctx: Judging, asked: Asked): Promise<reado
   return intents.map((intent, index) => {
     const judge = judges[index]
     if (judge === undefined) throw new Error('fewer judges than transactions')
-    const preview = previewBy(judge, { standing, charged })
+    const preview = previewBy(judge, { policies, charged })
     if (preview.uuid !== null) charged.set(preview.uuid, [...(charged.get(preview.uuid) ?? []), intent])
     return preview
   })

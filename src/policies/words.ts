@@ -1,7 +1,7 @@
 // A policy in words, for the owner of the wallet: what it allows, its limits, the most that it can cost, and what is dangerous
 // about it. Pure. The words are made of the same values that the owner's PIN binds.
 
-import type { StandingPolicy } from '../custody/vault.ts'
+import type { UnrevokedPolicy } from '../custody/vault.ts'
 import { limited, limitsOfToken, listedLimitsUsed, listedLimitWords, rollingValueWords } from './limit-words.ts'
 import { fixedArgument, type Proposal, payeeOf, type Reading, readingOf, type Token } from './reading.ts'
 import { addressWords, coins, mayWords, tokens, unitsOf } from './rule-words.ts'
@@ -24,7 +24,7 @@ type Spent = {
   readonly uses: number
   readonly spentValue: bigint
   readonly spentFee: bigint
-  readonly limitCounts: StandingPolicy['limitCounts']
+  readonly limitCounts: UnrevokedPolicy['limitCounts']
 }
 
 const lower = (one: bigint | null, other: bigint | null): bigint | null => {

@@ -7,7 +7,7 @@ import { hexToBytes } from 'viem'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { createMemory } from '../chains/evm/memory.ts'
-import { allowingPolicy, standingOf } from '../policies/oracle/judge.ts'
+import { allowingPolicy, unrevokedOf } from '../policies/oracle/judge.ts'
 import { NO_LIMITS } from '../policies/oracle/limits.ts'
 import type { Policy } from '../policies/oracle/oracle.ts'
 import { fundedAccount, type TestChain } from '../support/chains.ts'
@@ -64,7 +64,7 @@ const benchJudging = async (standing: number): Promise<number> => {
   const input = `0xa9059cbb${recipientWord}${5n.toString(16).padStart(64, '0')}` as const
   const policies = Array.from({ length: standing }, (_, at) => policyOf(at === standing - 1 ? SPENDER : TOKEN))
   const publicKey = hexToBytes(fundedAccount(3).publicKey)
-  const use = { chain, publicKey, standing: await standingOf({ chain, policies }) }
+  const use = { chain, publicKey, unrevoked: await unrevokedOf({ chain, policies }) }
   const times: number[] = []
   for (let count = 0; count < WARM + JUDGED; count += 1) {
     times.push(

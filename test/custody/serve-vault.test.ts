@@ -169,18 +169,18 @@ describe('over its sockets', () => {
     const room = { id: terms.id, walletId: wallet.id }
     expect(made).toEqual((await custody.vault.policyRoom(room)).made as typeof made)
     // What custody answered may be given back, although it has more fields.
-    const [standing] = await vault.standingPolicies({ walletId: wallet.id, limit: 5 })
-    if (standing === undefined) throw new Error('the policy is not listed')
+    const [unrevoked] = await vault.unrevokedPolicies({ walletId: wallet.id, limit: 5 })
+    if (unrevoked === undefined) throw new Error('the policy is not listed')
     {
-      using key = await vault.openKeyByPolicy({ ...request(wallet), terms: standing })
+      using key = await vault.openKeyByPolicy({ ...request(wallet), terms: unrevoked })
       const signature = await signOneBy(key, { value: 5n, fee: 7n })
       expect(secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, VERIFY)).toBe(true)
     }
     expect(await vault.policyRoom(room)).toEqual(await custody.vault.policyRoom(room))
     const slot = expect.any(Number)
-    expect(await vault.standingPolicies({ walletId: wallet.id, limit: 5 })).toEqual([
+    expect(await vault.unrevokedPolicies({ walletId: wallet.id, limit: 5 })).toEqual([
       {
-        ...{ ...standing, uses: 1, spentValue: 5n, readAt: expect.any(Date) },
+        ...{ ...unrevoked, uses: 1, spentValue: 5n, readAt: expect.any(Date) },
         limitCounts: [[], [[slot, '5']], [[slot, '1']]],
       },
     ])
@@ -193,7 +193,7 @@ describe('over its sockets', () => {
     expect(await vault.listPolicies({ ...list, controlMode: other })).toEqual([])
     expect(await vault.listPolicies({ ...list, id: crypto.randomUUID() })).toEqual([])
     await vault.revokePolicy({ ...request(wallet), policyId: terms.id })
-    expect(await vault.standingPolicies({ walletId: wallet.id, limit: 5 })).toEqual([])
+    expect(await vault.unrevokedPolicies({ walletId: wallet.id, limit: 5 })).toEqual([])
     const used = vault.openKeyByPolicy({ ...request(wallet), terms })
     await expect(used).rejects.toMatchObject({ code: 'policy_denied', event: null })
   })

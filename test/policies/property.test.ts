@@ -19,7 +19,7 @@ import { fundedAccount } from '../support/chains.ts'
 import { isLong } from '../support/long.ts'
 import { agreeOnContracts, bySelector, type Known, readContractCall } from './oracle/abi.ts'
 import { ADDED, attacked, BUILT_IN, CONTRACTS, callsOf } from './oracle/evm-uses.ts'
-import { allowingPolicy, compiledRules, isWellFormed, type PolicyChain, standingOf } from './oracle/judge.ts'
+import { allowingPolicy, compiledRules, isWellFormed, type PolicyChain, unrevokedOf } from './oracle/judge.ts'
 import { type Call, chargedPolicy, type Policy, type World } from './oracle/oracle.ts'
 import { randomOf } from './oracle/random.ts'
 import { policiesFor, type Readers } from './oracle/rules.ts'
@@ -81,7 +81,7 @@ const holdAgainstOracle = async (settings: readonly Setting[], cases: number): P
     setting.age(false)
     const policies = await madePolicies(setting, drawn.policies)
     const expected = chargedPolicy(world, policies, calls)
-    const use = { chain, publicKey: setting.publicKey, standing: await standingOf({ chain, policies }) }
+    const use = { chain, publicKey: setting.publicKey, unrevoked: await unrevokedOf({ chain, policies }) }
     setting.age(true)
     const found = await allowingPolicy(use, calls as readonly Intent[])
     if (found !== expected && found === null && (await isUnread(setting, calls))) unread += 1

@@ -20,7 +20,7 @@ import { compileRules } from '../../src/policies/rules.ts'
 import { startFakeNode } from '../chains/evm/fake-node.ts'
 import { createMemory } from '../chains/evm/memory.ts'
 import { fundedAccount } from '../support/chains.ts'
-import { allowingPolicy, standingOf } from './oracle/judge.ts'
+import { allowingPolicy, unrevokedOf } from './oracle/judge.ts'
 import { NO_LIMITS } from './oracle/limits.ts'
 import type { Policy } from './oracle/oracle.ts'
 
@@ -348,7 +348,7 @@ test('two policies that name the arguments of one function differently are judge
   const use = {
     chain,
     publicKey: hexToBytes(fundedAccount(3).publicKey),
-    standing: await standingOf({ chain, policies }),
+    unrevoked: await unrevokedOf({ chain, policies }),
   }
   const abi = parseAbi(['function approve(address, uint256)'])
   const call = (to: string, amount: bigint) => ({

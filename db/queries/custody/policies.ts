@@ -1,4 +1,4 @@
-// The rows of policies: their locks, and what was spent. What others may read of them is in standing-policies.ts.
+// The rows of policies: their locks, and what was spent. What others may read of them is in unrevoked-policies.ts.
 
 import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
@@ -55,7 +55,7 @@ const spendingColumns = {
   mac: policies.mac,
 }
 
-export const isStanding = isNull(policies.revokedAt)
+export const isUnrevoked = isNull(policies.revokedAt)
 
 export const insertPolicy = async (tx: Tx, row: typeof policies.$inferInsert): Promise<PolicyRow> => {
   const [inserted] = await tx.insert(policies).values(row).returning(policyColumns)
@@ -75,7 +75,7 @@ export const endPolicy = async (
   const { rowCount } = await tx
     .update(policies)
     .set({ revokedAt: sql`now()`, updatedAt: sql`now()`, mac: null })
-    .where(and(eq(policies.id, policyId), eq(policies.walletId, walletId), isStanding))
+    .where(and(eq(policies.id, policyId), eq(policies.walletId, walletId), isUnrevoked))
   if (rowCount !== 1) return false
   await tx.delete(policyLocks).where(eq(policyLocks.policyId, policyId))
   return true
@@ -92,7 +92,7 @@ export const readPolicyLock = async (
     .select({ lock: lockColumns, spending: spendingColumns })
     .from(policyLocks)
     .innerJoin(policies, eq(policies.id, policyLocks.policyId))
-    .where(and(eq(policyLocks.policyId, input.policyId), eq(policies.walletId, input.walletId), isStanding))
+    .where(and(eq(policyLocks.policyId, input.policyId), eq(policies.walletId, input.walletId), isUnrevoked))
   return row ?? null
 }
 
@@ -101,7 +101,7 @@ export const lockSpending = async (tx: Tx, id: string): Promise<SpendingRow | nu
   const [row] = await tx
     .select(spendingColumns)
     .from(policies)
-    .where(and(eq(policies.id, id), isStanding))
+    .where(and(eq(policies.id, id), isUnrevoked))
     .for('no key update')
   return row ?? null
 }
@@ -171,7 +171,7 @@ type OfProject = { readonly projectId: string | null }
 
 const isOf = ({ projectId }: OfProject) => (projectId === null ? undefined : eq(policies.projectId, projectId))
 
-/** Standing policies after `after`, in the order of their ids; `lock` is null if it is gone. */
+/** Unrevoked policies after `after`, in the order of their ids; `lock` is null if it is gone. */
 export const pageOfPolicies = (
   db: Queryable,
   input: OfProject & { readonly after: string | null; readonly limit: number },
@@ -190,7 +190,7 @@ export const pageOfPolicies = (
     .from(policies)
     .innerJoin(wallets, eq(wallets.id, policies.walletId))
     .leftJoin(policyLocks, eq(policyLocks.policyId, policies.id))
-    .where(and(isStanding, isOf(input), input.after === null ? undefined : gt(policies.id, input.after)))
+    .where(and(isUnrevoked, isOf(input), input.after === null ? undefined : gt(policies.id, input.after)))
     .orderBy(asc(policies.id))
     .limit(input.limit)
 

@@ -10,7 +10,7 @@ const POLICIES_A_PAGE = 1_000
 
 type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
 
-type Standing = Awaited<ReturnType<typeof pageOfPolicies>>[number]
+type CheckedPolicy = Awaited<ReturnType<typeof pageOfPolicies>>[number]
 
 type ForgedPolicy = { readonly projectId: string; readonly id: string; readonly trouble: string }
 
@@ -32,7 +32,7 @@ const troubleOf = ({ is }: Contradiction): string => {
 }
 
 /** The outer layer of the lock opens with the terms of the row. */
-const isAsMade = async ({ projectKeys }: Parts, row: Standing): Promise<boolean> => {
+const isAsMade = async ({ projectKeys }: Parts, row: CheckedPolicy): Promise<boolean> => {
   const { projectId, keyringId, walletId, network, lock, terms } = row
   if (lock === null || network !== terms.network) return false
   const identity = identityOf.policyLock({ projectId, keyringId, walletId, lockId: lock.id, terms: boundTerms(terms) })
@@ -40,17 +40,22 @@ const isAsMade = async ({ projectKeys }: Parts, row: Standing): Promise<boolean>
 }
 
 /** What was spent has the MAC that was made for it. */
-const isAsCharged = async ({ projectKeys }: Parts, { projectId, terms, spending: { mac, ...spending } }: Standing) =>
-  mac !== null && projectKeys.isAsWritten({ row: boundSpending({ projectId, policyId: terms.id }, spending), mac })
+const isAsCharged = async (
+  { projectKeys }: Parts,
+  { projectId, terms, spending: { mac, ...spending } }: CheckedPolicy,
+) => mac !== null && projectKeys.isAsWritten({ row: boundSpending({ projectId, policyId: terms.id }, spending), mac })
 
-const troublesOf = async (parts: Parts, row: Standing): Promise<readonly string[]> => {
+const troublesOf = async (parts: Parts, row: CheckedPolicy): Promise<readonly string[]> => {
   const troubles: string[] = []
   if (!(await isAsMade(parts, row))) troubles.push('its terms or its lock are not as its owner made them')
   if (!(await isAsCharged(parts, row))) troubles.push('what it spent is not as it was written')
   return troubles
 }
 
-/** For `audit verify`: what is wrong with policies that stand, or that the audit tells of. @param input.projectId null: of all projects. */
+/**
+ * For `audit verify`: what is wrong with the unrevoked policies, and with those that the audit names.
+ * @param input.projectId null: of all projects.
+ */
 export const forgedPolicies = async (
   parts: Parts,
   input: { readonly projectId: string | null },
@@ -58,7 +63,7 @@ export const forgedPolicies = async (
   const contradicted = await contradictedPolicies(parts.db, input)
   const forged: ForgedPolicy[] = contradicted.map(({ is, ...of }) => ({ ...of, trouble: troubleOf({ is, ...of }) }))
   for (let after: string | null = null; ; ) {
-    const page: readonly Standing[] = await pageOfPolicies(parts.db, { ...input, after, limit: POLICIES_A_PAGE })
+    const page: readonly CheckedPolicy[] = await pageOfPolicies(parts.db, { ...input, after, limit: POLICIES_A_PAGE })
     for (const row of page) {
       const { projectId, terms } = row
       for (const trouble of await troublesOf(parts, row)) forged.push({ projectId, id: terms.id, trouble })

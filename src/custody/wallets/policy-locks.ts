@@ -12,7 +12,7 @@ import {
   type PolicyTerms,
 } from '../../../db/queries/custody/policies.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
-import { findPolicy } from '../../../db/queries/custody/standing-policies.ts'
+import { findPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { ControlMode } from '../../../db/words.ts'
 import { AppError, noSuchProject, notFound } from '../../errors.ts'
 import { checkCredentials, notActivated } from '../credentials/credential-keys.ts'

@@ -245,7 +245,7 @@ export const METHODS = {
     }),
     repeatable: true,
   }),
-  standingPolicies: method('standingPolicies', {
+  unrevokedPolicies: method('unrevokedPolicies', {
     input: Fields({ walletId: Id, limit: Count }),
     output: Type.Array(
       Fields({
@@ -261,7 +261,7 @@ export const METHODS = {
   }),
   policyRoom: method('policyRoom', {
     input: Fields({ id: Id, walletId: Id }),
-    output: Fields({ made: OrNull(policy), standing: Count }),
+    output: Fields({ made: OrNull(policy), unrevoked: Count }),
     repeatable: true,
   }),
   listPolicies: method('listPolicies', {

@@ -3,7 +3,7 @@
 import { Value } from '@sinclair/typebox/value'
 import type { Intent } from '../../../src/chains/chain.ts'
 import { countUse } from '../../../src/custody/policy-limits.ts'
-import type { StandingPolicy } from '../../../src/custody/vault.ts'
+import type { UnrevokedPolicy } from '../../../src/custody/vault.ts'
 import { AppError } from '../../../src/errors.ts'
 import { createJudge, type JudgedChain } from '../../../src/policies/judge.ts'
 import { checkRules, compileRules, type RuledChain } from '../../../src/policies/rules.ts'
@@ -32,7 +32,7 @@ export const isWellFormed = (chain: PolicyChain, rules: readonly Rule[]): boolea
 export const compiledRules = async (
   chain: PolicyChain,
   rules: readonly Rule[],
-): Promise<StandingPolicy['argumentRules'] | null> => {
+): Promise<UnrevokedPolicy['argumentRules'] | null> => {
   try {
     return (await compileRules(chain, rules)).rules
   } catch (error) {
@@ -63,7 +63,7 @@ const limitsAsKept = ({ tokenLimits, rollingLimits, past }: Limits) => {
       maxUses: maxUses === null ? null : 1_000,
     })),
   }
-  let limitCounts: StandingPolicy['limitCounts'] = []
+  let limitCounts: UnrevokedPolicy['limitCounts'] = []
   for (const { secondsAgo, value, tokens } of past) {
     const at = new Date(READ_AT.getTime() - secondsAgo * 1_000)
     const taken = new Map(Object.entries(tokens).map(([contract, amount]) => [contract.slice(2).toLowerCase(), amount]))
@@ -75,24 +75,24 @@ const limitsAsKept = ({ tokenLimits, rollingLimits, past }: Limits) => {
 }
 
 /** The policies of a wallet as the vault tells them. */
-export const standingOf = async ({ chain, policies }: { chain: PolicyChain; policies: readonly Policy[] }) => {
+export const unrevokedOf = async ({ chain, policies }: { chain: PolicyChain; policies: readonly Policy[] }) => {
   const { network } = chain
-  const standing: StandingPolicy[] = []
+  const unrevoked: UnrevokedPolicy[] = []
   for (const [index, { rules, limits, ...rest }] of policies.entries()) {
     const argumentRules = await compiledRules(chain, rules)
     if (argumentRules === null) throw new Error(`expected rules that are taken: ${JSON.stringify(rules)}`)
     const of = { id: String(index), network, expiresAt: null, maxTotalFee: 1n, requireApproval: null, argumentRules }
-    standing.push({ ...of, ...limitsAsKept(limits), ...rest })
+    unrevoked.push({ ...of, ...limitsAsKept(limits), ...rest })
   }
-  return standing
+  return unrevoked
 }
 
 /** The place of the policy that allows a use; null if none does. */
 export const allowingPolicy = async (
-  use: { readonly chain: PolicyChain; readonly publicKey: Uint8Array; readonly standing: readonly StandingPolicy[] },
+  use: { readonly chain: PolicyChain; readonly publicKey: Uint8Array; readonly unrevoked: readonly UnrevokedPolicy[] },
   intents: readonly Intent[],
 ): Promise<number | null> => {
   const judge = await createJudge(use, intents)
-  const chosen = judge.never === null ? judge.choose(use.standing) : null
+  const chosen = judge.never === null ? judge.choose(use.unrevoked) : null
   return chosen === null ? null : Number(chosen.id)
 }

@@ -6,7 +6,7 @@ import { policies, wallets } from '../../schema.ts'
 import type { ControlMode, Network } from '../../words.ts'
 import { present } from '../present.ts'
 import { type Page, type Reach, within } from '../wallets.ts'
-import { isStanding, type PolicyRow, type PolicyTerms, policyColumns, termsColumns } from './policies.ts'
+import { isUnrevoked, type PolicyRow, type PolicyTerms, policyColumns, termsColumns } from './policies.ts'
 
 /** A policy of any project, revoked or not. */
 export const findPolicy = async (db: Queryable, id: string): Promise<PolicyRow | null> => {
@@ -18,7 +18,7 @@ const countPolicies = async (db: Queryable, walletId: string): Promise<number> =
   const [row] = await db
     .select({ policies: count() })
     .from(policies)
-    .where(and(eq(policies.walletId, walletId), isStanding))
+    .where(and(eq(policies.walletId, walletId), isUnrevoked))
   return row?.policies ?? 0
 }
 
@@ -26,9 +26,9 @@ const countPolicies = async (db: Queryable, walletId: string): Promise<number> =
 export const readPolicyRoom = async (
   db: Queryable,
   { id, walletId }: { readonly id: string; readonly walletId: string },
-): Promise<{ readonly made: PolicyRow | null; readonly standing: number }> => {
-  const [made, standing] = await Promise.all([findPolicy(db, id), countPolicies(db, walletId)])
-  return { made, standing }
+): Promise<{ readonly made: PolicyRow | null; readonly unrevoked: number }> => {
+  const [made, unrevoked] = await Promise.all([findPolicy(db, id), countPolicies(db, walletId)])
+  return { made, unrevoked }
 }
 
 type PolicyFilter = {
@@ -50,7 +50,7 @@ export const listPolicies = (db: Queryable, input: Reach & Page & PolicyFilter):
       and(
         eq(policies.projectId, input.projectId),
         within(input),
-        isStanding,
+        isUnrevoked,
         id === null ? undefined : eq(policies.id, id),
         network === null ? undefined : eq(policies.network, network),
         walletId === null ? undefined : eq(policies.walletId, walletId),
@@ -71,11 +71,11 @@ export const findWalletOfPolicy = async (
     .select({ walletId: wallets.id })
     .from(policies)
     .innerJoin(wallets, eq(wallets.id, policies.walletId))
-    .where(and(eq(policies.id, input.id), eq(policies.projectId, input.projectId), within(input), isStanding))
+    .where(and(eq(policies.id, input.id), eq(policies.projectId, input.projectId), within(input), isUnrevoked))
   return row?.walletId ?? null
 }
 
-export type StandingPolicy = PolicyTerms &
+export type UnrevokedPolicy = PolicyTerms &
   Pick<PolicyRow, 'uses' | 'spentValue' | 'limitCounts'> & {
     /** By the database's clock. */
     readonly isExpired: boolean
@@ -86,15 +86,15 @@ export type StandingPolicy = PolicyTerms &
 const isExpired: SQL<boolean> = sql`coalesce(${policies.expiresAt} <= now(), false)`
 
 /** A wallet's policies, oldest first, and those that need approvers last. */
-export const standingPolicies = async (
+export const unrevokedPolicies = async (
   db: Queryable,
   input: { readonly walletId: string; readonly limit: number },
-): Promise<readonly StandingPolicy[]> => {
+): Promise<readonly UnrevokedPolicy[]> => {
   const { uses, spentValue, limitCounts } = policies
   return db
     .select({ ...termsColumns, uses, spentValue, limitCounts, isExpired, readAt: present })
     .from(policies)
-    .where(and(eq(policies.walletId, input.walletId), isStanding))
+    .where(and(eq(policies.walletId, input.walletId), isUnrevoked))
     .orderBy(sql`${policies.requireApproval} is not null`, asc(policies.createdAt), asc(policies.id))
     .limit(input.limit)
 }
