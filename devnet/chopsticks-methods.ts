@@ -70,18 +70,18 @@ const finalityOf = ({ chain }: LocalChain, manners: Manners) => {
     return (await chain.getBlockAt(number)) ?? chain.head
   }
   const follow = (subscriptions: Subscriptions): string => {
-    let told = -1
-    const tell = async () => {
+    let sent = -1
+    const notify = async () => {
       const last = (await finalized()).number
-      for (let number = told < 0 ? last : told + 1; number <= last; number += 1) {
+      for (let number = sent < 0 ? last : sent + 1; number <= last; number += 1) {
         const block = await chain.getBlockAt(number)
         if (block !== undefined) send(shownHeader(await block.header))
       }
-      told = last
+      sent = last
     }
-    const id = chain.headState.subscribeHead(tell)
+    const id = chain.headState.subscribeHead(notify)
     const send = subscriptions.subscribe('chain_finalizedHead', id, () => chain.headState.unsubscribeHead(id))
-    setTimeout(tell)
+    setTimeout(notify)
     return id
   }
   return { finalized, follow }
@@ -101,15 +101,15 @@ const watch = (
   const id = headState.subscribeHead(async (block) => {
     if (included === undefined && (await block.extrinsics).includes(extrinsic)) {
       included = block
-      tell({ inBlock: block.hash })
+      notify({ inBlock: block.hash })
     }
     if (included === undefined || (await input.finalized()).number < included.number) return
     const finalized = included.hash
     headState.unsubscribeHead(id)
-    setTimeout(() => tell({ finalized }), FINALIZED_AFTER_MS)
+    setTimeout(() => notify({ finalized }), FINALIZED_AFTER_MS)
   })
-  const tell = input.subscriptions.subscribe('author_extrinsicUpdate', id, () => headState.unsubscribeHead(id))
-  setTimeout(() => tell('ready'))
+  const notify = input.subscriptions.subscribe('author_extrinsicUpdate', id, () => headState.unsubscribeHead(id))
+  setTimeout(() => notify('ready'))
   return id
 }
 

@@ -7,7 +7,7 @@ import type { DevJson } from './dev-json.ts'
 import { EVM_NAMES } from './networks.ts'
 import { callRpcForString } from './rpc.ts'
 
-export type Story = ReturnType<typeof tell>
+export type Story = ReturnType<typeof storyOf>
 
 export type DemoStep = {
   readonly title: string
@@ -156,7 +156,7 @@ const nodesOf = (dev: DevJson) => {
 }
 
 /** Starts the story against a running stack. */
-export const tell = (dev: DevJson) => ({
+export const storyOf = (dev: DevJson) => ({
   ...clientOf(dev),
   ...nodesOf(dev),
   secret: dev.developer_secret,

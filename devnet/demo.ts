@@ -8,7 +8,7 @@ import { CONTRACT_WALLET } from './demo-contract-wallet.ts'
 import { DELEGATION } from './demo-delegation.ts'
 import { FURTHER } from './demo-further.ts'
 import { MAIN_JOB } from './demo-steps.ts'
-import { type DemoStep, type Story, tell } from './demo-story.ts'
+import { type DemoStep, type Story, storyOf } from './demo-story.ts'
 import { SUBSTRATE } from './demo-substrate.ts'
 import { type DevJson, readDevJson } from './dev-json.ts'
 import { startTethered, type TetheredProcess } from './tether.ts'
@@ -61,13 +61,13 @@ const untilReady = async (child: TetheredProcess): Promise<DevJson> => {
 }
 
 const run = async (story: Story): Promise<boolean> => {
-  const told: (readonly [step: DemoStep, result: string, ms: number])[] = []
+  const done: (readonly [step: DemoStep, result: string, ms: number])[] = []
   for (const [index, step] of STEPS.entries()) {
     process.stdout.write(`[${index + 1}/${STEPS.length}] ${step.title} … `)
     const begun = performance.now()
     try {
       const result = await step.run(story)
-      told.push([step, result, performance.now() - begun])
+      done.push([step, result, performance.now() - begun])
       console.log(`ok (${Math.round(performance.now() - begun)} ms)`)
     } catch (error) {
       console.log('FAILED')
@@ -76,14 +76,14 @@ const run = async (story: Story): Promise<boolean> => {
     }
   }
   console.log('\nWhat was checked on the chains:\n')
-  for (const [step, result] of told) console.log(`  ${step.title.padEnd(44)} ${result}`)
+  for (const [step, result] of done) console.log(`  ${step.title.padEnd(44)} ${result}`)
   return true
 }
 
 const { dev, stop } = await findStack()
 let held = false
 try {
-  held = await run(tell(dev))
+  held = await run(storyOf(dev))
 } finally {
   await stop()
 }

@@ -1,8 +1,8 @@
-/** Tells a person what a start is doing: a line when a step is done, and at least one every few seconds. */
+/** Shows a person what a start is doing: a line when a step is done, and at least one every few seconds. */
 export type Progress = {
-  /** Runs a step, and tells when it is done. @param name as in "Ethereum after 1.2 s" */
+  /** Runs a step, and prints a line when it is done. @param name as in "Ethereum after 1.2 s" */
   readonly step: <Result>(name: string, work: () => Promise<Result>) => Promise<Result>
-  /** Tells nothing more. */
+  /** Prints nothing more. */
   readonly end: () => void
 }
 
@@ -11,17 +11,17 @@ const LOOK_MS = 500
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
 
-/** @param tell prints a line. */
-export const createProgress = (tell: (line: string) => void): Progress => {
+/** @param print prints a line. */
+export const createProgress = (print: (line: string) => void): Progress => {
   const running = new Map<symbol, { readonly name: string; readonly since: number }>()
-  let toldAt = performance.now()
+  let printedAt = performance.now()
   const say = (line: string): void => {
-    toldAt = performance.now()
-    tell(`${seconds(toldAt).padStart(8)}  ${line}`)
+    printedAt = performance.now()
+    print(`${seconds(printedAt).padStart(8)}  ${line}`)
   }
   const timer = setInterval(() => {
     const now = performance.now()
-    if (now - toldAt < QUIET_MAX_MS || running.size === 0) return
+    if (now - printedAt < QUIET_MAX_MS || running.size === 0) return
     const steps = [...running.values()].map(({ name, since }) => `${name} (for ${seconds(now - since)})`)
     say(`still waiting for: ${steps.join(', ')}`)
   }, LOOK_MS)

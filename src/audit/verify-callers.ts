@@ -28,7 +28,7 @@ import type { ForgedRow } from '../custody/verify-rows.ts'
 
 const ROWS_A_PAGE = 1_000
 const NOT_OURS = 'it is not as the service wrote it'
-const GONE = 'the audit tells of it, and it is gone'
+const GONE = 'the audit names it, and it is gone'
 
 export type Callers = { readonly rows: number; readonly forged: readonly ForgedRow[] }
 

@@ -26,7 +26,7 @@ import type { Config } from '../config.ts'
 import type { Sealer } from '../custody/sealer.ts'
 import type { SecurityEvents } from '../security/events.ts'
 import type { Log } from '../security/log.ts'
-import { tellForged } from './row-macs.ts'
+import { reportForged } from './row-macs.ts'
 import { isOwnTokenKey, openTokenKey, sealTokenKey, tokenKeyIdOf } from './token-key.ts'
 
 const ALGORITHM = 'EdDSA'
@@ -162,7 +162,7 @@ const createKeyring = (ctx: TokensCtx) => {
   const privateKeys = new Map<string, Promise<Key>>()
 
   const read = (): Promise<void> => {
-    reading ??= listOwnKeys(ctx, ctx.db, ({ id }) => tellForged(ctx, { table: 'token_keys', id, projectId: null }))
+    reading ??= listOwnKeys(ctx, ctx.db, ({ id }) => reportForged(ctx, { table: 'token_keys', id, projectId: null }))
       .then((found) => {
         rows = found
         readAtMs = ctx.now().getTime()

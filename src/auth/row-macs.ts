@@ -93,24 +93,24 @@ export const contractFactsMac = rowMac<ContractFacts>('contract_facts', (row) =>
   return [network, address, standard, name, symbol, String(decimals)]
 })
 
-type TellCtx = Pick<Ctx, 'securityEvents'>
+type ReportCtx = Pick<Ctx, 'securityEvents'>
 
-/** Tells of a row that somebody else than the service wrote into the database. */
-export const tellForged = (
-  ctx: TellCtx,
+/** Reports a row that was not written by the service, as a security event. */
+export const reportForged = (
+  ctx: ReportCtx,
   row: { readonly table: string; readonly id: string; readonly projectId: string | null },
 ): void => {
   const { table, id: subject, projectId } = row
   ctx.securityEvents.record({ event: { kind: 'row_forged', projectId, subject, details: { table } }, from: '' })
 }
 
-/** Whether a row that admits somebody is as we wrote it. If not, this tells of it, and the caller treats the row as absent. */
+/** Whether a row that admits somebody is as we wrote it. If not, this reports it, and the caller treats the row as absent. */
 export const isOurs = <Row>(
-  ctx: TellCtx,
+  ctx: ReportCtx,
   mac: RowMac<Row>,
   row: Row & { readonly id: string; readonly projectId: string; readonly mac: Uint8Array | null },
 ): boolean => {
   if (mac.holds(row)) return true
-  tellForged(ctx, { table: mac.table, id: row.id, projectId: row.projectId })
+  reportForged(ctx, { table: mac.table, id: row.id, projectId: row.projectId })
   return false
 }

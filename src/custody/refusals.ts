@@ -41,7 +41,7 @@ export const createRefusals = (parts: {
   readonly windowMs?: number
 }) => {
   const { db, audit, log, now, windowMs = WINDOW_MS } = parts
-  const told = new WeakSet<SecurityEvent>()
+  const recorded = new WeakSet<SecurityEvent>()
   let counts = createCounts<VaultEventKind>()
   /** Of this window: the groups that have their row. */
   let atOnce = new Map<VaultEventKind, Set<string>>()
@@ -111,13 +111,13 @@ export const createRefusals = (parts: {
 
   return {
     /** Does `work`. If that is refused, the refusal is in the audit, or counted for it, before the error goes on. */
-    telling: async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    recording: async <Result>(work: () => Promise<Result>): Promise<Result> => {
       try {
         return await work()
       } catch (error) {
         const event = error instanceof AppError ? error.event : null
-        if (event !== null && isOfVault(event) && !told.has(event)) {
-          told.add(event)
+        if (event !== null && isOfVault(event) && !recorded.has(event)) {
+          recorded.add(event)
           await record(event)
         }
         throw error

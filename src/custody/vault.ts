@@ -104,7 +104,7 @@ const binding =
   <Input extends readonly unknown[], Output>(work: (ctx: CustodyCtx, ...input: Input) => Promise<Output>) =>
   async (...input: Input): Promise<Output> => {
     await ctx.journal.requireSame()
-    const output = await ctx.refusals.telling(() => work(ctx, ...input))
+    const output = await ctx.refusals.recording(() => work(ctx, ...input))
     await ctx.journal.sync()
     return output
   }

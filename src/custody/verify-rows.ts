@@ -5,7 +5,7 @@ import { forgedLocks } from './wallets/forged-locks.ts'
 import { forgedPolicies } from './wallets/forged-policies.ts'
 import { forgedWallets } from './wallets/forged-wallets.ts'
 
-const GONE = 'the audit tells of it, and it is gone'
+const GONE = 'the audit names it, and it is gone'
 
 /** A row that decides something, and that somebody else than the service has written, put back or deleted. */
 export type ForgedRow = {

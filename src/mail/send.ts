@@ -5,7 +5,7 @@ import {
   markMailShown,
   type WaitingMail,
 } from '../../db/queries/mails.ts'
-import { tellForged } from '../auth/row-macs.ts'
+import { reportForged } from '../auth/row-macs.ts'
 import type { WorkerCtx } from '../context.ts'
 import { openMail } from './queue.ts'
 
@@ -40,7 +40,7 @@ export const sendMail = async (ctx: SendCtx, mailId: string): Promise<SendResult
 
   const text = openMail(ctx.sealer, mail)
   if (text === null) {
-    tellForged(ctx, { table: 'mails', id, projectId })
+    reportForged(ctx, { table: 'mails', id, projectId })
     return fail('it is not as the service wrote it')
   }
   if (ctx.mailer === null) {

@@ -29,7 +29,7 @@ type Vaults = readonly Pick<OperatorVault, 'journalState' | 'journalNotes' | 're
 type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics'>
 
 /** `answered`: its request was answered with another transaction, by another process. */
-type Hindrance = 'nonce_held' | 'no_wallet' | 'answered'
+type SkipReason = 'nonce_held' | 'no_wallet' | 'answered'
 
 export type Restored = {
   /** Of custody, by the vaults. */
@@ -40,7 +40,7 @@ export type Restored = {
   readonly transactions: number
   readonly spedUp: number
   /** Signed and not recorded, with the reason. */
-  readonly skipped: readonly { readonly id: string; readonly why: Hindrance }[]
+  readonly skipped: readonly { readonly id: string; readonly why: SkipReason }[]
 }
 
 type NoteOf<Kind> = Extract<JournalNote, { readonly kind: Kind }>
@@ -133,7 +133,7 @@ const restoreWallets = async (ctx: RestoreCtx, { wallets, transactions }: Noted)
   return restored
 }
 
-type Outcome = { readonly id: string; readonly was: 'restored' | 'recorded' | Hindrance }
+type Outcome = { readonly id: string; readonly was: 'restored' | 'recorded' | SkipReason }
 
 const restoreTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promise<Outcome> =>
   ctx.db.transaction(async (tx) => {
@@ -180,7 +180,7 @@ export const restore = async (ctx: RestoreCtx, vaults: Vaults): Promise<Restored
   const transactions = ofKind(notes, 'transaction').map(signedOf)
   const wallets = await restoreWallets(ctx, { transactions, wallets: ofKind(notes, 'wallet') })
   const counts = { transactions: 0, spedUp: 0 }
-  const skipped: { id: string; why: Hindrance }[] = []
+  const skipped: { id: string; why: SkipReason }[] = []
   for (const signed of recordedInTurn(transactions, ({ about: { rows } }) =>
     rows.kind === 'submitted' ? rows.row : null,
   )) {

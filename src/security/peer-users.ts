@@ -11,15 +11,15 @@ const SO_PEERCRED = 17
 /** struct ucred: pid, uid, gid, of 4 bytes each. */
 const UCRED_WORDS = 3
 
-/** Both runtimes have it, and say so nowhere. */
+/** Undocumented, but both runtimes have `_handle.fd`. */
 const descriptorOf = (socket: Socket): number | null => {
   const handle: unknown = Reflect.get(socket, '_handle')
   const descriptor: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'fd') : undefined
   return typeof descriptor === 'number' && descriptor >= 0 ? descriptor : null
 }
 
-/** Whether a process with this `uid_map` can tell a user: in a user namespace the kernel calls all others 65534. */
-export const isTold = (uid: number, uidMap: string): boolean =>
+/** Whether this `uid_map` has a user. In a user namespace the kernel shows all users that it lacks as 65534. */
+export const isMapped = (uid: number, uidMap: string): boolean =>
   uidMap
     .trim()
     .split('\n')
@@ -30,17 +30,17 @@ export const isTold = (uid: number, uidMap: string): boolean =>
 
 /**
  * Users that may connect, and who a connection is of (null if the kernel does not say).
- * @throws Error with a sentence for the operator where these users cannot be told.
+ * @throws Error with a sentence for the operator if the kernel cannot distinguish these users.
  */
 export const peerUsers = async (uids: readonly number[]) => {
   const getsockopt =
     platform === 'linux' ? await loadFromLibc('getsockopt', ['i32', 'i32', 'i32', 'pointer', 'pointer']) : null
   if (getsockopt === null) throw new Error('VAULT_CLIENT_UIDS needs Linux: do without it on this machine.')
   const uidMap = readFileSync('/proc/self/uid_map', 'utf8')
-  const untold = uids.find((uid) => !isTold(uid, uidMap))
-  if (untold !== undefined) {
+  const unmapped = uids.find((uid) => !isMapped(uid, uidMap))
+  if (unmapped !== undefined) {
     throw new Error(
-      `VAULT_CLIENT_UIDS has ${untold}, a user that this process cannot tell from others: set PrivateUsers=no in its unit.`,
+      `VAULT_CLIENT_UIDS has ${unmapped}, a user that this process cannot distinguish from others: set PrivateUsers=no in its unit.`,
     )
   }
   const uidOf = (socket: Socket): number | null => {

@@ -12,8 +12,8 @@ import { createAuthenticator } from '../users/authenticator.ts'
 import { peopleOf } from '../users/people.ts'
 
 const PIN = '493817'
-const GONE = 'the audit tells of it, and it is gone'
-const LOCK_GONE = 'the audit tells of its lock of the user, and it is gone'
+const GONE = 'the audit names it, and it is gone'
+const LOCK_GONE = 'the audit names its lock of the user, and it is gone'
 const OTHER_LOCKS = 'its seed lock, or the set of its locks, is not as it was made'
 const actor = 'operator'
 

@@ -248,10 +248,10 @@ describe('an approval', () => {
     await sign({ wallet, terms, approval })
     expect(await troublesOf(terms)).toEqual([])
     await sql`delete from used_approvals where approval_id = ${approval.id}`
-    expect(await troublesOf(terms)).toEqual(['the audit tells of an approval that was used, and its row is gone'])
+    expect(await troublesOf(terms)).toEqual(['the audit names an approval that was used, and its row is gone'])
     // Then nothing but the audit tells of the first use.
     expect(await codeOf(sign({ wallet, terms, approval }))).toBe('resolved')
-    expect(await troublesOf(terms)).toEqual(['the audit tells of an approval that was used twice'])
+    expect(await troublesOf(terms)).toEqual(['the audit names an approval that was used twice'])
   })
 
   test('that was used and whose row is deleted is not used again by a vault with a journal', async () => {

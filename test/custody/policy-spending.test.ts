@@ -209,7 +209,7 @@ describe('the audit tells of a use that was set back, whatever the API says of i
       )
     expect([(await spent(of))[0], await troubles()]).toEqual([1, []])
     await sql`update policies set ${sql(before ?? {})} where id = ${of.terms.id}`
-    expect(await troubles()).toEqual(['the audit tells of more uses'])
+    expect(await troubles()).toEqual(['the audit has more uses'])
   })
 
   test('a signature with another credential is no use of a policy that it names', async () => {

@@ -36,7 +36,7 @@ const open = (windowMs = 3_600_000) => {
     refuse: async (subject: string, change: Partial<SecurityEvent> = {}) => {
       const event = { kind: 'wrong_pin', projectId: world.one, actor: 'api_key:1', subject, ...change } as const
       const refusal = new AppError('INVALID_SECRET', 'The credential is wrong.', { event })
-      const refused = refusals.telling(() => refusals.telling(() => Promise.reject(refusal)))
+      const refused = refusals.recording(() => refusals.recording(() => Promise.reject(refusal)))
       await expect(refused).rejects.toBe(refusal)
     },
   }

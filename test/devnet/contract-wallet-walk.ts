@@ -3,7 +3,7 @@
 import { expect } from 'bun:test'
 import { type Address, encodeDeployData, erc721Abi, getAddress, type Hex, size, toHex } from 'viem'
 import { createSiweMessage } from 'viem/siwe'
-import { addressAt, RECIPIENT, type Story, tell, textAt } from '../../devnet/demo-story.ts'
+import { addressAt, RECIPIENT, type Story, storyOf, textAt } from '../../devnet/demo-story.ts'
 import type { DevJson } from '../../devnet/dev-json.ts'
 import { testContract } from '../support/contracts.ts'
 
@@ -122,7 +122,7 @@ const delegate = async ({ post, refused, succeeded, sendFromOutside, credential 
 
 /** Checks each step on the chain. */
 export const walkContractWallet = async (dev: DevJson): Promise<void> => {
-  const world = await openSafe(tell(dev))
+  const world = await openSafe(storyOf(dev))
   const codeOf = () => world.chainOf(network).getCode({ address: world.safe })
   expect(await proveControl(world, dev)).toEndWith(ERC6492_MAGIC)
   expect(await codeOf()).toBeUndefined()

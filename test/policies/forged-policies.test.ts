@@ -19,8 +19,8 @@ const EXPIRES_AT = new Date('2098-01-01T00:00:00Z')
 const TERMS = 'its terms or its lock are not as its owner made them'
 const SPENT = 'what it spent is not as it was written'
 const REVOKED = 'the audit says that it was revoked'
-const SET_BACK = 'the audit tells of more uses'
-const GONE = 'the audit tells of it, and it is gone'
+const SET_BACK = 'the audit has more uses'
+const GONE = 'the audit names it, and it is gone'
 
 const DONE = [200, null]
 const DENIED = [403, 'policy_denied']

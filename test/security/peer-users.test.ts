@@ -6,7 +6,7 @@ import { getuid, platform } from 'node:process'
 import postgres, { type Sql } from 'postgres'
 import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/custody/remote-vault.ts'
 import { doorAtPath } from '../../src/custody/wire/door.ts'
-import { isTold, peerUsers } from '../../src/security/peer-users.ts'
+import { isMapped, peerUsers } from '../../src/security/peer-users.ts'
 import { createWire, echo } from '../custody/wire-support.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
@@ -77,7 +77,7 @@ onLinux(
 test('a user that the process cannot tell from others is none for the list', () => {
   const all = '         0          0 4294967295\n'
   const some = '         0          0          1\n       998        998          1\n'
-  const seen = [0, 998, 1000, 65_534].map((each) => [isTold(each, all), isTold(each, some)])
+  const seen = [0, 998, 1000, 65_534].map((each) => [isMapped(each, all), isMapped(each, some)])
   expect(seen).toEqual([
     [true, true],
     [true, true],

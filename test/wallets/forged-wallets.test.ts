@@ -10,7 +10,7 @@ import { type Service, startService } from '../support/service.ts'
 import { authenticateWallets } from '../support/wallet-macs.ts'
 
 const PIN = '493817'
-const other = (...columns: readonly string[]) => `the audit tells of another ${columns.join(', ')}`
+const other = (...columns: readonly string[]) => `the audit has another ${columns.join(', ')}`
 
 let service: Service
 let sql: Sql
@@ -132,19 +132,19 @@ test('a wallet that somebody inserted, and one that somebody deleted, are named'
   const [row] = await sql`select * from wallets where id = ${wallet.id}`
   const id = randomUUID()
   await sql`insert into wallets ${sql({ ...row, id, owner_id: id, address: `0x${'cd'.repeat(20)}` } as never)}`
-  expect(await verified(id)).toEqual(['the audit does not tell of it', FORGED])
+  expect(await verified(id)).toEqual(['the audit does not name it', FORGED])
   await sql`delete from wallets where id = ${id}`
   const [key] = await sql`delete from wallet_keys where wallet_id = ${wallet.id} returning *`
   expect(await sign(wallet, secret)).toEqual([500, 'internal'])
   expect(await events(wallet.id)).toBe(1)
   await sql`delete from wallets where id = ${wallet.id}`
-  expect(await verified(wallet.id)).toEqual(['the audit tells of it, and it is gone'])
+  expect(await verified(wallet.id)).toEqual(['the audit names it, and it is gone'])
   await sql`insert into wallets ${sql(row as never)}`
   await sql`insert into wallet_keys ${sql(key as never)}`
   expect(await verified(wallet.id)).toEqual([])
   // It was used, so somebody knew it.
   await sql`delete from wallets where id = ${wallet.id}`
-  expect(await verified(wallet.id)).toEqual(['the audit tells of it, and it is gone'])
+  expect(await verified(wallet.id)).toEqual(['the audit names it, and it is gone'])
   await sql`insert into wallets ${sql(row as never)}`
 })
 
@@ -286,7 +286,7 @@ test('a shared keyring without one of its locks, or with its seed of before, giv
   for (const of of [pin, secret]) expect(await exported(owner, of)).toEqual([400, 'credential_required'])
   expect(await verified(id, 'keyrings')).toEqual([])
   const set = 'its seed lock, or the set of its locks, is not as it was made'
-  const gone = (of: string) => `the audit tells of its lock of the ${of}, and it is gone`
+  const gone = (of: string) => `the audit names its lock of the ${of}, and it is gone`
 
   // Without the other lock, the seed still needs the other credential, and a message as well. The mode's own wallets go on.
   const shared = await seedOf()

@@ -16,29 +16,29 @@ export const goneCustodyRows = async (
   of: { readonly projectId: string | null },
 ): Promise<readonly GoneRow[]> => {
   const { rows } = await db.execute<GoneRow>(sql`
-    with told as (
+    with audited as (
       select a.action, a.project_id, a.subject, a.details from audit a
       where a.action in ('project_created', 'project_activated', 'project_key_rotated', 'wallet_created', 'wallet_imported')
         and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
     ), wallets_told as (
       select project_id, subject as id, details->>'owner_id' as owner_id, details->>'keyring_id' as keyring_id,
         details->>'control_mode' = 'user' as has_pin
-      from told where action in ('wallet_created', 'wallet_imported')
+      from audited where action in ('wallet_created', 'wallet_imported')
     ), owners as (
       select w.project_id, w.owner_id, exists (
           select from user_keys u where u.project_id = w.project_id and u.owner_id = w.owner_id) as has_key
       from (select distinct project_id, owner_id from wallets_told where has_pin) w
     )
-    select 'projects' as "table", project_id as "projectId", subject as id from told
-      where action = 'project_created' and not exists (select from projects p where p.id = told.project_id)
+    select 'projects' as "table", project_id as "projectId", subject as id from audited
+      where action = 'project_created' and not exists (select from projects p where p.id = audited.project_id)
     union all
-    select 'project_keys', project_id, coalesce(details->>'version', '1') from told
+    select 'project_keys', project_id, coalesce(details->>'version', '1') from audited
       where action in ('project_created', 'project_key_rotated') and not exists (
-        select from project_keys k where k.project_id = told.project_id and k.version::text = coalesce(details->>'version', '1'))
+        select from project_keys k where k.project_id = audited.project_id and k.version::text = coalesce(details->>'version', '1'))
     union all
-    select 'developer_keys', project_id, subject from told
+    select 'developer_keys', project_id, subject from audited
       where (action = 'project_activated' or details->>'activated' = 'yes')
-        and not exists (select from developer_keys k where k.project_id = told.project_id)
+        and not exists (select from developer_keys k where k.project_id = audited.project_id)
     union all
     select 'user_keys', project_id, owner_id from owners where not has_key
     union all

@@ -81,7 +81,7 @@ type SetBackLock = Pick<MissingLock, 'keyringId' | 'projectId'> & {
 /** The locks of which the audit tells a later state. */
 export const setBackOwnerLocks = async (db: Queryable, of: OfProject): Promise<readonly SetBackLock[]> => {
   const { rows } = await db.execute<SetBackLock>(sql`
-    with told as (
+    with audited as (
       select distinct on (a.details->>'lock_id') a.project_id, a.details->>'lock_id' as lock_id,
         a.details->>'keyring_id' as keyring_id, (a.details->>'lock_version')::int as version,
         a.action = 'put_under_policies' as policies_only
@@ -90,9 +90,9 @@ export const setBackOwnerLocks = async (db: Queryable, of: OfProject): Promise<r
         and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
       order by a.details->>'lock_id', (a.details->>'lock_version')::int desc
     )
-    select told.project_id as "projectId", told.keyring_id as "keyringId", told.policies_only as "policiesOnly"
-    from told join owner_locks o on o.id::text = told.lock_id
-    where o.version < told.version
+    select audited.project_id as "projectId", audited.keyring_id as "keyringId", audited.policies_only as "policiesOnly"
+    from audited join owner_locks o on o.id::text = audited.lock_id
+    where o.version < audited.version
     order by 2`)
   return [...rows]
 }

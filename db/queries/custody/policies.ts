@@ -147,7 +147,7 @@ export const chargeWithAudit = async (db: Db, { id, expiresAt, before, after, ro
         and limit_counts = ${JSON.stringify(before.limitCounts)}::text::jsonb
         and coalesce(${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp(), true)
       returning id
-    ), told as (
+    ), audited as (
       insert into public.audit (project_id, at, actor, action, subject, details, mac)
       select r."projectId", r.at, r.actor, r.action, r.subject, r.details, decode(r.mac, 'hex')
       from charged, jsonb_to_recordset(${textOf(rows)}::text::jsonb) as r(
@@ -207,7 +207,7 @@ export type Contradiction = {
 /** The policies that are not as the audit tells. One use may be several signatures: the vault says which was charged. */
 export const contradictedPolicies = async (db: Queryable, of: OfProject): Promise<readonly Contradiction[]> => {
   const { rows } = await db.execute<Contradiction>(sql`
-    with told as (
+    with audited as (
       select a.project_id, a.details->>'policy' as id, bool_or(a.action = 'policy_revoked') as ended,
         count(*) filter (where a.details->>'policy_uses' = '1') as uses,
         bool_or(a.details->>'approval' is not null and a.details->>'policy_uses' = '1' and not exists
@@ -219,14 +219,14 @@ export const contradictedPolicies = async (db: Queryable, of: OfProject): Promis
         and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
       group by a.project_id, a.details->>'policy'
     ), judged as (
-      select told.id, told.project_id, case
+      select audited.id, audited.project_id, case
           when p.id is null then 'gone'
-          when told.ended and p.revoked_at is null then 'revived'
-          when told.uses > p.uses then 'set_back'
-          when told.approval_gone then 'approval_gone'
-          when told.approval_reused then 'approval_reused'
+          when audited.ended and p.revoked_at is null then 'revived'
+          when audited.uses > p.uses then 'set_back'
+          when audited.approval_gone then 'approval_gone'
+          when audited.approval_reused then 'approval_reused'
         end as "is"
-      from told left join policies p on p.id::text = told.id
+      from audited left join policies p on p.id::text = audited.id
     )
     select id, project_id as "projectId", "is" from judged where "is" is not null order by id`)
   return [...rows]

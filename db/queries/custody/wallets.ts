@@ -14,14 +14,14 @@ export type WalletContradiction = {
 
 /** What decides in a wallet's row, by what an operator reads: the column, and what the audit has of it. */
 const COMPARED = {
-  project: sql`p.project_id is distinct from told.project_id`,
-  owner: sql`p.owner_id is distinct from told.details->>'owner_id'`,
-  network: sql`p.network is distinct from told.details->>'network'`,
-  'control mode': sql`p.control_mode is distinct from told.details->>'control_mode'`,
-  keyring: sql`p.keyring_id::text is distinct from told.details->>'keyring_id'`,
-  type: sql`p.type is distinct from told.details->>'type'`,
-  'public key': sql`encode(p.public_key, 'hex') is distinct from told.details->>'public_key'`,
-  address: sql`p.address is distinct from told.details->>'address'`,
+  project: sql`p.project_id is distinct from audited.project_id`,
+  owner: sql`p.owner_id is distinct from audited.details->>'owner_id'`,
+  network: sql`p.network is distinct from audited.details->>'network'`,
+  'control mode': sql`p.control_mode is distinct from audited.details->>'control_mode'`,
+  keyring: sql`p.keyring_id::text is distinct from audited.details->>'keyring_id'`,
+  type: sql`p.type is distinct from audited.details->>'type'`,
+  'public key': sql`encode(p.public_key, 'hex') is distinct from audited.details->>'public_key'`,
+  address: sql`p.address is distinct from audited.details->>'address'`,
 }
 
 const others = sql.join(
@@ -35,7 +35,7 @@ export const contradictedWallets = async (
   of: { readonly projectId: string | null },
 ): Promise<readonly WalletContradiction[]> => {
   const { rows } = await db.execute<WalletContradiction>(sql`
-    with told as (
+    with audited as (
       select a.subject as id, a.project_id, a.details
       from audit a
       where a.action in ('wallet_created', 'wallet_imported')
@@ -43,16 +43,16 @@ export const contradictedWallets = async (
     ), present as (
       select w.id::text as key, w.* from wallets w where w.project_id = coalesce(${of.projectId}::uuid, w.project_id)
     ), compared as (
-      select told.id as told_id, p.key, coalesce(told.project_id, p.project_id) as project_id,
+      select audited.id as audited_id, p.key, coalesce(audited.project_id, p.project_id) as project_id,
         array_remove(array[${others}], null) as others
-      from told full join present p on p.key = told.id
+      from audited full join present p on p.key = audited.id
     ), judged as (
-      select coalesce(told_id, key) as id, project_id, others, case
-          when key is null and exists (select from wallet_keys k where k.wallet_id::text = told_id) and not exists
-            (select from audit u where u.subject = told_id and u.action not in ('wallet_created', 'wallet_imported', 'control_shared'))
+      select coalesce(audited_id, key) as id, project_id, others, case
+          when key is null and exists (select from wallet_keys k where k.wallet_id::text = audited_id) and not exists
+            (select from audit u where u.subject = audited_id and u.action not in ('wallet_created', 'wallet_imported', 'control_shared'))
             then 'unfinished'
           when key is null then 'gone'
-          when told_id is null then 'unknown'
+          when audited_id is null then 'unknown'
           when others <> '{}' then 'other'
         end as "is"
       from compared

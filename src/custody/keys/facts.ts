@@ -10,7 +10,7 @@ import { integerIn } from './typed-data.ts'
 import type { WalletChain } from './worst-cost.ts'
 
 /** As many as a batch may have, and few enough for a row. */
-const TOLD_MAX = 100
+const LISTED_MAX = 100
 
 type Facts = Readonly<Record<string, string>>
 
@@ -25,11 +25,11 @@ const integerOf = (bytes = EMPTY): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
 
 const addressOf = (to: string): string => (to === '' ? 'new_contract' : `0x${to}`)
 
-const toldCalls = (calls: readonly Pick<Call, 'to' | 'value'>[]): Facts => {
-  const told = calls.slice(0, TOLD_MAX)
+const factsOfCalls = (calls: readonly Pick<Call, 'to' | 'value'>[]): Facts => {
+  const listed = calls.slice(0, LISTED_MAX)
   return {
-    to: told.map(({ to }) => addressOf(to)).join(' '),
-    value: told.map(({ value }) => String(value)).join(' '),
+    to: listed.map(({ to }) => addressOf(to)).join(' '),
+    value: listed.map(({ value }) => String(value)).join(' '),
     ...(calls.length === 1 ? {} : { calls: String(calls.length) }),
   }
 }
@@ -50,7 +50,7 @@ const ofTransaction = (fields: TransactionFields, { safe }: Of): Facts => {
   const [to, value] = [hexOf(recipient), integerOf(fields.value)]
   const isExecuted = isExecution(data) && to === safe()
   const executed = isExecuted ? readable(() => callsExecuted(to, data)) : null
-  const calls = executed === null ? toldCalls([{ to, value }]) : toldCalls(executed)
+  const calls = executed === null ? factsOfCalls([{ to, value }]) : factsOfCalls(executed)
   return {
     chain_id: String(integerOf(fields.chainId)),
     nonce: String(integerOf(fields.nonce)),
@@ -61,11 +61,11 @@ const ofTransaction = (fields: TransactionFields, { safe }: Of): Facts => {
 
 /** Of a contract wallet's transaction that its owner's key signs as typed data. */
 const ofSafeTransaction = ({ domain, ...typed }: TypedData, { chain, safe }: Of): Facts => {
-  const told = { chain_id: String(domain.chainId ?? ''), contract_wallet: domain.verifyingContract ?? '' }
+  const facts = { chain_id: String(domain.chainId ?? ''), contract_wallet: domain.verifyingContract ?? '' }
   const of = { safe: safe(), chainId: chain.chainId ?? 0 }
   const calls = readable(() => callsSigned(of, { domain, ...typed }))
-  if (calls === null) return told
-  return { ...told, contract_wallet_nonce: String(integerIn(typed.message.nonce, 'uint256')), ...toldCalls(calls) }
+  if (calls === null) return facts
+  return { ...facts, contract_wallet_nonce: String(integerIn(typed.message.nonce, 'uint256')), ...factsOfCalls(calls) }
 }
 
 const read = ({ payload, fields }: Signable, of: Of): Facts => {
@@ -107,10 +107,10 @@ export const factsOf = ({ chain, publicKey }: Signer, signables: readonly Signab
   const of = { chain, safe: () => safeOf(publicKey) }
   const [first, ...others] = signables
   if (first === undefined) return {}
-  const told = read(first, of)
+  const facts = read(first, of)
   const further = others.filter(({ fields }) => !isOfFirst(first.fields, fields)).map((other) => read(other, of))
-  if (further.length === 0) return told
-  return { ...told, further: JSON.stringify(further.slice(0, TOLD_MAX)) }
+  if (further.length === 0) return facts
+  return { ...facts, further: JSON.stringify(further.slice(0, LISTED_MAX)) }
 }
 
 /** What custody says itself of a use, so that no caller does. */

@@ -37,7 +37,7 @@ export const forgedLocks = async (
   const forged: ForgedKeyring[] = (await missingOwnerLocks(db, input)).map((lock) => ({
     projectId: lock.projectId,
     id: lock.keyringId,
-    trouble: `the audit tells of its lock of the ${lock.controlMode}, and it is gone`,
+    trouble: `the audit names its lock of the ${lock.controlMode}, and it is gone`,
   }))
   for (const { projectId, keyringId: id, policiesOnly } of await setBackOwnerLocks(db, input)) {
     const trouble = policiesOnly

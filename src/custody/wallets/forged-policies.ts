@@ -17,15 +17,15 @@ type ForgedPolicy = { readonly projectId: string; readonly id: string; readonly 
 const troubleOf = ({ is }: Contradiction): string => {
   switch (is) {
     case 'gone':
-      return 'the audit tells of it, and it is gone'
+      return 'the audit names it, and it is gone'
     case 'revived':
       return 'the audit says that it was revoked'
     case 'set_back':
-      return 'the audit tells of more uses'
+      return 'the audit has more uses'
     case 'approval_gone':
-      return 'the audit tells of an approval that was used, and its row is gone'
+      return 'the audit names an approval that was used, and its row is gone'
     case 'approval_reused':
-      return 'the audit tells of an approval that was used twice'
+      return 'the audit names an approval that was used twice'
     default:
       return unreachable(is)
   }

@@ -98,7 +98,7 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
   let uses = 1
   return {
     sign: (said, ...signed) =>
-      ctx.refusals.telling(async () => {
+      ctx.refusals.recording(async () => {
         approved?.requireApproved(signed)
         return await key.sign(async (acts) => {
           const cost = worstCostOf(
@@ -110,12 +110,12 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
           const { tokens } = cost
           const use = { value: max(said.value, cost.value), fee: max(said.fee, cost.fee), tokens, uses }
           const approval = approved?.id ?? null
-          const told = acts.map((act, at) => charged(act, { uses: at === 0 ? uses : 0, approval }))
-          if (approved !== null || !(await spending.chargeAtOnce(use, told))) {
+          const rows = acts.map((act, at) => charged(act, { uses: at === 0 ? uses : 0, approval }))
+          if (approved !== null || !(await spending.chargeAtOnce(use, rows))) {
             await ctx.db.transaction(async (tx) => {
               await spending.charge(tx, use)
               if (uses > 0) await approved?.use(tx)
-              await ctx.audit.record(tx, ...told)
+              await ctx.audit.record(tx, ...rows)
             })
           }
           uses = 0

@@ -152,7 +152,7 @@ type Signed = {
   readonly notes: readonly Note[]
 }
 
-/** Signs one use, and says what the audit tells of it. */
+/** Signs one use, and makes its audit row and its notes for the journal. */
 const signerOf = (
   { chainOf, now }: CustodyCtx,
   { wallet, actor, purpose, policyId, privateKey }: Opened,
@@ -179,8 +179,8 @@ const signerOf = (
     const covered = signed.flatMap((each) => each.covered ?? [])
     const signedBytes = covered.length === 0 ? {} : { signed_bytes_hashes: covered.join(' ') }
     const policy = policyId === undefined ? {} : { policy: policyId }
-    const told = { network, ...factsOf({ chain, publicKey }, signed), ...hashes, ...signedBytes, ...policy }
-    const act = { action, details: { ...saidOf(signed, said), ...told }, projectId, actor, subject }
+    const facts = { network, ...factsOf({ chain, publicKey }, signed), ...hashes, ...signedBytes, ...policy }
+    const act = { action, details: { ...saidOf(signed, said), ...facts }, projectId, actor, subject }
     const attempts = signed.flatMap(({ raw, hash: of }) => (raw === null ? [] : [{ raw, hash: of }]))
     const note = { kind: 'transaction', attempts, about: about ?? '', at: now().toISOString() } as const
     return { act, signatures: signed.map(({ signature }) => signature), notes: about === undefined ? [] : [note] }

@@ -181,7 +181,7 @@ export const connect = (options: ConnectOptions): Client => {
         const keeping = held.move()
         const end: Held['end'] = (last, given) => {
           if (keeping.disposed) return
-          line.tell(last, given)
+          line.notify(last, given)
           keeping.dispose()
         }
         return { output, held: { ask: line.ask, end } }

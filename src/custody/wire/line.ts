@@ -38,8 +38,8 @@ export type Line = {
     input: unknown,
     onProgress?: (progress: Static<Progress>) => void,
   ): Promise<Static<Output>>
-  /** Asks for what needs no answer. */
-  tell(method: AnyMethod, input: unknown): void
+  /** Sends a message that has no answer. */
+  notify(method: AnyMethod, input: unknown): void
   /** Keeps it, although its server may be leaving, until the result is disposed of. */
   hold(): Disposable
   destroy(): void
@@ -172,7 +172,7 @@ export const openLine = (input: {
         })
       })
     },
-    tell: (method, given) => {
+    notify: (method, given) => {
       if (socket.writable) send(0, method, given)
     },
     hold: () => {

@@ -64,23 +64,23 @@ const whyOf = (error: object): string => ('code' in error ? WHY[String(error.cod
 const isSame = (one: TlsParts, other: TlsParts): boolean =>
   one.cert.equals(other.cert) && one.key.equals(other.key) && one.ca.equals(other.ca)
 
-/** Looks for renewed files, and tells once of those that cannot be used. */
+/** Looks for renewed files, and reports once those that cannot be used. */
 const renewing = (
   { files, parts, everyMs }: { readonly files: TlsFiles; readonly parts: TlsParts; readonly everyMs: number },
   on: { readonly onRenewed: (parts: TlsParts) => void; readonly onFailure: (error: unknown) => void },
 ): NodeJS.Timeout => {
   let used = parts
-  let told = ''
+  let failure = ''
   return setInterval(() => {
     try {
       const found = readTls(files)
-      told = ''
+      failure = ''
       if (isSame(found, used)) return
       on.onRenewed(found)
       used = found
     } catch (error) {
-      if (String(error) !== told) on.onFailure(error)
-      told = String(error)
+      if (String(error) !== failure) on.onFailure(error)
+      failure = String(error)
     }
   }, everyMs)
 }
