@@ -138,10 +138,10 @@ export const createCtx = (input: Process): Promise<Ctx> => createCtxWith(openVau
 /** The same for an operator's commands, which may ask the vault for more than an API may. */
 export const createOperatorCtx = (input: Process): Promise<OperatorCtx> => createCtxWith(openVaultsAsOperator, input)
 
-const createCtxWith = async <Asked extends Vault>(
-  reach: (input: Process) => Remote<Asked>,
+const createCtxWith = async <AnyVault extends Vault>(
+  reach: (input: Process) => Remote<AnyVault>,
   input: Process,
-): Promise<Ctx & { readonly vault: Asked }> => {
+): Promise<Ctx & { readonly vault: AnyVault }> => {
   const base = await withVault(reach(input), async () => withChains(await createIdentityCtx(input), input))
   const securityEvents = createSecurityEvents({ ...base, written: API_EVENTS })
   return {

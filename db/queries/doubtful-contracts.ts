@@ -4,11 +4,11 @@ import { doubtfulContracts, movements } from '../schema.ts'
 import type { AssetStandard, Network } from '../words.ts'
 import { holdIndexer } from './backfills.ts'
 
-type Place = { readonly network: Network; readonly contract: string }
+type ContractOnNetwork = { readonly network: Network; readonly contract: string }
 
-type DoubtfulContract = Place & { readonly tries: number }
+type DoubtfulContract = ContractOnNetwork & { readonly tries: number }
 
-const at = ({ network, contract }: Place) =>
+const at = ({ network, contract }: ContractOnNetwork) =>
   and(eq(doubtfulContracts.network, network), eq(doubtfulContracts.contract, contract))
 
 /** Called in the transaction that stores their movements: a correction waits for the lock, and then sees these movements. */
@@ -47,7 +47,7 @@ export const dueDoubtfulContracts = (
 
 export const postponeDoubtfulContract = async (
   db: Queryable,
-  input: Place & { readonly tries: number; readonly afterSeconds: number },
+  input: ContractOnNetwork & { readonly tries: number; readonly afterSeconds: number },
 ): Promise<void> => {
   const { tries, afterSeconds } = input
   await db
@@ -63,7 +63,10 @@ const CORRECTIONS = {
 } as const
 
 /** Corrects a contract's stored movements by its standard, and deletes its row here. */
-export const settleDoubtfulContract = (db: Db, input: Place & { readonly standard: AssetStandard }): Promise<void> =>
+export const settleDoubtfulContract = (
+  db: Db,
+  input: ContractOnNetwork & { readonly standard: AssetStandard },
+): Promise<void> =>
   db.transaction(async (tx) => {
     const { network, contract, standard } = input
     // Whoever changes movements holds this first.

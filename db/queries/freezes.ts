@@ -41,7 +41,7 @@ export const deleteFreeze = async (db: Queryable, thing: FrozenThing): Promise<b
 export const listFreezes = async (db: Queryable): Promise<readonly FreezeRow[]> =>
   db.select().from(freezes).orderBy(asc(freezes.createdAt), asc(freezes.id))
 
-type Place = {
+type FreezableThing = {
   readonly projectId: string
   readonly ownerId: string
   /** null if there is no wallet. */
@@ -50,7 +50,7 @@ type Place = {
 }
 
 /** The widest scope in which this place is frozen, or null; for use in another query. */
-export const frozenScopeOf = (place: Place) =>
+export const frozenScopeOf = (place: FreezableThing) =>
   sql<FreezeScope | null>`(
     select scope from ${freezes}
     where (scope = 'project' and project_id = ${place.projectId}::uuid)

@@ -16,7 +16,7 @@ import { requireProject } from '../auth/authenticate.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import { isPasskeyPage } from '../auth/relying-party.ts'
 import { isOurs, passkeyMac } from '../auth/row-macs.ts'
-import { type AssertionJson, type Refusal, verifyAssertion } from '../auth/webauthn.ts'
+import { type AssertionJson, type CeremonyRefusal, verifyAssertion } from '../auth/webauthn.ts'
 import type { Ctx } from '../context.ts'
 import { approvalChallenge } from '../custody/approval.ts'
 import type { UnrevokedPolicy } from '../custody/vault.ts'
@@ -86,7 +86,7 @@ export const beginDecision = async (
   }
 }
 
-const SENTENCES: Readonly<Record<Refusal, string>> = {
+const SENTENCES: Readonly<Record<CeremonyRefusal, string>> = {
   invalid: "The assertion must be the browser's unchanged answer to the options of begin, by a passkey of this user.",
   challenge: 'The assertion must be for this approval, this request and this decision: begin again.',
   origin: 'The passkey must be used on a page of an origin that the project allows, within the domain of the passkey.',
@@ -97,7 +97,7 @@ const SENTENCES: Readonly<Record<Refusal, string>> = {
   counter: "The passkey's counter must rise: somebody may have copied it.",
 }
 
-const refuse = (refusal: Refusal): AppError => new AppError('invalid_input', SENTENCES[refusal])
+const refuse = (refusal: CeremonyRefusal): AppError => new AppError('invalid_input', SENTENCES[refusal])
 
 /** Verifies an assertion of the caller by a passkey that the policy names. */
 const verified = async (

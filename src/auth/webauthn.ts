@@ -49,7 +49,7 @@ export type Credential = {
 type NewCredential = Credential & { readonly aaguid: string; readonly backedUp: boolean }
 
 /** `invalid` is everything else: malformed, a wrong signature, another RP ID or ceremony. */
-export type Refusal =
+export type CeremonyRefusal =
   | 'invalid'
   | 'challenge'
   | 'origin'
@@ -59,7 +59,7 @@ export type Refusal =
   | 'user_verification'
   | 'counter'
 
-type Verified<Result> = { readonly verified: Result } | { readonly refused: Refusal }
+type Verified<Result> = { readonly verified: Result } | { readonly refused: CeremonyRefusal }
 
 /** In order of preference (RFC 8152 and RFC 8812). */
 export const ALGORITHMS = [ES256, EDDSA, RS256] as const
@@ -67,7 +67,7 @@ export const ALGORITHMS = [ES256, EDDSA, RS256] as const
 /** WebAuthn §4, "Credential ID". */
 const CREDENTIAL_ID_BYTES_MAX = 1023
 
-const refused = (refusal: Refusal): { readonly refused: Refusal } => ({ refused: refusal })
+const refused = (refusal: CeremonyRefusal): { readonly refused: CeremonyRefusal } => ({ refused: refusal })
 
 const bytesOf = (base64url: string): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(base64url, 'base64url'))
 

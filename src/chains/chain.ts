@@ -27,7 +27,7 @@ export type * from './nfts.ts'
 export type * from './nodes.ts'
 export type * from './submission.ts'
 
-type Identity = {
+type NetworkTraits = {
   readonly network: Network
   readonly family: ChainFamily
   /** The EIP-155 chain id; null for a family that has none. */
@@ -44,7 +44,7 @@ type Identity = {
 }
 
 /** What a network can do without a node. */
-export type NodelessChain = Identity &
+export type NodelessChain = NetworkTraits &
   Addresses &
   Messages & {
     readonly abiFiles: AbiFiles | null

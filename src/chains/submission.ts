@@ -2,8 +2,8 @@
 
 import type { Payload } from '../custody/payload.ts'
 import type { ContractWallet } from './contract-wallets.ts'
+import type { FeeRules } from './fee-rules.ts'
 import type { Hex, Intent, Ladder, LadderRequest, Offer, RecordedIntent, Unsigned } from './intent.ts'
-import type { Terms } from './terms.ts'
 
 export type PrepareOptions = {
   /**
@@ -39,7 +39,7 @@ export type Prepared = Pick<AccountState, 'minedCount' | 'pendingCount' | 'balan
    * Substrate call whose cost is not fully known, the part that is known.
    */
   readonly worstCost: bigint
-  /** See `Terms.surcharge`. */
+  /** See `FeeRules.surcharge`. */
   readonly surcharge: bigint
   /** null if the fee is paid in the native coin. */
   readonly feeAsset: PreparedFeeAsset | null
@@ -107,7 +107,7 @@ export type Submission = {
   assemble(unsigned: Unsigned, signature: Uint8Array): Signed
   /** @param signed.recordedCost the cost to use if the bytes do not tell it. Pure. */
   offerOf(signed: { readonly raw: Hex; readonly recordedCost: bigint }): Offer
-  readonly terms: Terms
+  readonly feeRules: FeeRules
   /** null for a network whose transactions expire by themselves. */
   readonly replacement: Replacement | null
   /** How long a broadcast transaction waits before its fees are raised, and before it is given up. */

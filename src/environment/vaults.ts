@@ -61,10 +61,10 @@ export const openVaultsAsOperator = (input: Process): Remote<OperatorVault> => {
 }
 
 /** Adds the vault to a context, which then closes both. */
-export const withVault = async <Asked, Base extends ReadingCtx>(
-  vault: Remote<Asked>,
+export const withVault = async <AnyVault, Base extends ReadingCtx>(
+  vault: Remote<AnyVault>,
   create: () => Promise<Base>,
-): Promise<Base & { readonly vault: Asked }> => {
+): Promise<Base & { readonly vault: AnyVault }> => {
   try {
     const base = await create()
     const close: ReadingCtx['close'] = async (options) => {

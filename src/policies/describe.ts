@@ -10,6 +10,7 @@ import { AppError, notFound } from '../errors.ts'
 import { tokenDisplays } from '../tokens/token.ts'
 import { BATCH_MAX } from '../transactions/schema.ts'
 import type { ArgumentRule } from './evaluate.ts'
+import { usualFeeBudget } from './intent-bounds.ts'
 import {
   type AgreedPolicy,
   checkProposed,
@@ -20,7 +21,6 @@ import {
 } from './policies.ts'
 import type { KnownAddress, Proposal } from './reading.ts'
 import { compileRules } from './rules.ts'
-import { usualFeeBudget } from './terms.ts'
 import { type PolicyWords, policyWords } from './words.ts'
 
 type Describing = Pick<Ctx, 'db' | 'chains' | 'vault' | 'wallets' | 'now' | 'identity' | 'securityEvents'>

@@ -19,7 +19,7 @@ export const REFUSALS = [
 ] as const
 
 /** `rule`: the number of the first rule that does not match, from 0. */
-type Refusal = { readonly reason: (typeof REFUSALS)[number]; readonly rule: number | null }
+type PolicyRefusal = { readonly reason: (typeof REFUSALS)[number]; readonly rule: number | null }
 
 const isCall = ({ to, input }: Intent): boolean => to === null || input !== '0x'
 
@@ -29,33 +29,33 @@ const isRuntimeCall = ({ to }: Intent): boolean => to === null
 const withReader = (intent: Intent, call: ReadCall | null): Intent =>
   call?.readBy === undefined ? intent : { ...intent, madeBy: call.readBy }
 
-type Asked = { readonly intents: readonly Intent[]; readonly uses: number }
+type PlannedUse = { readonly intents: readonly Intent[]; readonly uses: number }
 
 /** One use, after earlier ones. */
-const askedAfter = (intents: readonly Intent[], earlier: readonly Intent[]): Asked => ({
+const plannedAfter = (intents: readonly Intent[], earlier: readonly Intent[]): PlannedUse => ({
   intents: [...earlier, ...intents],
   uses: earlier.length + 1,
 })
 
 /** Whether it has ended, or its limits leave too little. */
-const limitReached = (policy: UnrevokedPolicy, asked: Asked): Refusal['reason'] | null => {
+const limitReached = (policy: UnrevokedPolicy, planned: PlannedUse): PolicyRefusal['reason'] | null => {
   const { isExpired, uses, maxUses, spentValue, maxTotalValue, rollingLimits } = policy
-  const value = sumOfValues(asked.intents)
-  const isCounted = !asked.intents.some(isRuntimeCall)
+  const value = sumOfValues(planned.intents)
+  const isCounted = !planned.intents.some(isRuntimeCall)
   if (isExpired) return 'expired'
-  if (maxUses !== null && uses + asked.uses > maxUses) return 'used_up'
+  if (maxUses !== null && uses + planned.uses > maxUses) return 'used_up'
   const limitsValue = maxTotalValue !== null || rollingLimits.some((limit) => limit.maxTotalValue !== null)
   if (limitsValue && !isCounted) return 'value_unknown'
   // A limit below zero is forged. The vault refuses it, and tells it.
   const isExceeded = maxTotalValue !== null && maxTotalValue >= 0n && spentValue + value > maxTotalValue
-  return isExceeded ? 'value_exceeded' : limitShort(policy, { ...asked, value })
+  return isExceeded ? 'value_exceeded' : limitShort(policy, { ...planned, value })
 }
 
 /** What judging asks of a network. */
 export type JudgedChain = Pick<
   Chain,
   'network' | 'addressKind' | 'addressOf' | 'contractWallets' | 'withoutRecipient' | 'calls'
-> & { readonly terms: Pick<Chain['terms'], 'isWithinFeeCap'> }
+> & { readonly feeRules: Pick<Chain['feeRules'], 'isWithinFeeCap'> }
 
 /** A wallet's key on a network. */
 type Key = { readonly chain: JudgedChain; readonly publicKey: Uint8Array }
@@ -85,7 +85,7 @@ const neverAllowed = (key: Key, intents: readonly Intent[]): string | null => {
     if (intent.feeAsset !== undefined) {
       return 'Under a policy, field "unsigned_transaction.asset_id" must be absent: fee budgets are in the native coin.'
     }
-    if (!chain.terms.isWithinFeeCap(intent)) {
+    if (!chain.feeRules.isWithinFeeCap(intent)) {
       return `No policy lets the developer offer fees above the cap of ${chain.network}.`
     }
   }
@@ -144,8 +144,8 @@ export const createJudge = async (key: Key, intents: readonly Intent[]) => {
    * Why a policy does not allow it; null if it does.
    * @param earlier what the policy would be charged for first, one use each
    */
-  const refusalBy = (policy: UnrevokedPolicy, earlier: readonly Intent[] = []): Refusal | null => {
-    const reached = limitReached(policy, askedAfter(intents, earlier))
+  const refusalBy = (policy: UnrevokedPolicy, earlier: readonly Intent[] = []): PolicyRefusal | null => {
+    const reached = limitReached(policy, plannedAfter(intents, earlier))
     if (reached !== null) return { reason: reached, rule: null }
     const mismatch = mismatchOf(policy.argumentRules, readBy(policy.argumentRules))
     if (mismatch === null) return null

@@ -123,12 +123,12 @@ export const shownLimits = (policy: Limits & Pick<UnrevokedPolicy, 'limitCounts'
   }
 }
 
-type Asked = { readonly intents: readonly Intent[]; readonly value: bigint; readonly uses: number }
+type ValuedUse = { readonly intents: readonly Intent[]; readonly value: bigint; readonly uses: number }
 
 /** Which of the lists has too little left, or cannot count a call; null if all is within them. */
 export const limitShort = (
   policy: UnrevokedPolicy,
-  { intents, value, uses }: Asked,
+  { intents, value, uses }: ValuedUse,
 ): 'token_exceeded' | 'token_unknown' | 'rolling_exceeded' | null => {
   const { tokenLimits, limitCounts: counts, readAt: at } = policy
   const contracts = tokenLimits.map(contractOf)

@@ -13,9 +13,9 @@ import { parseQuantity } from '../transactions/intent.ts'
 import { getWallet } from '../wallets/get.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import type { ArgumentRule } from './evaluate.ts'
+import { usualFeeBudget } from './intent-bounds.ts'
 import { type Limits, type LimitTexts, limitsIn } from './limits.ts'
 import { asAsked, checkRules, compileRules } from './rules.ts'
-import { usualFeeBudget } from './terms.ts'
 
 const UINT256_END = 1n << 256n
 

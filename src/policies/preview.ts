@@ -12,7 +12,7 @@ import type { PolicyPreview } from './schema.ts'
 /** How many refusals a preview lists, of the oldest policies. */
 const LISTED_MAX = 20
 
-type Asked = Reach & { readonly chain: Chain; readonly from: string; readonly intents: readonly Intent[] }
+type PreviewInput = Reach & { readonly chain: Chain; readonly from: string; readonly intents: readonly Intent[] }
 
 type Judging = Pick<Ctx, 'db' | 'vault' | 'wallets'>
 
@@ -50,9 +50,12 @@ const previewBy = (judge: Judge, { policies, charged }: Policies): PolicyPreview
  * What the policies of the sender say of each intent, after those before it. Gas and fees are judged only when it is signed.
  * @returns nulls if the sender is no wallet within reach, or a developer-controlled one without a policy, or if no vault answers.
  */
-export const previewPolicies = async (ctx: Judging, asked: Asked): Promise<readonly (PolicyPreview | null)[]> => {
-  const { chain, from, intents } = asked
-  const wallet = await ctx.wallets.find({ ...asked, network: chain.network, by: { address: from } })
+export const previewPolicies = async (
+  ctx: Judging,
+  input: PreviewInput,
+): Promise<readonly (PolicyPreview | null)[]> => {
+  const { chain, from, intents } = input
+  const wallet = await ctx.wallets.find({ ...input, network: chain.network, by: { address: from } })
   const policies = wallet === null ? null : await policiesOf(ctx, wallet.id)
   if (wallet === null || policies === null) return intents.map(() => null)
   // A developer-controlled wallet may be under policies once it has one.

@@ -29,7 +29,7 @@ export const notesByAge = (journals: readonly (readonly JournalNote[])[]): reado
     })
     .toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
 
-type Place = {
+type NonceOfSigner = {
   readonly network: string
   readonly signerAddress: string
   readonly nonce: number
@@ -44,17 +44,17 @@ const IMMORTAL = -1n
  * nonce only the last one can have been recorded. But a mortal one gives its nonce back when it expires. So there all come
  * back: first the one that was born last, which gets the nonce, and the others after all else, without one. They take no answer
  * that another one has: some were rolled back.
- * @param signed oldest first. @param placeOf null for what has no nonce of its own. Pure.
+ * @param signed oldest first. @param nonceOf null for what has no nonce of its own. Pure.
  */
 export const recordedInTurn = <Signed>(
   signed: readonly Signed[],
-  placeOf: (each: Signed) => Place | null,
+  nonceOf: (each: Signed) => NonceOfSigner | null,
 ): readonly Signed[] => {
   const last = new Map<string, { readonly each: Signed; readonly bornAt: bigint }>()
   const placed = signed.map((each) => {
-    const place = placeOf(each)
-    const nonce = place && `${place.network} ${place.signerAddress} ${place.nonce}`
-    return { each, nonce, bornAt: place?.bornAtBlock ?? IMMORTAL }
+    const used = nonceOf(each)
+    const nonce = used && `${used.network} ${used.signerAddress} ${used.nonce}`
+    return { each, nonce, bornAt: used?.bornAtBlock ?? IMMORTAL }
   })
   for (const { each, nonce, bornAt } of placed) {
     if (nonce !== null && bornAt >= (last.get(nonce)?.bornAt ?? IMMORTAL)) last.set(nonce, { each, bornAt })

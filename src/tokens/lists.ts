@@ -132,12 +132,12 @@ const taken = <T>(refused: string[], read: () => T): T | undefined => {
   }
 }
 
-type Reading = { readonly chains: readonly ListedChain[]; readonly refused: string[] }
+type ListContext = { readonly chains: readonly ListedChain[]; readonly refused: string[] }
 
 /**
  * Reads one token; null if it is on another chain. An invalid logo, tag, extension or number of display decimals is left out.
  */
-const tokenOf = (value: unknown, what: string, { chains, refused }: Reading): ListedTokenRow | null => {
+const tokenOf = (value: unknown, what: string, { chains, refused }: ListContext): ListedTokenRow | null => {
   const fields = fieldsOf(value, what)
   const chainId = wholeNumber(fields.chainId, { what: `${what}.chainId`, max: Number.MAX_SAFE_INTEGER })
   const chain = chains.find((each) => each.chainId === chainId)

@@ -13,9 +13,9 @@ export const wordsOf = (unsigned: Unsigned | undefined): KeyUse['details'] => {
 }
 
 /** The most that a ladder can pay for gas: only one attempt of a nonce is mined, at worst the dearest. Pure. */
-export const dearestGasFee = ({ terms }: Pick<Chain, 'terms'>, ladder: Ladder): bigint =>
+export const dearestGasFee = ({ feeRules }: Pick<Chain, 'feeRules'>, ladder: Ladder): bigint =>
   unsignedIn(ladder)
-    .map((unsigned) => terms.gasFee(unsigned))
+    .map((unsigned) => feeRules.gasFee(unsigned))
     .reduce((one, other) => (one > other ? one : other), 0n)
 
 type LadderUse = Pick<KeyUse, 'action' | 'details'> &
@@ -27,7 +27,7 @@ type LadderUse = Pick<KeyUse, 'action' | 'details'> &
 
 const placesOf = (chain: Chain, { ladder, firstRung }: LadderUse): readonly AttemptPlace[] =>
   unsignedIn(ladder).map((unsigned, index) => {
-    const maxFeePerGas = chain.terms.feesOf(unsigned)?.maxFeePerGas ?? null
+    const maxFeePerGas = chain.feeRules.feesOf(unsigned)?.maxFeePerGas ?? null
     return index < ladder.rungs.length
       ? { maxFeePerGas, kind: 'rung', rung: firstRung + index }
       : { maxFeePerGas, kind: 'cancel', rung: 0 }

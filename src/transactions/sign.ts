@@ -8,7 +8,7 @@ import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { onlySignature } from '../custody/vault.ts'
 import { isDelegated, type Signing, withKeyFor } from '../policies/delegated.ts'
-import { refuseExcess, refuseLaterNonce } from '../policies/terms.ts'
+import { refuseExcess, refuseLaterNonce } from '../policies/intent-bounds.ts'
 import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { executionOf, withInnerReason } from './execution.ts'
@@ -50,7 +50,7 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
     const signing = { chain, wallet, intent: judged, key }
     const given = byPolicy ? ahead : known
     const unsigned = (await given) ?? (await (byPolicy ? unsignedByPolicy(ctx, signing) : unsignedOf(ctx, signing)))
-    const fee = byPolicy ? chain.terms.gasFee(unsigned) + (await chain.terms.surcharge(unsigned)) : 0n
+    const fee = byPolicy ? chain.feeRules.gasFee(unsigned) + (await chain.feeRules.surcharge(unsigned)) : 0n
     const lifetime = chain.lifetimeOf(unsigned)
     const details = {
       ...wordsOf(unsigned),

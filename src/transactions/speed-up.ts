@@ -18,7 +18,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { type Signing, withKeyFor } from '../policies/delegated.ts'
-import { isExcessive } from '../policies/terms.ts'
+import { isExcessive } from '../policies/intent-bounds.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { recordSpedUp } from './recorded.ts'
 import { dearestGasFee, signLadders } from './sign-ladder.ts'
@@ -159,7 +159,7 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   if (missing > 0n) throw overdraft(address, coinAmount(chain, missing))
   const { intent, atMarket } = offer
   const ladder: Ladder = chain.ladder({ unsigned, atMarket, intent, from: address, spendable, worstCost })
-  const surcharge = worstCost - locked.transaction.value - chain.terms.gasFee(unsigned)
+  const surcharge = worstCost - locked.transaction.value - chain.feeRules.gasFee(unsigned)
   const details = { transaction: id }
   const { isFixed: hasFixedFees, isCutByFunds } = ladder
   const rungs = firstRung + ladder.rungs.length
@@ -180,7 +180,7 @@ const refuseFarAboveMarket = async (
   chain: Chain,
   { unsigned, offer }: { readonly unsigned: Unsigned; readonly offer: NewOffer },
 ): Promise<void> => {
-  const intent = { ...openOf(offer.intent), ...chain.terms.feesOf(unsigned) }
+  const intent = { ...openOf(offer.intent), ...chain.feeRules.feesOf(unsigned) }
   if (!(await isExcessive(chain, { intent, ordinary: offer.atMarket }))) return
   throw new AppError(
     'policy_denied',
@@ -208,5 +208,5 @@ const worstCostOf = (
   const { worstCost: recordedCost, value } = locked.transaction
   const raw = locked.attempts[0]?.raw ?? null
   const before = isHex(raw) ? chain.offerOf({ raw, recordedCost }).worstCost : recordedCost
-  return value + chain.terms.gasFee(unsigned) + (recordedCost > before ? recordedCost - before : 0n)
+  return value + chain.feeRules.gasFee(unsigned) + (recordedCost > before ? recordedCost - before : 0n)
 }

@@ -28,13 +28,13 @@ export const statusById = async (
   return { row, waiting: mayWait ? await waitsFor(ctx.db, row) : null }
 }
 
-type Asked = Reach & { readonly network: Network; readonly hash: string }
+type StatusQuery = Reach & { readonly network: Network; readonly hash: string }
 
 /**
  * The status of any hash: from our record if the hash is of an attempt within reach (the answer then has the mined hash), else
  * from the chain. A mortal extrinsic that `sign` returned and no node knows is `pending` as long as a block may take it.
  */
-export const statusByHash = async (ctx: StatusCtx, input: Asked): Promise<StatusOfHash> => {
+export const statusByHash = async (ctx: StatusCtx, input: StatusQuery): Promise<StatusOfHash> => {
   const chain = ctx.chains.withNode(input.network)
   const hash = input.hash.toLowerCase() as Hex
   const row = await findTransactionByHash(ctx.db, { ...input, hash })
@@ -65,7 +65,7 @@ const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash | nu
 type Signed = Pick<MortalSignature, 'nonce' | 'validUntilBlock'> & { readonly address: string }
 
 /** Nobody learns what wallets beyond their reach have signed. */
-const signedWithinReach = async ({ db, wallets }: StatusCtx, input: Asked): Promise<Signed | null> => {
+const signedWithinReach = async ({ db, wallets }: StatusCtx, input: StatusQuery): Promise<Signed | null> => {
   const signature = await findMortalSignature(db, input)
   if (signature === null) return null
   const wallet = await wallets.find({ ...input, by: { id: signature.walletId } })

@@ -7,7 +7,7 @@ import type { Visitor } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
 import { passkeyMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
-import { challengeOf, type Refusal, type RegistrationJson, verifyRegistration } from '../auth/webauthn.ts'
+import { type CeremonyRefusal, challengeOf, type RegistrationJson, verifyRegistration } from '../auth/webauthn.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { requireFreshLogin } from './fresh-login.ts'
@@ -60,7 +60,7 @@ export const beginPasskeyRegistration = async (
 const CHALLENGE =
   'The challenge is not for this user, was used, or is older than five minutes: begin the registration again.'
 
-const SENTENCES: Readonly<Record<Refusal, string>> = {
+const SENTENCES: Readonly<Record<CeremonyRefusal, string>> = {
   invalid: "The credential must be the browser's unchanged answer to the options of begin-registration.",
   challenge: CHALLENGE,
   origin: 'The passkey must be made on a page of an origin that the project allows, within the domain of the passkey.',
@@ -71,7 +71,7 @@ const SENTENCES: Readonly<Record<Refusal, string>> = {
   counter: CHALLENGE,
 }
 
-const refuse = (refusal: Refusal): AppError => new AppError('invalid_input', SENTENCES[refusal])
+const refuse = (refusal: CeremonyRefusal): AppError => new AppError('invalid_input', SENTENCES[refusal])
 
 /** Adds a passkey to the caller, and tells them by mail. */
 export const finishPasskeyRegistration = async (

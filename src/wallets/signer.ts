@@ -11,13 +11,13 @@ type SignerQuery = Reach & {
   readonly field: string
 }
 
-type Signer<AnyChain extends NodelessChain = Chain> = { readonly chain: AnyChain; readonly address: string }
+type ResolvedSigner<AnyChain extends NodelessChain = Chain> = { readonly chain: AnyChain; readonly address: string }
 
 /**
  * Finds the network and canonical address of a signer. Without a network in the request, it is the only one on which the
  * caller has a wallet with the address.
  */
-export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: SignerQuery): Promise<Signer> => {
+export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: SignerQuery): Promise<ResolvedSigner> => {
   const chain = ctx.chains.withNode(input.network ?? (await onlyNetwork(ctx, input)))
   return { chain, address: chain.parseAddress(input.address, input.field) }
 }
@@ -26,7 +26,7 @@ export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: Sign
 export const resolveKeySigner = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
   input: SignerQuery,
-): Promise<Signer<NodelessChain>> => {
+): Promise<ResolvedSigner<NodelessChain>> => {
   const chain = ctx.chains.get(input.network ?? (await onlyNetwork(ctx, input)))
   return { chain, address: chain.parseAddress(input.address, input.field) }
 }
@@ -34,7 +34,7 @@ export const resolveKeySigner = async (
 /** Finds the caller's wallet at an address. */
 export const walletOf = async (
   ctx: Pick<Ctx, 'wallets'>,
-  input: Reach & { readonly signer: Signer<NodelessChain> },
+  input: Reach & { readonly signer: ResolvedSigner<NodelessChain> },
 ): Promise<WalletRow> => {
   const { chain, address } = input.signer
   const wallet = await ctx.wallets.at({ projectId: input.projectId, network: chain.network, address })

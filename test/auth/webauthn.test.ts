@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { parseAuthenticatorData } from '@simplewebauthn/server/helpers'
-import { type Credential, type Refusal, verifyAssertion, verifyRegistration } from '../../src/auth/webauthn.ts'
+import { type CeremonyRefusal, type Credential, verifyAssertion, verifyRegistration } from '../../src/auth/webauthn.ts'
 import { VECTORS, type Vector } from './webauthn-vectors.ts'
 
 const RP_ID = 'example.org'
@@ -58,7 +58,7 @@ const register = (vector: Vector) =>
 const authenticate = (vector: Vector, credential = credentialOf(vector)) =>
   verifyAssertion(assertionOf(vector), expectedOf(vector.authentication.challenge), credential)
 
-type Outcome = 'verified' | Refusal
+type Outcome = 'verified' | CeremonyRefusal
 
 /**
  * The expected outcome of registration and authentication. `framed` and `user_verification` are checked last, so they mean
@@ -83,7 +83,7 @@ const OUTCOMES: Readonly<Record<string, readonly [Outcome, Outcome]>> = {
   'fido-u2f-es256': ['attestation', 'user_verification'],
 }
 
-const outcomeOf = (result: { verified: unknown } | { refused: Refusal }): Outcome =>
+const outcomeOf = (result: { verified: unknown } | { refused: CeremonyRefusal }): Outcome =>
   'refused' in result ? result.refused : 'verified'
 
 describe('the test vectors of Web Authentication Level 3', () => {

@@ -4,10 +4,10 @@ import {
   decrypt,
   EnvelopeError,
   encrypt,
-  type Identity,
   keyIdOf,
   NO_KEY_ID,
   open,
+  type RowIdentity,
   seal,
 } from '../../src/custody/sealing/envelope.ts'
 import { bytesOf, hexOf } from './support.ts'
@@ -15,7 +15,7 @@ import { NIST_AES_256_GCM } from './vectors.ts'
 
 const key = new Uint8Array(32).fill(7)
 const plaintext = new Uint8Array(32).fill(9)
-const identity: Identity = { purpose: 'owner lock', projectId: 'p', keyringId: 'k', walletId: 'w', rowId: 'r' }
+const identity: RowIdentity = { purpose: 'owner lock', projectId: 'p', keyringId: 'k', walletId: 'w', rowId: 'r' }
 const OVERHEAD_BYTES = 34
 
 const faultOf = (work: () => unknown): string => {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { readKey } from '../../src/custody/root/key-source.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
-import { EnvelopeError, type Identity } from '../../src/custody/sealing/envelope.ts'
+import { EnvelopeError, type RowIdentity } from '../../src/custody/sealing/envelope.ts'
 import { hexOf, keyFile, openTestIdentity, openTestRootKey, openTestSealer } from './support.ts'
 
 const KEY = Uint8Array.from({ length: 32 }, (_, index) => index * 7 + 129)
@@ -137,7 +137,7 @@ describe('a key from a file descriptor', () => {
   })
 })
 
-const identity: Identity = { purpose: 'project key', projectId: 'p', keyringId: '', walletId: '', rowId: '1' }
+const identity: RowIdentity = { purpose: 'project key', projectId: 'p', keyringId: '', walletId: '', rowId: '1' }
 
 describe('the root key', () => {
   test('unwraps what it wrapped, only for the same identity', async () => {

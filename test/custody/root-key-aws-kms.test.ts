@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
-import type { Identity } from '../../src/custody/sealing/envelope.ts'
+import type { RowIdentity } from '../../src/custody/sealing/envelope.ts'
 import { AWS_KEY_IDS, type AwsKms, arnOf, startAwsKms } from './root-key-services/aws-kms.ts'
 import { BRISK, setEnvironment } from './root-key-services/service.ts'
 import { hexOf } from './support.ts'
 
-const identity: Identity = { purpose: 'project key', projectId: 'p', keyringId: '', walletId: '', rowId: '1' }
+const identity: RowIdentity = { purpose: 'project key', projectId: 'p', keyringId: '', walletId: '', rowId: '1' }
 const KEY = new Uint8Array(32).fill(7)
 
 let service: AwsKms

@@ -4,7 +4,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { KeyServiceError } from '../../src/custody/root/key-service.ts'
 import type { RootKey } from '../../src/custody/root/root-key.ts'
-import { EnvelopeError, type Identity } from '../../src/custody/sealing/envelope.ts'
+import { EnvelopeError, type RowIdentity } from '../../src/custody/sealing/envelope.ts'
 import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import { AppError } from '../../src/errors.ts'
 import { startAwsKms } from './root-key-services/aws-kms.ts'
@@ -17,8 +17,8 @@ const PROJECT = '11111111-1111-4111-8111-111111111111'
 const KEY = Uint8Array.from({ length: 32 }, (_, index) => index * 7 + 129)
 const HEX = hexOf(KEY)
 
-const identity: Identity = { purpose: 'wallet key', projectId: PROJECT, keyringId: 'k', walletId: 'w', rowId: 'r' }
-const OTHERS: readonly (readonly [string, Partial<Identity>])[] = [
+const identity: RowIdentity = { purpose: 'wallet key', projectId: PROJECT, keyringId: 'k', walletId: 'w', rowId: 'r' }
+const OTHERS: readonly (readonly [string, Partial<RowIdentity>])[] = [
   ['purpose', { purpose: 'keyring key' }],
   ['project', { projectId: '22222222-2222-4222-8222-222222222222' }],
   ['keyring', { keyringId: 'l' }],
@@ -29,7 +29,7 @@ const OTHERS: readonly (readonly [string, Partial<Identity>])[] = [
 ]
 
 /** The result of unwrapping: the key in hex, or the kind of refusal. */
-const unwrapped = async (rootKey: RootKey, wrapped: Uint8Array, of: Identity = identity): Promise<string> => {
+const unwrapped = async (rootKey: RootKey, wrapped: Uint8Array, of: RowIdentity = identity): Promise<string> => {
   try {
     return hexOf(await rootKey.unwrap({ wrapped, identity: of }))
   } catch (error) {
@@ -74,7 +74,7 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
   })
   afterAll(() => service?.stop())
 
-  const wrap = (of: Identity = identity) => rootKey.wrap({ key: KEY, identity: of })
+  const wrap = (of: RowIdentity = identity) => rootKey.wrap({ key: KEY, identity: of })
 
   test('unwraps what it wrapped', async () => {
     const wrapped = await wrap()

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { readConfig, Secret } from '../../src/config.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { openVaultTransitKey, type VaultAccess } from '../../src/custody/root/vault-transit.ts'
-import type { Identity } from '../../src/custody/sealing/envelope.ts'
+import type { RowIdentity } from '../../src/custody/sealing/envelope.ts'
 import { BRISK } from './root-key-services/service.ts'
 import { NAMESPACE, startVault, VAULT_TOKEN, type Vault } from './root-key-services/vault.ts'
 import { hexOf } from './support.ts'
 
-const identity: Identity = { purpose: 'project key', projectId: 'p', keyringId: '', walletId: '', rowId: '1' }
+const identity: RowIdentity = { purpose: 'project key', projectId: 'p', keyringId: '', walletId: '', rowId: '1' }
 const KEY = new Uint8Array(32).fill(7)
 const access: VaultAccess = { token: new Secret(VAULT_TOKEN), namespace: NAMESPACE }
 

@@ -107,9 +107,9 @@ test('its name is in the OpenAPI document, and in the error for an unknown netwo
 })
 
 test('the maximum fee is set by its variable', () => {
-  const { terms } = service.ctx.chains.withNode(network)
+  const { feeRules } = service.ctx.chains.withNode(network)
   const offer = (gwei: bigint) => ({ to: null, value: 0n, input: '0x', maxFeePerGas: gwei * 1_000_000_000n }) as const
-  expect([7n, 8n].map((gwei) => terms.isWithinFeeCap(offer(gwei)))).toEqual([true, false])
+  expect([7n, 8n].map((gwei) => feeRules.isWithinFeeCap(offer(gwei)))).toEqual([true, false])
 })
 
 test('a process that does not know the network can run at the same time, and serves the networks that it knows', async () => {

@@ -188,7 +188,7 @@ const substrateSetting = (network: SubstrateNetwork, runtime: Runtime): Setting 
   // Of the chain only what asks no node; the runtime is the one that a node would name.
   const chain: PolicyChain = {
     ...createNodelessSubstrateChain(row),
-    terms: { isWithinFeeCap: () => true },
+    feeRules: { isWithinFeeCap: () => true },
     calls: {
       by: 'metadata',
       read: async ({ to, value, input }) => {

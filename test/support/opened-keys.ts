@@ -8,7 +8,7 @@ import postgres from 'postgres'
 import { openDb } from '../../db/client.ts'
 import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
 import { createRootKeys, openRootKey } from '../../src/custody/root/root-key.ts'
-import type { Identity } from '../../src/custody/sealing/envelope.ts'
+import type { RowIdentity } from '../../src/custody/sealing/envelope.ts'
 import {
   identityOf,
   openControlKey,
@@ -98,7 +98,7 @@ export const openedKeysOf = async (input: {
   try {
     const rootKey = await openRootKey(vaultVariables.ROOT_KEY ?? '')
     const projectKeys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
-    const peel = (identity: Identity, sealed: Uint8Array) => projectKeys.openOuter({ identity, sealed })
+    const peel = (identity: RowIdentity, sealed: Uint8Array) => projectKeys.openOuter({ identity, sealed })
     const [developer] = await sql`select sealed from developer_keys where project_id = ${projectId}`
     const [user] = await sql`select sealed, salt from user_keys where owner_id = ${ownerId}`
     const [keyring] = await sql`select kind, sealed from keyrings where id = ${keyringId}`

@@ -14,6 +14,7 @@ import { declaredCalls } from './compile-function.ts'
 import { readAccountState, readCountAt, readCounts } from './counts.ts'
 import { assemble, disassemble, payloadOf, signerOf } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
+import { createFeeRules } from './fee-rules.ts'
 import { readHistory } from './history.ts'
 import { evmFamily } from './identity.ts'
 import { ladderOf, outbidding } from './ladder.ts'
@@ -29,7 +30,6 @@ import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
 import { createContractWallets } from './safe/safe.ts'
 import { readStatus, readStatuses } from './status.ts'
-import { createTerms } from './terms.ts'
 import { complete, effectOf, offerOf } from './unsigned.ts'
 
 /** The network's data, its nodes, and the memory that outlives the process. */
@@ -98,7 +98,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     statuses: (asked) => readStatuses(certain, asked),
     preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts: sureFacts }, { from, intents }),
     calls: declaredCalls({ rpc: certain, memory, network, facts: sureFacts }),
-    terms: createTerms({ rpc, row, ours }),
+    feeRules: createFeeRules({ rpc, row, ours }),
     facts: (addresses) => readAddressFacts({ ...stored, believed: 'any' }, addresses),
     sureFacts,
     balances: (input) => readBalances(rpc, input),

@@ -9,7 +9,7 @@ import type { NodeContext } from './limits.ts'
 import { readImplementations } from './proxies.ts'
 
 /** A selector, and the contract that was called or that failed with it; null for a creation. */
-export type Place = { readonly selector: Hex; readonly to: string | null }
+export type CallSite = { readonly selector: Hex; readonly to: string | null }
 
 type Context = Omit<NodeContext, 'limits'>
 
@@ -17,27 +17,27 @@ const isBoundTo = ({ addresses }: AddedAbiItem, address: string | null): boolean
   address !== null && addresses.includes(address)
 
 /** Whether the contract may be a proxy: declarations of the selector are bound, but none to this contract. */
-const mayBeBehind = (items: readonly AddedAbiItem[], { to, selector }: Place): boolean => {
+const mayBeBehind = (items: readonly AddedAbiItem[], { to, selector }: CallSite): boolean => {
   const own = items.filter((item) => item.selector === selector && item.addresses.length > 0)
   return to !== null && own.length > 0 && !own.some((item) => isBoundTo(item, to))
 }
 
 /**
- * The declarations for each place. An error may come from any contract that the called one calls, so errors that are bound
+ * The declarations for each site. An error may come from any contract that the called one calls, so errors that are bound
  * to other addresses count as general.
  */
 export const readDeclared = async (
   { rpc, memory, network }: Context,
-  { kind, places }: { readonly kind: AbiItemKind; readonly places: readonly (Place | null)[] },
+  { kind, sites }: { readonly kind: AbiItemKind; readonly sites: readonly (CallSite | null)[] },
 ): Promise<readonly Declared[]> => {
-  const asked = places.filter((place) => place !== null)
+  const asked = sites.filter((site) => site !== null)
   const selectors = [...new Set(asked.map(({ selector }) => selector))]
   const items = selectors.length === 0 ? [] : await memory.readAbiItems({ network, kind, selectors })
-  const proxies = asked.flatMap((place) => (mayBeBehind(items, place) && place.to !== null ? [place.to] : []))
+  const proxies = asked.flatMap((site) => (mayBeBehind(items, site) && site.to !== null ? [site.to] : []))
   const implementations = await readImplementations(rpc, [...new Set(proxies)])
-  return places.map((place) => {
-    if (place === null) return NOTHING_DECLARED
-    const { to, selector } = place
+  return sites.map((site) => {
+    if (site === null) return NOTHING_DECLARED
+    const { to, selector } = site
     const own = items.filter((item) => item.selector === selector)
     const addresses = [to, ...(implementations.get(to ?? '') ?? [])]
     return {

@@ -27,10 +27,10 @@ export type Declared = {
 export const NOTHING_DECLARED: Declared = { bound: [], general: [] }
 
 /** A declaration with the decoded arguments by name. */
-type Reading = AbiItem & { readonly arguments: Readonly<Record<string, unknown>> }
+type DecodedItem = AbiItem & { readonly arguments: Readonly<Record<string, unknown>> }
 
 /** Decodes by the only declaration that fits the data exactly; null if none or several fit. */
-const readAs = (items: readonly AbiItem[], data: string): Reading | null => {
+const readAs = (items: readonly AbiItem[], data: string): DecodedItem | null => {
   const bySignature = new Map<string, AbiItem>()
   for (const item of items) {
     const signature = signatureOf(item)
@@ -43,7 +43,7 @@ const readAs = (items: readonly AbiItem[], data: string): Reading | null => {
   return readings.length === 1 ? (readings[0] ?? null) : null
 }
 
-const read = (input: Hex, builtIn: readonly AbiItem[], { bound, general }: Declared): Reading | null => {
+const read = (input: Hex, builtIn: readonly AbiItem[], { bound, general }: Declared): DecodedItem | null => {
   if (input.length < 10 || input.length > 2 + 2 * DECODE_LIMIT_BYTES) return null
   return readAs(bound.length > 0 ? bound : [...builtIn, ...general], input.slice(10))
 }
@@ -75,5 +75,5 @@ export const decodeCall = (
 }
 
 /** null for an unknown error, and for data that does not fit it exactly. Pure. */
-export const decodeError = (data: Hex, declared: Declared = NOTHING_DECLARED): Reading | null =>
+export const decodeError = (data: Hex, declared: Declared = NOTHING_DECLARED): DecodedItem | null =>
   read(data, knownErrors(selectorIn(data) ?? ''), declared)

@@ -30,7 +30,7 @@ export const describeFailures = async (
 ): Promise<readonly (string | null)[]> => {
   const declared = await readDeclared(context, {
     kind: 'error',
-    places: ends.map(({ to, failed }) => {
+    sites: ends.map(({ to, failed }) => {
       const selector = failed === null ? null : customErrorIn(failed.reverted)
       return selector === null ? null : { to, selector }
     }),

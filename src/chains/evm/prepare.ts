@@ -138,39 +138,42 @@ const explainNoFunds = async (
   return insufficient(context.row, { from, needed, balance, least: intent.gasLimit === undefined && !gas.ok })
 }
 
-type Judged = Sending & {
+type EstimatedSending = Sending & {
   readonly pending: PrepareOptions['pending']
   readonly gas: Answer<bigint>
 }
 
 /** The gas limit by the estimate alone. @throws execution_reverted */
-const alone = async (context: PrepareContext, { intent, gas }: Pick<Judged, 'intent' | 'gas'>): Promise<bigint> => {
+const gasAlone = async (
+  context: PrepareContext,
+  { intent, gas }: Pick<EstimatedSending, 'intent' | 'gas'>,
+): Promise<bigint> => {
   if (gas.ok) return marginOf(intent, gas.value)
   throw await reverted(context, { to: intent.to, failed: failedBy(gas.error), cause: gas.error })
 }
 
 /** Asks again, because the first answer may be older than the block with a transaction that this one depends on. */
-const askedAgain = async (context: PrepareContext, sending: Sending): Promise<Answer<bigint>> => {
+const estimateAgain = async (context: PrepareContext, sending: Sending): Promise<Answer<bigint>> => {
   const gas = await context.rpc.try(gasQuestion(context, sending))
   if (!gas.ok && !isExecutionFailure(gas.error)) throw context.rpc.refusal(gas.error)
   return gas
 }
 
 /** Simulates the transaction after the pending ones, in case it depends on them. @returns the gas limit */
-const judgeAfterPending = async (context: PrepareContext, judged: Judged): Promise<bigint> => {
-  const { intent, from, gas } = judged
-  const live = await notYetMined(context.rpc, await judged.pending())
+const gasAfterPending = async (context: PrepareContext, estimated: EstimatedSending): Promise<bigint> => {
+  const { intent, from, gas } = estimated
+  const live = await notYetMined(context.rpc, await estimated.pending())
   // Only a creation or a call of another contract can put code at an address without code.
   const mayMatter = (each: RecordedIntent) =>
     !gas.ok || each.to === null || (each.input !== '0x' && each.to !== intent.to)
-  if (!gas.ok && live.length === 0) return alone(context, { intent, gas: await askedAgain(context, judged) })
-  if (!live.some(mayMatter)) return alone(context, judged)
+  if (!gas.ok && live.length === 0) return gasAlone(context, { intent, gas: await estimateAgain(context, estimated) })
+  if (!live.some(mayMatter)) return gasAlone(context, estimated)
   const ends = await runBundle(context.rpc, context.limits, { from, calls: [...live, intent] })
   const end = ends?.at(-1)
-  if (end === undefined) return alone(context, judged)
+  if (end === undefined) return gasAlone(context, estimated)
   const failed = failedIn(end)
   if (failed !== null) throw await reverted(context, { to: intent.to, failed, cause: gas.ok ? null : gas.error })
-  if (gas.ok && end.gasUsed <= gas.value) return alone(context, judged)
+  if (gas.ok && end.gasUsed <= gas.value) return gasAlone(context, estimated)
   return intent.gasLimit ?? raised(end.gasUsed, GAS_USED_MARGIN_PERCENT)
 }
 
@@ -214,8 +217,8 @@ export const prepare = async (
   if (!gas.ok && isNoFunds(gas.error)) throw await explainNoFunds(context, sending, { fees, surcharge })
   if (!gas.ok && !isExecutionFailure(gas.error)) throw rpc.refusal(gas.error)
   const standsAlone = gas.ok && !seemsWithoutCode(intent, gas.value)
-  const judged = { ...sending, gas, pending: options.pending }
-  const gasLimit = standsAlone ? await alone(context, judged) : await judgeAfterPending(context, judged)
+  const estimated = { ...sending, gas, pending: options.pending }
+  const gasLimit = standsAlone ? await gasAlone(context, estimated) : await gasAfterPending(context, estimated)
   const unsigned = fillIn(intent, { ...fees, row, nonce: intent.nonce ?? counts.pendingCount, gasLimit })
   const cost = worstCost(unsigned) + surcharge
   if (balance < cost && input.options.skipsBalanceCheck !== true)
@@ -231,7 +234,7 @@ const estimateForSigning = async (context: PrepareContext, sending: Sending): Pr
   let gas = await settleGas(context, sending, first)
   if (!gas.ok && isNoFunds(gas.error)) gas = await estimateRich(context, sending)
   if (!gas.ok && !isExecutionFailure(gas.error)) throw context.rpc.refusal(gas.error)
-  return alone(context, { intent, gas })
+  return gasAlone(context, { intent, gas })
 }
 
 /** The fees for signing only. The node is asked only if the caller left one open. */

@@ -10,7 +10,7 @@ import { checksum } from './address.ts'
 import { runBundle } from './bundle.ts'
 import { type Call, transactionObject } from './call.ts'
 import { type CallTrace, callTraceQuestion, logProbe } from './call-traces.ts'
-import { type Place, readDeclared } from './declared.ts'
+import { type CallSite, readDeclared } from './declared.ts'
 import { decodeCall, dependsOnStandard, selectorIn } from './decode.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
 import { whyInvalid } from './intrinsic.ts'
@@ -103,7 +103,7 @@ const contractsIn = (intents: readonly Intent[], ends: readonly End[]): readonly
   return [...called, ...moved]
 }
 
-const placeOf = ({ to, input }: Intent): Place | null => {
+const siteOf = ({ to, input }: Intent): CallSite | null => {
   const selector = to === null ? null : selectorIn(input)
   return selector === null ? null : { to, selector }
 }
@@ -127,7 +127,7 @@ export const previewBundle = async (
   const { from, intents } = input
   const [ends, functions] = await Promise.all([
     simulateAll(context, from, intents),
-    readDeclared(context, { kind: 'function', places: intents.map(placeOf) }),
+    readDeclared(context, { kind: 'function', sites: intents.map(siteOf) }),
   ])
   const [facts, errors] = await Promise.all([
     context.facts(contractsIn(intents, ends)),

@@ -11,6 +11,7 @@ import { createRecentState, type FinalState, readFinalHead, readFinalState } fro
 import { broadcast } from './broadcast.ts'
 import { assemble, payloadOf } from './extrinsic.ts'
 import { readFacts } from './facts.ts'
+import { createFeeRules } from './fee-rules.ts'
 import { createFinalBlocks, type FinalBlocks } from './final-blocks.ts'
 import { isMessage } from './gear.ts'
 import { readEventMovements, readHistory, readMovements } from './movements.ts'
@@ -23,7 +24,6 @@ import { readCall, readMessage } from './read-call.ts'
 import { createSearch } from './search.ts'
 import { findStatus, readStatuses } from './status.ts'
 import { unlessPruned } from './storage.ts'
-import { createTerms } from './terms.ts'
 import * as vnft from './vnft.ts'
 
 /** 31 years. A mortal extrinsic expires by itself, so it needs no time-out here. */
@@ -86,7 +86,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
       worstCost: recordedCost,
       isBound: false,
     }),
-    terms: createTerms({ node, ours, recentState }),
+    feeRules: createFeeRules({ node, ours, recentState }),
   }
 }
 

@@ -54,7 +54,7 @@ export type FeeInAsset = {
   readonly moved: Moved
 }
 
-type Asked = {
+type FeeQuery = {
   readonly runtime: Runtime
   /** The contract of the asset. */
   readonly contract: string
@@ -71,7 +71,7 @@ const isUsable = (value: Value | null, usual: string): boolean => {
 }
 
 /** Converts by the minimum balances; at least 1, because the runtime takes no less. */
-const atLeastBalances = ({ runtime, contract, planck }: Asked, asset: Value): bigint => {
+const atLeastBalances = ({ runtime, contract, planck }: FeeQuery, asset: Value): bigint => {
   const deposit = existentialDeposit(runtime)
   if (!isTrueIn(asset, 'is_sufficient') || deposit === 0n) {
     throw refusedAsset(`must be a sufficient asset: the runtime takes no fee in ${contract}.`)
@@ -80,7 +80,7 @@ const atLeastBalances = ({ runtime, contract, planck }: Asked, asset: Value): bi
 }
 
 /** Counts transfers, also inside batches. Other calls are not counted. */
-const movedOf = ({ runtime, contract, draft }: Asked, type: TypeId): Moved => {
+const movedOf = ({ runtime, contract, draft }: FeeQuery, type: TypeId): Moved => {
   const { pallet, id } = assetIdOf(contract)
   const wanted: Value | null =
     typeof id === 'number' ? { kind: 'integer', value: BigInt(id) } : valueAs(runtime, type, draft.feeAsset)
@@ -96,9 +96,9 @@ const movedOf = ({ runtime, contract, draft }: Asked, type: TypeId): Moved => {
 /** Reads a fee's amount in an asset, and the signer's balance of it. */
 export const readFeeInAsset = async (
   { rpc, row }: Pick<SubstrateNode, 'rpc' | 'row'>,
-  asked: Asked,
+  query: FeeQuery,
 ): Promise<FeeInAsset> => {
-  const { runtime, contract, draft, planck } = asked
+  const { runtime, contract, draft, planck } = query
   const { from, feeAsset, blockHash } = draft
   const { kind, type } = namingOf(runtime, row)
   if (kind === 'location' && !hasQuotes(runtime, type)) {
@@ -113,7 +113,7 @@ export const readFeeInAsset = async (
   ])
   if (about === null) throw refusedAsset(`must be an asset of ${row.network}: there is no ${contract}.`)
   if (!isUsable(about, 'Live')) throw refusedAsset(`must be an asset that can move: ${contract} is frozen.`)
-  const amount = kind === 'location' ? quote : atLeastBalances(asked, about)
+  const amount = kind === 'location' ? quote : atLeastBalances(query, about)
   if (amount === null) {
     const { symbol } = row.coin
     throw refusedAsset(
@@ -127,7 +127,7 @@ export const readFeeInAsset = async (
     amount,
     balance: isUsable(account, 'Liquid') ? integerIn(account, 'balance') : 0n,
     least: integerIn(about, 'min_balance'),
-    moved: movedOf(asked, type),
+    moved: movedOf(query, type),
   }
 }
 

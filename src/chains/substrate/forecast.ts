@@ -131,12 +131,12 @@ const readLedger = async (
   return { amounts, owners: new Map(owners), least, kept: signer.free - signer.transferable }
 }
 
-type Step = { readonly runtime: Runtime; readonly from: string; readonly row: SubstrateNetworkRow }
+type MoveContext = { readonly runtime: Runtime; readonly from: string; readonly row: SubstrateNetworkRow }
 
 /** What a transfer does to the ledger, or why it fails; null if its result cannot be forecast. */
 type Done = { readonly failed: string } | { readonly movement: Movement; readonly ledger: Ledger } | null
 
-const moveItem = ({ runtime, from }: Step, ledger: Ledger, move: ItemMove): Done => {
+const moveItem = ({ runtime, from }: MoveContext, ledger: Ledger, move: ItemMove): Done => {
   const { pallet, collection, item, to } = move
   const owner = ledger.owners.get(itemKey(move))
   if (owner === undefined) return { failed: `there is no item ${item} of collection ${collection}` }
@@ -149,7 +149,7 @@ const moveItem = ({ runtime, from }: Step, ledger: Ledger, move: ItemMove): Done
   }
 }
 
-const moveAmount = ({ from }: Step, ledger: Ledger, { asset, to, amount, keepsAlive }: AmountMove): Done => {
+const moveAmount = ({ from }: MoveContext, ledger: Ledger, { asset, to, amount, keepsAlive }: AmountMove): Done => {
   const amounts = new Map(ledger.amounts)
   const amountOf = (address: string): bigint => amounts.get(amountKey(asset, address)) ?? 0n
   if (amountOf(from) - amount < (keepsAlive ? ledger.kept : 0n)) return { failed: 'the sender has too little' }
@@ -169,7 +169,7 @@ const NOT_RUN = 'not simulated: the network cannot run a call in advance; '
 
 /** Forecasts one call. @returns also the ledger after it. */
 const foresee = (
-  step: Step,
+  step: MoveContext,
   before: Ledger,
   { moves, fee }: { readonly moves: readonly Move[] | null; readonly fee: bigint },
 ): { readonly foreseen: Foreseen; readonly ledger: Ledger } => {

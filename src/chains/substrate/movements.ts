@@ -32,10 +32,13 @@ const BLOCKS_MAX = 256
 const TOO_MUCH = [-32_007, -32_008, -32_010, -32_011]
 
 /** A block to read. `before` is the block whose state has its runtime: its parent, or itself for the genesis block. */
-type Place = { readonly number: bigint; readonly hash: Hex; readonly before: Hex }
+type BlockPlace = { readonly number: bigint; readonly hash: Hex; readonly before: Hex }
 
 /** null if the node does not have all blocks of the range, or they are not all final yet. */
-const readPlaces = async ({ rpc }: SubstrateNode, { fromBlock, toBlock }: Range): Promise<readonly Place[] | null> => {
+const readPlaces = async (
+  { rpc }: SubstrateNode,
+  { fromBlock, toBlock }: Range,
+): Promise<readonly BlockPlace[] | null> => {
   const first = fromBlock === 0n ? 0n : fromBlock - 1n
   const numbers = Array.from({ length: Number(toBlock - first) + 1 }, (_, index) => first + BigInt(index))
   // Ask for the final head first: the blocks up to it cannot change any more.
@@ -54,10 +57,10 @@ const readPlaces = async ({ rpc }: SubstrateNode, { fromBlock, toBlock }: Range)
 /** In the order of the places. Versions only rise: if the first and the last are equal, so are all between them. */
 const readRuntimes = async (
   { rpc, runtimes }: SubstrateNode,
-  places: readonly Place[],
+  places: readonly BlockPlace[],
 ): Promise<readonly Runtime[]> => {
   const ends = [places[0], places.at(-1)].flatMap((place) => place ?? [])
-  const versionsOf = (some: readonly Place[]) => rpc.askAll(some.map(({ before }) => versionQuestion(before)))
+  const versionsOf = (some: readonly BlockPlace[]) => rpc.askAll(some.map(({ before }) => versionQuestion(before)))
   const [first, last] = await versionsOf(ends)
   const versions = first?.specVersion === last?.specVersion ? places.map(() => first) : await versionsOf(places)
   const read: Runtime[] = []
@@ -97,7 +100,7 @@ type BlockParts = {
   readonly hashes: readonly (Hex | null)[]
 }
 
-const blockMovements = ({ hash }: Place, { header, timestampMs, moves, hashes }: BlockParts): BlockMovements => ({
+const blockMovements = ({ hash }: BlockPlace, { header, timestampMs, moves, hashes }: BlockParts): BlockMovements => ({
   ...header,
   hash,
   timestampMs,

@@ -103,12 +103,12 @@ type Collection = {
   readonly mayDescribe: boolean
 }
 
-type Asked = { readonly id: number; readonly from: string }
+type CollectionQuery = { readonly id: number; readonly from: string }
 
 const noCollection = (): AppError =>
   new AppError('mint_unsupported', 'There is no collection with the id in contract_address.')
 
-const readNftsCollection = async (context: Context, { id, from }: Asked): Promise<Collection> => {
+const readNftsCollection = async (context: Context, { id, from }: CollectionQuery): Promise<Collection> => {
   const [details, config, rights] = await context.node.rpc.askAll([
     entry(context, NFT_MAPS.nfts.collection, id),
     entry(context, 'collectionConfigOf', id),
@@ -134,7 +134,7 @@ const readNftsCollection = async (context: Context, { id, from }: Asked): Promis
   }
 }
 
-const readUniquesCollection = async (context: Context, { id, from }: Asked): Promise<Collection> => {
+const readUniquesCollection = async (context: Context, { id, from }: CollectionQuery): Promise<Collection> => {
   const [details, maxSupply] = await context.node.rpc.askAll([
     entry(context, NFT_MAPS.uniques.collection, id),
     entry(context, 'collectionMaxSupply', id),

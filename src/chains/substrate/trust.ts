@@ -63,7 +63,7 @@ const ANY_HASH: Hex = `0x${'00'.repeat(32)}`
  * Asks whether the runtime was built without its metadata hash: validates an extrinsic in mode 1 with a false signature. A
  * runtime with a hash refuses the signature; one without answers CannotLookup.
  */
-const lacksHashQuestion = ({ runtime, draft, blockHash }: Asked): Question<boolean> => {
+const lacksHashQuestion = ({ runtime, draft, blockHash }: HashInput): Question<boolean> => {
   const { raw } = assemble({ ...draft, call: harmlessCall(runtime), metadataHash: ANY_HASH }, NO_SIGNATURE)
   const input = `0x${EXTERNAL}${raw.slice(2)}${blockHash.slice(2)}`
   return question(
@@ -85,14 +85,14 @@ type TrustInput = {
 }
 
 /** `draft` is any extrinsic of the runtime, complete except for its signature. */
-type Asked = { readonly runtime: Runtime; readonly draft: SubstrateUnsigned; readonly blockHash: Hex }
+type HashInput = { readonly runtime: Runtime; readonly draft: SubstrateUnsigned; readonly blockHash: Hex }
 
 export type Trust = {
   /**
    * The metadata hash to sign; null if the runtime cannot check a hash but a pin or a second node confirms the metadata.
    * @throws metadata_untrusted if nothing may be signed with this metadata.
    */
-  metadataHash(asked: Asked): Promise<Hex | null>
+  metadataHash(input: HashInput): Promise<Hex | null>
 }
 
 type Decision = { readonly hash: Promise<Hex | null>; againAtMs: number }
@@ -131,24 +131,24 @@ export const createTrust = (input: TrustInput): Trust => {
     }
   }
 
-  const decide = async (asked: Asked): Promise<Hex | null> => {
-    const { runtime } = asked
+  const decide = async (input: HashInput): Promise<Hex | null> => {
+    const { runtime } = input
     if (!coversMetadata(runtime)) {
       await needConfirmation(runtime, 'its signatures do not cover the metadata')
       return null
     }
     const hash = hashed(runtime)
     if (!isBound(runtime)) await needConfirmation(runtime, 'its signatures cover more than is known here')
-    if (!(await rpc.ask(lacksHashQuestion(asked)))) return hash
+    if (!(await rpc.ask(lacksHashQuestion(input)))) return hash
     await needConfirmation(runtime, 'it was built without the hash that signatures would cover')
     return null
   }
 
-  const metadataHash: Trust['metadataHash'] = (asked) => {
-    const known = decided.get(asked.runtime)
+  const metadataHash: Trust['metadataHash'] = (input) => {
+    const known = decided.get(input.runtime)
     if (known !== undefined && nowMs() < known.againAtMs) return known.hash
-    const decision: Decision = { hash: decide(asked), againAtMs: Number.POSITIVE_INFINITY }
-    decided.set(asked.runtime, decision)
+    const decision: Decision = { hash: decide(input), againAtMs: Number.POSITIVE_INFINITY }
+    decided.set(input.runtime, decision)
     decision.hash.catch((error) => {
       // A node that failed to answer may be asked again at once.
       const isRefused = error instanceof AppError && error.code === 'metadata_untrusted'

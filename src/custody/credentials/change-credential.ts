@@ -23,7 +23,7 @@ import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { KeyRotated } from '../repeatable.ts'
 import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
-import type { Identity } from '../sealing/envelope.ts'
+import type { RowIdentity } from '../sealing/envelope.ts'
 import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import type { WalletRef } from '../wallets/wallet-key.ts'
 import { checkPin, checkSecret, notActivated, sealUnderPin } from './credential-keys.ts'
@@ -36,7 +36,7 @@ const TRIES_MAX = 200
 
 type Change = {
   readonly projectId: string
-  readonly identity: Identity
+  readonly identity: RowIdentity
   /** The version of the row that the old credential opened. */
   readonly version: number
   /** The key, sealed under the new credential. */

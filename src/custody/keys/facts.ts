@@ -17,7 +17,7 @@ type Facts = Readonly<Record<string, string>>
 /** A payload, and the fields of a transaction. */
 type Signable = { readonly payload: Payload; readonly fields: TransactionFields | null }
 
-type Signer = { readonly chain: WalletChain; readonly publicKey: Uint8Array }
+type SigningKey = { readonly chain: WalletChain; readonly publicKey: Uint8Array }
 
 const EMPTY: Uint8Array = new Uint8Array()
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
@@ -103,7 +103,7 @@ const isOfFirst = (one: TransactionFields | null, other: TransactionFields | nul
 /**
  * What one use signs: the first payload, and as `further` each other that is not the same at another fee and no cancel. Pure.
  */
-export const factsOf = ({ chain, publicKey }: Signer, signables: readonly Signable[]): Facts => {
+export const factsOf = ({ chain, publicKey }: SigningKey, signables: readonly Signable[]): Facts => {
   const of = { chain, safe: () => safeOf(publicKey) }
   const [first, ...others] = signables
   if (first === undefined) return {}

@@ -18,7 +18,7 @@ export type WalletChain = {
   readonly ss58Prefix?: number
 }
 
-type Signer = {
+type PolicySigner = {
   readonly chain: WalletChain
   readonly publicKey: Uint8Array
   /** Contracts, of which every call must be counted. */
@@ -26,7 +26,7 @@ type Signer = {
 }
 
 /** `safe`: the key's contract wallet. */
-type Reading = Omit<Signer, 'publicKey'> & { readonly safe: string }
+type CostContext = Omit<PolicySigner, 'publicKey'> & { readonly safe: string }
 
 /** In base units: of the coin, and of each token. */
 type Cost = { readonly value: bigint; readonly fee: bigint; readonly tokens: Tokens }
@@ -45,14 +45,14 @@ const integerOf = (bytes = EMPTY): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
 
 const sumOf = (calls: readonly Call[]): bigint => calls.reduce((sum, { value }) => sum + value, 0n)
 
-const takenBy = ({ limitedTokens }: Reading, calls: readonly Call[]): Tokens => {
+const takenBy = ({ limitedTokens }: CostContext, calls: readonly Call[]): Tokens => {
   const taken = tokensTaken(limitedTokens, calls)
   if (taken === null) throw new Error('a policy that limits a token allows no call of it that cannot be counted')
   return taken
 }
 
-const readTransaction = (reading: Reading, unsigned: Uint8Array): Read => {
-  const { chain, safe } = reading
+const readTransaction = (context: CostContext, unsigned: Uint8Array): Read => {
+  const { chain, safe } = context
   const fields = fieldsOfTransaction(unsigned)
   if (integerOf(fields.chainId) !== BigInt(chain.chainId ?? 0)) throw new Error("a policy is for its wallet's network")
   const { to: recipient = EMPTY, data = EMPTY } = fields
@@ -63,23 +63,23 @@ const readTransaction = (reading: Reading, unsigned: Uint8Array): Read => {
   const executed = isCall && to === safe ? callsExecuted(safe, data) : []
   return {
     value: value + sumOf(executed),
-    tokens: takenBy(reading, [{ to, value, data }, ...executed]),
+    tokens: takenBy(context, [{ to, value, data }, ...executed]),
     fee: integerOf(fields.gas) * integerOf(fields.maxFeePerGas),
     slot: `nonce ${integerOf(fields.nonce)}`,
     isUse: !doesNothing,
   }
 }
 
-const read = (reading: Reading, payload: Payload): Read => {
-  const { chain, safe, limitedTokens } = reading
+const read = (context: CostContext, payload: Payload): Read => {
+  const { chain, safe, limitedTokens } = context
   switch (payload.kind) {
     case 'evm_transaction':
-      return readTransaction(reading, payload.unsigned)
+      return readTransaction(context, payload.unsigned)
     case 'typed_data': {
       const { typedData } = payload
       const calls = callsSigned({ safe, chainId: chain.chainId ?? 0 }, typedData)
       const slot = `inner nonce ${typedData.message.nonce}`
-      return { value: sumOf(calls), fee: 0n, tokens: takenBy(reading, calls), slot, isUse: true }
+      return { value: sumOf(calls), fee: 0n, tokens: takenBy(context, calls), slot, isUse: true }
     }
     case 'extrinsic':
       if (limitedTokens.length > 0) throw new Error('a policy that limits a token allows no extrinsic')
@@ -110,7 +110,7 @@ const merge = (one: Cost, other: Cost, by: (one: bigint, other: bigint) => bigin
  * @throws Error for another chain than the wallet's, and for what no policy allows.
  */
 export const worstCostOf = (
-  { publicKey, ...signer }: Signer,
+  { publicKey, ...signer }: PolicySigner,
   payloads: readonly Payload[],
 ): Cost & { readonly uses: readonly string[] } => {
   const safe = signer.chain.chainId === undefined ? '' : safeOf(publicKey)

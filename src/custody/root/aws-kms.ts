@@ -6,7 +6,7 @@
 //
 // A multi-Region key has one id in all regions, and each of its replicas decrypts. So the id alone names a key.
 
-import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
+import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
 import { type KeyService, KeyServiceError, LIMITS, type Limits, rootKeyOf, type Trouble } from './key-service.ts'
 import type { RootKey } from './root-key.ts'
 
@@ -20,7 +20,7 @@ const KEY =
 /** KMS keeps all versions of a key's material and does not say which one it used. */
 const UNTOLD_VERSION = 0
 
-const contextOf = (identity: Identity): Record<string, string> =>
+const contextOf = (identity: RowIdentity): Record<string, string> =>
   Object.fromEntries(
     [
       ['service', 'strongroom'],

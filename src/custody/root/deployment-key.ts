@@ -4,14 +4,14 @@
 
 import { randomBytes } from 'node:crypto'
 import { type Derived, derivedFrom } from '../sealer.ts'
-import type { Identity } from '../sealing/envelope.ts'
+import type { RowIdentity } from '../sealing/envelope.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
 import type { RootKey } from './root-key.ts'
 
 export type DeploymentKey = Derived
 
 /** Part of the frozen format. */
-export const DEPLOYMENT_KEY: Identity = {
+export const DEPLOYMENT_KEY: RowIdentity = {
   purpose: 'deployment key',
   projectId: '',
   keyringId: '',

@@ -4,7 +4,7 @@
 // The identity is the additional authenticated data. Checksums (CRC-32C) go with all values in both directions:
 // https://docs.cloud.google.com/kms/docs/data-integrity-guidelines
 
-import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
+import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
 import {
   bindingOf,
   type KeyService,
@@ -99,7 +99,7 @@ const once = (of: { readonly signal: AbortSignal; readonly limits: Limits }) => 
   signal: of.signal,
 })
 
-const boundTo = (identity: Identity) => {
+const boundTo = (identity: RowIdentity) => {
   const additionalAuthenticatedData = asBuffer(bindingOf(identity))
   const additionalAuthenticatedDataCrc32c = { value: crc32c(additionalAuthenticatedData) }
   return { additionalAuthenticatedData, additionalAuthenticatedDataCrc32c }

@@ -15,7 +15,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../errors.ts'
 import { encodeFields, HeldKeys } from '../sealing/bytes.ts'
-import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
+import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
 import { deriveKey, hmac } from '../sealing/kdf.ts'
 import type { RootKey } from './root-key.ts'
 
@@ -34,7 +34,7 @@ export type Limits = {
 /** In all less than the ten seconds that other requests of the same owner wait. */
 export const LIMITS: Limits = { attemptTimeoutMs: 4_000, attemptsMax: 2, pauseMs: 250 }
 
-type ServiceCall = { readonly identity: Identity; readonly signal: AbortSignal }
+type ServiceCall = { readonly identity: RowIdentity; readonly signal: AbortSignal }
 type Encrypted = { readonly ciphertext: Uint8Array; readonly keyVersion: number }
 
 export type KeyService = {
@@ -77,7 +77,7 @@ export class KeyServiceError extends AppError {
 }
 
 /** The identity as bytes, for a service that binds bytes. */
-export const bindingOf = ({ projectId, keyringId, walletId, purpose, rowId }: Identity): Uint8Array =>
+export const bindingOf = ({ projectId, keyringId, walletId, purpose, rowId }: RowIdentity): Uint8Array =>
   encodeFields(['strongroom root key', projectId, keyringId, walletId, purpose, rowId])
 
 type LimitedService = { readonly service: KeyService; readonly limits: Limits }
@@ -117,7 +117,7 @@ const headerOf = (of: { readonly service: KeyService; readonly keyVersion: numbe
 const tagOf = (of: {
   readonly key: Uint8Array
   readonly body: Uint8Array
-  readonly identity: Identity
+  readonly identity: RowIdentity
 }): Uint8Array => {
   using keys = new HeldKeys()
   const key = keys.hold(deriveKey(of.key, ['wrapped key']))

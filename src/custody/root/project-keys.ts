@@ -10,7 +10,7 @@ import type { Db, Tx } from '../../../db/client.ts'
 import { holdProjectKey, readProjectKey } from '../../../db/queries/custody/project-keys.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import { KeyRotated } from '../repeatable.ts'
-import { EnvelopeError, type Identity, keyIdOf, open, seal } from '../sealing/envelope.ts'
+import { EnvelopeError, keyIdOf, open, type RowIdentity, seal } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { type BoundRow, macKeyIdOf, openRowMacs, type RowMacs } from '../sealing/row-mac.ts'
 import type { RootKeys } from './root-key.ts'
@@ -20,7 +20,7 @@ const CACHED_MS = 10 * 60 * 1000
 /** Of PostgreSQL's `integer`. */
 const INTEGER_MAX = 2 ** 31 - 1
 
-type Layer = { readonly identity: Identity }
+type Layer = { readonly identity: RowIdentity }
 type Sealed = Layer & { readonly sealed: Uint8Array }
 type Version = { readonly projectId: string; readonly version: number }
 

@@ -5,7 +5,7 @@
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockRootKeyId, readDeployment } from '../../../db/queries/custody/deployment.ts'
 import { KeyRotated } from '../repeatable.ts'
-import { type Identity, NO_KEY_ID, open, seal } from '../sealing/envelope.ts'
+import { NO_KEY_ID, open, type RowIdentity, seal } from '../sealing/envelope.ts'
 import { deriveKey } from '../sealing/kdf.ts'
 import { UnfitVault } from '../unfit-vault.ts'
 import { openAwsKmsKey } from './aws-kms.ts'
@@ -17,9 +17,9 @@ export type RootKey = {
   /** Names the key, not its place. It stays the same when a service makes a new version of the key. */
   readonly id: string
   /** @throws unavailable if the key's service does not answer. */
-  wrap(input: { readonly key: Uint8Array; readonly identity: Identity }): Promise<Uint8Array>
+  wrap(input: { readonly key: Uint8Array; readonly identity: RowIdentity }): Promise<Uint8Array>
   /** @returns bytes that the caller zeroes. @throws EnvelopeError */
-  unwrap(input: { readonly wrapped: Uint8Array; readonly identity: Identity }): Promise<Uint8Array>
+  unwrap(input: { readonly wrapped: Uint8Array; readonly identity: RowIdentity }): Promise<Uint8Array>
 }
 
 /** The root key from a file or a file descriptor. It stays in this process's memory. */
@@ -101,7 +101,7 @@ export const createRootKeys = (parts: {
       return ids.some((id) => id === row?.rootKeyId)
     },
     /** @returns bytes that the caller zeroes. @throws EnvelopeError */
-    unwrap: async ({ rootKeyId, wrapped, identity }: WrappedKey & { readonly identity: Identity }) =>
+    unwrap: async ({ rootKeyId, wrapped, identity }: WrappedKey & { readonly identity: RowIdentity }) =>
       byId(rootKeyId).unwrap({ wrapped, identity }),
     /**
      * Call it in the transaction that writes what `wrap` returned. Until it ends, the database belongs to this root key, so

@@ -9,7 +9,7 @@
 // same bytes can have several base64 texts.
 
 import { readFileSync, statSync } from 'node:fs'
-import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
+import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
 import {
   bindingOf,
   type KeyService,
@@ -155,7 +155,7 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-const boundTo = (identity: Identity) => {
+const boundTo = (identity: RowIdentity) => {
   const binding = base64Of(bindingOf(identity))
   return { associated_data: binding, context: binding }
 }

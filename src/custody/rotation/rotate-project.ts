@@ -27,7 +27,7 @@ import { insertProjectKey, lockProjectKey, newestProjectKeyVersion } from '../..
 import { AppError, noSuchProject, unreachable } from '../../errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
-import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
+import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
 import { boundTerms } from '../wallets/policy-terms.ts'
@@ -92,7 +92,7 @@ type Page = { readonly kind: OuterLayerKind; readonly projectId: string; readonl
 
 /** The identities of a page of rows, by their ids. */
 const identitiesOf = async ({ db }: CustodyCtx, { kind, projectId, layers }: Page) => {
-  const ofEach = (identify: (layer: OuterLayer) => Identity) =>
+  const ofEach = (identify: (layer: OuterLayer) => RowIdentity) =>
     new Map(layers.map((layer) => [layer.id, identify(layer)]))
   switch (kind) {
     case 'developer_key':
@@ -131,7 +131,7 @@ type Resealed = { readonly id: string; readonly before: Uint8Array; readonly aft
 /** @returns null if the row does not open. */
 const reseal = async (
   { projectKeys }: CustodyCtx,
-  input: { readonly identity: Identity; readonly layer: OuterLayer; readonly version: number },
+  input: { readonly identity: RowIdentity; readonly layer: OuterLayer; readonly version: number },
 ): Promise<Resealed | null> => {
   const { identity, layer, version } = input
   try {

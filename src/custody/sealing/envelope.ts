@@ -25,7 +25,7 @@ const CIPHER = 'aes-256-gcm'
 export const NO_KEY_ID = 0
 
 /** The row that a sealed value belongs to. It opens in no other. */
-export type Identity = {
+export type RowIdentity = {
   readonly purpose: string
   readonly projectId: string
   /** '' if the row belongs to no keyring or no wallet. */
@@ -76,7 +76,7 @@ export const decrypt = (input: Cipher & { readonly ciphertext: Uint8Array }): Ui
 }
 
 /** Of an identity, for `encodeFields`. */
-const fieldsOf = ({ projectId, keyringId, walletId, purpose, rowId, bound = {} }: Identity): readonly string[] => [
+const fieldsOf = ({ projectId, keyringId, walletId, purpose, rowId, bound = {} }: RowIdentity): readonly string[] => [
   projectId,
   keyringId,
   walletId,
@@ -86,16 +86,16 @@ const fieldsOf = ({ projectId, keyringId, walletId, purpose, rowId, bound = {} }
 ]
 
 /** An identity as bytes, for what is sealed without a header. */
-export const encodeIdentity = (identity: Identity): Uint8Array => encodeFields(fieldsOf(identity))
+export const encodeIdentity = (identity: RowIdentity): Uint8Array => encodeFields(fieldsOf(identity))
 
-const additionalDataOf = (header: Uint8Array, identity: Identity): Uint8Array =>
+const additionalDataOf = (header: Uint8Array, identity: RowIdentity): Uint8Array =>
   encodeFields([header, ...fieldsOf(identity)])
 
 /** @param input.key 32 bytes, zeroed by the caller; so is `plaintext`. */
 export const seal = (input: {
   readonly key: Uint8Array
   readonly keyId: number
-  readonly identity: Identity
+  readonly identity: RowIdentity
   readonly plaintext: Uint8Array
 }): Uint8Array => {
   const header = Buffer.from([VERSION, ALGORITHM_AES_256_GCM, 0, 0, 0, 0])
@@ -118,7 +118,7 @@ export const keyIdOf = (sealed: Uint8Array): number => {
 export const open = (input: {
   readonly key: Uint8Array
   readonly keyId: number
-  readonly identity: Identity
+  readonly identity: RowIdentity
   readonly sealed: Uint8Array
 }): Uint8Array => {
   if (keyIdOf(input.sealed) !== input.keyId) throw new EnvelopeError('unknown key')

@@ -25,7 +25,7 @@
 
 import { CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../../db/words.ts'
 import { type BoundFields, encodeFields, HeldKeys, type SecretText } from './bytes.ts'
-import { EnvelopeError, encodeIdentity, type Identity, NO_KEY_ID, open, seal } from './envelope.ts'
+import { EnvelopeError, encodeIdentity, NO_KEY_ID, open, type RowIdentity, seal } from './envelope.ts'
 import { openSealedTo, publicKeyOf, sealTo } from './hpke.ts'
 import { deriveKey, hmac, KEY_BYTES } from './kdf.ts'
 
@@ -61,7 +61,10 @@ export type CredentialKeyOf = Readonly<Record<ControlMode, Uint8Array | null>>
 /** Whoever seals and opens names several modes in this order. */
 const inOrder = (modes: readonly ControlMode[]) => CONTROL_MODES.filter((mode) => modes.includes(mode))
 
-const ofOwnerLock = (purpose: string, { projectId, keyringId, lockId: rowId, controlMode }: OwnerLock): Identity => ({
+const ofOwnerLock = (
+  purpose: string,
+  { projectId, keyringId, lockId: rowId, controlMode }: OwnerLock,
+): RowIdentity => ({
   ...NOWHERE,
   purpose,
   projectId,
@@ -72,26 +75,31 @@ const ofOwnerLock = (purpose: string, { projectId, keyringId, lockId: rowId, con
 
 /** The identities under which rows are sealed. They are part of the frozen format. */
 export const identityOf = {
-  projectKey: ({ projectId, version }: Project & { readonly version: number }): Identity => ({
+  projectKey: ({ projectId, version }: Project & { readonly version: number }): RowIdentity => ({
     ...NOWHERE,
     purpose: 'project key',
     projectId,
     rowId: String(version),
   }),
-  developerKey: ({ projectId }: Project): Identity => ({
+  developerKey: ({ projectId }: Project): RowIdentity => ({
     ...NOWHERE,
     purpose: 'developer key',
     projectId,
     rowId: projectId,
   }),
-  userKey: ({ projectId, ownerId: rowId }: Owner): Identity => ({ ...NOWHERE, purpose: 'user key', projectId, rowId }),
-  pinGuesses: ({ projectId, ownerId: rowId }: Owner): Identity => ({
+  userKey: ({ projectId, ownerId: rowId }: Owner): RowIdentity => ({
+    ...NOWHERE,
+    purpose: 'user key',
+    projectId,
+    rowId,
+  }),
+  pinGuesses: ({ projectId, ownerId: rowId }: Owner): RowIdentity => ({
     ...NOWHERE,
     purpose: 'pin guesses',
     projectId,
     rowId,
   }),
-  seedLock: ({ projectId, keyringId, kind, controlModes }: SeedLock): Identity => ({
+  seedLock: ({ projectId, keyringId, kind, controlModes }: SeedLock): RowIdentity => ({
     ...NOWHERE,
     purpose: 'seed lock',
     projectId,
@@ -99,15 +107,15 @@ export const identityOf = {
     rowId: keyringId,
     bound: { kind, control_modes: inOrder(controlModes).join(' ') },
   }),
-  ownerLock: (of: OwnerLock): Identity => ofOwnerLock('owner lock', of),
+  ownerLock: (of: OwnerLock): RowIdentity => ofOwnerLock('owner lock', of),
   /** Of its outer layer. A lock that was never put under policies has the same in both. */
-  outerOwnerLock: ({ policiesOnly, version, ...of }: OuterOwnerLock): Identity => {
+  outerOwnerLock: ({ policiesOnly, version, ...of }: OuterOwnerLock): RowIdentity => {
     const identity = ofOwnerLock('owner lock', of)
     if (!policiesOnly && version === 1) return identity
     return { ...identity, bound: { ...identity.bound, policies_only: String(policiesOnly), version } }
   },
-  familyKeys: (of: OwnerLock): Identity => ofOwnerLock('family keys', of),
-  walletKey: ({ projectId, keyringId, walletId, network, controlMode }: WalletKey): Identity => ({
+  familyKeys: (of: OwnerLock): RowIdentity => ofOwnerLock('family keys', of),
+  walletKey: ({ projectId, keyringId, walletId, network, controlMode }: WalletKey): RowIdentity => ({
     purpose: 'wallet key',
     projectId,
     keyringId,
@@ -115,7 +123,7 @@ export const identityOf = {
     rowId: walletId,
     bound: { network, control_mode: controlMode },
   }),
-  policyLock: ({ projectId, keyringId, walletId, lockId: rowId, terms: bound }: PolicyLock): Identity => ({
+  policyLock: ({ projectId, keyringId, walletId, lockId: rowId, terms: bound }: PolicyLock): RowIdentity => ({
     purpose: 'policy lock',
     projectId,
     keyringId,
@@ -123,7 +131,7 @@ export const identityOf = {
     rowId,
     bound,
   }),
-  policySpending: ({ projectId, policyId: rowId }: Project & { readonly policyId: string }): Identity => ({
+  policySpending: ({ projectId, policyId: rowId }: Project & { readonly policyId: string }): RowIdentity => ({
     ...NOWHERE,
     purpose: 'policy spending',
     projectId,
@@ -131,7 +139,7 @@ export const identityOf = {
   }),
 }
 
-type Under = { readonly key: Uint8Array; readonly identity: Identity }
+type Under = { readonly key: Uint8Array; readonly identity: RowIdentity }
 
 /** Seals under a key that was derived for this value alone, and zeroes the key. */
 const sealUnder = (under: Under, plaintext: Uint8Array): Uint8Array => {

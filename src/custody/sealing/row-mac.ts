@@ -8,14 +8,14 @@
 
 import { timingSafeEqual } from 'node:crypto'
 import { type BoundFields, encodeFields, textsOf } from './bytes.ts'
-import type { Identity } from './envelope.ts'
+import type { RowIdentity } from './envelope.ts'
 import { deriveKey, hmac } from './kdf.ts'
 
 const KEY_ID_BYTES = 4
 const MAC_BYTES = KEY_ID_BYTES + 32
 
 /** A row and those of its fields that decide. */
-export type BoundRow = { readonly identity: Identity; readonly fields: BoundFields }
+export type BoundRow = { readonly identity: RowIdentity; readonly fields: BoundFields }
 
 /** The one encoding of rows for MACs. */
 const encodeRow = ({ identity, fields }: BoundRow): Uint8Array => {

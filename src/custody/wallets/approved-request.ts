@@ -34,7 +34,7 @@ const integerOf = (bytes: Uint8Array | undefined): bigint => BigInt(`0x0${hexOf(
 
 const addressOf = (publicKey: Uint8Array): string => hexOf(keccak_256(publicKey.subarray(1)).subarray(-20))
 
-type Signer = { readonly chainId: number; readonly publicKey: Uint8Array; readonly isContractWallet: boolean }
+type SigningWallet = { readonly chainId: number; readonly publicKey: Uint8Array; readonly isContractWallet: boolean }
 
 /** Asked to sign what no approver saw: no honest API does that. */
 const unapproved = () => new Error('asked to sign what was not approved')
@@ -49,7 +49,7 @@ type Signed = {
   readonly fields: ReturnType<typeof fieldsOfTransaction> | null
 }
 
-const transactionIn = ({ publicKey, isContractWallet }: Signer, unsigned: Uint8Array): Signed => {
+const transactionIn = ({ publicKey, isContractWallet }: SigningWallet, unsigned: Uint8Array): Signed => {
   const fields = fieldsOfTransaction(unsigned)
   const call = { to: hexOf(fields.to), value: integerOf(fields.value), data: fields.data ?? new Uint8Array() }
   const { to, value, data } = call
@@ -63,7 +63,7 @@ const transactionIn = ({ publicKey, isContractWallet }: Signer, unsigned: Uint8A
   return { is: 'calls', calls: callsExecuted(safe, data), fields }
 }
 
-const signedIn = (signer: Signer, payload: Exclude<Payload, { readonly kind: 'extrinsic' }>): Signed => {
+const signedIn = (signer: SigningWallet, payload: Exclude<Payload, { readonly kind: 'extrinsic' }>): Signed => {
   if (payload.kind === 'evm_transaction') return transactionIn(signer, payload.unsigned)
   if (payload.kind !== 'typed_data' || !signer.isContractWallet) throw unapproved()
   const { publicKey, chainId } = signer
@@ -95,7 +95,7 @@ const isAsFixed = (fixed: Fixed, { is, fields }: Signed): boolean => {
  * What refuses all that was not approved: of an EVM network all calls of a transaction must be the approved ones, in their order.
  * @param request canonical JSON, as it was approved.
  */
-export const createApprovedReader = (request: string, of: Omit<Signer, 'isContractWallet'>) => {
+export const createApprovedReader = (request: string, of: Omit<SigningWallet, 'isContractWallet'>) => {
   const { action, wallet_type: type, intents, signer_nonce: signerNonce }: ApprovedRequest = JSON.parse(request)
   const signer = { ...of, isContractWallet: type === 'contract' }
   const isSpeedUp = action === 'speed-up'

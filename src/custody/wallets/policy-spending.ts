@@ -45,12 +45,12 @@ export type Spends = {
 /** `uses`: 0 for more of a use that was charged before. */
 type Charge = Spends & { readonly uses: number; readonly tokens: Tokens }
 
-type Judged = { readonly terms: PolicyTerms; readonly use: Charge; readonly at: Date }
+type ChargeInput = { readonly terms: PolicyTerms; readonly use: Charge; readonly at: Date }
 
 /** What is spent after a use; null if the terms do not allow it. */
 const afterUse = (
   { uses, spentValue, spentFee, limitCounts: counts }: Spending,
-  { terms, use, at }: Judged,
+  { terms, use, at }: ChargeInput,
 ): Spending | null => {
   const { maxUses, maxTotalValue, maxTotalFee } = terms
   const value = spentValue + use.value

@@ -5,14 +5,14 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { claimSocket } from './socket-file.ts'
 
 /** A connection was refused. `name` is as the client called itself, or what the door knows of it. */
-export type Refusal = { readonly why: string; readonly name: string | null }
+export type RefusedConnection = { readonly why: string; readonly name: string | null }
 
 export type Door = {
   /** @throws Error with a sentence for the operator if it cannot be opened. */
   readonly open: (on: {
     /** @param peer who it is, where the door knows that. */
     readonly onSocket: (socket: Socket, peer: string | null) => void
-    readonly onRefused: (refusal: Refusal) => void
+    readonly onRefused: (refusal: RefusedConnection) => void
     /** It goes on accepting connections. */
     readonly onFailure: (error: unknown) => void
   }) => Promise<{

@@ -45,7 +45,7 @@ export type Line = {
   destroy(): void
 }
 
-type Asked = {
+type PendingCall = {
   readonly onProgress: (progress: unknown) => void
   readonly onDone: (output: unknown) => void
   readonly onFailed: (error: unknown) => void
@@ -62,18 +62,18 @@ export const openLine = (input: {
   readonly onClosed: (error: Error | null) => void
 }): Line => {
   const { socket, openedBy } = dial(input.place, input.tls)
-  const asked = new Map<number, Asked>()
+  const pending = new Map<number, PendingCall>()
   let state: 'new' | 'open' | 'leaving' | 'closed' = 'new'
   let lastId = 0
   let held = 0
-  /** Whether something came since it was last asked. */
+  /** Whether something came since the last check. */
   let isHeard = true
   /** Whether the server is who was meant: at a path from the beginning. */
   let isKnown = openedBy === 'connect'
   let trouble: Error | null = null
 
   const endIfLeft = () => {
-    if (state === 'leaving' && asked.size === 0 && held === 0) channel.end()
+    if (state === 'leaving' && pending.size === 0 && held === 0) channel.end()
   }
 
   const onHello = (hello: unknown) => {
@@ -95,7 +95,7 @@ export const openLine = (input: {
       endIfLeft()
       return
     }
-    const call = asked.get(id)
+    const call = pending.get(id)
     if (call === undefined) throw new Refused('an answer is to nothing that was asked')
     if (kind === PROGRESS) {
       call.onProgress(body)
@@ -103,13 +103,13 @@ export const openLine = (input: {
     }
     if (kind === DONE) call.onDone(body)
     else call.onFailed(errorOf(body))
-    asked.delete(id)
+    pending.delete(id)
     endIfLeft()
   }
 
   const channel = openChannel(socket, {
     mayTake: () => true,
-    // The Uint8Arrays of an answer belong to whoever asked.
+    // The Uint8Arrays of an answer belong to the caller.
     onMessage: ({ value }) => {
       isHeard = true
       if (state === 'new') onHello(value)
@@ -120,8 +120,8 @@ export const openLine = (input: {
       clearTimeout(waiting)
       clearInterval(listening)
       state = 'closed'
-      for (const { onFailed } of asked.values()) onFailed(new LineLost({ wasSent: true }))
-      asked.clear()
+      for (const { onFailed } of pending.values()) onFailed(new LineLost({ wasSent: true }))
+      pending.clear()
       input.onClosed(trouble)
     },
   })
@@ -160,7 +160,7 @@ export const openLine = (input: {
       lastId += 1
       send(lastId, method, given)
       return await new Promise((resolve, reject) => {
-        asked.set(lastId, {
+        pending.set(lastId, {
           onProgress: (progress) => {
             if (method.progress.fits(progress)) onProgress?.(progress)
           },

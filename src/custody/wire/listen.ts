@@ -8,7 +8,7 @@ import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../errors.ts'
 import { type Channel, openChannel } from './channel.ts'
 import { Refused } from './data.ts'
-import type { Door, Refusal } from './door.ts'
+import type { Door, RefusedConnection } from './door.ts'
 import { type Audience, failureOf } from './failure.ts'
 import type { Message } from './frames.ts'
 import type { Given, Method } from './method.ts'
@@ -81,7 +81,7 @@ export type ListenOptions = {
   readonly methods: readonly Served[]
   readonly audience: Audience
   /** A connection was closed for bad input, or its client is not allowed. */
-  readonly onRefused: (refusal: Refusal) => void
+  readonly onRefused: (refusal: RefusedConnection) => void
   /** How many requests of a connection may be under way. */
   readonly underWayMax?: number
   /** An error that is none of ours to be seen by callers. */

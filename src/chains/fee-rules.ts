@@ -8,7 +8,7 @@ export type Excess = {
   readonly most: bigint
 }
 
-export type Terms = {
+export type FeeRules = {
   /** Whether the fees that an intent fixes are within the network's ceiling. Pure. */
   isWithinFeeCap(intent: Intent): boolean
   /**

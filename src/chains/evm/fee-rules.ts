@@ -1,7 +1,7 @@
 import type { EvmUnsigned, Intent, Unsigned } from '../chain.ts'
+import type { Excess, FeeRules } from '../fee-rules.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import type { Rpc } from '../node/rpc.ts'
-import type { Excess, Terms } from '../terms.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { isWithinCap, marketFees } from './fees.ts'
 import { l1FeeQuestion } from './l1-fee.ts'
@@ -22,11 +22,11 @@ const excessOf = (intent: Intent, { ordinary, times }: { ordinary: EvmUnsigned; 
   return null
 }
 
-export const createTerms = (input: {
+export const createFeeRules = (input: {
   readonly rpc: Rpc
   readonly row: EvmNetworkRow
   readonly ours: (unsigned: Unsigned) => EvmUnsigned
-}): Terms => {
+}): FeeRules => {
   const { rpc, row, ours } = input
   return {
     isWithinFeeCap: (intent) => isWithinCap(intent, row),

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Chain, Unsigned } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
-import { usualFeeBudget } from '../../../src/policies/terms.ts'
+import { usualFeeBudget } from '../../../src/policies/intent-bounds.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
 import { startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
@@ -44,14 +44,14 @@ const ordinary = (): Promise<Unsigned> => base.fill(payment, from, { nonce: 0 })
 test('the fee for layer 1 is a surcharge, for sending and for signing only', async () => {
   const { unsigned, surcharge, worstCost } = await base.prepare(payment, from, { pending: async () => [] })
   expect(surcharge).toBe(L1_FEE_MOST)
-  expect(await base.terms.surcharge(unsigned)).toBe(L1_FEE_MOST)
-  expect(worstCost).toBe(payment.value + base.terms.gasFee(unsigned) + surcharge)
+  expect(await base.feeRules.surcharge(unsigned)).toBe(L1_FEE_MOST)
+  expect(worstCost).toBe(payment.value + base.feeRules.gasFee(unsigned) + surcharge)
 })
 
 test('the fee for layer 1 is included in the default fee budget', async () => {
   const unsigned = await ordinary()
-  const perGas = base.terms.gasFee(unsigned) / 21_000n
-  expect(await base.terms.ordinaryFee()).toBe(100_000n * perGas + L1_FEE_MOST)
+  const perGas = base.feeRules.gasFee(unsigned) / 21_000n
+  expect(await base.feeRules.ordinaryFee()).toBe(100_000n * perGas + L1_FEE_MOST)
   expect(await usualFeeBudget(base)).toBe(2_500n * (100_000n * perGas + L1_FEE_MOST))
 })
 
@@ -59,7 +59,8 @@ test('fees and gas above a multiple of the ordinary ones are found, field by fie
   const unsigned = await ordinary()
   if (unsigned.family !== 'evm') throw new Error('expected a transaction of EIP-1559')
   const { gasLimit, maxFeePerGas, maxPriorityFeePerGas } = unsigned
-  const of = (fixed: object) => base.terms.excess({ intent: { ...payment, ...fixed }, ordinary: unsigned, times: 2n })
+  const of = (fixed: object) =>
+    base.feeRules.excess({ intent: { ...payment, ...fixed }, ordinary: unsigned, times: 2n })
   expect(await of({})).toBeNull()
   const most = {
     gasLimit: 2n * gasLimit,
@@ -70,6 +71,6 @@ test('fees and gas above a multiple of the ordinary ones are found, field by fie
   for (const field of ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas'] as const) {
     expect(await of({ ...most, [field]: most[field] + 1n })).toEqual({ field, most: most[field] })
   }
-  expect(base.terms.isWithinFeeCap({ ...payment, maxFeePerGas: 200n * GWEI })).toBe(true)
-  expect(base.terms.isWithinFeeCap({ ...payment, maxFeePerGas: 200n * GWEI + 1n })).toBe(false)
+  expect(base.feeRules.isWithinFeeCap({ ...payment, maxFeePerGas: 200n * GWEI })).toBe(true)
+  expect(base.feeRules.isWithinFeeCap({ ...payment, maxFeePerGas: 200n * GWEI + 1n })).toBe(false)
 })

@@ -14,8 +14,8 @@ const ORDINARY_TRANSACTIONS = 2_500n
 const denied = (sentence: string): AppError => new AppError('policy_denied', sentence)
 
 /** The default fee budget in base units. */
-export const usualFeeBudget = async ({ terms }: Pick<Chain, 'terms'>): Promise<bigint> =>
-  ORDINARY_TRANSACTIONS * (await terms.ordinaryFee())
+export const usualFeeBudget = async ({ feeRules }: Pick<Chain, 'feeRules'>): Promise<bigint> =>
+  ORDINARY_TRANSACTIONS * (await feeRules.ordinaryFee())
 
 type Measured = {
   readonly intent: Intent
@@ -23,15 +23,15 @@ type Measured = {
   readonly ordinary: Unsigned
 }
 
-const excessOf = async ({ terms }: Pick<Chain, 'terms'>, { intent, ordinary }: Measured) =>
-  isOpen(intent) ? null : terms.excess({ intent, ordinary, times: TIMES_MAX })
+const excessOf = async ({ feeRules }: Pick<Chain, 'feeRules'>, { intent, ordinary }: Measured) =>
+  isOpen(intent) ? null : feeRules.excess({ intent, ordinary, times: TIMES_MAX })
 
 /** Whether gas or fees are more than twice what we would choose. */
-export const isExcessive = async (chain: Pick<Chain, 'terms'>, measured: Measured): Promise<boolean> =>
+export const isExcessive = async (chain: Pick<Chain, 'feeRules'>, measured: Measured): Promise<boolean> =>
   (await excessOf(chain, measured)) !== null
 
 /** Refuses gas and fees of more than twice what we would choose. */
-export const refuseExcess = async (chain: Pick<Chain, 'terms'>, measured: Measured): Promise<void> => {
+export const refuseExcess = async (chain: Pick<Chain, 'feeRules'>, measured: Measured): Promise<void> => {
   const excess = await excessOf(chain, measured)
   if (excess === null) return
   const { field, most } = excess

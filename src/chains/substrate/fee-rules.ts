@@ -1,17 +1,17 @@
 import type { SubstrateUnsigned, Unsigned } from '../chain.ts'
-import type { Terms } from '../terms.ts'
+import type { FeeRules } from '../fee-rules.ts'
 import type { FinalState } from './blocks.ts'
 import type { SubstrateNode } from './node.ts'
 import { unsignedOf, withMargin } from './prepare.ts'
 import { feeQuestion } from './query-fee.ts'
 import { gasPaidBy } from './spending.ts'
 
-/** Creates the terms of a network. The runtime sets the fees; a caller adds a tip, or chooses the gas of a message. */
-export const createTerms = (input: {
+/** Creates the fee rules of a network. The runtime sets the fees; a caller adds a tip, or chooses the gas of a message. */
+export const createFeeRules = (input: {
   readonly node: SubstrateNode
   readonly ours: (unsigned: Unsigned) => SubstrateUnsigned
   readonly recentState: () => Promise<FinalState>
-}): Terms => {
+}): FeeRules => {
   const { node, ours, recentState } = input
   const feeOf = async (unsigned: SubstrateUnsigned): Promise<bigint> =>
     withMargin(await node.rpc.ask(feeQuestion(unsigned, unsigned.blockHash)))
