@@ -8,7 +8,7 @@ import type { Ctx } from '../context.ts'
 import type { PolicyTerms } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 
-/** The vault tries them one by one, and they are bound in full. */
+/** A bound, because the vault tries the keys one by one, and the policy's terms contain all of them. */
 const PASSKEYS_MAX = 100
 const EXPIRES_IN_SECONDS = 24 * 60 * 60
 
@@ -16,18 +16,18 @@ export type ProposedApproval = {
   readonly of: number
   /** null: every user of the project who has a passkey. */
   readonly from: readonly string[] | null
-  /** null: a day. */
+  /** null: one day. */
   readonly expiresInSeconds: number | null
 }
 
-/** Each user once. */
+/** The users who may approve, each once. */
 export const approverIdsOf = ({ approvers }: NonNullable<PolicyTerms['requireApproval']>): string[] => [
   ...new Set(approvers.map(({ userId }) => userId)),
 ]
 
 type Approver = NonNullable<PolicyTerms['requireApproval']>['approvers'][number]
 
-/** Their passkeys as answers show them, so that somebody can compare them with the real ones. */
+/** Passkeys as answers show them, so that a reader can compare them with the approvers' own. */
 export const shownPasskeys = (approvers: readonly Omit<Approver, 'rpId'>[]) =>
   approvers.map(({ userId, credentialId, publicKey }) => ({
     user_id: userId,

@@ -1,6 +1,5 @@
-// An approver decides with their passkey. The challenge of the assertion is the hash of all that is decided
-// (src/custody/approval.ts), so the signature is good for this approval, this request and this decision alone, and nothing
-// needs to be stored between begin and decide.
+// An approver decides with their passkey. The challenge is the hash of approval, request and decision (src/custody/approval.ts).
+// So the assertion is valid for these alone, and nothing is stored between begin and decide.
 
 import {
   type ApprovalRow,
@@ -34,7 +33,7 @@ type Approver = Required['approvers'][number]
 const challengeFor = (approval: ApprovalRow, decision: ApprovalDecision): string =>
   Buffer.from(approvalChallenge({ ...approval, decision })).toString('base64url')
 
-/** The policy as it stands, from the vault: its terms say who may approve, and for how long. */
+/** Reads from the vault who may approve, and for how long: the present terms of the policy. */
 const requiredBy = async ({ vault }: Deciding, { walletId, policyId }: ApprovalRow): Promise<Required | null> => {
   const policies = await vault.unrevokedPolicies({ walletId, limit: POLICIES_A_WALLET_MAX })
   const policy = policies.find(({ id }) => id === policyId)
@@ -42,21 +41,22 @@ const requiredBy = async ({ vault }: Deciding, { walletId, policyId }: ApprovalR
   return policy.requireApproval
 }
 
-/** An approval, and the caller's passkeys among those of its policy. Others than its approvers learn nothing of it. */
+/** An approval, and the caller's passkeys that its policy names. Answers not_found to anyone who is not an approver. */
 const deciding = async (ctx: Deciding, { projectId, userId }: UserCaller, id: string) => {
   const approval = await findApproval(ctx.db, { projectId, id: id.toLowerCase() })
   if (approval === null || !approval.approverIds.includes(userId)) throw notFound('approval')
   const required = await requiredBy(ctx, approval)
   const own = required?.approvers.filter((approver) => approver.userId === userId) ?? []
   if (required === null || own.length === 0) throw notFound('approval')
-  // Somebody edited the row: an approver would sign for later than the policy lets anybody ask.
+  // The row was edited: the approver would sign for longer than the policy allows.
   if (approval.endsInSeconds > required.expiresInSeconds) throw approvalEnded('lasts longer than its policy says')
   return { approval, own }
 }
 
 /**
- * What the browser's `navigator.credentials.get` takes. The passkeys are those that the policy names and that work on the page.
- * @param input.origin the header `Origin`; null if a server calls, which gets the options for the first passkey.
+ * Makes the options for the browser's `navigator.credentials.get`, with the passkeys that the policy names and that work on the
+ * page.
+ * @param input.origin the header `Origin`; null if a server calls. It gets the options for the first passkey.
  */
 export const beginDecision = async (
   ctx: Deciding,
@@ -129,8 +129,8 @@ const verified = async (
 }
 
 /**
- * Writes down what an approver decided. One rejection ends an approval, also a granted one that was not used yet. The same
- * decision again changes nothing.
+ * Records an approver's decision. One rejection ends an approval, even a granted one, if it was not used yet. Repeating a
+ * decision changes nothing.
  */
 export const decideApproval = async (
   ctx: Deciding,

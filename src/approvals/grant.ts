@@ -1,6 +1,6 @@
-// What a use of a policy with approvers needs. Without an approval id the request is written down, and waits. With one it must
-// be the very request that was approved, and enough approvers must still stand behind it. The vault verifies all of this again,
-// and uses the approval once.
+// The approval that a use of a policy with approvers needs. A request without an approval id is recorded, and waits. A request
+// with one must be the same as the approved one, and enough approvers must have approved it with passkeys that they still have.
+// The vault verifies all of this again, and accepts each approval once.
 
 import { randomUUID } from 'node:crypto'
 import {
@@ -19,7 +19,7 @@ import type { Approval, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError, NotYet, notFound } from '../errors.ts'
 import { approverIdsOf } from './approvers.ts'
 
-/** How many may wait for one policy: each asks for people's attention. */
+/** How many requests may wait for one policy, because people must read them. */
 const OPEN_MAX = 100
 
 type Asking = Pick<Principal, 'projectId' | 'actor'> & {
@@ -27,11 +27,11 @@ type Asking = Pick<Principal, 'projectId' | 'actor'> & {
   readonly request: string
   readonly policy: UnrevokedPolicy
   readonly required: NonNullable<UnrevokedPolicy['requireApproval']>
-  /** Which was asked for with the request; null: none. */
+  /** The approval that the request names; null: none. */
   readonly approval: ApprovalRow | null
 }
 
-/** Ends the request: it is answered with 202. */
+/** The error that ends a request with the answer 202. */
 const waiting = ({ id, expiresAt }: ApprovalRow): NotYet =>
   new NotYet({ approval_id: id, status: 'waiting', expires_at: expiresAt.toISOString() })
 
@@ -49,14 +49,14 @@ export const requireOpen = ({
   if (isExpired) throw approvalEnded('has expired')
 }
 
-/** The same just before it signs: nodes were asked meanwhile. */
+/** Checks again just before signing, because calls to nodes took time. */
 export const requireStillOpen = async ({ db }: Pick<Ctx, 'db'>, { id }: Approval): Promise<void> => {
   const end = await readApprovalEnd(db, id)
   if (end === null) throw notFound('approval')
   requireOpen(end)
 }
 
-/** The approval that a request names, of the same wallet. */
+/** Finds the approval that a request names. It must be of the same wallet. */
 export const namedApproval = async (
   ctx: Pick<Ctx, 'db'>,
   of: { readonly projectId: string; readonly walletId: string; readonly id: string },
@@ -99,7 +99,7 @@ const assertionOf = ({ passkey, clientDataJson, authenticatorData, signature }: 
 })
 
 /**
- * The approval of a use, as the vault takes it.
+ * The approval of a use, as the vault's method takes it.
  * @throws NotYet while it waits, approval_mismatch if another request was approved, approval_ended
  */
 export const grantedApproval = async (ctx: Granting, asking: Asking): Promise<Approval> => {

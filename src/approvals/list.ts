@@ -1,4 +1,4 @@
-// What waits for approvers, decoded and simulated by the preview as it would go now.
+// Lists the approvals, each decoded and simulated by the preview as of now.
 
 import { type ListedApproval, listApprovals } from '../../db/queries/approvals.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -19,7 +19,7 @@ export type ShownApproval = {
   readonly status: Status
   /** null once it has ended, or while no node answers. */
   readonly previews: readonly PreviewResult[] | null
-  /** For its approvers. */
+  /** The request in English, for its approvers. */
   readonly words: ApprovalWords
 }
 
@@ -35,7 +35,7 @@ type Listing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets'>
 const previewsOf = async (ctx: Listing, { projectId, request }: ListedApproval) => {
   const { network, wallet_address: from, intents } = readRequest(request)
   try {
-    // For no owner, so that it does not judge policies: the approver is not asked about them.
+    // Without an owner, so that the preview does not judge policies: approvers do not decide about them.
     const reach = { projectId, ownedBy: '' }
     return await previewTransactions(ctx, { ...reach, network, from, unsignedTransactions: intents })
   } catch (error) {
@@ -52,10 +52,10 @@ const shownApproval = async (ctx: Listing, row: ListedApproval): Promise<ShownAp
   return { row, status, previews, words: approvalWords(ctx.chains.of(request.network), { request, previews }) }
 }
 
-/** A preview asks the node several times, and a page may have a hundred. */
+/** A bound, because a preview makes several calls to the node, and a page may have a hundred approvals. */
 const PREVIEWS_AT_ONCE = 5
 
-/** An API key sees all approvals of the project, newest first; a user those that wait for them. */
+/** Lists approvals, newest first: for an API key all of the project, for a user those that wait for their decision. */
 export const listedApprovals = async (
   ctx: Listing,
   input: { readonly caller: Caller; readonly limit: number; readonly offset: number },

@@ -1,4 +1,4 @@
-// The page on which approvers decide: the login page's sibling, with its ways to log in.
+// The page on which approvers decide. It has the ways to log in of the login page.
 
 import type { Login } from '../login/open.ts'
 import { pageBehindLogin } from '../login/page.ts'

@@ -1,10 +1,13 @@
 // What is approved: everything that decides the effect of a request. Two requests are the same if this text is the same.
 //
-// Bound: the wallet, what is done with it (signed, sent, minted, …), each call in its order with recipient, value and data, and
-// gas, fees, nonce, era and fee asset where the caller fixed them; of a speed-up also which transaction is signed again, with its
-// nonce: otherwise the same calls could be signed for another nonce, and be made twice; of a call of a Substrate runtime the metadata
-// by which it was read, as its bytes may mean another call after an upgrade of the runtime. Left open, as in a request without approval: what the caller
-// did not fix, which is chosen when it is used, within the policy's limits and budgets.
+// The text contains:
+// - the wallet, and the action (sign, send, mint, …);
+// - each call in its order: recipient, value and data, with gas, fees, nonce, era and fee asset if the caller fixed them;
+// - for a speed-up, which transaction is signed again, with its nonce. Otherwise the same calls could be signed for another
+//   nonce, and be made twice;
+// - for a call of a Substrate runtime, the metadata with which it was read. After an upgrade the same bytes may mean another call.
+//
+// It does not contain what the caller left open. That is chosen at the use, within the policy's limits and budgets.
 
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { TransactionKind } from '../../db/words.ts'
@@ -76,5 +79,5 @@ export type ReadRequest = {
   readonly intents: readonly UnsignedText[]
 }
 
-/** The inverse, of a text that this file made. */
+/** Parses a text that this file made. */
 export const readRequest = (request: string): ReadRequest => JSON.parse(request) as ReadRequest

@@ -11,9 +11,9 @@ import { APPROVAL_STATUSES } from './list.ts'
 const Time = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
 
-const ApprovalIdField = UuidField('The `approval_id` of the answer 202.')
+const ApprovalIdField = UuidField('The `approval_id` of the 202 answer.')
 const DecisionField = OneOf(APPROVAL_DECISIONS, {
-  description: 'One rejection ends an approval, also a granted one that was not used yet.',
+  description: 'One rejection ends an approval, even a granted one, if it was not used yet.',
   examples: ['approve'],
 })
 const StatusField = OneOf(APPROVAL_STATUSES, {
@@ -25,7 +25,7 @@ export const Approval = ClosedObject('Approval', {
   approval_id: UuidField('Names it.'),
   status: StatusField,
   created_at: Time('ISO 8601, UTC.'),
-  expires_at: Time('Until then it must be used.'),
+  expires_at: Time('It must be used before this time.'),
   policy_uuid: UuidField('The policy that needs it.'),
   network: NetworkField,
   wallet_address: AddressField('The wallet that would be used.'),
@@ -34,7 +34,7 @@ export const Approval = ClosedObject('Approval', {
     examples: ['send'],
   }),
   unsigned_transactions: Type.Array(UnsignedTransaction, {
-    description: 'Each call in its order. What is absent is chosen when it is used.',
+    description: 'The calls in their order. Absent fields are chosen when the approval is used.',
   }),
   previews: Type.Union([Type.Array(PreviewResult), Type.Null()], {
     description: 'What each would do now, decoded and simulated; null once it has ended, or while no node answers.',

@@ -15,7 +15,7 @@ const approvalFields = {
   expires_in_seconds: Type.Integer({
     minimum: 60,
     maximum: WEEK_SECONDS,
-    description: 'How long a request waits, and may then be used; a day if absent.',
+    description: 'How long after the request the approval can be granted and used. One day if absent.',
     rule: `a whole number from 60 to ${WEEK_SECONDS}`,
     examples: [86_400],
   }),
@@ -38,14 +38,14 @@ export const RequireApproval = ClosedObject(
     of: approvalFields.of,
     from: Type.Optional(
       ApproversField(
-        'Who may approve: users of the project who have a passkey now. If absent, all who have one, also customers of the app, so name them. A request with an access token must.',
+        'Who may approve: users of the project who have a passkey now. If absent, every user who has a passkey may approve, also customers of the app: better name them. Required in a request with an access token.',
       ),
     ),
     expires_in_seconds: Type.Optional(approvalFields.expires_in_seconds),
   },
   {
     description:
-      'Each use needs approvers first: it is answered with 202, and is done by the same request with `approval_id` once it is granted.',
+      'Each use needs approval first. The first request is answered with 202; once the approval is granted, repeat the same request with `approval_id`.',
     examples: [{ of: 1, from: [APPROVER] }],
   },
 )
@@ -69,7 +69,7 @@ export const ApproverPasskeys = Type.Array(
   { description: 'The passkeys that count. Compare them with those of the approvers.' },
 )
 
-/** The same in an answer. */
+/** `require_approval` in an answer. */
 export const RequiredApproval = Type.Union(
   [
     Type.Object(

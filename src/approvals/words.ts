@@ -1,5 +1,5 @@
 // A request in words, for its approvers: what is asked for, each call with its amounts and arguments, what it would do now, and
-// what is unclear about it. Pure. Strangers' texts (of contracts, tokens and apps) are parts of their own.
+// what is unclear about it. Pure. Texts of others (contracts, tokens and apps) are separate parts.
 
 import type { NodelessChain } from '../chains/chain.ts'
 import { coins, tokens } from '../policies/rule-words.ts'
@@ -10,7 +10,7 @@ import type { ApprovedAction, ReadRequest } from './request.ts'
 
 export type ApprovalWords = {
   readonly wants: Sentence
-  /** Of each call. */
+  /** For each call, its sentences. */
   readonly calls: readonly (readonly Sentence[])[]
   readonly warnings: readonly Sentence[]
 }
@@ -46,7 +46,7 @@ const argumentText = (value: unknown): string => (typeof value === 'string' ? va
 /** Functions of ERC-20 whose last argument is an amount. */
 const WITH_AMOUNT = ['transfer', 'transferFrom', 'approve', 'increaseAllowance', 'decreaseAllowance']
 
-/** The amount of a token in its own units; empty if the value is none. */
+/** The amount of a token in its own units; empty if the value is not an amount. */
 const amountWords = ({ contract, function_name: called }: PreviewResult, value: string): Sentence => {
   const token = contract?.token ?? null
   if (token === null || !WITH_AMOUNT.includes(called ?? '') || !/^[0-9]+$/.test(value)) return say``

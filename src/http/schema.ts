@@ -125,28 +125,28 @@ export const CredentialFields = {
   user_pin: Type.Optional(UserPinField),
 }
 
-/** Of what a policy may allow: the credentials, and the approval that it may need. */
+/** Fields of requests that a policy may allow: the credentials, and the approval. */
 export const SigningFields = {
   ...CredentialFields,
   approval_id: Type.Optional(
-    UuidField('Of the answer 202: the same request again with it, once it is granted, does what was approved.'),
+    UuidField('The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.'),
   ),
 }
 
-/** The answer 202 of a request that needs approvers first. */
+/** The 202 answer to a request that needs approval first. */
 export const WaitingApproval = ClosedObject('WaitingApproval', {
   approval_id: UuidField('Send the same request again with it, once it is granted.'),
   status: Type.Literal('waiting', { examples: ['waiting'] }),
   expires_at: Type.String({
     format: 'date-time',
-    description: 'Until then it must be granted and used.',
+    description: 'It must be granted and used before this time.',
     examples: ['2026-01-31T12:00:00.000Z'],
   }),
 })
 
 /**
- * Which of the credential fields a body must have, for the document: one of them, or one or both as the wallet needs. Only
- * custody checks it, because a missing credential has a code of its own.
+ * For the document: which credential fields a body must have, either exactly one, or those that the wallet needs. Only custody
+ * checks it, because a missing credential has an error code of its own.
  */
 export type CredentialsTaken = 'one' | 'one_or_both'
 
@@ -229,7 +229,7 @@ type RouteDetail = {
   readonly headerSet?: HeaderSet
 }
 
-/** The headers of an answer 200, where they are not the usual ones: how long caches may keep it, or cookies that it expires. */
+/** Unusual headers of a 200 answer: how long caches may keep it, or cookies that it deletes. */
 export type HeaderSet = 'kept a while' | 'kept for ever' | 'expired cookies'
 
 /**

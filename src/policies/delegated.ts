@@ -1,11 +1,13 @@
-// Uses of a wallet with the developer's secret as policies allow: of a user-controlled one as its owner agreed, of a
-// developer-controlled one that was put under policies. A use is checked twice: before
-// the key is opened, against the rules and what is left of the limits; and when it signs, which charges the policy.
-// If the policy was revoked, expired or used up in between, nothing is signed and another policy is tried. The fee is known
-// only then, so it is charged there too. What was charged stays charged, also if the effect is not recorded: a signature has
-// left custody. The key opens only with the terms that
-// the owner agreed to. A policy whose row somebody edited opens nothing: it is told, and another one is tried.
-// For a contract wallet, a policy judges what the wallet does, not what its owner's key signs to make it do so.
+// Uses of a wallet with the developer's secret within a policy. The wallet is a user-controlled one whose owner agreed to the
+// policy, or a developer-controlled one that was put under policies.
+//
+// A use is checked twice: before the key is opened, against the rules and what is left of the limits; and when it signs, which
+// charges the policy. The fee is known only then, so it is charged there too. If the policy was revoked, expired or used up in
+// between, nothing is signed, and the next policy is tried. A charge is kept even if the transaction is not recorded, because the
+// signature has left custody.
+//
+// The key opens only with the terms that the owner agreed to. An edited policy row opens nothing: record a security event and try
+// the next policy. For a contract wallet, a policy judges what the wallet does, not what its owner's key signs for it.
 
 import { type ApprovalRow, noteApprovalUse } from '../../db/queries/approvals.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
@@ -31,9 +33,9 @@ type Use = Pick<Signatory, 'actor' | 'credentials' | 'approvalId'> & {
   readonly wallet: WalletRow
   /** What is done, as approvers see it. */
   readonly action: ApprovedAction
-  /** Of a speed-up. */
+  /** The transaction that a speed-up signs again. */
   readonly spedUp?: SpedUp
-  /** Whether the key signs once, and need not be open before. */
+  /** `at once`: the key signs once, and need not be open before. */
   readonly signs?: 'at once' | 'later'
   /** What the wallet is to do, all or nothing. Built once: before a delegated key is opened, or after the owner's key is. */
   readonly intents: () => Promise<readonly Intent[]>
@@ -47,7 +49,7 @@ export type Signing = {
   sign(fee: bigint, ...uses: readonly KeyUse[]): Promise<Signatures>
 }
 
-/** Custody refused the policy that was chosen: it has ended meanwhile, or is not as its owner made it. Another one may allow the use. */
+/** Custody refused the chosen policy: it has ended meanwhile, or its row was edited. Another policy may allow the use. */
 class PolicyRefused extends Error {
   constructor(readonly refusal: AppError) {
     super(refusal.message)
@@ -67,7 +69,7 @@ type Act<Result> = (key: Signing, intents: readonly Intent[]) => Promise<Result>
 
 const denied = (sentence: string): AppError => new AppError('policy_denied', sentence)
 
-/** Whether policies are asked first, as the developer's secret alone does not open the wallet. Pure. */
+/** Whether the policies are judged first, because the developer's secret alone does not open the wallet. Pure. */
 export const isDelegated = ({ wallet, credentials }: Pick<Use, 'wallet' | 'credentials'>): boolean =>
   wallet.controlMode === 'user' && credentials.developerSecret !== undefined && credentials.userPin === undefined
 
@@ -82,7 +84,7 @@ const deniedFor = ({ chain, wallet }: Use, owed: bigint | null): AppError => {
   )
 }
 
-/** With the credential of the wallet's control mode. */
+/** Opens the key with the credential of the wallet's control mode. */
 const withOwnKey = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
   const { wallet, credentials, actor, signs = 'later' } = use
   if (signs === 'at once') {
@@ -121,7 +123,7 @@ type Granting = {
   readonly intents: readonly Intent[]
 }
 
-/** What approvers say to a use, where the policy needs them. */
+/** The approval of a use; undefined if the policy needs none. */
 const grantedFor = async (ctx: Ctx, { use, approval, policy, intents }: Granting): Promise<Approval | undefined> => {
   const { requireApproval: required } = policy
   if (required === null) return undefined
@@ -136,7 +138,7 @@ type PolicyUse = Use & {
   readonly readPolicies: () => Promise<readonly UnrevokedPolicy[]>
 }
 
-/** Opens the key by these terms, or will do so when it signs. */
+/** Opens the key with these terms, now or when it signs. */
 const keyBy = async (
   ctx: Ctx,
   use: Use,
@@ -150,11 +152,11 @@ const keyBy = async (
   return { sign, [Symbol.dispose]: () => {} }
 }
 
-/** The approval that a request names. It belongs to one policy, which alone is judged then. */
+/** The approval that a request names. It belongs to one policy, and then only this policy is judged. */
 const approvalOf = async (ctx: Ctx, { wallet, approvalId: id }: Use): Promise<ApprovalRow | null> =>
   id === undefined ? null : namedApproval(ctx, { projectId: wallet.projectId, walletId: wallet.id, id })
 
-/** For lists alone: the vault knows. What was done stays done. */
+/** Marks the approval as used, for lists only. A failure is logged and does not fail the request. */
 const noteUse = async ({ db, log }: Ctx, { id }: Approval): Promise<void> => {
   try {
     await noteApprovalUse(db, id)
@@ -186,7 +188,7 @@ const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): P
         owed = fee
         if (granted !== undefined) await requireStillOpen(ctx, granted)
         const signatures = await orRefused(key.sign({ value, fee }, ...uses))
-        // The value is spent once, however much must be signed for it.
+        // The value is charged once, however many signatures the use needs.
         value = 0n
         return signatures
       }

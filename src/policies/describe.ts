@@ -1,5 +1,5 @@
-// Policies in words, for the page on which the owner of a wallet agrees to one. The words are made here and not in the browser,
-// of exactly what is then granted.
+// Policies in words, for the page on which the owner of a wallet agrees to one. The service makes the words, not the browser, from
+// the same values that are then granted.
 
 import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
@@ -46,7 +46,7 @@ const addressesIn = (chain: NodelessChain, rules: readonly ArgumentRule[]): Read
       }),
   )
 
-/** Without a node the words have no names, but a policy can still be read and taken back. */
+/** Without a node the words contain no names, but the policy can still be read and revoked. */
 const factsOf = async (chain: Chain | undefined, addresses: readonly string[]) => {
   try {
     return (await chain?.sureFacts(addresses)) ?? new Map()
@@ -107,10 +107,10 @@ const proposalOf = (
   }
 }
 
-/** A policy to be agreed to, whole: created with these values it is what the words say. */
+/** All values of a proposed policy. A policy that is created with them does what the words say. */
 type DescribedProposal = {
   readonly policy: AgreedPolicy
-  /** With their passkeys as they are now; null if nobody need approve its uses. */
+  /** The approvers with their present passkeys; null if uses need no approval. */
   readonly approvers: NonNullable<Policy['requireApproval']>['approvers'] | null
   readonly words: PolicyWords
 }
@@ -132,7 +132,7 @@ const delegatingWallet = async (
   return wallet
 }
 
-/** Says what a policy would allow, before it is made. A fee budget that is left open is fixed here. */
+/** Describes a policy before it is created. A fee budget that the request leaves open is fixed here. */
 export const describePolicy = async (ctx: Describing, input: Reach & ProposedPolicy): Promise<DescribedProposal> => {
   const { network, expiresAt } = input
   const { chain, address, limits } = checkProposed(ctx, input)
@@ -159,8 +159,8 @@ export const describePolicy = async (ctx: Describing, input: Reach & ProposedPol
 type DescribedPolicy = { readonly policy: Policy; readonly words: PolicyWords }
 
 /**
- * The unrevoked policies of user-controlled wallets within reach, on all networks, oldest first, in words; or one of them.
- * Those of developer-controlled wallets grant nobody anything.
+ * Describes the unrevoked policies of user-controlled wallets within reach, on all networks, oldest first; or one of them.
+ * Policies of developer-controlled wallets are left out: they grant nothing to anybody.
  */
 export const describedPolicies = async (
   ctx: Describing,

@@ -11,10 +11,10 @@
 //   bool            true, false                               eq, ne
 //   text            the text                                  eq, ne; byte for byte
 //
-// Call data needs a rule that names its function, on every network; without one only payments are allowed. On EVM networks that
-// rule was compiled when the policy was made (rules.ts), and call data is read by that alone.
-// A transaction without `to` creates a contract, which no rule allows, or is a call of a Substrate runtime. Only the call
-// itself says what it moves, so it has neither `to` nor `value` for rules.
+// On every network, call data needs a rule that names its function; without one only payments are allowed. On EVM networks this
+// rule is compiled when the policy is made (rules.ts), and call data is decoded with the compiled function only.
+// A transaction without `to` creates a contract, which no rule allows, or calls a Substrate runtime. What such a call moves is
+// in its arguments, so rules see neither `to` nor `value` of it.
 
 import type { RuleOperator } from '../../db/words.ts'
 import type { AddressValue, CallValue, ReadCall } from '../chains/chain.ts'
@@ -24,7 +24,7 @@ export type ArgumentRule = {
   readonly argument: string
   readonly operator: RuleOperator
   readonly value: string
-  /** Both of the rule that names the function, on EVM networks: what was named. */
+  /** On EVM networks, of the rule that names the function: the compiled function. */
   readonly selector?: string
   readonly declaration?: string
 }
@@ -139,7 +139,7 @@ const matches = (rule: ArgumentRule, transaction: CheckedTransaction): boolean =
 const arePayments = (transactions: readonly CheckedTransaction[]): boolean =>
   transactions.every(({ to, isCall }) => to !== null && !isCall)
 
-/** The first rule that does not match, by its place from 0; `function_not_named` where call data needs a rule that there is not. */
+/** `rule`: the index of the first rule that does not match. `function_not_named`: call data, and no rule names a function. */
 type Mismatch = number | 'function_not_named'
 
 /** Why rules do not allow transactions; null if all rules match all of them. Without rules or transactions nothing is allowed. */

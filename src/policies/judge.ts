@@ -1,4 +1,4 @@
-// Whether a policy allows what a wallet is to do. A use is judged so before its key is opened; a preview tells the same.
+// Decides whether a policy allows a use of a wallet. A use is judged before the key is opened; previews are judged the same way.
 
 import type { Chain, DeclaredCalls, Intent, ReadCall } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
@@ -23,7 +23,7 @@ type PolicyRefusal = { readonly reason: (typeof REFUSALS)[number]; readonly rule
 
 const isCall = ({ to, input }: Intent): boolean => to === null || input !== '0x'
 
-/** Only the call itself says what such a call moves. */
+/** What a runtime call moves is in its arguments, so rules do not see its value. */
 const isRuntimeCall = ({ to }: Intent): boolean => to === null
 
 const withReader = (intent: Intent, call: ReadCall | null): Intent =>
@@ -31,13 +31,13 @@ const withReader = (intent: Intent, call: ReadCall | null): Intent =>
 
 type PlannedUse = { readonly intents: readonly Intent[]; readonly uses: number }
 
-/** One use, after earlier ones. */
+/** One use together with the earlier ones. */
 const plannedAfter = (intents: readonly Intent[], earlier: readonly Intent[]): PlannedUse => ({
   intents: [...earlier, ...intents],
   uses: earlier.length + 1,
 })
 
-/** Whether it has ended, or its limits leave too little. */
+/** Why the policy has ended or has too little left; null if neither. */
 const limitReached = (policy: UnrevokedPolicy, planned: PlannedUse): PolicyRefusal['reason'] | null => {
   const { isExpired, uses, maxUses, spentValue, maxTotalValue, rollingLimits } = policy
   const value = sumOfValues(planned.intents)
@@ -46,12 +46,12 @@ const limitReached = (policy: UnrevokedPolicy, planned: PlannedUse): PolicyRefus
   if (maxUses !== null && uses + planned.uses > maxUses) return 'used_up'
   const limitsValue = maxTotalValue !== null || rollingLimits.some((limit) => limit.maxTotalValue !== null)
   if (limitsValue && !isCounted) return 'value_unknown'
-  // A limit below zero is forged. The vault refuses it, and tells it.
+  // A negative limit is forged. The vault refuses it and records a security event.
   const isExceeded = maxTotalValue !== null && maxTotalValue >= 0n && spentValue + value > maxTotalValue
   return isExceeded ? 'value_exceeded' : limitShort(policy, { ...planned, value })
 }
 
-/** What judging asks of a network. */
+/** What judging needs of a chain. */
 export type JudgedChain = Pick<
   Chain,
   'network' | 'addressKind' | 'addressOf' | 'contractWallets' | 'withoutRecipient' | 'calls'
@@ -94,7 +94,7 @@ const neverAllowed = (key: Key, intents: readonly Intent[]): string | null => {
 
 type Checked = readonly CheckedTransaction[]
 
-/** What rules see of the intents, given what was read of their calls. */
+/** The intents as rules see them, with their decoded calls. */
 const checked = (
   { addressKind: kind }: Pick<Chain, 'addressKind'>,
   intents: readonly Intent[],
@@ -106,14 +106,14 @@ const checked = (
     return { to, value, isCall: isCall(intent), call: calls[index] ?? null }
   })
 
-/** Reads the calls of intents as the rules of a policy declare them: each declaration once. */
+/** Decodes the calls of intents with the function that a policy's rules declare, once for each declaration. */
 const createReading = (chain: Pick<Chain, 'addressKind'>, { readerOf }: DeclaredCalls, intents: readonly Intent[]) => {
   const unread = checked(chain, intents, [])
   const selectors = new Set(intents.map(({ input }) => input.slice(0, 10).toLowerCase()))
   const read = new Map<string, Checked>()
   return (rules: readonly ArgumentRule[]): Checked => {
     const { selector, declaration } = rules.find(namesFunction) ?? {}
-    // Rules on another function are told by its selector, so nothing is decoded for them.
+    // Compare selectors first, so that nothing is decoded for rules on another function.
     if (selector === undefined || declaration === undefined || !selectors.has(selector)) return unread
     const key = `${selector} ${declaration}`
     const known = read.get(key)

@@ -1,4 +1,4 @@
-// The limits on tokens and those that roll, in words. Pure.
+// Token limits and rolling limits in words. Pure.
 
 import { countedNow } from '../custody/policy-limits.ts'
 import type { Limits } from './limits.ts'
@@ -7,12 +7,12 @@ import { addressWords, coins, tokens } from './rule-words.ts'
 import { code, type Sentence, say } from './sentence.ts'
 
 /**
- * From here on a limit limits nothing: nobody has so much of a coin (79 billion ether), and some tokens take such an allowance
- * as endless (UNI's Uni.sol: uint96).
+ * Limits from this amount on have no effect: nobody has so much of a coin (79 billion ether), and some tokens treat such an
+ * allowance as infinite (UNI's Uni.sol: uint96).
  */
 const ENDLESS = 2n ** 96n - 1n
 
-/** null where a limit limits nothing. */
+/** null if the limit has no effect. */
 export const limited = (amount: bigint | null): bigint | null => (amount === null || amount >= ENDLESS ? null : amount)
 
 const UNITS = [
@@ -22,19 +22,19 @@ const UNITS = [
   ['second', 1],
 ] as const
 
-/** Exact: in the longest unit that fits. */
+/** The exact time, in the longest unit that fits. */
 const timeOf = (seconds: number): string => {
   const [unit, length] = UNITS.find(([, each]) => seconds % each === 0) ?? ['second', 1]
   const count = seconds / length
   return count === 1 ? unit : `${count} ${unit}s`
 }
 
-/** In all, or in any time of some length. */
+/** The period of a limit in words. */
 const during = (perSeconds: number | null): string => (perSeconds === null ? 'in all' : `in any ${timeOf(perSeconds)}`)
 
 type TokenLimit = Limits['tokenLimits'][number]
 
-/** An amount of what a limit counts. Only of a token of ERC-20 anybody knows how many units are one. */
+/** An amount of a limited token. Decimals are known only for ERC-20; show other amounts in base units. */
 const amountOf = (proposal: Proposal, { contractAddress }: TokenLimit, amount: bigint): Sentence => {
   const facts = proposal.known.get(contractAddress)?.facts ?? null
   return facts?.standard === 'erc20' ? tokens(facts, amount) : say`${String(amount)} of the smallest units`
@@ -61,7 +61,7 @@ export const listedLimitWords = (proposal: Proposal): readonly Sentence[] => [
   ...proposal.tokenLimits.map((limit) => tokenLimitWords(proposal, limit)),
 ]
 
-/** What counts at present of each limit. */
+/** A sentence for each limit: how much of it is used at present. */
 export const listedLimitsUsed = (
   proposal: Proposal,
   { limitCounts, now }: { readonly limitCounts: Parameters<typeof countedNow>[1]['counts']; readonly now: Date },
@@ -85,7 +85,7 @@ export const listedLimitsUsed = (
   return [...ofRolling, ...ofTokens]
 }
 
-/** The limits on the contract that a policy is about: in all, and the first that rolls, as words. */
+/** The limits on the policy's contract in words: the total, and the first rolling limit. */
 export const limitsOfToken = (proposal: Proposal, address: string | null) => {
   const own = proposal.tokenLimits.filter(({ contractAddress }) => contractAddress === address)
   const inAll = own.find(({ perSeconds }) => perSeconds === null)
@@ -99,7 +99,7 @@ export const limitsOfToken = (proposal: Proposal, address: string | null) => {
   }
 }
 
-/** The first limit on the value that rolls, as words. */
+/** The first rolling limit on the value, in words. */
 export const rollingValueWords = (proposal: Proposal): Sentence | null => {
   for (const { maxTotalValue, perSeconds } of proposal.rollingLimits) {
     const most = limited(maxTotalValue === null ? null : BigInt(maxTotalValue))

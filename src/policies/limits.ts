@@ -1,5 +1,5 @@
-// Limits of a policy on tokens, and limits that hold in any time of some length: how requests and answers write them, and
-// whether what is left suffices. What a use would take is read as the vault reads it before it signs.
+// Token limits and rolling limits of a policy: how requests and answers write them, and whether enough is left for a use. The
+// amounts of a use are read with the code that the vault uses before it signs.
 
 import type { Intent, NodelessChain } from '../chains/chain.ts'
 import { contractOf, countedNow, countUse } from '../custody/policy-limits.ts'
@@ -12,7 +12,7 @@ const UINT256_END = 1n << 256n
 
 export type Limits = Pick<PolicyTerms, 'tokenLimits' | 'rollingLimits'>
 
-/** As a request has them. */
+/** The lists of a request. */
 export type LimitTexts = {
   readonly token_limits?: readonly {
     readonly contract_address: string
@@ -78,7 +78,7 @@ export const limitsIn = (chain: NodelessChain, { token_limits = [], rolling_limi
   rollingLimits: rollingLimitsIn(rolling_limits),
 })
 
-/** The lists as a request writes them, or not at all. */
+/** The lists in the form of a request. Empty lists are absent. */
 export const writtenLimits = ({ tokenLimits, rollingLimits }: Limits) => ({
   ...(tokenLimits.length === 0
     ? {}
@@ -100,7 +100,7 @@ export const writtenLimits = ({ tokenLimits, rollingLimits }: Limits) => ({
       }),
 })
 
-/** The lists with what counts at a time. */
+/** The lists with the amounts that count at the given time. */
 export const shownLimits = (policy: Limits & Pick<UnrevokedPolicy, 'limitCounts'>, at: Date) => {
   const { tokens, rolling } = countedNow(policy, { counts: policy.limitCounts, at })
   return {
@@ -125,7 +125,7 @@ export const shownLimits = (policy: Limits & Pick<UnrevokedPolicy, 'limitCounts'
 
 type ValuedUse = { readonly intents: readonly Intent[]; readonly value: bigint; readonly uses: number }
 
-/** Which of the lists has too little left, or cannot count a call; null if all is within them. */
+/** Which list has too little left, or cannot count a call; null if the use is within the limits. */
 export const limitShort = (
   policy: UnrevokedPolicy,
   { intents, value, uses }: ValuedUse,

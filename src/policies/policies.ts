@@ -64,7 +64,7 @@ const agreedIn = (body: Agreed) => ({
         },
 })
 
-/** A policy that somebody asks for. */
+/** A proposed policy. */
 export type ProposedPolicy = {
   readonly network: Network
   readonly name: string
@@ -78,18 +78,18 @@ export type ProposedPolicy = {
   /** Base units of the coin, for the fees of all uses together; null: a default from the current fees. */
   readonly maxTotalFee: bigint | null
   readonly limitTexts: LimitTexts
-  /** null: nobody need approve its uses. */
+  /** null: its uses need no approval. */
   readonly requireApproval: ProposedApproval | null
 }
 
 /** A policy, and the wallet that it is for. */
 export type Policy = PolicyRow & { readonly walletAddress: string; readonly walletType: WalletRow['type'] }
 
-/** What is proposed, checked and whole. */
+/** A proposal after the checks. */
 export type AgreedPolicy = Omit<ProposedPolicy, 'maxTotalFee' | 'limitTexts'> &
   Limits & { readonly maxTotalFee: bigint }
 
-/** The fields of a request as they are proposed, some still to be checked. */
+/** Parses the fields of a request. Some are checked later. */
 export const proposedIn = (
   body: Agreed &
     LimitTexts & {
@@ -123,7 +123,7 @@ export const checkProposed = (
 
 type CreatePolicyInput = Signatory &
   ProposedPolicy & {
-    /** Of the policy. */
+    /** The id of the policy. */
     readonly newId: string
     readonly remember: Remember<Policy>
   }
@@ -140,7 +140,7 @@ const requireRoom = async (ctx: Ctx, unrevoked: number, expiresAt: Date | null):
   }
 }
 
-/** Compiled once: what is known of functions may have changed since the same request was made before. */
+/** Compiles the rules. Reuse the compiled rules of a repeated request: the known ABIs may have changed. */
 const agreedRules = async (
   chain: Chain,
   { asked, made }: { readonly asked: readonly ArgumentRule[]; readonly made: Pick<Policy, 'argumentRules'> | null },
@@ -154,18 +154,18 @@ const approvalTerms = async (ctx: Ctx, { projectId, ownedBy, requireApproval: pr
 
 /**
  * Creates a policy, which lets the developer use a wallet within rules, and the key lock that it needs. For a
- * developer-controlled wallet it counts once the wallet is put under policies.
+ * developer-controlled wallet it takes effect once the wallet is put under policies.
  */
 export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<Policy> => {
   const { network, newId: id, expiresAt, credentials, actor } = input
   const { chain, address, limits } = checkProposed(ctx, input)
   const wallet = await getWallet(ctx, { ...input, by: { address } })
-  // `made`: before, by the same request, whose answer was lost.
+  // `made`: by an earlier copy of this request, whose answer was lost.
   const { made, unrevoked } = await ctx.vault.policyRoom({ id, walletId: wallet.id })
   if (made === null) await requireRoom(ctx, unrevoked, expiresAt)
   requireConsent({ mode: wallet.controlMode, credentials })
   const { name, maxTotalValue, maxUses } = input
-  // Before the credentials are checked: they agree to the whole of the terms.
+  // Complete the terms before the credentials are checked: the credentials agree to all of them.
   const argumentRules = await agreedRules(chain, { asked: input.argumentRules, made })
   const maxTotalFee = input.maxTotalFee ?? made?.maxTotalFee ?? (await usualFeeBudget(chain))
   const requireApproval = made === null ? await approvalTerms(ctx, input) : made.requireApproval
@@ -188,12 +188,12 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
   } catch (error) {
     const isOther = error instanceof AppError && error.code === 'idempotency_mismatch'
     if (made !== null || !isOther) throw error
-    // Another process did the same request meanwhile, with a default from other fees.
+    // Another process handled the same request meanwhile, and its default fee budget came from other fees.
     return createPolicy(ctx, input)
   }
 }
 
-/** Adds their wallets to policies. One whose wallet is not as the service wrote it is left out. */
+/** Adds their wallets to policies. A policy is left out if the row of its wallet was edited. */
 export const withWallets = async (
   ctx: Pick<Ctx, 'wallets'>,
   policies: readonly PolicyRow[],

@@ -1,4 +1,4 @@
-// What a preview tells of policies: whether one lets the developer do this, and otherwise why none does.
+// What a preview shows of policies: whether one allows the developer to do this, and if not, why.
 
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
@@ -20,7 +20,7 @@ const policiesOf = async ({ vault }: Judging, walletId: string) => {
   try {
     return await vault.unrevokedPolicies({ walletId, limit: POLICIES_A_WALLET_MAX })
   } catch (error) {
-    // Previews go on without a vault.
+    // A preview is possible without a vault.
     if (error instanceof AppError && error.code === 'unavailable') return null
     throw error
   }
@@ -47,8 +47,8 @@ const previewBy = (judge: Judge, { policies, charged }: Policies): PolicyPreview
 }
 
 /**
- * What the policies of the sender say of each intent, after those before it. Gas and fees are judged only when it is signed.
- * @returns nulls if the sender is no wallet within reach, or a developer-controlled one without a policy, or if no vault answers.
+ * Judges each intent by the sender's policies, as if the intents before it were done. Gas and fees are judged only at signing.
+ * @returns nulls if the sender is not a wallet within reach, or has developer control and no policy, or if no vault answers.
  */
 export const previewPolicies = async (
   ctx: Judging,

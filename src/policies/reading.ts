@@ -1,5 +1,5 @@
-// What the rules of a policy fix, as far as it can be said with certainty: the contract, the function, and the most that one
-// transaction can take. Everything here is an upper bound, because all rules must match. Pure.
+// Reads from a policy's rules what is certain: the contract, the function, and the most that one transaction can take. Everything
+// here is an upper bound, because all rules must match. Pure.
 
 import type { AddressFacts, NodelessChain } from '../chains/chain.ts'
 import { type ArgumentRule, bare, DECODED, integerIn, namesFunction } from './evaluate.ts'
@@ -12,11 +12,11 @@ export type KnownAddress = {
   readonly address: string
   /** null if the network's node did not answer. */
   readonly facts: AddressFacts | null
-  /** Whether a list of the operator or the known tokens of the network have it. Otherwise its name is only what it says of itself. */
+  /** Whether it is on a token list of the operator or of the network. If not, its name is only its own claim. */
   readonly isListed: boolean
 }
 
-/** What a policy allows, before it is said. */
+/** What a policy allows, before it is put in words. */
 export type Proposal = {
   readonly coin: NodelessChain['coin']
   readonly withoutRecipient: NodelessChain['withoutRecipient']
@@ -32,11 +32,11 @@ export type Proposal = {
   readonly maxTotalFee: bigint
   readonly tokenLimits: Limits['tokenLimits']
   readonly rollingLimits: Limits['rollingLimits']
-  /** How many of how many people must approve each use; null: nobody. */
+  /** Each use needs the approval of `of` of `people`; null: uses need no approval. */
   readonly approvers: { readonly of: number; readonly people: number } | null
-  /** Whether nothing but the developer's own words says what the function is. False where that was not looked up. */
+  /** Whether only the developer says what the function is, because no ABI has it. False if it was not looked up. */
   readonly isFunctionUnknown: boolean
-  /** By a rule's value as it is written. */
+  /** The addresses in the rules, by the rules' values as written. */
   readonly known: ReadonlyMap<string, KnownAddress>
 }
 
@@ -44,8 +44,8 @@ export type Token = { readonly symbol: string; readonly decimals: number; readon
 
 export type Reading = {
   /**
-   * `nothing`: a rule names an argument of call data and none the function; or the coins of runtime calls are limited, which
-   * cannot be counted.
+   * `nothing`: a rule names an argument of call data and no rule names the function; or the coins are limited and the policy is
+   * on runtime calls, whose coins cannot be counted.
    */
   readonly allows: 'payments' | 'calls' | 'runtime calls' | 'nothing'
   readonly target: KnownAddress | null
@@ -55,7 +55,7 @@ export type Reading = {
   readonly names: readonly string[]
   /** The contract of `target`, if it is a token or a collection. */
   readonly token: Token | null
-  /** null unless the function is one of the standard of `token`. */
+  /** null unless the function belongs to the standard of `token`. */
   readonly call: StandardCall | null
   /** The most of the coin that one transaction sends; null: no rule limits it. */
   readonly mostSent: bigint | null
@@ -70,7 +70,7 @@ const FUNCTION = `${DECODED}function`
 const fixed = (rules: readonly ArgumentRule[], argument: string): string | null =>
   rules.find((rule) => rule.argument === argument && rule.operator === 'eq')?.value ?? null
 
-/** The name of an argument of call data, as rules compare it; null for the others. */
+/** The name of an argument of call data, as rules compare it; null for other arguments. */
 export const nameIn = ({ argument }: ArgumentRule): string | null =>
   argument.startsWith(DECODED) && argument !== FUNCTION ? bare(argument.slice(DECODED.length)) : null
 
@@ -78,7 +78,7 @@ export const nameIn = ({ argument }: ArgumentRule): string | null =>
 export const fixedArgument = ({ argumentRules }: Pick<Proposal, 'argumentRules'>, name: string): string | null =>
   argumentRules.find((rule) => nameIn(rule) === name && rule.operator === 'eq')?.value ?? null
 
-/** Whether an argument stands at a place of the function. */
+/** Whether an argument is at this position of the function. */
 export const isAt = ({ names }: Pick<Reading, 'names'>, argument: string, place: number | undefined): boolean =>
   place !== undefined && names[place] === argument
 
@@ -119,7 +119,7 @@ const allowedBy = (proposal: Proposal): Reading['allows'] => {
 
 type Declared = { readonly signature: string; readonly names: readonly string[] }
 
-/** A function whose arguments are no tuples: those of the standards have none. */
+/** Matches a function without tuple arguments. The functions of the standards have none. */
 const FLAT = /^[^()]*\(([^()]*)\)$/
 
 /**

@@ -1,4 +1,4 @@
-// The rules of a policy in words. What is not one of the standards is shown as it is written, never guessed. Pure.
+// The rules of a policy in words. A function outside the standards is shown as written: its meaning is never guessed. Pure.
 
 import type { RuleOperator } from '../../db/words.ts'
 import { displayAmount } from '../chains/amount.ts'
@@ -16,7 +16,7 @@ import {
 } from './reading.ts'
 import { code, name, type Sentence, say } from './sentence.ts'
 
-/** Digits in groups of three, exact. */
+/** The exact number, with its digits in groups of three. */
 const grouped = (amount: string): string => {
   const [whole = '', fraction] = amount.split('.')
   const digits = whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ',')
@@ -33,7 +33,7 @@ export const unitsOf = ({ symbol }: Token): Sentence => (symbol === '' ? say`tok
 export const tokens = (token: Token, amount: bigint): Sentence =>
   say`${grouped(displayAmount(amount, token.decimals))} ${unitsOf(token)}`
 
-/** An address with what is known of it. A contract that is on no list may call itself anything. */
+/** An address with its known name. An unlisted contract may claim any name, and the words say so. */
 export const addressWords = (proposal: Pick<Proposal, 'walletAddress'>, known: KnownAddress): Sentence => {
   const { address, facts, isListed } = known
   if (address === proposal.walletAddress) return say`this wallet itself, ${code(address)}`
@@ -85,7 +85,7 @@ const valueWords = (proposal: Proposal, { operator, value }: ArgumentRule): Sent
   return say`Each transaction sends ${SENT[operator]} ${coins(proposal, amount)}.`
 }
 
-/** Whom a rule fixes that names who gets something, or who may take it; null for another rule. */
+/** The sentence for a rule that fixes the recipient or spender; null for other rules. */
 const personWords = (
   reading: Reading,
   { operator }: ArgumentRule,

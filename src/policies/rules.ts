@@ -1,6 +1,6 @@
-// What rules must be when a policy is made. Those that can never match are refused. On EVM networks the rule on the function is
-// compiled: the name becomes one function with its selector and its arguments, and every later rule is checked against those. So
-// an ABI that is added or changed later changes nothing of what the owner agreed to.
+// Checks the rules of a new policy. Rules that can never match are refused. On EVM networks the rule on the function is compiled:
+// its name is replaced by one function with a selector and arguments, and the other rules are checked against these. So an ABI
+// that is added or changed later does not change what the owner agreed to.
 
 import type { CallReader, Chain, CompiledFunction, DeclaredCalls, NodelessChain } from '../chains/chain.ts'
 import { AppError } from '../errors.ts'
@@ -15,7 +15,7 @@ const refuse = (field: string, sentence: string): never => {
   throw refused(field, sentence)
 }
 
-/** What rules are checked by. */
+/** What checking the rules needs of a chain. */
 export type RuledChain = Pick<NodelessChain, 'parseAddress' | 'isPrefixedAddress' | 'isCallName'>
 
 const isOrdered = ({ operator }: ArgumentRule): boolean => operator !== 'eq' && operator !== 'ne'
@@ -26,12 +26,12 @@ const checkRule = (chain: RuledChain, rule: ArgumentRule, index: number): void =
   if (isOrdered(rule) && (argument === 'to' || argument === 'decodedInput.function')) {
     refuse(fieldOf(index, 'operator'), `must be eq or ne for "${argument}", which is not a number.`)
   }
-  // The same account has another text with each prefix. With the wrong prefix, `ne` would forbid nothing.
+  // An account is written differently with each SS58 prefix. With the wrong one, `ne` would forbid nothing.
   const isAddress = argument === 'to' || (argument.startsWith(DECODED) && chain.isPrefixedAddress(value))
   const address = isAddress ? chain.parseAddress(value, at) : value
   // Transactions hold a program's address in its canonical text, so its id in hex would never match.
   if (address.toLowerCase() !== value.toLowerCase()) refuse(at, `must be written as ${address} here.`)
-  // With another spelling, as `balances.transferKeepAlive`, `ne` would forbid nothing.
+  // With another spelling, such as `balances.transferKeepAlive`, `ne` would forbid nothing.
   if (argument.endsWith('.function') && !chain.isCallName(value)) {
     refuse(at, 'must be a call as previews name it, for instance balances.transfer_keep_alive.')
   }
@@ -40,7 +40,7 @@ const checkRule = (chain: RuledChain, rule: ArgumentRule, index: number): void =
   }
 }
 
-/** Refuses rules that can never match, whatever is called. */
+/** Refuses rules that can never match any call. */
 export const checkRules = (chain: RuledChain, rules: readonly ArgumentRule[]): void => {
   for (const [index, rule] of rules.entries()) checkRule(chain, rule, index)
 }
@@ -76,7 +76,7 @@ const checkArguments = (
   for (const [index, rule] of rules.entries()) {
     if (!rule.argument.startsWith(DECODED)) continue
     if (reader === null) {
-      refuse(fieldOf(index, 'argument'), 'needs a rule beside it that names the function: decodedInput.function eq.')
+      refuse(fieldOf(index, 'argument'), 'needs another rule that names the function: decodedInput.function eq.')
     } else if (rule.argument !== `${DECODED}function`) checkArgument(reader, rule, index)
   }
 }
@@ -91,13 +91,16 @@ const compileFunction = async (
   if (name === undefined) return null
   const second = rules.findLastIndex(namesFunction)
   if (second !== index)
-    refuse(fieldOf(second, 'argument'), 'names a function, as an earlier rule: one policy allows one.')
+    refuse(fieldOf(second, 'argument'), 'is a second rule on the function; a policy may have only one.')
   const address = rules.find(({ argument, operator }) => argument === 'to' && operator === 'eq')?.value
   const to = address === undefined ? null : chain.parseAddress(address, 'argument_rules')
   return calls.compile({ name, to, field: fieldOf(index, 'value') })
 }
 
-/** Whoever sends the compiled form along must have the one of today: then what was read is what is agreed to. */
+/**
+ * If the request contains selector and declaration, they must equal the current ones, so that the owner agrees to what they
+ * read.
+ */
 const refuseOthers = (asked: readonly ArgumentRule[], agreed: readonly ArgumentRule[]): void => {
   for (const [index, rule] of asked.entries()) {
     for (const member of ['selector', 'declaration'] as const) {
@@ -110,7 +113,7 @@ const refuseOthers = (asked: readonly ArgumentRule[], agreed: readonly ArgumentR
 
 type CompiledRules = {
   readonly rules: readonly ArgumentRule[]
-  /** Whether no ABI has the function, which was named by its whole signature. */
+  /** Whether no known ABI has the function. Then the rule gives its full signature. */
   readonly isFunctionUnknown: boolean
 }
 
@@ -136,6 +139,6 @@ export const compileRules = async (
   return { rules: agreed, isFunctionUnknown: !isKnown }
 }
 
-/** Rules as they were asked for. Pure. */
+/** Rules without what compiling added. Pure. */
 export const asAsked = (rules: readonly ArgumentRule[]): readonly ArgumentRule[] =>
   rules.map(({ argument, operator, value }) => ({ argument, operator, value }))

@@ -130,7 +130,7 @@ const RollingLimit = ClosedObject('RollingLimit', {
   max_uses: Type.Optional(MaxUses('The most transactions in this time; a batch counts as one.')),
 })
 
-/** What a policy is to allow, without a credential. */
+/** The fields of a policy without the credentials. */
 const proposedFields = {
   network: NetworkField,
   name: Type.Optional(Name),
@@ -194,7 +194,7 @@ export const CreatePolicyBody = ClosedObject(
 export type CreatePolicyBody = Static<typeof CreatePolicyBody>
 
 export const ProposedPolicyBody = ClosedObject('ProposedPolicy', proposedFields, {
-  description: 'What a policy is to allow: a CreatePolicy without credentials.',
+  description: 'A proposed policy: the fields of CreatePolicy without credentials.',
   examples: [EXAMPLE_PROPOSAL],
 })
 export type ProposedPolicyBody = Static<typeof ProposedPolicyBody>
@@ -297,14 +297,14 @@ export const PolicyPreview = ClosedObject(
     allowed: Type.Boolean({ description: 'Whether the developer may do this with `developer_secret`.' }),
     uuid: Type.Union([UuidField('The policy that would be charged.'), Type.Null()]),
     needs_approval: Type.Boolean({
-      description: 'Whether its approvers must agree first: the request is answered with 202 then.',
+      description: 'Whether its approvers must agree first. Then the request is answered with 202.',
     }),
     never: Type.Union([Type.String(), Type.Null()], { description: 'Why no policy can allow it, in one sentence.' }),
     refusals: Type.Array(
       Type.Object(
         {
           uuid: UuidField('The policy.'),
-          reason: OneOf(REFUSALS, { description: 'What it lacks.', examples: ['rule_not_matched'] }),
+          reason: OneOf(REFUSALS, { description: 'Why the policy does not allow it.', examples: ['rule_not_matched'] }),
           rule: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
             description: 'The first of its `argument_rules` that does not match, from 0.',
           }),

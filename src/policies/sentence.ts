@@ -1,11 +1,11 @@
-// Sentences for people, in parts: a page shows each part by its kind, so that a stranger's text can be neither markup nor
-// look like our own words.
+// Sentences for people, in parts. A page shows each part by its kind, so that a text of others is never markup, and never looks
+// like our own words.
 
 import { cleanText } from '../chains/text.ts'
 
 /**
- * text: our own words. name: a stranger's text, cleaned and cut, which may run from right to left. code: an address or a
- * value, exactly and with every hidden character visible. time: an instant (RFC 3339, UTC), which a page shows in local time.
+ * text: our own words. name: a text of others, cleaned and cut; it may run from right to left. code: an exact address or value, with
+ * every hidden character visible. time: an instant (RFC 3339, UTC), which a page shows in local time.
  */
 export const PART_KINDS = ['text', 'name', 'code', 'time'] as const
 
@@ -19,7 +19,7 @@ const STACKED = /(\p{M}{2})\p{M}+/gu
 /** Controls, bidirectional marks, unassigned characters, and spaces that are not the plain one. */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu
 
-/** A stranger's text on one line, cut to 40 characters. */
+/** A text of others on one line, cut to 40 characters. */
 export const name = (text: string): Part => {
   const cleaned = [...cleanText(text, NAME_MAX * 4).replace(STACKED, '$1')]
   const isCut = cleaned.length > NAME_MAX
@@ -28,7 +28,7 @@ export const name = (text: string): Part => {
 
 const escapeOf = (character: string): string => `\\u{${character.codePointAt(0)?.toString(16) ?? ''}}`
 
-/** A value as it is, whole. */
+/** An exact value. */
 export const code = (text: string): Part => ({ kind: 'code', text: text.replace(HIDDEN, escapeOf) })
 
 export const time = (at: Date): Part => ({ kind: 'time', text: at.toISOString() })
@@ -40,7 +40,7 @@ const partsOf = (value: Value): Sentence => {
   return 'kind' in value ? [value] : value
 }
 
-/** A sentence with values. A plain string is our own words; strangers' texts must be a `name` or `code`. */
+/** A sentence with values. A plain string is our own words; a text of others must be a `name` or `code`. */
 export const say = (words: TemplateStringsArray, ...values: readonly Value[]): Sentence => {
   const parts: Part[] = []
   for (const part of words.flatMap((text, index) => [...partsOf(text), ...partsOf(values[index] ?? '')])) {

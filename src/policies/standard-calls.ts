@@ -1,5 +1,5 @@
-// The functions of ERC-20, ERC-721 and ERC-1155 by their signatures: what they do, and which of their arguments is what. Only with
-// a contract of that standard does a function have this meaning.
+// The functions of ERC-20, ERC-721 and ERC-1155 by their signatures: what they do, and what their arguments mean. A function has
+// this meaning only on a contract of the standard.
 
 import type { AssetStandard } from '../../db/words.ts'
 
@@ -7,11 +7,11 @@ export type StandardCall = {
   readonly effect: 'sends' | 'destroys' | 'makes' | 'approves' | 'approves all' | 'disapproves'
   /** Completes "the function …, which …". */
   readonly does: string
-  /** Places of arguments, from 0. */
+  /** Indices of arguments. */
   readonly amountAt?: number
-  /** Who gets something. */
+  /** The recipient. */
   readonly recipientAt?: number
-  /** Who may take something. */
+  /** The spender. */
   readonly spenderAt?: number
   /** true or false. */
   readonly approvedAt?: number
@@ -89,7 +89,7 @@ const APPROVAL_NAMES = /^(?:approve|increaseAllowance|increaseApproval|setApprov
 /** Treat functions with these names as approvals, whatever their contract and arguments are. Pure. */
 export const isNamedLikeApproval = (functionName: string): boolean => APPROVAL_NAMES.test(functionName)
 
-/** null for a function that is not the standard's. Pure. */
+/** null for a function that the standard does not have. Pure. */
 export const standardCallOf = (standard: AssetStandard, signature: string): StandardCall | null => {
   const calls = CALLS[standard] ?? {}
   return Object.hasOwn(calls, signature) ? (calls[signature] ?? null) : null

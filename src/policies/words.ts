@@ -1,5 +1,5 @@
-// A policy in words, for the owner of the wallet: what it allows, its limits, the most that it can cost, and what is dangerous
-// about it. Pure. The words are made of the same values that the owner's PIN binds.
+// A policy in words, for the owner of the wallet: what it allows, its limits, the most that it can cost, and its dangers. The words
+// are made from the values to which the owner agrees with the PIN. Pure.
 
 import type { UnrevokedPolicy } from '../custody/vault.ts'
 import { limited, limitsOfToken, listedLimitsUsed, listedLimitWords, rollingValueWords } from './limit-words.ts'
@@ -16,7 +16,7 @@ export type PolicyWords = {
   readonly limits: readonly Sentence[]
   readonly cost: Sentence
   readonly warnings: readonly Sentence[]
-  /** What was done by it; empty before it was made. */
+  /** How it was used so far; empty before it exists. */
   readonly used: readonly Sentence[]
 }
 
@@ -32,7 +32,7 @@ const lower = (one: bigint | null, other: bigint | null): bigint | null => {
   return one < other ? one : other
 }
 
-/** The most that all uses together can reach, if one transaction reaches `each` at most; null: no limit. */
+/** The most that all uses can sum up to, if one transaction takes at most `each`; null: no limit. */
 const inAll = ({ maxUses, batchMax }: Proposal, each: bigint | null): bigint | null => {
   if (each === 0n) return 0n
   return each === null || maxUses === null ? null : each * BigInt(maxUses) * BigInt(batchMax)
@@ -43,10 +43,10 @@ const sentInAll = (proposal: Proposal, reading: Reading): bigint | null => {
   return limited(lower(proposal.maxTotalValue, inAll(proposal, reading.mostSent)))
 }
 
-/** Substrate calls that hold other calls, or let others make them. */
+/** Substrate calls that contain other calls, or let others make calls. */
 const CARRIES = /^(?:utility|proxy|multisig|sudo)\./
 
-/** The token that calls take from the wallet, and how much in all. */
+/** The token that the calls take from the wallet, and the most that they can take in all. */
 const takenInAll = (
   proposal: Proposal,
   { token, call, mostTaken, target }: Reading,
@@ -57,7 +57,7 @@ const takenInAll = (
   return { token, most: limited(lower(inAll(proposal, mostTaken), limits.inAll)), rolling: limits.rolling }
 }
 
-/** Whether a rule lets `setApprovalForAll` only take an approval back. */
+/** Whether the rules allow `setApprovalForAll` only to withdraw an approval. */
 const endsApproval = (proposal: Proposal, { call, names }: Reading): boolean =>
   call?.effect === 'approves all' && fixedArgument(proposal, names[call.approvedAt ?? -1] ?? '') === 'false'
 
@@ -67,7 +67,7 @@ const takesNfts = (proposal: Proposal, reading: Reading): boolean => {
   return call !== null && call.effect !== 'makes' && call.effect !== 'disapproves'
 }
 
-/** A call of a runtime that is more than a transfer of the coin. */
+/** Whether it is a runtime call other than a transfer of the coin. */
 const isUnknownRuntimeCall = (reading: Reading): boolean =>
   reading.allows === 'runtime calls' && payeeOf(reading) === null
 
@@ -120,7 +120,7 @@ const limitWords = (proposal: Proposal, now: Date): readonly Sentence[] => {
   ]
 }
 
-/** Whom the argument at a place is fixed to; null if no rule says it. */
+/** The address to which the rules fix the argument at an index; null if none does. */
 const fixedAt = (proposal: Proposal, { names }: Reading, place: number | undefined): Sentence | null => {
   const name = names[place ?? -1]
   const fixed = name === undefined ? null : fixedArgument(proposal, name)
@@ -223,7 +223,7 @@ const usedWords = (proposal: Proposal, spent: Spent, now: Date): readonly Senten
   ]
 }
 
-/** @param input.spent null before it was made. */
+/** @param input.spent null before the policy exists. */
 export const policyWords = (
   proposal: Proposal,
   { now, spent }: { readonly now: Date; readonly spent: Spent | null },

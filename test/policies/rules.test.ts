@@ -248,7 +248,7 @@ describe('a function', () => {
       () => 'taken',
       (error: Error) => error.message,
     )
-    expect(sentence).toContain('needs a rule beside it that names the function')
+    expect(sentence).toContain('needs another rule that names the function')
   })
 })
 
