@@ -161,13 +161,13 @@ const libpqUrl = (url: string): string =>
   /[?&]sslmode=/.test(url) ? `${url.replace(/([?&]sslmode=)allow\b/g, '$1prefer')}&uselibpqcompat=true` : url
 
 type Session = Pick<DbOptions, 'url' | 'applicationName'> & {
-  /** Further options of the server. */
+  /** Further options for the server. */
   readonly settings?: string
 }
 
 /**
- * For the commands of the owner, `db migrate` and `db sum-holdings`. A statement may take hours there, as an index of a big table
- * does, so it has no limit. Whoever is lost meanwhile holds locks until the statement has ended, and no longer.
+ * For the commands of the database's owner, `db migrate` and `db sum-holdings`. Their statements have no time limit, because an
+ * index of a big table may take hours. A connection that is lost meanwhile holds its locks only until its statement ends.
  */
 export const ownerConfig = ({ url, applicationName, settings = '' }: Session) => ({
   connectionString: libpqUrl(url),

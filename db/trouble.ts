@@ -6,9 +6,9 @@
  */
 const AWAY_CODE =
   /^(?:08\w{3}|57P0[1-3]|25P03|53300|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|EHOSTDOWN|ENET\w+|EADDRNOTAVAIL|ENOTFOUND|EAI_\w+)$/
-/** Files have these codes too. */
+/** Errors of files have these codes, too. */
 const CONNECT_CODE = /^(?:ENOENT|EACCES|EPERM)$/
-/** A host, or the Unix socket of PostgreSQL: the vault has one as well. */
+/** A host, or PostgreSQL's Unix socket, to distinguish it from the vault's. */
 const CONNECT_ADDRESS = /^[^/]|\/\.s\.PGSQL\.\d+$/
 /** pg has no codes for a connection that was lost or could not be opened. */
 const AWAY_MESSAGE =
@@ -22,7 +22,7 @@ const FULL_CODE = /^53[012]00$/
 /** `away`: it may have been done or not. `busy` and `full`: nothing was done. */
 type DatabaseTrouble = 'away' | 'busy' | 'full'
 
-/** Whether PostgreSQL's socket is not there, or a firewall or the mode of a folder does not let us there. */
+/** Whether PostgreSQL's socket is missing, or a firewall or the mode of a folder blocks the way. */
 const isShutOut = (error: Error, code: string): boolean =>
   CONNECT_CODE.test(code) &&
   'syscall' in error &&

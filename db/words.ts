@@ -45,7 +45,7 @@ export const GIVE_UPS = ['expired', 'cancelled', 'contract_wallet_not_deployed']
 export type GiveUp = (typeof GIVE_UPS)[number]
 
 /**
- * Why a transaction failed. The first two were mined: it reverted, or its contract wallet had no code, so that the call did
+ * Why a transaction failed. The first two were mined: the call reverted, or the contract wallet had no code, so that the call did
  * nothing. `reorganised`: it was final and is no longer on the chain; only an operator records that (repair.ts).
  */
 export const FAILURE_CODES = [
@@ -106,14 +106,14 @@ export const API_EVENTS = [
   'row_forged',
 ] as const
 
-/** Those that workers write, too: of mails, and of their own metrics. */
+/** Refusals that workers also write: of mails, and of their own metrics. */
 export const WORKER_EVENTS = ['metrics_token_wrong', 'row_forged'] as const
 
 /** Refusals that may be part of an attack. They are counted, and many share one audit row. */
 export const SECURITY_EVENTS = [...VAULT_EVENTS, ...API_EVENTS] as const
 export type SecurityEventKind = (typeof SECURITY_EVENTS)[number]
 
-/** Audit rows that tell of a signature. */
+/** Audit rows about a signature. */
 export const SIGNING_ACTIONS = [
   'transaction_signed',
   'transaction_submitted',
@@ -144,7 +144,7 @@ export const CUSTODY_ACTIONS = [
 ] as const
 export type CustodyAction = (typeof CUSTODY_ACTIONS)[number]
 
-/** What APIs and the command line write, under the identity key. */
+/** Actions that APIs and the command line write, under the identity key. */
 const API_ACTIONS = [
   'api_key_created',
   'api_key_revoked',
@@ -172,7 +172,7 @@ const API_ACTIONS = [
 ] as const
 export type ApiAction = (typeof API_ACTIONS)[number]
 
-/** What workers write, under the service key. */
+/** Actions that workers write, under the service key. */
 export type WorkerAction = 'final_blocks_lost' | (typeof WORKER_EVENTS)[number]
 
 /** Every act that leaves an audit row. Its list says whose key proves the row. */

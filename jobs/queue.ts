@@ -30,7 +30,7 @@ const countJobs = (events: WorkerEvents, { jobs }: Metrics): void => {
   })
 }
 
-/** What is due by the clock. Exported for a test. */
+/** The jobs that run by the clock. Exported for a test. */
 export const CRONTAB = [
   // Every 30 s: a crontab's smallest unit is a minute, so the task adds the second run itself.
   '* * * * * reconcile ?max=5&jobKey=reconcile {"again":true}',

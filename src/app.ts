@@ -54,7 +54,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     .onRequest(({ request, set }) => {
       requests.begin(request)
       set.headers['x-request-id'] = randomUUID()
-      // Answers hold private data, tokens or codes, and refusals may be over soon. What may be kept says so itself.
+      // By default nothing is cached: answers contain private data, tokens or codes, and refusals may end soon.
       set.headers['cache-control'] = 'no-store'
       refuseOddHost(request)
       if (request.method === 'OPTIONS') return preflight(ctx, request)

@@ -4,7 +4,7 @@
 //   the types of programs' payloads as a registry has read them;
 // - facts about an object, in a WeakMap: how many blocks a chain's node serves at once, the range that is read ahead, the
 //   running balance check, and the address from which a request came;
-// - the WebAssembly that signs with sr25519, whose memory has nothing of a use once that is over.
+// - the WebAssembly that signs with sr25519, whose memory is restored after each use.
 
 import type { Db } from '../db/client.ts'
 import { readAbiItems } from '../db/queries/abis.ts'

@@ -124,7 +124,7 @@ export class AppError extends Error {
   }
 }
 
-/** What was asked for waits for somebody. It ends a request as an error does, and is answered with 202. */
+/** The request must wait for approvers. Thrown like an error; the answer is 202. */
 export class NotYet extends Error {
   constructor(
     readonly body: { readonly approval_id: string; readonly status: 'waiting'; readonly expires_at: string },

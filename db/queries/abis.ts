@@ -28,8 +28,8 @@ const withSelectorsOf = async (
 }
 
 /**
- * Items with these selectors, or with that of one which has the name, for every contract or for one on this network, oldest
- * first; a prepared statement.
+ * Items with one of these selectors, or the selector of an item with this name, for every contract or for one on this network,
+ * oldest first. A prepared statement.
  */
 export const readAbiItems = async (
   db: Db,

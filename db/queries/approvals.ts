@@ -10,7 +10,7 @@ type Decision = typeof approvalDecisions.$inferSelect
 export type ApprovalRow = Row & {
   /** By the database's clock. */
   readonly isExpired: boolean
-  /** The same; negative if it is over. */
+  /** By the database's clock; negative if it is over. */
   readonly endsInSeconds: number
 }
 
@@ -34,12 +34,12 @@ const columns = {
   endsInSeconds,
 }
 
-/** Neither rejected nor used nor expired. */
+/** An open approval: neither rejected nor used nor expired. */
 const isOpen = and(isNull(approvals.rejectedAt), isNull(approvals.usedAt), gt(approvals.expiresAt, sql`now()`))
 
 type NewApproval = Omit<typeof approvals.$inferInsert, 'expiresAt'> & { readonly expiresInSeconds: number }
 
-/** @returns it with its end, by the database's clock, in whole milliseconds as its approvers sign it. */
+/** @returns the row with its end by the database's clock, in whole milliseconds, because approvers sign it so. */
 export const insertApproval = async (tx: Tx, { expiresInSeconds, ...row }: NewApproval): Promise<ApprovalRow> => {
   const expiresAt = sql`date_trunc('milliseconds', now()) + make_interval(secs => ${expiresInSeconds})`
   const [inserted] = await tx
@@ -60,7 +60,7 @@ export const findApproval = async (db: Queryable, of: OfProject): Promise<Approv
 }
 
 /**
- * Whether it has ended, as it is now. On a connection of its own: who asks may be in a transaction.
+ * Reads on a connection of its own, so that the answer is current even within a transaction.
  * @returns null if it is gone.
  */
 export const readApprovalEnd = async (db: Db, id: string) => {
@@ -70,7 +70,7 @@ export const readApprovalEnd = async (db: Db, id: string) => {
   return row ?? null
 }
 
-/** The row, which stays as it is until the transaction ends. */
+/** Reads and locks the row until the transaction ends. */
 export const lockApproval = async (tx: Tx, of: OfProject): Promise<ApprovalRow | null> => {
   const [row] = await tx.select(columns).from(approvals).where(isIt(of)).for('update')
   return row ?? null
@@ -79,8 +79,8 @@ export const lockApproval = async (tx: Tx, of: OfProject): Promise<ApprovalRow |
 type SameRequest = Pick<Row, 'policyId' | 'askedBy' | 'request'>
 
 /**
- * The open approval of the same request by the same caller, and how many are open for the policy. No other transaction that
- * asks this comes in between, until this one ends.
+ * The open approval of the same request by the same caller, and how many are open for the policy. Locks until the transaction
+ * ends, so that concurrent requests do not both insert one.
  */
 export const openApprovals = async (
   tx: Tx,
@@ -111,7 +111,7 @@ const decisions: SQL<ListedApproval['decisions']> = sql`coalesce((
 
 type Listed = Page & {
   readonly projectId: string
-  /** Only what waits for this user; null: everything. */
+  /** Only approvals that wait for this user; null: all. */
   readonly approverId: string | null
 }
 
@@ -147,7 +147,7 @@ export const decisionOf = async (
   return row?.decision ?? null
 }
 
-/** Writes what an approver decided, in place of what they decided before. */
+/** Writes an approver's decision. It replaces an earlier one. */
 export const writeDecision = async (tx: Tx, row: Omit<Decision, 'decidedAt'>): Promise<void> => {
   const { approvalId: _, userId: __, ...decided } = row
   await tx
@@ -163,7 +163,7 @@ export const rejectApproval = async (tx: Tx, id: string): Promise<void> => {
   await tx.update(approvals).set({ rejectedAt: sql`now()` }).where(eq(approvals.id, id))
 }
 
-/** For lists: the vault knows which approvals were used. */
+/** Marks an approval as used, for lists only. The vault keeps its own record. */
 export const noteApprovalUse = async (db: Db, id: string): Promise<void> => {
   await db
     .update(approvals)
@@ -172,7 +172,7 @@ export const noteApprovalUse = async (db: Db, id: string): Promise<void> => {
 }
 
 export type Assertion = Pick<Decision, 'userId' | 'clientDataJson' | 'authenticatorData' | 'signature'> & {
-  /** As it is now. */
+  /** The present row of the passkey. */
   readonly passkey: PasskeyFacts & { readonly mac: Uint8Array }
 }
 

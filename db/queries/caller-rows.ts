@@ -1,4 +1,4 @@
-// The rows with a MAC under the identity key, as `audit verify` reads them.
+// The rows with a MAC under the identity key, for `audit verify`.
 
 import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
@@ -98,12 +98,12 @@ export const revivedSessions = (db: Queryable, of: OfProject) =>
     .innerJoin(audit, tellsEnd(sessions, 'session_revoked', 'refresh_token_reused'))
     .where(and(isNotEnded, isOf(sessions, of)))
 
-/** A row of which the audit tells, and that somebody deleted. `id`: what the audit says that it was done to. */
+/** A deleted row that the audit names. `id`: the subject in the audit. */
 type GoneRow = { readonly table: string; readonly projectId: string | null; readonly id: string }
 
 /**
- * Rows that are gone. The service deletes passkeys and freezes alone of these, and says so in the audit; users only if nobody could
- * log in as them, and they have no wallet.
+ * Deleted rows. Of these the service deletes only passkeys and freezes, with an audit row, and users as whom nobody can log in and
+ * who have no wallet.
  */
 export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<readonly GoneRow[]> => {
   const { rows } = await db.execute<GoneRow>(sql`

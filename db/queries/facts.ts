@@ -3,7 +3,7 @@ import type { Queryable } from '../client.ts'
 import { contractFacts, tokenUris } from '../schema.ts'
 import type { Network } from '../words.ts'
 
-/** What a contract says of itself. */
+/** The facts of a contract, by its own claims. */
 export type ContractFacts = Pick<
   typeof contractFacts.$inferSelect,
   'network' | 'address' | 'standard' | 'name' | 'symbol' | 'decimals'
@@ -31,7 +31,7 @@ export const readFacts = async (
     .where(and(eq(network, input.network), inArray(address, [...input.addresses])))
 }
 
-/** 7 values each, of the 65,535 that one statement can have. */
+/** 7 parameters each, of the 65,535 that one statement may have. */
 const ROWS_A_STATEMENT = 5_000
 
 const { standard, name, symbol, decimals, mac } = contractFacts
@@ -44,7 +44,7 @@ const excluded = {
   mac: sql`excluded.mac`,
 }
 
-/** Stores facts of contracts. Facts that have a name stay, but those with a MAC replace all that differ. */
+/** Stores facts of contracts. Facts with a name are kept, but facts with a MAC replace those that differ. */
 export const writeFacts = async (db: Queryable, facts: readonly StoredFacts[]): Promise<void> => {
   // Always in the same order, to avoid deadlocks.
   const rows = facts.toSorted((a, b) => (a.address < b.address ? -1 : 1))

@@ -11,7 +11,7 @@ export const readPresent = async (db: Queryable): Promise<Date> => {
   return new Date(rows[0]?.ms ?? Number.NaN)
 }
 
-/** The same at this moment, also within a transaction that has waited. */
+/** The time of this moment, even within a transaction that has waited. */
 export const readClock = async (db: Queryable): Promise<Date> => {
   const { rows } = await db.execute<{ ms: number }>(
     sql`select floor(extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,

@@ -9,7 +9,7 @@ import { ofSigner, type Signer } from './transactions.ts'
 export const insertWalletUnlessKnown = async (db: Queryable, row: typeof wallets.$inferInsert): Promise<boolean> =>
   ((await db.insert(wallets).values(row).onConflictDoNothing()).rowCount ?? 0) > 0
 
-/** Whether a transaction is recorded, or its wallet is missing; null if it can be recorded. */
+/** Why a transaction cannot be recorded: it is recorded, or its wallet is missing; null if it can. */
 export const obstacleTo = async (
   tx: Tx,
   { id, walletId }: { readonly id: string; readonly walletId: string },
@@ -28,8 +28,8 @@ const isHeld = (signer: Signer, at: number) =>
   and(ofSigner(signer), eq(transactions.nonce, at), transactions.holdsNonce)
 
 /**
- * Takes a nonce from an extrinsic that no block could take any more when another one was signed. It goes on being tracked: it
- * expired, or it was mined and its account was removed since.
+ * Releases the nonce of an extrinsic that had expired when another one was signed. It is still tracked, because it may have been
+ * mined before its account was removed.
  */
 export const releaseBornBefore = async (
   tx: Tx,

@@ -3,11 +3,11 @@ import type { Db, Queryable } from '../client.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 
-/** As it lies in the table. `src/wallets/ours.ts` says whether the service wrote it. */
+/** A row as stored. `src/wallets/ours.ts` checks whether the service wrote it. */
 export type StoredWallet = typeof wallets.$inferSelect
 export type WalletRow = Omit<StoredWallet, 'mac'>
 
-/** What decides where coins go and which key signs. The name is only for people. */
+/** The values that decide where coins go and which key signs. The name is only for people. */
 export type WalletFacts = Pick<
   WalletRow,
   'id' | 'projectId' | 'network' | 'ownerId' | 'controlMode' | 'type' | 'keyringId' | 'publicKey' | 'address'

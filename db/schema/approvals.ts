@@ -1,5 +1,5 @@
-// Uses of policies that need approvers, and what these decided. The vault has the last word: it verifies the assertions itself,
-// and remembers which approvals were used (`used_approvals`).
+// Uses of policies that need approval, and the approvers' decisions. The vault does not rely on them: it verifies the assertions
+// itself, and records which approvals were used (`used_approvals`).
 
 import { sql } from 'drizzle-orm'
 import { check, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
@@ -9,7 +9,7 @@ import { APPROVAL_DECISIONS } from '../words.ts'
 import { wallets } from './custody.ts'
 import { projectId } from './projects.ts'
 
-/** One request that waits for approvers, or waited. */
+/** A request that waits for approvers, or did. */
 export const approvals = pgTable(
   'approvals',
   {
@@ -19,11 +19,11 @@ export const approvals = pgTable(
       .notNull()
       .references(() => wallets.id),
     policyId: uuid('policy_id').notNull(),
-    /** As the audit names them. */
+    /** The caller, as the audit names them. */
     askedBy: text('asked_by').notNull(),
-    /** Everything that would be done, as canonical JSON. */
+    /** The whole request as canonical JSON. */
     request: text('request').notNull(),
-    /** How many must approve, and who may: of the policy, for lists. */
+    /** Copied from the policy for lists: how many must approve, and who may. */
     required: smallint('required').notNull(),
     approverIds: uuid('approver_ids').array().notNull(),
     expiresAt: instant('expires_at').notNull(),
@@ -40,7 +40,7 @@ export const approvals = pgTable(
 
 export const approvalsAccess = access(approvals, { api: 'select, insert, update (rejected_at, used_at)' })
 
-/** What an approver decided, with the assertion of their passkey. */
+/** An approver's decision, with the assertion of their passkey. */
 export const approvalDecisions = pgTable(
   'approval_decisions',
   {

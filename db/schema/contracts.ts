@@ -77,7 +77,7 @@ export const contractFacts = pgTable(
     symbol: text('symbol').notNull(),
     decimals: smallint('decimals').notNull(),
     readAt: instant('read_at').notNull().default(now),
-    /** Of src/auth/row-macs.ts; null if a worker wrote the row. Nothing is signed by facts without it. */
+    /** The MAC of src/auth/row-macs.ts; null if a worker wrote the row. No signature relies on facts without it. */
     mac: bytes('mac'),
   },
   (table) => [

@@ -32,7 +32,7 @@ type ArgumentRule = {
   readonly declaration?: string
 }
 
-/** Amounts are decimal digits. `perSeconds`: in any time of that length; null: in all. */
+/** Amounts are decimal digits. `perSeconds`: within any time of that length; null: in all. */
 type TokenLimit = {
   /** Canonical. */
   readonly contractAddress: string
@@ -40,7 +40,7 @@ type TokenLimit = {
   readonly perSeconds: number | null
 }
 
-/** In any time of `perSeconds`. */
+/** Within any time of `perSeconds`. */
 type RollingLimit = {
   readonly perSeconds: number
   readonly maxTotalValue: string | null
@@ -191,7 +191,7 @@ export const ownerLocks = pgTable(
     familyKeys: bytes('family_keys'),
     /** Only policies open the mode's wallets, and the credential alone does not. */
     policiesOnly: boolean('policies_only').notNull().default(false),
-    /** One more with each change of that. */
+    /** Rises by one with each change of `policies_only`. */
     version: integer('version').notNull().default(1),
     createdAt: instant('created_at').notNull().default(now),
   },
@@ -222,7 +222,7 @@ export const wallets = pgTable(
       .references(() => keyrings.id),
     publicKey: bytes('public_key').notNull(),
     createdAt: instant('created_at').notNull().default(now),
-    /** Of src/auth/row-macs.ts: an API serves no row without it. */
+    /** The MAC of src/auth/row-macs.ts. An API serves no row without it. */
     mac: bytes('mac').notNull(),
   },
   (table) => [
@@ -283,7 +283,7 @@ export const policies = pgTable(
     spentFee: uint256('spent_fee').notNull().default(sql`0`),
     spentValue: uint256('spent_value').notNull().default(sql`0`),
     uses: bigint('uses', { mode: 'number' }).notNull().default(0),
-    /** What the limits above have counted, in the order of src/custody/policy-limits.ts; empty before the first use. */
+    /** The counts of the limits above, in the order of src/custody/policy-limits.ts; empty before the first use. */
     limitCounts: jsonb('limit_counts').$type<readonly LimitCount[]>().notNull().default([]),
     /** Of uses and what was spent, under a key that the database does not have. A revocation erases it. */
     mac: bytes('mac'),
@@ -327,14 +327,14 @@ export const policyLocksAccess = access(policyLocks, {
   vault: 'select, insert, update (sealed), delete',
 })
 
-/** Approvals by which a policy was used: each is used once. */
+/** Used approvals. Each can be used once. */
 export const usedApprovals = pgTable('used_approvals', {
   approvalId: uuid('approval_id').primaryKey(),
   projectId: projectId(),
   policyId: uuid('policy_id')
     .notNull()
     .references(() => policies.id),
-  /** SHA-256 of what was approved. */
+  /** SHA-256 of the approved request. */
   requestHash: bytes('request_hash').notNull(),
   usedAt: instant('used_at').notNull().default(now),
 })

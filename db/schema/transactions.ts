@@ -73,7 +73,7 @@ export const transactions = pgTable(
     /** Why it failed. */
     errorCode: text('error_code', { enum: FAILURE_CODES }),
     error: text('error'),
-    /** True while live, and for ever once mined: no other transaction of ours may have this nonce. Once false it stays so. */
+    /** True while live, and forever once mined: no other transaction of ours may have this nonce. Once false, it stays false. */
     holdsNonce: boolean('holds_nonce').notNull().default(true),
     /** No reorganisation can change it any more. */
     final: boolean('final').notNull().default(false),
@@ -138,8 +138,8 @@ export const transactions = pgTable(
     check('transactions_chosen', sql`${table.rungs} >= 1 and ${table.chosen} between 0 and ${table.rungs}`),
     check('transactions_given_up', oneOf('given_up', GIVE_UPS)),
     check('transactions_given_up_is_chosen', sql`(${table.chosen} = ${table.rungs}) = (${table.givenUp} is not null)`),
-    // The nonces of a reaped account start again from 0: its final transactions hold none. Nor does an extrinsic that a restore
-    // has brought in beside a later one with its nonce.
+    // The nonces of a reaped account start again from 0, so its final transactions hold none. An extrinsic that a restore inserted
+    // beside a later one with its nonce holds none either.
     check(
       'transactions_live_holds_nonce',
       sql`${table.holdsNonce} or ${table.status} = 'failed' or ${table.validUntilBlock} is not null`,

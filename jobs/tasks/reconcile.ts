@@ -21,8 +21,8 @@ export const reconcileTask = (ctx: WorkerCtx): Task =>
     await unlockJobsOfDeadWorkers(ctx.db)
     await startFollowers(ctx)
     await startBackfills(ctx)
-    // A node that hangs holds up its own network alone. Each piece of work has a round of its own: one that never gets to
-    // its end would otherwise leave no time for the next.
+    // A node that hangs delays only its own network. Each piece of work has its own round, so that one which does not finish leaves
+    // time for the next.
     await Promise.all(
       ctx.chains.all.map(async (chain) => {
         await reconcileTransactions(ctx, startRound(chain))

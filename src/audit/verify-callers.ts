@@ -40,7 +40,7 @@ const verifyTable = async <Row>(
   input: {
     readonly projectId: string | null
     readonly readPage: (page: Page) => Promise<readonly (Row & Keyed)[]>
-    /** The rows of which the audit tells the end. */
+    /** The rows that are ended in the audit. */
     readonly revived: readonly Keyed[]
   },
 ): Promise<Callers> => {
@@ -75,8 +75,8 @@ const verifyTokenKeys = async ({ db, identity }: VerifyCtx): Promise<Callers> =>
 }
 
 /**
- * Checks all rows that decide who a caller is, and those of wallets: that the service wrote them, that the audit does not tell
- * their end, and that none is gone of which it tells.
+ * Checks all rows that decide who a caller is, and those of wallets: that the service wrote them, that they are not ended in the
+ * audit, and that no row that the audit names is gone.
  * @param of.projectId null: of all projects, and of the deployment.
  */
 export const verifyCallers = async (

@@ -10,7 +10,7 @@ export type ServiceRows = { readonly rows: number; readonly broken: readonly Bro
 
 type VerifyCtx = Pick<Ctx, 'db' | 'sealer' | 'identity'>
 
-/** Whether a row is as an API, a command or, for its few actions, a worker wrote it. */
+/** Whether a row was written by an API, a command or, for its few actions, a worker. */
 const verifierOf = ({ sealer, identity }: VerifyCtx): ((row: AuditRecord) => boolean) => {
   const [ofWorker, ofApi] = [auditVerifier(sealer), auditVerifier(identity)]
   return (row) => {

@@ -44,7 +44,7 @@ export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
         'kept a while',
         detail(
           'The public keys of access tokens',
-          'A key is published an hour before it signs, until the last token that it signed has expired.',
+          'A key is published from an hour before its first signature until its last token has expired.',
         ),
       ),
     },

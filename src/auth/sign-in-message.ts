@@ -83,8 +83,8 @@ const INSTANT = '[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9
 const URI = '[!-~]+'
 
 /**
- * All lines, in order. In the chain id, `polkadot` is the namespace that CAIP-2 has for all Substrate chains, not a network. The
- * namespace alone is enough, as keys are the same on all of them.
+ * All lines, in order. In the chain id, `polkadot` is CAIP-2's namespace of all Substrate chains, not a network. The namespace alone
+ * is enough, because keys are the same on all of them.
  */
 const MESSAGE = new RegExp(
   [

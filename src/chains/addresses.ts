@@ -11,7 +11,7 @@ type FeeAssets = {
 }
 
 export type Addresses = {
-  /** What the addresses of this family are in calls. */
+  /** The kind of value that addresses of this family have in calls. */
   readonly addressKind: AddressValue['kind']
   /** @returns the canonical text. @throws network_mismatch */
   parseAddress(text: string, field: string): string
@@ -26,7 +26,7 @@ export type Addresses = {
    * @returns the canonical text.
    */
   parseShown(text: string, field: string): string
-  /** null for a family that takes fees only in the coin. In the other one, the runtime says which assets it takes. */
+  /** null for a family that takes fees only in the coin. In the other family the runtime decides which assets it takes. */
   readonly feeAssets: FeeAssets | null
   /** Whether a text has the form of a contract id of this family (not of an address). */
   isContractId(text: string): boolean

@@ -46,7 +46,7 @@ export type CallValue =
   /** Bytes are in lower case; a bool is `true` or `false`; texts are unchanged. */
   | { readonly kind: 'bytes' | 'bool' | 'text'; readonly value: string }
 
-/** `address`: 20 bytes in hex, which mean the same in any case. `account`: SS58, of which every letter counts. */
+/** `address`: 20 bytes in hex, in any letter case. `account`: SS58, which is case-sensitive. */
 export type AddressValue = { readonly kind: 'address' | 'account'; readonly value: string }
 
 /** A call as policies evaluate it. */
@@ -60,29 +60,29 @@ export type ReadCall = {
   readonly readBy?: Hex
 }
 
-/** One function of contracts, as it was known when somebody named it: enough to read its calls later. */
+/** A function of contracts as it was known when a rule named it. It is enough to read its calls later. */
 export type CompiledFunction = {
   readonly selector: string
-  /** With the names of its arguments where they were certain: `approve(address, uint256 amount)`. */
+  /** With the names of its arguments if they were certain: `approve(address, uint256 amount)`. */
   readonly declaration: string
 }
 
 /** Reads the calls of one function. */
 export type CallReader = {
-  /** Of its arguments: numbers where a name is missing. */
+  /** The names of its arguments, or numbers if a name is missing. */
   readonly names: readonly string[]
-  /** The kind of value at a path as rules have it; null if there is none. */
+  /** The kind of value at a path of a rule; null if there is none. */
   kindOf(path: string): CallValue['kind'] | null
   /** null unless the call data has the selector, and encoding the values again gives the same bytes. */
   read(input: Hex): ReadCall | null
 }
 
-/** On EVM networks. What a call means is decided once, when a function is named; then no node and no ABI is asked. */
+/** On EVM networks. The meaning of a call is decided once, when a rule names the function. Later reads use no node and no ABI. */
 export type DeclaredCalls = {
   readonly by: 'declaration'
   /**
-   * The one function that a bare name or a whole signature means at a contract, or at any contract (`to` is null). `isKnown`: some
-   * ABI has it; otherwise there is only the signature.
+   * Finds the one function that a bare name or a full signature means at a contract, or at any contract (`to` is null). `isKnown`:
+   * some ABI has it; if not, only the signature is known.
    * @throws invalid_input with the field, if no function is known or several are.
    */
   compile(named: {
@@ -90,16 +90,16 @@ export type DeclaredCalls = {
     readonly to: string | null
     readonly field: string
   }): Promise<CompiledFunction & { readonly isKnown: boolean }>
-  /** null for what `compile` has not made. Pure. */
+  /** null if `compile` did not make it. Pure. */
   readerOf(compiled: CompiledFunction): CallReader | null
 }
 
-/** On Substrate networks. A call means what the metadata says that its extrinsic is bound to. */
+/** On Substrate networks. Calls are decoded with the metadata to which the extrinsic is bound. */
 type DescribedCalls = {
   readonly by: 'metadata'
   /**
-   * Decodes a runtime call, or a message to a program; null for a plain transfer, and for what two decoders do not read alike.
-   * The function is the outermost call, inner calls are values.
+   * Decodes a runtime call, or a message to a program; null for a plain transfer, and if two decoders disagree. The function is the
+   * outermost call; inner calls are values.
    */
   read(intent: Pick<Intent, 'to' | 'value' | 'input'>): Promise<ReadCall | null>
 }

@@ -33,7 +33,7 @@ type NetworkTraits = {
   /** The EIP-155 chain id; null for a family that has none. */
   readonly chainId: number | null
   readonly coin: NativeCoin
-  /** Tokens that everybody knows, by canonical address. */
+  /** Well-known tokens by canonical address. */
   readonly knownTokens: ReadonlyMap<string, TokenDisplay>
   /** Whether names (ENS) can be resolved to addresses on this network. */
   readonly hasNames: boolean

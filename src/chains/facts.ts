@@ -18,8 +18,8 @@ export type Balances = { readonly coin: bigint; readonly tokens: ReadonlyMap<str
 /** Storage that outlives a process; context.ts provides it. */
 export type ChainMemory = {
   /**
-   * The operator's functions or errors with these selectors, or with that of one which has the name, in the order in which
-   * they were added. Not cached.
+   * The operator's functions or errors with one of these selectors, or the selector of an item with this name, in the order in
+   * which they were added. Not cached.
    */
   readAbiItems(input: {
     network: Network
@@ -27,7 +27,7 @@ export type ChainMemory = {
     selectors: readonly string[]
     name?: string
   }): Promise<readonly AddedAbiItem[]>
-  /** Facts with `isDoubtful` may have changed since they were read. Those with `isOwn` a process like this one has read. */
+  /** `isDoubtful`: the facts may have changed since they were read. `isOwn`: a process like this one has read them. */
   readFacts(
     asked: AskedAddresses,
   ): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean; readonly isOwn: boolean }>>
@@ -39,9 +39,9 @@ export type ChainMemory = {
 type AskedAddresses = { readonly network: Network; readonly addresses: readonly string[] }
 
 export type Facts = {
-  /** Facts of many addresses, from memory if known: to show them. */
+  /** Facts of many addresses, from memory if known. Only for display. */
   facts(addresses: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>>
-  /** The same, from memory only if they are its own: for what is signed or agreed to. */
+  /** Facts for what is signed or agreed to. Memory is used only for facts that are its own. */
   sureFacts(addresses: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>>
   /**
    * The balances of an address at one block: the native coin, and the given tokens with a balance above zero. Tokens that

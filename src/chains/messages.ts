@@ -16,8 +16,8 @@ export type Messages = {
   /** A message to sign with the key of an address: EIP-191 with v 27 or 28, or sr25519. Pure. */
   message(message: Uint8Array): Signable<Hex>
   /**
-   * The name of a contract that signs, by CAIP-10, as it can vouch for itself on this network alone; null for a family whose
-   * contracts sign nothing. Pure.
+   * The CAIP-10 name of a contract that signs, because its signature is valid on this network only; null for a family whose
+   * contracts cannot sign. Pure.
    */
   contractSigner(address: string): string | null
   /** Verifies a signature by EIP-191, ERC-1271 and ERC-6492, or sr25519. null if it is not valid for the address. */

@@ -30,7 +30,7 @@ export const EVM_NETWORKS: readonly EvmNetwork[] = EVM.map(({ network }) => netw
 export const SUBSTRATE_NETWORKS: readonly SubstrateNetwork[] = SUBSTRATE.map(({ network }) => network)
 export const NETWORKS: readonly (EvmNetwork | SubstrateNetwork)[] = [...EVM_NETWORKS, ...SUBSTRATE_NETWORKS]
 
-/** The words that stand for the coins of the built-in networks where a token has a contract address. */
+/** The words that requests use for the coins of the built-in networks, in place of a contract address. */
 export const COIN_WORDS: readonly string[] = [...new Set([...EVM, ...SUBSTRATE].map(({ coin }) => coin.word))]
 
 /** The name of a network's environment variable: `ETHEREUM_RPC_URL`. */

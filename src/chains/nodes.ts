@@ -39,7 +39,7 @@ export type Nodes = {
    * @returns null if there is nothing to wait for; otherwise a promise that rejects with node_unavailable or wrong_chain.
    */
   confirmNode(): Promise<void> | null
-  /** Waits until a node with a WebSocket URL tells of a new block, or as long as it may. */
+  /** Waits until a node with a WebSocket URL announces a new block, or until the time is over. */
   nextBlock(wait: NextBlockInput): Promise<void>
   /** How each node was when it was last asked. Sends nothing. */
   nodeViews(): readonly NodeView[]

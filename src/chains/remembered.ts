@@ -9,7 +9,7 @@ export type Facts = ReadonlyMap<string, AddressFacts>
 /** The facts of an address without a contract, and of an id that does not exist. */
 export const NO_CONTRACT: AddressFacts = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 }
 
-/** `any`: whoever stored them. `own`: only those that a process like this one has read. */
+/** `any`: facts that any process stored. `own`: only facts that a process like this one has read. */
 export type Believed = 'any' | 'own'
 
 /**

@@ -122,14 +122,14 @@ const linesOf = (verified: Verified, input: { readonly heads: boolean }) => [
 type VerifyOptions = { project?: string; head?: readonly NotedHead[]; heads?: boolean; json?: boolean }
 
 type Held = {
-  /** The two secrets that are no vault's. */
+  /** The two secrets that a vault does not have. */
   readonly keys: Pick<IdentityCtx, 'sealer' | 'identity'> | null
   readonly vault: OperatorVault | null
 }
 
 const isSet = ({ variables }: Shell, name: string): boolean => Boolean(variables[name]?.trim())
 
-/** Runs with what the surroundings have: the worker's and those of a vault have no identity key. */
+/** Runs with the keys of its environment. A worker's or a vault's environment has no identity key. */
 const withWhatIsSet = (shell: Shell, run: (ctx: ReadingCtx, held: Held) => Promise<void>) => {
   const { withReadingCtx, withIdentityCtx, withVault } = shell
   const withKeys = (vault: OperatorVault | null) => {

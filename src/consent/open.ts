@@ -15,14 +15,14 @@ export type Consent = {
   readonly asks: 'consent' | 'granted' | 'revoke'
   /** The body of `POST /policies/describe`; null unless the page asks for consent. */
   readonly proposal: ProposedPolicyBody | null
-  /** The policy to take back; null unless the page asks for that. */
+  /** The policy to revoke; null unless the page asks for that. */
   readonly policyId: string | null
 }
 
-/** In characters of base64url. */
+/** The most characters of base64url. */
 const PROPOSAL_MAX = 8_192
 const BASE64URL = /^[A-Za-z0-9_-]+$/
-/** What we add to the app's address. */
+/** The parameters that we add to the app's address. */
 const ANSWERS = ['policy_id', 'error', 'state']
 
 const refuse = (sentence: string): never => {
@@ -37,13 +37,13 @@ const textIn = (base64url: string): string => {
   }
 }
 
-/** Says of an error about a body that it is about the parameter. */
+/** Turns an error about a body into one about the parameter. */
 const aboutParameter = (error: unknown): never => {
   if (!(error instanceof AppError)) throw error
   throw new AppError(error.code, `Parameter policy: ${error.message}`)
 }
 
-/** Reads what the app asks for, and checks all that `POST /policies` would check without the user. */
+/** Parses the app's request, and checks everything that `POST /policies` checks and that needs no user. */
 const readProposal = async (ctx: Pick<Ctx, 'db' | 'chains'>, text: string): Promise<ProposedPolicyBody> => {
   if (text.length > PROPOSAL_MAX || !BASE64URL.test(text)) {
     return refuse(`The parameter policy must be base64url without padding, of at most ${PROPOSAL_MAX} characters.`)

@@ -1,4 +1,4 @@
-// The pages on which a user agrees to a policy, takes one back, and sees all: the login page's sibling, with its ways to log in.
+// The pages on which a user agrees to a policy, revokes one, and sees all. They have the ways to log in of the login page.
 
 import { credentialField, granted, revoke } from '../login/grant-views.ts'
 import { dataAttribute, pageBehindLogin } from '../login/page.ts'

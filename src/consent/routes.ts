@@ -16,7 +16,7 @@ const refusal = (sentence: string): string =>
 
 type Answered = { headers: Record<string, string | number>; status?: number | string }
 
-/** /consent: a user agrees to a policy, takes one back, or sees all that they have granted. */
+/** /consent: a user agrees to a policy, revokes one, or sees all that they have granted. */
 export const consentRoutes = (ctx: Parameters<typeof openConsent>[0]) => {
   const open =
     (asks: Consent['asks']) =>

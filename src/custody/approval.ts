@@ -6,10 +6,10 @@ import type { ApprovalDecision } from '../../db/words.ts'
 import { canonicalJson } from './canonical-json.ts'
 
 type Decided = {
-  /** Of the approval. */
+  /** The id of the approval. */
   readonly id: string
   readonly policyId: string
-  /** Everything that would be done, as canonical JSON (RFC 8785). */
+  /** The whole request as canonical JSON (RFC 8785). */
   readonly request: string
   readonly expiresAt: Date
   readonly decision: ApprovalDecision

@@ -5,8 +5,8 @@
 //   a worker's            HKDF(SERVICE_KEY, "audit")            APIs, workers and the command line have it
 //   all others            HKDF(IDENTITY_KEY, "audit")           APIs and the command line have it
 //
-// So nobody with the database alone can add or change a row unnoticed, nobody but a vault one that tells what a vault did, and no
-// worker one of an operator. Two security events come from APIs and from workers: their rows are under the key of who wrote them.
+// So whoever has only the database cannot add or change a row unnoticed. Only a vault can write a row about what a vault did, and
+// a worker cannot write a row of an operator. Two security events come from APIs and from workers: the writer's own key is used.
 
 import { timingSafeEqual } from 'node:crypto'
 import type { Db, Tx } from '../../db/client.ts'
@@ -46,7 +46,7 @@ export type Audit<Action extends AuditAction = CustodyAction> = {
   record(tx: Tx, ...acts: readonly AuditAct<Action>[]): Promise<void>
   /** Commits rows of their own, together with those of concurrent requests, and returns when they are durable. */
   commit(...acts: readonly AuditAct<Action>[]): Promise<void>
-  /** Writes rows by a statement that has their effect too, unless that writes nothing. @returns what `write` does */
+  /** Writes rows by the statement that also has their effect, unless it writes nothing. @returns what `write` returns */
   commitBy(write: (rows: readonly AuditRow[]) => Promise<boolean>, acts: readonly AuditAct<Action>[]): Promise<boolean>
 }
 

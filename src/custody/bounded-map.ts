@@ -1,8 +1,8 @@
 type Entry<Value> = { readonly value: Value; readonly endsAtMs: number; readonly timer: NodeJS.Timeout | null }
 
 /**
- * A map in memory with at most `max` entries: the one that was not used for the longest time makes room. With a lifetime each entry
- * is gone so long after it was set.
+ * A map in memory with at most `max` entries. A new entry replaces the least recently used one. With a lifetime, an entry is
+ * removed so long after it was set.
  */
 export const createBoundedMap = <Value>(bounds: { readonly max: number; readonly lifetimeMs?: number }) => {
   const { max, lifetimeMs = null } = bounds
@@ -31,14 +31,14 @@ export const createBoundedMap = <Value>(bounds: { readonly max: number; readonly
     set: (key: string, value: Value): void => {
       remove(key)
       const timer = lifetimeMs === null ? null : setTimeout(remove, lifetimeMs, key)
-      // It keeps no process alive.
+      // The timer does not keep the process alive.
       timer?.unref()
       entries.set(key, { value, endsAtMs: performance.now() + (lifetimeMs ?? Number.POSITIVE_INFINITY), timer })
       const [oldest] = entries.keys()
       if (entries.size > max && oldest !== undefined) remove(oldest)
     },
     remove,
-    /** 0 for what is not there. */
+    /** 0 for an absent key. */
     remainingMs: (key: string): number => (current(key)?.endsAtMs ?? performance.now()) - performance.now(),
     size: (): number => entries.size,
   }

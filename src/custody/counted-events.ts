@@ -1,6 +1,6 @@
-// Security events are counted in groups, and each group is written as one audit row with its number and time. Who keeps changing
-// subject or address fills neither memory nor table: the rest of a kind share one more row, with the subject "others". Many
-// events of one kind hide no other kind: each kind has its own limit.
+// Security events are counted in groups, and each group is written as one audit row with its number and time. An attacker who
+// keeps changing the subject or address fills neither memory nor the table: each kind has a limited number of groups, and further
+// events of the kind share one row with the subject "others". So many events of one kind do not hide another kind.
 
 import type { SecurityEventKind } from '../../db/words.ts'
 import type { SecurityEvent } from '../errors.ts'

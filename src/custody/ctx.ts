@@ -21,7 +21,7 @@ const READ_TOGETHER_MAX = 500
 /** The longest request: its node may keep it waiting between opening and signing. */
 const KEY_LIFETIME_MS = 60_000
 
-/** A network, as this process is configured. */
+/** A network as configured in this process. */
 type ChainOf = (network: Network) => WalletChain
 
 export type CustodyCtx = {
@@ -35,7 +35,7 @@ export type CustodyCtx = {
   readonly deploymentKey: DeploymentKey
   readonly projectKeys: ProjectKeys
   readonly audit: Audit
-  /** What was refused, for the audit. */
+  /** Records refusals in the audit. */
   readonly refusals: Refusals
   readonly now: () => Date
   /** What must survive the loss of the database. */

@@ -1,9 +1,8 @@
-// Limits of policies on tokens, and limits that hold in any time of some length. Pure: the vault decides by it, and those who
-// ask the vault tell beforehand what it would say.
+// Token limits and rolling limits of policies. Pure: the vault decides with this code, and APIs predict its decisions with it.
 //
-// What is counted in a rolling time is kept by slots of a sixteenth of it. The present slot and the sixteen before count, so
-// nothing that is younger than the time is left out, and something older may still count. Slots only grow: while a clock
-// goes back, the newest slot stays the present one, and what was counted does not vanish.
+// A rolling limit keeps its counts in slots of a sixteenth of its time. The present slot and the sixteen before it count. So
+// nothing younger than the time is left out, and something a little older may still count. Slots only go forward: if a clock
+// goes back, the newest slot stays the present one, and no count is lost.
 
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import type { Tokens } from './token-calls.ts'
@@ -26,14 +25,14 @@ type Limit = {
 const SLOTS = 16
 const MS = 1_000
 
-/** As calls name it. */
+/** A contract in the form that calls use. */
 export const contractOf = ({ contractAddress }: Limits['tokenLimits'][number]): string =>
   contractAddress.slice(2).toLowerCase()
 
 const valueIn = ({ value }: Use): bigint => value
 const usesIn = ({ uses }: Use): bigint => BigInt(uses)
 
-/** In the order in which they are counted, which is frozen. */
+/** The limits in the order of their counts. The order must never change. */
 const limitsOf = ({ tokenLimits, rollingLimits }: Limits): readonly Limit[] => [
   ...tokenLimits.map((limit): Limit => {
     const { maxTotal, perSeconds } = limit
@@ -50,7 +49,7 @@ const limitsOf = ({ tokenLimits, rollingLimits }: Limits): readonly Limit[] => [
 
 type Moment = { readonly count: Count; readonly at: Date }
 
-/** The present slot, and what counts in it. */
+/** The present slot, and the amounts that count. */
 const presentOf = ({ perSeconds }: Pick<Limit, 'perSeconds'>, { count, at }: Moment) => {
   const slotMs = perSeconds === null ? Number.POSITIVE_INFINITY : Math.ceil((perSeconds * MS) / SLOTS)
   const slot = Math.max(Math.floor(at.getTime() / slotMs), count.at(-1)?.[0] ?? 0)
@@ -59,7 +58,7 @@ const presentOf = ({ perSeconds }: Pick<Limit, 'perSeconds'>, { count, at }: Mom
 }
 
 const after = (limit: Limit, { count, at, amount }: Moment & { readonly amount: bigint }): Count | null => {
-  // So what was counted stays, also by a clock that is wrong now.
+  // Counts are kept even if the clock is wrong now.
   if (amount === 0n) return count
   const { slot, counting, total } = presentOf(limit, { count, at })
   if (total + amount > limit.max) return null
@@ -73,7 +72,7 @@ type Counted = { readonly counts: readonly Count[]; readonly at: Date }
 export const areRolling = ({ tokenLimits, rollingLimits }: Limits): boolean =>
   rollingLimits.length > 0 || tokenLimits.some(({ perSeconds }) => perSeconds !== null)
 
-/** What is counted after a use, or the kind of the first limit that has too little left for it. */
+/** The counts after a use, or the kind of the first limit that has too little left. */
 export const countUse = (
   limits: Limits,
   { counts, at, use }: Counted & { readonly use: Use },
@@ -87,7 +86,7 @@ export const countUse = (
   return next
 }
 
-/** What counts at a time, for each limit of the two lists; null for what a rolling limit does not limit. */
+/** The amounts that count at a time, for each limit of both lists; null for what a rolling limit does not limit. */
 export const countedNow = (limits: Limits, { counts, at }: Counted) => {
   const totals = limitsOf(limits).map((limit, place) => presentOf(limit, { count: counts[place] ?? [], at }).total)
   const next = (): bigint => totals.shift() ?? 0n

@@ -1,10 +1,10 @@
-// What the vault refused and may be part of an attack: wrong credentials, locked owners, rows that somebody forged. The vault
-// writes it itself, since somebody who controls an API would leave it out.
+// Refusals that may be part of an attack: wrong credentials, locked owners, forged rows. The vault records them itself, because an
+// attacker who controls an API would not.
 //
-// The first of each group (counted-events.ts) is in the audit before the request is answered; those that follow share a row each
-// half minute. So nobody fills the audit by trying: at once only ten groups of a kind get a row in that time. A row is written by
-// a statement of its own, so that one that the database refuses hurts no other request. A vault that is killed loses what it
-// has only counted.
+// The first of each group (counted-events.ts) is in the audit before the request is answered. Those that follow within half a
+// minute share one row. At most ten groups of a kind get a row at once in that time, so repeated attempts do not fill the audit.
+// Each row is written by its own statement, so that a failure affects no other request. A vault that is killed loses the counts
+// that it has not written.
 
 import type { Db } from '../../db/client.ts'
 import { type AuditRow, commitAuditRows } from '../../db/queries/custody/audit.ts'
@@ -26,7 +26,7 @@ type VaultEvent = SecurityEvent & { readonly kind: VaultEventKind }
 const isOfVault = (event: SecurityEvent): event is VaultEvent =>
   VAULT_EVENTS.some((each: SecurityEventKind) => each === event.kind)
 
-/** Who names a project that does not exist gets a row among those of the deployment. */
+/** The row of a request that names a project that does not exist. It belongs to the deployment. */
 const ofNoProject = ({ projectId, details, ...act }: AuditAct): AuditAct => ({
   ...act,
   projectId: null,
@@ -43,7 +43,7 @@ export const createRefusals = (parts: {
   const { db, audit, log, now, windowMs = WINDOW_MS } = parts
   const recorded = new WeakSet<SecurityEvent>()
   let counts = createCounts<VaultEventKind>()
-  /** Of this window: the groups that have their row. */
+  /** The groups that already have a row in this window. */
   let atOnce = new Map<VaultEventKind, Set<string>>()
   let timer: NodeJS.Timeout | null = null
   let writing = Promise.resolve()
@@ -77,7 +77,7 @@ export const createRefusals = (parts: {
     timer ??= setTimeout(end, windowMs).unref()
   }
 
-  /** Writes what was counted. What goes on is counted on, and gets no further row at once. */
+  /** Writes the counts. Groups that were counted get no row at once in the next window either. */
   const end = (): void => {
     const counted = counts.values()
     if (timer !== null) clearTimeout(timer)
@@ -110,7 +110,7 @@ export const createRefusals = (parts: {
   }
 
   return {
-    /** Does `work`. If that is refused, the refusal is in the audit, or counted for it, before the error goes on. */
+    /** Runs `work`. A refusal is recorded or counted before the error is thrown on. */
     recording: async <Result>(work: () => Promise<Result>): Promise<Result> => {
       try {
         return await work()
@@ -123,7 +123,7 @@ export const createRefusals = (parts: {
         throw error
       }
     },
-    /** Writes what was only counted, and returns when all is written. */
+    /** Writes the counts, and returns when all rows are written. */
     flush: async (): Promise<void> => {
       end()
       await writing

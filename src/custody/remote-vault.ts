@@ -58,7 +58,7 @@ const apiOf = (client: Client): Vault => ({
   findWalletOfPolicy: (input) => client.ask(of.findWalletOfPolicy, input),
 })
 
-/** Connects to one or more vaults as an API. @throws Error for files of a certificate that cannot be used. */
+/** Connects to one or more vaults as an API. @throws Error if the certificate's files cannot be used. */
 export const connectVault = (options: ConnectOptions): Remote<Vault> => {
   if (options.tls && options.sockets.some(isByTls)) readTls(options.tls)
   const client = connect(options)

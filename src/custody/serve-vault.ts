@@ -147,7 +147,7 @@ type Serving = {
   readonly now: () => Date
   /** Where APIs connect; the operator's socket is beside it. */
   readonly path: string
-  /** The users that may connect there; null: whoever the socket's mode lets. */
+  /** The users that may connect there; null: all that the socket's mode allows. */
   readonly users: PeerUsers | null
   /** Where APIs of other machines connect, if they may. */
   readonly tls: TlsDoor | null
@@ -155,7 +155,7 @@ type Serving = {
 
 /**
  * Lets APIs and the operator ask a vault. An API that somebody else controls can ask nothing that only an operator may.
- * @returns where clients find it: first the operator.
+ * @returns the places for clients; the first is the operator's.
  * @throws Error with a sentence for the operator if it cannot listen there.
  */
 export const serveVault = async (

@@ -1,10 +1,10 @@
-// What calls take of an ERC-20 token, or let others take. The vault and those who ask it read calls in this one way. Only five
-// functions count, and only in the strict form: all words, no byte more, and no dirty upper bits. What a contract does with
-// another call nobody can tell from outside.
+// Reads how much of an ERC-20 token calls take, or allow others to take. The vault and its clients read calls with this code. Only
+// five functions are read, and only in the strict form: full words, no further bytes, no dirty upper bits. The effect of any
+// other call cannot be known from outside.
 
 type Word = 'address' | 'amount' | 'uint8' | 'any'
 
-/** By the first four bytes of call data. */
+/** The functions, by the first four bytes of call data. */
 const FUNCTIONS: Readonly<Record<string, readonly Word[]>> = {
   // transfer(address,uint256)
   a9059cbb: ['address', 'amount'],
@@ -25,7 +25,7 @@ const BYTES: Readonly<Record<Word, number>> = { address: 20, amount: 32, uint8: 
 /** A call of a contract. `to`: 40 digits of lower-case hex. */
 type TokenCall = { readonly to: string; readonly data: Uint8Array }
 
-/** By contract, in base units of the token. */
+/** Amounts by contract, in base units of the token. */
 export type Tokens = ReadonlyMap<string, bigint>
 
 const integerOf = (word: Uint8Array): bigint => BigInt(`0x${Buffer.from(word).toString('hex')}`)
@@ -33,7 +33,7 @@ const integerOf = (word: Uint8Array): bigint => BigInt(`0x${Buffer.from(word).to
 const fits = (kind: Word, word: Uint8Array): boolean =>
   word.subarray(0, WORD_BYTES - BYTES[kind]).every((byte) => byte === 0)
 
-/** The amount of a call of a token; null if it cannot be told. Pure. */
+/** The amount of a call of a token; null if it cannot be read. Pure. */
 const amountIn = (data: Uint8Array): bigint | null => {
   const kinds = FUNCTIONS[Buffer.from(data.subarray(0, SELECTOR_BYTES)).toString('hex')]
   if (kinds === undefined || data.length !== SELECTOR_BYTES + kinds.length * WORD_BYTES) return null
@@ -45,7 +45,7 @@ const amountIn = (data: Uint8Array): bigint | null => {
   return integerOf(wordAt(kinds.indexOf('amount')))
 }
 
-/** What calls take of some contracts in all; null if a call of one of them cannot be counted. Pure. */
+/** The total amounts that calls take of some contracts; null if a call of one of them cannot be counted. Pure. */
 export const tokensTaken = (contracts: readonly string[], calls: readonly TokenCall[]): Tokens | null => {
   const taken = new Map<string, bigint>()
   for (const { to, data } of calls) {

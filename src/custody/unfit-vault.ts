@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 
-/** The root key was changed while a vault had only the old one. Nothing was done, and a vault with the present one can do it. */
+/** The root key was changed, and this vault has only the old one. Nothing was done; a vault with the present key can do it. */
 export class UnfitVault extends AppError {
   constructor() {
     super('unavailable', 'The root key was changed: the vault must be restarted with the present one as ROOT_KEY.')

@@ -96,8 +96,8 @@ const readingOf = (ctx: CustodyCtx) => {
 }
 
 /**
- * Nothing is done while the database lacks what the journal has, nothing is answered before the journal has it, and nothing is
- * refused before the audit tells of it.
+ * Makes the methods of a vault. They do nothing while the database lacks what the journal has, answer only when the journal has the
+ * changes, and refuse only when the refusal is in the audit.
  */
 const binding =
   (ctx: CustodyCtx) =>
@@ -109,7 +109,7 @@ const binding =
     return output
   }
 
-/** What no credential protects: for operators alone. */
+/** Methods that no credential protects. They are for operators only. */
 const operatingOf = (ctx: CustodyCtx) => {
   const bind = binding(ctx)
   return {
@@ -160,21 +160,22 @@ export const createVault = (settings: CustodySettings) => {
      * Another policy may still allow the use.
      */
     openKeyByPolicy: bind(openKeyByPolicy),
-    /** The same, where all is known beforehand: it opens the key, charges the policy and signs. */
+    /** Opens the key, charges the policy and signs in one call, if everything is known beforehand. */
     signOnceByPolicy: bind(signOnceByPolicy),
     /** Opens the wallet's key with the credential of its control mode, signs with it, and closes it: for what is known before. */
     signOnce: bind(signOnce),
     /** The same for messages, which can mean anything: it needs the credentials of all control modes, as an export, and no policy. */
     signMessage: bind(signMessage),
     /**
-     * Makes a policy: its terms, bound into the lock with which the developer secret opens a wallet's key. Needs the credential of
-     * the wallet's mode; a developer secret that comes along with a PIN is checked. The same call with the same id of the terms answers with the same policy.
+     * Creates a policy. Its terms are bound into the lock with which the developer secret opens a wallet's key. Needs the
+     * credential of the wallet's mode; a developer secret beside a PIN is checked. A repeated call with the same id answers with
+     * the same policy.
      */
     newPolicy: bind(newPolicy),
     /**
      * Puts a developer-controlled wallet under policies, and all others of its keyring with it, because they have the same keys.
-     * From then on only policies open them: no signature by the secret alone, no message, no export, no further wallet and no
-     * further policy. The same call changes nothing.
+     * From then on only policies open them: there is no signature by the secret alone, no message, no export, no further wallet and
+     * no further policy. A repeated call changes nothing.
      */
     putUnderPolicies: bind(putUnderPolicies),
     /** Deletes a policy's lock, with the PIN or the secret: either may revoke it. */
@@ -185,11 +186,11 @@ export const createVault = (settings: CustodySettings) => {
     changeUserPin: bind(changeUserPin),
     changeDeveloperSecret: bind(changeDeveloperSecret),
     ...operatingOf(ctx),
-    /** What this process can do at the moment. @throws UnfitVault if the database belongs to none of its root keys any more. */
+    /** What this process can do now. @throws UnfitVault if the database does not belong to any of its root keys any more. */
     status: () => statusOf(ctx),
     ...readingOf(ctx),
     ...ctx.journal.reader,
-    /** Writes the refusals that were only counted, before the process ends. */
+    /** Writes the refusals that are only counted so far, before the process ends. */
     flushRefusals: ctx.refusals.flush,
   }
 }

@@ -23,8 +23,8 @@ type Parts = Pick<CustodyCtx, 'db' | 'projectKeys' | 'journal'>
 export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfinished: readonly ForgedRow[] }
 
 /**
- * Checks the rows that custody authenticates (counts of wrong PINs, policies, wallets and locks of keyrings), and that none is gone
- * of which the audit tells. It opens no wallet.
+ * Checks the rows that custody authenticates (counts of wrong PINs, policies, wallets and locks of keyrings), and that no row
+ * that the audit names is gone. It opens no wallet.
  * @param input.projectId null: of all projects.
  */
 export const forgedRows = async (parts: Parts, input: { readonly projectId: string | null }): Promise<CustodyRows> => {

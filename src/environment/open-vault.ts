@@ -9,7 +9,7 @@ type VaultCtx = ReadingCtx & {
   readonly vault: OperatorVault
   readonly audit: Audit
   readonly deploymentKey: DeploymentKey
-  /** Writes the refusals that were only counted. */
+  /** Writes the refusals that are only counted so far. */
   readonly flushRefusals: () => Promise<void>
 }
 

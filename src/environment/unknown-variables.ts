@@ -1,4 +1,4 @@
-// Finds misspelt variables: those that look like ours or nearly so, and that nothing has asked for.
+// Finds misspelt variables: those with a name like ours that no code has read.
 
 import type { Log } from '../security/log.ts'
 
@@ -10,14 +10,14 @@ const OF_NETWORK = /^[A-Z][A-Z0-9_]*_(?:RPC_?URLS?|MAX_FEE(?:_[A-Z]+)?|METADATA_
 const OURS =
   /^(?:ROOT_KEY|SERVICE_KEY|IDENTITY_KEY|DATABASE_|PUBLIC_BASE|TRUSTED_PROX|RATE_LIMIT|WRONG_|ACCESS_TOKEN_SECONDS?|SESSION_DAYS?|VAULT_SOCKET|VAULT_LISTEN|VAULT_TLS|VAULT_CLIENT|VAULT_JOURNAL|MAIL_URL|MAIL_FROM|IPFS_API|WORKER_|METRICS_|BALANCE_CHECK|NODE_TIME_?OUT|NETWORKS?_FILE)/
 
-/** Nearly ours, but other programs read them. */
+/** Names similar to ours that other programs read. */
 const OF_OTHERS = new Set(['ACCESS_TOKEN', 'MAILFROM'])
 
-/** In shorter names one mistake, or two, often make the name of something else: PORT and PORTS, API_PAGE and API_PATH. */
+/** One or two changes of a shorter name often give another real name: PORT and PORTS, API_PAGE and API_PATH. */
 const ONE_MISTAKE_LENGTH_MIN = 6
 const TWO_MISTAKES_LENGTH_MIN = 12
 
-/** How many letters are wrong, missing, too many or in the place of their neighbour (optimal string alignment). */
+/** How many letters are wrong, missing, superfluous or swapped with their neighbour (optimal string alignment). */
 const mistakesIn = (name: string, right: string): number => {
   let before: number[] = []
   let row = Array.from({ length: right.length + 1 }, (_, index) => index)
@@ -41,7 +41,7 @@ const mistakesIn = (name: string, right: string): number => {
   return row[right.length] ?? 0
 }
 
-/** IPFS_URL for IPFS_API_URL. At least two words are left, and the first one says what it is about. */
+/** Whether a word was left out, as in IPFS_URL for IPFS_API_URL. At least two words must remain, and the first must match. */
 const lacksWord = (name: string, right: string): boolean => {
   const words = right.split('_')
   const without = (index: number) => words.filter((_, at) => at !== index).join('_')

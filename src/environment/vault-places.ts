@@ -1,10 +1,10 @@
-// Where vaults listen, and how they and those that ask them know each other.
+// Where vaults listen, and how vaults and their clients authenticate each other.
 
 const TLS = 'tls://'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** A list in one variable, by commas or spaces. */
+/** A list in one variable, separated by commas or spaces. */
 export const wordsOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((word) => word !== '')
 
 /** A host name, an IPv4 address, or an IPv6 address in brackets; then a port. */
@@ -70,13 +70,13 @@ export const vaultPlacesOf = (variables: Variables) => {
   const byTls = vaultSockets.some((socket) => socket.startsWith(TLS))
   const files = filesOf(variables, listen ? 'VAULT_LISTEN is set' : byTls ? 'VAULT_SOCKET names a vault by TLS' : null)
   return {
-    /** Where vaults listen: paths and `tls://host:port`. A vault itself has one path. */
+    /** Where vaults listen: paths and `tls://host:port`. In a vault's own environment it is one path. */
     vaultSockets,
-    /** The users that may connect at a vault's path; null: whoever its mode lets. */
+    /** The users that may connect at a vault's path; null: all that its mode allows. */
     vaultClientUids: uidsOf(variables),
     /** Where a vault also listens, by TLS, and which clients it allows; or null. */
     vaultListen: listen && files && { ...listen, files },
-    /** The certificate of those that ask a vault by TLS, or null. */
+    /** The certificate of clients that connect by TLS, or null. */
     vaultTls: files,
   }
 }

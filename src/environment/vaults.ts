@@ -35,7 +35,7 @@ const optionsOf = (input: Process) => {
           return unreachable(is)
       }
     },
-    /** Tried ten times a second, and told when the reason is another one. */
+    /** Tries ten times a second, and logs when the reason changes. */
     onUnreached: ({ socket, error }: { readonly socket: string; readonly error: Error | null }) => {
       const why = error?.message ?? 'it closed the connection, or said nothing'
       if (troubles.get(socket) !== why) log.warn({ socket, why }, 'the vault cannot be reached')
@@ -44,10 +44,10 @@ const optionsOf = (input: Process) => {
   }
 }
 
-/** Connects to the vaults that `VAULT_SOCKET` names. @throws Error for files of a certificate that cannot be used. */
+/** Connects to the vaults that `VAULT_SOCKET` names. @throws Error if the certificate's files cannot be used. */
 export const openVaults = (input: Process): Remote<Vault> => connectVault(optionsOf(input))
 
-/** The sockets for an operator, who is never served by TLS. */
+/** The sockets for an operator. An operator is never served by TLS. */
 export const operatorSocketsOf = ({ vaultSockets }: Process['config']): readonly string[] => {
   const paths = vaultSockets.filter((socket) => !isByTls(socket))
   if (paths.length > 0 || vaultSockets.length === 0) return paths

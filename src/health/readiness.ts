@@ -29,7 +29,7 @@ export const readiness = async (
   return { status: 'ready', networks: Object.fromEntries(states), nodes: nodeStates(ctx) }
 }
 
-/** By network and position, as they were when this process last asked them. Strangers may read it, so it shows no host. */
+/** The nodes by network and position, as of this process's last call. Anybody may read it, so it shows no host. */
 const nodeStates = ({ chains }: Pick<Ctx, 'chains'>): Record<string, NodeState> =>
   Object.fromEntries(
     chains.all.flatMap(({ network, nodeViews }) =>
@@ -41,7 +41,7 @@ const noAnswer = (cause: unknown): never => {
   throw new AppError('unavailable', 'The database does not answer.', { cause })
 }
 
-/** A vault that is away, or whose root key was changed, says so itself. */
+/** Reports a vault that is away, or whose root key was changed. */
 const noVault = (error: unknown): never => {
   if (error instanceof AppError && error.code === 'unavailable') throw error
   return noAnswer(error)

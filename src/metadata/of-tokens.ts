@@ -27,7 +27,7 @@ export const metadataOfUris = async (
 
 type TokenRef = { readonly contract: string; readonly tokenId: bigint }
 
-/** What the URIs of tokens are read by. */
+/** What reading the URIs of tokens needs. */
 type UriChain = Pick<Chain, 'network' | 'tokenUris'>
 
 const NUL = String.fromCharCode(0)

@@ -21,7 +21,7 @@ const JOB_BUCKETS = [...REQUEST_BUCKETS, 30, 60, 300]
 
 export const TASKS = Object.keys(JOB_PAYLOADS)
 
-/** Only a command of the operator sets the other one. */
+/** Only an operator's command sets the other code. */
 const COUNTED_FAILURES = FAILURE_CODES.filter((code) => code !== 'reorganised')
 
 const NODE_TROUBLES = Object.keys({

@@ -32,7 +32,7 @@ export const listCollections = async (
   return (await collectionsOfWallet(ctx.db, { ...input, ownerAddress: address })).flatMap(shownCollection)
 }
 
-/** Without a network, the form of the text tells of which family it is. @throws the refusal of the first network. */
+/** Without a network, the form of the text decides the family. @throws the refusal of the first network. */
 const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: string): string => {
   const refusals: unknown[] = []
   for (const chain of chains.known) {

@@ -5,13 +5,13 @@ import { failureTable } from '../transactions/failure-words.ts'
 import { errorTable } from './error-words.ts'
 
 const PAGE_URL = new URL('../../docs/errors.md', import.meta.url)
-/** A table stands between the comment that names its sources and the next empty line. */
+/** A table is between the comment that names its sources and the next empty line. */
 const TABLES = [
   { place: /(<!-- Made of src\/errors\.ts [^\n]*\n\n)(?:\|[^\n]*\n)+/, table: errorTable },
   { place: /(<!-- Made of db\/words\.ts [^\n]*\n\n)(?:\|[^\n]*\n)+/, table: failureTable },
 ] as const
 
-/** The page with the tables as the present sources give them. */
+/** The page with tables made from the present sources. */
 export const withTables = (page: string): string =>
   TABLES.reduce((text, { place, table }) => {
     if (!place.test(text)) throw new Error('docs/errors.md has no place for a table.')

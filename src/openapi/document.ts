@@ -14,7 +14,7 @@ type DescribedRoute = {
   readonly body: Json | null
   /** Of the answer 200. */
   readonly success: unknown
-  /** Of the answer 202; null if there is none. */
+  /** The schema of the 202 answer; null if there is none. */
   readonly accepted: unknown
   /** Those that the route itself names. */
   readonly errorCodes: readonly ErrorCode[]
@@ -59,7 +59,7 @@ type NamedNetwork = { readonly network: Network; readonly family: ChainFamily }
 
 const FAMILY_WORDS: Readonly<Record<ChainFamily, string>> = { evm: 'EVM networks', substrate: 'Substrate networks' }
 
-/** The networks as a list, and in words by family, as descriptions of fields name the families. */
+/** The networks as a list, and in words by family, because descriptions of fields name the families. */
 const networksOf = (networks: readonly NamedNetwork[]): Json => {
   const words = [...Map.groupBy(networks, ({ family }) => family)].map(
     ([family, ours]) => `${FAMILY_WORDS[family]}: ${ours.map(({ network }) => network).join(', ')}.`,

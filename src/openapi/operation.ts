@@ -59,7 +59,7 @@ const answersOf = (responses: Json): readonly Answer[] =>
       return { status, described, schema, example }
     })
 
-/** An answer that is not the usual one says when it comes. */
+/** The description of an unusual answer says when it comes. */
 const answerView = (schemas: Schemas, { status, described, schema }: Answer): Html =>
   status === '200'
     ? schemaView(schemas, 'Answer', schema)

@@ -69,7 +69,8 @@ export const HEADERS = {
     schema: { type: 'string', examples: ['public, max-age=31536000, immutable'] },
   },
   ETag: {
-    description: 'Names the content. Sent back in `If-None-Match`, the answer is 304 without a body.',
+    description:
+      'Identifies the content. A request with this value in `If-None-Match` is answered with 304 without a body.',
     required: true,
     schema: {
       type: 'string',
@@ -145,7 +146,7 @@ const errorContent = (codes: readonly ErrorCode[]): Json => ({
   examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
 })
 
-/** The answer 202, if there is one. */
+/** The 202 answer, if there is one. */
 const waitingOf = (answers: Answers): Json => {
   const { accepted } = answers
   if (accepted === null) return {}
@@ -154,13 +155,13 @@ const waitingOf = (answers: Answers): Json => {
   return { 202: { description, headers: headersOf(202, answers), content } }
 }
 
-/** The answer 304, if there is one. */
+/** The 304 answer, if there is one. */
 const unchangedOf = (answers: Answers): Json =>
   answers.headerSet === 'kept for ever'
     ? { 304: { description: 'Not modified: the caller has it already.', headers: headersOf(304, answers) } }
     : {}
 
-/** All answers of an operation. @param answers.success the schema of the answer 200. @param answers.accepted of 202, or null. */
+/** All answers of an operation. @param answers.success the schema of the 200 answer. @param answers.accepted that of 202, or null. */
 export const responsesOf = (answers: Answers): Json => {
   const { success, codes } = answers
   const statuses = [...new Set(codes.map((code) => ERROR_STATUS[code]))].sort((one, other) => one - other)

@@ -46,7 +46,7 @@ const styleRoutes = () => {
   return routes
 }
 
-/** The page of the documentation about the API, as it is in the source. */
+/** The source of the documentation's page about the API. */
 const documentationRoute = () =>
   new Elysia().get(
     '/docs/api.md',
@@ -57,7 +57,7 @@ const documentationRoute = () =>
     hidden,
   )
 
-/** `/` for a person's browser, the style sheets, and the documentation for where the page of the API is off. */
+/** Serves `/` for browsers, the style sheets, and the documentation if the page of the API is off. */
 export const pageRoutes = (ctx: Pick<Ctx, 'config'>) =>
   new Elysia()
     .use(styleRoutes())

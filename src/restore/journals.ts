@@ -1,4 +1,4 @@
-// What the journals of the vaults say together: which of them are missing, and in which order notes and transactions come back. Pure.
+// Combines the journals of several vaults: which journals are missing, and in which order notes and transactions are restored. Pure.
 
 import type { JournalNote } from '../custody/vault.ts'
 
@@ -12,8 +12,8 @@ export const journalsElsewhere = (states: readonly State[]): readonly string[] =
 }
 
 /**
- * The notes of several journals, oldest first. Within a journal the order of its records counts: if its clock was set back, the notes
- * before are as old as the next one at least. Between journals there are only the clocks of their vaults.
+ * The notes of several journals, oldest first. Within a journal the order of its records decides: if its clock was set back, the
+ * notes before count as no newer than the next one. Between journals only the clocks of their vaults decide.
  */
 export const notesByAge = (journals: readonly (readonly JournalNote[])[]): readonly JournalNote[] =>
   journals
@@ -33,17 +33,17 @@ type NonceOfSigner = {
   readonly network: string
   readonly signerAddress: string
   readonly nonce: number
-  /** The first block that could take it; null if it is not mortal. */
+  /** The first block that could include it; null if it is not mortal. */
   readonly bornAtBlock?: bigint | null | undefined
 }
 
 const IMMORTAL = -1n
 
 /**
- * The transactions that may have been recorded, of all that were signed, in the order in which they are brought in. Of those for one
- * nonce only the last one can have been recorded. But a mortal one gives its nonce back when it expires. So there all come
- * back: first the one that was born last, which gets the nonce, and the others after all else, without one. They take no answer
- * that another one has: some were rolled back.
+ * Selects the signed transactions that may have been recorded, in the order in which to restore them. For one nonce only the last
+ * one can have been recorded. But a mortal transaction releases its nonce when it expires, so all mortal ones are restored: first the
+ * one that was born last, which gets the nonce; the others come at the end, without a nonce. They do not take an answer that
+ * another transaction has, because some of them were rolled back.
  * @param signed oldest first. @param nonceOf null for what has no nonce of its own. Pure.
  */
 export const recordedInTurn = <Signed>(

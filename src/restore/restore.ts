@@ -1,4 +1,4 @@
-// After the database was restored from a backup: brings in what the vaults' journals tell and it lacks. First the projects, as
+// After the database was restored from a backup: inserts what the vaults' journals have and the database lacks. First the projects, as
 // everything belongs to one; then the vaults write custody's rows, each from its own journal; then wallets and transactions; then
 // the vaults write their audit rows. It may be killed and run again: what is there stays as it is, and until the end no key is
 // opened.
@@ -94,9 +94,9 @@ const signedOf = ({ about: text, attempts }: NoteOf<'transaction'>): Signed => {
 const AT_ONCE_MS = 2_000
 
 /**
- * An owner has one wallet on a network, and the notes may tell of more. The one that was used counts. Else, of requests that were made
- * at the same time, the first one had an answer, and the others were refused; and where another one came later, the first one
- * had none.
+ * An owner has one wallet on a network, but the notes may name several. The one that was used is right. If none was used: of
+ * simultaneous requests the first got an answer and the others were refused; if a later request was possible, the first got no
+ * answer.
  */
 const recordedWallets = (notes: readonly NoteOf<'wallet'>[], used: ReadonlySet<string>) => {
   const recorded = new Map<string, NoteOf<'wallet'>>()
@@ -159,14 +159,14 @@ const restoreTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promi
     return { id, was: 'restored' }
   })
 
-/** A vault that is not named may have signed what another one would sign again. */
+/** Requires all vaults, because a missing one may have signed what another would sign again. */
 const requireAll = async (vaults: Vaults): Promise<void> => {
   const states = await Promise.all(vaults.map((vault) => vault.journalState()))
   const missing = journalsElsewhere(states)
   if (missing.length === 0) return
   throw new AppError(
     'invalid_input',
-    `No vault in VAULT_SOCKET has the journal ${missing.join(', ')}, which the database knows: name all vaults. If it is lost, run "journal retire" with its id; what only it tells is lost then.`,
+    `No vault in VAULT_SOCKET has the journal ${missing.join(', ')}, which the database knows: name all vaults. If it is lost, run "journal retire" with its id; then its own records are lost.`,
   )
 }
 

@@ -1,4 +1,4 @@
-// Functions of the C library, for what JavaScript cannot ask of the kernel.
+// Functions of the C library, for kernel calls that JavaScript lacks.
 
 import { arch, platform } from 'node:process'
 import { loadCFunction } from '../environment/runtime.ts'
@@ -8,7 +8,7 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   darwin: ['libSystem.B.dylib'],
 }
 
-/** @returns null where there is no such function. */
+/** @returns null if the system lacks the function. */
 export const loadFromLibc = async (
   name: string,
   parameters: Parameters<typeof loadCFunction>[2],

@@ -1,11 +1,11 @@
-// Which user of this machine is at the other end of a Unix socket, as Linux knows it since the other end connected.
+// Finds the user at the other end of a Unix socket, as Linux recorded it when the other end connected.
 
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { platform } from 'node:process'
 import { loadFromLibc } from './libc.ts'
 
-/** The same on x86-64 and ARM64. */
+/** Equal on x86-64 and ARM64. */
 const SOL_SOCKET = 1
 const SO_PEERCRED = 17
 /** struct ucred: pid, uid, gid, of 4 bytes each. */
@@ -29,7 +29,7 @@ export const isMapped = (uid: number, uidMap: string): boolean =>
     })
 
 /**
- * Users that may connect, and who a connection is of (null if the kernel does not say).
+ * The users that may connect, and the user of a connection (null if the kernel does not say).
  * @throws Error with a sentence for the operator if the kernel cannot distinguish these users.
  */
 export const peerUsers = async (uids: readonly number[]) => {

@@ -1,5 +1,5 @@
-// The stored facts of contracts. Both APIs and workers write them, and anybody who writes to the database can. What an API wrote
-// has a MAC (src/auth/row-macs.ts), so that an API knows it again: of the others it shows what they say, and signs nothing by it.
+// The stored facts of contracts. APIs and workers write them, and an attacker with the database can, too. Facts that an API wrote
+// have a MAC (src/auth/row-macs.ts), so that APIs recognise them. Other facts are shown, but no signature relies on them.
 
 import type { Db } from '../../db/client.ts'
 import { readFacts, writeFacts } from '../../db/queries/facts.ts'

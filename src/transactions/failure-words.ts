@@ -2,7 +2,7 @@
 
 import { FAILURE_CODES, type FailureCode } from '../../db/words.ts'
 
-/** `lapsed` is told as `expired` (transition.ts). */
+/** Answers show `lapsed` as `expired` (transition.ts). */
 export const FAILURE_SENTENCES: Readonly<Record<FailureCode | 'lapsed', string>> = {
   execution_reverted: 'The transaction was mined, and its execution reverted.',
   expired: 'It was not mined in time; its nonce was used up by a transaction that does nothing.',

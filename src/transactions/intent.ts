@@ -56,7 +56,7 @@ const isHex = (text: string): text is Hex => text.length % 2 === 0 && HEX.test(t
 
 /** @returns lower case. */
 export const parseHex = (text: string, field: string): Hex => {
-  // The prefix has no upper case.
+  // The prefix must be in lower case.
   const hex = text.slice(0, 2) + text.slice(2).toLowerCase()
   if (isHex(hex)) return hex
   throw new AppError('invalid_input', `Field "${field}" must be 0x and an even number of hex digits.`)

@@ -53,7 +53,7 @@ const reconcileTogether = async (
   }
 }
 
-/** One bad answer fails all of a group: then each is asked about by itself. @returns those that were asked about. */
+/** One bad answer fails the whole group. Then each transaction is queried alone. @returns those that were queried. */
 const reconcileEach = async (
   ctx: WorkerCtx,
   { round: { chain, isOver }, rows }: { readonly round: Round; readonly rows: readonly QuietRow[] },

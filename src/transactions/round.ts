@@ -1,9 +1,9 @@
 import type { Chain } from '../chains/chain.ts'
 
-/** A round ends after this time: a node that hangs would otherwise be asked hundreds of times. The next round goes on. */
+/** A round ends after this time, so that a hanging node is not called hundreds of times. The next round continues. */
 const ROUND_MS = 10_000
 
-/** One pass of a periodic piece of work over what waits on a network. At its end it leaves the rest to the next round. */
+/** One pass of a periodic task over the waiting items of a network. When its time is over, it leaves the rest to the next round. */
 export type Round = { readonly chain: Chain; isOver(): boolean }
 
 /** @param input.nowMs a monotonic clock, in milliseconds. */

@@ -5,7 +5,7 @@ import { type About, type AttemptPlace, type SignedAttempt, textOfAbout } from '
 
 const unsignedIn = ({ rungs, cancel }: Ladder): readonly Unsigned[] => (cancel === null ? rungs : [...rungs, cancel])
 
-/** For the audit, where the vault cannot read what it signs: then it marks these as our words. Pure. */
+/** Words for the audit if the vault cannot read what it signs. It then marks them as the API's. Pure. */
 export const wordsOf = (unsigned: Unsigned | undefined): KeyUse['details'] => {
   if (unsigned === undefined) return {}
   const { to, value, nonce } = unsigned

@@ -41,7 +41,7 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   const signs = known === null ? 'later' : 'at once'
   const of = { chain, wallet, credentials, actor, approvalId }
   const use = { ...of, action: 'sign', signs, intents: async () => [intent] } as const
-  // Asked while the policies are read, where neither the key nor what was judged is needed for it.
+  // Prepare while the policies are read, if neither the key nor the judged intent is needed for that.
   const isAskedAhead = wallet.type === 'eoa' && !chain.isMortal && isDelegated(use)
   const ahead = isAskedAhead ? unsignedByPolicy(ctx, { chain, wallet, intent, key: null }) : null
   ahead?.catch(() => {})
@@ -67,7 +67,7 @@ type SigningInput = {
   readonly chain: Chain
   readonly wallet: WalletRow
   readonly intent: Intent
-  /** null before it is open: only a contract wallet needs it here. */
+  /** null before the key is open. Only a contract wallet needs it here. */
   readonly key: Signing | null
 }
 
@@ -85,7 +85,7 @@ const unsignedOf = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> =>
 const unsignedByPolicy = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> => {
   const { chain, wallet, intent } = signing
   const ordinaryOf = (nonce: number) => unsignedOf(ctx, { ...signing, intent: { ...openOf(intent), nonce } })
-  // Where neither the key nor an extrinsic's validity depends on the nonce, all is asked at the same time.
+  // If neither the key nor an extrinsic's validity depends on the nonce, make all calls at the same time.
   const filling = wallet.type === 'eoa' && !chain.isMortal ? ordinaryOf(0) : null
   filling?.catch(() => {})
   const nonce = await nonceByPolicy(ctx, signing)

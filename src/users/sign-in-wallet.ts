@@ -15,7 +15,7 @@ const FIELD = 'sign_in_wallet'
 type Known = Pick<Chains, 'known'>
 
 /**
- * A network of this environment with this chain id, with or without a node. null as the id: a network of accounts that are the
+ * A network of this environment with this chain id, with or without a node. With null as the id: a network whose accounts are the
  * same on every chain. undefined if there is none.
  */
 export const chainWithId = ({ known }: Known, chainId: number | null): NodelessChain | undefined =>

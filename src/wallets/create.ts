@@ -72,7 +72,7 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
   const about = JSON.stringify({ name, type } satisfies AboutWallet)
   const made = await ctx.vault.newWallet({ ...of, imported, credentials, actor, about })
   const { keyringId, publicKey, address } = made
-  // Nobody is told an address for which the vault would not sign.
+  // Never return an address for which the vault would not sign.
   if (address !== addressOf(publicKey)) throw new Error('the vault derived another address from this public key')
   try {
     return await ctx.db.transaction(async (tx) => {

@@ -1,6 +1,5 @@
-// The rows of `wallets`, as an API reads them: only those that the service wrote. Whoever writes to the database has no
-// identity key, so a row that they made or changed has no right MAC (src/auth/row-macs.ts): its address is neither shown nor
-// signed for.
+// Reads rows of `wallets` for APIs, and only those that the service wrote. An attacker with the database has no identity key, so a
+// row that they insert or change has no valid MAC (src/auth/row-macs.ts). Its address is neither shown nor signed for.
 
 import type { Db } from '../../db/client.ts'
 import {
@@ -22,7 +21,7 @@ const LOOKED_UP_TOGETHER_MAX = 500
 
 const keyOf = (place: WalletPlace): string => `${place.projectId} ${place.network} ${place.address}`
 
-/** A project's wallet at a place; simultaneous requests share a query. */
+/** A project's wallet at a network and address; simultaneous requests share a query. */
 const createLookUp = (db: Db) => {
   const readTogether = createBatcher({
     sizeMax: LOOKED_UP_TOGETHER_MAX,
@@ -40,7 +39,7 @@ const forged = ({ id: subject, projectId }: StoredWallet): SecurityEvent => ({
   details: { table: 'wallets' },
 })
 
-/** Reads wallets. A single row that is not ours is an error, `internal`; a list leaves it out. Both are told. */
+/** Reads wallets. A single forged row is the error `internal`; a list leaves it out. Both record a security event. */
 export const createOurWallets = (ctx: Pick<Ctx, 'db' | 'identity' | 'securityEvents'>) => {
   const { db } = ctx
   const mac = walletMac(ctx.identity)
@@ -64,7 +63,7 @@ export const createOurWallets = (ctx: Pick<Ctx, 'db' | 'identity' | 'securityEve
     /** A wallet within reach, by one of its keys on a network. */
     find: async (input: Parameters<typeof findWallet>[1]) => only(await findWallet(db, input)),
     byId: async (id: string) => only(await findWalletById(db, id)),
-    /** Those of these wallets that are ours. */
+    /** Of these wallets, those that the service wrote. */
     byIds: async (ids: readonly string[]) => among(await findWalletsById(db, ids)),
     /** A page, oldest first. */
     list: async (input: Parameters<typeof listWallets>[1]) => among(await listWallets(db, input)),

@@ -6,10 +6,10 @@ import { UUID } from '../http/text.ts'
 import { endSessions } from '../users/end-sessions.ts'
 import { getWallet } from './get.ts'
 
-/** Exactly one of them. */
+/** Exactly one of these is set. */
 type ExportedWallet = { readonly mnemonicPhrase: string | null; readonly privateKey: string | null }
 
-/** An answer is JSON, and so text. The bytes are zeroed. */
+/** Makes the text for the JSON answer, and zeroes the bytes. */
 const textOf = (bytes: Uint8Array | null): string | null => {
   if (bytes === null) return null
   const text = new TextDecoder().decode(bytes)
@@ -28,7 +28,7 @@ export const exportWallet = async (
   return { mnemonicPhrase: textOf(mnemonicPhrase), privateKey: textOf(privateKey) }
 }
 
-/** Puts a wallet under policies, with all others of its owner that the developer controls by the same keys. */
+/** Puts a wallet under policies, together with all others of its owner that the developer controls with the same keys. */
 export const putUnderPolicies = async (
   ctx: Ctx,
   input: Signatory & { readonly network: Network; readonly address: string },

@@ -21,7 +21,7 @@ test.each(rows.map((row) => [row.network, row] as const))('on %s they are those 
     expect(addressOf({ chain: row, type: 'eoa', publicKey })).toBe(address)
     const contract = () => addressOf({ chain: row, type: 'contract', publicKey })
     if (row.family === 'evm') expect(contract()).toBe(contractWalletOf(address).address)
-    else expect(contract).toThrow('expected a network with such wallets')
+    else expect(contract).toThrow('expected a network with contract wallets')
   }
 })
 

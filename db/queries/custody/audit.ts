@@ -6,7 +6,7 @@ export type AuditRow = Omit<typeof audit.$inferInsert, 'id'>
 /** A row that JSON can hold. */
 export const auditJson = (row: AuditRow) => ({ ...row, mac: Buffer.from(row.mac).toString('hex') })
 
-/** Rows as a parameter for `jsonb_to_recordset`. */
+/** The rows as a parameter for `jsonb_to_recordset`. */
 export const textOf = (rows: readonly AuditRow[]): string => JSON.stringify(rows.map(auditJson))
 
 /** Writes rows in their order. */

@@ -1,4 +1,4 @@
-// The rows of custody of which the audit tells, and that somebody deleted.
+// Finds deleted rows of custody: those that the audit names and that are gone.
 
 import { sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
@@ -7,8 +7,8 @@ import type { Queryable } from '../../client.ts'
 type GoneRow = { readonly table: string; readonly projectId: string; readonly id: string }
 
 /**
- * None of these rows is ever deleted, and each is written in the transaction of its audit row. Rows that others name are not
- * named here: wallets and their locks, policies, and a count of wrong PINs whose owner still has a user key.
+ * The service never deletes these rows, and writes each in the transaction of its audit row. Other checks cover wallets and their
+ * locks, policies, and a count of wrong PINs whose owner still has a user key.
  * @param of.projectId null: of all projects.
  */
 export const goneCustodyRows = async (

@@ -105,7 +105,7 @@ export const readImages = async (db: Queryable, wanted: readonly RowsWith[]): Pr
   return [...rows]
 }
 
-/** @returns the values of a row's key as one text, and its age: of two states the newer one's is higher; of one that never changes it is 1. */
+/** @returns the row's key as one text, and its age: the newer of two states has the higher one. A row that never changes has 1. */
 export const readImage = ({ table, text }: RowImage) => {
   const { key, age }: Kept = KEPT[table]
   const row = JSON.parse(text) as Readonly<Record<string, unknown>>

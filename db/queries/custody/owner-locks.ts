@@ -74,11 +74,11 @@ export const missingOwnerLocks = async (db: Queryable, of: OfProject): Promise<r
 }
 
 type SetBackLock = Pick<MissingLock, 'keyringId' | 'projectId'> & {
-  /** As the audit tells it last. */
+  /** By the last audit row of the lock. */
   readonly policiesOnly: boolean
 }
 
-/** The locks of which the audit tells a later state. */
+/** The locks that are older than the audit says. */
 export const setBackOwnerLocks = async (db: Queryable, of: OfProject): Promise<readonly SetBackLock[]> => {
   const { rows } = await db.execute<SetBackLock>(sql`
     with audited as (
@@ -99,7 +99,7 @@ export const setBackOwnerLocks = async (db: Queryable, of: OfProject): Promise<r
 
 type LockState = Pick<typeof ownerLocks.$inferSelect, 'sealed' | 'policiesOnly' | 'version'>
 
-/** Changes how a lock may be used. @returns false if its bytes are not `was` any more. */
+/** Replaces a lock's outer layer, with its new use. @returns false if its bytes are not `was` any more. */
 export const updateOwnerLock = async (
   tx: Tx,
   input: LockState & { readonly id: string; readonly was: Uint8Array },
@@ -112,7 +112,7 @@ export const updateOwnerLock = async (
   return rowCount === 1
 }
 
-/** The locks of a keyring, which stay as they are until the transaction ends. */
+/** Reads the locks of a keyring and locks their rows until the transaction ends. */
 export const holdOwnerLocks = (tx: Tx, keyringId: string) =>
   tx
     .select({ controlMode: ownerLocks.controlMode, version: ownerLocks.version })
@@ -121,7 +121,7 @@ export const holdOwnerLocks = (tx: Tx, keyringId: string) =>
     .orderBy(asc(ownerLocks.id))
     .for('share')
 
-/** An owner's locks of the developer that only policies open. */
+/** An owner's locks of the developer's mode whose wallets only policies open. */
 export const locksUnderPolicies = (
   db: Queryable,
   { projectId, ownerId }: { readonly projectId: string; readonly ownerId: string },

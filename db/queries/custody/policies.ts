@@ -1,4 +1,4 @@
-// The rows of policies: their locks, and what was spent. What others may read of them is in unrevoked-policies.ts.
+// The rows of policies for custody: locks and spending. unrevoked-policies.ts has what other code may read.
 
 import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
@@ -126,15 +126,15 @@ export const writeSpending = async (
 type Charging = {
   readonly id: string
   readonly expiresAt: Date | null
-  /** As it was read. */
+  /** The state that was read. */
   readonly before: SpendingRow
   readonly after: SpendingRow
   readonly rows: readonly AuditRow[]
 }
 
 /**
- * Writes what was spent together with the audit rows of the use, as one prepared statement.
- * @returns false if nothing was written: the row is not as it was read, or the policy was revoked or is over.
+ * Writes the new spending and the audit rows of the use with one prepared statement.
+ * @returns false if nothing was written, because the row has changed since it was read, or the policy was revoked or has expired.
  */
 export const chargeWithAudit = async (db: Db, { id, expiresAt, before, after, rows }: Charging): Promise<boolean> => {
   const [written] = await db.prepared<{ policies: number }>`
@@ -195,8 +195,8 @@ export const pageOfPolicies = (
     .limit(input.limit)
 
 /**
- * `revived`: it stands although it was revoked. `set_back`: the audit tells of more uses than it has counted. `approval_gone`:
- * the audit tells of an approval that was used, and its row is gone. `approval_reused`: it tells of one that was used twice.
+ * By the audit: `revived`: the policy was revoked, and its row is not. `set_back`: it had more uses than its row has.
+ * `approval_gone`: an approval was used, and the row of its use is gone. `approval_reused`: an approval was used twice.
  */
 export type Contradiction = {
   readonly id: string
@@ -204,7 +204,7 @@ export type Contradiction = {
   readonly is: 'gone' | 'revived' | 'set_back' | 'approval_gone' | 'approval_reused'
 }
 
-/** The policies that are not as the audit tells. One use may be several signatures: the vault says which was charged. */
+/** The policies that contradict the audit. One use may be several signatures; the vault says which one was charged. */
 export const contradictedPolicies = async (db: Queryable, of: OfProject): Promise<readonly Contradiction[]> => {
   const { rows } = await db.execute<Contradiction>(sql`
     with audited as (

@@ -1,4 +1,5 @@
-// What others than custody may know of policies: those that are not revoked, without what proves their spending.
+// What code outside of custody may read of policies: the unrevoked ones, without the MACs of their spending. They may be expired or
+// used up.
 
 import { and, asc, count, eq, type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
@@ -22,7 +23,7 @@ const countPolicies = async (db: Queryable, walletId: string): Promise<number> =
   return row?.policies ?? 0
 }
 
-/** What was made under an id before, and how many policies the wallet has. */
+/** The policy that already has this id, and how many policies the wallet has. */
 export const readPolicyRoom = async (
   db: Queryable,
   { id, walletId }: { readonly id: string; readonly walletId: string },
@@ -35,7 +36,7 @@ type PolicyFilter = {
   readonly id: string | null
   readonly network: Network | null
   readonly walletId: string | null
-  /** Of the wallet. */
+  /** The wallet's control mode. */
   readonly controlMode: ControlMode | null
 }
 
@@ -79,13 +80,13 @@ export type UnrevokedPolicy = PolicyTerms &
   Pick<PolicyRow, 'uses' | 'spentValue' | 'limitCounts'> & {
     /** By the database's clock. */
     readonly isExpired: boolean
-    /** When this was read, by the same clock. */
+    /** When this was read, by the database's clock. */
     readonly readAt: Date
   }
 
 const isExpired: SQL<boolean> = sql`coalesce(${policies.expiresAt} <= now(), false)`
 
-/** A wallet's policies, oldest first, and those that need approvers last. */
+/** A wallet's policies, oldest first; those that need approval come last. */
 export const unrevokedPolicies = async (
   db: Queryable,
   input: { readonly walletId: string; readonly limit: number },

@@ -4,11 +4,11 @@ import type { usedApprovals } from '../../schema.ts'
 
 type UsedApproval = Omit<typeof usedApprovals.$inferInsert, 'usedAt'> & {
   readonly expiresAt: Date
-  /** The longest time that one may wait. */
+  /** The longest lifetime of an approval. */
   readonly expiresInSeconds: number
 }
 
-/** @returns false if the approval was used before; or by the database's clock has expired, or ends later than any may. */
+/** @returns false if the approval was used before, has expired by the database's clock, or lasts longer than allowed. */
 export const insertUsedApproval = async (tx: Tx, row: UsedApproval): Promise<boolean> => {
   const { approvalId, projectId, policyId, requestHash, expiresAt, expiresInSeconds } = row
   const { rowCount } = await tx.execute(sql`

@@ -3,7 +3,7 @@ import type { Queryable } from '../../client.ts'
 
 /**
  * `unfinished`: it has a sealed key and no row, and was never used. The API was stopped before it wrote the row, or somebody
- * deleted the row. `unknown`: the audit does not tell of it. `other`: the audit tells of another value in the columns of `others`.
+ * deleted the row. `unknown`: the audit does not name it. `other`: the audit has another value for the columns in `others`.
  */
 export type WalletContradiction = {
   readonly id: string
@@ -12,7 +12,7 @@ export type WalletContradiction = {
   readonly others: readonly string[]
 }
 
-/** What decides in a wallet's row, by what an operator reads: the column, and what the audit has of it. */
+/** The columns that decide, by the names that operators read, with the comparison of column and audit. */
 const COMPARED = {
   project: sql`p.project_id is distinct from audited.project_id`,
   owner: sql`p.owner_id is distinct from audited.details->>'owner_id'`,
@@ -29,7 +29,7 @@ const others = sql.join(
   sql`, `,
 )
 
-/** The wallets that are not as the audit tells. @param of.projectId null: of all projects. */
+/** The wallets that contradict the audit. @param of.projectId null: of all projects. */
 export const contradictedWallets = async (
   db: Queryable,
   of: { readonly projectId: string | null },

@@ -1,6 +1,6 @@
-// Finds the one function that a policy's rule names. A wrong guess would be a security hole, so several are refused. What is
-// known of the called contract decides: first the declarations that the operator bound to it, then those of its standard. Only
-// if neither has the name, all declarations count, for whichever contract they were added.
+// Finds the one function that a policy's rule names. A wrong guess would be a security hole, so an ambiguous name is refused. First
+// the declarations that the operator bound to the called contract decide, then those of its standard. If neither has the name, all
+// added declarations count, for any contract.
 
 import { AppError } from '../../errors.ts'
 import type { AbiItem, AddedAbiItem, CompiledFunction, DeclaredCalls, Facts, Hex } from '../chain.ts'
@@ -29,7 +29,7 @@ const knownOf = ({ name, inputs }: AbiItem): Known => {
   return { selector: selectorOf(signature), signature, item: { name, inputs } }
 }
 
-/** A whole signature, as it must be written; null for a bare name. */
+/** The canonical form of a full signature; null for a bare name. */
 const wholeIn = ({ name, field }: Named): Known | null => {
   if (BARE.test(name)) return null
   const item = parseDeclaration(name)
@@ -40,7 +40,7 @@ const wholeIn = ({ name, field }: Named): Known | null => {
 
 const onceEach = <Item>(items: readonly Item[]): readonly Item[] => [...new Set(items)]
 
-/** What is known of functions of this name, and of others with their selectors, from the most certain on. */
+/** The known functions with this name, and others with the same selectors, the most certain first. */
 const readKnown = async (
   { memory, network, facts }: Context,
   { name, whole, to }: { readonly name: string; readonly whole: Known | null; readonly to: string | null },
@@ -58,7 +58,7 @@ const readKnown = async (
   return [bound, own, all].map((items) => items.map(knownOf))
 }
 
-/** Those that the code of the contract mentions. A contract that has only one of several overloads is told by that. */
+/** The overloads whose selectors the contract's code contains. If it contains the selector of only one overload, that one is meant. */
 const inCode = async ({ rpc }: Context, to: string, signatures: ReadonlyMap<string, Known>) => {
   const code = Buffer.from((await rpc.ask(question('eth_getCode', [to, 'latest'], bytes))).slice(2), 'hex')
   return new Map([...signatures].filter(([, { selector }]) => code.includes(Buffer.from(selector.slice(2), 'hex'))))
@@ -81,7 +81,7 @@ const compileFunction = async (
   if (meant.length === 0) {
     refuse(
       field,
-      `names a function that is not known: write all of it, as ${name}(address,uint256), or have its ABI added.`,
+      `names a function that is not known: write its signature, such as ${name}(address,uint256), or have its ABI added.`,
     )
   }
   let signatures: ReadonlyMap<string, Known> = new Map(meant.map((each) => [each.signature, each]))
@@ -93,7 +93,7 @@ const compileFunction = async (
   if (others.length > 0) {
     refuse(field, `names several functions: write the one that is meant, of ${listed([...signatures.keys()])}.`)
   }
-  // Another function with this selector makes the meaning of a call uncertain, unless the contract's own declarations decide.
+  // If another function has this selector, the meaning of a call is uncertain, unless the contract's own declarations decide.
   const rivals = tiers.slice(0, at < 0 ? tiers.length : at + 1).flat()
   const rival = rivals.find((each) => each.selector === selector && each.signature !== signature)
   if (rival !== undefined)

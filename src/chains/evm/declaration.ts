@@ -1,5 +1,5 @@
-// The text of a function, as Solidity writes it without keywords: `place((address maker, uint8 amount)[] orders, bytes)`. Whoever
-// names a function whole writes it without names: that is its signature.
+// The text of a function, as Solidity writes it without keywords: `place((address maker, uint8 amount)[] orders, bytes)`. The
+// signature of a function is this text without names.
 
 import type { AbiInput, AbiItem } from '../chain.ts'
 import { layoutOf, namesOf } from './abi-types.ts'
@@ -17,7 +17,7 @@ class Malformed extends Error {}
 
 type Cursor = { readonly text: string; at: number }
 
-/** What the pattern matches at the cursor, which moves behind it; null if it does not match. */
+/** Reads what the pattern matches at the cursor, and moves the cursor behind it; null if it does not match. */
 const taken = (cursor: Cursor, pattern: RegExp): string | null => {
   pattern.lastIndex = cursor.at
   const [found] = pattern.exec(cursor.text) ?? []
@@ -50,7 +50,7 @@ const takeInputs = (cursor: Cursor): readonly AbiInput[] => {
   return inputs
 }
 
-/** null for what is not a declaration, or has types that the ABI does not have. Pure. */
+/** null for a text that is not a declaration, or has types that the ABI lacks. Pure. */
 export const parseDeclaration = (text: string): AbiItem | null => {
   const cursor = { text, at: 0 }
   try {

@@ -7,7 +7,7 @@ import { isWithinCap, marketFees } from './fees.ts'
 import { l1FeeQuestion } from './l1-fee.ts'
 import { historyQuestion, marketOf } from './market.ts'
 
-/** About the gas of a token transfer or a mint. */
+/** Roughly the gas of a token transfer or a mint. */
 const ORDINARY_GAS = 100_000n
 const PAYMENT = { to: ZERO_ADDRESS, value: 0n, input: '0x' } as const
 

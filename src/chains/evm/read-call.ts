@@ -1,5 +1,5 @@
-// Reads the calls of one function for policies, by its declaration alone. A wrong reading would be a security hole, so encoding
-// the values again must give the same bytes.
+// Reads the calls of one function for policies, with its declaration only. A wrong reading would be a security hole, so encoding the
+// values again must give the same bytes.
 
 import type { AbiInput, CallReader, CallValue, CompiledFunction } from '../chain.ts'
 import { namesOf, signatureOf } from './abi-types.ts'

@@ -8,7 +8,7 @@ import type { Node, ParseError } from 'jsonc-parser'
 import { higher } from '../amount.ts'
 import { type EvmNetworkFile, GWEI } from './network.ts'
 
-/** Loaded only where there is such a file: a vault that has none runs without it. */
+/** Load the validator only if there is such a file, so that a vault without one does not need it. */
 const parser = (): typeof import('jsonc-parser') => createRequire(import.meta.url)('jsonc-parser')
 
 /** One word: it appears on the wire and, in capitals, at the start of environment variables. */

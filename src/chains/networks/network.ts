@@ -26,7 +26,7 @@ export type TokenDisplay = {
 type Common = {
   readonly network: Network
   readonly coin: NativeCoin
-  /** Tokens that everybody knows, by canonical address. The operator's lists come first. */
+  /** Well-known tokens by canonical address. The operator's lists take precedence. */
   readonly knownTokens: ReadonlyMap<string, TokenDisplay>
   /** The block explorer; null if there is none. */
   readonly explorerUrl: string | null

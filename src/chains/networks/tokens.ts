@@ -1,9 +1,9 @@
-// How tokens are displayed that are on several networks, with their logos at Trust Wallet. Names and amounts always come from
-// the contract, so a wrong address in a network's file can only give a token a wrong logo.
+// The display of tokens that exist on several networks, with their logos at Trust Wallet. Names and amounts always come from the
+// contract, so a wrong address in a network's file can only give a token a wrong logo.
 
 import { LOGOS, type TokenDisplay } from './network.ts'
 
-/** @param onEthereum the token's address on Ethereum, which its logo is named by. */
+/** @param onEthereum the token's address on Ethereum, after which its logo is named. */
 const token = (onEthereum: string, displayDecimals: number): TokenDisplay => ({
   logoUrl: `${LOGOS}/ethereum/assets/${onEthereum}/logo.png`,
   displayDecimals,

@@ -125,7 +125,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     },
     mintIntent: (request) => nfts.mintIntent(node, request),
     transferNftIntent: (request) => nfts.transferIntent(node, request),
-    // A collection of VNFT is a program, which is not created here.
+    // A VNFT collection is a program. This service does not create it.
     collections: row.hasPrograms ? null : { creation: (request) => palletNfts.collectionIntent(node, request) },
     tokenUris: (tokens) => nfts.tokenUris(certain, tokens),
     contractUri: (contract) => nfts.contractUri(certain, contract),

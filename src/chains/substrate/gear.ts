@@ -22,9 +22,9 @@ const REASON_MAX_CHARACTERS = 300
 /** Whether an intent is a message to a program and not a transfer. */
 export const isMessage = ({ to, input }: Pick<Intent, 'to' | 'input'>): boolean => to !== null && input !== '0x'
 
-/** A network with programs has the pallet, until an upgrade of its runtime removes or renames it. */
+/** A network with programs has the pallet unless a runtime upgrade removed or renamed it. */
 const NO_PROGRAMS =
-  'The runtime of this network runs no programs: it lacks the pallet Gear, or what is used of it here.'
+  'The runtime of this network runs no programs: it lacks the pallet Gear, or a part of it that is used here.'
 
 /** Encodes a message as a call that keeps the sender's account alive. */
 export const messageCall = (runtime: Runtime, message: Intent & { readonly to: string }): Hex => {

@@ -76,7 +76,7 @@ export const requireCredentials = (input: {
 }
 
 /**
- * Making a policy needs the credential of the wallet's mode. With a PIN the developer's secret may come along, and is checked then.
+ * Creating a policy needs the credential of the wallet's mode. A developer's secret beside a PIN is optional, and is checked.
  * @throws credential_required
  */
 export const requireConsent = ({

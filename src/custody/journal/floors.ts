@@ -1,6 +1,6 @@
 // How new some rows must be at least. A MAC cannot tell an earlier state of a row that somebody wrote back; whoever has seen
-// the later one can. Of rows that were never changed there is nothing to remember. A used approval never changes either, but
-// must be there: without its row it could be used again.
+// the later one can. Rows that were never changed need no floor. A used approval never changes either, but its row must
+// exist: without it the approval could be used again.
 
 import { type JournalTable, type RowImage, readImage } from '../../../db/queries/custody/journal.ts'
 
@@ -11,7 +11,7 @@ const AS_GOOD_AS_NEW: Partial<Record<JournalTable, (row: Readonly<Record<string,
   pin_guesses: ({ fails, total }) => fails === 0 && total === 0,
   // It has one lock. Control that is shared stays shared.
   keyrings: ({ more }) => Number(more) <= 1,
-  // It was never put under policies.
+  // Absent: the lock was never put under policies.
   owner_locks: ({ version }) => version === 1,
   policies: ({ uses, revoked_at }) => uses === 0 && revoked_at === null,
   used_approvals: () => false,

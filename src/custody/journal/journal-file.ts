@@ -206,7 +206,7 @@ type Opened = {
   readonly scanned: Scanned
 }
 
-/** After a power cut, too, the names lead to files that are new, or took the place of others. */
+/** Makes the names of new and replaced files durable, so that they survive a power cut. */
 const syncFolders = async (paths: readonly string[]): Promise<void> => {
   for (const path of paths) {
     await using folder = await open(dirname(path))

@@ -273,7 +273,7 @@ export const openJournal = async (settings: Settings): Promise<Journal> => {
     reader: createReader({ ...opened, compact: writer.compact, marks }),
     close: async () => {
       clearInterval(timer)
-      // While the database is away, nobody was answered for what cannot be read from it.
+      // This may fail while the database is away: then no request was answered that depends on it.
       await tick().catch(() => {})
       await file.close()
     },

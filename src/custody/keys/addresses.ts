@@ -1,5 +1,5 @@
-// The address of a key. The vault computes it by itself, from what it opened: so it signs for an address only with the key of
-// that address, whatever the row of the wallet says. A test compares it with src/chains, as custody imports no chain.
+// The address of a key. The vault computes it from the key that it opened. So it signs for an address only with the key of that
+// address, even if the wallet's row was edited. Custody imports no chain, so a test compares this with src/chains.
 
 import { blake2b } from '@noble/hashes/blake2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
@@ -19,7 +19,7 @@ const withChecksum = (digits: string): string => {
   return `0x${letters.join('')}`
 }
 
-/** Each leading zero byte is one character. */
+/** Each leading zero byte becomes one character. */
 const base58Of = (bytes: Uint8Array): string => {
   let text = ''
   for (let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`); rest > 0n; rest /= 58n) {
@@ -29,7 +29,7 @@ const base58Of = (bytes: Uint8Array): string => {
   return BASE58.slice(0, 1).repeat(zeros === -1 ? bytes.length : zeros) + text
 }
 
-/** SS58: a prefix from 64 is written in two bytes, its low six bits between the mark 01 and two of the high ones. */
+/** SS58: a prefix from 64 on takes two bytes. Its low six bits stand between the mark 01 and two of the high bits. */
 const ss58Of = (publicKey: Uint8Array, prefix: number): string => {
   const head = prefix < 64 ? [prefix] : [0x40 | ((prefix >> 2) & 0x3f), ((prefix >> 8) & 0x3f) | ((prefix & 0x03) << 6)]
   const body = Buffer.concat([Uint8Array.from(head), publicKey])
@@ -53,7 +53,8 @@ export const addressOf = (of: {
       if (type === 'contract') return withChecksum(safeOf(publicKey))
       return withChecksum(Buffer.from(keccak_256(publicKey.subarray(1)).subarray(12)).toString('hex'))
     case 'substrate':
-      if (type === 'contract' || chain.ss58Prefix === undefined) throw new Error('expected a network with such wallets')
+      if (type === 'contract' || chain.ss58Prefix === undefined)
+        throw new Error('expected a network with contract wallets')
       return ss58Of(publicKey, chain.ss58Prefix)
     default:
       return unreachable(chain.family)

@@ -1,6 +1,6 @@
-// What the audit tells of what a key signs, beside the hashes: read from the payloads, whatever the caller says of them. For a
-// contract wallet it is what the wallet is made to do. Of an extrinsic only the runtime's metadata would tell, so there the
-// caller's words stay, and are marked as such.
+// The facts about a signature in the audit, besides the hashes. They are read from the payloads, not taken from the caller. For a
+// contract wallet they say what the wallet does. An extrinsic cannot be read without the runtime's metadata, so there the caller's
+// words are kept, and marked as such.
 
 import { unreachable } from '../../errors.ts'
 import type { Payload, TypedData } from '../payload.ts'
@@ -9,7 +9,7 @@ import { type Call, callsExecuted, callsSigned, isExecution, safeOf } from './sa
 import { integerIn } from './typed-data.ts'
 import type { WalletChain } from './worst-cost.ts'
 
-/** As many as a batch may have, and few enough for a row. */
+/** As many as a batch may have. They fit into an audit row. */
 const LISTED_MAX = 100
 
 type Facts = Readonly<Record<string, string>>
@@ -34,7 +34,7 @@ const factsOfCalls = (calls: readonly Pick<Call, 'to' | 'value'>[]): Facts => {
   }
 }
 
-/** null where custody cannot tell what the contract wallet is made to do. */
+/** null if custody cannot read what the contract wallet does. */
 const readable = (read: () => readonly Call[]): readonly Call[] | null => {
   try {
     return read()
@@ -59,7 +59,7 @@ const ofTransaction = (fields: TransactionFields, { safe }: Of): Facts => {
   }
 }
 
-/** Of a contract wallet's transaction that its owner's key signs as typed data. */
+/** The facts of a contract wallet's transaction, which its owner's key signs as typed data. */
 const ofSafeTransaction = ({ domain, ...typed }: TypedData, { chain, safe }: Of): Facts => {
   const facts = { chain_id: String(domain.chainId ?? ''), contract_wallet: domain.verifyingContract ?? '' }
   const of = { safe: safe(), chainId: chain.chainId ?? 0 }
@@ -89,20 +89,18 @@ type Field = 'chainId' | 'nonce' | 'to' | 'value' | 'data'
 const isSame = (one: TransactionFields, other: TransactionFields, names: readonly Field[]): boolean =>
   names.every((name) => Buffer.compare(one[name] ?? EMPTY, other[name] ?? EMPTY) === 0)
 
-/** Whether it only uses up its nonce. */
+/** Whether a transaction only uses its nonce. */
 const isCancel = ({ to, value, data }: TransactionFields): boolean =>
   value?.length === 0 && data?.length === 0 && to?.length !== 0
 
-/** Whether a transaction is the first one at another fee, or cancels it. */
+/** Whether a transaction is the first one with another fee, or cancels it. */
 const isOfFirst = (one: TransactionFields | null, other: TransactionFields | null): boolean =>
   one !== null &&
   other !== null &&
   isSame(one, other, ['nonce', 'chainId']) &&
   (isCancel(other) || isSame(one, other, ['to', 'value', 'data']))
 
-/**
- * What one use signs: the first payload, and as `further` each other that is not the same at another fee and no cancel. Pure.
- */
+/** The facts of the first payload; in `further` those of payloads that are neither the first with another fee nor its cancel. Pure. */
 export const factsOf = ({ chain, publicKey }: SigningKey, signables: readonly Signable[]): Facts => {
   const of = { chain, safe: () => safeOf(publicKey) }
   const [first, ...others] = signables
@@ -113,17 +111,17 @@ export const factsOf = ({ chain, publicKey }: SigningKey, signables: readonly Si
   return { ...facts, further: JSON.stringify(further.slice(0, LISTED_MAX)) }
 }
 
-/** What custody says itself of a use, so that no caller does. */
+/** Names that only custody may write. */
 const OWN: ReadonlySet<string> = new Set(
   [
     'network chain_id nonce to value calls contract_wallet contract_wallet_nonce further',
     'hash further_hashes signed_bytes_hashes policy policy_uses approval',
   ].flatMap((names) => names.split(' ')),
 )
-/** What it cannot read of an extrinsic: these stay the caller's words, and get names that say so. */
+/** Custody cannot read these from an extrinsic. The caller's words get names with `said_`. */
 const SAID = ['to', 'value', 'nonce'] as const
 
-/** The caller's words about a use, without those that are custody's. Pure. */
+/** The caller's words about a use, without the names that only custody may write. Pure. */
 export const saidOf = (signables: readonly Signable[], details: Facts): Facts => {
   const theirs = Object.fromEntries(Object.entries(details).filter(([name]) => !OWN.has(name)))
   if (!signables.some(({ payload }) => payload.kind === 'extrinsic')) return theirs

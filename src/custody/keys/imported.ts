@@ -20,7 +20,7 @@ export type Imported = {
 const HEX_DIGITS = '0123456789abcdef'
 const WHITE_SPACE = ' \t\n\v\f\r'
 
-/** Of an ASCII character: its place in the text, in lower case, or -1. A string of one character says nothing. */
+/** The index of an ASCII character in a text, ignoring case, or -1. A string of one character reveals nothing. */
 const placeIn = (text: string, code = 0xff): number => text.indexOf(String.fromCharCode(code).toLowerCase())
 
 /** Reads 32 bytes in hex, with 0x or without, between white space. @returns null for anything else. */

@@ -32,7 +32,7 @@ export const KEY_TYPES: Readonly<Record<ChainFamily, KeyType>> = {
   },
 }
 
-/** A wallet, as far as it must be that of its key. */
+/** The parts of a wallet that must fit its key. */
 type KeyOwner = {
   readonly id: string
   readonly network: Network
@@ -41,17 +41,17 @@ type KeyOwner = {
   readonly address: string
 }
 
-/** Whether the address of a wallet is the one that its public key has. */
+/** Whether the wallet's address is that of its public key. */
 export const hasOwnAddress = ({ type, publicKey, address }: KeyOwner, chain: WalletChain): boolean =>
   address === addressOf({ chain, type, publicKey })
 
 const CONFIRMED_MAX = 10_000
-/** What was compared with a wallet's key, by the wallet's id: a wallet's private key never changes. */
+/** The comparisons so far, by the wallet's id. A wallet's private key never changes. */
 const confirmed = createBoundedMap<string>({ max: CONFIRMED_MAX })
 
 /**
  * The type of a wallet's key.
- * @param input.chain of the wallet's network.
+ * @param input.chain the chain of the wallet's network.
  * @returns null if the private key is not that of the wallet's public key, or the address is not that of the public key.
  */
 export const keyTypeOf = (input: {

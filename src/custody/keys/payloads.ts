@@ -83,7 +83,7 @@ const FAMILIES: Readonly<Record<Payload['kind'], ChainFamily>> = {
  */
 export const bytesToSign = (family: ChainFamily, payload: Payload): Uint8Array => toSign(family, payload).bytes
 
-/** The same with the fields of an EVM transaction, which are read to check its form. */
+/** The payload with the fields of its EVM transaction, which are read to check its form. */
 export const toSign = (
   family: ChainFamily,
   payload: Payload,

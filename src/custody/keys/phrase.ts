@@ -1,4 +1,4 @@
-// BIP-39 in English, from bytes to bytes: a phrase is never a string here, because nothing can erase one.
+// BIP-39 in English, from bytes to bytes. A phrase is never a string here, because a string cannot be erased.
 //
 // The entropy, then the first bits of its SHA-256 (one for each four bytes), are cut into numbers of 11 bits: one word each.
 
@@ -8,7 +8,7 @@ import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { copyOf, HeldKeys, type SecretText, utf8Of, zeros } from '../sealing/bytes.ts'
 
 const BITS_A_WORD = 11
-/** Each three words say four bytes of entropy, and one bit of the checksum. */
+/** Three words encode four bytes of entropy and one bit of the checksum. */
 const WORDS_A_GROUP = 3
 const BYTES_A_GROUP = 4
 const GROUPS_MIN = 4
@@ -16,9 +16,9 @@ const GROUPS_MAX = 8
 const WORDS_MAX = WORDS_A_GROUP * GROUPS_MAX
 /** English words have 3 to 8 letters. */
 const WORD_BYTES_MAX = 8
-/** As UTF-8. 24 words of 8 letters have 215 characters. */
+/** In UTF-8. 24 words of 8 letters have 215 characters. */
 const PHRASE_BYTES_MAX = 1024
-/** A character of three bytes can mean four in ASCII (U+247D: "(10)"). */
+/** A character of three bytes can become four ASCII characters (U+247D: "(10)"). */
 const PLAIN_BYTES_A_BYTE_MAX = 4
 const SPACE = 0x20
 const ASCII_END = 0x80
@@ -30,7 +30,7 @@ const setBit = (bytes: Uint8Array, at: number): void => {
   bytes[at >> 3] = (bytes[at >> 3] ?? 0) | (1 << (7 - (at & 7)))
 }
 
-/** The first byte of its SHA-256: no checksum has more bits. */
+/** The first byte of the SHA-256. No checksum has more than 8 bits. */
 const checksumOf = (entropy: Uint8Array): number => {
   const hashed = hash('sha256', entropy, 'buffer')
   const [first = 0] = hashed
@@ -71,7 +71,7 @@ const codePointAt = (bytes: Uint8Array, at: number): number => {
 const isSpace = (code: number): boolean => code === SPACE || (code >= 0x09 && code <= 0x0d)
 const inLowerCase = (code: number): number => (code >= 0x41 && code <= 0x5a ? code + 0x20 : code)
 
-/** What a character is in ASCII. One alone says nothing, so it may be a string. @returns null if no English word has it. */
+/** A character in ASCII. It may be a string, because one character reveals nothing. @returns null if no English word has it. */
 const plainOf = (codePoint: number): readonly number[] | null => {
   const codes: number[] = []
   for (const character of String.fromCodePoint(codePoint).normalize('NFKD').toLowerCase()) {
@@ -82,7 +82,7 @@ const plainOf = (codePoint: number): readonly number[] | null => {
   return codes
 }
 
-/** Writes a text as NFKD has it, in lower case, with a space for each white space. @returns false if it is no ASCII. */
+/** Writes a text in NFKD and lower case, with a space for each white space. @returns false if the result is not ASCII. */
 const writePlain = (bytes: Uint8Array, plain: Uint8Array): boolean => {
   let length = 0
   for (let at = 0; at < bytes.length; at += lengthBy(bytes[at] ?? 0)) {
@@ -99,7 +99,7 @@ const writePlain = (bytes: Uint8Array, plain: Uint8Array): boolean => {
   return true
 }
 
-/** Less than 0 if the word comes before the letters. */
+/** Below 0 if the word sorts before the letters. */
 const compare = (word: Uint8Array, letters: string): number => {
   for (let index = 0; index < letters.length; index += 1) {
     const difference = (word[index] ?? 0) - letters.charCodeAt(index)
@@ -108,7 +108,7 @@ const compare = (word: Uint8Array, letters: string): number => {
   return word.length - letters.length
 }
 
-/** The number of a word, or -1. The list is in order. */
+/** The index of a word, or -1, by binary search. */
 const numberOf = (word: Uint8Array): number => {
   let [from, to] = [0, wordlist.length]
   while (from < to) {
@@ -142,7 +142,7 @@ const writeBits = (plain: Uint8Array, bits: Uint8Array): number | null => {
 
 /**
  * The entropy of 12, 15, 18, 21 or 24 words with a valid checksum. Spacing and capitals do not matter (NFKD).
- * @returns bytes that the caller zeroes; null if it is no phrase: nobody shall quote it.
+ * @returns bytes that the caller zeroes; null if it is not a phrase. No error quotes the text.
  */
 export const entropyOf = (phrase: SecretText): Uint8Array | null => {
   using keys = new HeldKeys()

@@ -1,10 +1,10 @@
-// The contract wallet of a key, as far as the limits of a policy need it: which address it has, and what a transaction has
-// it call. It is a Safe 1.4.1 with this key as its only owner. The addresses and the settings are those of
-// src/chains/evm/safe/settings.ts, which a test compares: custody imports no chain.
+// The contract wallet of a key, as far as policies need it: its address, and the calls that a transaction makes it do. It is a
+// Safe 1.4.1 with this key as its only owner. Custody imports no chain, so a test compares the addresses and settings with
+// src/chains/evm/safe/settings.ts.
 //
 // The Safe obeys the key in two ways: as the sender of `execTransaction`, and by a signature over its typed data, `SafeTx`.
-// Both are read strictly. What has another form, pays a refund, delegates to other code than MultiSendCallOnly, or lets the
-// Safe call itself (to add an owner, for instance) is refused: no policy allows it, and nobody could tell what it takes.
+// Both are read strictly. Refused is what has another form, pays a refund, delegates to other code than MultiSendCallOnly, or lets
+// the Safe call itself (to add an owner, for instance): no policy allows it, and its cost cannot be read.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { TypedData } from '../payload.ts'
@@ -36,7 +36,7 @@ const integerOf = (bytes: Uint8Array): bigint => BigInt(`0x${hexOf(bytes) || '0'
 const keccak = (...hex: readonly string[]): Uint8Array => keccak_256(Buffer.from(hex.join(''), 'hex'))
 const addressIn = (hash: Uint8Array): string => hexOf(hash.subarray(-20))
 
-const refused = (what: string): Error => new Error(`a policy lets nobody sign for the contract wallet ${what}`)
+const refused = (what: string): Error => new Error(`a policy does not sign for the contract wallet ${what}`)
 
 /** The address of a key's Safe, deployed or not (CREATE2). Pure. @param publicKey 65 bytes. */
 export const safeOf = (publicKey: Uint8Array): string => {
@@ -52,7 +52,7 @@ export const safeOf = (publicKey: Uint8Array): string => {
 export type Call = { readonly to: string; readonly value: bigint; readonly data: Uint8Array }
 type Operation = Call & { readonly operation: bigint; readonly gasPrice: bigint }
 
-/** Reads bytes from their start; more than there are is refused. */
+/** Reads bytes from the start. Reading beyond the end is refused. */
 const reader = (bytes: Uint8Array) => {
   let at = 0
   const take = (length: bigint | number): Uint8Array => {
@@ -73,7 +73,7 @@ const bodyOf = (data: Uint8Array, selector: string): Uint8Array => {
   return data.subarray(SELECTOR_BYTES)
 }
 
-/** The argument of bytes that stands first behind the head. */
+/** The first argument of type bytes after the head. */
 const firstBytes = (body: Uint8Array, { offset, words }: { readonly offset: bigint; readonly words: number }) => {
   if (offset !== BigInt(words * WORD_BYTES)) throw refused('call data in another order')
   const { take, integer } = reader(body.subarray(words * WORD_BYTES))
@@ -109,14 +109,14 @@ const callsMade = (safe: string, { to, value, data, operation, gasPrice }: Opera
   return calls
 }
 
-/** Whether call data is that of a Safe's execution. */
+/** Whether call data is a Safe's `execTransaction`. */
 export const isExecution = (data: Uint8Array): boolean => hexOf(data.subarray(0, SELECTOR_BYTES)) === EXEC_TRANSACTION
 
-/** What a call of the Safe by its owner has it call. Pure. @throws Error for anything but an execution. */
+/** The calls that a Safe does when its owner calls it. Pure. @throws Error for anything but `execTransaction`. */
 export const callsExecuted = (safe: string, data: Uint8Array): readonly Call[] =>
   callsMade(safe, execTransactionIn(data))
 
-/** The same for typed data that the Safe's owner signs. Pure. */
+/** The calls in typed data that the Safe's owner signs. Pure. */
 export const callsSigned = (
   { safe, chainId }: { readonly safe: string; readonly chainId: number },
   { domain, types, message }: TypedData,

@@ -34,8 +34,8 @@ const RECOVERY_OFFSET = 64
 const ORDER = Buffer.from('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141', 'hex')
 
 /**
- * Whether 32 bytes are a private key: a number from 1 to the order of the group less one. Compared as bytes, because no big
- * integer can be zeroed.
+ * Whether 32 bytes are a private key: a number from 1 to the group's order minus one. Compares bytes, because a bigint cannot be
+ * zeroed.
  */
 export const isPrivateKey = (bytes: Uint8Array): boolean =>
   bytes.length === ORDER.length && bytes.some((byte) => byte !== 0) && Buffer.compare(bytes, ORDER) < 0

@@ -1,10 +1,10 @@
-// sr25519 (Schnorr on Ristretto255), by schnorrkel, with which Substrate itself signs, in WebAssembly (Rust, constant-time).
+// sr25519 (Schnorr on Ristretto255), by schnorrkel, Substrate's own library, in WebAssembly (Rust, constant-time).
 //
 // A wallet's private key is the 32-byte mini-secret, which wallets show as the "secret seed". It is expanded for each use. The
-// expanded key and the nonce are nowhere but in the module's own memory. After each use all of that memory is overwritten with
-// what was in it before the first use, so nothing of a key stays. In JavaScript big integers would stay, which nobody can zero.
+// expanded key and the nonce are only in the module's own memory. After each use all of that memory is overwritten with its
+// content from before the first use, so nothing of a key remains. JavaScript bigints would remain, because they cannot be zeroed.
 //
-// The module can reach nothing but its memory. All that it asks for is random bytes.
+// The module can access only its memory. Its only import that does anything is for random bytes.
 
 import { inflateSync } from 'node:zlib'
 import { bytes as deflated } from '@polkadot/wasm-crypto-wasm/cjs/bytes'
@@ -14,22 +14,22 @@ import { KEY_BYTES } from '../sealing/kdf.ts'
 /** A key pair as schnorrkel returns it: the expanded key (64 bytes), then the public key. */
 const EXPANDED_BYTES = 64
 const SIGNATURE_BYTES = 64
-/** Where it writes the address and the length of what it returns, as wasm-bindgen does. */
+/** Where the module writes the address and the length of its results, by the convention of wasm-bindgen. */
 const RESULT_AT = 8
-/** It asks for its heap at the first allocation, and gets 64 KiB. A longer message takes more, and then a new module. */
+/** The module gets a heap of 64 KiB at its first allocation. A longer message needs more; a new module follows then. */
 const FIRST_ALLOCATION_BYTES = 4096
 
 type Schnorrkel = {
   readonly memory: WebAssembly.Memory
-  /** @throws Error if it fails. Then it may not be used again. */
+  /** @throws Error if it fails. Then the module must not be used again. */
   call(name: string, ...input: readonly number[]): unknown
 }
 
 const absent = () => {
-  throw new Error('schnorrkel asked for what it does not need')
+  throw new Error('schnorrkel called an import that it does not need')
 }
 
-/** What wasm-bindgen has the module ask for: `self.crypto.getRandomValues`. Objects are numbers, of which none means anything. */
+/** The imports that wasm-bindgen needs for `self.crypto.getRandomValues`. The numbers that stand for objects have no meaning. */
 const importsOf = (memory: () => WebAssembly.Memory) => ({
   wbg: {
     __wbindgen_is_undefined: () => 0,
@@ -69,21 +69,21 @@ const bytesOf = ({ memory }: Schnorrkel): Uint8Array => new Uint8Array(memory.bu
 const allocate = (schnorrkel: Schnorrkel, length: number): number =>
   Number(schnorrkel.call('__wbindgen_malloc', length))
 
-/** @returns where the bytes are in its memory. */
+/** Copies bytes into the module's memory. @returns their address. */
 const given = (schnorrkel: Schnorrkel, bytes: Uint8Array): number => {
   const at = allocate(schnorrkel, bytes.length)
   bytesOf(schnorrkel).set(bytes, at)
   return at
 }
 
-/** The same of bytes that are there already. The view of before would end if the memory grew. */
+/** Copies bytes within the module's memory, without a view: a view is detached when the memory grows. @returns their address. */
 const again = (schnorrkel: Schnorrkel, from: number, length: number): number => {
   const at = allocate(schnorrkel, length)
   bytesOf(schnorrkel).copyWithin(at, from, from + length)
   return at
 }
 
-/** @returns where it put what it returns, which must have this length. */
+/** @returns the address of the module's result, which must have this length. */
 const resultOf = ({ memory }: Schnorrkel, length: number): number => {
   const [at = 0, returned] = new Uint32Array(memory.buffer, RESULT_AT, 2)
   if (returned !== length) throw new Error(`schnorrkel returned ${returned} bytes instead of ${length}`)
@@ -93,9 +93,9 @@ const resultOf = ({ memory }: Schnorrkel, length: number): number => {
 const copiedFrom = (schnorrkel: Schnorrkel, at: number, length: number): Uint8Array =>
   copyOf(bytesOf(schnorrkel).subarray(at, at + length))
 
-/** Compiled at the first use, which takes 40 ms: not every vault has a wallet on a Substrate network. */
+/** Compile at the first use, because it takes 40 ms and not every vault has a wallet on a Substrate network. */
 let compiled: { readonly module: WebAssembly.Module; readonly fresh: Uint8Array } | null = null
-/** The one that may be used: its memory is as it was before the first use. */
+/** The module for the next use. Its memory is as it was before the first use. */
 let idle: Schnorrkel | null = null
 
 const compile = () => {
@@ -112,7 +112,7 @@ const withSchnorrkel = <Result>(use: (schnorrkel: Schnorrkel) => Result): Result
   idle = null
   try {
     const result = use(schnorrkel)
-    // Memory only grows, and what it was before does not tell of the larger one.
+    // Memory never shrinks, and the saved content covers only the smaller one.
     if (schnorrkel.memory.buffer.byteLength === fresh.length) idle = schnorrkel
     return result
   } finally {
@@ -121,7 +121,7 @@ const withSchnorrkel = <Result>(use: (schnorrkel: Schnorrkel) => Result): Result
   }
 }
 
-/** @returns where the expanded key and, after it, the public key are. */
+/** @returns the address of the expanded key; the public key follows it. */
 const keyPairOf = (schnorrkel: Schnorrkel, miniSecret: Uint8Array): number => {
   if (miniSecret.length !== KEY_BYTES) throw new Error(`a mini-secret has ${KEY_BYTES} bytes`)
   schnorrkel.call('ext_sr_from_seed', RESULT_AT, given(schnorrkel, miniSecret), KEY_BYTES)
@@ -133,7 +133,7 @@ export const publicKeyOfMiniSecret = (miniSecret: Uint8Array): Uint8Array =>
   withSchnorrkel((schnorrkel) => copiedFrom(schnorrkel, keyPairOf(schnorrkel, miniSecret) + EXPANDED_BYTES, KEY_BYTES))
 
 /**
- * Signs in Substrate's context ("substrate"), with a random nonce: no two signatures are alike.
+ * Signs in Substrate's context ("substrate") with a random nonce, so that no two signatures are equal.
  * @param input.miniSecret 32 bytes. @returns 64 bytes: R, s with schnorrkel's marker in its highest bit.
  */
 export const signWithMiniSecret = (input: {
@@ -142,7 +142,7 @@ export const signWithMiniSecret = (input: {
 }): Uint8Array =>
   withSchnorrkel((schnorrkel) => {
     const { message, miniSecret } = input
-    // First, because memory that grows may move.
+    // Copy the message first: the memory may move when it grows.
     const text = [given(schnorrkel, message), message.length]
     const pair = keyPairOf(schnorrkel, miniSecret)
     const publicKey = [again(schnorrkel, pair + EXPANDED_BYTES, KEY_BYTES), KEY_BYTES]

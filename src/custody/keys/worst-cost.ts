@@ -1,6 +1,6 @@
-// The most that signed payloads can take from their wallet, as far as custody can read them: all of an EVM transaction and of
-// what it has the key's contract wallet do, and what these take of the tokens that a policy limits. Of an extrinsic nothing, as
-// only the runtime's metadata tells what it means.
+// The most that signed payloads can take from their wallet, as far as custody can read them: the cost of an EVM transaction, of the
+// calls of the key's contract wallet that it causes, and what these take of the tokens that a policy limits. An extrinsic counts
+// as nothing, because custody lacks the runtime's metadata to read it.
 
 import type { ChainFamily } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
@@ -9,31 +9,31 @@ import { type Tokens, tokensTaken } from '../token-calls.ts'
 import { bytesToSign, fieldsOfTransaction } from './payloads.ts'
 import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from './safe.ts'
 
-/** What decides for which chain a wallet's key signs. */
+/** The chain for which a wallet's key signs. */
 export type WalletChain = {
   readonly family: ChainFamily
-  /** Of EVM networks. */
+  /** For EVM networks. */
   readonly chainId?: number
-  /** Of Substrate networks: of their SS58 addresses. */
+  /** For Substrate networks: the prefix of their addresses. */
   readonly ss58Prefix?: number
 }
 
 type PolicySigner = {
   readonly chain: WalletChain
   readonly publicKey: Uint8Array
-  /** Contracts, of which every call must be counted. */
+  /** Every call of these contracts must be countable. */
   readonly limitedTokens: readonly string[]
 }
 
-/** `safe`: the key's contract wallet. */
+/** `safe`: the address of the key's contract wallet. */
 type CostContext = Omit<PolicySigner, 'publicKey'> & { readonly safe: string }
 
-/** In base units: of the coin, and of each token. */
+/** In base units of the coin, and of each token. */
 type Cost = { readonly value: bigint; readonly fee: bigint; readonly tokens: Tokens }
 
 type Read = Cost & {
-  /** Payloads of one slot are versions of one transaction: the chain takes one of them. */
-  readonly slot: string
+  /** Payloads with one transactionKey are versions of one transaction: the chain takes one of them. */
+  readonly transactionKey: string
   /** Whether it does something: a cancel does not, and the deployment of a contract wallet is part of what follows it. */
   readonly isUse: boolean
 }
@@ -47,7 +47,7 @@ const sumOf = (calls: readonly Call[]): bigint => calls.reduce((sum, { value }) 
 
 const takenBy = ({ limitedTokens }: CostContext, calls: readonly Call[]): Tokens => {
   const taken = tokensTaken(limitedTokens, calls)
-  if (taken === null) throw new Error('a policy that limits a token allows no call of it that cannot be counted')
+  if (taken === null) throw new Error('the policy limits a token, and this call of it cannot be counted')
   return taken
 }
 
@@ -58,14 +58,14 @@ const readTransaction = (context: CostContext, unsigned: Uint8Array): Read => {
   const { to: recipient = EMPTY, data = EMPTY } = fields
   const [to, value] = [hexOf(recipient), integerOf(fields.value)]
   const isCall = data.length > 0
-  // Both contracts of Safe work for whoever calls them, and own nothing.
+  // Both Safe contracts serve any caller, and own nothing.
   const doesNothing = value === 0n && (!isCall || to === PROXY_FACTORY || to === MULTI_SEND_CALL_ONLY)
   const executed = isCall && to === safe ? callsExecuted(safe, data) : []
   return {
     value: value + sumOf(executed),
     tokens: takenBy(context, [{ to, value, data }, ...executed]),
     fee: integerOf(fields.gas) * integerOf(fields.maxFeePerGas),
-    slot: `nonce ${integerOf(fields.nonce)}`,
+    transactionKey: `nonce ${integerOf(fields.nonce)}`,
     isUse: !doesNothing,
   }
 }
@@ -78,12 +78,12 @@ const read = (context: CostContext, payload: Payload): Read => {
     case 'typed_data': {
       const { typedData } = payload
       const calls = callsSigned({ safe, chainId: chain.chainId ?? 0 }, typedData)
-      const slot = `inner nonce ${typedData.message.nonce}`
-      return { value: sumOf(calls), fee: 0n, tokens: takenBy(context, calls), slot, isUse: true }
+      const transactionKey = `inner nonce ${typedData.message.nonce}`
+      return { value: sumOf(calls), fee: 0n, tokens: takenBy(context, calls), transactionKey, isUse: true }
     }
     case 'extrinsic':
-      if (limitedTokens.length > 0) throw new Error('a policy that limits a token allows no extrinsic')
-      return { ...NOTHING, slot: `extrinsic ${hexOf(bytesToSign(chain.family, payload))}`, isUse: true }
+      if (limitedTokens.length > 0) throw new Error('the policy limits a token, and an extrinsic cannot be counted')
+      return { ...NOTHING, transactionKey: `extrinsic ${hexOf(bytesToSign(chain.family, payload))}`, isUse: true }
     case 'evm_message':
     case 'safe_message':
     case 'substrate_message':
@@ -95,7 +95,7 @@ const read = (context: CostContext, payload: Payload): Read => {
 
 export const max = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
-/** Of each token the one or the other amount, or both together. */
+/** Merges the amounts of each token. */
 const merged = (one: Tokens, other: Tokens, merge: (one: bigint, other: bigint) => bigint): Tokens =>
   new Map([...one, ...[...other].map(([token, amount]) => [token, merge(one.get(token) ?? 0n, amount)] as const)])
 
@@ -106,20 +106,20 @@ const merge = (one: Cost, other: Cost, by: (one: bigint, other: bigint) => bigin
 })
 
 /**
- * The cost of payloads that may all be sent, and the slots of those that do something. Pure.
- * @throws Error for another chain than the wallet's, and for what no policy allows.
+ * The cost of payloads that may all be sent, and the transaction keys of those that do something. Pure.
+ * @throws Error for another chain than the wallet's, and for a payload that no policy allows.
  */
 export const worstCostOf = (
   { publicKey, ...signer }: PolicySigner,
   payloads: readonly Payload[],
 ): Cost & { readonly uses: readonly string[] } => {
   const safe = signer.chain.chainId === undefined ? '' : safeOf(publicKey)
-  const bySlot = new Map<string, Cost>()
+  const byTransaction = new Map<string, Cost>()
   const uses: string[] = []
-  for (const { slot, isUse, ...cost } of payloads.map((payload) => read({ ...signer, safe }, payload))) {
-    bySlot.set(slot, merge(bySlot.get(slot) ?? NOTHING, cost, max))
-    if (isUse) uses.push(slot)
+  for (const { transactionKey, isUse, ...cost } of payloads.map((payload) => read({ ...signer, safe }, payload))) {
+    byTransaction.set(transactionKey, merge(byTransaction.get(transactionKey) ?? NOTHING, cost, max))
+    if (isUse) uses.push(transactionKey)
   }
   const sum = (one: bigint, other: bigint): bigint => one + other
-  return { ...[...bySlot.values()].reduce((all, cost) => merge(all, cost, sum), NOTHING), uses }
+  return { ...[...byTransaction.values()].reduce((all, cost) => merge(all, cost, sum), NOTHING), uses }
 }

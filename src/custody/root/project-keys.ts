@@ -87,7 +87,7 @@ export type ProjectKeys = ReturnType<typeof createProjectKeys>
 export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly rootKeys: RootKeys }) => {
   const cache = createBoundedMap<Promise<Uint8Array>>({ max: CACHED_KEYS_MAX, lifetimeMs: CACHED_MS })
 
-  /** Who asks for one key at once shares one call. What failed is not kept. */
+  /** Concurrent requests for one key share one call. A failure is not kept. */
   const keyOf = (of: Version): Promise<Uint8Array> => {
     const id = `${of.projectId} ${of.version}`
     const known = cache.get(id)

@@ -24,7 +24,7 @@ export const moved = (bytes: Uint8Array): Uint8Array => {
   return copy
 }
 
-/** All of them, one after the other, where they stay. */
+/** Joins the parts in a buffer that does not move. */
 export const joined = (parts: readonly Uint8Array[]): Uint8Array => {
   const whole = zeros(parts.reduce((length, part) => length + part.length, 0))
   let at = 0

@@ -33,7 +33,7 @@ type Project = { readonly projectId: string }
 type Owner = Project & { readonly ownerId: string }
 type Keyring = Project & { readonly keyringId: string }
 type OwnerLock = Keyring & { readonly lockId: string; readonly controlMode: ControlMode }
-/** What may change of a lock without a credential, so that only its outer layer binds it. */
+/** The parts of a lock that can change without a credential. So only its outer layer binds them. */
 type OuterOwnerLock = OwnerLock & { readonly policiesOnly: boolean; readonly version: number }
 /** The modes say which credentials open the seed, so they are bound. */
 type SeedLock = Keyring & {
@@ -108,7 +108,7 @@ export const identityOf = {
     bound: { kind, control_modes: inOrder(controlModes).join(' ') },
   }),
   ownerLock: (of: OwnerLock): RowIdentity => ofOwnerLock('owner lock', of),
-  /** Of its outer layer. A lock that was never put under policies has the same in both. */
+  /** The identity of the outer layer. It equals the inner one if the lock was never put under policies. */
   outerOwnerLock: ({ policiesOnly, version, ...of }: OuterOwnerLock): RowIdentity => {
     const identity = ofOwnerLock('owner lock', of)
     if (!policiesOnly && version === 1) return identity

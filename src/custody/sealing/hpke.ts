@@ -22,7 +22,7 @@ const PUBLIC_KEY_DER = Buffer.from('302a300506032b656e032100', 'hex')
 const KEM_SUITE = Buffer.concat([Buffer.from('KEM'), Buffer.from('0020', 'hex')])
 const HPKE_SUITE = Buffer.concat([Buffer.from('HPKE'), Buffer.from('002000010002', 'hex')])
 
-/** The platform's object has a copy of the key, and clears it when the object is collected: one for each use, no more. */
+/** The platform's key object copies the key, and clears it when it is garbage-collected. So make one for each use, no more. */
 const privateKeyOf = (bytes: Uint8Array): KeyObject => {
   using keys = new HeldKeys()
   const key = keys.hold(joined([PRIVATE_KEY_DER, bytes]))

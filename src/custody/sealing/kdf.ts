@@ -13,7 +13,7 @@ import { copyOf, encodeFields, HeldKeys, moved, type SecretText, utf8Of, zeros }
 export const KEY_BYTES = 32
 /** Of SHA-256. */
 const HASH_BYTES = 32
-/** Its blocks are counted in one byte. */
+/** HKDF counts its blocks in one byte. */
 const HKDF_BYTES_MAX = 255 * HASH_BYTES
 const NOTHING = new Uint8Array(0)
 
@@ -24,8 +24,8 @@ const OUTER_PAD = 0x5c
 type Authenticated = { readonly key: SecretText; readonly message: Uint8Array }
 
 /**
- * HMAC (RFC 2104), with the platform's hash. Its own HMAC and HKDF copy the key to where nobody zeroes it, and its object for
- * a hash keeps the result. What hashes at once leaves nothing.
+ * HMAC (RFC 2104) with the platform's one-shot hash, which keeps nothing. The platform's HMAC and HKDF keep a copy of the key that
+ * cannot be zeroed, and its incremental hash object keeps the result.
  */
 const hmacBy =
   ({ name, blockBytes }: Hash) =>
@@ -43,7 +43,7 @@ const hmacBy =
     return hashed(padded(OUTER_PAD, keys.hold(hashed(padded(INNER_PAD, message)))))
   }
 
-/** HMAC-SHA-256: 32 bytes that the caller zeroes, as all that these functions return. */
+/** HMAC-SHA-256: 32 bytes. The caller zeroes the results of all functions here. */
 export const hmac = hmacBy({ name: 'sha256', blockBytes: 64 })
 /** HMAC-SHA-512, 64 bytes. */
 export const hmacSha512 = hmacBy({ name: 'sha512', blockBytes: 128 })
@@ -86,8 +86,8 @@ export const PIN_SALT_BYTES = 16
 export const ARGON2_CONCURRENCY_MAX = Math.min(availableParallelism(), 8)
 
 /**
- * argon2id (RFC 9106) of a PIN: 32 bytes that the caller zeroes. Call it only with a turn in `CustodyCtx.argon2`. Of its copy of
- * the PIN, which it frees, the allocator overwrites the first eight bytes; a PIN has six.
+ * argon2id (RFC 9106) of a PIN: 32 bytes that the caller zeroes. Call it only with a turn in `CustodyCtx.argon2`. It frees its copy
+ * of the PIN, whose first eight bytes the allocator overwrites; a PIN has six.
  */
 export const stretchPin = (input: { readonly pin: SecretText; readonly salt: Uint8Array }): Promise<Uint8Array> =>
   hashRaw(input.pin, {

@@ -1,8 +1,8 @@
-// What approvers approved, and whether that is what is to be signed.
+// Checks that a payload is what approvers approved.
 //
-// On the EVM networks the vault reads what it signs: the approved calls of the wallet, or of the contract wallet that obeys its key,
-// with the nonce, gas and fees that the request fixes, and cancels. That one use signs one transaction, policy-key.ts holds. An
-// extrinsic cannot be read without the runtime's metadata: there the API says which bytes do what was approved.
+// On EVM networks the vault reads the payload. It must contain the approved calls of the wallet, or of the contract wallet that
+// obeys its key, with the nonce, gas and fees that the request fixes. Cancels are allowed. policy-key.ts ensures that one use signs
+// one transaction. An extrinsic cannot be read without the runtime's metadata: there the vault relies on the API.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { fieldsOfTransaction } from '../keys/payloads.ts'
@@ -10,7 +10,7 @@ import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACT
 import type { Payload } from '../payload.ts'
 import type { KeyUse } from './wallet-key.ts'
 
-/** In decimal digits; absent where the request leaves it open. */
+/** In decimal digits; absent if the request leaves it open. */
 type Fixed = {
   readonly nonce?: string
   readonly gasLimit?: string
@@ -20,12 +20,12 @@ type Fixed = {
 
 type ApprovedIntent = Fixed & { readonly to?: string; readonly value: string; readonly input: string }
 
-/** What the vault reads of a request (src/approvals/request.ts). */
+/** The parts of a request (src/approvals/request.ts) that the vault reads. */
 type ApprovedRequest = {
   readonly action: string
   readonly wallet_type: string
   readonly intents: readonly ApprovedIntent[]
-  /** Of the transaction that a speed-up signs again. */
+  /** The nonce of the transaction that a speed-up signs again. */
   readonly signer_nonce?: string
 }
 
@@ -36,12 +36,12 @@ const addressOf = (publicKey: Uint8Array): string => hexOf(keccak_256(publicKey.
 
 type SigningWallet = { readonly chainId: number; readonly publicKey: Uint8Array; readonly isContractWallet: boolean }
 
-/** Asked to sign what no approver saw: no honest API does that. */
+/** A payload that no approver saw. No honest API sends it. */
 const unapproved = () => new Error('asked to sign what was not approved')
 
 /**
- * What is signed, with the calls that the wallet makes by it. A `carrier` brings the deployment of a contract wallet and a call that was
- * signed by itself. `fields` are null for what is no transaction.
+ * A payload with the calls that the wallet makes by it. A `carrier` transports the deployment of a contract wallet and a call that
+ * has its own signature. `fields` are null for a payload that is not a transaction.
  */
 type Signed = {
   readonly is: 'cancel' | 'deployment' | 'carrier' | 'calls'
@@ -55,7 +55,7 @@ const transactionIn = ({ publicKey, isContractWallet }: SigningWallet, unsigned:
   const { to, value, data } = call
   if (value === 0n && data.length === 0 && to === addressOf(publicKey)) return { is: 'cancel', calls: [], fields }
   if (!isContractWallet) return { is: 'calls', calls: [call], fields }
-  // They own nothing, and a Safe takes no call of theirs without a signature.
+  // These contracts own nothing, and a Safe accepts no call from them without a signature.
   if (value === 0n && to === PROXY_FACTORY) return { is: 'deployment', calls: [], fields }
   if (value === 0n && to === MULTI_SEND_CALL_ONLY) return { is: 'carrier', calls: [], fields }
   const safe = safeOf(publicKey)
@@ -77,7 +77,7 @@ const isIntent = ({ to, value, data }: Call, intent: ApprovedIntent | undefined)
   value === BigInt(intent.value) &&
   hexOf(data) === intent.input.slice(2).toLowerCase()
 
-/** A cancel is for the same nonce at other fees; a deployment comes before, and both are the service's own. */
+/** The service itself makes cancels, which use the same nonce at other fees, and deployments, which come before. */
 const isAsFixed = (fixed: Fixed, { is, fields }: Signed): boolean => {
   if (is === 'deployment' || fields === null) return true
   const isFixed = (text: string | undefined, bytes: Uint8Array | undefined) =>
@@ -92,14 +92,15 @@ const isAsFixed = (fixed: Fixed, { is, fields }: Signed): boolean => {
 }
 
 /**
- * What refuses all that was not approved: of an EVM network all calls of a transaction must be the approved ones, in their order.
- * @param request canonical JSON, as it was approved.
+ * Makes a check that refuses payloads that were not approved. On EVM networks the calls of a transaction must be the approved ones,
+ * in their order.
+ * @param request the approved request, as canonical JSON.
  */
 export const createApprovedReader = (request: string, of: Omit<SigningWallet, 'isContractWallet'>) => {
   const { action, wallet_type: type, intents, signer_nonce: signerNonce }: ApprovedRequest = JSON.parse(request)
   const signer = { ...of, isContractWallet: type === 'contract' }
   const isSpeedUp = action === 'speed-up'
-  // The first intent's gas, fees and nonce are those of all.
+  // Gas, fees and nonce of the first intent apply to the whole transaction.
   const fixed: Fixed = { ...intents[0], ...(signerNonce === undefined ? {} : { nonce: signerNonce }) }
   if (isSpeedUp && signerNonce === undefined) throw unapproved()
   return (uses: readonly KeyUse[]): void => {
@@ -109,7 +110,7 @@ export const createApprovedReader = (request: string, of: Omit<SigningWallet, 'i
       const { calls, fields } = signed
       const isApproved = calls.length === intents.length && calls.every((call, at) => isIntent(call, intents[at]))
       if (calls.length > 0 && !isApproved) throw unapproved()
-      // What has no nonce of the signer could be sent with any.
+      // Without a nonce of the signer, it could be sent with any nonce.
       if (!isAsFixed(fixed, signed) || (isSpeedUp && fields === null)) throw unapproved()
     }
   }

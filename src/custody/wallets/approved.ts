@@ -1,6 +1,6 @@
-// Uses of a policy that need approvers. Their passkeys are part of the policy's terms, so who controls an API can neither add an
-// approver nor approve. The vault verifies each assertion itself, and uses an approval once.
-// What it then signs, approved-request.ts compares with the request.
+// Uses of a policy with approvers. Their passkeys are part of the policy's terms, so an attacker who controls an API can neither
+// add an approver nor approve. The vault verifies each assertion itself, and accepts an approval once. approved-request.ts compares
+// the payloads with the approved request.
 
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
@@ -12,7 +12,7 @@ import type { CustodyCtx } from '../ctx.ts'
 import { createApprovedReader } from './approved-request.ts'
 import type { KeyRequest } from './wallet-key.ts'
 
-/** An assertion by which an approver approved. */
+/** An approver's assertion. */
 type Assertion = {
   /** base64url. */
   readonly credentialId: string
@@ -23,7 +23,7 @@ type Assertion = {
 
 export type Approval = {
   readonly id: string
-  /** Everything that was approved, as canonical JSON. */
+  /** The approved request as canonical JSON. */
   readonly request: string
   readonly expiresAt: Date
   readonly assertions: readonly Assertion[]
@@ -35,7 +35,7 @@ type Approver = NonNullable<PolicyTerms['requireApproval']>['approvers'][number]
 const RP_ID_HASH_BYTES = 32
 const FLAGS_AT = RP_ID_HASH_BYTES
 const AUTHENTICATOR_DATA_BYTES_MIN = 37
-/** The user is present, and was verified. */
+/** Flags: the user is present, and was verified. */
 const UP_AND_UV = 0x05
 
 const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest()
@@ -60,7 +60,7 @@ const isSignedBy = (approver: Approver, assertion: Assertion, challenge: Uint8Ar
     const signed = Buffer.concat([authenticatorData, sha256(clientDataJson)])
     return verify(digestOf(key), signed, key, signature)
   } catch {
-    // Whatever is malformed is no approval.
+    // A malformed assertion does not count.
     return false
   }
 }
@@ -84,7 +84,7 @@ type Of = { readonly projectId: string; readonly actor: string; readonly policyI
 const forgedEvent = ({ policyId: subject, ...of }: Of): SecurityEvent => ({ kind: 'policy_forged', ...of, subject })
 
 const notApproved = (of: Of): AppError =>
-  new AppError('policy_denied', 'What approves this is not signed by enough of the approvers of the policy.', {
+  new AppError('policy_denied', 'This request does not have enough valid approvals.', {
     event: forgedEvent(of),
   })
 
@@ -93,7 +93,7 @@ const ended = (event?: SecurityEvent): AppError =>
     event,
   })
 
-/** What a use of a policy needs beside its charge; for one without approvers nothing. */
+/** The checks of a use of a policy with approvers; null if the policy has none. */
 export const openApproval = (
   ctx: CustodyCtx,
   input: Pick<KeyRequest, 'wallet' | 'actor'> & {
@@ -113,14 +113,14 @@ export const openApproval = (
       chainId: ctx.chainOf(wallet.network).chainId ?? 0,
       publicKey: wallet.publicKey,
     }),
-    /** Uses it, in the transaction that charges the policy. By then the policy's row is locked. */
+    /** Marks the approval as used, in the transaction that charges the policy. The policy's row is locked already. */
     use: async (tx: Tx): Promise<void> => {
       const { id, expiresAt } = approval
       const requestHash = requestHashOf(approval.request)
       const { expiresInSeconds } = requireApproval
       const row = { approvalId: id, projectId, policyId: terms.id, requestHash, expiresAt, expiresInSeconds }
       if (!(await insertUsedApproval(tx, row))) throw ended()
-      // Somebody has deleted its row, and the journal knows of its use.
+      // The approval was used: its row was deleted, but the journal has it.
       if (ctx.journal.floorOf('used_approvals', [id]) > 0) throw ended(forgedEvent(of))
       tx.afterCommit(() => ctx.journal.addRows({ table: 'used_approvals', where: { approval_id: id } }))
     },

@@ -41,13 +41,13 @@ const UNDER_POLICIES =
 
 type OfLock = Keyring & { readonly lock: OwnerLockRow }
 
-/** The outer layer of a lock, which binds how it may be used. */
+/** The outer layer of a lock. It binds whether only policies open the wallets. */
 const outerOf = ({ projectId, keyringId, lock }: OfLock) => {
   const { id: lockId, sealed, ...state } = lock
   return { identity: identityOf.outerOwnerLock({ projectId, keyringId, lockId, ...state }), sealed }
 }
 
-/** How new a keyring's lock must be: ask before its row is read, as it may change at that moment. */
+/** How new a keyring's lock must be. Call it before the row is read, because the row may change at that moment. */
 export const lockFloor = ({ journal }: CustodyCtx, { keyringId, mode }: { keyringId: string; mode: ControlMode }) =>
   journal.floorOf('owner_locks', [keyringId, mode])
 
@@ -61,12 +61,12 @@ export const openOwnerLock = async (
   return openControlKey({ projectId, keyringId, lockId: lock.id, ...lock, credentialKey, sealed: inner })
 }
 
-/** Refuses what is not by a policy, where only policies open the wallets. Nothing is said of the credential. */
+/** Refuses a use without a policy if only policies open the wallets. The error does not say whether the credential is right. */
 export const refuseUnderPolicies = ({ policiesOnly }: OwnerLockRow): void => {
   if (policiesOnly) throw new AppError('under_policies', UNDER_POLICIES)
 }
 
-/** The same for what concerns the whole keyring. The rows say the truth: their outer layers hold. */
+/** Refuses a change of the keyring if only policies open its wallets. The rows can be trusted: their outer layers were opened. */
 export const refuseKeyringUnderPolicies = async (
   ctx: CustodyCtx,
   { locks, ...of }: Keyring & { readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>> },
@@ -80,8 +80,8 @@ export const refuseKeyringUnderPolicies = async (
 }
 
 /**
- * Requires that the locks are still those that were read, until the transaction ends. Call it late: whoever puts the wallets under
- * policies waits for it.
+ * Requires that the locks have not changed since they were read, and holds them until the transaction ends. Call it late: putting
+ * the wallets under policies waits for it.
  * @throws KeyRotated
  */
 export const keepLocks = async (
@@ -189,7 +189,7 @@ export const checkAllCredentials = async (
   }
 }
 
-/** Exactly one of them, in ASCII: bytes that the caller zeroes. */
+/** Exactly one of the two is set, in ASCII. The caller zeroes the bytes. */
 export type ExportedKeyring = {
   readonly mnemonicPhrase: Uint8Array | null
   /** 0x and 64 hex digits in lower case. */

@@ -53,7 +53,7 @@ export type OpenKeyring = {
 export const modesOfSeed = ({ locks }: OwnerRow): readonly ControlMode[] =>
   CONTROL_MODES.filter((mode) => locks[mode] !== null)
 
-/** How new an owner's rows must be: each lock of the seed; and all together, where control would be shared by this call. */
+/** How new an owner's rows must be: the version of each lock, and how many locks the seed must have. */
 const floorsOf = (ctx: CustodyCtx, keyringId: string) => ({
   locks: CONTROL_MODES.map((mode) => ({ mode, versionAtLeast: lockFloor(ctx, { keyringId, mode }) })),
   locksAtLeast: ctx.journal.floorOf('keyrings', [keyringId]),
@@ -66,7 +66,7 @@ const isSetBack = (owner: OwnerRow, mode: ControlMode, floors: ReturnType<typeof
 /**
  * Reads the owner of a new wallet.
  * @returns null if the project does not exist.
- * @throws internal, with a security event, if somebody wrote back earlier locks of the owner's seed.
+ * @throws internal, with a security event, if the locks of the owner's seed were replaced by earlier ones.
  */
 export const readOwnerOfNew = async (
   ctx: CustodyCtx,
@@ -78,7 +78,7 @@ export const readOwnerOfNew = async (
   if (owner === null || keyringId === undefined) return owner
   const floors = floorsOf(ctx, keyringId)
   if (!isSetBack(owner, controlMode, floors)) return owner
-  // It may have changed between the two: what is read now is not older than these floors.
+  // The rows may have changed after the floors were read. Then they are newer than the floors, which is fine.
   const again = await readOwner(ctx.db, input)
   if (again === null || !isSetBack(again, controlMode, floors)) return again
   throw walletForged({ wallet: { projectId, id: keyringId }, actor })

@@ -106,7 +106,7 @@ const actsOf = (input: Opening & Pick<Made, 'keyring' | 'address'>): readonly Au
   const act = { projectId, actor, subject: walletId }
   const details = { control_mode: controlMode, keyring_id: keyring.keyringId }
   const action = input.imported === undefined ? 'wallet_created' : 'wallet_imported'
-  // All that decides in the wallet's row: `audit verify` compares it.
+  // The values of the row that `audit verify` compares.
   const key = { type, address, public_key: Buffer.from(keyring.keyPair.publicKey).toString('hex') }
   return [
     { ...act, action, details: { ...details, keyring_kind: keyring.kind, network, owner_id: ownerId, ...key } },
@@ -135,7 +135,7 @@ const commit = (ctx: CustodyCtx, made: Made): Promise<void> =>
     if (newLock !== null) await insertOwnerLock(tx, newLock)
     const { publicKey } = keyring.keyPair
     await insertWalletKey(tx, { walletId, keyringId, network, controlMode, publicKey, sealed })
-    // The owner's wallets may have been put under policies meanwhile: then no further one is made.
+    // Refuse if the owner's wallets were put under policies meanwhile.
     if (newKeyring === null) await keepLocks(tx, { keyringId, locks: Object.values(owner.locks) })
     for (const act of actsOf(made)) await ctx.audit.record(tx, act)
   })

@@ -20,18 +20,18 @@ import { holdKey, type KeyRequest, type KeyUse, type Signatures } from './wallet
 type PolicyKeyRequest = KeyRequest & {
   /** The terms by which the use was judged. */
   readonly terms: PolicyTerms
-  /** What its approvers approved, if it needs them. */
+  /** The approval, if the policy has approvers. */
   readonly approval?: Approval | undefined
 }
 
 /** An opened key whose uses are charged to a policy. */
 export type OpenPolicyKey = Disposable & {
   /**
-   * Signs as `OpenKey.sign` does, and charges the policy before a signature leaves: what the caller says is spent, or what
-   * custody reads in the payloads if that is more; tokens as custody reads them. One opening is one use: the versions of one transaction, with the
-   * deployment of a contract wallet before it.
+   * Signs as `OpenKey.sign` does, and charges the policy before a signature leaves. The charge is the caller's amount, or what
+   * custody reads in the payloads if that is more; for tokens, what custody reads. One opened key is for one use: the versions of one
+   * transaction, and the deployment of a contract wallet before it.
    * @throws AppError as `Vault.openKeyByPolicy` does: then nothing was signed.
-   * @throws Error for a second transaction, another chain than the wallet's, and what no policy allows.
+   * @throws Error for a second transaction, another chain than the wallet's, and a payload that no policy allows.
    */
   sign(spends: Spends, ...uses: readonly KeyUse[]): Promise<Signatures>
 }
@@ -105,7 +105,7 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
             signer,
             signed.flatMap(({ payloads }) => payloads),
           )
-          for (const slot of cost.uses) done.add(slot)
+          for (const transactionKey of cost.uses) done.add(transactionKey)
           if (done.size > 1) throw new Error('one use of a policy signs one transaction')
           const { tokens } = cost
           const use = { value: max(said.value, cost.value), fee: max(said.fee, cost.fee), tokens, uses }
@@ -127,7 +127,7 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
 
 type PolicySignRequest = PolicyKeyRequest & { readonly spends: Spends; readonly uses: readonly KeyUse[] }
 
-/** Opens it and signs at once, as `Vault.signOnceByPolicy` says. */
+/** Opens the key and signs at once, as `Vault.signOnceByPolicy` says. */
 export const signOnceByPolicy = async (
   ctx: CustodyCtx,
   { spends, uses, ...request }: PolicySignRequest,

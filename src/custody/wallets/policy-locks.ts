@@ -91,7 +91,7 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
     await ctx.projectKeys.keepNewest(tx, { projectId, version })
     const policy = await insertPolicy(tx, { ...terms, ...NOTHING_SPENT, name, projectId, walletId, mac })
     await insertPolicyLock(tx, { id: of.lockId, policyId, sealed })
-    // They may have been put under policies meanwhile: then no policy is made any more.
+    // Refuse if the wallets were put under policies meanwhile.
     await keepLocks(tx, { keyringId, locks: [lock] })
     const act = { projectId, actor, action: 'policy_created', subject: walletId } as const
     await ctx.audit.record(tx, { ...act, details: Object.fromEntries(namedTextsOf(of.terms)) })

@@ -110,13 +110,13 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
   /**
    * Charges the first use together with its audit rows in one statement, if the row is still as it was read: no two
    * states have the same MAC.
-   * @returns false if nothing was charged. Why is for `charge` to say.
+   * @returns false if nothing was charged. `charge` then finds out why.
    */
   const chargeAtOnce = async (use: Charge, acts: readonly AuditAct[]): Promise<boolean> => {
     const { id, expiresAt } = terms
     const isCurrent = isFirst && row.uses >= ctx.journal.floorOf('policies', [id])
     isFirst = false
-    // What rolls is counted by the database's clock, which is read while the row is locked.
+    // Rolling limits use the database's clock, which is read while the row is locked.
     const spending = isCurrent && !areRolling(terms) ? afterUse(row, { terms, use, at: ctx.now() }) : null
     if (spending === null) return false
     const after = { ...spending, mac: macs.of(boundSpending(of, spending)) }

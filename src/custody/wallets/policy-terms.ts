@@ -9,10 +9,10 @@ import type { BoundFields } from '../sealing/bytes.ts'
 
 const VERSION = 1
 
-/** An empty list is not bound. */
+/** The text of a list that is bound; null for an empty one, which is not. */
 export const boundList = (list: readonly unknown[]): string | null => (list.length === 0 ? null : canonicalJson(list))
 
-/** Lists as canonical JSON (RFC 8785), as a JSON column keeps neither spaces nor the order of names. */
+/** Lists as canonical JSON (RFC 8785), because a JSON column keeps neither spaces nor the order of names. */
 export const boundTerms = (terms: PolicyTerms): BoundFields => ({
   version: VERSION,
   policy: terms.id,

@@ -1,7 +1,7 @@
-// Putting wallets under policies: from then on only policies open them, and no credential by itself. It is a property of the
-// lock of the developer's mode, because all wallets of a keyring have one key for each family. The outer layer of the lock binds
-// it, so that whoever writes to the database cannot take it back. With the project's key the vault can, without a credential:
-// only an operator may ask for that.
+// Puts wallets under policies: from then on only policies open them, not a credential alone. It is a property of the lock of the
+// developer's mode, because all wallets of a keyring share one key for each family. The outer layer of the lock binds it, so that
+// an attacker with the database cannot undo it. The vault can, with the project's key and without a credential; only an operator may
+// request that.
 
 import { type OwnerLockRow, readKeyring } from '../../../db/queries/custody/keyrings.ts'
 import { locksUnderPolicies, updateOwnerLock } from '../../../db/queries/custody/owner-locks.ts'
@@ -25,7 +25,7 @@ type Change = {
   readonly act: { readonly action: 'put_under_policies' | 'released_from_policies'; readonly subject: string }
 }
 
-/** Seals the outer layer of a lock anew, with the other way of use. @throws EnvelopeError if it is not as it was sealed. */
+/** Seals the outer layer of a lock again with the new property. @throws EnvelopeError if the layer was edited. */
 const change = async (ctx: CustodyCtx, { projectId, keyringId, lock, actor, act }: Change): Promise<void> => {
   const { id: lockId, controlMode, policiesOnly, sealed: was } = lock
   const of = { projectId, keyringId, lockId, controlMode }
@@ -72,7 +72,7 @@ export const putUnderPolicies = (ctx: CustodyCtx, request: KeyRequest): Promise<
 
 type Release = { readonly projectId: string; readonly ownerId: string; readonly actor: string }
 
-/** Takes that back for all wallets of an owner, as `Vault.releaseFromPolicies` says. */
+/** Undoes it for all wallets of an owner, as `Vault.releaseFromPolicies` says. */
 export const releaseFromPolicies = (ctx: CustodyCtx, { actor, ...of }: Release): Promise<void> =>
   repeatable([], async () => {
     const locks = await locksUnderPolicies(ctx.db, of)

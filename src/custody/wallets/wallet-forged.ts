@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import { EnvelopeError } from '../sealing/envelope.ts'
 import type { KeyRequest } from './wallet-key.ts'
 
-/** `wallet`: or the keyring, where there is no wallet yet. */
+/** `wallet`: the keyring if there is no wallet yet. */
 type Request = { readonly wallet: Pick<KeyRequest['wallet'], 'projectId' | 'id'>; readonly actor: string }
 
 /** The row of the wallet, or a row that opens its key, is not as it was written. */

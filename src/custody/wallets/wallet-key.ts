@@ -28,7 +28,7 @@ export type WalletRef = {
   readonly type: WalletType
   /** 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
   readonly publicKey: Uint8Array
-  /** For which the caller wants a signature: canonical. Nothing is signed if it is not that of the opened key. */
+  /** The canonical address for which the caller wants a signature. It must be that of the opened key, or nothing is signed. */
   readonly address: string
 }
 
@@ -89,7 +89,7 @@ const openByAllCredentials = async (ctx: CustodyCtx, request: KeyRequest): Promi
   return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock, sealed: row.walletKey })
 }
 
-/** What a key signs for one purpose, and what its caller says of it beside what custody reads in it. */
+/** Payloads to sign for one purpose, with the caller's words about them. Custody reads the payloads itself, too. */
 export type KeyUse = {
   readonly action: (typeof SIGNING_ACTIONS)[number]
   readonly details: AuditEntry['details']

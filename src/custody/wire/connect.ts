@@ -1,8 +1,8 @@
 // The client of one or more servers. A call goes to the next one that is connected and not leaving; while there is none it
 // waits for a second. A connection that is lost is opened again.
 //
-// A vault whose root key does not fit any more says so, and has done nothing: another one is asked, and for a while it gets no
-// calls, unless all are so.
+// A vault whose root key does not fit any more answers so, and has done nothing. Another one is called. The first gets no calls for a
+// while, unless all vaults answer so.
 //
 // What was asked on a lost connection was done or not. What may be repeated is asked again, anything else fails. What is held
 // (`hold`) belongs to one connection, and ends with it.
@@ -17,13 +17,13 @@ import type { TlsFiles } from './tls-files.ts'
 const RECONNECT_MS = 100
 const CONNECTED_WAIT_MS = 1_000
 const TRIES_MAX = 3
-/** Then it is asked again: the database may belong to its root key again. */
+/** Call it again after this time: the database may belong to its root key again. */
 const UNFIT_MS = 10_000
 
 export type ConnectOptions = {
   /** The paths of the servers' sockets, or `tls://host:port`. */
   readonly sockets: readonly string[]
-  /** For those by TLS. */
+  /** For places by TLS. */
   readonly tls?: TlsFiles | null
   /** As the client calls itself. */
   readonly name: string
@@ -65,7 +65,7 @@ export type Client = {
 const noServer = () =>
   new AppError('unavailable', 'No vault can be reached: try again in a few seconds.', { retryAfterSeconds: 1 })
 
-/** Lines in turn. Those whose server has said lately that its root key does not fit come only if there are no others. */
+/** Lines in turn. A server that answered lately that its root key does not fit is used only if there is no other. */
 const createTurns = () => {
   const unfitUntilMs = new WeakMap<Line, number>()
   let turn = 0
@@ -136,7 +136,7 @@ const createLines = ({ sockets, tls = null, name, onChange, onUnreached }: Conne
         clearTimeout(timer)
       }
     },
-    /** Asks others for a while. @returns whether there is one. */
+    /** Uses other lines for a while. @returns whether there is one. */
     leave: (line: Line): boolean => {
       const socket = lines.get(line)
       if (socket !== undefined && turns.isFit(line)) onChange({ socket, is: 'unfit' })

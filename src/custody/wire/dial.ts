@@ -11,11 +11,11 @@ export const isByTls = (place: string): boolean => place.startsWith(TLS)
 
 type Dialled = {
   readonly socket: Socket
-  /** Emitted when it is known who the server is. */
+  /** The event that comes when the server's identity is verified. */
   readonly openedBy: 'connect' | 'secureConnect'
 }
 
-/** The files are read for each connection, so that renewed ones count. @throws Error for files that cannot be used. */
+/** Reads the files for each connection, so that renewed ones are used. @throws Error for files that cannot be used. */
 const dialTls = (place: string, files: TlsFiles): Socket => {
   const { hostname, port } = new URL(place)
   const host = hostname.replace(/^\[|\]$/g, '')
@@ -24,13 +24,13 @@ const dialTls = (place: string, files: TlsFiles): Socket => {
     host,
     port: Number(port),
     minVersion: 'TLSv1.3',
-    // The certificate must name the host. NODE_TLS_REJECT_UNAUTHORIZED does not count.
+    // The certificate must name the host. NODE_TLS_REJECT_UNAUTHORIZED is ignored.
     rejectUnauthorized: true,
   })
   return socket.setNoDelay(true)
 }
 
-/** Never throws: a socket that cannot be opened tells it by 'error'. */
+/** Never throws: a socket that cannot be opened emits 'error'. */
 export const dial = (place: string, tls: TlsFiles | null): Dialled => {
   if (!isByTls(place)) return { socket: createConnection(place), openedBy: 'connect' }
   const openedBy = 'secureConnect'

@@ -4,21 +4,21 @@ import { chmod } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { claimSocket } from './socket-file.ts'
 
-/** A connection was refused. `name` is as the client called itself, or what the door knows of it. */
+/** A refused connection. `name`: what the client calls itself, or what the door knows of it. */
 export type RefusedConnection = { readonly why: string; readonly name: string | null }
 
 export type Door = {
   /** @throws Error with a sentence for the operator if it cannot be opened. */
   readonly open: (on: {
-    /** @param peer who it is, where the door knows that. */
+    /** @param peer who the client is, if the door knows. */
     readonly onSocket: (socket: Socket, peer: string | null) => void
     readonly onRefused: (refusal: RefusedConnection) => void
-    /** It goes on accepting connections. */
+    /** After a failure the door goes on accepting connections. */
     readonly onFailure: (error: unknown) => void
   }) => Promise<{
-    /** Where clients find it. */
+    /** The path or the host and port for clients. */
     readonly place: string
-    /** Accepts no more. */
+    /** Stops accepting connections. */
     readonly close: () => void
   }>
 }
@@ -32,13 +32,13 @@ export const listening = async (server: Server, listen: (onListening: () => void
   server.off('error', reject)
 }
 
-/** Users of this machine that may connect, and whose a connection is; null if that is unknown. */
+/** Users of this machine that may connect, and the user of a connection; null if unknown. */
 export type PeerUsers = {
   readonly uids: readonly number[]
   readonly uidOf: (socket: Socket) => number | null
 }
 
-/** A Unix socket. @param mode 0o660 lets its group connect too. @param users null: whoever the mode lets. */
+/** A Unix socket. @param mode 0o660: its group may connect too. @param users null: all that the mode allows. */
 export const doorAtPath = ({
   path,
   mode,

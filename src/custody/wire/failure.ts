@@ -32,7 +32,7 @@ const Failure = Type.Object(
     retryable: Type.Boolean(),
     retryAfterSeconds: Type.Optional(Type.Integer()),
     event: Type.Optional(Event),
-    /** It is an UnfitVault. */
+    /** Whether it is an UnfitVault. */
     unfit: Type.Optional(Type.Literal(true)),
   },
   closed,

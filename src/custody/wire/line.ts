@@ -68,7 +68,7 @@ export const openLine = (input: {
   let held = 0
   /** Whether something came since the last check. */
   let isHeard = true
-  /** Whether the server is who was meant: at a path from the beginning. */
+  /** Whether the server's identity is verified. A path needs no check. */
   let isKnown = openedBy === 'connect'
   let trouble: Error | null = null
 

@@ -38,7 +38,7 @@ export type Connection = {
   readonly ended: AbortSignal
 }
 
-/** What is secret in it is zeroed when it is disposed of. */
+/** Disposing of it zeroes its secret parts. */
 type Answer = Disposable & { readonly output: unknown }
 
 /** A request that may be run. */
@@ -91,7 +91,7 @@ export type ListenOptions = {
 }
 
 export type Listener = {
-  /** Where clients find it. */
+  /** The place for clients. */
   readonly place: string
   /** Takes no more connections, asks clients to go elsewhere, and ends when they have, or after `graceMs`. */
   stop(input: { readonly graceMs: number }): Promise<void>
@@ -100,7 +100,7 @@ export type Listener = {
 type Serving = Omit<ListenOptions, 'door' | 'methods'> & {
   readonly methods: ReadonlyMap<string, Served>
   readonly socket: Socket
-  /** Who it is, where the door knows that. */
+  /** Who the client is, if the door knows. */
   readonly peer: string | null
   readonly onClosed: () => void
 }

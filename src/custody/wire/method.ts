@@ -24,7 +24,7 @@ export type Method<Input extends TSchema, Output extends TSchema, Progress exten
   readonly name: string
   readonly input: Shape<Input>
   readonly output: Shape<Output>
-  /** What is told on the way to the answer. */
+  /** Messages before the answer. */
   readonly progress: Shape<Progress>
   /** It may be asked again, of another server too, when it is not known whether it was done. */
   readonly repeatable: boolean
@@ -37,7 +37,7 @@ const isRecord = (value: unknown): value is Record<string, unknown> => typeof va
 
 /** A text that is secret (SecretText): it crosses as bytes, which are zeroed with the message. */
 export const Secret = Type.Unsafe<SecretText>(Type.Uint8Array({ isSecret: true }))
-/** The same in an answer. */
+/** A secret text in an answer. */
 export const SecretBytes = Type.Uint8Array({ isSecret: true })
 
 type Naming = (value: unknown) => unknown
@@ -51,7 +51,7 @@ const zeroed: Naming = (value) => (value instanceof Uint8Array ? value.fill(0) :
 
 const isSecret = (schema: TSchema): boolean => schema.isSecret === true
 
-/** The secret fields of the objects that a union joins: none of them has a field of this name that is not secret. */
+/** The secret fields of a union's objects. A name that is secret in one of them is secret in all. */
 const secretNamesIn = (schema: TSchema): readonly string[] => {
   if (!KindGuard.IsObject(schema)) return schema.anyOf?.flatMap(secretNamesIn) ?? []
   return Object.entries(schema.properties).flatMap(([name, of]) => (isSecret(of) ? [name] : []))
@@ -65,7 +65,7 @@ const namingOfUnion = (schema: TSchema, secret: Naming): Naming => {
   return (value) => (isRecord(value) ? Object.fromEntries(Object.entries(value).map(namingOfField)) : value)
 }
 
-/** A union is left as it is, but for what is secret in it. @param secret what happens to that. */
+/** Keeps a union as it is, except its secret fields. @param secret what to do with these. */
 const namingOf = (schema: TSchema, secret: Naming): Naming => {
   if (KindGuard.IsObject(schema)) {
     const fields = Object.entries(schema.properties).map(([name, of]) => ({ name, naming: namingOf(of, secret) }))

@@ -1,8 +1,8 @@
-// A port where clients of other machines connect by TLS 1.3. Both sides show a certificate of an authority that serves them
-// alone; a client's must also have one of the names that are allowed. Whoever has none is refused before a byte of it is read
-// as a message.
+// A port where clients of other machines connect by TLS 1.3. Both sides show a certificate of an authority that serves only them;
+// a client's certificate must also have one of the allowed names. Other clients are refused before any of their bytes is read as a
+// message.
 //
-// A connection ends with its host only when the kernel gives up sending to it, after some minutes: until then it is idle.
+// If a client's host dies, its connection stays idle until the kernel gives up sending, after some minutes.
 
 import { constants } from 'node:crypto'
 import { createServer, type TLSSocket } from 'node:tls'
@@ -10,16 +10,16 @@ import { type Door, listening } from './door.ts'
 import { readTls, type TlsFiles, type TlsParts } from './tls-files.ts'
 
 const HANDSHAKE_MS = 5_000
-/** With those that have not shown a certificate yet. */
+/** Connections at once, including those that have not shown a certificate yet. */
 const CONNECTIONS_MAX = 512
 const RENEW_EVERY_MS = 5_000
 
 export type TlsDoor = {
   readonly host: string
-  /** 0 chooses a free one. */
+  /** 0 chooses a free port. */
   readonly port: number
   readonly files: TlsFiles
-  /** DNS names, of which a client's certificate must have one. */
+  /** DNS names. A client's certificate must have one of them. */
   readonly clients: readonly string[]
   readonly renewEveryMs?: number
   readonly connectionsMax?: number
@@ -31,12 +31,12 @@ const optionsOf = (parts: TlsParts) =>
     requestCert: true,
     rejectUnauthorized: true,
     minVersion: 'TLSv1.3',
-    // A resumed session would stand for a certificate that may have expired meanwhile.
+    // No resumption: the certificate of a resumed session may have expired.
     secureOptions: constants.SSL_OP_NO_TICKET,
     handshakeTimeout: HANDSHAKE_MS,
   }) as const
 
-/** A wildcard and the subject's common name are no names of a client. */
+/** A client's name must be a DNS name of its certificate: no wildcard, and not the subject's common name. */
 const EXACTLY = { subject: 'never', wildcards: false, partialWildcards: false } as const
 
 /** The allowed name in a client's certificate, or null. */
@@ -46,7 +46,7 @@ const nameOf = (socket: TLSSocket, clients: readonly string[]): string | null =>
   return clients.find((client) => certificate.checkHost(client, EXACTLY) !== undefined) ?? null
 }
 
-/** Those of X509_verify_cert_error_string(3) that an operator meets; Deno tells less. */
+/** The errors of X509_verify_cert_error_string(3) that an operator may meet. Deno reports fewer. */
 const WHY: Readonly<Record<string, string>> = {
   ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE: 'TLS: the client has no certificate',
   CERT_HAS_EXPIRED: 'TLS: the certificate of the client has expired',
@@ -85,7 +85,7 @@ const renewing = (
   }, everyMs)
 }
 
-/** Renewed files count for new connections, within seconds. */
+/** A door by TLS. Renewed files are used for new connections within seconds. */
 export const doorByTls = ({ host, port, files, clients, ...bounds }: TlsDoor): Door => ({
   open: async ({ onSocket, onRefused, onFailure }) => {
     const { renewEveryMs: everyMs = RENEW_EVERY_MS, connectionsMax = CONNECTIONS_MAX } = bounds

@@ -1,5 +1,5 @@
-// The files of one side of TLS: its certificate with those between it and the authority, its private key, and the authority
-// that the other side's certificate must come from. No other authority counts, not even those that the system knows.
+// The files of one side of TLS: its certificate with the intermediate ones, its private key, and the authority of the other side's
+// certificate. No other authority is trusted, not even those of the system.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -9,7 +9,7 @@ const READABLE_BY_OTHERS = 0o077
 /** Paths of PEM files. */
 export type TlsFiles = { readonly certFile: string; readonly keyFile: string; readonly caFile: string }
 
-/** What is in them, as `node:tls` takes it. */
+/** The content of the files, for `node:tls`. */
 export type TlsParts = { readonly cert: Buffer; readonly key: Buffer; readonly ca: Buffer }
 
 const read = <Parsed>(path: string, what: string, parse: (bytes: Buffer) => Parsed) => {
@@ -23,7 +23,7 @@ const read = <Parsed>(path: string, what: string, parse: (bytes: Buffer) => Pars
 
 const certificateOf = (bytes: Buffer): X509Certificate => new X509Certificate(bytes)
 
-/** @throws Error with a sentence for the operator, without anything of what was read. */
+/** @throws Error with a sentence for the operator. It contains nothing of the files. */
 export const readTls = ({ certFile, keyFile, caFile }: TlsFiles): TlsParts => {
   const ca = read(caFile, 'the certificate of an authority', certificateOf)
   const cert = read(certFile, 'a certificate', certificateOf)

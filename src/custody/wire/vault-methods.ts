@@ -153,7 +153,7 @@ const reach = { projectId: Id, ownedBy: OrNull(Text) }
 const progress = Fields({ done: Count, total: Count })
 const forgedRows = Type.Array(Fields({ table: Text, projectId: OrNull(Id), id: Text, trouble: Text }))
 
-/** Less than nothing would give back what was spent before. */
+/** A negative amount would give back what was spent before. */
 const Spent = Type.BigInt({ minimum: 0n })
 const spends = Fields({ value: Spent, fee: Spent })
 

@@ -1,4 +1,4 @@
-// What waits for the user's approval. They read it in the words of the service, and decide with their passkey.
+// The requests that wait for the user's approval. The user reads them in the service's words, and decides with a passkey.
 
 import type { Approval, DecisionOptions } from '../../approvals/schema.ts'
 import { callAsUser, type Page, whileLoggedIn } from './page.ts'

@@ -8,7 +8,7 @@ import { Refused } from './wire.ts'
 import { messageFor } from './words.ts'
 import { showWords } from './words-view.ts'
 
-/** Ends the session and goes back to the app, or tells the user that this page has done its work. */
+/** Ends the session, and goes back to the app or shows that the user is finished here. */
 export const goBackWith = async (page: Page, answer: Readonly<Record<string, string>>, title = ''): Promise<void> => {
   await leaveSession(page)
   setText('done-title', title)
@@ -24,10 +24,10 @@ export const goBackWith = async (page: Page, answer: Readonly<Record<string, str
 
 const MISTAKES = ['invalid_input', 'address_invalid', 'not_implemented']
 
-/** Why what the app asks for cannot be, whatever the user does; null if trying again may help. */
+/** The mistake in the app's request, which the user cannot correct; null if trying again may help. */
 const mistakeIn = (error: unknown): string | null =>
   error instanceof Refused && MISTAKES.includes(error.code)
-    ? `This cannot be. For the app’s developers: ${error.message}`
+    ? `The app’s request is not possible. For its developers: ${error.message}`
     : null
 
 const showRefusal = (page: Page, error: unknown): void => {
@@ -40,7 +40,7 @@ const showRefusal = (page: Page, error: unknown): void => {
   show('refused')
 }
 
-/** Shows something of the user's that the app asks about, or why that cannot be shown. */
+/** Runs a task that shows what the app asks for, or shows why it failed. */
 export const showAsked = (page: Page, task: () => Promise<void>): Promise<void> =>
   whileLoggedIn(page, async () => {
     try {
@@ -52,7 +52,7 @@ export const showAsked = (page: Page, task: () => Promise<void>): Promise<void> 
   })()
 
 let described: DescribedProposal | null = null
-/** Of what is shown: pressed twice, or sent again after a lost answer, it is done once. */
+/** Belongs to the policy that is shown. So a second click, or a repeat after a lost answer, does not create a second one. */
 let idempotencyKey = ''
 
 const newKey = (): string =>

@@ -1,4 +1,4 @@
-// What opens the user's wallets, as they type it on this page. It goes to the service and nowhere else.
+// The credential that the user types on this page. It goes only to the service.
 
 import { input, onSubmit } from './views.ts'
 import { Refused } from './wire.ts'

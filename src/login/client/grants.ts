@@ -1,4 +1,4 @@
-// What the user has granted: a list, and taking one back.
+// Lists the policies that the user has granted, and revokes one.
 
 import type { DescribedPolicy } from '../../policies/schema.ts'
 import { goBackWith, showAsked, showProposal } from './consent.ts'
@@ -12,7 +12,7 @@ const PAGE_SIZE = 20
 const described = (page: Page, query: Readonly<Record<string, string>>): Promise<readonly DescribedPolicy[]> =>
   callAsUser(page, `/policies/described?${new URLSearchParams(query)}`, { method: 'GET' })
 
-/** The policy that the user is about to take back. */
+/** The policy that the user is about to revoke. */
 let chosen = ''
 
 const showOne = ({ policy, words }: DescribedPolicy): void => {
@@ -48,7 +48,7 @@ export const showGrants = (page: Page): Promise<void> =>
     show('granted')
   })()
 
-/** Shows the one policy that the app asks to take back. */
+/** Shows the policy that the app asks to revoke. */
 export const showRevocation = (page: Page): Promise<void> =>
   showAsked(page, async () => {
     const [one] = await described(page, { uuid: page.policyId ?? '' })

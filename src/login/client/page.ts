@@ -13,7 +13,7 @@ export type Page = {
   readonly returnTo: string | null
   /** Returned to the app unchanged. */
   readonly state: string | null
-  /** What follows the login. */
+  /** The view after the login. */
   readonly asks: (typeof ASKS)[number]
   /** The policy that the app asks for, as it is sent; null if the page does not ask for one. */
   readonly proposal: object | null

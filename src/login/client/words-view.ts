@@ -1,4 +1,4 @@
-// Shows a policy in the words of the service. Each part becomes text: nothing here is read as markup.
+// Shows a policy in the service's words. Each part becomes a text node, never markup.
 
 import type { Approval } from '../../approvals/schema.ts'
 import type { PolicyWords } from '../../policies/schema.ts'
