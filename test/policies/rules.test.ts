@@ -128,7 +128,7 @@ describe('a function', () => {
   })
 
   test('that nobody knows must be named whole; its arguments have numbers then', async () => {
-    expect(await refusal('knock', null)).toContain('not known: write all of it, as knock(address,uint256)')
+    expect(await refusal('knock', null)).toContain('not known: write its signature, such as knock(address,uint256)')
     const isUnknown = async (value: string) =>
       (await compileRules(chainNow(), [rule('decodedInput.function', 'eq', value)])).isFunctionUnknown
     expect(await isUnknown('knock(bytes32)')).toBe(true)
@@ -241,7 +241,7 @@ describe('a function', () => {
 
   test('is one in a policy, and rules on arguments need it', async () => {
     expect(await refusal('transfer', null, rule('decodedInput.function', 'eq', 'approve'))).toContain(
-      'one policy allows one',
+      'a policy may have only one',
     )
     const without = [rule('decodedInput.value', 'le', '1')]
     const sentence = await compileRules(chainNow(), without).then(
