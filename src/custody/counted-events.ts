@@ -8,6 +8,8 @@ import type { SecurityEvent } from '../errors.ts'
 const SUBJECTS_OF_A_KIND_MAX = 200
 const ROWS_A_WRITE_MAX = 25
 const OTHERS = 'others'
+/** More than any name of ours: somebody who controls an API may send a long one. */
+const TEXT_LENGTH_MAX = 512
 /** The actor of an event without a valid credential. */
 const STRANGER = 'stranger'
 
@@ -26,7 +28,11 @@ export type Counted<Kind extends SecurityEventKind = SecurityEventKind> = Seen<K
 
 type EventOf<Kind extends SecurityEventKind> = SecurityEvent & { readonly kind: Kind }
 
-/** @param input.from an IPv4 address or the /64 of an IPv6 one; '' if unknown. */
+/** A cut through a character would not come back from the database as it was written. */
+const cut = (text: string): string =>
+  text.length <= TEXT_LENGTH_MAX ? text : text.slice(0, TEXT_LENGTH_MAX).toWellFormed()
+
+/** Long texts are cut. @param input.from an IPv4 address or the /64 of an IPv6 one; '' if unknown. */
 export const seenOf = <Kind extends SecurityEventKind>(input: {
   readonly event: EventOf<Kind>
   readonly from: string
@@ -35,7 +41,8 @@ export const seenOf = <Kind extends SecurityEventKind>(input: {
   const { kind, projectId, actor = STRANGER, subject, details } = event
   const where = from === '' ? {} : { from }
   const what = subject ?? (from === '' ? 'unknown' : from)
-  return { kind, projectId, actor, subject: what, details: { ...details, ...where } }
+  const told = Object.entries({ ...details, ...where }).map(([name, text]) => [name, cut(text)])
+  return { kind, projectId, actor: cut(actor), subject: cut(what), details: Object.fromEntries(told) }
 }
 
 const othersOf = <Kind extends SecurityEventKind>(kind: Kind): Seen<Kind> => {

@@ -132,3 +132,14 @@ describe('a refusal that cannot be written', () => {
     expect(await rows()).toEqual([['wrong_pin', 'alice', 2]])
   })
 })
+
+test('of a very long text only the beginning is kept, without half a character', async () => {
+  const refusals = open()
+  // A character of two UTF-16 units lies across the cut.
+  const long = `${'x'.repeat(511)}😀${'y'.repeat(1_000_000)}`
+  await refusals.refuse(long, { actor: long, details: { from: long } })
+  await refusals.flush()
+  const kept = `${'x'.repeat(511)}\ufffd`
+  const rows = await sql`select actor, subject, details->>'from' as "from" from audit`
+  expect([...rows]).toEqual([{ actor: kept, subject: kept, from: kept }])
+})
