@@ -5,11 +5,10 @@ import { type ProjectPasskey, passkeysOf } from '../../db/queries/passkeys.ts'
 import { spkiOf } from '../auth/cose-key.ts'
 import { isOurs, passkeyMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
+import { APPROVER_PASSKEYS_MAX } from '../custody/approval.ts'
 import type { PolicyTerms } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 
-/** A bound, because the vault tries the keys one by one, and the policy's terms contain all of them. */
-const PASSKEYS_MAX = 100
 const EXPIRES_IN_SECONDS = 24 * 60 * 60
 
 export type ProposedApproval = {
@@ -55,9 +54,11 @@ export const requiredApproval = async (
   if (from === null && ownedBy !== null) {
     throw invalid('Field "require_approval.from" is required: a user does not learn who else has a passkey.')
   }
-  const found = await passkeysOf(ctx.db, { projectId, userIds: from, limit: PASSKEYS_MAX + 1 })
-  if (found.length > PASSKEYS_MAX) {
-    throw invalid(`Field "require_approval.from" must name users with at most ${PASSKEYS_MAX} passkeys together.`)
+  const found = await passkeysOf(ctx.db, { projectId, userIds: from, limit: APPROVER_PASSKEYS_MAX + 1 })
+  if (found.length > APPROVER_PASSKEYS_MAX) {
+    throw invalid(
+      `Field "require_approval.from" must name users with at most ${APPROVER_PASSKEYS_MAX} passkeys together.`,
+    )
   }
   const approvers = found.filter((row) => isOurs(ctx, passkeyMac(ctx.identity), row)).map(approverOf)
   const users = new Set(approvers.map(({ userId }) => userId))

@@ -89,13 +89,18 @@ const charged = (act: AuditAct, { uses, approval }: Charged): AuditAct => {
 /** Opens the wallet's key with the developer secret and a policy's lock, as `Vault.openKeyByPolicy` says. */
 export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest): Promise<OpenPolicyKey> => {
   const { wallet, actor, terms } = request
-  const approved = openApproval(ctx, request)
   const { privateKey, spending } = await openByPolicy(ctx, request)
-  const key = holdKey(ctx, { wallet, actor, purpose: 'transactions', policyId: terms.id, privateKey, also: spending })
+  using held = new DisposableStack()
+  const key = held.use(
+    holdKey(ctx, { wallet, actor, purpose: 'transactions', policyId: terms.id, privateKey, also: spending }),
+  )
+  // After the lock has proved the terms: before, anybody could name approvers, and have signatures checked for nothing.
+  const approved = openApproval(ctx, request)
   const limitedTokens = terms.tokenLimits.map(contractOf)
   const signer = { chain: ctx.chainOf(wallet.network), publicKey: wallet.publicKey, limitedTokens }
   const done = new Set<string>()
   let uses = 1
+  held.move()
   return {
     sign: (said, ...signed) =>
       ctx.refusals.recording(async () => {

@@ -3,6 +3,7 @@
 
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { CHAIN_FAMILIES, CONTROL_MODES, RULE_OPERATORS, SIGNING_ACTIONS, WALLET_TYPES } from '../../../db/words.ts'
+import { APPROVER_PASSKEYS_MAX } from '../approval.ts'
 import { method, Nothing, Secret, SecretBytes } from './method.ts'
 
 const closed = { additionalProperties: false } as const
@@ -69,7 +70,9 @@ const termsFields = {
     Fields({
       of: Type.Integer({ minimum: 1 }),
       expiresInSeconds: Type.Integer({ minimum: 1 }),
-      approvers: Type.Array(Fields({ userId: Id, rpId: Text, credentialId: Text, publicKey: Text })),
+      approvers: Type.Array(Fields({ userId: Id, rpId: Text, credentialId: Text, publicKey: Text }), {
+        maxItems: APPROVER_PASSKEYS_MAX,
+      }),
     }),
   ),
 }
@@ -165,6 +168,7 @@ const approval = Fields({
   expiresAt: Type.Date(),
   assertions: Type.Array(
     Fields({ credentialId: Text, clientDataJson: Bytes, authenticatorData: Bytes, signature: Bytes }),
+    { maxItems: APPROVER_PASSKEYS_MAX },
   ),
 })
 
