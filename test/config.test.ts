@@ -66,7 +66,7 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
     expect(refusalOf({ DATABASE_URL: 'postgres://a:hunter2@db.example.org/s' })).not.toContain('hunter2')
   })
 
-  test('the sslmode must be one of libpq, and one alone', () => {
+  test('the sslmode must be exactly one mode of libpq', () => {
     for (const query of ['sslmode=no-verify', 'sslmode=require&sslmode=disable', 'sslmode=']) {
       const DATABASE_URL = `postgres://a:b@localhost/s?${query}`
       expect(() => readDatabaseUrl({ DATABASE_URL })).toThrow('a URL with at most one sslmode')
@@ -200,7 +200,7 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
   })
 })
 
-test('the users that may connect at a vault are numbers', () => {
+test('the users that may connect to a vault are given as numbers', () => {
   expect(readConfig({ ...MAINNET, VAULT_CLIENT_UIDS: '998, 0' })).toMatchObject({ vaultClientUids: [998, 0] })
   expect(readConfig(MAINNET)).toMatchObject({ vaultClientUids: null })
   for (const VAULT_CLIENT_UIDS of ['strongroom-api', '-1', '4294967295', '1.5']) {
@@ -212,7 +212,7 @@ describe('the vault by TLS', () => {
   const FILES = { VAULT_TLS_CERT_FILE: '/t/own.crt', VAULT_TLS_KEY_FILE: '/t/own.key', VAULT_TLS_CA_FILE: '/t/ca.crt' }
   const files = { certFile: '/t/own.crt', keyFile: '/t/own.key', caFile: '/t/ca.crt' }
 
-  test('a vault listens for clients that are named', () => {
+  test('a vault that listens needs names of clients', () => {
     const set = { ...FILES, VAULT_LISTEN: '[2001:db8::1]:7443', VAULT_TLS_CLIENTS: 'API-1.internal, api-2' }
     const clients = ['api-1.internal', 'api-2']
     expect(readConfig({ ...MAINNET, ...set })).toMatchObject({
@@ -263,11 +263,11 @@ describe('a variable that nothing reads', () => {
     ['an underscore that lacks', 'LOGLEVEL'],
     ['the beginning of ours', 'DATABASE_POOL'],
     ['the end of a network', 'ETHERUM_RPC_URL'],
-  ])('is named if it has %s', (_what, name) => {
+  ])('is reported if it has %s', (_what, name) => {
     expect(unknown(name)).toEqual([name])
   })
 
-  test('is not named if it is of the system, of systemd, of containers or of another program', () => {
+  test('is not reported if it belongs to the system, systemd, containers or another program', () => {
     const names = `PATH HOME LANG LC_ALL LANGUAGE TZ PWD OLDPWD SHLVL SHELL USER LOGNAME MAIL TERM COLORTERM EDITOR HOSTNAME HOSTTYPE
       TMPDIR DISPLAY XDG_RUNTIME_DIR SSH_CLIENT SSH_CONNECTION SSH_TTY SUDO_USER INVOCATION_ID JOURNAL_STREAM NOTIFY_SOCKET LISTEN_FDS
       LISTEN_PID SYSTEMD_EXEC_PID STATE_DIRECTORY RUNTIME_DIRECTORY CREDENTIALS_DIRECTORY LOGS_DIRECTORY MEMORY_PRESSURE_WATCH

@@ -26,7 +26,7 @@ describe.each(Object.entries(SCRIPTS))('the unit of the %s', (name, script) => {
     expect(started.join(' ')).toBe(script)
   })
 
-  test('is started again however often it ends, and less and less often', () => {
+  test('is always started again when it ends, less and less often', () => {
     const of = (name: string) => settings.get(name)?.join(' ')
     expect([of('Restart'), of('StartLimitIntervalSec')]).toEqual(['always', '0'])
     // Shorter is a start that fails again and again, which takes half a second of a core each time.

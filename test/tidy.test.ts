@@ -205,7 +205,7 @@ describe('what no file may contain', () => {
     expect(found(/\bprocess\.env\b|\bBun\.env\b/, allowed)).toEqual([])
   })
 
-  test('no code outside of src/chains tests for a family, also not by the form of an address: the chain decides', () => {
+  test('no code outside of src/chains tests for a family, not even by the form of an address', () => {
     const tests = [/\bfamily(?:Of)?\b[^,;{}]*[!=]==/, /\bif \(.*\bchainId [!=]== null/, /\.startsWith\('0x'\)/]
     for (const pattern of tests) expect(found(pattern, within('src/chains/'))).toEqual([])
     // Custody has a key type for each family, and knows no chain.
@@ -213,7 +213,7 @@ describe('what no file may contain', () => {
     expect(found(/'(?:evm|substrate)'/, families)).toEqual([])
   })
 
-  test('what a network does not offer is refused in one place', () => {
+  test('missing features of a network are refused in one place', () => {
     const elsewhere = (path: string) => !path.startsWith('src/chains/') || path === 'src/chains/provided.ts'
     expect(found(/'not_implemented'/, elsewhere)).toEqual([])
   })
@@ -427,7 +427,7 @@ describe('nothing is without an importer', () => {
     expect(unused(byAll, /^export (?:type )?\{([^}]*)\}/gm)).toEqual([])
   })
 
-  test('what tests alone import is tested alone, or is a type', () => {
+  test('an export that only tests import is tested directly, or is a type', () => {
     const left = unused(byProduct, /^export (?:async )?(?:const|function|class) (\w+)/gm)
     expect(left.filter((each) => !isTestedAlone(each.replace(/: \w+$/, '')))).toEqual([])
     const places = Object.values(TESTED_ALONE).flat()

@@ -122,7 +122,7 @@ const statusOf = async (id: string) => {
 const usesOf = async (uuid: string) => Number((await sql`select uses from policies where id = ${uuid}`)[0]?.uses)
 
 describe('a use that needs approvers', () => {
-  test('waits, is seen and approved by enough of them, and is done once by the same request', async () => {
+  test('waits until enough approvers have seen and approved it, and the same request then carries it out once', async () => {
     const wallet = await newWallet(2)
     const asked = await send(wallet)
     expect(told(asked)).toEqual(WAITING)
@@ -161,7 +161,7 @@ describe('a use that needs approvers', () => {
     expect(await usesOf(wallet.policy.uuid)).toBe(1)
   })
 
-  test('is done as it was approved, to the byte, or not at all', async () => {
+  test('refuses a request that differs from the approved one in any byte', async () => {
     const wallet = await newWallet(1)
     const approval_id = await ask(wallet)
     await first().decide(approval_id)
@@ -194,7 +194,7 @@ describe('a use that needs approvers', () => {
     })
   })
 
-  test('may only sign, and may be one of a user-controlled wallet', async () => {
+  test('can be a signature without sending, and can concern a user-controlled wallet', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
     await chain.fund(wallet.address)
     await newPolicy(wallet, { user_pin: PIN, require_approval: { of: 1, from: ids() } })
@@ -207,7 +207,7 @@ describe('a use that needs approvers', () => {
     expect(told(await sign({ approval_id }))).toEqual(ENDED)
   })
 
-  test('may be a batch of a contract wallet, in its order, with the deployment before it', async () => {
+  test('can be a batch of a contract wallet, in its order, after the deployment', async () => {
     const control = { control_mode: 'user', user_pin: PIN, type: 'contract' }
     const wallet = (await service.post('/wallets', { network, name: 'C', owner_id: randomUUID(), ...control })).json
     const [{ public_key: key } = {}] = await sql`select public_key from wallets where id = ${wallet.id}`
@@ -234,7 +234,7 @@ describe('a use that needs approvers', () => {
     expect((await sql`select from transactions where wallet_id = ${wallet.id}`).length).toBe(2)
   })
 
-  test('may be a mint, and a speed-up', async () => {
+  test('can be a mint or a speed-up', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
     await chain.fund(wallet.address)
     const { address: contract_address } = await chain.deploy('WizardCollection', ['Doors', 'DOOR', wallet.address])
@@ -263,7 +263,7 @@ describe('a use that needs approvers', () => {
     expect(told(await speedUp({ approval_id: await approved(await speedUp(), 'speed-up') }))).toEqual(SENT)
   })
 
-  test('of a speed-up is for that transaction alone, though another one does the same', async () => {
+  test('of a speed-up does not cover another transaction that does the same', async () => {
     const control = { control_mode: 'user', user_pin: PIN, type: 'contract' }
     const wallet = (await service.post('/wallets', { network, name: 'C', owner_id: randomUUID(), ...control })).json
     const [{ public_key: key } = {}] = await sql`select public_key from wallets where id = ${wallet.id}`
@@ -281,7 +281,7 @@ describe('a use that needs approvers', () => {
     expect(told(await speedUp(one, { approval_id }))).toEqual(SENT)
   })
 
-  test('needs nobody where another policy allows it alone', async () => {
+  test('needs no approval if another policy without approvers allows it', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
     await chain.fund(wallet.address)
     await newPolicy(wallet, { user_pin: PIN, require_approval: { of: 1, from: ids() } })
@@ -297,7 +297,7 @@ describe('a use that needs approvers', () => {
     expect(told(await send(wallet))).toEqual(SENT)
   })
 
-  test('is one approval, however often it is asked at once, and a policy has at most 100 that wait', async () => {
+  test('creates one approval for simultaneous equal requests, and a policy has at most 100 open ones', async () => {
     const wallet = await newWallet(1)
     const asks = Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? service.post : second.post))
     const same = await Promise.all(asks.map((post) => post('/transactions/sign-and-send', bodyOf(wallet))))
@@ -324,7 +324,7 @@ describe('a use that needs approvers', () => {
     await sql`delete from approvals where policy_id = ${uuid}`
   })
 
-  test('is done once by two processes that are asked at once', async () => {
+  test('is carried out once if two processes get the request at the same time', async () => {
     const wallet = await newWallet(1)
     const approval_id = await ask(wallet)
     await first().decide(approval_id)
@@ -338,7 +338,7 @@ describe('a use that needs approvers', () => {
 })
 
 describe('an approver', () => {
-  test('decides with a verified passkey, for this decision alone', async () => {
+  test('decides with a verified passkey, which signs only this decision', async () => {
     const wallet = await newWallet(1)
     const id = await ask(wallet)
     const { authenticator, begin, answer, decide } = first()
@@ -382,7 +382,7 @@ describe('an approver', () => {
     expect(told(await postOnApp(both, '/approvals/decide', body))).toEqual(DECIDED)
   })
 
-  test('is one whom the policy names; nobody else learns of it, and no API key decides', async () => {
+  test('must be named by the policy; others do not see the request, and an API key cannot decide', async () => {
     const wallet = await newWallet(1, {}, ids([first()]))
     const id = await ask(wallet)
     const stranger = await newPerson()
@@ -395,7 +395,7 @@ describe('an approver', () => {
     expect(told(await first().decide(randomUUID()))).toEqual(NOT_FOUND)
   })
 
-  test('counts once, however often they click, and k of n may come at once', async () => {
+  test('counts once even after several clicks, and several approvers can decide at the same time', async () => {
     const wallet = await newWallet(2)
     const id = await ask(wallet)
     const clicks = await Promise.all([first(), first(), first(), second_(), second_()].map(({ decide }) => decide(id)))
@@ -409,7 +409,7 @@ describe('an approver', () => {
     expect(told(await send(wallet, { approval_id: id }))).toEqual(SENT)
   })
 
-  test('who rejects ends it, also after it was granted, and even their own approval', async () => {
+  test('can end it by rejecting, even after it was granted and after approving it themselves', async () => {
     const wallet = await newWallet(1)
     for (const rejecter of [second_(), first()]) {
       const approval_id = await ask(wallet)
@@ -422,7 +422,7 @@ describe('an approver', () => {
     expect(await usesOf(wallet.policy.uuid)).toBe(0)
   })
 
-  test('who rejects while the transaction is prepared is in time', async () => {
+  test('can still reject while the transaction is prepared', async () => {
     const wallet = await newWallet(1)
     const approval_id = await ask(wallet)
     await first().decide(approval_id)
@@ -435,7 +435,7 @@ describe('an approver', () => {
     expect(await usesOf(wallet.policy.uuid)).toBe(0)
   })
 
-  test('who has removed the passkey meanwhile does not count', async () => {
+  test('does not count after removing the passkey', async () => {
     const gone = await newPerson()
     const wallet = await newWallet(2, {}, ids([first(), second_(), gone]))
     const approval_id = await ask(wallet)
@@ -463,8 +463,8 @@ describe('an approver', () => {
   })
 })
 
-describe('who owns the database', () => {
-  test('approves nothing, and makes no approval longer', async () => {
+describe('the owner of the database', () => {
+  test('can neither approve a request nor extend an approval', async () => {
     const wallet = await newWallet(2)
     const approval_id = await ask(wallet)
     await first().decide(approval_id)
@@ -498,7 +498,7 @@ const byUser = (passkeys: readonly { readonly user_id: string }[]) =>
   passkeys.toSorted((one, other) => one.user_id.localeCompare(other.user_id))
 
 describe('a policy with approvers', () => {
-  test('tells who they are, and is refused with too few', async () => {
+  test('shows its approvers, and is refused if there are too few', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID() })
     const create = (require_approval: object) =>
       newPolicy(wallet, { developer_secret: SECRET, require_approval }).catch((error) => error.message)
@@ -511,7 +511,7 @@ describe('a policy with approvers', () => {
     expect((await create({ of: 1 })).require_approval.from).toEqual(expect.arrayContaining(ids()))
   })
 
-  test('is described whole, with the number of people, and refused before the owner of the wallet reads it', async () => {
+  test('is described with the number of approvers, and a mistake is refused before the owner of the wallet reads it', async () => {
     const { address } = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
     const proposal = {
       network,

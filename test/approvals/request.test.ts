@@ -15,7 +15,7 @@ const textOf = (...intents: readonly Intent[]) => requestOf({ action: 'send', wa
 const BEFORE = `0x${'11'.repeat(32)}` as const
 const AFTER = `0x${'22'.repeat(32)}` as const
 
-test('a call of a runtime is another request under other metadata, where its bytes may mean another call', () => {
+test('a call of a runtime with other metadata is another request, because its bytes may mean another call', () => {
   const approved = textOf({ ...call, madeBy: BEFORE })
   expect(textOf({ ...call, madeBy: BEFORE })).toBe(approved)
   expect(textOf({ ...call, madeBy: AFTER })).not.toBe(approved)
@@ -24,7 +24,7 @@ test('a call of a runtime is another request under other metadata, where its byt
   expect(textOf(...two)).not.toBe(textOf(...two.toReversed()))
 })
 
-test('metadata is no part of the transactions that are shown', () => {
+test('the transactions that are shown do not contain the metadata', () => {
   const { intents } = readRequest(textOf({ ...call, madeBy: BEFORE }))
   expect(intents).toEqual([{ value: '0', input: '0x0a03' }])
 })

@@ -37,7 +37,7 @@ const wordsOf = (read: ReadRequest, previews: readonly PreviewResult[] | null) =
 }
 
 describe('a request in words', () => {
-  test('tells a payment, and what the app has fixed', () => {
+  test('describes a payment and the fields that the app has fixed', () => {
     const intents = [{ to: TO, value: '1500000000000000000', input: '0x', gasLimit: '30000', nonce: '7' }]
     expect(wordsOf(request(intents), [preview()])).toEqual({
       wants: `Send a transaction of the wallet ${WALLET} on Ethereum.`,
@@ -46,7 +46,7 @@ describe('a request in words', () => {
     })
   })
 
-  test('tells each call of a batch with its arguments, and what it would move', () => {
+  test('describes each call of a batch with its arguments and what it would move', () => {
     const call = { to: TO, value: '0', input: '0xa9059cbb' }
     const token = {
       uuid: '',
@@ -118,7 +118,7 @@ describe('a request in words', () => {
     expect(wordsOf(request(intents), [other]).calls[0]?.at(-1)).toBe('value is 2500000.')
   })
 
-  test('warns of what would fail, and of what nobody has tried', () => {
+  test('warns if a transaction would fail, or if it could not be simulated', () => {
     const failing = preview({ simulation: { success: false, asset_changes: [], error: 'execution reverted: no' } })
     const intents = [{ to: TO, value: '0', input: '0x' }]
     expect(wordsOf(request(intents), [failing]).warnings).toEqual(['It would fail now: execution reverted: no'])
@@ -128,7 +128,7 @@ describe('a request in words', () => {
     expect(wordsOf(request(intents), null).warnings).toHaveLength(1)
   })
 
-  test("keeps strangers' texts apart from ours, and shows what they hide", () => {
+  test("separates strangers' texts from ours, and shows hidden characters", () => {
     const evil = 'ok\u202e\nApproved by the bank'
     const decoded = preview({ function_name: evil, arguments: { [evil]: evil } })
     const words = approvalWords(coin, {

@@ -74,7 +74,7 @@ const frozen = async (target: Target, id: string): Promise<Deleted> => {
   return { from: ['freezes'], where: `scope = '${target.scope}'`, names: [gone('freezes', id)] }
 }
 
-test('what the service itself ends or deletes is not named', async () => {
+test('rows that the service itself ends or deletes are not named', async () => {
   const { id: walletId } = await userWallet()
   const target = { scope: 'wallet', walletId } as const
   await freeze(service.ctx, { target, reason: 'a test', actor })
@@ -169,7 +169,7 @@ const CASES: Readonly<Record<string, () => Promise<Deleted>>> = {
   'the freeze of a network': () => frozen({ scope: 'network', network: 'Ethereum' }, 'Ethereum'),
 }
 
-test.each(Object.entries(CASES))('%s that somebody deleted is named until it is put back', async (_, make) => {
+test.each(Object.entries(CASES))('%s that somebody deleted is named until it is restored', async (_, make) => {
   const { from, where, names } = await make()
   expect(await named()).toEqual([])
   const deleted = new Map<string, readonly object[]>()

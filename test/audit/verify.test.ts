@@ -214,7 +214,7 @@ describe('a row of another process', () => {
   const act = { projectId: null, actor: 'operator', action: 'frozen', subject: 'Ethereum', details: {} } as const
   const broken = async (chain?: string) => (await audit.verifyService(chain)).broken
 
-  test('is checked with the identity key, and is counted', async () => {
+  test('is checked with the identity key and counted', async () => {
     await audit.apiAudit.commit(act, { ...act, projectId: audit.one })
     expect(await audit.verifyService()).toEqual({ rows: 2, broken: [] })
     expect(await audit.verifyService(audit.one)).toEqual({ rows: 1, broken: [] })
@@ -223,7 +223,7 @@ describe('a row of another process', () => {
   })
 
   test.each([["actor = 'system'"], ["at = at + interval '1 microsecond'"], ["details = '[]'"], ["mac = ''"]])(
-    'is found where %s: with the identity key, and by its link',
+    'is found where %s: with the identity key and by its link',
     async (change) => {
       await audit.apiAudit.commit(act)
       await audit.chain()
@@ -235,7 +235,7 @@ describe('a row of another process', () => {
     },
   )
 
-  test('is found where it was written without the identity key, the first one of each chain', async () => {
+  test('is found if it was written without the identity key: the first such row of each chain', async () => {
     for (const project_id of [audit.one, audit.one, null]) {
       await audit.superuser`insert into audit (project_id, at, actor, action, subject, details, mac)
         values (${project_id}, now(), 'operator', 'frozen', 'x', '{}', ${new Uint8Array(32)})`
@@ -254,7 +254,7 @@ describe('a row of a worker', () => {
     { projectId: null, actor: 'stranger', action: 'metrics_token_wrong', subject: 'x', details: {} },
   ] as const
 
-  test('is checked with the service key, and so is no other', async () => {
+  test('is checked with the service key, which checks no other rows', async () => {
     await audit.workerAudit.commit(...ours)
     expect(await audit.verifyService()).toEqual({ rows: 3, broken: [] })
     const forger = createApiAudit({ db: audit.api, identity: audit.sealer, now: () => audit.clock.now })
@@ -262,7 +262,7 @@ describe('a row of a worker', () => {
     expect((await audit.verifyService()).broken).toMatchObject([{ chain: 'deployment', auditId: 12n }])
   })
 
-  test('may be of an API, if it is a security event of both', async () => {
+  test('can have been written by an API if both kinds of process write this security event', async () => {
     await audit.apiAudit.commit(ours[1], ours[2])
     expect((await audit.verifyService()).broken).toEqual([])
     const forger = createWorkerAudit({ db: audit.api, sealer: audit.identity, now: () => audit.clock.now })

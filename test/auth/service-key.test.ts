@@ -80,7 +80,7 @@ describe("an attacker with SERVICE_KEY and the worker's database login", () => {
     expect(got.writes).toEqual(Object.fromEntries(Object.keys(got.writes).map((text) => [text, DENIED])))
   })
 
-  test('can add an audit row that tells of a vault, which the vault names', async () => {
+  test("can add an audit row of a vault's kind, which the vault names", async () => {
     expect(got.told).toEqual(['done', 'done'])
     const { exitCode, output } = await runCli(['audit', 'verify'], service.variables)
     expect(exitCode).toBe(1)
@@ -91,7 +91,7 @@ describe("an attacker with SERVICE_KEY and the worker's database login", () => {
     }
   })
 
-  test("can add no operator's act and no API's row that `audit verify` does not name", async () => {
+  test('cannot add a row of an operator or an API without `audit verify` naming it', async () => {
     expect(got.acted).toEqual(Array(8).fill('done'))
     const sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
     const rows = await sql`select * from audit where subject like 'thief %' order by id`

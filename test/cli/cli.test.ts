@@ -250,7 +250,7 @@ describe('an incomplete environment', () => {
     }
   })
 
-  test('is one without the identity key or the vault for the API and for commands, or without the root key for the vault, or on mainnet its journal', async () => {
+  test('is incomplete for the API and commands without the identity key or the vault, and for the vault without the root key or, on mainnet, the journal', async () => {
     const replace = ['sessions', 'replace-keys', '--yes']
     for (const [args, name] of [
       [['project', 'create', '--name', 'x'], 'IDENTITY_KEY'],

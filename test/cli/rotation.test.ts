@@ -375,7 +375,7 @@ describe('keys rotate-root', () => {
     await expect(startVault(vaultVariables('old'))).rejects.toThrow(`it is ${from}, and should be ${to}`)
   }, 240_000)
 
-  test('needs a vault that has the present key and the next one, which is neither of the other keys', async () => {
+  test('needs a vault that has the current key and the next one, which must differ from all other keys', async () => {
     const only = vaultVariables('only', { ROOT_KEY: `file:${newRootKey}` })
     const vault = await startVault(only)
     for (const [VAULT_SOCKET, sentence] of [

@@ -29,7 +29,7 @@ const consent = (rest: Partial<Consent> = {}, name = 'Shop'): Consent => ({
 })
 
 describe('the page', () => {
-  test('has what the app asks for as data, which browsers read as text', () => {
+  test('contains what the app asks for as data that browsers treat as text', () => {
     const page = consentPage(consent({}, HOSTILE))
     expect(page.split(HOSTILE)).toHaveLength(1)
     expect(page.match(/<script/g)).toHaveLength(1)

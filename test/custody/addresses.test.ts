@@ -10,7 +10,7 @@ import { bytesOf } from './support.ts'
 
 const rows = networkRows({ environment: 'testnet', devnet: false })
 
-test.each(rows.map((row) => [row.network, row] as const))('on %s they are those of its chain', (_network, row) => {
+test.each(rows.map((row) => [row.network, row] as const))("on %s they agree with the chain's own", (_network, row) => {
   const chain = row.family === 'evm' ? createNodelessEvmChain(row) : createNodelessSubstrateChain(row)
   for (let keys = 0; keys < 50; keys += 1) {
     const publicKey =
@@ -25,7 +25,7 @@ test.each(rows.map((row) => [row.network, row] as const))('on %s they are those 
   }
 })
 
-test('they are those that others publish', () => {
+test('they agree with published addresses', () => {
   // The first account of Hardhat and anvil.
   const privateKey = bytesOf('ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80')
   const evm = { chain: { family: 'evm' }, type: 'eoa', publicKey: secp256k1.getPublicKey(privateKey, false) } as const

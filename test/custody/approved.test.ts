@@ -146,7 +146,7 @@ const troublesOf = async ({ id }: PolicyTerms) =>
 const usesOf = async ({ id }: PolicyTerms) => Number((await sql`select uses from policies where id = ${id}`)[0]?.uses)
 
 describe('a policy with approvers', () => {
-  test('signs what enough of them approved, whatever their keys are, and the audit names the approval', async () => {
+  test('signs what enough approvers approved, with all supported types of passkeys, and the audit names the approval', async () => {
     const people = [newPerson('ES256'), newPerson('EdDSA'), newPerson('RS256')]
     const { wallet, terms } = await underApproval(people, 3)
     const approval = approved(terms, people)
@@ -157,7 +157,7 @@ describe('a policy with approvers', () => {
 
   const DENIED = 'policy_denied'
 
-  test('signs nothing with fewer, and one person with two passkeys counts once', async () => {
+  test('signs nothing with too few approvals, and one person with two passkeys counts once', async () => {
     const [anna, boris] = [newPerson(), newPerson()]
     const again = newPerson('ES256', anna.approver.userId)
     const { wallet, terms } = await underApproval([anna, again, boris], 2)
@@ -177,13 +177,13 @@ describe('a policy with approvers', () => {
     ['of another domain', { rpId: 'evil.com' }],
     ['for another policy', { policyId: randomUUID() }],
     ['in a frame of another site', { crossOrigin: true }],
-  ] as const)('takes no assertion %s', async (_name, odd) => {
+  ] as const)('accepts no assertion %s', async (_name, odd) => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     expect(await codeOf(sign({ wallet, terms, approval: approved(terms, [anna], odd) }))).toBe(DENIED)
   })
 
-  test('takes no assertion for another approval, another request or another end', async () => {
+  test('accepts no assertion for another approval, another request or another expiry', async () => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     const approval = approved(terms, [anna])
@@ -199,7 +199,7 @@ describe('a policy with approvers', () => {
     expect(await codeOf(sign({ wallet, terms, approval }))).toBe('resolved')
   })
 
-  test('knows no approver but those with which it was made', async () => {
+  test('accepts only the approvers with which it was made', async () => {
     const [anna, eve] = [newPerson(), newPerson()]
     const { wallet, terms } = await underApproval([anna], 1)
     const requireApproval = { of: 1, expiresInSeconds: 60, approvers: [eve.approver] }
@@ -216,7 +216,7 @@ describe('a policy with approvers', () => {
 })
 
 describe('an approval', () => {
-  test('is used once, also by two vaults at once', async () => {
+  test('is used once, even by two vaults at the same time', async () => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     const use = { wallet, terms, approval: approved(terms, [anna]) }
@@ -226,7 +226,7 @@ describe('an approval', () => {
     expect(await usesOf(terms)).toBe(1)
   })
 
-  test('ends at its time, by the clock of the database', async () => {
+  test("expires by the database's clock", async () => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     const approval = approved(terms, [anna], {}, { expiresAt: new Date(Date.now() - 1) })
@@ -234,7 +234,7 @@ describe('an approval', () => {
     expect(await usesOf(terms)).toBe(0)
   })
 
-  test('lasts no longer than its policy says', async () => {
+  test('lasts no longer than its policy allows', async () => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     for (const expiresAt of [new Date(Date.now() + 3_660_000), new Date('9999-01-01T00:00:00Z')]) {
@@ -302,7 +302,7 @@ describe('an approval', () => {
     ['value', { value: 6n }],
     ['data', { data: '0xabab' }],
     ['contract', { to: undefined }],
-  ])('of an eoa wallet signs no other %s', async (_name, what) => {
+  ])('of an eoa wallet does not sign another %s', async (_name, what) => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     const use = { wallet, terms, approval: approved(terms, [anna]) }
@@ -315,7 +315,7 @@ describe('an approval', () => {
     ['gasLimit', '21001'],
     ['maxFeePerGas', '10'],
     ['maxPriorityFeePerGas', '1'],
-  ])('that fixes the %s of a transaction signs it with no other', async (name, value) => {
+  ])('that fixes the %s of a transaction does not sign another value', async (name, value) => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     const fixing = (fixed: object) => {
@@ -347,7 +347,7 @@ describe('an approval', () => {
     expect(await use(payload(), payload({ maxFeePerGas: 20n }), cancel)).toBe(3)
   })
 
-  test('of a contract wallet signs the approved calls in their order, by either way, and no others', async () => {
+  test('of a contract wallet signs only the approved calls in their order, as a transaction or as typed data', async () => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     const owner = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
@@ -394,7 +394,7 @@ describe('an approval', () => {
     expect(await outcome(sent(signed([one, two]).with(new Uint8Array(65))))).toBe('signed')
   })
 
-  test('of a speed-up signs for the nonce of its transaction alone', async () => {
+  test('of a speed-up signs only for the nonce of its transaction', async () => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     const owner = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createBoundedMap } from '../../src/custody/bounded-map.ts'
 
-test('the entry that was not used for the longest time makes room', () => {
+test('removes the least recently used entry', () => {
   const map = createBoundedMap<number>({ max: 2 })
   map.set('a', 1)
   map.set('b', 2)
@@ -15,7 +15,7 @@ test('the entry that was not used for the longest time makes room', () => {
   expect([map.get('a'), map.size()]).toEqual([undefined, 1])
 })
 
-test('with a lifetime an entry goes by itself, counted from when it was set', async () => {
+test('with a lifetime removes an entry when this time has passed since it was set', async () => {
   const map = createBoundedMap<number>({ max: 2, lifetimeMs: 100 })
   const longer = createBoundedMap<number>({ max: 2, lifetimeMs: 3_600_000 })
   map.set('a', 1)

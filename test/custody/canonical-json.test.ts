@@ -59,7 +59,7 @@ describe('the examples of RFC 8785', () => {
   })
 })
 
-test('any JSON comes back, and has one text whatever the order of its names', () => {
+test('any JSON survives a round trip and has the same text in any order of names', () => {
   const reversed = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(reversed)
     if (typeof value !== 'object' || value === null) return value
@@ -80,7 +80,7 @@ test('any JSON comes back, and has one text whatever the order of its names', ()
   )
 })
 
-test('a field that is undefined is left out, and all that JSON cannot say is refused', () => {
+test('an undefined field is left out, and values that JSON cannot express are refused', () => {
   expect(canonicalJson({ b: 1, a: undefined })).toBe('{"b":1}')
   const bad = [
     undefined,

@@ -51,7 +51,7 @@ const of = { chain_id: '11155111', nonce: '4' }
 const owner = encodeFunctionData({ abi: ABI, functionName: 'addOwnerWithThreshold', args: [ALICE, 1n] })
 
 describe('an execution of the key’s contract wallet', () => {
-  test('is told by what the wallet calls', () => {
+  test('is recorded with the calls of the wallet', () => {
     const data = execution({ to: ALICE, value: 5n })
     expect(factsIn(transaction(SAFE, data))).toEqual({ ...of, to: ALICE, value: '5', contract_wallet: SAFE })
     const both = execution(
@@ -64,7 +64,7 @@ describe('an execution of the key’s contract wallet', () => {
     expect(factsIn(transaction(SAFE, both))).toEqual({ ...of, ...calls, contract_wallet: SAFE })
   })
 
-  test('of very many calls is told in a bounded row, with their number', () => {
+  test('of very many calls is recorded in a bounded row, with their number', () => {
     const many = execution(batchOf(Array.from({ length: 1_000 }, () => ({ to: ALICE }))))
     const { to = '', calls } = factsIn(transaction(SAFE, many))
     expect([to.split(' ').length, calls]).toEqual([100, '1000'])
@@ -75,16 +75,16 @@ describe('an execution of the key’s contract wallet', () => {
     ['foreign code', execution({ to: ALICE, data: '0x01', operation: 1 })],
     ['a refund of gas', execution({ to: ALICE, value: 5n }, 1n)],
     ['cut call data', execution({ to: ALICE, value: 5n }).slice(0, 200) as Hex],
-  ])('with %s is told as a call of the wallet', (_, data) => {
+  ])('with %s is recorded as a call of the wallet', (_, data) => {
     expect(factsIn(transaction(SAFE, data, 3n))).toEqual({ ...of, to: SAFE, value: '3' })
   })
 
-  test('of another contract wallet is told as a call of it', () => {
+  test('of another contract wallet is recorded as a call to that wallet', () => {
     const data = execution({ to: ALICE, value: 5n })
     expect(factsIn(transaction(BOB, data))).toEqual({ ...of, to: BOB, value: '0' })
   })
 
-  test('beside another one in the same use is told, too', () => {
+  test('is also recorded if the same use signs another one', () => {
     const [one, other] = [execution({ to: ALICE, value: 5n }), execution({ to: BOB, value: 5n })]
     const told = factsIn(transaction(SAFE, one), transaction(SAFE, one), transaction(SAFE, other))
     expect(JSON.parse(told.further ?? '')).toEqual([{ ...of, to: BOB, value: '5', contract_wallet: SAFE }])
@@ -114,18 +114,18 @@ describe('a transaction of a contract wallet that its owner signs as typed data'
   const told = (changes: Partial<TypedData>) => factsIn({ kind: 'typed_data', typedData: { ...typedData, ...changes } })
   const unread = { chain_id: '11155111', contract_wallet: SAFE }
 
-  test('is told by what the wallet calls', () => {
+  test('is recorded with the calls of the wallet', () => {
     expect(told({})).toEqual({ ...unread, contract_wallet_nonce: '7', to: ALICE, value: '5' })
   })
 
-  test('is told by its wallet and chain alone if it has another form, wallet or chain', () => {
+  test('is recorded with only its wallet and chain if it has another form, wallet or chain', () => {
     expect(told({ message: { ...message, operation: 1 } })).toEqual(unread)
     expect(told({ types: { SafeTx: [word] }, message: { to: ALICE } })).toEqual(unread)
     expect(told({ domain: { ...domain, chainId: 1 } })).toEqual({ ...unread, chain_id: '1' })
     expect(told({ domain: { ...domain, verifyingContract: BOB } })).toEqual({ ...unread, contract_wallet: BOB })
   })
 
-  test('and other typed data is a message, of which nothing is told', () => {
+  test('is the only typed data with details: other typed data is recorded as a message', () => {
     expect(told({ primaryType: 'Mail', types: { Mail: [word] }, message: { to: ALICE } })).toEqual({})
   })
 })

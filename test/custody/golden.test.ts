@@ -185,7 +185,7 @@ describe('in the first version', () => {
     }
   })
 
-  test('the lists of limits are bound as canonical JSON, and what they counted, too', () => {
+  test('the lists of limits and their counts are bound as canonical JSON', () => {
     const terms = boundTerms({
       ...policyTerms,
       tokenLimits: [{ perSeconds: null, maxTotal: '1000', contractAddress: TOKEN }],

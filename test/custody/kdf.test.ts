@@ -17,7 +17,7 @@ test.each(RFC_4231)('HMAC gives the RFC 4231 vector $mac', ({ key, message, mac 
   expect(hexOf(hmac({ key: bytesOf(key), message: bytesOf(message) }))).toBe(mac)
 })
 
-test('HMAC and HKDF give what the platform gives', () => {
+test("HMAC and HKDF agree with the platform's", () => {
   const bytes = (maxLength: number) => fc.uint8Array({ maxLength })
   const lengths = fc.integer({ min: 1, max: 100 })
   fc.assert(
@@ -32,13 +32,13 @@ test('HMAC and HKDF give what the platform gives', () => {
   )
 })
 
-test('HMAC takes a text as its UTF-8, and changes neither key nor message', () => {
+test('HMAC encodes a text as UTF-8, and changes neither key nor message', () => {
   const [key, message] = [Buffer.from('é'.repeat(50)), Buffer.from('message')]
   expect(hmac({ key: 'é'.repeat(50), message })).toEqual(hmac({ key, message }))
   expect([key.toString(), message.toString()]).toEqual(['é'.repeat(50), 'message'])
 })
 
-test('HKDF refuses more than its counter can count', () => {
+test('HKDF refuses a length that its counter does not allow', () => {
   const input = { key: new Uint8Array(32), salt: new Uint8Array(), info: new Uint8Array() }
   expect(hkdf({ ...input, length: 255 * 32 }).length).toBe(8160)
   expect(() => hkdf({ ...input, length: 255 * 32 + 1 })).toThrow('8160 bytes')

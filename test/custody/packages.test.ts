@@ -86,7 +86,7 @@ test('the vault’s process loads no other packages than these: no HTTP server, 
   expect(loaded).toEqual([...ALL, ...NEVER_LOADED].sort())
 })
 
-test('a vault that has signed has loaded these, and none that is only named', async () => {
+test('a vault that has signed has loaded exactly these packages', async () => {
   const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
   endings.push(service.close)
   const VAULT_SOCKET = `${service.variables.VAULT_SOCKET}.own`

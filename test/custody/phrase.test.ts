@@ -28,12 +28,12 @@ const entropyIn = (phrase: string): string | null => {
 }
 
 describe('a phrase', () => {
-  test.each(BIP_39)('is the published one of $entropy, in both directions', ({ entropy, phrase }) => {
+  test.each(BIP_39)('agrees with the published phrase of $entropy, in both directions', ({ entropy, phrase }) => {
     expect(textOf(phraseOf(bytesOf(entropy)))).toBe(phrase)
     expect(entropyIn(phrase)).toBe(entropy)
   })
 
-  test('is the one of another implementation, in both directions', () => {
+  test('agrees with another implementation, in both directions', () => {
     fc.assert(
       fc.property(entropies, (entropy) => {
         const phrase = textOf(phraseOf(entropy))
@@ -44,7 +44,7 @@ describe('a phrase', () => {
     )
   })
 
-  test('of any words is read, or refused, as by another implementation', () => {
+  test('of any words is read or refused as another implementation does', () => {
     const words = fc.array(fc.constantFrom(...wordlist), { minLength: 11, maxLength: 25 })
     let read = 0
     fc.assert(
@@ -60,7 +60,7 @@ describe('a phrase', () => {
     expect(read).toBeGreaterThan(10)
   })
 
-  test('written in any characters is read, or refused, as by another implementation', () => {
+  test('in any characters is read or refused as another implementation does', () => {
     const odd = fc.constantFrom(
       ...'ＡｂﬁﬃＫK²½﷐﷽⑽㎢İſ\u00ad\u0301\u00a0\u1680\u2028\u3000\ufeff\u0000\v\t\n  ',
       '𝐚',
@@ -88,13 +88,13 @@ describe('a phrase', () => {
     ['more than a phrase has', ' '.repeat(1025)],
   ])('is refused if it has %s', (_what, phrase) => expect(entropyOf(phrase)).toBeNull())
 
-  test('is refused as bytes that are not UTF-8', () => {
+  test('is refused if its bytes are not UTF-8', () => {
     for (const bytes of [[0xff], [0xc3], [0xe3, 0x80], [0xed, 0xa0, 0x80]]) {
       expect(entropyOf(Uint8Array.from(bytes))).toBeNull()
     }
   })
 
-  test('does not change what was given', () => {
+  test('does not change its input', () => {
     const entropy = new Uint8Array(16).fill(7)
     const phrase = Buffer.from(phraseOf(entropy))
     entropyOf(phrase)

@@ -44,7 +44,7 @@ describe('of a limited token', () => {
     }
   })
 
-  test.each(Object.entries(calls))('%s in any other form is not counted', (_, call) => {
+  test.each(Object.entries(calls))('%s in any other form cannot be counted', (_, call) => {
     const hex = call(7n)
     const words = (hex.length - 10) / 64
     const dirtyAt = (at: number) => `${hex.slice(0, 10 + at * 64)}01${hex.slice(12 + at * 64)}`
@@ -65,7 +65,7 @@ describe('of a limited token', () => {
     }
   })
 
-  test('a call that is none of these functions is not counted, nor coins that are sent to it', () => {
+  test('other functions, and coins that are sent to the contract, cannot be counted', () => {
     const others = [
       encodeFunctionData({ abi: ABI, functionName: 'decreaseAllowance', args: [THEM, 1n] }),
       encodeFunctionData({ abi: ABI, functionName: 'burn', args: [1n] }),
@@ -106,7 +106,7 @@ const walk = (limits: Limits, uses: readonly (readonly [ms: number, amount: bigi
 }
 
 describe('a limit', () => {
-  test('on a token holds for all time, to the last unit', () => {
+  test('on a token without a period never frees anything, to the last unit', () => {
     const years = 10 * 366 * 86_400_000
     const { allowed, counts } = walk(token(10n, null), [
       [0, 6n],
@@ -120,7 +120,7 @@ describe('a limit', () => {
     expect(areRolling(token(10n, null))).toBe(false)
   })
 
-  test('in any minute frees what was used when the minute is over, and a sixteenth of it later at the latest', () => {
+  test('of a minute frees an amount after one minute, or at most a sixteenth of a minute later', () => {
     const limits = token(10n, 60)
     expect(
       walk(limits, [
@@ -137,7 +137,7 @@ describe('a limit', () => {
     expect(areRolling(limits)).toBe(true)
   })
 
-  test('in any second frees nothing before the second is over, whenever it begins', () => {
+  test('of a second frees nothing before the second is over, whenever it begins', () => {
     for (let ms = 0; ms < 63; ms += 1) {
       expect([
         ms,
@@ -149,14 +149,14 @@ describe('a limit', () => {
     }
   })
 
-  test('keeps no more than 17 amounts, also by a clock that goes back again and again', () => {
+  test('keeps at most 17 amounts, even if the clock goes back again and again', () => {
     const back = Array.from({ length: 60 }, (_, index) => [-4_000 * index, 1n] as const)
     const { counts, allowed } = walk(token(100n, 60), back)
     expect(allowed).not.toContain(false)
     expect(counts[0]?.length).toBeLessThanOrEqual(17)
   })
 
-  test('does not free anything by a clock that goes back', () => {
+  test('frees nothing if the clock goes back', () => {
     const limits = token(10n, 60)
     const { allowed } = walk(limits, [
       [0, 10n],
@@ -168,7 +168,7 @@ describe('a limit', () => {
     expect(allowed).toEqual([true, false, true, false, true])
   })
 
-  test('on the value and on the uses count by themselves, more of a use counts no second use', () => {
+  test('value and use limits count independently, and a second charge of one use is not a second use', () => {
     const limits: Limits = {
       tokenLimits: [],
       rollingLimits: [
@@ -208,7 +208,7 @@ const mostWithin = (events: readonly Event[], lengthMs: number): bigint => {
   return most
 }
 
-test('in random walks no time of the length ever has more than the limit, the state is bounded, and no use is refused for nothing', () => {
+test('random sequences never exceed the limit in any period, keep a bounded state, and refuse no use without need', () => {
   const random = randomOf(20_261_124)
   let [allowed, refused] = [0, 0]
   for (let walks = 0; walks < 60; walks += 1) {

@@ -48,7 +48,7 @@ const rows = async () => {
 }
 const sumOf = (of: Awaited<ReturnType<typeof rows>>) => of.reduce((sum, [, , count]) => sum + Number(count), 0)
 
-test('a refusal is in the audit before its error goes on, once, under the key of vaults', async () => {
+test('a refusal is in the audit once, under the key of vaults, before its error is returned', async () => {
   const { refuse } = open()
   await refuse('alice', { details: { from: '192.0.2.1' } })
   const [row] = await sql`select project_id as "projectId", at, actor, action, subject, details, mac from audit`
@@ -61,7 +61,7 @@ test('a refusal is in the audit before its error goes on, once, under the key of
   expect(await rows()).toHaveLength(1)
 })
 
-test('the first of a group has a row at once, and those that follow share one', async () => {
+test('the first refusal of a group has a row at once, and later ones share a row', async () => {
   const { refuse, flush } = open()
   for (let tries = 0; tries < 50; tries += 1) await refuse('alice')
   await refuse('alice', { kind: 'owner_locked' })
@@ -83,7 +83,7 @@ test('the first of a group has a row at once, and those that follow share one', 
   expect(await rows()).toHaveLength(6)
 })
 
-test('every one is counted once, however long it goes on', async () => {
+test('every refusal is counted exactly once over a long time', async () => {
   const { refuse, flush } = open(20)
   let sent = 0
   while ((await rows()).length < 4) {
@@ -94,7 +94,7 @@ test('every one is counted once, however long it goes on', async () => {
   expect(sumOf(await rows())).toBe(sent)
 })
 
-test('who tries ever new owners by ever new names fills no audit, and hides no other kind', async () => {
+test('attempts with ever new owners and names neither fill the audit nor hide other kinds of refusals', async () => {
   const { refuse, flush } = open()
   await Promise.all(Array.from({ length: 2_000 }, (_, n) => refuse(`owner ${n}`, { actor: `api_key:${n}` })))
   await refuse('alice', { kind: 'owner_locked' })
@@ -107,7 +107,7 @@ test('who tries ever new owners by ever new names fills no audit, and hides no o
 })
 
 describe('a refusal that cannot be written', () => {
-  test('because it names a project that is not there, is one of the deployment, and hurts nobody beside it', async () => {
+  test('because its project does not exist is recorded for the deployment, and does not affect others', async () => {
     const { refuse } = open()
     const projectId = randomUUID()
     const signed = Array.from({ length: 20 }, () => world.audit.commit(world.act()))

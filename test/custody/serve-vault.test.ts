@@ -234,7 +234,7 @@ describe('over its sockets', () => {
     }
   })
 
-  test('what a caller says of an extrinsic is in the audit as its words', async () => {
+  test("a caller's details of an extrinsic are marked in the audit as its statements", async () => {
     const { path } = await startVault()
     const wallet = await newWallet({ network: 'Polkadot' })
     const part = new Uint8Array([1, 2, 3])

@@ -18,7 +18,7 @@ const messageOf = (length: number) => new Uint8Array(length).fill(0xa7)
 const MESSAGES = [0, 1, 32, 140, 165, 166, 167, 256, 5_000].map(messageOf)
 
 describe('a signature of sr25519', () => {
-  test.each(SR25519)('by $publicKey is valid for others', ({ miniSecret, publicKey }) => {
+  test.each(SR25519)('by $publicKey is valid for another implementation', ({ miniSecret, publicKey }) => {
     const key = bytesOf(publicKey)
     expect(hexOf(publicKeyOfMiniSecret(bytesOf(miniSecret)))).toBe(publicKey)
     for (const message of MESSAGES) {
@@ -44,7 +44,7 @@ describe('a signature of sr25519', () => {
     }
   })
 
-  test('is valid for any key and any message, and the public key is the one of another implementation', () => {
+  test('is valid for any key and any message, and the public key agrees with another implementation', () => {
     const bytes = (minLength: number, maxLength: number) => fc.uint8Array({ minLength, maxLength })
     fc.assert(
       fc.property(bytes(32, 32), bytes(0, 600), (miniSecret, message) => {
@@ -64,7 +64,7 @@ describe('a signature of sr25519', () => {
     expect(hexOf(miniSecret)).toBe('01'.repeat(32))
   })
 
-  test('is made of messages for which the module takes more memory, and of short ones after them', () => {
+  test('is valid for messages for which the module needs more memory, and for short ones after them', () => {
     const miniSecret = new Uint8Array(32).fill(1)
     const publicKey = publicKeyOfMiniSecret(miniSecret)
     // The module has 64 KiB: whatever it takes next may be what needs more.
@@ -75,7 +75,7 @@ describe('a signature of sr25519', () => {
     }
   })
 
-  test('is refused for what is no mini-secret, and the next one is valid', () => {
+  test('is refused for an invalid mini-secret, and the next one is valid', () => {
     const miniSecret = new Uint8Array(32).fill(1)
     const message = messageOf(10)
     for (const length of [0, 31, 33, 64]) {

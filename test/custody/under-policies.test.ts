@@ -83,7 +83,7 @@ const troubles = async ({ keyringId }: WalletRef) =>
     .map(({ trouble }) => trouble)
 
 describe('a wallet under policies', () => {
-  test('is opened by its policies alone, in every process, and so are the others of its owner', async () => {
+  test('is opened only by its policies, in every process, and so are the other wallets of its owner', async () => {
     const wallet = await newWallet()
     const sibling = await newWallet(wallet.ownerId, 'Base')
     const terms = await custody.policy(wallet, secret)
@@ -123,7 +123,7 @@ describe('a wallet under policies', () => {
     ['a policy', 'policies', 'newPolicy'],
     ['a wallet', 'wallet_keys', 'newWallet'],
     ["a wallet of the user's mode", 'wallet_keys', 'newWallet of the user'],
-  ])('is there before %s that was begun earlier, which is then refused', async (_name, table, name) => {
+  ])('makes the vault refuse %s that began before', async (_name, table, name) => {
     const wallet = await newWallet()
     const release = await holdTable(sql, table)
     const making = codeOf(uses(wallet)[name]?.() ?? Promise.resolve())
@@ -143,7 +143,7 @@ describe('a wallet under policies', () => {
     expect(await codeOf(sign(wallet))).toBe('resolved')
   })
 
-  test('it is done once, however often and from wherever it is asked', async () => {
+  test('is put there once by several requests from several processes', async () => {
     const wallet = await newWallet()
     await Promise.all([custody.vault, other, custody.vault, other].map((vault) => put(wallet, secret, vault)))
     await put(wallet)
@@ -183,7 +183,7 @@ describe('a wallet under policies', () => {
   })
 })
 
-describe('who owns the database', () => {
+describe('the owner of the database', () => {
   const NOT_AS_MADE = 'its lock of the developer is not as it was made'
 
   test.each([
@@ -203,7 +203,7 @@ describe('who owns the database', () => {
     expect(await troubles(wallet)).toEqual([])
   })
 
-  test('puts back the lock of before: audit verify names it', async () => {
+  test('restores the earlier lock: audit verify names it', async () => {
     const wallet = await newWallet()
     const before = await stateOf(wallet)
     await put(wallet)

@@ -54,7 +54,7 @@ describe('a secret', () => {
   test.each([
     [{ first: 'é 🔑' }, 'first', 'é 🔑'],
     [{ second: Buffer.from('bytes') }, 'second', 'bytes'],
-  ] as const)('in one of several shapes crosses as bytes: %p', async (secrets, field, text) => {
+  ] as const)('in a message with several shapes crosses as bytes: %p', async (secrets, field, text) => {
     const { client, seen, given } = await start()
     await client.ask(tell, { given: secrets, plain: '' })
     expect(seen.map(({ field: of, bytes }) => [of, bytes.toString()])).toEqual([[field, text]])
@@ -70,13 +70,13 @@ describe('a secret', () => {
   })
 
   test.each([{ first: 'a', second: 'b' }, { first: 'a', third: 'b' }, { first: 1 }, { first: '\ud800' }, {}, 'first'])(
-    'in no shape that may come does not fit: %p',
+    'in a message of no known shape is refused: %p',
     (given) => {
       expect(tell.input.fits(tell.input.named({ given, plain: '' }))).toBe(false)
     },
   )
 
-  test('of an answer arrives whole, and is zeroed where it came from', async () => {
+  test('of an answer arrives unchanged, and the sender zeroes its copy', async () => {
     const { client, answered } = await start()
     const { secret, plain } = await client.ask(tell, { plain: '' })
     expect([secret, plain].map((each) => each && Buffer.from(each).toString())).toEqual(['an answer', 'in the open'])

@@ -59,7 +59,7 @@ const refusedAfter = async (server: Server, many: number) => {
   return server.refusals.slice(many - 1)
 }
 
-test('whoever has a certificate with an allowed name is served, with large messages and handles', async () => {
+test('a client with an allowed name in its certificate is served, with large messages and open keys', async () => {
   const server = await serverOf()
   const client = wire.clientOf({ sockets: [placeOf(server)], tls: api })
   const bytes = new Uint8Array(3_000_000).fill(7)
@@ -101,7 +101,7 @@ test.each<readonly [what: string, why: string, files: () => Promise<TlsFiles | n
     `${USER} has no name in VAULT_TLS_CLIENTS`,
     () => made.certificate('t', { names: 'URI:x//DNS:api-1' }),
   ],
-])('a client with %s is refused before a message, and nobody else suffers', async (_what, why, files) => {
+])('a client with %s is refused before any message, and others are not affected', async (_what, why, files) => {
   const server = await serverOf()
   const others = wire.clientOf({ sockets: [placeOf(server)], tls: api })
   const { output, held } = await others.hold(lend, {})
@@ -132,7 +132,7 @@ test('TLS 1.2, plain text and silence are refused', async () => {
   expect(await client.ask(echo, { text: 'a' })).toEqual({ text: 'a' })
 })
 
-test('there are only so many connections, and those that are there go on', async () => {
+test('connections beyond the limit are refused, and existing ones continue', async () => {
   const server = await serverOf(vault, { connectionsMax: 3 })
   const client = wire.clientOf({ sockets: [placeOf(server)], tls: api })
   await client.ask(echo, { text: 'a' })
@@ -142,7 +142,7 @@ test('there are only so many connections, and those that are there go on', async
   for (const socket of idle) socket.destroy()
 })
 
-test('bad input, and an end within a message, end their connection alone, and the certificate says whose it was', async () => {
+test('bad input or a cut-off message ends only its connection, and the audit has the name in the certificate', async () => {
   const server = await serverOf()
   const others = wire.clientOf({ sockets: [placeOf(server)], tls: api })
   const { output, held } = await others.hold(lend, {})
@@ -158,7 +158,7 @@ test('bad input, and an end within a message, end their connection alone, and th
   expect(await held.ask(use, { handle: output })).toBe('vault')
 })
 
-test('a client asks only the server that it means', async () => {
+test('a client sends nothing to a server with another name or authority', async () => {
   const elsewhere = await made.certificate('elsewhere', { names: 'DNS:elsewhere' })
   const foreign = await made.certificate('foreign', { names: 'DNS:localhost', authority: 'other' })
   const old = await made.certificate('old', { names: 'DNS:localhost', days: -1 })
@@ -179,7 +179,7 @@ test('a client asks only the server that it means', async () => {
   expect(await client.unreached()).toContain("Hostname/IP does not match certificate's altnames")
 })
 
-test('a client says nothing to a server of TLS 1.2', async () => {
+test('a client sends nothing to a server with TLS 1.2', async () => {
   const heard: Buffer[] = []
   const { ca, ...own } = readTls(vault)
   const server = createServer({ ...own, ca, maxVersion: 'TLSv1.2' }, (socket) =>
@@ -195,7 +195,7 @@ test('a client says nothing to a server of TLS 1.2', async () => {
   server.close()
 })
 
-test('renewed files count for new connections, and those that do not fit for none', async () => {
+test('renewed files are used for new connections, and files that do not fit together are not used', async () => {
   const files = await made.certificate('renewed', { names: 'DNS:localhost' })
   await made.certificate('next', { names: 'DNS:localhost' })
   const server = await serverOf(files)
@@ -222,7 +222,7 @@ test('renewed files count for new connections, and those that do not fit for non
   expect(await held.ask(use, { handle: output })).toBe('vault')
 })
 
-test('the certificates that docs/deployment.md makes are right', async () => {
+test('the certificates of docs/deployment.md are accepted', async () => {
   const page = await Bun.file(new URL('../../docs/deployment.md', import.meta.url)).text()
   const [, block = ''] = /```sh\n(mkdir -p strongroom-ca[\s\S]*?)```/.exec(page) ?? []
   expect(Bun.spawnSync(['bash', '-e', '-c', block], { cwd: folder }).exitCode).toBe(0)
@@ -237,7 +237,7 @@ test('the certificates that docs/deployment.md makes are right', async () => {
   expect((await refusedAfter(server, 1))[0]?.why).toBe(`${USER} is not for clients`)
 })
 
-test('a port that is taken is told in a sentence', async () => {
+test('a port in use is reported in one sentence', async () => {
   const port = portOf(await serverOf())
   await expect(serverOf(vault, { port })).rejects.toThrow(
     `cannot listen at VAULT_LISTEN, 127.0.0.1:${port} (EADDRINUSE)`,

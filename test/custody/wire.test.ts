@@ -304,7 +304,7 @@ describe('several servers', () => {
     expect([...one.refusals, ...two.refusals]).toEqual([])
   })
 
-  test('one that says that its root key does not fit is left, and asked again while the other one is away', async () => {
+  test('a vault without the current root key is avoided, and used again while the other one is unavailable', async () => {
     const gates = createGates()
     gates.open('a')
     const one = await wire.server({ gates, name: 'one', errors: { key: new UnfitVault() } })

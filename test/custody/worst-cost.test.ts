@@ -39,7 +39,7 @@ const pay = (value: bigint, input: Hex = '0x', to: string = THEM): Intent => ({ 
 const NONE = new Map()
 const costOf = (...payloads: readonly Payload[]) => worstCostOf(signer, payloads)
 
-test('the addresses are those of the chains, for any owner', () => {
+test('the addresses agree with the chains, for any owner', () => {
   for (let owners = 0; owners < 50; owners += 1) {
     const account = privateKeyToAccount(generatePrivateKey())
     const found = `0x${safeOf(bytesOf(account.publicKey.slice(2)))}`
@@ -58,14 +58,14 @@ describe('a transaction costs', () => {
     expect(costOf(paying({ to: null, value: TEN, input: '0x60' }))).toMatchObject({ value: TEN })
   })
 
-  test('as much as its dearest version, and two transactions as much as both', () => {
+  test('the cost of its most expensive version, and two transactions cost the sum', () => {
     const versions = [paying(pay(5n), { price: 4n }), paying(pay(9n)), paying(pay(0n, '0x', owner), { price: 8n })]
     expect(costOf(...versions)).toEqual({ value: 9n, fee: 168_000n, tokens: NONE, uses: ['nonce 0', 'nonce 0'] })
     const both = costOf(paying(pay(5n)), paying(pay(9n), { nonce: 1 }))
     expect(both).toEqual({ value: 14n, fee: 126_000n, tokens: NONE, uses: ['nonce 0', 'nonce 1'] })
   })
 
-  test('what it has the contract wallet of its key pay, in one call or many', () => {
+  test('what it makes the contract wallet of its key pay, in one call or many', () => {
     const executed = (intents: readonly Intent[]) => costOf(paying(execution(safe, intents)))
     expect(executed([pay(TEN)])).toEqual({ value: TEN, fee: 63_000n, tokens: NONE, uses: ['nonce 0'] })
     expect(executed([pay(TEN), pay(3n, '0xabcdef'), pay(0n, '0x', ours)])).toMatchObject({ value: TEN + 3n })
@@ -75,7 +75,7 @@ describe('a transaction costs', () => {
     expect(costOf(paying(pay(2n, input)))).toMatchObject({ value: 2n })
   })
 
-  test('nothing more for the deployment before it, nor for the calls around what was signed', () => {
+  test('nothing for the deployment, nor for the calls around a signed execution', () => {
     const [deploying, acting] = [paying(deployment(safe)), paying(execution(safe, [pay(TEN)]), { nonce: 1 })]
     expect(costOf(deploying, acting)).toEqual({ value: TEN, fee: 126_000n, tokens: NONE, uses: ['nonce 1'] })
     const signable = deployAndExecute(CHAIN, safe, { intents: [pay(TEN), pay(1n)], gas: 5n })
@@ -99,14 +99,14 @@ describe('of a token that a policy limits', () => {
     worstCostOf({ ...signer, limitedTokens: [token] }, payloads).tokens.get(token)
   const { payload } = deployAndExecute(CHAIN, safe, { intents: [calling(5n), pay(1n)], gas: 5n })
 
-  test('a transaction takes what it names, its versions as much as the most of them, two of them both', () => {
+  test('a transaction takes the amount that it names, its versions the highest amount, and two transactions the sum', () => {
     expect(taken(paying(calling(5n)))).toBe(5n)
     expect(taken(paying(calling(5n, THEM)))).toBeUndefined()
     expect(taken(paying(calling(5n)), paying(calling(7n), { price: 4n }), paying(pay(0n, '0x', owner)))).toBe(7n)
     expect(taken(paying(calling(5n)), paying(calling(7n), { nonce: 1 }))).toBe(12n)
   })
 
-  test('the contract wallet takes what its calls name, one, many, or signed as typed data', () => {
+  test('the contract wallet takes the amounts in its calls: in one, in many, or signed as typed data', () => {
     expect(taken(paying(execution(safe, [calling(5n)])))).toBe(5n)
     expect(taken(paying(execution(safe, [calling(5n), pay(1n), calling(8n)])))).toBe(13n)
     expect(taken(payload)).toBe(5n)
@@ -121,7 +121,7 @@ describe('of a token that a policy limits', () => {
     ['the same in a batch', () => paying(execution(safe, [calling(5n), burning]))],
     ['the same as typed data', () => deployAndExecute(CHAIN, safe, { intents: [burning], gas: 5n }).payload],
   ]
-  test.each(uncounted)('no policy allows %s, and of another token it does', (_, payload) => {
+  test.each(uncounted)('no policy allows %s, but it allows it for another token', (_, payload) => {
     expect(() => taken(payload())).toThrow('cannot be counted')
     expect(() => costOf(payload())).not.toThrow()
   })
@@ -198,7 +198,7 @@ describe('no policy lets anybody sign', () => {
     expect(() => costOf({ kind: 'typed_data', typedData: { ...typed, ...edit } })).toThrow('policy')
   })
 
-  test('typed data for less than they say, however it is written', () => {
+  test('typed data for less than its full value, in any notation', () => {
     for (const value of [TEN, String(TEN), `0x${TEN.toString(16)}`]) {
       const typedData = { ...typed, message: { ...typed.message, value } }
       expect(costOf({ kind: 'typed_data', typedData })).toMatchObject({ value: TEN })

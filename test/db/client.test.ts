@@ -283,7 +283,7 @@ describe('whether the database is away', () => {
     ],
     ['no file', { code: 'ENOENT', syscall: 'open', path: '/run/postgresql/.s.PGSQL.5432' }, false],
     ['a closed file', { code: 'EACCES', syscall: 'open', path: '/etc/strongroom/root.key' }, false],
-  ])('is told by the error of the system: %s', (_what, error, isAway) => {
+  ])('is recognised by the error of the system: %s', (_what, error, isAway) => {
     expect(isDatabaseAway(new Error('Failed query', { cause: Object.assign(new Error('x'), error) }))).toBe(isAway)
   })
 

@@ -38,7 +38,7 @@ afterAll(async () => {
 const logins = () => sql<{ name: string; settings: Record<string, string> }[]>`
   select distinct regexp_replace(name, '-[0-9a-f]{8}-.*', '') as name, settings from logins order by name`
 
-test('no session of a process lacks a limit, and only the commands of the owner have none for a statement', async () => {
+test("every session of a process has limits, and only the owner's commands have none for a statement", async () => {
   const socket = `${service.variables.VAULT_SOCKET}.own`
   const vault = await startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket })
   const api = await startApiProcess({ ...service.variables, VAULT_SOCKET: socket })

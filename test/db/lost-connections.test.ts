@@ -111,7 +111,7 @@ describe.each(Object.entries(KINDS))('%s', (_, use) => {
   })
 })
 
-test('callers read that PostgreSQL is unavailable while its Unix socket is away, of the API and of the vault', async () => {
+test('the API and the vault report PostgreSQL as unavailable while its Unix socket is missing', async () => {
   // Others than this user enter it, and a socket's path has at most 107 bytes.
   const folder = await mkdtemp('/tmp/strongroom-socket-')
   await chmod(folder, 0o777)

@@ -21,7 +21,7 @@ const listen = () => {
   return { progress, lines, lineWith }
 }
 
-test('tells every few seconds what it still waits for, and each step that is done', async () => {
+test('prints every few seconds what it still waits for, and each finished step', async () => {
   const { progress, lines, lineWith } = listen()
   const [quick, slow] = [Promise.withResolvers<number>(), Promise.withResolvers<string>()]
   try {
@@ -41,7 +41,7 @@ test('tells every few seconds what it still waits for, and each step that is don
   }
 }, 60_000)
 
-test('a step that fails is not told as done, and fails', async () => {
+test('a step that fails is not printed as done, and fails', async () => {
   const { progress, lines } = listen()
   try {
     await expect(progress.step('Polygon', () => Promise.reject(new Error('no node')))).rejects.toThrow('no node')

@@ -125,7 +125,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     await chain?.stop()
   })
 
-  test('says what the developer may do, and what the user allows is just that', async () => {
+  test('says what the developer may do, and the user grants exactly that', async () => {
     const person = await newPerson()
     const on = await world.newPage({ timezoneId: 'Europe/Berlin', locale: 'en-GB' })
     const addresses: string[] = []
@@ -191,7 +191,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await world.sessionsOf(await world.userIdOf(person.email))).toEqual(['email_code logout'])
   })
 
-  test('counts wrong PINs, tells them at the field, and says when the wallets are locked', async () => {
+  test('counts wrong PINs, reports them at the field, and says when the wallets are locked', async () => {
     const person = await newPerson()
     const on = await ask(person)
     await allow(on, '12')
@@ -213,7 +213,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await policiesOf(person)).toEqual([])
   })
 
-  test('shows the login again when the session has ended, and then goes on, also by keyboard alone', async () => {
+  test('shows the login again when the session has ended, and then continues, also with only the keyboard', async () => {
     const person = await newPerson()
     const on = await ask(person)
     await world.endSessions()
@@ -228,7 +228,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect((await policiesOf(person)).map(({ uuid }: { uuid: string }) => uuid)).toEqual([policy_id])
   })
 
-  test('says why it cannot ask: another user’s wallet, rules that mean nothing, or no node', async () => {
+  test('says why it cannot show a policy: another user’s wallet, invalid rules, or no node', async () => {
     const [person, other] = [await newPerson(), await newPerson()]
     const on = await openAs(other, linkOf(policyOf(person)))
     await isShown(on, 'refused')
@@ -279,7 +279,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await policiesOf(person)).toHaveLength(1)
   })
 
-  test("shows strangers' texts as text, cut and apart from its own words", async () => {
+  test("shows strangers' texts as text, shortened and separate from its own words", async () => {
     const person = await newPerson()
     const markup = '<img src=x onerror="document.title=1">'
     const token = await chain.deploy('TestToken', [`\u202eevil ${markup} ${'long '.repeat(60)}`, 'משלום', 6])
@@ -396,8 +396,8 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await on.locator('main script').count()).toBe(0)
   })
 
-  describe('for what was granted', () => {
-    test('the account lists it with what was used, and takes it back with the PIN', async () => {
+  describe('for granted policies', () => {
+    test('the account lists each one with its use, and revokes it with the PIN', async () => {
       const person = await newPerson()
       const on = await openAs(person, world.addressOf())
       await press(on, /^What Test may do/)
@@ -439,7 +439,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       expect((await policiesOf(person)).map(({ name }: { name: string }) => name)).toEqual(['Second'])
     })
 
-    test('an app can ask the user to take one back', async () => {
+    test('an app can ask the user to revoke one', async () => {
       const person = await newPerson()
       const uuid = await grant(person)
       const address = (policy_id: string) =>
@@ -518,7 +518,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       await isShown(on, 'approvals')
     }
 
-    test('says what would be done, and the passkey approves just that', async () => {
+    test('says what the request would do, and the passkey approves exactly that', async () => {
       const { on, id } = await newApprover()
       const asked = await askFor(id)
       await openApprovals(on)

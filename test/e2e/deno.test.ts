@@ -153,7 +153,7 @@ test('a user logs in by a mailed code, and wrong PINs and broken bodies are refu
   }
 })
 
-test('a node whose connection hangs is asked by another one, and API and worker go on', async () => {
+test('when a connection to a node hangs, a new one is opened, and API and worker continue', async () => {
   const wallet = await onDeno.newWallet({ network, pin: PIN })
   await chain.fund(wallet.address)
   const send = () =>

@@ -121,7 +121,7 @@ test('an API makes wallets and signs', async () => {
   await makesAndSigns(api.url)
 })
 
-test('a stranger, and an API that asks what operators ask, are refused and audited, and the other API goes on', async () => {
+test("a stranger, and an API that calls operators' methods, are refused and audited, and the other API continues", async () => {
   const stranger = await made.certificate('stranger', { names: 'DNS:api-1', authority: 'other' })
   const to = { host: '127.0.0.1', port: portOf(placeOf(vault)), servername: 'localhost' }
   const refused = await raw(connect({ ...to, ...readTls(stranger) }))
@@ -138,7 +138,7 @@ test('a stranger, and an API that asks what operators ask, are refused and audit
   await makesAndSigns(api.url)
 })
 
-test('a network that carries nothing any more, and a vault that is started again, are noticed', async () => {
+test('an API notices a silent network and a restarted vault', async () => {
   const address = await makesAndSigns(api.url)
   const client = clientAt(api.url)
   wire.freeze()
@@ -152,7 +152,7 @@ test('a network that carries nothing any more, and a vault that is started again
   await until(async () => (await signing(client, address)).status === 200)
 })
 
-test('an API that means another vault, or has no right certificate, asks nothing and says why', async () => {
+test('an API that names another vault, or has a wrong certificate, sends nothing and logs why', async () => {
   const wrong = { ...apiVariables(portOf(wire.url)), VAULT_SOCKET: `tls://127.0.0.1:${portOf(wire.url)}` }
   const lost = await startApiProcess(wrong)
   await until(async () => lost.output().includes("does not match certificate's altnames"))
@@ -169,7 +169,7 @@ test('an operator is not served by TLS', async () => {
   expect([exitCode, errors]).toEqual([1, expect.stringContaining('run this on the machine of the vault')])
 })
 
-test('a vault and an API do the same on Deno', async () => {
+test('a vault and an API work in the same way on Deno', async () => {
   const environment = { HOME: process.env.HOME ?? '', NO_COLOR: '1' }
   const VAULT_SOCKET = `${service.variables.VAULT_SOCKET}.deno`
   const own = { ...environment, VAULT_SOCKET, ...(process.platform === 'linux' ? { VAULT_CLIENT_UIDS: '65533' } : {}) }

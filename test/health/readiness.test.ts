@@ -37,7 +37,7 @@ const OTHER_SCHEMA = {
   code: 'unavailable',
 }
 
-test('each node is told by its number, without its address, as long as it fails', async () => {
+test('each failing node is reported by its number, without its address', async () => {
   const chain = await startChain('Ethereum')
   const [first, second] = [startSickNode(chain.rpcUrl), startSickNode(chain.rpcUrl)]
   const other = await startService({ rpcUrls: { Ethereum: `${first.url},${second.url}` } })

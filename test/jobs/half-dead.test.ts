@@ -225,7 +225,7 @@ test('a worker whose clock jumps by a day, ahead and behind, goes on and counts 
 })
 
 describe('a vault whose network is lost in a transaction', () => {
-  test('frees its rows within seconds; what it was asked ends, and is not done', async () => {
+  test('frees its rows within seconds; its request ends and is not carried out', async () => {
     const vaultProxy = await startTcpProxy(service.database.vaultUrl)
     const VAULT_SOCKET = `${service.variables.VAULT_SOCKET}.lost`
     const DATABASE_URL = `${vaultProxy.url}?query_timeout=${ANSWER_TIMEOUT_MS}`

@@ -31,7 +31,7 @@ describe('the login page', () => {
     expect(refusedPage({ title: hostile, advice: hostile, sentence: hostile })).not.toContain('<script')
   })
 
-  test('says that there is no login with Google or Apple to whoever came for one, and to nobody else', () => {
+  test('says that there is no login with Google or Apple only to users who came for one', () => {
     expect(loginPage({ ...login, insteadOf: 'apple' })).toContain('There is no login with Apple here.')
     expect(loginPage(login)).not.toMatch(/There is no login|Google|Apple/)
     for (const text of [undefined, '', 'Google', 'toString', '<b>']) expect(readProvider(text)).toBeNull()

@@ -47,7 +47,7 @@ const storedOf = async (address: string): Promise<unknown> => {
   return { ...row }
 }
 
-test('the standard of a collection that they write chooses no call', async () => {
+test('the standard of a collection that a worker writes does not choose a call', async () => {
   const { address: from } = await service.newWallet({ network })
   await chain.fund(from, 10n ** 18n)
   const nfts = await chain.deploy('WizardCollection', ['Doors', 'DOOR', OWNER])
@@ -69,7 +69,7 @@ test('the standard of a collection that they write chooses no call', async () =>
   }
 })
 
-test('the decimals and the name of a token that they write reach no words that somebody agrees to', async () => {
+test('the decimals and the name of a token that a worker writes are not used in texts that somebody agrees to', async () => {
   const { address: wallet_address } = await service.newWallet({ network, pin: '493817' })
   const { address } = await chain.deploy('TestToken', ['Test', 'TST', 6])
   await forge(address, { standard: 'erc20', name: 'Trusted', symbol: 'USD', decimals: 18 })
@@ -87,7 +87,7 @@ test('the decimals and the name of a token that they write reach no words that s
   expect(await storedOf(address)).toMatchObject({ name: 'Test', decimals: 6, own: true })
 })
 
-test('nor does their standard say which function the rule of a policy means', async () => {
+test('a standard that a worker writes does not decide which function a rule means', async () => {
   const { address: wallet_address } = await service.newWallet({ network, pin: '493817' })
   const { address } = await chain.deploy('WizardCollection', ['Doors', 'DOOR', OWNER])
   const rule = (argument: string, value: string) => ({ argument, operator: 'eq', value })
@@ -105,7 +105,7 @@ test('nor does their standard say which function the rule of a policy means', as
   expect((await described()).json).toMatchObject(ambiguous)
 })
 
-test('facts that an API has read are known again, and those of a worker are shown', async () => {
+test('facts that an API has read are used again, and those of a worker are only shown', async () => {
   const { address } = await chain.deploy('TestToken', ['Test', 'TST', 6])
   const shown = async () => (await service.ctx.chains.withNode(network).facts([address])).get(address)?.name
   const sure = async () => (await service.ctx.chains.withNode(network).sureFacts([address])).get(address)?.name

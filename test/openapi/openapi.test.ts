@@ -364,7 +364,7 @@ describe('the headers of an answer', () => {
     expect(seen.sort()).toEqual([...optional].sort())
   })
 
-  test('of hosted metadata are those of the document, also for who has it already', async () => {
+  test('of hosted metadata agree with the document, also for clients that have it already', async () => {
     const hosted = describeMetadata(service.ctx.config, { name: 'A door', description: '', image: 'ar://door' })
     await insertMetadataDocument(service.ctx.db, hosted)
     const path = new URL(hosted.uri).pathname
@@ -396,7 +396,7 @@ describe('the headers of an answer', () => {
     expect(exposed.filter((name) => !named.includes(name))).toEqual([])
   })
 
-  test('say how long caches may keep it, and name what never changes', () => {
+  test('say how long caches may keep it, and which answers never change', () => {
     const headersOf = (path: string, status: number) => {
       const { headers } = document.paths[path].get.responses[status]
       return Object.entries<Json>(headers).map(([name, header]) => `${name}: ${resolved(header).schema.examples[0]}`)

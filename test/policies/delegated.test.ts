@@ -142,7 +142,7 @@ describe('within the rules', () => {
     expect(told(await sign(wallet, { to: token.address, value: '1' }))).toEqual(DENIED)
   })
 
-  test("a policy knows the operator's added ABIs from the next request on, and keeps to them", async () => {
+  test("a policy uses the operator's added ABIs from the next request on, and keeps its function when they change", async () => {
     const wallet = await newWallet()
     const rules = [rule('decodedInput.function', 'eq', 'knock'), rule('decodedInput.door', 'eq', '7')]
     const grant = () => {
@@ -424,7 +424,7 @@ describe('a developer-controlled wallet under policies', () => {
   const put = ({ address }: { address: string }, developer_secret = SECRET) =>
     service.post('/wallets/put-under-policies', { network, address, developer_secret })
 
-  test('is used as a policy allows, by both processes together, and in no other way', async () => {
+  test('can be used only as a policy allows, over both processes together', async () => {
     const wallet = await developerWallet(TO_RECIPIENT, { max_uses: 4 })
     // A policy limits nothing before.
     expect(told(await send(wallet, { to: STRANGER, value: '6' }))).toEqual(DONE)
@@ -442,7 +442,7 @@ describe('a developer-controlled wallet under policies', () => {
     expect(await used(wallet.uuid)).toEqual([4, '4'])
   })
 
-  test('a transaction with all its fields, whose key need not stay open, is no way around', async () => {
+  test('refuses a complete transaction that no policy allows', async () => {
     const wallet = await developerWallet(null)
     expect(told(await put(wallet))).toEqual(DONE)
     const fees = { maxFeePerGas: '2000000000', maxPriorityFeePerGas: '1', gasLimit: '21000' }
@@ -470,7 +470,7 @@ describe('a developer-controlled wallet under policies', () => {
     expect(told(await send(wallet, { to: STRANGER, value: '6' }))).toEqual(DONE)
   })
 
-  test('a preview says what its policies say', async () => {
+  test('a preview judges its transactions by its policies', async () => {
     const wallet = await developerWallet(TO_RECIPIENT)
     const preview = async (value: string) =>
       (

@@ -96,7 +96,7 @@ describe('creation', () => {
   const tokenLimit = { contract_address: TOKEN, max_total: '5' }
   const rollingLimit = { per_seconds: 60, max_uses: 1 }
 
-  test('accepts limits on tokens and rolling ones, and shows what counts', async () => {
+  test('accepts limits on tokens and rolling limits, and shows their counts', async () => {
     const limits = {
       token_limits: [
         { contract_address: TOKEN.toLowerCase(), max_total: '0xff', per_seconds: null },
@@ -380,7 +380,7 @@ describe('description', () => {
   type Sentence = readonly { readonly text: string }[]
   const textOf = (sentence: Sentence) => sentence.map(({ text }) => text).join('')
 
-  test('answers with words, and with the policy that they describe: it is created as it is', async () => {
+  test('answers with a text and with the policy that it describes, which can be created unchanged', async () => {
     const expires_at = '2099-01-31T13:00:00+01:00'
     const answer = await described({
       wallet_address: wallet.address.toLowerCase(),
@@ -410,7 +410,7 @@ describe('description', () => {
     ])
   })
 
-  test('leaves nothing out: what is not in its answer would not be granted', async () => {
+  test('returns everything that would be granted', async () => {
     const whole = {
       ...proposal,
       wallet_address: wallet.address,
@@ -445,12 +445,12 @@ describe('description', () => {
     // The usual fees are those of the network.
     [{ max_total_fee: null }, 503, 'node_unavailable'],
     [{ network: 'Polygon' }, 501, 'not_implemented'],
-  ])('of %p is refused as its creation is: %i %s', async (rest, status, code) => {
+  ])('of %p is refused like its creation: %i %s', async (rest, status, code) => {
     expect(told(await described(rest))).toEqual([status, code])
     expect(told(await create(rest))).toEqual([status, code])
   })
 
-  test('of what stands covers all networks, in pages, and only what is within reach', async () => {
+  test('of unrevoked policies covers all networks, in pages, and only the policies within reach', async () => {
     const login = async () => (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
     const [anna, boris] = [await login(), await login()]
     const as = (session: { access_token: string }) =>

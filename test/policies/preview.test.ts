@@ -111,7 +111,7 @@ test('a preview names the policy that would be charged, or what each lacks, and 
   }
 })
 
-test('a preview tells which limit on tokens or in time has too little left, and the request is answered so', async () => {
+test('a preview says which limit on a token or in a period has too little left, and the request gets the same answer', async () => {
   const wallet = await newWallet()
   const rules = [rule('decodedInput.function', 'eq', 'transfer'), rule('to', 'eq', token)]
   const limits = {
@@ -168,7 +168,7 @@ test('a preview tells what no policy can allow', async () => {
   expect(await sign(wallet, creation)).toBe(403)
 })
 
-test('the transactions of a bundle are judged one after the other, each as a use of its own', async () => {
+test('the transactions of a bundle are judged one after the other, each as a separate use', async () => {
   const wallet = await newWallet()
   const first = await makePolicy(wallet, [rule('to', 'eq', RECIPIENT)], { max_uses: 2, max_total_value: '10' })
   const bundle = async (...transactions: readonly (readonly [string, string])[]) => {

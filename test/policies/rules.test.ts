@@ -127,7 +127,7 @@ describe('a function', () => {
       for (const value of ['transfer', 'transfer(address,uint256)']) expect(await compiled(value, to)).toEqual(expected)
   })
 
-  test('that nobody knows must be named whole; its arguments have numbers then', async () => {
+  test('that is unknown needs its whole signature, and its arguments are numbered', async () => {
     expect(await refusal('knock', null)).toContain('not known: write its signature, such as knock(address,uint256)')
     const isUnknown = async (value: string) =>
       (await compileRules(chainNow(), [rule('decodedInput.function', 'eq', value)])).isFunctionUnknown
@@ -151,7 +151,7 @@ describe('a function', () => {
     expect(await refusal(value, null)).toContain(sentence)
   })
 
-  test('with overloads is named whole, and the answer lists them', async () => {
+  test('with overloads needs a whole signature, and the answer lists them', async () => {
     expect(await refusal('safeTransferFrom', null)).toBe(
       'Field "argument_rules.0.value" names several functions: write the one that is meant, of safeTransferFrom(address,address,uint256), safeTransferFrom(address,address,uint256,bytes), safeTransferFrom(address,address,uint256,uint256,bytes).',
     )
@@ -166,7 +166,7 @@ describe('a function', () => {
     )
   })
 
-  test('with overloads is the one that alone is in the code of the contract', async () => {
+  test("with overloads is the only one whose selector is in the contract's code", async () => {
     standardOf(TOKEN, 'erc721')
     codeIs('function safeMint(address, string)', 'function mint(uint256, uint256)')
     expect(await declared('safeMint')).toBe('safeMint(address to, string uri)')
@@ -175,7 +175,7 @@ describe('a function', () => {
     expect(await refusal('safeMint', TOKEN)).toContain('of safeMint(address), safeMint(address,string)')
   })
 
-  test('is that of the ABI which the operator bound to the contract, whatever the standard', async () => {
+  test('comes from the ABI that the operator bound to the contract, not from its standard', async () => {
     standardOf(TOKEN, 'erc721')
     items = added(['function mint(address who, uint8 kind)'], TOKEN)
     expect(await declared('mint')).toBe('mint(address who, uint8 kind)')
@@ -184,7 +184,7 @@ describe('a function', () => {
     expect(await refusal('mint', null)).toContain('mint(address,uint8)')
   })
 
-  test("has the names of the contract's own declaration, and numbers where none decides", async () => {
+  test("has the argument names of the contract's own declaration, and numbers if there is none", async () => {
     const value = APPROVE
     const [erc20, erc721] = ['approve(address spender, uint256 value)', 'approve(address approved, uint256 tokenId)']
     expect(await declared(value)).toBe('approve(address, uint256)')
@@ -197,7 +197,7 @@ describe('a function', () => {
     expect(await declared(value, OTHER)).toBe('approve(address, uint256)')
   })
 
-  test('has no name that two declarations give to different arguments', async () => {
+  test('has no argument name that two declarations give to different arguments', async () => {
     items = added([
       'function move(address one, address two, (uint8 amount, uint8 odd) how)',
       'function move(address two, address one, (uint8 amount, uint8 even) how)',
@@ -222,7 +222,7 @@ describe('a function', () => {
     expect(await declared('many_msg_babbage')).toBe('many_msg_babbage(bytes1)')
   })
 
-  test('may come along compiled, if that is right', async () => {
+  test('can be sent in compiled form if that is correct', async () => {
     const [named] = (await compileRules(chainNow(), [rule('decodedInput.function', 'eq', 'transfer')])).rules
     if (named === undefined) throw new Error('expected a rule')
     const again = (other: Partial<ArgumentRule>) =>
@@ -239,7 +239,7 @@ describe('a function', () => {
     expect(await compileRules(chainNow(), [other]).catch((error: Error) => error.message)).toContain('has no meaning')
   })
 
-  test('is one in a policy, and rules on arguments need it', async () => {
+  test('can be named once in a policy, and rules on arguments need it', async () => {
     expect(await refusal('transfer', null, rule('decodedInput.function', 'eq', 'approve'))).toContain(
       'a policy may have only one',
     )
@@ -320,7 +320,7 @@ describe('call data is read', () => {
     expect(await read('transfer', data as Hex)).toBeNull()
   })
 
-  test('as it was agreed, whatever ABI is added later', async () => {
+  test('by the agreed function, even if an ABI is added later', async () => {
     const { calls } = chainNow()
     if (calls.by !== 'declaration') throw new Error('expected an EVM network')
     const agreed = await compiled('transfer', TOKEN)
@@ -331,7 +331,7 @@ describe('call data is read', () => {
   })
 })
 
-test('two policies that name the arguments of one function differently are judged each by its own names', async () => {
+test('if two policies name the arguments of a function differently, each is judged by its own names', async () => {
   standardOf(TOKEN, 'erc20')
   standardOf(OTHER, 'erc721')
   const chain = chainNow()

@@ -71,7 +71,7 @@ const wordsOf = (argumentRules: Proposal['argumentRules'], rest: Partial<Proposa
 }
 
 describe('a policy in words', () => {
-  test('tells payments to one account, with the limits and what they cost in all', () => {
+  test('describes payments to one account, with the limits and the total cost', () => {
     expect(wordsOf([rule('to', 'eq', FRIEND), rule('value', 'le', '5000000000000000')])).toEqual({
       wallet: `${WALLET} on Ethereum`,
       may: [
@@ -91,7 +91,7 @@ describe('a policy in words', () => {
     })
   })
 
-  test('tells transfers of a listed token in its own units', () => {
+  test('describes transfers of a listed token in its own units', () => {
     const rules = [
       TO,
       TRANSFER,
@@ -113,7 +113,7 @@ describe('a policy in words', () => {
     })
   })
 
-  test('takes the meaning of arguments from their places, whatever they are called', () => {
+  test('takes the meaning of arguments from their positions, not from their names', () => {
     const wordsBy = (declaration: string, ...rules: Proposal['argumentRules']) =>
       wordsOf([TO, declared(declaration, 'transfer(address,uint256)'), ...rules])
     const named = wordsBy('transfer(address dst, uint256 rawAmount)', rule('decodedInput.rawAmount', 'lt', '1000001'))
@@ -133,7 +133,7 @@ describe('a policy in words', () => {
     expect(without.warnings).toEqual([])
   })
 
-  test('does not guess by the name of a function that it is one of the standard', () => {
+  test('does not treat a function as one of the standard only because of its name', () => {
     for (const declaration of [
       'transfer(address to, uint256 value, bytes data)',
       'transfer(uint256 value, address to)',
@@ -157,7 +157,7 @@ describe('a policy in words', () => {
     expect(words.warnings).toEqual([])
   })
 
-  test('shows what is unusual as it is written', () => {
+  test('shows unusual rules as they are written', () => {
     const rules = [
       rule('to', 'ne', FRIEND),
       calls('swap'),
@@ -196,7 +196,7 @@ describe('a policy in words', () => {
     )
   })
 
-  test('tells what was used, and that a policy has ended', () => {
+  test('shows what was used, and that a policy has ended', () => {
     const spent = { uses: 3, spentValue: ETHER / 4n, spentFee: 10n ** 15n, limitCounts: [] }
     const ended = proposal([TO], { expiresAt: new Date('2025-12-31T00:00:00Z') })
     const words = policyWords(ended, { now, spent })
@@ -211,7 +211,7 @@ describe('a policy in words', () => {
   })
 })
 
-describe('a limit on a token, or one that rolls,', () => {
+describe('a limit on a token, or a rolling limit,', () => {
   const token = (maxTotal: bigint, perSeconds: number | null) => ({
     tokenLimits: [{ contractAddress: TOKEN, maxTotal: String(maxTotal), perSeconds }],
   })
@@ -225,7 +225,7 @@ describe('a limit on a token, or one that rolls,', () => {
     rule('value', 'eq', '0'),
   ]
 
-  test('is told in units of the token, and is the most that it costs', () => {
+  test('is shown in units of the token, and is the highest cost', () => {
     const words = wordsOf(transfer, token(1_500_000n, null))
     expect(words.limits.at(-1)).toBe(
       `With Test Coin (TST), ${TOKEN}, it sends or approves at most 1.5 TST in all, and does nothing else.`,
@@ -238,7 +238,7 @@ describe('a limit on a token, or one that rolls,', () => {
     expect(endless.warnings).toEqual(['No limit says how many TST it takes: it can be all.'])
   })
 
-  test('is told with its time', () => {
+  test('is shown with its period', () => {
     const words = wordsOf(transfer, token(1_500_000n, 604_800))
     expect(words.limits.at(-1)).toContain('at most 1.5 TST in any 7 days, and does nothing else.')
     expect(words.cost).toBe('At most 0.02 ETH, for fees. It sends no ETH. And at most 1.5 TST in any 7 days.')
@@ -249,7 +249,7 @@ describe('a limit on a token, or one that rolls,', () => {
     expect(wordsOf([TO], rolling(90, null, 2)).limits.at(-1)).toBe('At most 2 times in any 90 seconds.')
   })
 
-  test('bounds what an approval lets others take', () => {
+  test('limits what an approval lets others take', () => {
     const approve = [
       TO,
       declared('approve(address spender, uint256 value)'),
@@ -260,14 +260,14 @@ describe('a limit on a token, or one that rolls,', () => {
     ])
   })
 
-  test('on a contract that nobody knows is told in its smallest units', () => {
+  test('on an unknown contract is shown in its smallest units', () => {
     const { limits } = wordsOf([rule('value', 'ge', '0')], { ...token(7n, null), known: new Map() })
     expect(limits.at(-1)).toBe(
       `With ${TOKEN}, it sends or approves at most 7 of the smallest units in all, and does nothing else.`,
     )
   })
 
-  test('on the value lets no call of a runtime through', () => {
+  test('on the value allows no call of a runtime', () => {
     const call = [rule('decodedInput.function', 'eq', 'balances.transfer_keep_alive')]
     const polkadot = { coin: dot, withoutRecipient: 'runtime_call', network: 'Polkadot', maxTotalValue: null } as const
     const { may } = wordsOf(call, { ...polkadot, ...rolling(60, 1n, null) })
@@ -280,7 +280,7 @@ describe('a warning', () => {
   const warningsOf = (rules: Proposal['argumentRules'], rest: Partial<Proposal> = {}) => wordsOf(rules, rest).warnings
   const free = { expiresAt: null, maxUses: null, maxTotalValue: null }
 
-  test('comes for each limit that is missing', () => {
+  test('is given for each limit that is missing', () => {
     const words = wordsOf([rule('value', 'ge', '1')], { ...free, maxTotalFee: 2n ** 100n })
     expect(words.warnings).toEqual([
       'It has no end.',
@@ -292,7 +292,7 @@ describe('a warning', () => {
     expect(words.limits.slice(0, 2)).toEqual(['Any number of times.', 'Without an end, until you take it back.'])
   })
 
-  test('does not come for coins that rules and uses limit', () => {
+  test('is not given for coins that rules and uses limit', () => {
     const value = rule('value', 'le', '1000')
     const to = rule('to', 'eq', FRIEND)
     const endless = ['No limit says how much ETH it sends: it can be all that is in this wallet.']
@@ -304,14 +304,14 @@ describe('a warning', () => {
     expect(warningsOf([to], { maxTotalValue: 2n ** 256n - 1n })).toEqual(endless)
   })
 
-  test('comes for calls of any contract', () => {
+  test('is given for calls of any contract', () => {
     expect(warningsOf([calls('mint')])).toEqual([
       'No rule says which contract it calls: it can be any, also one that is made to harm you.',
     ])
     expect(warningsOf([calls('mint'), rule('to', 'ne', FRIEND)])).toHaveLength(1)
   })
 
-  test('comes for a transfer of tokens without a limit, and to anybody', () => {
+  test('is given for a transfer of tokens without a limit, and to anybody', () => {
     const endless = 'No limit says how many TST it takes: it can be all.'
     expect(warningsOf([TO, TRANSFER])).toEqual([endless, 'No rule says who gets what it sends: it can be anybody.'])
     expect(wordsOf([TO, TRANSFER]).cost).toEndWith('And all TST in this wallet.')
@@ -322,7 +322,7 @@ describe('a warning', () => {
     expect(warningsOf([TO, declared('mint(address to, uint256 value)')])).toEqual([])
   })
 
-  test('comes for each approval, and says if it is without a limit', () => {
+  test('is given for each approval, and says if it has no limit', () => {
     const spender = rule('decodedInput.spender', 'eq', FRIEND)
     const endless = (who: string) =>
       `It can let ${who} take TST from this wallet, all of them, without a limit, also after this has ended.`
@@ -340,7 +340,7 @@ describe('a warning', () => {
     expect(warningsOf([TO, declared('decreaseAllowance(address spender, uint256 subtractedValue)')])).toEqual([])
   })
 
-  test('comes for what is called like an approval, of any contract and with any arguments', () => {
+  test('is given for a function with the name of an approval, of any contract and with any arguments', () => {
     const somebody =
       'It can let somebody take tokens or NFTs from this wallet, without a limit, also after this has ended.'
     const unknown = { known: new Map([known(TOKEN, null)]) }
@@ -350,7 +350,7 @@ describe('a warning', () => {
     expect(warningsOf([TO, permit2])).toEqual([somebody])
   })
 
-  test('comes for NFTs that are given away or destroyed, and the cost names them', () => {
+  test('is given for NFTs that are given away or destroyed, and the cost names them', () => {
     const given = 'safeTransferFrom(address from, address to, uint256 tokenId)'
     const words = (declaration: string, facts: Partial<AddressFacts>) =>
       wordsOf([TO, declared(declaration, declaration.replaceAll(/ \w+/g, '')), rule('decodedInput.to', 'eq', FRIEND)], {
@@ -368,7 +368,7 @@ describe('a warning', () => {
     expect(words('safeMint(address to, uint256 tokenId)', { standard: 'erc721' }).warnings).toEqual([])
   })
 
-  test('comes for a function that nobody but the developer knows', () => {
+  test('is given for a function that only the developer knows', () => {
     const rules = [TO, declared('join(address who)'), rule('value', 'eq', '0')]
     expect(wordsOf(rules).warnings).toEqual([])
     expect(wordsOf(rules, { isFunctionUnknown: true }).warnings).toEqual([
@@ -376,7 +376,7 @@ describe('a warning', () => {
     ])
   })
 
-  test('comes for approvals of NFTs, but not for ending one', () => {
+  test('is given for approvals of NFTs, but not for ending one', () => {
     const all = 'It can let anybody take every NFT of this collection from this wallet, also after this has ended.'
     const approved = (value: string) => rule('decodedInput.approved', 'eq', value)
     const rest = { known: new Map([doors]) }
@@ -398,7 +398,7 @@ describe('a warning', () => {
 describe('a policy for calls of a Substrate runtime', () => {
   const rest = { coin: dot, withoutRecipient: 'runtime_call', network: 'Polkadot', maxTotalValue: null } as const
 
-  test('tells transfers in the coin', () => {
+  test('describes transfers of the coin', () => {
     const rules = [
       calls('balances.transfer_keep_alive'),
       rule('decodedInput.value', 'le', '20000000000'),
@@ -417,7 +417,7 @@ describe('a policy for calls of a Substrate runtime', () => {
     expect(wordsOf(rules.slice(0, 2), rest).warnings).toEqual(['No rule says who is paid: it can be anybody.'])
   })
 
-  test('warns of calls that hold others, and of what cannot be counted', () => {
+  test('warns of calls that contain others, and of assets that cannot be counted', () => {
     expect(wordsOf([calls('proxy.add_proxy')], rest).warnings).toEqual([
       'No limit says how much DOT it sends: it can be all that is in this wallet.',
       'This call can hold other calls: it can do anything that this wallet can do.',
@@ -440,14 +440,14 @@ test('rules on call data without a rule on the function allow nothing', () => {
 })
 
 describe("a stranger's text", () => {
-  test('is cut, on one line, and without what hides or reorders', () => {
+  test('is shortened, on one line, and without characters that hide or reorder text', () => {
     expect(name('  Safe\u202e ecnalab\n\u0007you  ')).toEqual({ kind: 'name', text: 'Safe ecnalab you' })
     expect(name('a'.repeat(41)).text).toBe(`${'a'.repeat(39)}…`)
     expect(name(`Z${'\u0301'.repeat(50)}`).text).toBe('Z\u0301\u0301')
     expect(name('a'.repeat(1_000_000)).text).toHaveLength(40)
   })
 
-  test('is a part of its own, and a value is shown whole', () => {
+  test('is a separate part, and a value is shown whole', () => {
     const words = policyWords(proposal([TO], { name: '<b>All is well</b>' }), { now, spent: null })
     expect(words.name).toEqual({ kind: 'name', text: '<b>All is well</b>' })
     expect(code('a\u200bb\u00a0c\n')).toEqual({ kind: 'code', text: 'a\\u{200b}b\\u{a0}c\\u{a}' })

@@ -96,7 +96,7 @@ const together = async (payments: readonly Payment[]): Promise<readonly number[]
   return rows.map(({ many }) => many).sort()
 }
 
-test('an extrinsic that had expired before the restore has expired after it, and the one with its nonce is not sent twice', async () => {
+test('an extrinsic that expired before a restore is expired after it, and the later one with its nonce is not sent twice', async () => {
   const [early, late] = [await fundedWallet(), await fundedWallet()]
   await chain.setMode('manual')
   const takeAll = await chain.answerWith('author_submitExtrinsic', { error: { code: -32000, message: 'busy' } })

@@ -63,7 +63,7 @@ const isSettled = async () => {
   return known !== undefined && known === records
 }
 
-test('a vault whose database is away ends when it is told to', async () => {
+test('a vault whose database is unavailable ends on a signal', async () => {
   await api.newWallet({ network })
   proxy.turnTo(NOBODY)
   proxy.cut()

@@ -18,7 +18,7 @@ test('notes of several journals are ordered by the time', () => {
   ])
 })
 
-test('notes of one journal stay in their order, though its clock was set back', () => {
+test('notes of one journal stay in their order even if its clock was set back', () => {
   const backwards = [noted('1', '10:00'), noted('2', '10:01'), noted('3', '05:00'), noted('4', '05:01')]
   expect(order(backwards)).toEqual(['1', '2', '3', '4'])
   // The later time is the right one.
@@ -32,12 +32,12 @@ describe('of transactions for one nonce', () => {
   const turns = (...each: readonly (ReturnType<typeof signed> | null)[]) =>
     recordedInTurn([...each.keys()], (index) => each[index] ?? null)
 
-  test('the last one comes back', () => {
+  test('the last one is restored', () => {
     expect(turns(signed(1), signed(2), null, signed(1), signed(3))).toEqual([1, 2, 3, 4])
     expect(turns({ ...signed(1), network: 'B' }, signed(1), { ...signed(1), signerAddress: 'y' })).toEqual([0, 1, 2])
   })
 
-  test('those that may have expired come after all others; the one that was born last is first, whatever the clocks say', () => {
+  test('those that may have expired come after all others, ordered by their blocks and not by the clocks', () => {
     expect(turns(signed(1, 10n), signed(1, 50n), signed(1, 30n), signed(2, 5n), signed(1, 50n))).toEqual([
       ...[3, 4, 0, 1, 2],
     ])

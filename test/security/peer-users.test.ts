@@ -53,7 +53,7 @@ onLinux('a user in the list is served, and another one is refused by its id', as
 })
 
 onLinux(
-  'the vault refuses other users at the socket of the APIs, tells the audit, and serves its operator',
+  'the vault refuses other users at the socket of the APIs, writes an audit row, and serves its operator',
   async () => {
     const VAULT_SOCKET = `${service.variables.VAULT_SOCKET}.users`
     const variables = { ...service.vaultVariables, VAULT_SOCKET, VAULT_CLIENT_UIDS: String(OTHER) }
@@ -74,7 +74,7 @@ onLinux(
   },
 )
 
-test('a user that the process cannot tell from others is none for the list', () => {
+test('users that the process cannot distinguish from others are recognised', () => {
   const all = '         0          0 4294967295\n'
   const some = '         0          0          1\n       998        998          1\n'
   const seen = [0, 998, 1000, 65_534].map((each) => [isMapped(each, all), isMapped(each, some)])

@@ -225,7 +225,7 @@ describe('with full control of the API process nobody', () => {
     expect(await codeOf(signOneBy(other))).toBe('policy_denied')
   })
 
-  test('pays more by a policy than its limits say, whatever it tells the vault', async () => {
+  test('pays more by a policy than its limits allow, whatever it sends to the vault', async () => {
     const wallet = await newWallet()
     const terms = await newPolicy(wallet, { maxTotalValue: 10n, maxTotalFee: 42_000n })
     const signed = async (...payments: readonly object[]) => {
@@ -246,7 +246,7 @@ describe('with full control of the API process nobody', () => {
     ])
   })
 
-  test('takes more of a token by a policy than its limits say, whatever it tells the vault', async () => {
+  test('takes more of a token by a policy than its limits allow, whatever it sends to the vault', async () => {
     const wallet = await newWallet()
     const contractAddress = `0x${'ab'.repeat(20)}`
     const of = { maxTotalFee: 10n ** 30n }
@@ -358,7 +358,7 @@ describe('with full control of the API process every signature', () => {
     },
   )
 
-  test('is told by what it does, whatever the API says of it', async () => {
+  test('is recorded with what it does, whatever the API says about it', async () => {
     const lies = { network: 'Base', chain_id: '1', nonce: '9', to: '0x', value: '0', calls: '0', policy: 'none' }
     const further = { further: '[]', further_hashes: '0x', contract_wallet: '0x', said_by: 'the API' }
     const wallet = await newWallet()

@@ -342,7 +342,7 @@ test('a process that is stopped writes what it has counted', async () => {
 
 describe('with full control of the API process an audit row', () => {
   test.each(['transaction_signed', 'control_shared', 'policy_revoked', 'wrong_pin', 'owner_locked'] as const)(
-    'that says %s, and was written by hand, is named by the vault',
+    'with the action %s that was written by hand is named by the vault',
     async (action) => {
       for (const key of [service.ctx.sealer, service.ctx.identity]) {
         const made = await createProject(service.ctx, { name: 'Told', actor: 'operator' })
@@ -357,7 +357,7 @@ describe('with full control of the API process an audit row', () => {
     },
   )
 
-  test('of its own holds, but not if its action is said to be the vault’s', async () => {
+  test('of its own kind is valid, but not with an action of the vault', async () => {
     const act = { actor: 'operator', action: 'frozen', subject: 'x', details: {} } as const
     const { projectId: chain } = await createProject(service.ctx, { name: 'Told', actor: 'operator' })
     await service.ctx.audit.commit({ ...act, projectId: chain })

@@ -175,7 +175,7 @@ const roundOfRequests = async (wallet: WalletRef): Promise<void> => {
 }
 
 test.skipIf(process.platform !== 'linux')(
-  'no private key, seed or phrase, and no other key of the hierarchy, is left in it after it was used',
+  'no private key, seed or phrase, and no other key of the hierarchy, remains after use',
   async () => {
     const pin = newText()
     const [late, others]: [Record<string, Uint8Array>, Record<string, Uint8Array>] = [{}, {}]
@@ -202,7 +202,7 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
-test.skipIf(process.platform !== 'linux')('nothing of an imported key or phrase is left in it', async () => {
+test.skipIf(process.platform !== 'linux')('nothing of an imported key or phrase remains', async () => {
   const [evm, miniSecret, entropy] = [randomBytes(32), randomBytes(32), randomBytes(32)]
   const phrase = entropyToMnemonic(entropy, wordlist)
   for (const [network, imported] of [

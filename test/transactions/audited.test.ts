@@ -147,7 +147,7 @@ describe('while no audit row can be written', () => {
 })
 
 describe('if a transaction was signed and cannot be recorded', () => {
-  test('the audit tells of it, and the next one takes its nonce', async () => {
+  test('the audit has it, and the next one takes its nonce', async () => {
     const wallet = await userWallet()
     expect(told(await refusing('attempts', () => ask('sign-and-send', wallet, pin)))).toEqual([500, 'internal'])
     expect(await recorded(wallet)).toEqual([])

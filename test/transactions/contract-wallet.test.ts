@@ -158,7 +158,7 @@ describe('the first transaction', () => {
   })
 })
 
-test('the audit says what the wallet is made to do, deployed or not', async () => {
+test('the audit has the calls of the wallet, deployed or not', async () => {
   const safe = await fundedSafe()
   const calls = [
     { to: RECIPIENT, value: '3' },

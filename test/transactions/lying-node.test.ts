@@ -39,7 +39,7 @@ const receiptWith =
 const isAboutTransaction = ({ method }: { readonly method: string }) =>
   method === 'eth_getTransactionReceipt' || method === 'eth_getTransactionByHash'
 
-test('that a transaction failed: that is not final as long as the other node knows better', async () => {
+test('that a transaction failed: this is not final while the other node disagrees', async () => {
   const id = await world.send()
   liar.behave(receiptWith({ status: '0x0' }))
   await world.broadcast(id)
@@ -48,7 +48,7 @@ test('that a transaction failed: that is not final as long as the other node kno
   expect(await world.rowOf(id)).toMatchObject({ status: 'failed', final: false })
 })
 
-test('that a transaction is in another block: it is settled by its own block, when a node says so', async () => {
+test('that a transaction is in another block: it is settled when a node reports its real block', async () => {
   const id = await world.send()
   liar.behave(receiptWith({ blockHash: `0x${'ab'.repeat(32)}` }))
   await world.broadcast(id)
@@ -88,7 +88,7 @@ test('that a nonce is used: it is not reported as taken', async () => {
   expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
 })
 
-test('that an old block is the newest: the head that is told does not go back', async () => {
+test('that an old block is the newest: the reported head does not go back', async () => {
   const { latest } = await world.chain.head()
   await node.mine(3)
   const id = await world.send()

@@ -51,7 +51,7 @@ test('asks about no further group of transactions once it is over', async () => 
   expect(await unasked()).toBe(0)
 })
 
-test('asks about no further transaction by itself once it is over, and leaves those for the next round', async () => {
+test('asks about no further single transaction once it is over, and leaves them for the next round', async () => {
   const fails = (asked: Parameters<Chain['statuses']>[0]) =>
     asked.length >= 25 ? Promise.reject(new Error('one bad answer')) : world.chain.statuses(asked)
   // One question for the pool, one for the group, and then one for each.

@@ -88,7 +88,7 @@ const until = async (isRight: () => Promise<boolean>): Promise<number> => {
   return performance.now() - begunMs
 }
 
-test('a vault that hangs is left after seconds: the other one does its work, and alone the API says so', async () => {
+test('a vault that hangs is given up after seconds: the other one does its work, and without another one the API reports it', async () => {
   const [one, two] = [await vaultAt(sockets[0]), await vaultAt(sockets[1])]
   await until(async () => (await readyz()) === 200)
   one.pause()
@@ -140,7 +140,7 @@ test('vaults are replaced one after the other, and no request fails', async () =
   await two.stop()
 })
 
-test('the only vault is killed: previews, sending and tracking go on, and it is found again without a restart of the API', async () => {
+test('while the only vault is killed, previews, sending and tracking continue, and the API finds it again without a restart', async () => {
   const one = await vaultAt(sockets[0])
   await until(bothSign)
   const client = next()
@@ -167,7 +167,7 @@ test('the only vault is killed: previews, sending and tracking go on, and it is 
   await again.stop()
 })
 
-test('a vault that lacks the new root key after a rotation is left while there is one that has it', async () => {
+test('a vault without the new root key after a rotation is not used while another one has it', async () => {
   const key = keyFile(randomBytes(32))
   const old = await vaultAt(sockets[0])
   const both = { ...service.vaultVariables, VAULT_SOCKET: sockets[1] ?? '', ROOT_KEY_NEXT: key.spec }

@@ -269,7 +269,7 @@ describe('NFTs', () => {
   }, 30_000)
 })
 
-test('the audit has where an extrinsic goes as the words of the API, signed or sent', async () => {
+test("the audit marks the destination of an extrinsic as the API's statement, signed or sent", async () => {
   const from = await fundedWallet()
   const unsigned = { to: bob, value: '5' }
   await succeeded(await send(from, unsigned))

@@ -145,7 +145,7 @@ describe('a wallet', () => {
     expect((await ask(ownerId, key)).json).toEqual(json)
   })
 
-  test('that nobody was told of is no forgery, and does not hinder the owner', async () => {
+  test('whose address nobody received is not reported as forged, and does not hinder the owner', async () => {
     const ownerId = randomUUID()
     await killed({ kind: CUSTODY_COMMITS, moment: 'after' }, () => ask(ownerId, null))
     expect(await verified()).toEqual(INTACT)
@@ -199,7 +199,7 @@ describe('a policy', () => {
   })
 })
 
-describe('a change is made or not after a kill, and can be asked for again:', () => {
+describe('a change is complete or absent after a kill, and can be requested again:', () => {
   const secret = { developer_secret: 'testnet-secret' }
   const BEFORE = { kind: CUSTODY_COMMITS, moment: 'before' } as const
   const AFTER = { kind: CUSTODY_COMMITS, moment: 'after' } as const

@@ -81,7 +81,7 @@ const events = async (id: string): Promise<number> => {
   return row?.sum
 }
 
-test('a wallet whose control mode somebody flipped opens with neither credential, is told and is named', async () => {
+test('a wallet whose control mode somebody changed opens with neither credential, and is reported and named', async () => {
   const [theirs] = await sharedWallets()
   expect(await verified(theirs.id)).toEqual([])
   await change(theirs.id, { control_mode: 'developer' })
@@ -96,7 +96,7 @@ test('a wallet whose control mode somebody flipped opens with neither credential
   expect(await verified(theirs.id)).toEqual([])
 })
 
-test('a wallet that somebody moved to another network, owner or keyring opens nothing, is told and is named', async () => {
+test('a wallet that somebody moved to another network, owner or keyring opens nothing, and is reported and named', async () => {
   const [wallet, stranger] = [
     await service.newWallet({ network: 'Base' }),
     await service.newWallet({ network: 'Base' }),
@@ -153,7 +153,7 @@ const read = async (path: string, query: Record<string, string>) => {
   return [status, json.code ?? json.address]
 }
 
-test('a wallet of which somebody edited what decides is neither served nor used, is told and is named', async () => {
+test('a wallet with an edited column under its MAC is neither served nor used, and is reported and named', async () => {
   const wallet = await service.newWallet({ network: 'Ethereum' })
   const stranger = await service.newWallet({ network: 'Ethereum' })
   const [was] = await sql`select address, type, public_key, owner_id from wallets where id = ${wallet.id}`
@@ -197,7 +197,7 @@ test('a wallet of which somebody edited what decides is neither served nor used,
 })
 
 test.each(['eoa', 'contract'] as const)(
-  'of two %s wallets whose addresses somebody swapped none is used for the other',
+  'if somebody swaps the addresses of two %s wallets, neither signs for the other',
   async (type) => {
     const network = 'Ethereum'
     const made = async (): Promise<Wallet> =>
@@ -245,7 +245,7 @@ test.each(['eoa', 'contract'] as const)(
   },
 )
 
-test('a wallet whose row somebody deleted before it was used is told', async () => {
+test('a wallet whose row somebody deleted before its first use is reported', async () => {
   const wallet = await service.newWallet({ network: 'Ethereum' })
   const unfinished = async () => {
     const { exitCode, output } = await runCli(['audit', 'verify'], service.variables)
@@ -260,7 +260,7 @@ test('a wallet whose row somebody deleted before it was used is told', async () 
   expect(await unfinished()).toEqual([0, []])
 })
 
-test('a shared keyring without one of its locks, or with its seed of before, gives no seed and signs no message, and is named', async () => {
+test('a shared keyring without one of its locks, or with its earlier seed lock, gives no seed, signs no message, and is named', async () => {
   const owner = await service.newWallet({ network: 'Ethereum', pin: PIN })
   const [wallet] = await sql`select keyring_id from wallets where id = ${owner.id}`
   const id = String(wallet?.keyring_id)

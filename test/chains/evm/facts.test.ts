@@ -147,7 +147,7 @@ test('a doubtful contract is read again, and stays as it was if the node does no
   expect(kept.kept.get(token)).toEqual(after)
 })
 
-test('facts that another process stored are shown, and read again before anything is signed by them', async () => {
+test('facts that another process stored are shown, but read again before they decide what is signed', async () => {
   const token = getAddress((await node.deploy('TestToken', ['Test', 'TST', 6])).address)
   const said = { isContract: true, standard: 'erc721', name: 'Not it', symbol: 'NOT', decimals: 0 } as const
   const kept = createMemory()

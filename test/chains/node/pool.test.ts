@@ -128,7 +128,7 @@ test('without an acceptance, the answer of a node that is certain counts', async
   expect((await chain.broadcast(raw)).kind).toBe('nonce_too_low')
 })
 
-test('a node that is far behind is asked after the others, and its head is not told', async () => {
+test('a node that is far behind is asked after the others, and its head is not reported', async () => {
   const chain = both()
   await chain.lookAtNodes()
   await first.fall('lags')
@@ -172,7 +172,7 @@ test('a refusal of the question itself is not asked elsewhere', async () => {
   )
 })
 
-describe('one node alone', () => {
+describe('a single node', () => {
   test('that hangs is not asked again until it answers a probe; calls fail at once with the reason', async () => {
     const chain = chainOf(first.url)
     await chain.head()
