@@ -121,7 +121,7 @@ export const SIGNING_ACTIONS = [
   'message_signed',
 ] as const
 
-/** What the vault alone writes, under a key that others do not have. */
+/** Actions that only the vault writes, under a key that others do not have. */
 export const CUSTODY_ACTIONS = [
   'project_created',
   'project_activated',

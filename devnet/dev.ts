@@ -95,7 +95,7 @@ curl -sS ${dev.base_url}/wallets \\
 Ctrl-C ends it; the next start finds everything as it was.`
 }
 
-/** Resolves when this process is told to stop. */
+/** Resolves when this process gets a signal to stop. */
 const askedToEnd = (): Promise<void> =>
   new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())

@@ -38,7 +38,7 @@ export const CRONTAB = [
   '41 * * * * clean_logins',
 ].join('\n')
 
-/** Running jobs get the abort signal this long after the queue is told to stop. */
+/** Running jobs get the abort signal this long after the queue begins to stop. */
 const ABORT_AFTER_MS = 50
 const POLL_INTERVAL_MS = 1_000
 /** For listening, and for taking and completing jobs, which goes in batches: a job itself uses the pool of its process. */

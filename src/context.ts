@@ -135,7 +135,7 @@ const PREPARED_TOGETHER_MAX = 16
  */
 export const createCtx = (input: Process): Promise<Ctx> => createCtxWith(openVaults, input)
 
-/** The same for an operator's commands, which may ask the vault for more than an API may. */
+/** The context of an operator's commands, which may call more of the vault's methods than an API. */
 export const createOperatorCtx = (input: Process): Promise<OperatorCtx> => createCtxWith(openVaultsAsOperator, input)
 
 const createCtxWith = async <AnyVault extends Vault>(

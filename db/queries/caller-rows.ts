@@ -70,7 +70,7 @@ export const pageOfSessionChallenges = (db: Queryable, page: Page) => {
     .limit(page.limit)
 }
 
-/** Whether an audit row tells the end of a row. */
+/** Whether an audit row says that a row was ended. */
 const tellsEnd = (table: Table, ...actions: readonly AuditAction[]) =>
   and(inArray(audit.action, actions), eq(audit.subject, sql`${table.id}::text`))
 

@@ -47,7 +47,7 @@ const isNotEnded = isNull(sessions.endedAt)
 const isShown = ({ projectId, id }: Omit<Shown, 'generation'>) =>
   and(eq(sessions.projectId, projectId), eq(sessions.id, id), isNotEnded)
 
-/** An ended session has no MAC: so nobody revives it by clearing the time of its end. */
+/** An ended session has no MAC, so that clearing the time of its end does not revive it. */
 const endedBy = (by: SessionEnd) => ({ endedAt: sql`now()`, endedBy: by, mac: null })
 
 type ToRefresh = {

@@ -294,7 +294,7 @@ export const noteAttemptError = async (
     .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash)))
 }
 
-/** Erases signed bytes, which whoever has them could send; the hashes stay. */
+/** Erases signed bytes, because anybody who has them could send them. The hashes stay. */
 export const eraseRaw = async (tx: Tx, transactionIds: readonly string[]): Promise<void> => {
   if (transactionIds.length === 0) return
   await tx

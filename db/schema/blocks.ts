@@ -112,7 +112,7 @@ export const holdings = pgTable(
     address: text('address').notNull(),
     contract: text('contract').notNull(),
     tokenId: uint256('token_id').notNull(),
-    /** Below 0 if movements are missing, as during a backfill. Without a limit: a contract may tell of any amounts. */
+    /** Below 0 if movements are missing, as during a backfill. Without a limit, because a contract may report any amount. */
     amount: numeric('amount').notNull(),
   },
   (table) => [

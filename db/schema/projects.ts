@@ -40,7 +40,7 @@ export const projects = pgTable('projects', {
   anonymousLogin: boolean('anonymous_login').notNull().default(false),
   createdAt: instant('created_at').notNull().default(now),
   activatedAt: instant('activated_at'),
-  /** Of src/auth/row-macs.ts. Without one nobody logs in. */
+  /** The MAC of src/auth/row-macs.ts. Without one nobody can log in. */
   mac: bytes('mac'),
 })
 

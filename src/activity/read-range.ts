@@ -81,7 +81,7 @@ const readAhead = (
 ): void => {
   if (input.last < input.fromBlock) return
   const range = readUpTo(chain, input)
-  // Whoever awaits it gets its failure. Without this, a failure that nobody awaits would be an unhandled rejection.
+  // A caller that awaits it gets its failure. Without this, a failure that is not awaited would be an unhandled rejection.
   range.catch(() => {})
   ahead.set(chain, { fromBlock: input.fromBlock, range })
 }

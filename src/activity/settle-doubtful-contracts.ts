@@ -13,7 +13,7 @@ const FIRST_PAUSE_SECONDS = 5
 export const pauseSeconds = (input: { readonly tries: number; readonly maxSeconds: number }): number =>
   Math.min(FIRST_PAUSE_SECONDS * 2 ** input.tries, input.maxSeconds)
 
-/** Whether the node does not answer at all. If it tells its newest block, it only refused one request. */
+/** Whether the node does not answer at all. If it answers with its newest block, it only refused one request. */
 export const isUnreachable = (chain: Chain): Promise<boolean> =>
   chain.head().then(
     () => false,

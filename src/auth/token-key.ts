@@ -1,5 +1,5 @@
 // A row of a key that signs access tokens. Its private half is sealed with the identity key. The seal names the row's id, which
-// is the thumbprint of the public key: so whoever can write to the database, but does not have the identity key, can add no
+// is the thumbprint of the public key: so an attacker with the database but without the identity key can add no
 // public key under which we would accept tokens.
 
 import { calculateJwkThumbprint } from 'jose'

@@ -63,7 +63,7 @@ export const finalNumberOf = (chain: Pick<Chain, 'depth'>, head: Head): bigint =
 
 /**
  * Whether the node has pruned the block after a cursor. That a block is missing does not prove it: of two nodes behind one URL
- * one may tell a head that the other does not have yet.
+ * one may have a head that the other does not have yet.
  */
 export const isNextGone = async (
   chain: Pick<Chain, 'depth' | 'history'>,

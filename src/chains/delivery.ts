@@ -10,7 +10,7 @@ export type BroadcastOutcome =
   | { readonly kind: 'accepted' | 'nonce_too_low' | 'nonce_too_high' }
   | { readonly kind: 'underpriced' | 'insufficient_funds' | 'rejected' | 'unknown'; readonly reason: string }
 
-/** The status of a transaction. `unknown`: the node does not know it, or cannot tell its outcome (`reason` says why). */
+/** The status of a transaction. `unknown`: the node does not know it, or does not know its outcome (`reason` says why). */
 export type HashStatus =
   | { readonly kind: 'unknown'; readonly reason?: string }
   | { readonly kind: 'pending' }

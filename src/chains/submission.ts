@@ -105,7 +105,7 @@ export type Submission = {
   payloadOf(unsigned: Unsigned): Payload
   /** @param signature as `Signable.with` takes it. Pure. */
   assemble(unsigned: Unsigned, signature: Uint8Array): Signed
-  /** @param signed.recordedCost the cost to use if the bytes do not tell it. Pure. */
+  /** @param signed.recordedCost the cost to use if the bytes do not contain it. Pure. */
   offerOf(signed: { readonly raw: Hex; readonly recordedCost: bigint }): Offer
   readonly feeRules: FeeRules
   /** null for a network whose transactions expire by themselves. */

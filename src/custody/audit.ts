@@ -37,7 +37,7 @@ export type AuditAct<Action extends AuditAction = CustodyAction> = AuditEntry<Ac
   readonly projectId: string | null
   /** `api_key:<id>`, `user:<id>`, `operator`, `system`, or of a security event `stranger`. */
   readonly actor: string
-  /** What it was done to: a wallet's id, a project's, an API key's, an owner's. */
+  /** The id of the wallet, project, API key or owner that the action is about. */
   readonly subject: string
 }
 
@@ -56,7 +56,7 @@ export const isCustodys = (action: AuditAction): action is CustodyAction =>
 
 type Row = AuditAct<AuditAction> & { readonly at: Date }
 
-/** Whoever edits the column can put any JSON there, and a list of texts would have the same fields as an object. */
+/** An edited column may contain any JSON, and a list of texts would have the same fields as an object. */
 const isDetails = (details: unknown): boolean =>
   typeof details === 'object' &&
   details !== null &&
@@ -127,14 +127,14 @@ const createAudit = <Action extends AuditAction>(parts: Parts & { readonly secre
   }
 }
 
-/** For the vault. */
+/** The audit of a vault. */
 export const createCustodyAudit = (parts: Parts & { readonly deploymentKey: DeploymentKey }): Audit =>
   createAudit({ ...parts, secret: parts.deploymentKey })
 
-/** For APIs and the command line. */
+/** The audit of APIs and the command line. */
 export const createApiAudit = (parts: Parts & { readonly identity: Sealer }): Audit<ApiAction> =>
   createAudit({ ...parts, secret: parts.identity })
 
-/** For workers. */
+/** The audit of workers. */
 export const createWorkerAudit = (parts: Parts & { readonly sealer: Sealer }): Audit<WorkerAction> =>
   createAudit({ ...parts, secret: parts.sealer })

@@ -1,5 +1,5 @@
 // What a wallet's key signs, in full. Chains make payloads; custody reads and hashes them. A bare digest is never signed,
-// because nobody could tell what it means.
+// because its meaning would be unknown.
 
 import { unreachable } from '../errors.ts'
 

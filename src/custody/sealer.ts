@@ -10,7 +10,7 @@ import { encodeFields, HeldKeys } from './sealing/bytes.ts'
 import { NO_KEY_ID, open, seal } from './sealing/envelope.ts'
 import { deriveKey, hmac } from './sealing/kdf.ts'
 
-/** What is made of a secret without a sealed value. */
+/** The uses of a secret other than sealing. */
 export type Derived = {
   /** HKDF(key, purpose): 32 bytes, always the same. */
   derive(purpose: string): Uint8Array
@@ -26,7 +26,7 @@ export type Sealer = Derived & {
   open(input: { readonly purpose: string; readonly rowId: string; readonly sealed: Uint8Array }): Uint8Array
 }
 
-/** By the variable that says where the secret is: its word in the identity of what it seals. */
+/** By the secret's variable: its word in the identities of sealed values. */
 const KINDS = { SERVICE_KEY: 'service', IDENTITY_KEY: 'identity' } as const
 
 type SealerName = keyof typeof KINDS

@@ -61,7 +61,7 @@ export {
 type VaultStatus = {
   /** The present root key, and perhaps the next one. */
   readonly rootKeyIds: readonly string[]
-  /** Whether the database lacks what the vault's journal tells. Then no key is opened. */
+  /** Whether the database lacks records of the vault's journal. Then no key is opened. */
   readonly isBehind: boolean
   /** How many PINs are being verified, and how many wait. */
   readonly argon2: QueueLoad
@@ -81,7 +81,7 @@ const readingOf = (ctx: CustodyCtx) => {
   return {
     /** A wallet's policies that are not revoked, oldest first, with what they have spent. */
     unrevokedPolicies: read(unrevokedPolicies),
-    /** What a new policy finds: the one that was made under its id, and how many its wallet has. */
+    /** For a new policy: the one that already has its id, and how many policies the wallet has. */
     policyRoom: read(readPolicyRoom),
     /** The policies within reach that are not revoked, oldest first. */
     listPolicies: read(listPolicies),
@@ -162,9 +162,12 @@ export const createVault = (settings: CustodySettings) => {
     openKeyByPolicy: bind(openKeyByPolicy),
     /** Opens the key, charges the policy and signs in one call, if everything is known beforehand. */
     signOnceByPolicy: bind(signOnceByPolicy),
-    /** Opens the wallet's key with the credential of its control mode, signs with it, and closes it: for what is known before. */
+    /** Opens the wallet's key with the credential of its control mode, signs and closes it, if everything is known beforehand. */
     signOnce: bind(signOnce),
-    /** The same for messages, which can mean anything: it needs the credentials of all control modes, as an export, and no policy. */
+    /**
+     * Signs messages. They can mean anything, so it needs the credentials of all control modes, as an export does, and no
+     * policy allows it.
+     */
     signMessage: bind(signMessage),
     /**
      * Creates a policy. Its terms are bound into the lock with which the developer secret opens a wallet's key. Needs the
@@ -195,8 +198,8 @@ export const createVault = (settings: CustodySettings) => {
   }
 }
 
-/** What an operator may ask of custody. */
+/** The methods for an operator. */
 export type OperatorVault = Omit<ReturnType<typeof createVault>, 'flushRefusals'>
 
-/** What an API may ask of custody. */
+/** The methods for an API. */
 export type Vault = Omit<OperatorVault, keyof typeof OPERATOR_METHODS>

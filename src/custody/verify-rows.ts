@@ -19,7 +19,7 @@ export type ForgedRow = {
 
 type Parts = Pick<CustodyCtx, 'db' | 'projectKeys' | 'journal'>
 
-/** What is wrong with rows of custody, and what can also be left by a process that was stopped. */
+/** Forged rows of custody, and `unfinished` ones, which a stopped process can also leave. */
 export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfinished: readonly ForgedRow[] }
 
 /**

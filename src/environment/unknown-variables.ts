@@ -55,7 +55,7 @@ const isNearly = (name: string, right: string): boolean => {
   return lacksWord(name, right)
 }
 
-/** The same variables, and those among them that look like ours although nobody has read them. */
+/** The variables, and those of them that look like ours although no code has read them. */
 export const recorded = (
   variables: Variables,
 ): { readonly variables: Variables; readonly unknown: () => readonly string[] } => {

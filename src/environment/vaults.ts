@@ -54,7 +54,7 @@ export const operatorSocketsOf = ({ vaultSockets }: Process['config']): readonly
   throw new Error('VAULT_SOCKET must have the path of a vault’s socket: run this on the machine of the vault.')
 }
 
-/** The same as an operator, at sockets that only the vault's own user may open. */
+/** Connects as an operator, at sockets that only the vault's own user may open. */
 export const openVaultsAsOperator = (input: Process): Remote<OperatorVault> => {
   const sockets = operatorSocketsOf(input.config).map(operatorSocketOf)
   return connectOperatorVault({ ...optionsOf(input), sockets })

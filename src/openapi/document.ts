@@ -12,7 +12,7 @@ type DescribedRoute = {
   readonly method: string
   readonly path: string
   readonly body: Json | null
-  /** Of the answer 200. */
+  /** The schema of the 200 answer. */
   readonly success: unknown
   /** The schema of the 202 answer; null if there is none. */
   readonly accepted: unknown

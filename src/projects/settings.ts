@@ -13,18 +13,18 @@ type ChangeCtx = Pick<Ctx, 'db' | 'audit' | 'identity'>
 type Change = {
   readonly projectId: string
   readonly action: 'anonymous_login_changed' | 'origins_changed' | 'passkey_domain_changed'
-  /** @returns what is different now, and what the audit tells of it. */
+  /** @returns the changed settings, and the details for the audit. */
   readonly change: (before: ProjectSettings) => {
     readonly now: Partial<ProjectSettings>
     readonly details: AuditAct['details']
   }
 }
 
-/** A change would make settings that somebody else wrote ours. */
+/** A change would give forged settings a valid MAC. */
 const settingsForged = (): AppError =>
   new AppError(
     'invalid_input',
-    'The settings of this project are not as the service wrote them: put back the allowed origins, the passkey domain and the anonymous login that the audit tells, then repeat the command.',
+    'The settings of this project are not as the service wrote them: put back the allowed origins, the passkey domain and the anonymous login that the audit has, then repeat the command.',
   )
 
 const changeSetting = async (ctx: ChangeCtx, { projectId, action, change }: Change): Promise<void> => {

@@ -91,7 +91,7 @@ export const findUsedNonces = async (
 const SIGNER_WAITED_SECONDS = 20
 const SIGNERS_AT_ONCE = 100
 
-/** Stores the node's view of waiting signers (balance, counts), so that operators can tell a nonce gap from a low fee. */
+/** Stores the node's view of waiting signers (balance, counts), so that operators can distinguish a nonce gap from a low fee. */
 export const refreshSignerStates = async (
   ctx: Pick<WorkerCtx, 'db' | 'log'>,
   { chain, isOver }: Round,

@@ -129,7 +129,7 @@ const handleOutcome = async (ctx: WorkerCtx, broadcast: Broadcast): Promise<Broa
   }
 }
 
-/** Who lacks how much. go-ethereum says so itself; for other nodes it is computed from the balance. */
+/** Which account lacks how much. go-ethereum says it; for other nodes it is computed from the balance. */
 const describeLack = async (
   { chain, found, attempt }: Broadcast,
   { reason }: { readonly reason: string },

@@ -73,13 +73,13 @@ export const recordSpedUp = async (
 export type About = {
   readonly rows: Rows
   readonly places: readonly AttemptPlace[]
-  /** Of a request with an `Idempotency-Key`. */
+  /** The answer to store for a request with an `Idempotency-Key`. */
   readonly answer: RememberedAnswer | null
 }
 
 const BIGINT = '$bigint'
 
-/** As the journal keeps it. */
+/** The form in the journal. */
 export const textOfAbout = (about: About): string =>
   JSON.stringify(about, (_, value: unknown) => (typeof value === 'bigint' ? { [BIGINT]: value.toString() } : value))
 

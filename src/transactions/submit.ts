@@ -1,7 +1,7 @@
 // One intent is mined at most once. The request prepares it against the chain. Then ONE database transaction locks the
 // signer, chooses the nonce, has it signed, and records the transaction, its attempts and the broadcast job. Custody commits
-// the audit row before that, by itself: what it tells of may then not be recorded. Nothing is sent here: the answer is
-// `submitted`, and the worker sends the recorded bytes as often as necessary.
+// the audit row before that in its own transaction, so a signature in the audit may not be recorded here. Nothing is sent here:
+// the answer is `submitted`, and the worker sends the recorded bytes as often as necessary.
 //
 // Requests of one signer are prepared at the same time, here and in other processes, and recorded one after the other, here in
 // the order in which they came. So others may have been recorded since a request was prepared. That does no harm, because the

@@ -124,7 +124,7 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
     return rewind(ctx, { chain, head, follower, cursor, undo })
   }
   if (next === null) {
-    // If the node tells a head but not the next block, it is not certain that the cursor's block is still on the chain.
+    // If the node has a head but not the next block, it is not certain that the cursor's block is still on the chain.
     if (cursor.number === head.latest.number) await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
     await runClocks(ctx, { chain, head, cursor })
     return (await isNextGone(chain, { cursor, head }))
@@ -231,7 +231,7 @@ const excludedOf = ({ transactionId, blockHash }: MinedIn): Observed => ({
 
 const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 
-/** Never above the tracker's cursor: nobody would notice if a reorganisation removed those blocks. */
+/** Never above the tracker's cursor, because a reorganisation of later blocks would not be noticed. */
 const settleDeepEnough = async (
   ctx: WorkerCtx,
   input: { readonly chain: Chain; readonly head: Head; readonly tracked: bigint },

@@ -79,7 +79,7 @@ export type TransactionEvent =
 /** Effects are idempotent, and are requested again if they were lost. */
 export type TransactionEffect =
   | { readonly kind: 'send'; readonly attempt: number }
-  /** Done: nobody needs the raw bytes any more, and whoever has them can send them. */
+  /** Erase the raw bytes: they are not needed any more, and anybody who has them can send them. */
   | { readonly kind: 'erase_raw' }
 
 /**

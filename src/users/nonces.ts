@@ -1,4 +1,4 @@
-// Nonces of logins. A MAC covers what each was issued for, and when: so whoever can write to the database cannot make an old
+// Nonces of logins. A MAC covers the purpose and the time of each, so that an attacker with the database cannot make an old
 // signature valid again.
 
 import type { Tx } from '../../db/client.ts'

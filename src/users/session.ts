@@ -132,7 +132,7 @@ export const loginAnonymously = async (ctx: Ctx, visitor: Visitor): Promise<Open
 
 type RefreshCtx = Pick<Ctx, 'db' | 'config' | 'identity' | 'tokens' | 'securityEvents'>
 
-/** Whoever loses against a request at the same moment reads again, and finds the session advanced or ended. */
+/** If another request changed the session at the same moment, read again: it is advanced or ended. */
 const READS_MAX = 2
 
 /**

@@ -22,7 +22,7 @@ export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: Sign
   return { chain, address: chain.parseAddress(input.address, input.field) }
 }
 
-/** The same for operations that need no node, so the network may have none. */
+/** Resolves the signer for operations that need no node, so the network may have none. */
 export const resolveKeySigner = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
   input: SignerQuery,

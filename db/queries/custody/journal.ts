@@ -12,8 +12,8 @@ type Kept = {
   /** What else is kept of a row `t`, in a field `more`. */
   readonly more?: SQL
   /**
-   * What tells the newer of two states of a row: a number that only grows, and perhaps a time after which nothing changes. Absent:
-   * what a row decides never changes. A rotation of the project's key only seals it anew, and older seals open as well.
+   * Shows which of two states of a row is newer: a number that only grows, and perhaps a time after which nothing changes. Absent
+   * if the deciding values never change. A rotation of the project's key only seals the row again, and older seals still open.
    */
   readonly age?: { readonly grows: string; readonly ends?: string }
   /** The columns that are written where the present row is older. */
@@ -203,7 +203,7 @@ export const readMark = async (db: Queryable, id: string): Promise<number | null
   return rows[0]?.records ?? null
 }
 
-/** Says that this database has what a journal's first records tell. */
+/** Marks that this database has the contents of a journal's first records. */
 export const writeMark = async (
   db: Queryable,
   mark: { readonly id: string; readonly records: number },

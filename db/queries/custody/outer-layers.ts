@@ -24,7 +24,7 @@ export type OuterLayer = {
 
 type Table = {
   readonly name: SQL
-  /** The column that tells a project's rows apart. */
+  /** The column that distinguishes a project's rows. */
   readonly key: SQL
   readonly type: SQL
   /** Less than or equal to every key. */

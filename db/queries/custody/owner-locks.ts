@@ -60,7 +60,7 @@ export const pageOfKeyrings = (
 
 type MissingLock = { readonly keyringId: string; readonly projectId: string; readonly controlMode: ControlMode }
 
-/** The locks that the audit tells of, and that are gone. */
+/** The locks that the audit names and that are gone. */
 export const missingOwnerLocks = async (db: Queryable, of: OfProject): Promise<readonly MissingLock[]> => {
   const { rows } = await db.execute<MissingLock>(sql`
     select distinct a.project_id as "projectId", a.details->>'keyring_id' as "keyringId", a.details->>'control_mode' as "controlMode"

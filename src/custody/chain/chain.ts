@@ -49,7 +49,7 @@ const HEADS_AT_ONCE_MAX = 20
 type HeadPublisher = {
   /** Takes new links, in order: the last one of each chain is its head. */
   note(links: readonly Link[]): void
-  /** Logs new heads, so that whoever keeps the log can prove the rows later. Limited in rate. */
+  /** Logs new heads, so that the log proves the rows later. Limited in rate. */
   publish(): void
 }
 

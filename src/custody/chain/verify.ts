@@ -114,8 +114,8 @@ const brokenTails = async (
 }
 
 /**
- * Recomputes every link and the MAC of every row that a vault writes, and compares the links with the given heads. Who wrote the
- * other rows it cannot tell, and tells only whether they were changed since a vault chained them.
+ * Recomputes every link and the MAC of every row that a vault writes, and compares the links with the given heads. For other rows it
+ * checks only that they were not changed since a vault chained them, not who wrote them.
  * @param input.chain a project's id, `deployment`, or null for all.
  */
 export const verifyAudit = async (

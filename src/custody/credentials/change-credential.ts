@@ -44,7 +44,7 @@ type Change = {
   readonly read: () => Promise<Versioned | null>
   readonly write: (tx: Tx, input: { readonly was: Versioned; readonly sealed: Uint8Array }) => Promise<boolean>
   readonly act: AuditAct
-  /** As the journal names the row. */
+  /** The key of the row in the journal. */
   readonly row: RowsWith
 }
 

@@ -37,7 +37,7 @@ const missing = (modes: readonly ControlMode[]): AppError =>
       : `Fields "developer_secret" and "user_pin" are required: the owner has wallets of the other control mode.`,
   )
 
-/** Of the given credentials those of some modes. */
+/** The given credentials of some modes. */
 export const onlyOf = ({
   modes,
   credentials: { developerSecret, userPin, from },

@@ -12,7 +12,7 @@
 //   charge gives    means                                        answer
 //   spent           too many wrong PINs of this caller           429 rate_limited; the PIN is not checked
 //   locked          5 in a row, or 100 in all                    403 TOO_MANY_FAILED_ATTEMPTS; the PIN is not checked, so
-//                                                                nothing tells a right one from a wrong one
+//                                                                a right one looks like a wrong one
 //   forged          the count is not as the vault wrote it       as if locked, until an operator unlocks the owner
 //   taken           another process verifies for this owner      tried again, for at most 10 s; then 503 busy
 //   other version   the PIN was changed since it was read        409 credential_changed; the charge is taken back
@@ -36,7 +36,7 @@ const TAKEN_PAUSE_MS = 10
 type Guess = {
   readonly projectId: string
   readonly ownerId: string
-  /** As the audit names it. */
+  /** The actor in the audit. */
   readonly actor: string
   /** As in `Credentials`. */
   readonly from?: string | undefined
@@ -95,7 +95,7 @@ const charge = async ({ guesses }: Parts, guess: Attempt): Promise<Charged | nul
         event: eventOf('locked_owner_tried', guess),
       })
     case 'forged':
-      // The answer is that of a locked owner: whoever forged the row learns nothing.
+      // Answer as for a locked owner, so that an attacker who forged the row learns nothing.
       throw new AppError('TOO_MANY_FAILED_ATTEMPTS', 'Too many wrong PINs: this owner is locked.', {
         retryAfterSeconds: charged.retryAfterSeconds,
         event: eventOf('guess_count_forged', guess),

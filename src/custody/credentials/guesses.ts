@@ -1,8 +1,8 @@
-// The count of an owner's wrong PINs. Its row has a MAC (sealing/row-mac.ts) that is renewed with each change, so that whoever
-// writes to the database cannot lower it. A change is read, checked, computed here and written only if the row is still the
+// The count of an owner's wrong PINs. Its row has a MAC (sealing/row-mac.ts) that is renewed with each change, so that an
+// attacker with the database cannot lower it. A change is read, checked, computed here and written only if the row is still the
 // one that was read. A row whose MAC does not fit, or that is gone, opens nothing until an operator unlocks the owner.
 //
-// A MAC cannot tell an earlier row of the same owner that was written back.
+// A MAC cannot detect that a row was replaced by an earlier one of the same owner.
 
 import type { Db, Queryable, Tx } from '../../../db/client.ts'
 import {
@@ -39,7 +39,7 @@ export type ChargedGuess = Leased & {
   readonly version: number
   /** Whether the owner stays locked if this guess is wrong. */
   readonly locks: boolean
-  /** What a right PIN writes. */
+  /** The count after a right PIN. */
   readonly cleared: GuessesRow
 }
 
@@ -89,7 +89,7 @@ const read = async ({ journal }: Parts, db: Queryable, input: Parameters<typeof 
   return { ...found, isEarlier }
 }
 
-/** As the journal names an owner's row. */
+/** The key of an owner's row in the journal. */
 const rowOf = ({ projectId, ownerId }: Owner) =>
   ({ table: 'pin_guesses', where: { project_id: projectId, owner_id: ownerId } }) as const
 

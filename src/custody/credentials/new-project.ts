@@ -22,7 +22,7 @@ type NewProjectInput = {
   /** null: the environment's published secret, or on mainnet none yet. */
   readonly developerSecret: SecretText | null
   readonly actor: string
-  /** What else is in the project's row, for its caller: the journal keeps it. */
+  /** The caller's other values for the project's row. The journal keeps them. */
   readonly about?: string | undefined
 }
 

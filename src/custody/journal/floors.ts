@@ -1,10 +1,10 @@
-// How new some rows must be at least. A MAC cannot tell an earlier state of a row that somebody wrote back; whoever has seen
+// How new some rows must be at least. A MAC cannot detect that a row was replaced by an earlier state of it; a vault that has seen
 // the later one can. Rows that were never changed need no floor. A used approval never changes either, but its row must
 // exist: without it the approval could be used again.
 
 import { type JournalTable, type RowImage, readImage } from '../../../db/queries/custody/journal.ts'
 
-/** Of the rows that have a floor: whether no earlier state could be put back with an effect, so that there is nothing to remember. */
+/** Whether a row needs no floor, because no earlier state of it would have another effect. */
 const AS_GOOD_AS_NEW: Partial<Record<JournalTable, (row: Readonly<Record<string, unknown>>) => boolean>> = {
   user_keys: ({ version }) => version === 1,
   // Without a wrong PIN no earlier count is lower.

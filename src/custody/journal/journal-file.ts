@@ -75,12 +75,12 @@ export type JournalHead = {
 type Scanned = {
   /** null: the file is empty. */
   readonly head: JournalHead | null
-  /** Of the last good line, plus one. */
+  /** The number of good lines. */
   readonly records: number
-  /** Of the last good line. */
+  /** The MAC of the last good line. */
   readonly mac: Uint8Array
   readonly end: number
-  /** Whether more than one line follows that is not as it was written. */
+  /** Whether more than one damaged line follows. */
   readonly isDamaged: boolean
   /** Where the line with the index `n × RECORDS_A_PLACE` begins. */
   readonly places: readonly number[]
@@ -88,7 +88,7 @@ type Scanned = {
 
 type OnRecord = (text: string) => void
 
-/** Reads a file up to its end or to the first line that is not as it was written. */
+/** Reads a file up to its end or to the first damaged line. */
 const scan = async (handle: FileHandle, key: Uint8Array, onRecord: OnRecord): Promise<Scanned> => {
   let head: JournalHead | null = null
   let mac: Uint8Array = NO_MAC
@@ -193,7 +193,7 @@ const refuseShorter = (records: number, known: number): never => {
   )
 }
 
-/** What follows may be the only trace of it: a restored database knows less. */
+/** Refuse, because the records that follow may be in no other place: a restored database knows less. */
 const refuseDamaged = (records: number): never => {
   throw new Error(
     `VAULT_JOURNAL was changed after record ${records - 1}, and more follows: put a whole copy there. Without one, cut it off there, and what follows is lost.`,

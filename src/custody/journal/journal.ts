@@ -7,8 +7,8 @@
 //   notes   what the rest of the service has to write anew: signed transactions with their bytes, wallets, projects
 //
 // The database keeps a mark: how many records it knows. So a database that was restored, or replaced by a late copy, is noticed
-// within a second, or at the start: it knows fewer records than were marked, and lacks what the next ones tell. Then no key is
-// opened and none is made, until `cli restore` has brought the records in.
+// within a second, or at the start: it knows fewer records than were marked, and lacks what the next ones contain. Then no key is
+// opened and none is made, until `cli restore` has inserted the records.
 
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../db/client.ts'
@@ -61,7 +61,7 @@ const noJournal = async (): Promise<never> => {
   throw new AppError('invalid_input', 'This vault has no journal: VAULT_JOURNAL must name its file.')
 }
 
-/** Of a vault without VAULT_JOURNAL. */
+/** The journal of a vault without VAULT_JOURNAL. */
 export const NO_JOURNAL: Journal = {
   add: () => {},
   addRows: () => {},
@@ -107,7 +107,7 @@ const notCompacted = ({ cause }: NotCompacted): AppError => {
   return new AppError('unavailable', `The journal could not be written anew${why}, and is as it was.`, { cause })
 }
 
-/** What is to be written with the next record. */
+/** The parts of the next record. */
 const nothing = (): { rows: RowsWith[]; audit: AuditJson[]; notes: Note[] } => ({ rows: [], audit: [], notes: [] })
 
 /** Writes records to the file, those of simultaneous requests together. */
@@ -258,7 +258,7 @@ export const openJournal = async (settings: Settings): Promise<Journal> => {
     await writer.sync()
     await marks.compare()
   }
-  // A database that is away is told to whoever asks for something.
+  // Ignore a database that is away: requests report it.
   const timer = setInterval(() => void tick().catch(() => {}), TICK_MS)
   timer.unref()
   return {

@@ -23,11 +23,11 @@ export type JournalReader = {
   /** Which journal the vault has, and what of it the database has. */
   readonly journalState: () => Promise<JournalState>
   /**
-   * What some records tell of transactions, wallets and projects, from a number on. null: from the first record whose notes the
-   * database may lack.
+   * The notes on transactions, wallets and projects, from a record on. null: from the first record whose notes the database may
+   * lack.
    */
   readonly journalNotes: (input: { readonly from: number | null }) => Promise<NotesPage>
-  /** Says that another journal is of a vault which is gone for good. If it comes back, it takes that back. */
+  /** Records that another journal belongs to a vault that is gone for good. If that vault starts again, the record is removed. */
   readonly retireJournal: (input: { readonly id: string }) => Promise<{ readonly wasKnown: boolean }>
   /** Writes the rows of custody that the database lacks. */
   readonly replayJournal: () => Promise<{ readonly rows: number }>
@@ -37,8 +37,8 @@ export type JournalReader = {
    */
   readonly compactJournal: (input: { readonly before: Date }) => Promise<{ readonly leftOut: number }>
   /**
-   * Says that the database has everything now, also what the notes tell, and writes the audit rows that it lacks. They come last:
-   * as long as they are missing, it is behind, whatever becomes of the restore. From then on keys are opened again.
+   * Marks that the database has everything now, including what the notes contain, and writes the audit rows that it lacks. They come
+   * last, so that an interrupted restore leaves the database behind. From then on keys are opened again.
    */
   readonly finishRestore: () => Promise<{ readonly audit: number }>
 }
@@ -46,9 +46,9 @@ export type JournalReader = {
 /** `next`: null at the end of the journal. */
 type NotesPage = { readonly notes: readonly Note[]; readonly next: number | null }
 
-/** A note may be older than the mark: what it tells is written after the vault has answered. */
+/** A note may be older than the mark, because its rows are written after the vault has answered. */
 const NOTES_BEFORE_MS = 120_000
-/** What crosses in one answer, but for the last record of it. */
+/** The size of one answer, without its last record. */
 const CHARACTERS_A_PAGE = 1_000_000
 
 const compacted = (first: number, known: number): AppError =>

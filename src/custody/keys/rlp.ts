@@ -7,7 +7,7 @@ const STRING = 0x80
 const LONG_STRING = 0xb7
 const LIST = 0xc0
 const LONG_LIST = 0xf7
-/** Up to this many bytes the first byte tells the length. */
+/** Up to this many bytes, the first byte contains the length. */
 const SHORT_MAX = 55
 /** More than any transaction has, and few enough for exact integers. */
 const LENGTH_BYTES_MAX = 4

@@ -1,4 +1,4 @@
-// What the audit tells of a signature. Custody computes it from what it signed, so that no caller can name something else.
+// The audit's details about a signature. Custody computes them from the payload, so that a caller cannot give other ones.
 
 import { blake2b } from '@noble/hashes/blake2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'

@@ -17,7 +17,7 @@ export const copyOf = (bytes: Uint8Array): Uint8Array => {
   return copy
 }
 
-/** The same, and zeroes what was given. */
+/** Copies the bytes, and zeroes the input. */
 export const moved = (bytes: Uint8Array): Uint8Array => {
   const copy = copyOf(bytes)
   bytes.fill(0)
@@ -60,7 +60,7 @@ export const encodeFields = (fields: readonly (string | Uint8Array)[]): Uint8Arr
   return encoded
 }
 
-/** Those fields of a row that decide, in a fixed order; null for an absent one. */
+/** The fields of a row that decide, in a fixed order; null for an absent one. */
 export type BoundFields = Readonly<Record<string, string | number | bigint | Date | null>>
 
 /** Names and texts of the present ones. Times are ISO 8601, UTC, with ms. */

@@ -75,7 +75,7 @@ export const decrypt = (input: Cipher & { readonly ciphertext: Uint8Array }): Ui
   return plaintext
 }
 
-/** Of an identity, for `encodeFields`. */
+/** The fields of an identity, for `encodeFields`. */
 const fieldsOf = ({ projectId, keyringId, walletId, purpose, rowId, bound = {} }: RowIdentity): readonly string[] => [
   projectId,
   keyringId,

@@ -58,7 +58,7 @@ const NOWHERE = { keyringId: '', walletId: '' }
 /** The opened keys of the credentials that were given, by control mode. */
 export type CredentialKeyOf = Readonly<Record<ControlMode, Uint8Array | null>>
 
-/** Whoever seals and opens names several modes in this order. */
+/** The order of modes in identities that name several. */
 const inOrder = (modes: readonly ControlMode[]) => CONTROL_MODES.filter((mode) => modes.includes(mode))
 
 const ofOwnerLock = (

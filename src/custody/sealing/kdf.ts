@@ -11,7 +11,7 @@ import { hashRaw } from '@node-rs/argon2'
 import { copyOf, encodeFields, HeldKeys, moved, type SecretText, utf8Of, zeros } from './bytes.ts'
 
 export const KEY_BYTES = 32
-/** Of SHA-256. */
+/** The length of a SHA-256 hash. */
 const HASH_BYTES = 32
 /** HKDF counts its blocks in one byte. */
 const HKDF_BYTES_MAX = 255 * HASH_BYTES

@@ -1,10 +1,10 @@
-// MACs of rows that decide something and hold no secret, such as the count of an owner's wrong PINs. Whoever can write to the
+// MACs of rows that decide something and contain no secret, such as the count of an owner's wrong PINs. An attacker with the
 // database cannot make one. The layout is frozen:
 //
 //   key id(4, big-endian) | HMAC-SHA-256(HKDF(project key of this version, "row MAC"), the row)(32)
 //
-// A MAC binds the place of its row and all fields that decide. It cannot tell an earlier state of the same row that was
-// written back, as that was true once.
+// A MAC binds the place of its row and all fields that decide. It cannot detect that a row was
+// replaced by an earlier state of it, because that was valid once.
 
 import { timingSafeEqual } from 'node:crypto'
 import { type BoundFields, encodeFields, textsOf } from './bytes.ts'

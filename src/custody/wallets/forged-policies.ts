@@ -39,7 +39,7 @@ const isAsMade = async ({ projectKeys }: Parts, row: CheckedPolicy): Promise<boo
   return projectKeys.isOuterAsSealed({ identity, sealed: lock.sealed })
 }
 
-/** What was spent has the MAC that was made for it. */
+/** The spending has a valid MAC. */
 const isAsCharged = async (
   { projectKeys }: Parts,
   { projectId, terms, spending: { mac, ...spending } }: CheckedPolicy,

@@ -50,7 +50,7 @@ type NewWalletInput = {
   readonly imported?: ImportedText | undefined
   readonly credentials: Credentials
   readonly actor: string
-  /** What else is in the wallet's row, for its caller: the journal keeps it. */
+  /** The caller's other values for the wallet's row. The journal keeps them. */
   readonly about?: string | undefined
 }
 

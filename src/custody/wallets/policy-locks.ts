@@ -37,7 +37,7 @@ import type { KeyRequest } from './wallet-key.ts'
 
 type NewPolicyRequest = KeyRequest & {
   readonly terms: PolicyTerms
-  /** For people. */
+  /** A name for people. */
   readonly name: string
 }
 

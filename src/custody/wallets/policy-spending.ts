@@ -1,8 +1,8 @@
-// What was spent by a policy. It has a MAC (sealing/row-mac.ts) that is renewed with each charge, so that whoever writes to the
-// database cannot set it back. A charge is computed here, from the terms that opened the key, while the row is locked.
+// The spending of a policy. It has a MAC (sealing/row-mac.ts) that is renewed with each charge, so that an attacker with the
+// database cannot lower it. A charge is computed here, from the terms that opened the key, while the row is locked.
 //
-// Uses only grow, so each state has another MAC. An earlier row that was written back whole holds; the audit tells of more
-// uses than it counts, and so `audit verify` names it.
+// Uses only grow, so each state has another MAC. An earlier row with its MAC is accepted if it is written back whole; but the audit
+// has more uses than it counts, so `audit verify` names it.
 
 import type { Tx } from '../../../db/client.ts'
 import type { AuditRow } from '../../../db/queries/custody/audit.ts'
@@ -29,7 +29,7 @@ export const NOTHING_SPENT: Spending = { uses: 0, spentValue: 0n, spentFee: 0n, 
 
 type PolicyOf = { readonly projectId: string; readonly policyId: string }
 
-/** What was spent, as its MAC covers it. */
+/** The spending that the MAC covers. */
 export const boundSpending = (of: PolicyOf, { uses, spentValue, spentFee, limitCounts }: Spending): BoundRow => ({
   identity: identityOf.policySpending(of),
   fields: { uses, spent_value: spentValue, spent_fee: spentFee, limit_counts: boundList(limitCounts) },

@@ -36,7 +36,7 @@ export class PolicyClosed extends AppError {
   }
 }
 
-/** The row of the policy is not as it was written. Another policy may still allow the use. */
+/** The row of the policy was edited. Another policy may still allow the use. */
 export class PolicyForged extends AppError {
   constructor(of: { readonly projectId: string; readonly actor: string; readonly policyId: string }) {
     const { projectId, actor, policyId: subject } = of

@@ -81,7 +81,7 @@ const openByOwnCredential = async (
   return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock: row.lock, sealed: row.sealed })
 }
 
-/** The same with the credentials of all modes that control its keyring. */
+/** Opens the key with the credentials of all modes that control its keyring. */
 const openByAllCredentials = async (ctx: CustodyCtx, request: KeyRequest): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   const { row, lock, credentialKeyOf } = await checkAllCredentials(ctx, { ...request, keys })
@@ -137,7 +137,7 @@ const SIGNS_MAX = 2
 
 type Opened = Pick<KeyRequest, 'wallet' | 'actor'> & {
   readonly privateKey: Uint8Array
-  /** What it may sign: a message can mean anything, so it takes more to open a key for one. */
+  /** The purpose of the key. A message can mean anything, so a key for messages needs more credentials. */
   readonly purpose: ReturnType<typeof purposeOf>
   /** The policy that the audit names. */
   readonly policyId?: string
@@ -148,7 +148,7 @@ type Opened = Pick<KeyRequest, 'wallet' | 'actor'> & {
 type Signed = {
   readonly act: AuditAct
   readonly signatures: readonly Uint8Array[]
-  /** For the journal. */
+  /** The notes for the journal. */
   readonly notes: readonly Note[]
 }
 

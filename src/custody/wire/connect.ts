@@ -39,7 +39,7 @@ type Held = {
     method: Method<Input, Output, Progress>,
     input: Given<Static<Input>>,
   ): Promise<Static<Output>>
-  /** Gives it up, and tells the server. Again it does nothing. */
+  /** Closes it, and notifies the server. A second call does nothing. */
   end<Input extends TSchema>(method: Method<Input, TSchema, TSchema>, input: Given<Static<Input>>): void
 }
 

@@ -11,7 +11,7 @@ const SIMPLE_LENGTH_MAX = 64
 export type Writer = {
   bytes: Buffer
   at: number
-  /** Of the message that is being written: how many values it has so far, and where it must end. */
+  /** How many values the message has so far, and where it must end. */
   values: number
   endMax: number
 }

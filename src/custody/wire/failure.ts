@@ -63,7 +63,7 @@ const shownError = (thrown: unknown, audience: Audience): AppError => {
   }
 }
 
-/** What is sent of an error. */
+/** The parts of an error that are sent. */
 export const failureOf = (thrown: unknown, audience: Audience): Failure => {
   const shown = shownError(thrown, audience)
   const { code, message, retryable, retryAfterSeconds, event } = shown

@@ -32,7 +32,7 @@ const UNDER_WAY_BYTES_MAX = 128 * 1024 * 1024
 const HELLO_WAIT_MS = 5_000
 
 export type Connection = {
-  /** As the client calls itself. */
+  /** The client's own name for itself. */
   readonly name: string
   /** Aborted when it has ended. */
   readonly ended: AbortSignal
@@ -76,7 +76,7 @@ export const serve = <Input extends TSchema, Output extends TSchema, Progress ex
 
 export type ListenOptions = {
   readonly door: Door
-  /** As the server calls itself. */
+  /** The server's own name for itself. */
   readonly name: string
   readonly methods: readonly Served[]
   readonly audience: Audience
@@ -149,7 +149,7 @@ const answer = async (
   }
 }
 
-/** What is under way on a connection. */
+/** The calls in progress on a connection. */
 const createLoad = (underWayMax: number) => {
   const ids = new Set<number>()
   let requests = 0

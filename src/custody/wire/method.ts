@@ -44,7 +44,7 @@ type Naming = (value: unknown) => unknown
 
 const asItIs: Naming = (value) => value
 
-/** What is no Unicode would become something else, so it is left, and does not fit. */
+/** A text with lone surrogates would change in UTF-8, so leave it: it then fails the check. */
 const asBytes: Naming = (value) => (typeof value === 'string' && value.isWellFormed() ? Buffer.from(value) : value)
 
 const zeroed: Naming = (value) => (value instanceof Uint8Array ? value.fill(0) : value)

@@ -130,7 +130,7 @@ const uses = Type.Array(
 )
 const signatures = Type.Array(Type.Array(Bytes))
 
-/** Of an open key: a number that means something on its connection alone. */
+/** The number of an open key. It is valid only on its connection. */
 const handle = Type.Integer({ minimum: 1 })
 
 const at = { about: Text, at: Text }
@@ -288,7 +288,7 @@ export const METHODS = {
   }),
 }
 
-/** Those that only an operator may ask: an API that somebody else controls must not reset a count of wrong PINs, for instance. */
+/** Methods for an operator only. For instance, an attacker who controls an API must not reset a count of wrong PINs. */
 export const OPERATOR_METHODS = {
   newProject: method('newProject', {
     input: Fields({ projectId: Id, developerSecret: OrNull(Secret), actor: Text, about: Maybe(Text) }),
