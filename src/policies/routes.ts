@@ -78,7 +78,7 @@ const proposedApproval = (proposed: ProposedApproval | null): Pick<ProposedPolic
   }
 }
 
-/** Whole: with a credential it is a CreatePolicy that grants what the words say. */
+/** All fields of the policy. With a credential added it is a CreatePolicy that grants what the words say. */
 const shownProposal = ({
   policy,
   approvers,

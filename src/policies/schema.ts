@@ -55,7 +55,7 @@ const RuleBody = ClosedObject(
       Type.String({
         pattern: '^0x[0-9a-f]{8}$',
         description:
-          'Of the function that may be called: in answers of EVM networks, with `declaration`. A request need not have them; if it has, they must be right.',
+          'The selector of the function that may be called. Answers of EVM networks have it, together with `declaration`. Optional in a request; if present, both must equal the current ones.',
         rule: '0x and 8 lower-case hex digits',
         examples: ['0xd204c45e'],
       }),
@@ -64,7 +64,7 @@ const RuleBody = ClosedObject(
       Text(
         { minLength: 1, maxLength: 65_536 },
         {
-          description: 'The function as it was known when the policy was made. Calls are read by this alone.',
+          description: 'The function as known when the policy was created. Only this is used to read calls.',
           examples: ['safeMint(address to, string uri)'],
         },
       ),
@@ -165,7 +165,7 @@ const proposedFields = {
   rolling_limits: Type.Optional(
     Type.Array(RollingLimit, {
       maxItems: ROLLING_LIMITS_MAX,
-      description: 'The same as `max_total_value` and `max_uses`, but in any time of some length.',
+      description: 'Limits like `max_total_value` and `max_uses` that apply to any time of a given length.',
       rule: `a list of at most ${ROLLING_LIMITS_MAX} limits`,
     }),
   ),
@@ -187,7 +187,7 @@ export const CreatePolicyBody = ClosedObject(
   {
     ...takesCredentials('one_or_both'),
     description:
-      'A user-controlled wallet needs the PIN, which grants the policy; the developer secret then uses it, and is checked if it is given too. A developer-controlled wallet needs the developer secret alone.',
+      'For a user-controlled wallet the PIN is required, by which the user grants the policy; a developer secret is optional, and is checked. For a developer-controlled wallet only the developer secret is required.',
     examples: [{ ...EXAMPLE_PROPOSAL, user_pin: '493817' }],
   },
 )
@@ -210,14 +210,14 @@ const ShownTokenLimit = ClosedObject('ShownTokenLimit', {
   contract_address: TokenContract,
   max_total: Type.String({ description: 'In base units of the token.', examples: ['1000000'] }),
   per_seconds: Type.Union([Type.Integer(), Type.Null()], { description: 'null: of all uses together.' }),
-  spent: Type.String({ description: 'What counts at present.', examples: ['0'] }),
+  spent: Type.String({ description: 'How much counts at present.', examples: ['0'] }),
 })
 
 const ShownRollingLimit = ClosedObject('ShownRollingLimit', {
   per_seconds: Type.Integer({ description: 'In any time of so many seconds.', examples: [86_400] }),
   max_total_value: Type.Union([Coins('The most that may be sent in this time.'), Type.Null()]),
   max_uses: Type.Union([Type.Integer(), Type.Null()], { description: 'The most transactions in this time.' }),
-  spent_value: Type.Union([Coins('What counts at present.'), Type.Null()], { description: 'null: not limited.' }),
+  spent_value: Type.Union([Coins('How much counts at present.'), Type.Null()], { description: 'null: not limited.' }),
   uses: Type.Union([Type.Integer(), Type.Null()], { description: 'How many count at present; null: not limited.' }),
 })
 
@@ -251,7 +251,7 @@ const PartOfSentence = Type.Object(
   {
     kind: OneOf(PART_KINDS, {
       description:
-        '`text`: our own words. `name`: a stranger’s text, cut and cleaned. `code`: an address or a value as it is. `time`: an instant, RFC 3339.',
+        '`text`: our own words. `name`: a text of others, cut and cleaned. `code`: an exact address or value. `time`: an instant, RFC 3339.',
       examples: ['text'],
     }),
     text: Type.String({ description: 'To be shown as text, never as markup.', examples: ['At most 100 times.'] }),

@@ -24,7 +24,7 @@ type Change = {
 const settingsForged = (): AppError =>
   new AppError(
     'invalid_input',
-    'The settings of this project are not as the service wrote them: put back the allowed origins, the passkey domain and the anonymous login that the audit has, then repeat the command.',
+    'The settings of this project were changed in the database: restore the allowed origins, the passkey domain and the anonymous login from the audit, then repeat the command.',
   )
 
 const changeSetting = async (ctx: ChangeCtx, { projectId, action, change }: Change): Promise<void> => {

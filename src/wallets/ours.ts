@@ -47,7 +47,7 @@ export const createOurWallets = (ctx: Pick<Ctx, 'db' | 'identity' | 'securityEve
 
   const only = (row: StoredWallet | null): WalletRow | null => {
     if (row === null || mac.holds(row)) return row
-    throw new AppError('internal', 'The row of this wallet is not as the service wrote it.', { event: forged(row) })
+    throw new AppError('internal', 'The row of this wallet was not written by the service.', { event: forged(row) })
   }
 
   const among = (rows: readonly StoredWallet[]): readonly WalletRow[] =>

@@ -79,10 +79,10 @@ describe('a file of further networks', () => {
   const coin = (changes: object) => ({ coin: { ...(ENTRY.coin as object), ...changes } })
 
   test.each([
-    ['no JSON', '[\n  {\n    "name": "A"\n    "chain_id": 1\n  }\n]', 'line 4: it is no JSON: a comma is missing.'],
-    ['nothing', '', 'line 1: it is no JSON: a value is missing, or a comma is too many.'],
-    ['a comment', '[\n// mine\n]', 'line 2: it is no JSON: JSON has no comments.'],
-    ['a comma too many', `[\n{ "name": "A", }\n]`, 'line 2: it is no JSON: the name of a field must stand here'],
+    ['no JSON', '[\n  {\n    "name": "A"\n    "chain_id": 1\n  }\n]', 'line 4: it is not JSON: a comma is missing.'],
+    ['nothing', '', 'line 1: it is not JSON: a value is missing, or a comma is too many.'],
+    ['a comment', '[\n// mine\n]', 'line 2: it is not JSON: JSON has no comments.'],
+    ['a comma too many', `[\n{ "name": "A", }\n]`, 'line 2: it is not JSON: the name of a field must stand here'],
     ['an object', '{}', 'line 1: the file must be a list of at most 100 networks.'],
     ['a list of words', '[\n  "Gnosis"\n]', 'line 2: each network must be an object, one network.'],
     ['a field twice', '[\n{ "name": "Ab",\n"name": "Ac" }\n]', 'line 3: "name" is there twice.'],

@@ -69,7 +69,7 @@ describe.skipIf(mounted === null)('a journal on a full disk', () => {
     const before = await records()
 
     const compact = () => outcome(journal.reader.compactJournal({ before: new Date('2025-01-01T00:00:00Z') }))
-    expect(await compact()).toBe('The journal could not be written anew (ENOSPC), and is as it was.')
+    expect(await compact()).toBe('The journal could not be rewritten (ENOSPC), and is unchanged.')
     expect([await readdir(disk), lost]).toEqual([['journal'], []])
     expect(await note('after')).toBe('done')
     expect(await records()).toBe(before + 1)

@@ -103,7 +103,7 @@ const parsed = (name: string, source: string): { readonly value: unknown; readon
   const [first] = errors
   if (first !== undefined || root === undefined) {
     const code = first === undefined ? 'ValueExpected' : printParseErrorCode(first.error)
-    throw new Error(`${name}, line ${lineAt(source, first?.offset ?? 0)}: it is no JSON: ${REASONS[code] ?? code}.`)
+    throw new Error(`${name}, line ${lineAt(source, first?.offset ?? 0)}: it is not JSON: ${REASONS[code] ?? code}.`)
   }
   return { value: JSON.parse(source), source: { name, text: source, root } }
 }

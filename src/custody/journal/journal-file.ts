@@ -325,7 +325,7 @@ const writeAnew = async (
   await file.sync()
 }
 
-/** A journal could not be written anew, for instance because a disk is full, and is as it was. */
+/** A journal could not be rewritten, for instance because a disk is full, and is unchanged. */
 export class NotCompacted extends Error {}
 
 /** Writes it beside each of its files. @returns the names of the new files. */
@@ -341,7 +341,7 @@ const writeBeside = async (
     return names
   } catch (error) {
     for (const name of names) await rm(name, { force: true })
-    throw new NotCompacted('The journal could not be written anew.', { cause: error })
+    throw new NotCompacted('The journal could not be rewritten.', { cause: error })
   }
 }
 

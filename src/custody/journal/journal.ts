@@ -104,7 +104,7 @@ const behind = (): AppError =>
 
 const notCompacted = ({ cause }: NotCompacted): AppError => {
   const why = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
-  return new AppError('unavailable', `The journal could not be written anew${why}, and is as it was.`, { cause })
+  return new AppError('unavailable', `The journal could not be rewritten${why}, and is unchanged.`, { cause })
 }
 
 /** The parts of the next record. */

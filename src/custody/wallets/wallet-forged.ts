@@ -5,10 +5,10 @@ import type { KeyRequest } from './wallet-key.ts'
 /** `wallet`: the keyring if there is no wallet yet. */
 type Request = { readonly wallet: Pick<KeyRequest['wallet'], 'projectId' | 'id'>; readonly actor: string }
 
-/** The row of the wallet, or a row that opens its key, is not as it was written. */
+/** The row of the wallet, or a row that opens its key, was changed in the database. */
 export const walletForged = ({ wallet, actor }: Request, cause?: unknown): AppError => {
   const { projectId, id: subject } = wallet
-  return new AppError('internal', 'This wallet is not as it was made, so its key was not opened.', {
+  return new AppError('internal', 'A row of this wallet was changed, so its key was not opened.', {
     event: { kind: 'wallet_forged', projectId, actor, subject },
     cause,
   })

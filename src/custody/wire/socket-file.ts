@@ -46,7 +46,7 @@ export const claimSocket = async (path: string): Promise<void> => {
     throw error
   })
   if (file === null) return
-  if (!file.isSocket()) throw new Error(`There is a file at ${path} that is no socket: choose another path.`)
+  if (!file.isSocket()) throw new Error(`There is a file at ${path} that is not a socket: choose another path.`)
   if (await isAnswered(path)) throw new Error(`A vault listens at ${path} already: stop it, or choose another path.`)
   await unlink(path)
 }

@@ -27,7 +27,7 @@ const MISTAKES = ['invalid_input', 'address_invalid', 'not_implemented']
 /** The mistake in the app's request, which the user cannot correct; null if trying again may help. */
 const mistakeIn = (error: unknown): string | null =>
   error instanceof Refused && MISTAKES.includes(error.code)
-    ? `The app’s request is not possible. For its developers: ${error.message}`
+    ? `This request is not possible. For the app’s developers: ${error.message}`
     : null
 
 const showRefusal = (page: Page, error: unknown): void => {
