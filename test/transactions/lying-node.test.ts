@@ -88,6 +88,30 @@ test('that a nonce is used: it is not reported as taken', async () => {
   expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
 })
 
+test('that a block far ahead is the newest: nothing is final before the other node has enough blocks', async () => {
+  const id = await world.send()
+  await world.broadcast(id)
+  await world.catchUp()
+  const claimed = async ({ method, params }: Parameters<Behaviour>[0]) => {
+    if (method !== 'eth_getBlockByNumber' || !['latest', 'finalized'].includes(String(params[0]))) return undefined
+    const latest = (await node.rpc('eth_getBlockByNumber', ['latest', false])) as { number: string; timestamp: string }
+    const [number, timestamp] = [BigInt(latest.number) + 1_000n, BigInt(latest.timestamp) + 12_000n]
+    return { result: { ...latest, number: `0x${number.toString(16)}`, timestamp: `0x${timestamp.toString(16)}` } }
+  }
+  liar.behave(claimed)
+  await world.chain.lookAtNodes()
+  const states = (await world.chain.lookAtNodes()).map(({ state }) => state)
+  expect(states).toEqual(['up', 'behind'])
+  await node.mine(1)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ final: false, code: null })
+  liar.behave(HONEST)
+  await world.chain.lookAtNodes()
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
+})
+
 test('that an old block is the newest: the reported head does not go back', async () => {
   const { latest } = await world.chain.head()
   await node.mine(3)

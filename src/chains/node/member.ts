@@ -28,6 +28,8 @@ export type Member<Id> = {
   readonly health: Health
   /** null before the first answer. */
   head(): ReadHead | null
+  /** For how long no look has found a new block; 0 before the second look. */
+  stillForMs(): number
   /** Asks for the newest block now. */
   probe(): Promise<ReadHead>
   /** Whether a probe waits for its answer. */
@@ -48,14 +50,17 @@ export const createMember = <Id extends string | number>(input: {
   const { rpcUrl, network, timeoutMs, family } = input
   const name = `${input.position} (${new URL(rpcUrl).hostname})`
   let head: ReadHead | null = null
+  let risenAtMs = input.nowMs()
   let probes = 0
 
   const probe = async (): Promise<ReadHead> => {
     probes += 1
     try {
-      head = { ...(await family.readHead(node.certain, { isProbe: true })), readAtMs: input.nowMs() }
-      input.onHead(head)
-      return head
+      const found = { ...(await family.readHead(node.certain, { isProbe: true })), readAtMs: input.nowMs() }
+      if (head === null || found.number > head.number) risenAtMs = found.readAtMs
+      head = found
+      input.onHead(found)
+      return found
     } finally {
       probes -= 1
     }
@@ -68,5 +73,6 @@ export const createMember = <Id extends string | number>(input: {
     tell: (trouble) => input.tell(name, trouble),
   })
   const node = identified({ plain: health.rpc, network, identity: family.identity, nowMs: input.nowMs })
-  return { name, node, health, head: () => head, probe, isProbed: () => probes > 0 }
+  const stillForMs = () => (head === null ? 0 : head.readAtMs - risenAtMs)
+  return { name, node, health, head: () => head, stillForMs, probe, isProbed: () => probes > 0 }
 }

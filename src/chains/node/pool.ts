@@ -48,9 +48,15 @@ export type NodePool = Omit<Nodes, 'opinions'> & {
   readonly hasSeveral: boolean
   /** A client of each node, the best one first: signed bytes go to all. */
   outbounds(): readonly Rpc[]
-  /** With several nodes: a client of each one that is up, right and not behind. Otherwise empty. */
+  /**
+   * With several nodes: a client of each one that is up and right. Of those that are behind, only while they still find new blocks:
+   * another node may have lied about its head. Otherwise empty.
+   */
   peers(): readonly Rpc[]
 }
+
+/** A node that is behind and has found no new block for this time has no vote any more: nothing would become final. */
+const STUCK_AFTER_MS = 120_000
 
 type Answers = readonly Answer<unknown>[]
 
@@ -294,7 +300,11 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
   }
 
   const peers = (): readonly Rpc[] =>
-    readyOrAll(members).flatMap((member) => (members.stateOf(member) === 'up' ? [member.node.certain] : []))
+    readyOrAll(members).flatMap((member) => {
+      const state = members.stateOf(member)
+      const judges = state === 'up' || (state === 'behind' && member.stillForMs() < STUCK_AFTER_MS)
+      return judges ? [member.node.certain] : []
+    })
 
   return {
     rpc: rpcBy('rpc'),
