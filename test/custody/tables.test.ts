@@ -138,10 +138,10 @@ const userKey = async (projectKey: Uint8Array) => {
   return open(derive(stretched, 'user key', wallet.projectId, OWNER), inner, where)
 }
 
-const developerKey = async (projectKey: Uint8Array) => {
+const developerKey = async (projectKey: Uint8Array, secret = SECRET) => {
   const where = { purpose: 'developer key', row: wallet.projectId }
   const inner = open(projectKey, await bytesFrom(sql`select sealed from developer_keys`), where)
-  const key = createHmac('sha256', SECRET).update(fields('developer key', wallet.projectId)).digest()
+  const key = createHmac('sha256', secret).update(fields('developer key', wallet.projectId)).digest()
   return open(key, inner.subarray(32), where)
 }
 
@@ -318,5 +318,24 @@ describe('the tables', () => {
       const key = derive(stretched, 'user key', wallet.projectId, OWNER)
       expect(() => open(key, inner, { purpose: 'user key', row: OWNER })).toThrow()
     }
+  })
+
+  test('do not open with another developer secret, even for whoever controls a vault and its root key', async () => {
+    const { projectKey } = await byHand('developer')
+    for (const secret of [`${SECRET} `, SECRET.slice(1), '']) {
+      await expect(developerKey(projectKey, secret)).rejects.toThrow()
+    }
+  })
+
+  test('are needed: the root key opens only what they contain', async () => {
+    const wrapped = await bytesFrom(sql`select wrapped from project_keys where project_id = ${wallet.projectId}`)
+    const opened = (row: string) => open(derive(ROOT_KEY, 'root key'), wrapped, { purpose: 'project key', row })
+    const projectKey = opened('1')
+    // The project's key is random: neither it nor what its rows contain follows from the root key.
+    for (const label of ['root key', 'project key', wallet.projectId]) {
+      expect(derive(ROOT_KEY, label).equals(projectKey)).toBe(false)
+    }
+    // What is wrapped for one version opens as no other.
+    expect(() => opened('2')).toThrow()
   })
 })
