@@ -43,6 +43,13 @@ describe.each(Object.entries(SCRIPTS))('the unit of the %s', (name, script) => {
   })
 })
 
+test("the vault's unit reaches no network but this machine's own", () => {
+  const settings = settingsOf('strongroom-vault.service')
+  expect(settings.get('IPAddressDeny')).toEqual(['any'])
+  expect(settings.get('IPAddressAllow')).toEqual(['localhost'])
+  expect(settings.get('RestrictAddressFamilies')).toEqual(['AF_UNIX AF_INET AF_INET6'])
+})
+
 test('the units differ only where the processes do', () => {
   const hardening = Object.keys(SCRIPTS).map((name) => {
     const text = readFileSync(new URL(`strongroom-${name}.service`, FOLDER), 'utf8')
