@@ -274,7 +274,7 @@ describe('where it listens', () => {
   test('a file that is no socket, and a path that is too long, are refused', async () => {
     const path = join(await wire.folder(), 'file')
     await writeFile(path, 'kept')
-    expect(await messageOf(wire.server({ path }))).toContain('no socket')
+    expect(await messageOf(wire.server({ path }))).toContain('not a socket')
     expect(await Bun.file(path).text()).toBe('kept')
     expect(await messageOf(wire.server({ path: join(path, 'a'.repeat(120)) }))).toContain('at most 103 bytes')
   })

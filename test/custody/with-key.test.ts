@@ -124,7 +124,7 @@ describe('a key', () => {
 
   test('of a wallet without a stored key is an internal error', async () => {
     const wallet = await developerWallet()
-    await expect(sign({ ...wallet, id: randomUUID() }, secret)).rejects.toThrow('not as it was made')
+    await expect(sign({ ...wallet, id: randomUUID() }, secret)).rejects.toThrow('A row of this wallet was changed')
   })
 
   test.each(['projectId', 'keyringId'] as const)(
