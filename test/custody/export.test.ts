@@ -232,8 +232,12 @@ describe('an export', () => {
         await make({ controlMode: 'developer', credentials: GIVEN.secret }),
         await make({ projectId: await custody.project(), controlMode: 'developer', credentials: GIVEN.secret }),
       ]
-      await expect(exported({ ...wallet, [field]: another[field] }, 'secret')).rejects.toThrow('A row of this wallet was changed')
-      await expect(signed({ ...wallet, [field]: another[field] }, 'secret')).rejects.toThrow('A row of this wallet was changed')
+      await expect(exported({ ...wallet, [field]: another[field] }, 'secret')).rejects.toThrow(
+        'A row of this wallet was changed',
+      )
+      await expect(signed({ ...wallet, [field]: another[field] }, 'secret')).rejects.toThrow(
+        'A row of this wallet was changed',
+      )
     },
   )
 })
