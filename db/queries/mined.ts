@@ -47,17 +47,31 @@ export const minedBeside = (
 ): Promise<readonly MinedIn[]> =>
   minedWhere(db, network, and(eq(minedBlockNumber, blockNumber), ne(minedBlockHash, blockHash)))
 
-export type FinalCandidate = MinedIn &
-  Pick<TransactionRow, 'status' | 'kind' | 'contractWallet'> & {
+export type UnsettledRow = MinedIn &
+  Pick<TransactionRow, 'kind' | 'contractWallet' | 'signerAddress' | 'to' | 'input'> & {
     /** Of the attempt that was mined. */
     readonly hash: string
   }
 
+export type FinalCandidate = UnsettledRow & Pick<TransactionRow, 'status'>
+
+/** What a result is read with. */
+const SETTLED_WITH = {
+  transactionId: id,
+  blockHash: minedBlockHash,
+  hash: transactions.shownHash,
+  kind: transactions.kind,
+  contractWallet: transactions.contractWallet,
+  signerAddress,
+  to: transactions.to,
+  // Only a contract wallet's inner calls are needed, to explain their failure.
+  input: sql<string>`case when ${transactions.contractWallet} is null then '0x' else ${transactions.input} end`,
+}
+
 /** Transactions mined up to this block that are not final yet, oldest blocks first. */
 export const minedUpTo = async (db: Queryable, { network, blockNumber }: At): Promise<readonly FinalCandidate[]> => {
-  const { shownHash: hash, status, kind, contractWallet } = transactions
   const rows = await db
-    .select({ transactionId: id, blockHash: minedBlockHash, hash, status, kind, contractWallet })
+    .select({ ...SETTLED_WITH, status: transactions.status })
     .from(transactions)
     .where(and(eq(transactions.network, network), isUnfinished, lte(minedBlockNumber, blockNumber)))
     .orderBy(asc(minedBlockNumber))
@@ -65,9 +79,6 @@ export const minedUpTo = async (db: Queryable, { network, blockNumber }: At): Pr
     blockHash === null || hash === null ? [] : [{ ...row, blockHash, hash }],
   )
 }
-
-export type UnsettledRow = MinedIn &
-  Pick<TransactionRow, 'kind' | 'contractWallet' | 'signerAddress' | 'to' | 'input'> & { readonly hash: string }
 
 export type Unfinished = {
   readonly immortal: number
@@ -106,23 +117,12 @@ export const minedUnsettled = async (
   db: Queryable,
   input: Page & { readonly network: Network; readonly upToBlock: bigint },
 ): Promise<readonly UnsettledRow[]> => {
-  const { network, kind, contractWallet, to, shownHash } = transactions
-  // Only a contract wallet's inner calls are needed, to explain their failure.
-  const innerCalls = sql<string>`case when ${contractWallet} is null then '0x' else ${transactions.input} end`
+  const { network, shownHash } = transactions
   const isNoCancel = sql`not exists (
     select from ${attempts} attempt
     where attempt.network = ${network} and attempt.hash = ${shownHash} and attempt.kind <> 'rung')`
   const rows = await db
-    .select({
-      transactionId: id,
-      blockHash: minedBlockHash,
-      hash: shownHash,
-      kind,
-      contractWallet,
-      signerAddress,
-      to,
-      input: innerCalls,
-    })
+    .select(SETTLED_WITH)
     .from(transactions)
     .where(
       and(

@@ -46,8 +46,8 @@ export type Nodes = {
   /** Asks each node how it is. Does not throw for nodes that do not answer. */
   lookAtNodes(): Promise<readonly NodeView[]>
   /**
-   * With several nodes: what each one says that is up, right and not behind. With a single node there is no second opinion,
-   * and this is empty.
+   * With several nodes: what each one says that is up and right, the best one first. One that is behind is among them while it
+   * still finds new blocks. With a single node there is no second opinion, and this is empty.
    */
   opinions(): readonly Opinion[]
 }

@@ -1,6 +1,10 @@
 // What cannot be taken back must be said by every node that can judge it: that a transaction is final, that its nonce was used
 // elsewhere, that its era ended. A network with one node has no other opinions, so that node's word is enough.
+//
+// A result before that can still be corrected. It is recorded unless another node reports a different one for the same block. A
+// node that does not know the block yet, or does not answer soon, does not delay it.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FinalCandidate } from '../../db/queries/mined.ts'
 import { finalNumberOf } from '../blocks/fork.ts'
 import type { Chain, HashStatus, Hex, Opinion } from '../chains/chain.ts'
@@ -31,12 +35,77 @@ const doAllAgree = async (
   return answers.every(Boolean)
 }
 
-/** Those of the mined transactions of which every node says that their block is final, and how they ended. */
-export const agreedFinal = async (
+type Mined = Extract<HashStatus, { kind: 'mined' }>
+type Judged = Pick<FinalCandidate, 'hash' | 'blockHash' | 'kind' | 'contractWallet'>
+
+const statusesOf = (of: Pick<Opinion, 'statuses'>, rows: readonly Judged[]): Promise<readonly HashStatus[]> =>
+  of.statuses(rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })))
+
+const isMinedIn = ({ blockHash }: Judged, status: HashStatus | undefined): status is Mined =>
+  status?.kind === 'mined' && status.blockHash === blockHash
+
+/** A result waits at most this long for what the other nodes say of it. */
+const RESULT_WAITS_MS = 2_000
+
+/** What each node but the first says; empty of one that does not answer soon. */
+const otherStatuses = (
+  ctx: Pick<WorkerCtx, 'log'>,
+  { chain, rows }: { readonly chain: Asked; readonly rows: readonly Judged[] },
+): Promise<(readonly HashStatus[])[]> =>
+  Promise.all(
+    // The first one has answered already: `chain.statuses` goes to it.
+    chain
+      .opinions()
+      .slice(1)
+      .map((opinion) =>
+        Promise.race([statusesOf(opinion, rows), sleep(RESULT_WAITS_MS, [], { ref: false })]).catch((err: unknown) => {
+          ctx.log.warn({ err, network: chain.network }, 'a node gave no second opinion')
+          return []
+        }),
+      ),
+  )
+
+/**
+ * The results of mined transactions, by row. Without those of another block, and those about which the nodes disagree.
+ * @param input.statuses what `chain.statuses` answered, in the order of the rows.
+ */
+export const agreedResults = async <Row extends Judged & { readonly transactionId: string }>(
+  ctx: Pick<WorkerCtx, 'log'>,
+  input: { readonly chain: Asked; readonly rows: readonly Row[]; readonly statuses: readonly HashStatus[] },
+): Promise<ReadonlyMap<Row, Mined>> => {
+  const { chain, rows, statuses } = input
+  const own = rows.flatMap((row, index): readonly (readonly [Row, Mined])[] => {
+    const status = statuses[index]
+    return isMinedIn(row, status) ? [[row, status]] : []
+  })
+  if (own.length === 0) return new Map()
+  const others = await otherStatuses(ctx, { chain, rows: own.map(([row]) => row) })
+  return new Map(
+    own.filter(([row, status], index) => {
+      const isDoubted = others.some((each) => {
+        const other = each[index]
+        return isMinedIn(row, other) && hasSucceeded(row, other) !== hasSucceeded(row, status)
+      })
+      if (isDoubted) {
+        const { transactionId, blockHash } = row
+        const found = { network: chain.network, transactionId, blockHash }
+        ctx.log.warn(found, 'the nodes disagree about the result of a transaction')
+      }
+      return !isDoubted
+    }),
+  )
+}
+
+/**
+ * Those of the mined transactions of which every node says that their block is final, and how they ended; and those of which a
+ * node reports another result than is recorded.
+ */
+export const judgeFinal = async (
   ctx: Pick<WorkerCtx, 'log'>,
   { chain, rows }: { readonly chain: Asked; readonly rows: readonly FinalCandidate[] },
-): Promise<readonly FinalCandidate[]> => {
+): Promise<{ readonly agreed: readonly FinalCandidate[]; readonly doubted: readonly FinalCandidate[] }> => {
   const agreed = new Set(rows)
+  const doubted = new Set<FinalCandidate>()
   const disagree = (row: FinalCandidate, status: HashStatus | undefined): void => {
     agreed.delete(row)
     const { transactionId, blockHash } = row
@@ -47,22 +116,22 @@ export const agreedFinal = async (
   }
   const ask = async (opinion: Opinion): Promise<boolean> => {
     const finalNumber = finalNumberOf(chain, await opinion.head())
-    const statuses = await opinion.statuses(
-      rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })),
-    )
+    const statuses = await statusesOf(opinion, rows)
     for (const [index, row] of rows.entries()) {
       const status = statuses[index]
-      if (status?.kind !== 'mined' || status.blockHash !== row.blockHash) disagree(row, status)
+      if (!isMinedIn(row, status)) disagree(row, status)
       // A cancel has no result yet.
-      else if (row.status !== 'pending' && hasSucceeded(row, status) !== (row.status === 'success'))
+      else if (row.status !== 'pending' && hasSucceeded(row, status) !== (row.status === 'success')) {
+        doubted.add(row)
         disagree(row, status)
+      }
       // This node only needs more time.
       else if (status.blockNumber > finalNumber) agreed.delete(row)
     }
     return true
   }
-  if (rows.length === 0 || !(await doAllAgree(ctx, { chain, agrees: ask }))) return []
-  return rows.filter((row) => agreed.has(row))
+  const haveAllAnswered = rows.length > 0 && (await doAllAgree(ctx, { chain, agrees: ask }))
+  return { agreed: haveAllAnswered ? rows.filter((row) => agreed.has(row)) : [], doubted: [...doubted] }
 }
 
 /** Whether the block at this height is final for every node. */

@@ -35,7 +35,7 @@ import type { WorkerCtx } from '../context.ts'
 import { findUsedNonces, runClocks } from './after-block.ts'
 import { type Observation, type Observed, recordObservations } from './record-observation.ts'
 import { recordFinalBlocksLost } from './repair.ts'
-import { agreedFinal, hasSucceeded, isFinalForAll } from './second-opinion.ts'
+import { agreedResults, hasSucceeded, isFinalForAll, judgeFinal } from './second-opinion.ts'
 
 type Failure = Extract<Observation, { kind: 'confirmed' }>['failure']
 
@@ -248,11 +248,13 @@ const settleDeepEnough = async (
   const finalNumber = lower(finalNumberOf(chain, head), tracked)
   const final = await minedUpTo(ctx.db, { network: chain.network, blockNumber: finalNumber })
   for (let at = 0; at < final.length; at += SETTLE_BATCH) {
-    const agreed = await agreedFinal(ctx, { chain, rows: final.slice(at, at + SETTLE_BATCH) })
+    const { agreed, doubted } = await judgeFinal(ctx, { chain, rows: final.slice(at, at + SETTLE_BATCH) })
     const finalized = agreed.map(
       ({ transactionId }): Observed => ({ transactionId, observation: { kind: 'finalized' } }),
     )
     await ctx.db.transaction((tx) => recordObservations(ctx, tx, finalized))
+    // A result that was recorded while only one node could be asked may be wrong.
+    await settleRows(ctx, { chain, rows: doubted })
   }
   await settleLapsed(ctx, { chain, blockNumber: finalNumber })
 }
@@ -268,28 +270,39 @@ const settleLapsed = async (
   await ctx.db.transaction((tx) => recordObservations(ctx, tx, observation))
 }
 
-/**
- * Stores the results of mined transactions. It skips those whose block has changed: the next step sees that reorganisation.
- * @returns how many rows it read, and how many of them are settled now.
- */
+/** @returns how many rows it read, and how many of them are settled now. */
 const settleBatch = async (
   ctx: WorkerCtx,
   { chain, ...from }: { readonly chain: Chain; readonly upToBlock: bigint; readonly offset: number },
 ): Promise<{ readonly read: number; readonly settled: number }> => {
+  const rows = await minedUnsettled(ctx.db, { network: chain.network, ...from, limit: SETTLE_BATCH })
+  return { read: rows.length, settled: await settleRows(ctx, { chain, rows }) }
+}
+
+/**
+ * Stores the results of mined transactions. It skips those whose block has changed, as the next step sees that reorganisation,
+ * and those about which the nodes disagree.
+ * @returns how many of them are settled now.
+ */
+const settleRows = async (
+  ctx: WorkerCtx,
+  { chain, rows }: { readonly chain: Chain; readonly rows: readonly UnsettledRow[] },
+): Promise<number> => {
+  if (rows.length === 0) return 0
   const { network } = chain
-  const rows = await minedUnsettled(ctx.db, { network, ...from, limit: SETTLE_BATCH })
-  if (rows.length === 0) return { read: 0, settled: 0 }
   const statuses = await chain.statuses(
     rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })),
   )
+  const results = await agreedResults(ctx, { chain, rows, statuses })
   const batches = await Promise.all(
     rows.map(async (row, index): Promise<readonly Observed[]> => {
       const { transactionId, blockHash } = row
-      const status = statuses[index]
-      if (status?.kind === 'unknown' && status.reason !== undefined) {
-        await noteAttemptError(ctx.db, { network, hash: row.hash, error: status.reason })
+      const unknown = statuses[index]
+      if (unknown?.kind === 'unknown' && unknown.reason !== undefined) {
+        await noteAttemptError(ctx.db, { network, hash: row.hash, error: unknown.reason })
       }
-      if (status?.kind !== 'mined' || status.blockHash !== blockHash) return []
+      const status = results.get(row)
+      if (status === undefined) return []
       const failure = await failureOf(chain, { row, status })
       // Only these can create a contract: what an eoa wallet calls may emit the same logs.
       const mayCreate = row.to === null || row.contractWallet !== null
@@ -299,5 +312,5 @@ const settleBatch = async (
   )
   const settled = batches.flat()
   await ctx.db.transaction((tx) => recordObservations(ctx, tx, settled))
-  return { read: rows.length, settled: settled.length }
+  return settled.length
 }

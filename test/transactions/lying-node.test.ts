@@ -8,23 +8,26 @@ import { BLOCKS_TO_FINAL, type Stepped, startStepped } from './stepped.ts'
 
 let node: TestChain
 let liar: ReturnType<typeof startFakeNode>
+let honest: ReturnType<typeof startFakeNode>
 let world: Stepped
 
 beforeAll(async () => {
   node = await startChain('Ethereum')
   liar = startFakeNode({ behind: node.rpcUrl })
-  world = await startStepped({ node, rpcUrls: `${liar.rpcUrl} ${node.rpcUrl}` })
+  honest = startFakeNode({ behind: node.rpcUrl })
+  world = await startStepped({ node, rpcUrls: `${liar.rpcUrl} ${honest.rpcUrl}` })
 })
 
 afterAll(async () => {
   await world.close()
-  await liar.stop()
+  await Promise.all([liar.stop(), honest.stop()])
 })
 
 const HONEST: Behaviour = () => undefined
 
 beforeEach(async () => {
   liar.behave(HONEST)
+  honest.behave(HONEST)
   await world.chain.lookAtNodes()
   await world.catchUp()
 })
@@ -39,13 +42,48 @@ const receiptWith =
 const isAboutTransaction = ({ method }: { readonly method: string }) =>
   method === 'eth_getTransactionReceipt' || method === 'eth_getTransactionByHash'
 
-test('that a transaction failed: this is not final while the other node disagrees', async () => {
+test('without a lie: a result costs each node one question', async () => {
+  const id = await world.send()
+  await world.broadcast(id)
+  const nodes = [liar, honest]
+  const before = nodes.map(({ calls }) => calls.length)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: false, code: null })
+  const asked = nodes.map(({ calls }, index) => calls.slice(before[index]).flat())
+  expect(asked.map((methods) => methods.filter((method) => method === 'eth_getTransactionReceipt').length)).toEqual([
+    1, 1,
+  ])
+})
+
+test('that a transaction failed: it has no result while the other node disagrees, and then the right one', async () => {
   const id = await world.send()
   liar.behave(receiptWith({ status: '0x0' }))
   await world.broadcast(id)
   await node.mine(BLOCKS_TO_FINAL + 6)
   await world.catchUp()
-  expect(await world.rowOf(id)).toMatchObject({ status: 'failed', final: false })
+  expect(await world.rowOf(id)).toMatchObject({ status: 'pending', final: false, code: null })
+  liar.behave(HONEST)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
+})
+
+test('that a transaction failed, before the other node has it: the result is corrected when the nodes agree', async () => {
+  const id = await world.send()
+  liar.behave(receiptWith({ status: '0x0' }))
+  honest.behave((request) => (isAboutTransaction(request) ? { result: null } : undefined))
+  await world.broadcast(id)
+  await world.catchUp()
+  const wrong = { status: 'failed', final: false, code: 'execution_reverted' }
+  expect(await world.rowOf(id)).toMatchObject(wrong)
+  honest.behave(HONEST)
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject(wrong)
+  liar.behave(HONEST)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', code: null })
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
 })
 
 test('that a transaction is in another block: it is settled when a node reports its real block', async () => {
