@@ -13,7 +13,7 @@ import { blake2AsHex } from '@polkadot/util-crypto'
 import { callRuntime } from './runtime.ts'
 import { type Changes, createChanges, type Hex, type State } from './runtime-changes.ts'
 
-/** Of a block that is not yet built. */
+/** The hash of a block that is not yet built. */
 const NO_HASH: Hex = `0x${'00'.repeat(32)}`
 /** The first byte of an ApplyExtrinsicResult whose extrinsic is in the block, even if its call failed. */
 const APPLIED = 0

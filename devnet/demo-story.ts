@@ -105,7 +105,7 @@ const clientOf = (dev: DevJson) => {
     }
   }
 
-  /** Of any network, as text. */
+  /** On any network, as text. */
   const walletOfProject = async (network: Network): Promise<string> =>
     textAt(await get('/wallets/get-by-owner-id', { network, ownerID: dev.project_id }), 'address')
 

@@ -11,7 +11,7 @@ export type DevFolder = {
   readonly postgres: string
   readonly logOf: (process: string) => string
   readonly stateOf: (network: string) => string
-  /** Of a Substrate chain: a SQLite file. */
+  /** The state of a Substrate chain: a SQLite file. */
   readonly archiveOf: (network: string) => string
   readonly keyOf: (name: KeyName) => string
   /** At which the vault listens. */

@@ -53,7 +53,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 const BLOCK_TIME_SECONDS = 1
 const SUBSTRATE_BLOCK_TIME_SECONDS = 3
-/** Of one question to the API whether it is ready. */
+/** How long one question to the API may take. */
 const ANSWER_TIMEOUT_MS = 5_000
 const SERVICE_GRACE_MS = 3000
 /** PostgreSQL can recover after this, and together with the services' own time the stack ends within 5 s. */

@@ -49,7 +49,7 @@ export const minedBeside = (
 
 export type UnsettledRow = MinedIn &
   Pick<TransactionRow, 'kind' | 'contractWallet' | 'signerAddress' | 'to' | 'input'> & {
-    /** Of the attempt that was mined. */
+    /** The attempt that was mined. */
     readonly hash: string
   }
 

@@ -134,7 +134,7 @@ export const pinGuesses = pgTable(
     lockedUntil: instant('locked_until'),
     /** How often the fields above have changed. */
     revision: bigint('revision', { mode: 'number' }).notNull().default(0),
-    /** Of the fields above, under a key that the database does not have. */
+    /** A MAC of the fields above, under a key that the database does not have. */
     mac: bytes('mac').notNull(),
     lease: uuid('lease'),
     leaseUntil: instant('lease_until'),
@@ -285,7 +285,7 @@ export const policies = pgTable(
     uses: bigint('uses', { mode: 'number' }).notNull().default(0),
     /** The counts of the limits above, in the order of src/custody/policy-limits.ts; empty before the first use. */
     limitCounts: jsonb('limit_counts').$type<readonly LimitCount[]>().notNull().default([]),
-    /** Of uses and what was spent, under a key that the database does not have. A revocation erases it. */
+    /** A MAC of the uses and of what was spent, under a key that the database does not have. A revocation erases it. */
     mac: bytes('mac'),
     createdAt: instant('created_at').notNull().default(now),
     /** When the terms changed; a use does not change this. */

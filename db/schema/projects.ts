@@ -69,7 +69,7 @@ export const apiKeys = pgTable(
     expiresAt: instant('expires_at'),
     lastUsedAt: instant('last_used_at'),
     revokedAt: instant('revoked_at'),
-    /** Of src/auth/row-macs.ts; null once the key is revoked. */
+    /** The row's MAC, by src/auth/row-macs.ts; null once the key is revoked. */
     mac: bytes('mac'),
   },
   (table) => [index('api_keys_project').on(table.projectId)],

@@ -32,7 +32,7 @@ export const users = pgTable(
     /** Proven, in the form of src/users/sign-in-wallet.ts: an address, or a contract's address with its chain. */
     signInWallet: text('sign_in_wallet'),
     createdAt: instant('created_at').notNull().default(now),
-    /** Of src/auth/row-macs.ts. */
+    /** The row's MAC, by src/auth/row-macs.ts. */
     mac: bytes('mac').notNull(),
   },
   (table) => [
@@ -69,7 +69,7 @@ export const passkeys = pgTable(
     backedUp: boolean('backed_up').notNull(),
     createdAt: instant('created_at').notNull().default(now),
     lastUsedAt: instant('last_used_at'),
-    /** Of src/auth/row-macs.ts. */
+    /** The row's MAC, by src/auth/row-macs.ts. */
     mac: bytes('mac').notNull(),
   },
   (table) => [
@@ -125,7 +125,7 @@ export const nonces = pgTable(
     target: text('target').notNull(),
     createdAt: instant('created_at').notNull().default(now),
     expiresAt: instant('expires_at').notNull(),
-    /** Of src/auth/row-macs.ts. Without one it proves nothing. */
+    /** The row's MAC, by src/auth/row-macs.ts. Without one it proves nothing. */
     mac: bytes('mac'),
   },
   (table) => [
@@ -162,7 +162,7 @@ export const sessionChallenges = pgTable(
     authenticatedAt: instant('authenticated_at'),
     /** When the first device got its session; only once. */
     usedAt: instant('used_at'),
-    /** Of src/auth/row-macs.ts; null once it was used, or ended with its user's sessions. */
+    /** The row's MAC, by src/auth/row-macs.ts; null once it was used, or ended with its user's sessions. */
     mac: bytes('mac'),
   },
   (table) => [
@@ -201,7 +201,7 @@ export const sessions = pgTable(
     expiresAt: instant('expires_at').notNull(),
     endedAt: instant('ended_at'),
     endedBy: text('ended_by', { enum: SESSION_ENDS }),
-    /** Of src/auth/row-macs.ts; null once the session has ended. */
+    /** The row's MAC, by src/auth/row-macs.ts; null once the session has ended. */
     mac: bytes('mac'),
   },
   (table) => [

@@ -12,7 +12,7 @@ import type { WalletActivityItem } from './schema.ts'
 
 export type Activity = {
   readonly movement: MovementRow
-  /** Of the token's or the collection's contract; null for the native coin. */
+  /** The address of the token's or the collection's contract; null for the native coin. */
   readonly facts: AddressFacts | null
   /** How a token list shows the contract's tokens. */
   readonly display?: TokenDisplay | undefined

@@ -7,7 +7,7 @@ import { SUBSTRATE_NETWORKS } from '../chains/networks.ts'
 const CLOCK_TOLERANCE_MS = 60_000
 
 export type SignInMessage = {
-  /** Of the origin that it was signed for; null if the message names none. */
+  /** The scheme of the origin that it was signed for; null if the message names none. */
   readonly scheme: string | null
   readonly domain: string
   readonly uri: string

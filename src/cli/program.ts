@@ -25,7 +25,7 @@ const GROUPS: Readonly<Record<string, () => Promise<(shell: Shell) => Command>>>
   db: async () => (await import('./db.ts')).databaseCommands,
 }
 
-/** Of help that is printed where there is no terminal, as commander has it. */
+/** The width of the help where there is no terminal: commander's. */
 const HELP_COLUMNS = 80
 /** As with the commands of a shell; a command that fails ends with 1. */
 const USAGE_EXIT_CODE = 2

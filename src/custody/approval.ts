@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import type { ApprovalDecision } from '../../db/words.ts'
 import { canonicalJson } from './canonical-json.ts'
 
-/** Of one policy together, and so as many assertions. The vault tries them one by one, and the policy's terms contain all. */
+/** How many passkeys the approvers of one policy may have together. The vault tries them one by one, and the terms contain all. */
 export const APPROVER_PASSKEYS_MAX = 100
 
 type Decided = {

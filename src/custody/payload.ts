@@ -22,7 +22,7 @@ export type TypedData = {
 export type ExtrinsicPayload = {
   readonly kind: 'extrinsic'
   readonly call: Uint8Array
-  /** Of the extensions: what the extrinsic contains, and what is only signed. */
+  /** The extensions' parts: what the extrinsic contains, and what is only signed. */
   readonly extra: Uint8Array
   readonly implicit: Uint8Array
   /** The bytes before the signer's 32 bytes, and before the signature. */

@@ -14,7 +14,7 @@ export const readProvider = (text: string | undefined): Provider | null =>
 /** The login that a person began, as far as the provider's answer still shows it. */
 export type BegunLogin = {
   readonly login: Login
-  /** Of the session challenge with which the app waits. */
+  /** The code of the session challenge that the app waits for. */
   readonly code: string
 }
 

@@ -5,7 +5,7 @@ const first = (value: unknown): unknown => (Array.isArray(value) ? value[0] : un
 const notNull = (choices: unknown): unknown =>
   Array.isArray(choices) ? choices.find((each) => isJson(each) && each.type !== 'null') : undefined
 
-/** Of an object with any names, the example must be its own. */
+/** An object whose names are free must bring an example of its own. */
 const exampleOfObject = ({ properties }: Json): Json =>
   Object.fromEntries(
     Object.entries(isJson(properties) ? properties : {}).map(([name, field]) => [name, exampleOf(field, name)]),

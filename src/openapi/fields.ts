@@ -32,7 +32,7 @@ const isNull = (schema: unknown): boolean => isJson(schema) && schema.type === '
 const choicesOf = (schemas: Schemas, { type, anyOf }: Json): readonly Json[] =>
   type === undefined && Array.isArray(anyOf) ? anyOf.map((each) => resolved(schemas, each)) : []
 
-/** Of an object with any names: the schema of its values. */
+/** The schema of the values of an object whose names are free. */
 const valueSchemaOf = ({ patternProperties }: Json): unknown =>
   isJson(patternProperties) ? Object.values(patternProperties)[0] : undefined
 

@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts'
 import { html, PAGE_HEADERS, page } from './page.ts'
 
 const hidden = { detail: { hide: true } }
-/** Of all pages, and of the page of the API. */
+/** The style sheets: that of all pages, and that of the API's page. */
 const STYLES = ['style.css', 'api.css'] as const
 
 const reading = html`

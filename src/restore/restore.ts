@@ -32,7 +32,7 @@ type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'm
 type SkipReason = 'nonce_held' | 'no_wallet' | 'answered'
 
 export type Restored = {
-  /** Of custody, by the vaults. */
+  /** Rows of custody that the vaults brought back. */
   readonly rows: number
   readonly audit: number
   readonly projects: readonly string[]

@@ -94,7 +94,7 @@ const isExtension = (value: unknown, levels: number): boolean => {
   )
 }
 
-/** Of extensions only the decimals to show are used. The others are judged for the same reason as tags. */
+/** Only one extension is used, the decimals to show. The others are judged for the same reason as tags. */
 const judgeExtensions = (extensions: Fields, what: string): void => {
   if (isExtension(extensions, EXTENSIONS_DEPTH_MAX)) return
   refuse(

@@ -19,7 +19,7 @@ import { isNonceUsedForAll, isUnknownToAll } from './second-opinion.ts'
 const QUIET_SECONDS = 20
 /** Transactions a round; a request has a hundred of them. */
 const BATCH = 1_000
-/** Of those that the node does not have in its pool, so many are checked in a round. */
+/** How many transactions that the node does not have in its pool are checked in a round. */
 const UNCLEAR_MAX = 200
 const ASKED_TOGETHER = 25
 
@@ -141,7 +141,7 @@ const observationOf = async (
   input: {
     readonly chain: Chain
     readonly found: WithAttempts
-    /** Of its attempts, in their order. */
+    /** The statuses of its attempts, in their order. */
     readonly statuses: Awaited<ReturnType<Chain['statuses']>>
   },
 ): Promise<Observation | null> => {

@@ -11,7 +11,7 @@ import type { Chain, HashStatus, Hex, Opinion } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 
 /** A network with its nodes, each of which is asked. */
-type Asked = Pick<Chain, 'network' | 'depth' | 'opinions'>
+type AskedChain = Pick<Chain, 'network' | 'depth' | 'opinions'>
 
 /** Whether a mined transaction did what it was meant to do. A contract wallet's own event says so for its execution. */
 export const hasSucceeded = (
@@ -22,7 +22,7 @@ export const hasSucceeded = (
 /** Whether every other opinion agrees. A node that does not answer does not agree: if it stays away, it is no longer asked. */
 const doAllAgree = async (
   ctx: Pick<WorkerCtx, 'log'>,
-  { chain, agrees }: { readonly chain: Asked; readonly agrees: (opinion: Opinion) => Promise<boolean> },
+  { chain, agrees }: { readonly chain: AskedChain; readonly agrees: (opinion: Opinion) => Promise<boolean> },
 ): Promise<boolean> => {
   const answers = await Promise.all(
     chain.opinions().map((opinion) =>
@@ -50,7 +50,7 @@ const RESULT_WAITS_MS = 2_000
 /** What each node but the first says; empty of one that does not answer soon. */
 const otherStatuses = (
   ctx: Pick<WorkerCtx, 'log'>,
-  { chain, rows }: { readonly chain: Asked; readonly rows: readonly Judged[] },
+  { chain, rows }: { readonly chain: AskedChain; readonly rows: readonly Judged[] },
 ): Promise<(readonly HashStatus[])[]> =>
   Promise.all(
     // The first one has answered already: `chain.statuses` goes to it.
@@ -71,7 +71,7 @@ const otherStatuses = (
  */
 export const agreedResults = async <Row extends Judged & { readonly transactionId: string }>(
   ctx: Pick<WorkerCtx, 'log'>,
-  input: { readonly chain: Asked; readonly rows: readonly Row[]; readonly statuses: readonly HashStatus[] },
+  input: { readonly chain: AskedChain; readonly rows: readonly Row[]; readonly statuses: readonly HashStatus[] },
 ): Promise<ReadonlyMap<Row, Mined>> => {
   const { chain, rows, statuses } = input
   const own = rows.flatMap((row, index): readonly (readonly [Row, Mined])[] => {
@@ -102,7 +102,7 @@ export const agreedResults = async <Row extends Judged & { readonly transactionI
  */
 export const judgeFinal = async (
   ctx: Pick<WorkerCtx, 'log'>,
-  { chain, rows }: { readonly chain: Asked; readonly rows: readonly FinalCandidate[] },
+  { chain, rows }: { readonly chain: AskedChain; readonly rows: readonly FinalCandidate[] },
 ): Promise<{ readonly agreed: readonly FinalCandidate[]; readonly doubted: readonly FinalCandidate[] }> => {
   const agreed = new Set(rows)
   const doubted = new Set<FinalCandidate>()
@@ -135,19 +135,23 @@ export const judgeFinal = async (
 }
 
 /** Whether the block at this height is final for every node. */
-export const isFinalForAll = (ctx: Pick<WorkerCtx, 'log'>, chain: Asked, blockNumber: bigint): Promise<boolean> =>
+export const isFinalForAll = (ctx: Pick<WorkerCtx, 'log'>, chain: AskedChain, blockNumber: bigint): Promise<boolean> =>
   doAllAgree(ctx, { chain, agrees: async (opinion) => finalNumberOf(chain, await opinion.head()) >= blockNumber })
 
 /** Whether every node counts more transactions of the signer than the nonce, as of a block. */
 export const isNonceUsedForAll = (
   ctx: Pick<WorkerCtx, 'log'>,
-  chain: Asked,
+  chain: AskedChain,
   at: { readonly address: string; readonly nonce: number; readonly blockNumber: bigint },
 ): Promise<boolean> =>
   doAllAgree(ctx, { chain, agrees: async (opinion) => ((await opinion.transactionCountAt(at)) ?? 0) > at.nonce })
 
 /** Whether no node has any of these transactions, in a block or in its pool. */
-export const isUnknownToAll = (ctx: Pick<WorkerCtx, 'log'>, chain: Asked, hashes: readonly Hex[]): Promise<boolean> =>
+export const isUnknownToAll = (
+  ctx: Pick<WorkerCtx, 'log'>,
+  chain: AskedChain,
+  hashes: readonly Hex[],
+): Promise<boolean> =>
   doAllAgree(ctx, {
     chain,
     agrees: async (opinion) =>

@@ -19,7 +19,7 @@ type CreateWalletInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> 
   readonly type: WalletType
   /** The imported key or phrase, instead of the owner's seed. */
   readonly imported?: ImportedText
-  /** Of the wallet; absent: a random one. */
+  /** The wallet's id; absent: a random one. */
   readonly newId?: string
   readonly remember?: Remember<WalletRow> | undefined
 }

@@ -63,7 +63,7 @@ export const createOurWallets = (ctx: Pick<Ctx, 'db' | 'identity' | 'securityEve
     /** A wallet within reach, by one of its keys on a network. */
     find: async (input: Parameters<typeof findWallet>[1]) => only(await findWallet(db, input)),
     byId: async (id: string) => only(await findWalletById(db, id)),
-    /** Of these wallets, those that the service wrote. */
+    /** Those of the wallets that the service wrote. */
     byIds: async (ids: readonly string[]) => among(await findWalletsById(db, ids)),
     /** A page, oldest first. */
     list: async (input: Parameters<typeof listWallets>[1]) => among(await listWallets(db, input)),

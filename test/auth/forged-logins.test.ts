@@ -9,7 +9,7 @@ import { sendMail } from '../../src/mail/send.ts'
 import { hashOf } from '../../src/users/session-challenge.ts'
 import { type Service, startService } from '../support/service.ts'
 import { createAuthenticator } from '../users/authenticator.ts'
-import { DONE, type People, peopleOf, told } from '../users/people.ts'
+import { DONE, type People, peopleOf, statusAndCode } from '../users/people.ts'
 import { FORGED, troublesOf } from './forged.ts'
 
 let service: Service
@@ -54,14 +54,14 @@ describe('a session challenge that somebody', () => {
     const [row] = await sql`select * from session_challenges where id = ${real.id}`
     const completed = { user_id: victim.user_id, completed_at: new Date(), authenticated_at: new Date() }
     await sql`insert into session_challenges ${sql({ ...row, id, code_hash: hashOf(code), ...completed } as never)}`
-    expect(told(await people.verifyChallenge(code))).toEqual(REFUSED)
+    expect(statusAndCode(await people.verifyChallenge(code))).toEqual(REFUSED)
     await isForged(id)
   })
 
   test('completed, gave another user, prolonged or made usable again logs nobody in and is named', async () => {
     const [victim, thief] = [await people.anonymous(), await people.anonymous()]
     const completedBy = async (user: typeof thief, code: string) =>
-      told(await people.as(user)('/users/complete-session-challenge', { code }))
+      statusAndCode(await people.as(user)('/users/complete-session-challenge', { code }))
     const edits = [
       { isCompleted: false, change: sql`user_id = ${victim.user_id}, completed_at = now(), authenticated_at = now()` },
       { isCompleted: true, change: sql`user_id = ${victim.user_id}` },
@@ -72,14 +72,14 @@ describe('a session challenge that somebody', () => {
       const { id, code } = await begun()
       if (isCompleted) expect(await completedBy(thief, code)).toEqual(DONE)
       await sql`update session_challenges set ${change} where id = ${id}`
-      expect(told(await people.verifyChallenge(code))).toEqual(REFUSED)
+      expect(statusAndCode(await people.verifyChallenge(code))).toEqual(REFUSED)
       await isForged(id)
     }
     const { id, code } = await begun()
     expect(await completedBy(thief, code)).toEqual(DONE)
-    expect(told(await people.verifyChallenge(code))).toEqual(DONE)
+    expect(statusAndCode(await people.verifyChallenge(code))).toEqual(DONE)
     await sql`update session_challenges set used_at = null where id = ${id}`
-    expect(told(await people.verifyChallenge(code))).toEqual(REFUSED)
+    expect(statusAndCode(await people.verifyChallenge(code))).toEqual(REFUSED)
     await isForged(id)
   })
 
@@ -87,7 +87,10 @@ describe('a session challenge that somebody', () => {
     const user = await people.anonymous()
     const { id, code } = await begun()
     await sql`update session_challenges set asker_device = 'Your own phone' where id = ${id}`
-    expect(told(await people.as(user)('/users/complete-session-challenge', { code }))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await people.as(user)('/users/complete-session-challenge', { code }))).toEqual([
+      404,
+      'not_found',
+    ])
     await isForged(id)
 
     const mailed = (await service.post('/users/login-with-magic-link', { email: 'thief@example.com' }, NOBODY)).json
@@ -118,12 +121,12 @@ describe('a user whom somebody', () => {
     ]) {
       await sql`update users set ${sql(change)} where id = ${id}`
       const email = change.email ?? 'victim@example.com'
-      if (change.email !== null) expect([change, told(await logInAs(email))]).toEqual([change, REFUSED])
-      expect(told(await people.refresh(session))).toEqual([401, 'session_ended'])
+      if (change.email !== null) expect([change, statusAndCode(await logInAs(email))]).toEqual([change, REFUSED])
+      expect(statusAndCode(await people.refresh(session))).toEqual([401, 'session_ended'])
       expect([await isTold(id, 'users'), await troublesOf(service, id)]).toEqual([true, [FORGED]])
       await sql`update users set email = 'victim@example.com', sign_in_wallet = null where id = ${id}`
     }
-    expect(told(await people.refresh(session))).toEqual(DONE)
+    expect(statusAndCode(await people.refresh(session))).toEqual(DONE)
     expect((await logInAs('victim@example.com')).json.user_id).toBe(id)
     expect(await troublesOf(service, id)).toEqual([])
   })
@@ -133,7 +136,7 @@ describe('a user whom somebody', () => {
     const id = randomUUID()
     await sql`insert into users (id, project_id, email, mac)
       select ${id}, project_id, 'inserted@example.com', mac from users where id = ${real.user_id}`
-    expect(told(await logInAs('inserted@example.com'))).toEqual(REFUSED)
+    expect(statusAndCode(await logInAs('inserted@example.com'))).toEqual(REFUSED)
     expect(await troublesOf(service, id)).toEqual([FORGED])
     await sql`delete from users where id = ${id}`
   })
@@ -142,7 +145,7 @@ describe('a user whom somebody', () => {
     const session = await people.anonymous()
     const credential = await people.newCredential(session)
     const post = people.as(session)
-    expect(told(await post('/users/add-email', { email: 'mine@example.com' }))).toEqual(DONE)
+    expect(statusAndCode(await post('/users/add-email', { email: 'mine@example.com' }))).toEqual(DONE)
     const body = { verification_code: await people.codeTo('mine@example.com') }
     const wallet = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
     await sql`update users set sign_in_wallet = ${wallet} where id = ${session.user_id}`
@@ -150,10 +153,10 @@ describe('a user whom somebody', () => {
       await post('/users/verify-email', body),
       await post('/users/passkey/finish-registration', credential),
     ]) {
-      expect(told(answer)).toEqual([401, 'session_ended'])
+      expect(statusAndCode(answer)).toEqual([401, 'session_ended'])
     }
     await sql`update users set sign_in_wallet = null where id = ${session.user_id}`
-    expect(told(await post('/users/verify-email', body))).toEqual(DONE)
+    expect(statusAndCode(await post('/users/verify-email', body))).toEqual(DONE)
   })
 })
 
@@ -162,14 +165,16 @@ describe('a challenge for a passkey that somebody', () => {
   const fromPage = { ...NOBODY, origin: PAGE }
   const begin = async () => (await service.post('/users/login-with-discoverable-passkey', {}, fromPage)).json.publicKey
   const prove = async (assertion: unknown) =>
-    told(await service.post('/users/verify-login', { passkey_credential_assertion_response: assertion }, fromPage))
+    statusAndCode(
+      await service.post('/users/verify-login', { passkey_credential_assertion_response: assertion }, fromPage),
+    )
 
   test('put back, prolonged or gave to another user proves nothing', async () => {
     const [session, other] = [await people.anonymous(), await people.anonymous()]
     const authenticator = createAuthenticator({ origin: PAGE })
     const { publicKey } = (await people.as(session)('/users/passkey/begin-registration')).json
     const finished = await people.as(session)('/users/passkey/finish-registration', authenticator.create(publicKey))
-    expect(told(finished)).toEqual(DONE)
+    expect(statusAndCode(finished)).toEqual(DONE)
 
     const used = await begin()
     const [row] = await sql`select * from nonces where nonce = ${used.challenge}`
@@ -200,12 +205,12 @@ test('a mailed code that somebody prolonged is wrong; restored, it is right', as
   const prolong = (seconds: number) =>
     sql`update email_codes set expires_at = expires_at + make_interval(secs => ${seconds}) where user_id = ${user_id}`
   await prolong(1)
-  expect(told(await service.post('/users/verify-login', proof, NOBODY))).toEqual(REFUSED)
+  expect(statusAndCode(await service.post('/users/verify-login', proof, NOBODY))).toEqual(REFUSED)
   await prolong(-1)
-  expect(told(await service.post('/users/verify-login', proof, NOBODY))).toEqual(DONE)
+  expect(statusAndCode(await service.post('/users/verify-login', proof, NOBODY))).toEqual(DONE)
 })
 
-test('a mail whose recipient somebody edited is not sent, and is told', async () => {
+test('a mail whose recipient somebody edited is not sent, and is reported', async () => {
   const worker = await createWorkerCtx({
     config: readConfig({ ...service.variables, VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }),
     process: 'test',

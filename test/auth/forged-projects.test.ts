@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { addOrigins } from '../../src/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
-import { type People, peopleOf, told } from '../users/people.ts'
+import { type People, peopleOf, statusAndCode } from '../users/people.ts'
 import { FORGED, troublesOf } from './forged.ts'
 
 const APP = 'https://app.example.com'
@@ -36,17 +36,20 @@ test.each([
   ['origins', { allowed_origins: [APP, EVIL] }],
   ['passkey domain', { passkey_rp_id: 'evil.example' }],
   ['anonymous login', { anonymous_login: false }],
-])('a project whose %s somebody edited logs nobody in on any page, is told and is named', async (_what, change) => {
+])('a project whose %s somebody edited logs nobody in on any page, is reported and is named', async (_what, change) => {
   const session = await people.anonymous()
   await edit(change)
   const challenge = { email: 'alice@example.com' }
   for (const origin of [APP, EVIL]) {
     const headers = { ...NOBODY, origin }
-    expect(told(await service.post('/users/login-anonymously', {}, headers))).toEqual([401, 'project_unknown'])
-    expect(told(await service.post('/users/login-with-passkey', challenge, headers))).toEqual([401, 'project_unknown'])
+    expect(statusAndCode(await service.post('/users/login-anonymously', {}, headers))).toEqual([401, 'project_unknown'])
+    expect(statusAndCode(await service.post('/users/login-with-passkey', challenge, headers))).toEqual([
+      401,
+      'project_unknown',
+    ])
     const { access_token: token } = session
     const answer = await service.call('/users/passkeys', { headers: { authorization: `Bearer ${token}`, origin } })
-    expect(told(answer)).toEqual([401, 'project_unknown'])
+    expect(statusAndCode(answer)).toEqual([401, 'project_unknown'])
     const page = new URLSearchParams({ project_id: projectId, redirect_uri: `${origin}/back` })
     expect((await service.call(`/login?${page}`, { headers: NOBODY })).status).toBe(400)
   }
@@ -55,7 +58,7 @@ test.each([
     {},
     { authorization: `Bearer ${session.access_token}` },
   )
-  expect(told(begin)).toEqual([401, 'project_unknown'])
+  expect(statusAndCode(begin)).toEqual([401, 'project_unknown'])
   expect(await troublesOf(service, projectId)).toEqual([FORGED])
   await service.ctx.securityEvents.flush()
   const events = await sql`select distinct details->>'table' as table from audit

@@ -37,7 +37,7 @@ const newKey = async (scopes: readonly ('read' | 'sign' | 'admin')[] = ['read'],
 const use = async (apiKey: string): Promise<number> =>
   (await service.as({ ...service.project, apiKey }).get('/wallets', { network: 'Ethereum' })).status
 
-test('an API key that somebody inserted is unknown, is told, and is named', async () => {
+test('an API key that somebody inserted is unknown, is reported, and is named', async () => {
   const { text, hash } = newApiKey()
   const id = randomUUID()
   // With the MAC of a real key.
@@ -47,8 +47,8 @@ test('an API key that somebody inserted is unknown, is told, and is named', asyn
   expect([answer.status, answer.json.code]).toEqual([401, 'unauthorized'])
   expect(await verified(id)).toEqual([FORGED])
   await service.ctx.securityEvents.flush()
-  const told = await sql`select action, details->>'table' as table from audit where subject = ${id}`
-  expect([...told]).toEqual([{ action: 'row_forged', table: 'api_keys' }])
+  const statusAndCode = await sql`select action, details->>'table' as table from audit where subject = ${id}`
+  expect([...statusAndCode]).toEqual([{ action: 'row_forged', table: 'api_keys' }])
   await sql`update api_keys set mac = null where id = ${id}`
   expect(await use(text)).toBe(401)
   await sql`delete from api_keys where id = ${id}`
@@ -173,7 +173,7 @@ test('a key of access tokens that somebody inserted or exchanged signs nothing, 
       .setExpirationTime('1h')
       .sign(privateKey)
   /** What a process says that reads the keys now: of the thief's token, and of the victim's. */
-  const told = async (kid: string) => {
+  const statusAndCode = async (kid: string) => {
     const tokens = createAccessTokens(service.ctx)
     const verified = [await tokens.verify(await tokenOf(kid)), await tokens.verify(victim.access_token)]
     const { keys } = await tokens.jwks()
@@ -182,14 +182,14 @@ test('a key of access tokens that somebody inserted or exchanged signs nothing, 
   const own = { verified: [undefined, victim.id], published: [real?.public_key] }
   const id = await calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
   await sql`insert into token_keys ${sql({ ...real, id, public_key: x } as never)}`
-  expect([await told(id), await verified(id)]).toEqual([own, [FORGED]])
+  expect([await statusAndCode(id), await verified(id)]).toEqual([own, [FORGED]])
   await sql`delete from token_keys where id = ${id}`
 
   await sql`update token_keys set public_key = ${x} where id = ${real?.id}`
-  expect([await told(real?.id), await verified(real?.id)]).toEqual([
+  expect([await statusAndCode(real?.id), await verified(real?.id)]).toEqual([
     { verified: [undefined, undefined], published: [] },
     [FORGED],
   ])
   await sql`update token_keys set public_key = ${real?.public_key} where id = ${real?.id}`
-  expect([await told(id), await verified(real?.id)]).toEqual([own, []])
+  expect([await statusAndCode(id), await verified(real?.id)]).toEqual([own, []])
 })

@@ -7,7 +7,7 @@ import type { UserCaller } from '../../src/auth/caller.ts'
 import { requireFreshLogin } from '../../src/users/fresh-login.ts'
 import { refreshTokenOf } from '../../src/users/session.ts'
 import { type Service, startService } from '../support/service.ts'
-import { type People, peopleOf, type Session, told } from '../users/people.ts'
+import { type People, peopleOf, type Session, statusAndCode } from '../users/people.ts'
 import { ENDED, FORGED, troublesOf } from './forged.ts'
 
 let service: Service
@@ -28,12 +28,12 @@ const ENDED_SESSION: [number, string] = [401, 'session_ended']
 
 /** How the API answers to the tokens of a session: to the access token, and to the refresh token. */
 const answersTo = async (session: Session) => [
-  told(await people.get('/users/passkeys', session)),
-  told(await people.refresh(session)),
+  statusAndCode(await people.get('/users/passkeys', session)),
+  statusAndCode(await people.refresh(session)),
 ]
 
 /** The tables of which the audit tells that a row with this id was forged. */
-const toldOf = async (id: string) => {
+const reportedOf = async (id: string) => {
   await service.ctx.securityEvents.flush()
   const rows = await sql`select distinct details->>'table' as table from audit
     where subject = ${id} and action = 'row_forged'`
@@ -42,7 +42,7 @@ const toldOf = async (id: string) => {
 
 const expectForged = async (session: Session) => {
   expect(await answersTo(session)).toEqual([ENDED_SESSION, ENDED_SESSION])
-  expect(await toldOf(session.id)).toEqual(['sessions'])
+  expect(await reportedOf(session.id)).toEqual(['sessions'])
 }
 
 const callerOf = ({ id, user_id }: Session): UserCaller => {
@@ -107,7 +107,7 @@ describe('a session that somebody', () => {
       })
       await sql`update sessions set ${sql({ ...was } as never)} where id = ${session.id}`
     }
-    expect(await toldOf(session.id)).toEqual(['sessions'])
+    expect(await reportedOf(session.id)).toEqual(['sessions'])
     await sql`update sessions set expires_at = expires_at + interval '1 day' where id = ${session.id}`
     expect(await troublesOf(service, session.id)).toEqual([FORGED])
     await sql`update sessions set ${sql({ ...was } as never)} where id = ${session.id}`
@@ -135,7 +135,7 @@ describe('a session that somebody', () => {
       await end()
       expect(await answersTo(session)).toEqual([ENDED_SESSION, ENDED_SESSION])
       await service.ctx.securityEvents.flush()
-      expect([await toldOf(session.id), await troublesOf(service, session.id)]).toEqual([[], []])
+      expect([await reportedOf(session.id), await troublesOf(service, session.id)]).toEqual([[], []])
       await sql`update sessions set ended_at = null, ended_by = null where id = ${session.id}`
       await expectForged(session)
       expect(await troublesOf(service, session.id)).toEqual([ENDED, FORGED])

@@ -17,7 +17,7 @@ import { median } from './load.ts'
 const network = 'Ethereum'
 const PIN = '493817'
 const SECRET = 'testnet-secret'
-const STANDING = [1, 10, 1_000] as const
+const EXISTING = [1, 10, 1_000] as const
 const JUDGED = 2_000
 const SIGNED = 300
 const WARM = 100
@@ -26,7 +26,7 @@ const SPENDER = fundedAccount(5).address
 const GWEI = 1_000_000_000n
 
 export type PolicyBench = {
-  readonly judged: readonly { readonly standing: number; readonly p50Ms: number }[]
+  readonly judged: readonly { readonly existing: number; readonly p50Ms: number }[]
   readonly signed: readonly SignedBench[]
 }
 
@@ -34,7 +34,7 @@ type SignedBench = {
   readonly fields: 'left open' | 'given'
   readonly ownP50Ms: number
   readonly delegatedP50Ms: number
-  /** Of a signature by a policy, in those of the developer's own. */
+  /** The time of a signature by a policy, in times of the developer's own. */
   readonly ratio: number
 }
 
@@ -55,14 +55,14 @@ const policyOf = (recipient: string): Policy => ({
 })
 
 /** Only the last of the policies allows the call, so all are judged. */
-const benchJudging = async (standing: number): Promise<number> => {
+const benchJudging = async (existing: number): Promise<number> => {
   const memory = createMemory()
   memory.kept.set(TOKEN, { isContract: true, standard: 'erc20', name: 'Token', symbol: '', decimals: 6 })
   const row = evmNetworkRow({ network, environment: 'testnet', devnet: true })
   const chain = createEvmChain({ row, rpcUrl: 'http://127.0.0.1:1', memory })
   const recipientWord = SPENDER.slice(2).toLowerCase().padStart(64, '0')
   const input = `0xa9059cbb${recipientWord}${5n.toString(16).padStart(64, '0')}` as const
-  const policies = Array.from({ length: standing }, (_, at) => policyOf(at === standing - 1 ? SPENDER : TOKEN))
+  const policies = Array.from({ length: existing }, (_, at) => policyOf(at === existing - 1 ? SPENDER : TOKEN))
   const publicKey = hexToBytes(fundedAccount(3).publicKey)
   const use = { chain, publicKey, unrevoked: await unrevokedOf({ chain, policies }) }
   const times: number[] = []
@@ -70,7 +70,7 @@ const benchJudging = async (standing: number): Promise<number> => {
     times.push(
       await timed(async () => {
         const opened = await allowingPolicy(use, [{ to: TOKEN, value: 0n, input }])
-        if (opened !== standing - 1) throw new Error('expected the last policy to allow the call')
+        if (opened !== existing - 1) throw new Error('expected the last policy to allow the call')
       }),
     )
   }
@@ -78,8 +78,8 @@ const benchJudging = async (standing: number): Promise<number> => {
 }
 
 export const benchPolicy = async (service: Service, chain: TestChain): Promise<PolicyBench> => {
-  const judged: { standing: number; p50Ms: number }[] = []
-  for (const standing of STANDING) judged.push({ standing, p50Ms: await benchJudging(standing) })
+  const judged: { existing: number; p50Ms: number }[] = []
+  for (const existing of EXISTING) judged.push({ existing, p50Ms: await benchJudging(existing) })
   const own = await service.newWallet({ network })
   const users = await service.newWallet({ network, pin: PIN })
   for (const { address } of [own, users]) await chain.fund(address)
@@ -109,8 +109,8 @@ export const benchPolicy = async (service: Service, chain: TestChain): Promise<P
 
 export const policyTable = ({ judged, signed }: PolicyBench): readonly string[] => [
   '\nPolicies, one at a time                                p50 ms',
-  ...judged.map(({ standing, p50Ms }) => {
-    const what = `judging a call, ${standing.toLocaleString('en')} standing`
+  ...judged.map(({ existing, p50Ms }) => {
+    const what = `judging a call, ${existing.toLocaleString('en')} existing`
     return `  ${what.padEnd(46)} ${p50Ms.toFixed(3).padStart(12)}   (aim: ≤ 0.2)`
   }),
   ...signed.flatMap(({ fields, ownP50Ms, delegatedP50Ms, ratio }) => [

@@ -14,7 +14,7 @@ const [RECIPIENT, OWNER] = [fundedAccount(5).address, fundedAccount(0).address]
 
 let service: Service
 let chain: TestChain
-/** Of the worker. */
+/** The worker's. */
 let login: Sql
 let sql: Sql
 

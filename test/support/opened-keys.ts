@@ -87,7 +87,7 @@ export const openedKeysOf = async (input: {
   readonly vaultVariables: Readonly<Record<string, string>>
   readonly wallet: WalletRef
   readonly secret: string
-  /** Of a user-controlled wallet. */
+  /** Only for a user-controlled wallet. */
   readonly pin: string | null
 }): Promise<{ readonly keys: NamedSecrets; readonly seed: Uint8Array; readonly privateKey: Uint8Array }> => {
   const { vaultVariables, wallet, secret, pin } = input

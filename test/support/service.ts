@@ -123,9 +123,9 @@ export const startService = async (
     ctx,
     database,
     project,
-    /** Of an API's process, and of a command's. */
+    /** For an API's process, and a command's. */
     variables,
-    /** Of a vault's process. */
+    /** For a vault's process. */
     vaultVariables,
     startWorker,
     /** The vault writes the refusals that it has only counted. */

@@ -18,7 +18,7 @@ const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 const REVERTING = '0xdeadbeef'
-/** Of the coin that each wallet has. */
+/** How much of the coin each wallet has. */
 const MORE_THAN_HALF = parseEther('0.6').toString()
 
 let chain: TestChain

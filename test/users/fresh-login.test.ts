@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { sealSessions, sealUsers } from './own-rows.ts'
-import { DONE, type People, peopleOf, type Session, told } from './people.ts'
+import { DONE, type People, peopleOf, type Session, statusAndCode } from './people.ts'
 
 let service: Service
 let sql: Sql
@@ -54,7 +54,7 @@ describe('a token that was stolen after the login', () => {
       'add-email': await post('add-email', { email: 'thief@example.com' }),
       'complete-session-challenge': await post('complete-session-challenge', { code: await people.newChallenge() }),
     }
-    return Object.fromEntries(Object.entries(attempts).map(([path, answer]) => [path, told(answer)]))
+    return Object.fromEntries(Object.entries(attempts).map(([path, answer]) => [path, statusAndCode(answer)]))
   }
   const ALL_STALE = {
     'passkey/begin-registration': STALE,
@@ -69,7 +69,7 @@ describe('a token that was stolen after the login', () => {
     const session = await people.anonymous()
     await sql`update users set email = ${`${session.id}@example.com`} where id = ${session.user_id}`
     await sealUsers(service, sql)
-    expect(told(await people.addPasskey(session))).toEqual(DONE)
+    expect(statusAndCode(await people.addPasskey(session))).toEqual(DONE)
     await age(session, 30)
     return session
   }
@@ -89,11 +89,13 @@ describe('a token that was stolen after the login', () => {
 
   test('cannot finish adding an e-mail address that the user began to add', async () => {
     const session = await people.anonymous()
-    expect(told(await people.addPasskey(session))).toEqual(DONE)
+    expect(statusAndCode(await people.addPasskey(session))).toEqual(DONE)
     const email = `${randomUUID()}@example.com`
-    expect(told(await as(session)('add-email', { email }))).toEqual(DONE)
+    expect(statusAndCode(await as(session)('add-email', { email }))).toEqual(DONE)
     await age(session, 21)
-    expect(told(await as(session)('verify-email', { verification_code: await people.codeTo(email) }))).toEqual(STALE)
+    expect(statusAndCode(await as(session)('verify-email', { verification_code: await people.codeTo(email) }))).toEqual(
+      STALE,
+    )
     expect([...(await sql`select email from users where id = ${session.user_id}`)]).toEqual([{ email: null }])
   })
 })
@@ -103,11 +105,13 @@ describe('a login within the last ten minutes', () => {
     const first = await people.logIn('fresh@example.com')
     await age(first, 9)
     const session = await refresh(first)
-    expect(told(await people.addPasskey(session))).toEqual(DONE)
-    expect(told(await people.addPasskey(session))).toEqual(DONE)
+    expect(statusAndCode(await people.addPasskey(session))).toEqual(DONE)
+    expect(statusAndCode(await people.addPasskey(session))).toEqual(DONE)
     const [passkey] = await passkeysOf(session)
-    expect(told(await as(session)('passkey/remove', { id: passkey }))).toEqual(DONE)
-    expect(told(await as(session)('complete-session-challenge', { code: await people.newChallenge() }))).toEqual(DONE)
+    expect(statusAndCode(await as(session)('passkey/remove', { id: passkey }))).toEqual(DONE)
+    expect(
+      statusAndCode(await as(session)('complete-session-challenge', { code: await people.newChallenge() })),
+    ).toEqual(DONE)
   })
 
   test('leaves extra time to finish: five minutes for a passkey, ten for a code', async () => {
@@ -116,13 +120,15 @@ describe('a login within the last ten minutes', () => {
     const email = `${randomUUID()}@example.com`
     await as(session)('add-email', { email })
     // With a login method, so that a refresh does not count.
-    expect(told(await people.addPasskey(session))).toEqual(DONE)
+    expect(statusAndCode(await people.addPasskey(session))).toEqual(DONE)
     await age(session, 14)
-    expect(told(await as(session)('passkey/begin-registration'))).toEqual(STALE)
-    expect(told(await as(session)('passkey/finish-registration', one))).toEqual(DONE)
+    expect(statusAndCode(await as(session)('passkey/begin-registration'))).toEqual(STALE)
+    expect(statusAndCode(await as(session)('passkey/finish-registration', one))).toEqual(DONE)
     await age(session, 2)
-    expect(told(await as(session)('passkey/finish-registration', other))).toEqual(STALE)
-    expect(told(await as(session)('verify-email', { verification_code: await people.codeTo(email) }))).toEqual(DONE)
+    expect(statusAndCode(await as(session)('passkey/finish-registration', other))).toEqual(STALE)
+    expect(statusAndCode(await as(session)('verify-email', { verification_code: await people.codeTo(email) }))).toEqual(
+      DONE,
+    )
   })
 
   test('is required by an error that says what to do', async () => {
@@ -132,14 +138,14 @@ describe('a login within the last ten minutes', () => {
       error: 'This call requires a login within the last ten minutes: log in again, then repeat the call.',
       code: 'fresh_login_required',
     })
-    expect(told(await people.addPasskey(await people.logIn('told@example.com')))).toEqual(DONE)
+    expect(statusAndCode(await people.addPasskey(await people.logIn('told@example.com')))).toEqual(DONE)
   })
 })
 
 describe('a session that another device let in', () => {
   const letIn = async (by: Session): Promise<Session> => {
     const code = await people.newChallenge()
-    expect(told(await as(by)('complete-session-challenge', { code }))).toEqual(DONE)
+    expect(statusAndCode(await as(by)('complete-session-challenge', { code }))).toEqual(DONE)
     return (await people.verifyChallenge(code)).json
   }
 
@@ -147,10 +153,12 @@ describe('a session that another device let in', () => {
     const first = await people.logIn('chain@example.com')
     await age(first, 9)
     const second = await letIn(first)
-    expect(told(await people.addPasskey(second))).toEqual(DONE)
+    expect(statusAndCode(await people.addPasskey(second))).toEqual(DONE)
     await age(second, 2)
-    expect(told(await as(second)('passkey/begin-registration'))).toEqual(STALE)
-    expect(told(await as(second)('complete-session-challenge', { code: await people.newChallenge() }))).toEqual(STALE)
+    expect(statusAndCode(await as(second)('passkey/begin-registration'))).toEqual(STALE)
+    expect(
+      statusAndCode(await as(second)('complete-session-challenge', { code: await people.newChallenge() })),
+    ).toEqual(STALE)
     const ages = await sql`select distinct round(extract(epoch from now() - authenticated_at) / 60)::int as minutes
       from sessions where user_id = ${first.user_id} order by minutes`
     expect(ages.map(({ minutes }) => minutes)).toEqual([9, 11])
@@ -162,13 +170,13 @@ describe('an anonymous user without a login method', () => {
     const session = await people.anonymous()
     await age(session, 60)
     const answer = await as(session)('passkey/begin-registration')
-    expect(told(answer)).toEqual(STALE)
+    expect(statusAndCode(answer)).toEqual(STALE)
     expect(answer.json.error).toBe(
       'This call requires a session that was begun or refreshed within the last ten minutes: refresh it, then repeat the call.',
     )
     const refreshed = await refresh(session)
-    expect(told(await people.addPasskey(refreshed))).toEqual(DONE)
-    expect(told(await as(await refresh(refreshed))('passkey/begin-registration'))).toEqual(STALE)
+    expect(statusAndCode(await people.addPasskey(refreshed))).toEqual(DONE)
+    expect(statusAndCode(await as(await refresh(refreshed))('passkey/begin-registration'))).toEqual(STALE)
   })
 })
 
@@ -176,5 +184,5 @@ test('a session that has ended meanwhile cannot add anything', async () => {
   const session = await people.logIn('ended@example.com')
   const credential = await people.newCredential(session)
   await sql`update sessions set ended_at = now(), ended_by = 'operator' where id = ${session.id}`
-  expect(told(await as(session)('passkey/finish-registration', credential))).toEqual([401, 'session_ended'])
+  expect(statusAndCode(await as(session)('passkey/finish-registration', credential))).toEqual([401, 'session_ended'])
 })

@@ -4,7 +4,7 @@ import type { Sql } from 'postgres'
 import { projectMac, sessionMac, userMac } from '../../src/auth/row-macs.ts'
 import type { Service } from '../support/service.ts'
 
-/** Of the sessions that have not ended. */
+/** Sessions that have not ended. */
 export const sealSessions = async ({ ctx }: Pick<Service, 'ctx'>, sql: Sql): Promise<void> => {
   const rows = await sql`
     select id, project_id as "projectId", user_id as "userId", authenticated_at as "authenticatedAt", generation,

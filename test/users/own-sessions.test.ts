@@ -7,7 +7,7 @@ import postgres from 'postgres'
 import { removeAllPasskeys } from '../../src/users/passkeys.ts'
 import { type Service, startService } from '../support/service.ts'
 import { sealSessions } from './own-rows.ts'
-import { DONE, type People, peopleOf, type Session, told } from './people.ts'
+import { DONE, type People, peopleOf, type Session, statusAndCode } from './people.ts'
 
 const PIN = '493817'
 const NEW_PIN = '718394'
@@ -73,7 +73,7 @@ describe('the list of sessions', () => {
 
   test('is refused to an API key', async () => {
     const answers = [await service.get('/users/sessions'), await service.post('/users/sessions/end', {})]
-    expect(answers.map(told)).toEqual(Array(2).fill([403, 'user_session_required']))
+    expect(answers.map(statusAndCode)).toEqual(Array(2).fill([403, 'user_session_required']))
   })
 })
 
@@ -83,7 +83,7 @@ describe('ending sessions', () => {
     expect((await end(mine, { session_id: other.id.toUpperCase() })).json).toEqual({ ended: 1 })
     expect((await end(mine, { session_id: other.id })).json).toEqual({ ended: 0 })
     expect(await reachOf([mine, other, third])).toEqual([200, 401, 200])
-    expect(told(await people.refresh(other))).toEqual([401, 'session_ended'])
+    expect(statusAndCode(await people.refresh(other))).toEqual([401, 'session_ended'])
     const [row] = await sql`select actor, details from audit where subject = ${other.id}`
     expect(row).toEqual({ actor: `user:${mine.user_id}`, details: { user_id: mine.user_id } })
   })
@@ -91,10 +91,10 @@ describe('ending sessions', () => {
   test('ends all except the calling one, and also the challenges that they completed', async () => {
     const [mine, other, third] = (await logIns(3)) as [Session, Session, Session]
     const code = await people.newChallenge()
-    expect(told(await people.as(other)('/users/complete-session-challenge', { code }))).toEqual(DONE)
+    expect(statusAndCode(await people.as(other)('/users/complete-session-challenge', { code }))).toEqual(DONE)
     expect((await end(mine)).json).toEqual({ ended: 2 })
     expect(await reachOf([mine, other, third])).toEqual([200, 401, 401])
-    expect(told(await people.verifyChallenge(code))).toEqual([401, 'login_failed'])
+    expect(statusAndCode(await people.verifyChallenge(code))).toEqual([401, 'login_failed'])
     expect(await endsOf([other, third])).toEqual(['user', 'user'])
     expect((await end(mine)).json).toEqual({ ended: 0 })
   })
@@ -108,10 +108,10 @@ describe('ending sessions', () => {
   test('answers byte for byte the same for another user’s session as for an unknown one, and ends nothing', async () => {
     const [mine, theirs] = [await people.logIn(newAddress()), await people.logIn(newAddress())]
     const answers = await Promise.all([theirs.id, randomUUID()].map((session_id) => end(mine, { session_id })))
-    expect(answers.map(told)).toEqual(Array(2).fill([404, 'not_found']))
+    expect(answers.map(statusAndCode)).toEqual(Array(2).fill([404, 'not_found']))
     expect(answers[0]?.text).toBe(answers[1]?.text ?? '')
     expect(await people.reach(theirs)).toBe(200)
-    expect(told(await end(mine, { session_id: 'x' }))).toEqual([400, 'invalid_input'])
+    expect(statusAndCode(await end(mine, { session_id: 'x' }))).toEqual([400, 'invalid_input'])
   })
 
   test('requires no fresh login', async () => {
@@ -141,7 +141,7 @@ describe('a change of the PIN', () => {
     const [mine, other] = (await logIns(2)) as [Session, Session]
     const stranger = await people.anonymous()
     const address = await newWallet(mine)
-    expect(told(await people.as(mine)('/wallets/change-user-pin', change(address)))).toEqual(DONE)
+    expect(statusAndCode(await people.as(mine)('/wallets/change-user-pin', change(address)))).toEqual(DONE)
     expect(await reachOf([mine, other, stranger])).toEqual([200, 401, 200])
     expect(await endsOf([other])).toEqual(['pin_changed'])
   })
@@ -150,7 +150,7 @@ describe('a change of the PIN', () => {
     const sessions = (await logIns(2)) as [Session, Session]
     const stranger = await people.anonymous()
     const address = await newWallet(sessions[0])
-    expect(told(await service.post('/wallets/change-user-pin', change(address)))).toEqual(DONE)
+    expect(statusAndCode(await service.post('/wallets/change-user-pin', change(address)))).toEqual(DONE)
     expect(await reachOf([...sessions, stranger])).toEqual([401, 401, 200])
   })
 
@@ -158,14 +158,14 @@ describe('a change of the PIN', () => {
     const [mine, other] = (await logIns(2)) as [Session, Session]
     const address = await newWallet(mine)
     const answer = await people.as(mine)('/wallets/change-user-pin', change(address, '852963'))
-    expect(told(answer)).toEqual([403, 'INVALID_SECRET'])
+    expect(statusAndCode(answer)).toEqual([403, 'INVALID_SECRET'])
     expect(await reachOf([mine, other])).toEqual([200, 200])
   })
 
   test('works for an owner who is no user', async () => {
     for (const ownerId of ['alice', randomUUID()]) {
       const { address } = await service.newWallet({ network, ownerId, pin: PIN })
-      expect(told(await service.post('/wallets/change-user-pin', change(address)))).toEqual(DONE)
+      expect(statusAndCode(await service.post('/wallets/change-user-pin', change(address)))).toEqual(DONE)
     }
   })
 })
@@ -177,7 +177,7 @@ describe('a passkey', () => {
   test('that is added is reported by mail to the address that the user had, and ends no session', async () => {
     const email = newAddress()
     const [mine, other] = (await logIns(2, email)) as [Session, Session]
-    expect(told(await people.addPasskey(mine))).toEqual(DONE)
+    expect(statusAndCode(await people.addPasskey(mine))).toEqual(DONE)
     expect(await subjectsTo(email)).toEqual(['A passkey was added to your login at Test'])
     const [mail] = await people.mailsTo(email)
     expect(mail?.text).toMatch(/^When: \d{4}-\d\d-\d\d \d\d:\d\d UTC\./m)
@@ -190,7 +190,7 @@ describe('a passkey', () => {
     const [mine, other] = (await logIns(2, email)) as [Session, Session]
     await people.addPasskey(mine)
     const [id] = await passkeysOf(mine)
-    expect(told(await people.as(mine)('/users/passkey/remove', { id }))).toEqual(DONE)
+    expect(statusAndCode(await people.as(mine)('/users/passkey/remove', { id }))).toEqual(DONE)
     expect((await subjectsTo(email))[0]).toBe('A passkey of yours was removed at Test')
     expect(await reachOf([mine, other])).toEqual([200, 401])
     expect(await endsOf([other])).toEqual(['passkey_removed'])
@@ -207,12 +207,12 @@ describe('a passkey', () => {
   test('of a user without an address sends no mail, and neither does adding the first address', async () => {
     const mails = async () => (await sql`select count(*)::int as mails from mails`)[0]?.mails
     const [session, before] = [await people.anonymous(), await mails()]
-    expect(told(await people.addPasskey(session))).toEqual(DONE)
+    expect(statusAndCode(await people.addPasskey(session))).toEqual(DONE)
     expect(await mails()).toBe(before)
     const email = newAddress()
     await people.as(session)('/users/add-email', { email })
     const verification_code = await people.codeTo(email)
-    expect(told(await people.as(session)('/users/verify-email', { verification_code }))).toEqual(DONE)
+    expect(statusAndCode(await people.as(session)('/users/verify-email', { verification_code }))).toEqual(DONE)
     expect(await subjectsTo(email)).toEqual(['Confirm your e-mail address for Test'])
   })
 

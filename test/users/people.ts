@@ -19,7 +19,7 @@ type Token = Pick<Session, 'access_token'>
 type Mail = { readonly recipient: string; readonly subject: string; readonly text: string }
 
 /** Status and code of an answer. */
-export const told = ({ status, json }: Answer): [number, string] => [status, json.code ?? 'done']
+export const statusAndCode = ({ status, json }: Answer): [number, string] => [status, json.code ?? 'done']
 export const DONE: [number, string] = [200, 'done']
 
 /** A visitor of the test's project. */

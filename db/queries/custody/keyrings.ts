@@ -98,7 +98,7 @@ export type OwnerRow = {
   readonly developerKey: Uint8Array | null
   readonly userKey: UserKeyRow | null
   readonly seed: OwnerSeedRow | null
-  /** Of the seed's keyring. */
+  /** The locks of the seed's keyring. */
   readonly locks: Locks<OwnerLockRow & Pick<typeof ownerLocks.$inferSelect, 'familyKeys'>>
   /** null if there is no key of the wallet. */
   readonly made: MadeWallet | null
@@ -183,7 +183,7 @@ export type KeyringRow = {
   readonly sealed: Uint8Array
   readonly walletKey: Uint8Array
   readonly locks: Locks<OwnerLockRow>
-  /** Of the locks. */
+  /** The control modes of the locks. */
   readonly controlModes: readonly ControlMode[]
   readonly developerKey: Uint8Array | null
   readonly userKey: UserKeyRow | null

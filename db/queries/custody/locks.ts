@@ -36,7 +36,7 @@ export const updateDeveloperKey = async (
 }
 
 export type NewUserKeyRow = typeof userKeys.$inferInsert & {
-  /** Of the row that counts wrong PINs. */
+  /** The row that counts wrong PINs. */
   readonly guessesMac: Uint8Array
 }
 

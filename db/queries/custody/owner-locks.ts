@@ -42,7 +42,7 @@ export const pageOfKeyrings = (
       id: keyrings.id,
       projectId: keyrings.projectId,
       kind: keyrings.kind,
-      /** Of its owner locks. */
+      /** The control modes of its owner locks. */
       controlModes: sql<
         ControlMode[]
       >`array(select l.control_mode from owner_locks l where l.keyring_id = keyrings.id)`,

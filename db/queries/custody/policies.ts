@@ -181,7 +181,7 @@ export const pageOfPolicies = (
       projectId: policies.projectId,
       walletId: policies.walletId,
       keyringId: wallets.keyringId,
-      /** Of the wallet. */
+      /** The wallet's network. */
       network: wallets.network,
       terms: termsColumns,
       spending: spendingColumns,

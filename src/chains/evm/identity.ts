@@ -1,4 +1,4 @@
-import type { Identity } from '../node/identity.ts'
+import type { NodeIdentity } from '../node/identity.ts'
 import type { NodeFamily } from '../node/member.ts'
 import { question } from '../node/rpc.ts'
 import { smallQuantity } from '../node/wire.ts'
@@ -6,7 +6,7 @@ import { parseRef } from './blocks.ts'
 import { isBlockMissing, isHistoryPruned, isStateMissing } from './node-errors.ts'
 
 /** Identifies a node by its chain id (EIP-155). */
-export const identityOf = (chainId: number): Identity<number> => ({
+export const identityOf = (chainId: number): NodeIdentity<number> => ({
   question: question('eth_chainId', [], smallQuantity),
   right: chainId,
   word: 'chain id',

@@ -23,7 +23,7 @@ const CEILING_PER_TIP = 10n
 
 /** A node's report of recent blocks (eth_feeHistory), not judged yet. */
 type FeeHistory = {
-  /** Of the recent blocks, oldest first, and of the next one. */
+  /** The base fees of the recent blocks, oldest first, and of the next one. */
   readonly baseFees: readonly bigint[]
   /** The median of each block's tips, oldest first. Empty blocks report none, or 0. */
   readonly tips: readonly bigint[]

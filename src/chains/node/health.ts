@@ -58,7 +58,7 @@ type HealthInput = {
   /** Asks the node how it is. */
   readonly probe: () => Promise<unknown>
   /** Called for each failure of this node. */
-  readonly tell: (trouble: NodeTrouble) => void
+  readonly report: (trouble: NodeTrouble) => void
   /** A monotonic clock, in milliseconds. */
   readonly nowMs: () => number
 }
@@ -102,8 +102,8 @@ const createDown = ({ probe, nowMs }: Pick<HealthInput, 'probe' | 'nowMs'>) => {
 }
 
 /** What is known about a node, and what that means. */
-const createRecord = (input: Pick<HealthInput, 'network' | 'probe' | 'tell' | 'nowMs'>) => {
-  const { network, tell, nowMs } = input
+const createRecord = (input: Pick<HealthInput, 'network' | 'probe' | 'report' | 'nowMs'>) => {
+  const { network, report, nowMs } = input
   const down = createDown(input)
   let failures = 0
   let isSlow = false
@@ -124,7 +124,7 @@ const createRecord = (input: Pick<HealthInput, 'network' | 'probe' | 'tell' | 'n
 
   const failed = ({ trouble, retryAfterMs }: NodeUnavailable, askedAtMs: number): void => {
     lastTrouble = { trouble, at: new Date() }
-    tell(trouble)
+    report(trouble)
     if (trouble === 'timeout') {
       if (answeredAtMs < askedAtMs) down.begin()
     } else if (trouble === 'refused' || trouble === 'too_large' || trouble === 'wrong_chain') {

@@ -29,7 +29,7 @@ export type IdentifiedNode<Id> = {
 }
 
 /** How to ask a node for its chain, and the right answer. */
-export type Identity<Id> = {
+export type NodeIdentity<Id> = {
   readonly question: Question<Id>
   readonly right: Id
   /** What the answer is called in error texts: "chain id". */
@@ -40,7 +40,7 @@ export type Identity<Id> = {
 export const identified = <Id extends string | number>(input: {
   readonly plain: Rpc
   readonly network: Network
-  readonly identity: Identity<Id>
+  readonly identity: NodeIdentity<Id>
   /** A clock that only goes forward, in milliseconds. */
   readonly nowMs?: () => number
 }): IdentifiedNode<Id> => {

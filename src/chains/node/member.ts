@@ -3,7 +3,7 @@
 import type { Network } from '../../../db/words.ts'
 import type { NodeTrouble } from '../nodes.ts'
 import { createHealth, type Health } from './health.ts'
-import { type IdentifiedNode, type Identity, identified } from './identity.ts'
+import { type IdentifiedNode, identified, type NodeIdentity } from './identity.ts'
 import type { Subscription } from './new-heads.ts'
 import { type AskOptions, createRpc, type Rpc, type RpcError } from './rpc.ts'
 
@@ -14,7 +14,7 @@ export type ReadHead = NodeHead & { readonly readAtMs: number }
 
 /** The family's questions about a node. */
 export type NodeFamily<Id> = {
-  readonly identity: Identity<Id>
+  readonly identity: NodeIdentity<Id>
   readonly subscription: Subscription
   readonly readHead: (rpc: Rpc, options: AskOptions) => Promise<NodeHead>
   /** Whether a refusal says that the node lacks a block or its state. Another node may have it. */
@@ -43,7 +43,7 @@ export const createMember = <Id extends string | number>(input: {
   readonly network: Network
   readonly timeoutMs: number
   readonly family: NodeFamily<Id>
-  readonly tell: (node: string, trouble: NodeTrouble) => void
+  readonly report: (node: string, trouble: NodeTrouble) => void
   readonly onHead: (head: ReadHead) => void
   readonly nowMs: () => number
 }): Member<Id> => {
@@ -70,7 +70,7 @@ export const createMember = <Id extends string | number>(input: {
     ...input,
     plain: createRpc({ rpcUrl, network, timeoutMs }),
     probe,
-    tell: (trouble) => input.tell(name, trouble),
+    report: (trouble) => input.report(name, trouble),
   })
   const node = identified({ plain: health.rpc, network, identity: family.identity, nowMs: input.nowMs })
   const stillForMs = () => (head === null ? 0 : head.readAtMs - risenAtMs)

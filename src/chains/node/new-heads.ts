@@ -6,11 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isWebSocketUrl, openSocket } from './web-socket.ts'
 import { isRecord } from './wire.ts'
 
-/** A JSON-RPC request after which the node tells of each new block. */
+/** A JSON-RPC request after which the node announces each new block. */
 export type Subscription = { readonly method: string; readonly params: readonly unknown[] }
 
 export type NextBlockInput = {
-  /** On the monotonic clock: a block that was told of after this is new. */
+  /** On the monotonic clock: a block announced after this is new. */
   readonly sinceMs: number
   /** The longest wait. */
   readonly waitMs: number
@@ -18,13 +18,13 @@ export type NextBlockInput = {
   readonly signal: AbortSignal
 }
 
-/** A node that tells of no block for so long is asked by another connection: this one may be half open. */
+/** A node that announces no block for so long is asked by another connection: this one may be half open. */
 const SILENT_MS = 60_000
 /** Nobody waited for a block for so long: another process follows the network now. */
 const UNUSED_MS = 60_000
 const REOPEN_MIN_MS = 1_000
 const REOPEN_MAX_MS = 60_000
-/** Hints that come faster are told together, later, so that no node can keep a follower busy. */
+/** Hints that come faster are reported together, later, so that no node can keep a follower busy. */
 const HINTS_APART_MS = 100
 
 const isNotification = (data: unknown): boolean => {
@@ -40,7 +40,7 @@ const isNotification = (data: unknown): boolean => {
 const listen = (input: {
   readonly rpcUrl: string
   readonly subscription: Subscription
-  readonly tell: () => void
+  readonly report: () => void
 }): (() => void) => {
   let socket: WebSocket | null = null
   let failures = 0
@@ -76,7 +76,7 @@ const listen = (input: {
       if (socket !== opened || !isNotification(data)) return
       heardAtMs = performance.now()
       failures = 0
-      input.tell()
+      input.report()
       if (heardAtMs - tendedAtMs > UNUSED_MS) close()
     })
   }
@@ -97,17 +97,17 @@ export const createNewHeads = (input: {
   const waiting = new Set<() => void>()
   let toldAtMs = Number.NEGATIVE_INFINITY
   let isToBeTold = false
-  const tell = async (): Promise<void> => {
+  const report = async (): Promise<void> => {
     if (isToBeTold) return
     isToBeTold = true
     const earlyMs = toldAtMs + HINTS_APART_MS - performance.now()
-    // Not left out: the node that is asked may have the block only now, after another one told of it.
+    // Not left out: the node that is asked may have the block only now, after another one announced it.
     if (earlyMs > 0) await sleep(earlyMs, undefined, { ref: false })
     isToBeTold = false
     toldAtMs = performance.now()
     for (const wake of waiting) wake()
   }
-  const tenders = input.rpcUrls.filter(isWebSocketUrl).map((rpcUrl) => listen({ rpcUrl, subscription, tell }))
+  const tenders = input.rpcUrls.filter(isWebSocketUrl).map((rpcUrl) => listen({ rpcUrl, subscription, report }))
 
   return async ({ sinceMs, waitMs, signal }) => {
     for (const tend of tenders) tend()

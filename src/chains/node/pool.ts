@@ -143,14 +143,14 @@ const rpcUrlsOf = ({ rpcUrl, furtherRpcUrls = [] }: NodesInput): readonly string
 
 /** The members of a pool in order of preference, and how far each is behind. */
 const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
-  const { row, family, timeoutMs = RPC_TIMEOUT_MS, onNodeTrouble: tell = () => {} } = input
+  const { row, family, timeoutMs = RPC_TIMEOUT_MS, onNodeTrouble: report = () => {} } = input
   const { nowMs = () => performance.now() } = input
   const { network, watch } = row
   const rpcUrls = rpcUrlsOf(input)
   const isOnly = rpcUrls.length === 1
   const lag = createLag()
   const members = rpcUrls.map((rpcUrl, index) =>
-    createMember({ rpcUrl, position: index + 1, isOnly, network, timeoutMs, family, tell, onHead: lag.see, nowMs }),
+    createMember({ rpcUrl, position: index + 1, isOnly, network, timeoutMs, family, report, onHead: lag.see, nowMs }),
   )
   let watchedAtMs = Number.NEGATIVE_INFINITY
 

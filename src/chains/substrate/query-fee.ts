@@ -34,11 +34,11 @@ export const harmlessCall = (runtime: Runtime): Hex =>
  * Runs `ask`. If the node refuses it, asks for the fee of each draft and of a harmless call.
  * @throws invalid_input if the runtime can decode the harmless call, but not a draft.
  */
-export const unlessUndecodable = async <Told>(
+export const unlessUndecodable = async <Answer>(
   { rpc }: Pick<SubstrateNode, 'rpc'>,
   { runtime, drafts }: { readonly runtime: Runtime; readonly drafts: () => readonly SubstrateUnsigned[] },
-  ask: () => Promise<Told>,
-): Promise<Told> => {
+  ask: () => Promise<Answer>,
+): Promise<Answer> => {
   try {
     return await ask()
   } catch (error) {

@@ -28,7 +28,7 @@ export type Broken = {
 }
 
 export type Verification = {
-  /** Of each intact chain. */
+  /** The head of each intact chain. */
   readonly heads: readonly string[]
   readonly broken: readonly Broken[]
   readonly rows: bigint

@@ -14,7 +14,7 @@ const MAINNET_CHARACTERS_MIN = 16
 /** The request's field takes no more. */
 const CHARACTERS_MAX = 256
 
-/** Of its UTF-8: as UTF-16 has it, in which characters beyond U+FFFF count as two. */
+/** The length of UTF-8 bytes as UTF-16 counts it: characters beyond U+FFFF count as two. */
 const lengthOf = (bytes: Uint8Array): number =>
   bytes.reduce((length, byte) => length + (byte >= 0xf0 ? 2 : (byte & 0xc0) === 0x80 ? 0 : 1), 0)
 

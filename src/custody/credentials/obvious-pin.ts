@@ -20,7 +20,7 @@ const DAYS_OF_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 const YEAR_MIN = 1900
 const YEAR_MAX = 2099
 
-/** Of the hundred commonest PINs (see above), those that no rule covers. */
+/** Those of the hundred commonest PINs (see above) that no rule covers. */
 const COMMONEST = new Set(
   '123465 124578 128500 134679 135790 141627 159357 159632 159753 235689 246810 314159 315475 362436 420247 655321 751953 753159 753951 784512 787898 794613 906090 951753'
     .split(' ')

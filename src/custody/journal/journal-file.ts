@@ -19,7 +19,7 @@ import { hmac } from '../sealing/kdf.ts'
 const CHUNK_BYTES = 4 * 1024 * 1024
 const NEWLINE = 0x0a
 const MAC_HEX = 64
-/** Of how many records one is remembered with its place, to find the others from there. */
+/** One record in so many is remembered with its place. The others are found from there. */
 const RECORDS_A_PLACE = 256
 
 type Line = { readonly bytes: Buffer; readonly end: number }

@@ -33,7 +33,7 @@ export type Note =
     }
 
 export type JournalRecord = {
-  /** Of the first record of a journal that was compacted. */
+  /** Only in the first record of a journal that was compacted. */
   readonly floors?: JournalHead['floors']
   /** When it was written, by the vault's clock. */
   readonly at: string

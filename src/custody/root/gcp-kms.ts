@@ -74,7 +74,7 @@ const intact = (bytes: Bytes, checksum: Checksum): Uint8Array => {
   return bytes
 }
 
-/** Of other views than a Buffer the SDK takes the wrong bytes (proto3-json-serializer 4.1.0, bytesToProto3JSON). */
+/** A Buffer, because the SDK takes the wrong bytes of other views (proto3-json-serializer 4.1.0, bytesToProto3JSON). */
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 type Input = {

@@ -17,7 +17,7 @@ import type { RootKeys } from './root-key.ts'
 
 const CACHED_KEYS_MAX = 1000
 const CACHED_MS = 10 * 60 * 1000
-/** Of PostgreSQL's `integer`. */
+/** The largest `integer` of PostgreSQL. */
 const INTEGER_MAX = 2 ** 31 - 1
 
 type Layer = { readonly identity: RowIdentity }

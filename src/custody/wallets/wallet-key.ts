@@ -41,7 +41,7 @@ export type KeyRequest = {
 
 type Opening = Omit<KeyRequest, 'credentials'> & {
   readonly credentialKeyOf: CredentialKeyOf
-  /** Of the wallet's control mode. */
+  /** The lock of the wallet's control mode. */
   readonly lock: OwnerLockRow
   readonly sealed: Uint8Array
 }

@@ -26,7 +26,7 @@ export type Call = {
   readonly method?: 'GET' | 'POST'
   readonly body?: object
   readonly token?: string
-  /** Of a call that must be done only once. */
+  /** For a call that must be done only once. */
   readonly idempotencyKey?: string
   readonly signal?: AbortSignal
 }

@@ -8,10 +8,10 @@ import type { Hex } from '../../../src/chains/chain.ts'
 export const WETH = '0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2'
 
 export const FOREIGN = {
-  /** Of Ethereum: GlobalConsensus(Ethereum { chain_id: 1 }). */
+  /** Ethereum's: GlobalConsensus(Ethereum { chain_id: 1 }). */
   ether: 'foreign:0x0201090704',
   weth: `foreign:0x020209070403${'00'}${WETH.slice(2)}`,
-  /** Of Bifrost: Parachain(2030), GeneralKey of two bytes. */
+  /** Bifrost's: Parachain(2030), GeneralKey of two bytes. */
   vdot: `foreign:0x010200b91f06020900${'00'.repeat(30)}`,
 } as const
 
