@@ -5,7 +5,7 @@
 import postgres, { type Sql } from 'postgres'
 
 const LARGE_WALLET_SHARE = 0.1
-/** Of all rows those of one collection whose tokens strangers got from the start, but for a page of them, far from each other. */
+/** Rows of one collection whose tokens strangers got from the start, but for a page of them, far from each other. */
 const STRANGERS_SHARE = 0.02
 /** And those of one whose tokens all came to a wallet, which gave them to strangers, but for a page of them likewise. */
 const GIVEN_AWAY_SHARE = 0.02
@@ -199,7 +199,7 @@ const givenAwaySql = (rows: Rows): string => `
     from generate_series(${rows.from}::bigint, ${rows.to - 1}::bigint) n
   ) tokens`
 
-/** Of the large wallet a hundred, and many more of another one. */
+/** A hundred of the large wallet, and many more of another one. */
 const makeCreatedCollections = async (sql: Sql, { rows, projectId, largeWallet }: Input): Promise<void> => {
   await sql.unsafe(`
     insert into signers (network, address) values ('Ethereum', '${largeWallet}');

@@ -21,7 +21,7 @@ const addresses = (prefix: string, indexes: readonly number[]) =>
   indexes.map((index) => getAddress(`0x${prefix}${index.toString(16).padStart(38, '0')}`))
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-/** Of the transfers that `test/contracts/Crowd.sol` tells, each has one of these on one side: half of them at its start. */
+/** Each transfer that `test/contracts/Crowd.sol` reports has one of these on one side: half of them at its start. */
 export const ONE_SIDE_OF_EACH = [
   ...addresses(
     '11',

@@ -108,7 +108,7 @@ export const installPonder = async (): Promise<Ponder | { readonly reason: strin
   }
 }
 
-/** Of its own log: from the first line about the blocks to the last. */
+/** By its own log: from the first line about the blocks to the last. */
 const timesIn = (output: string): { readonly begun: number; readonly done: number } | null => {
   const timeOf = (line: RegExp) => Number(output.match(line)?.[1] ?? Number.NaN)
   const begun = timeOf(/"time":(\d+)[^\n]*Started 'local' historical sync/)

@@ -135,7 +135,7 @@ const makeTransactions = async (sql: Sql, { projectId, transactions }: Transacti
 
 const hashSql = (rung: string): string => `'0x' || md5('hash' || n || ' ' || ${rung}) || md5(n || ' hash ' || ${rung})`
 
-/** Of each transaction and, if there are to be more, of signatures that were not sent. */
+/** One for each transaction and, if there are to be more, for signatures that were not sent. */
 const auditSql = ({ projectId, rows }: { readonly projectId: string; readonly rows: number }): string => `
   insert into audit (project_id, at, actor, action, subject, details, mac)
   select '${projectId}', at, 'api_key:bench', action, subject, details, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())

@@ -54,7 +54,7 @@ export type SubmitBench = {
   readonly nodeCpuMs: number
   /** Submissions a second whose questions the node could answer. */
   readonly nodeAsksPerSecond: number
-  /** Of one intent, from the request until it is told. */
+  /** For one intent, from the request until its status is known. */
   readonly counted: {
     readonly requests: number
     readonly calls: number

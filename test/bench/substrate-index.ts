@@ -34,7 +34,7 @@ export type SubstrateIndexBench = {
   readonly perBlock: number
   readonly blocksPerSecond: number
   readonly nodeBlocksPerSecond: number
-  /** Of events that are there already, by one core. */
+  /** For events that are there already, by one core. */
   readonly decodedBlocksPerSecond: number
 }
 

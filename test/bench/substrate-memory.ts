@@ -13,7 +13,7 @@ import { start } from './processes.ts'
 const SECONDS = 24
 const AT_ONCE = 32
 
-/** Of a process, now or at the most so far. */
+/** The memory of a process, now or at the most so far. */
 export const memoryMiB = (pid: number, field: 'VmRSS' | 'VmHWM'): number => {
   const [, kilobytes = '0'] =
     new RegExp(`${field}:\\s+([0-9]+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []

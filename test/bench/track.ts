@@ -38,9 +38,9 @@ type Costs = {
   readonly longestBatch: number
 }
 
-/** Of a new block, with so many pending and so many of them in the block. */
+/** The cost of a new block, with so many pending and so many of them in the block. */
 export type BlockCosts = Costs & { readonly pending: number; readonly mined: number }
-/** Of one of the reconciler's rounds, all that is pending having been quiet for long. */
+/** The cost of one round of the reconciler, if everything pending has been quiet for long. */
 export type RoundCosts = Costs & { readonly pending: number }
 
 export type TrackBench = { readonly blocks: readonly BlockCosts[]; readonly rounds: readonly RoundCosts[] }

@@ -26,9 +26,9 @@ export type LoginCost = {
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** Of the API's process and the database's, for one login. */
+  /** The API's process and the database's, for one login. */
   readonly cpuMs: { readonly api: number; readonly postgres: number }
-  /** Of the signature alone, in this process; null where there is none. */
+  /** The signature alone, in this process; null where there is none. */
   readonly bareCheckMs: number | null
 }
 

@@ -16,7 +16,7 @@ export type Way = (typeof WAYS)[number]
 export type Cost = {
   readonly perSecond: number
   readonly p50Ms: number
-  /** Of the API's process and the database's, for one request. */
+  /** The API's process and the database's, for one request. */
   readonly cpuMs: { readonly api: number; readonly postgres: number }
 }
 

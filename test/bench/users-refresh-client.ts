@@ -28,7 +28,7 @@ export type RefreshRun = {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly requests: number
-  /** Of the API's process and the database's, for one refresh. */
+  /** The API's process and the database's, for one refresh. */
   readonly cpuMs: { readonly api: number; readonly postgres: number }
   /** The first access token of each session. */
   readonly tokens: readonly string[]

@@ -15,7 +15,7 @@ import { isLong } from '../support/long.ts'
 
 const SEED = Number(process.env.STRONGROOM_SEED ?? 20_261_124)
 const CASES = isLong ? 200_000 : 3_000
-/** Of all cases, so many at least are executed and read, and so many at least are spoilt and still executed. */
+/** At least so many cases are executed and read, and at least so many are spoilt and still executed. */
 const SHARE_PERCENT = 10
 const GAS: Hex = '0x1c9c380'
 

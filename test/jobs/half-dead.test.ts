@@ -19,7 +19,7 @@ const RECIPIENT = fundedAccount(5).address
 const TAKEN_OVER_MS = 60_000
 /** What is promised: ten seconds of silence, two until somebody looks, and the followers' start. */
 const WITHIN_MS = 15_000
-/** Of the API that loses its network. Longer than its transaction may be idle, so that others get the signer first. */
+/** For the API that loses its network. Longer than its transaction may be idle, so that others get the signer first. */
 const ANSWER_TIMEOUT_MS = 12_000
 
 let chain: TestChain

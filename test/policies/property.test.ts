@@ -27,9 +27,9 @@ import { readProgramMessage, readRuntimeCall, typesOf } from './oracle/scale.ts'
 import { attackedUse, runtimeUse } from './oracle/substrate-uses.ts'
 
 const SEED = Number(process.env.STRONGROOM_SEED ?? 20_261_123)
-/** Of a hundred cases, so many at least are allowed, and so many at least are refused. */
+/** At least so many of a hundred cases are allowed, and at least so many are refused. */
 const SHARE_PERCENT = 20
-/** Of a hundred calls of a runtime, so many at most may be read by the oracle alone: by its library, addresses by index never. */
+/** At most so many of a hundred calls of a runtime may be read by the oracle alone: by its library, addresses by index never. */
 const UNREAD_PERCENT = 5
 
 const account = fundedAccount(3)

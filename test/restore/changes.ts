@@ -85,7 +85,7 @@ const policies = async ({ api, chain }: Ground): Promise<Change> => {
   }
 }
 
-/** Of two payments that were approved one is made; the API then forgets that, and the vault does not. */
+/** Two payments were approved and one is made. The API then forgets that, and the vault does not. */
 const approvals = async ({ api, chain }: Ground): Promise<Change> => {
   const approver = await newApprover(api)
   const { address } = await api.newWallet({ network, ownerId: randomUUID() })

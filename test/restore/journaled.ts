@@ -44,7 +44,7 @@ export const startJournaled = async ({ vaults: changes = [{}], ...input }: Input
     /** Starts another API. */
     startApi,
     sockets,
-    /** Of each vault, as `VAULT_JOURNAL` names them. */
+    /** Each vault's, as `VAULT_JOURNAL` names them. */
     journals: vaultVariables.map(({ VAULT_JOURNAL }) => VAULT_JOURNAL),
     /** What each vault has logged since its start. */
     output: () => vaults.map((vault) => vault.output()),

@@ -41,7 +41,7 @@ const KEY_BYTES = 32
 
 /** Long enough to be found nowhere by chance. */
 const newText = (): string => randomBytes(24).toString('base64url')
-/** Of the client's name: text that the vault keeps, so that the search is known to find what is there. */
+/** Part of the client's name: text that the vault keeps, so that the search is known to find what is there. */
 const name = newText()
 
 let service: Service
@@ -78,7 +78,7 @@ const newWallet = async (
   return wallet
 }
 
-/** Of a key, because its ends may be changed for use, as in X25519. */
+/** The middle of a key, because its ends may be changed for use, as in X25519. */
 const middleOf = (bytes: Uint8Array): Uint8Array =>
   bytes.length === KEY_BYTES ? bytes.subarray(KEY_BYTES / 4, (3 * KEY_BYTES) / 4) : bytes
 

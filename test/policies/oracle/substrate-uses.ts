@@ -79,7 +79,7 @@ const encoded = (source: Source, id: number, depth: number): Buffer => {
   return chosen(source, type, depth)
 }
 
-/** Of these pallets a call is drawn more often: they hold other calls, or move what is dear. */
+/** Calls of these pallets are drawn more often: they hold other calls, or move what is dear. */
 const OFTEN = ['Balances', 'Utility', 'Proxy', 'Multisig', 'Nfts', 'Assets']
 
 const callBytes = (source: Source, depth: number): Buffer => {
