@@ -1,7 +1,22 @@
-import pino from 'pino'
+// The log: lines of JSON on standard output.
+//
+// A line is with the kernel before the call returns, so it is not lost when the process ends or is killed. If a blocking pipe is
+// full, the call waits for its reader, as with every program. If another pipe is full, the call waits for a second; then lines are
+// lost until there is room, and a line says how many. If the output is closed, or on a full disk, lines are lost. Nothing throws.
+
+import { writeSync } from 'node:fs'
 import type { Config } from '../config.ts'
 
-export type Log = pino.Logger
+/** The numbers that pino gave them, which readers of logs know. */
+const LEVELS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60 } as const
+
+/** Writes a line. An error among the facts is `err`. */
+type Write = {
+  (facts: object, sentence: string): void
+  (sentence: string): void
+}
+
+export type Log = Readonly<Record<keyof typeof LEVELS, Write>>
 
 const MAX_CAUSES = 4
 /** Facts about an error that quote no value. PostgreSQL's `detail` and `where` do, so they are not logged. */
@@ -38,17 +53,70 @@ export const shownError = (error: unknown, causes = 0): unknown => {
   }
 }
 
+const STANDARD_OUTPUT = 1
+const FULL_PAUSE_MS = 10
+const FULL_PAUSES_MAX = 100
+const PAUSED = new Int32Array(new SharedArrayBuffer(4))
+
+const isFull = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EAGAIN'
+
+/** Writes lines to a file descriptor. */
+export const createOutput = (descriptor: number) => {
+  let lost = 0
+  const told = () =>
+    `\n${JSON.stringify({ level: LEVELS.warn, time: new Date(), lost, msg: 'lines of the log were lost' })}\n`
+  return (line: string): void => {
+    let rest: Uint8Array = Buffer.from(lost === 0 ? line : told() + line)
+    for (let pauses = lost === 0 ? 0 : FULL_PAUSES_MAX; rest.byteLength > 0; ) {
+      try {
+        rest = rest.subarray(writeSync(descriptor, rest))
+      } catch (error) {
+        if (!isFull(error) || pauses >= FULL_PAUSES_MAX) {
+          lost += 1
+          return
+        }
+        Atomics.wait(PAUSED, 0, 0, FULL_PAUSE_MS)
+        pauses += 1
+      }
+    }
+    lost = 0
+  }
+}
+
+/** One for the process, so that no two lines mix. */
+const toStandardOutput = createOutput(STANDARD_OUTPUT)
+
+const withoutBigints = (_name: string, value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value)
+
+const textOfLine = (line: Readonly<Record<string, unknown>>): string => {
+  try {
+    return JSON.stringify(line, withoutBigints)
+  } catch (error) {
+    const { level, time, process, pid, msg } = line
+    return JSON.stringify({ level, time, process, pid, unwritable: shownError(error), msg })
+  }
+}
+
 /**
- * Logs JSON lines to standard output. Errors are logged without their values, and request values are never logged, so nothing
- * needs redaction.
+ * Logs lines of `level` and above, by default to standard output. Errors are logged without their values, and request values are
+ * never logged, so nothing needs redaction.
  */
-export const createLog = (input: { readonly config: Pick<Config, 'logLevel'>; readonly process: string }): Log =>
-  pino(
-    {
-      level: input.config.logLevel,
-      base: { process: input.process, pid: process.pid },
-      timestamp: pino.stdTimeFunctions.isoTime,
-      serializers: { err: (error: unknown) => shownError(error) },
-    },
-    pino.destination({ fd: 1, sync: true }),
-  )
+export const createLog = (input: {
+  readonly config: Pick<Config, 'logLevel'>
+  readonly process: string
+  readonly write?: (line: string) => void
+}): Log => {
+  const { config, process: name, write = toStandardOutput } = input
+  const base = { process: name, pid: process.pid }
+  const least = config.logLevel === 'silent' ? Number.POSITIVE_INFINITY : LEVELS[config.logLevel]
+  const at = (level: number): Write => {
+    if (level < least) return () => {}
+    return (first: object | string, sentence?: string) => {
+      const facts = typeof first === 'string' ? { msg: first } : { ...first, msg: sentence }
+      const err = 'err' in facts ? { err: shownError(facts.err) } : {}
+      write(`${textOfLine({ level, time: new Date().toISOString(), ...base, ...facts, ...err })}\n`)
+    }
+  }
+  const { trace, debug, info, warn, error, fatal } = LEVELS
+  return { trace: at(trace), debug: at(debug), info: at(info), warn: at(warn), error: at(error), fatal: at(fatal) }
+}

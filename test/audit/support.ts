@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import pino from 'pino'
 import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { insertProject } from '../../db/queries/projects.ts'
@@ -7,6 +6,7 @@ import { verifyServiceRows } from '../../src/audit/verify-service-rows.ts'
 import { type AuditAct, createApiAudit, createCustodyAudit, createWorkerAudit } from '../../src/custody/audit.ts'
 import { createChainer } from '../../src/custody/chain/chain.ts'
 import { type NotedHead, verifyAudit } from '../../src/custody/chain/verify.ts'
+import { createLog } from '../../src/security/log.ts'
 import { TEST_DEPLOYMENT_KEY as deploymentKey, openTestIdentity, openTestSealer } from '../custody/support.ts'
 import { createDatabase } from '../support/postgres.ts'
 
@@ -29,7 +29,8 @@ export const openAudit = async () => {
   for (const id of projects) await insertProject(api, { id, name: 'Test', activatedAt: null })
   const [one = '', other = ''] = projects
   const lines: LogLine[] = []
-  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const write = (line: string) => void lines.push(JSON.parse(line))
+  const log = createLog({ config: { logLevel: 'info' }, process: 'test', write })
   const chainer = () => createChainer({ db: vault, deploymentKey, log, now })
 
   const act = (projectId: string | null = one, change: Partial<AuditAct> = {}): AuditAct => ({

@@ -1,10 +1,10 @@
 // API processes rotate the keys of access tokens themselves, several at a time and without the worker.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import pino from 'pino'
 import postgres, { type Sql } from 'postgres'
 import { openDb } from '../../db/client.ts'
 import { startRotatingTokenKeys } from '../../src/auth/access-token.ts'
+import { createLog } from '../../src/security/log.ts'
 import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -64,7 +64,8 @@ describe('API processes', () => {
 
   test('go on and log a warning if the rotation check fails', async () => {
     const lines: string[] = []
-    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) })
+    const write = (line: string) => void lines.push(JSON.parse(line).msg)
+    const log = createLog({ config: { logLevel: 'info' }, process: 'test', write })
     const db = openDb({ url: service.database.workerUrl, maxConnections: 1, applicationName: 'test' })
     const stop = startRotatingTokenKeys({ ...service.ctx, log, db })
     await stop()

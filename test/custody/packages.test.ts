@@ -15,7 +15,7 @@ const NATIVE = ['@node-rs/argon2']
 
 const EXPECTED = ['@noble/curves', '@noble/hashes', '@polkadot/wasm-crypto-wasm', '@scure/bip39', 'drizzle-orm']
 
-/** What else the vault's process loads: the driver of the database, the log, and what reads the configuration. */
+/** What else the vault's process loads: the driver of the database, and what reads the configuration. */
 const OF_DATABASE = [
   'pg',
   'pg-connection-string',
@@ -31,20 +31,9 @@ const OF_DATABASE = [
 ]
 /** Named by the driver, for other runtimes and for logins without a password: a vault does not load them. */
 const NEVER_LOADED = ['pg-cloudflare', 'pgpass', 'split2']
-const OF_LOG = [
-  '@pinojs/redact',
-  'atomic-sleep',
-  'on-exit-leak-free',
-  'pino',
-  'pino-std-serializers',
-  'quick-format-unescaped',
-  'safe-stable-stringify',
-  'sonic-boom',
-  'thread-stream',
-]
 /** jsonc-parser is loaded by `require`, where there is a `NETWORKS_FILE`. */
 const OF_CONFIGURATION = ['@sinclair/typebox']
-const ALL = [...EXPECTED, ...OF_DATABASE, ...OF_LOG, ...OF_CONFIGURATION]
+const ALL = [...EXPECTED, ...OF_DATABASE, ...OF_CONFIGURATION]
 
 const endings: (() => unknown)[] = []
 afterEach(async () => {

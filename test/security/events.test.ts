@@ -1,12 +1,12 @@
 // Many security events are counted in bounded memory and written as few rows. A count that cannot be written is kept.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import pino from 'pino'
 import { API_EVENTS, type ApiAction } from '../../db/words.ts'
 import type { AuditAct } from '../../src/custody/vault.ts'
 import type { SecurityEvent } from '../../src/errors.ts'
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.ts'
 import { createSecurityEvents } from '../../src/security/events.ts'
+import { createLog } from '../../src/security/log.ts'
 import { openAudit, type TestAudit } from '../audit/support.ts'
 
 type Line = { readonly msg: string; readonly securityEvent?: object }
@@ -25,7 +25,8 @@ beforeEach(() => {
 
 /** Security events of a process, with the audit of a real database. */
 const open = (commit = (act: AuditAct<ApiAction>) => world.apiAudit.commit(act)) => {
-  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const write = (line: string) => void lines.push(JSON.parse(line))
+  const log = createLog({ config: { logLevel: 'warn' }, process: 'test', write })
   metrics = createMetrics([])
   return createSecurityEvents({ written: API_EVENTS, audit: { commit }, metrics, log, now: () => world.clock.now })
 }

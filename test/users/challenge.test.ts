@@ -26,11 +26,12 @@ beforeAll(async () => {
   })
   const { log: own } = service.ctx
   const listen = (level: 'info' | 'warn' | 'error' | 'debug' | 'trace') => {
-    const say = own[level].bind(own) as (...said: unknown[]) => void
-    own[level] = ((...said: unknown[]) => {
+    const say: (...said: [object, string]) => void = own[level]
+    const heard = (...said: [object, string]) => {
       log.push(JSON.stringify(said))
       if (level === 'error') say(...said)
-    }) as never
+    }
+    Object.assign(own, { [level]: heard })
   }
   for (const level of ['info', 'warn', 'error', 'debug', 'trace'] as const) listen(level)
   sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
