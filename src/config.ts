@@ -164,16 +164,6 @@ const placeOf = (text: string): string => {
   return `${hostname}:${port || (isTls ? 443 : 80)}${pathname}${search}`
 }
 
-const secondRpcUrlsOf = (variables: Variables) =>
-  byNetwork(SUBSTRATE_NETWORKS, { variables, what: 'SECOND_RPC_URL' }, (name, text, network) => {
-    const second = nodeUrl(variables, name, text)
-    const first = wordsOf(variables[variableOf(network, 'RPC_URL')] ?? '')
-    if (first.some((each) => URL.canParse(each) && placeOf(each) === placeOf(text))) {
-      throw problem(name, `another node than ${variableOf(network, 'RPC_URL')}`)
-    }
-    return second
-  })
-
 /** A runtime version and the hash of its metadata. */
 const PIN = /^([0-9]{1,9}):(0x[0-9a-f]{64})$/i
 
@@ -294,7 +284,6 @@ const nodesOf = (variables: Variables) => {
     /** The nodes of each network, in the order of preference. A network without a node answers 501. */
     rpcUrls: rpcUrlsOf(variables, networks),
     /** Second nodes, which confirm the metadata of a Substrate network that signatures do not cover. */
-    secondRpcUrls: secondRpcUrlsOf(variables),
     /** Metadata that the operator trusts: the BLAKE2b-256 of its bytes, by runtime version. */
     metadataPins: metadataPinsOf(variables),
     /** How long to wait for a node's answer. */

@@ -104,7 +104,6 @@ const chainsOf = ({ config, metrics, ...base }: Remembering & { readonly metrics
             onTrouble: (trouble) => metrics.chains.nodeFailures.inc({ network, trouble }),
             onNodeTrouble: (node, trouble) => metrics.chains.nodeTroubles.inc({ network, node, trouble }),
             metadataPins: config.metadataPins[network],
-            secondRpcUrl: config.secondRpcUrls[network]?.reveal(),
           }
     },
   })

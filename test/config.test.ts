@@ -145,8 +145,6 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
       ['AVALANCHE_RPC_URL', 'http://10.0.0.7:9650/ext/bc/C/rpc', 'http://localhost:9650/ext/bc/C/rpc'],
       ['POLKADOT_RPC_URL', 'ws://node.example.org:9944', 'ws://127.0.0.1:9944'],
       ['VARA_RPC_URL', 'http://node.example.org:9944', 'http://[::1]:9944'],
-      ['POLKADOT_SECOND_RPC_URL', 'ws://node.example.org:9944', 'ws://127.0.0.1:9944'],
-      ['VARA_SECOND_RPC_URL', 'http://node.example.org:9944', 'http://[::1]:9944'],
       ['IPFS_API_URL', 'http://user:password@ipfs.example.org:5001', 'http://127.0.0.1:5001'],
     ] as const) {
       expect(refusalOf({ [name]: remote })).toBe(
@@ -156,37 +154,25 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
     }
   })
 
-  test('and the second node must not be the first one in another spelling', () => {
-    for (const second of [
-      'wss://node.example.org',
-      'wss://NODE.example.org:443/',
-      'https://node.example.org',
-      'wss://someone@node.example.org',
-    ]) {
-      const refusal = refusalOf({ VARA_RPC_URL: 'wss://node.example.org', VARA_SECOND_RPC_URL: second })
-      expect({ second, refusal }).toEqual({
-        second,
-        refusal: 'VARA_SECOND_RPC_URL must be another node than VARA_RPC_URL.',
-      })
-    }
-    const other = { VARA_RPC_URL: 'wss://node.example.org', VARA_SECOND_RPC_URL: 'wss://other.example.org' }
-    expect(refusalOf(other)).toBe('taken')
-  })
-
   test('several nodes of a network are checked one by one, and each may be named once', () => {
     const refused = (ETHEREUM_RPC_URL: string) => refusalOf({ ETHEREUM_RPC_URL })
     expect(refused('https://a.example, https://b.example/secret\nhttps://c.example')).toBe('taken')
     expect(refused('https://a.example http://b.example/secret')).toBe(
       'ETHEREUM_RPC_URL must be a URL with https or wss on mainnet, unless its host is this machine.',
     )
-    expect(refused('https://a.example,https://A.example:443/')).toBe(
-      'ETHEREUM_RPC_URL must be URLs of different nodes: one is there twice.',
-    )
+    for (const again of [
+      'https://a.example',
+      'https://A.example:443/',
+      'wss://a.example',
+      'https://someone@a.example',
+    ]) {
+      expect({ again, refusal: refused(`https://a.example,${again}`) }).toEqual({
+        again,
+        refusal: 'ETHEREUM_RPC_URL must be URLs of different nodes: one is there twice.',
+      })
+    }
     const nine = Array.from({ length: 9 }, (_, index) => `https://node-${index}.example`)
     expect(refused(nine.join(' '))).toBe('ETHEREUM_RPC_URL must be at most 8 URLs.')
-    expect(refusalOf({ VARA_RPC_URL: 'wss://a.example wss://b.example', VARA_SECOND_RPC_URL: 'wss://b.example' })).toBe(
-      'VARA_SECOND_RPC_URL must be another node than VARA_RPC_URL.',
-    )
   })
 
   test('on testnet all of this is allowed', () => {
@@ -259,7 +245,7 @@ describe('a variable that nothing reads', () => {
     ['two letters that are swapped', 'LOG_LEVLE'],
     ['two mistakes in a long name', 'SHUTDWN_GRACE_SECOND'],
     ['a word that lacks', 'IPFS_URL'],
-    ['a last word that lacks', 'POLKADOT_SECOND_RPC'],
+    ['a last word that lacks', 'POLKADOT_RPC'],
     ['an underscore that lacks', 'LOGLEVEL'],
     ['the beginning of ours', 'DATABASE_POOL'],
     ['the end of a network', 'ETHERUM_RPC_URL'],

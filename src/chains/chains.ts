@@ -25,7 +25,7 @@ export type Chains = {
 }
 
 /** The nodes of a network, as its operator configured them. */
-export type NodeInput = NodesInput & Pick<SubstrateChainInput, 'metadataPins' | 'secondRpcUrl'>
+export type NodeInput = NodesInput & Pick<SubstrateChainInput, 'metadataPins'>
 
 const nodelessOf = (row: NetworkRow): NodelessChain =>
   row.family === 'evm' ? createNodelessEvmChain(row) : createNodelessSubstrateChain(row)

@@ -68,7 +68,6 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   identityKey: null,
   unknownVariables: [],
   rpcUrls: { Ethereum: [new Secret(rpcUrl)] },
-  secondRpcUrls: {},
   metadataPins: {},
   nodeTimeoutMs: 15_000,
   rateLimitPerSecond: 1_000_000,

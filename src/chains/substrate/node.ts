@@ -13,9 +13,8 @@ import { createTrust, type Trust } from './trust.ts'
 /** A network's data, its nodes (by ws, wss, http or https), and the memory that is shared between processes. */
 export type SubstrateChainInput = NodesInput & {
   readonly row: SubstrateNetworkRow
-  /** Pins of the operator and a second node confirm metadata that signatures do not cover (trust.ts). */
+  /** Pins of the operator confirm metadata that signatures do not cover (trust.ts). */
   readonly metadataPins?: MetadataPins | undefined
-  readonly secondRpcUrl?: string | undefined
   readonly memory: ChainMemory
 }
 
@@ -53,22 +52,18 @@ export const createKnownNode = ({ row, ...nodes }: NodesInput & Pick<SubstrateCh
 export const createSubstrateNode = ({
   memory,
   metadataPins: pins = new Map(),
-  secondRpcUrl,
   ...input
 }: SubstrateChainInput): SubstrateNode => {
   const { row, onTrouble } = input
   const { network, ss58Prefix } = row
   const known = createKnownNode(input)
   const { certain: rpc } = known
-  // Not one of the pool: it only confirms metadata.
-  const second =
-    secondRpcUrl === undefined ? null : createKnownNode({ ...input, rpcUrl: secondRpcUrl, furtherRpcUrls: [] }).rpc
   return {
     ...known,
     row,
     memory,
     runtimes: createRuntimes({ rpc, network, ss58Prefix, pins, ...(onTrouble && { onTrouble }) }),
-    trust: createTrust({ row, rpc, pins, second }),
+    trust: createTrust({ row, rpc, pins }),
     eras: createEras({ rpc, row }),
   }
 }

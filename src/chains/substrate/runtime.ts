@@ -85,7 +85,7 @@ const unwrapped = (answer: Hex): Hex | null => {
 const METADATA_VERSION = '0x0f000000'
 
 /** Asks for the metadata in the state of a block. */
-export const askMetadata = async (rpc: Rpc, blockHash: Hex): Promise<Hex> => {
+const askMetadata = async (rpc: Rpc, blockHash: Hex): Promise<Hex> => {
   const [versioned, plain] = await rpc.tryAll(
     [
       question('state_call', ['Metadata_metadata_at_version', METADATA_VERSION, blockHash], bytes),

@@ -1,5 +1,6 @@
 // Decides which metadata we may sign with. Metadata maps bytes to calls, so with false metadata a node could make us sign a
-// transfer as another call. One node alone is never trusted with this. One of these is needed:
+// transfer as another call. No node is trusted with this, and neither are several that agree: we do not know whose they are. One
+// of these is needed:
 //
 // 1. The signature covers the metadata hash (RFC 78, CheckMetadataHash in mode 1). The runtime checks the signature with its own
 //    hash, so no block accepts an extrinsic that was made with other metadata. This needs no trust in any node, because
@@ -8,11 +9,10 @@
 //    - the hash covers the types of all calls, addresses, signatures and extensions. The list of pallets must agree with them
 //      (runtime.ts), and each call made here is decoded again by those types (encode-call.ts).
 // 2. The operator pinned the BLAKE2b-256 of this version's metadata in the configuration.
-// 3. A second node gives exactly the same bytes. Then a false answer needs two dishonest nodes.
 //
 // 1 is used wherever the runtime supports it. A runtime may have the extension but be built without its hash. It then accepts
-// only mode 0, and answers CannotLookup in mode 1. We do not switch to mode 0 on the word of one node: that needs 2 or 3 as
-// well, and without them nothing is signed. So a node that lies about this can only stop us from signing.
+// only mode 0, and answers CannotLookup in mode 1. We do not switch to mode 0 on the word of a node: that needs 2 as well, and
+// without it nothing is signed. So a node that lies about this can only stop us from signing.
 
 import { merkleizeMetadata } from '@polkadot-api/merkleize-metadata'
 import { AppError } from '../../errors.ts'
@@ -22,10 +22,9 @@ import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
 import { assemble } from './extrinsic.ts'
 import { harmlessCall, NO_SIGNATURE } from './query-fee.ts'
-import { askMetadata, type MetadataPins, type Runtime, versionQuestion } from './runtime.ts'
+import type { MetadataPins, Runtime } from './runtime.ts'
 import { toHex } from './scale.ts'
 import type { Part } from './signed-extensions.ts'
-import { finalizedHashQuestion } from './storage.ts'
 
 /** The implicit parts of a payload that covers the metadata hash: exactly these, in this order. */
 const BOUND: readonly Part[] = ['spec_version', 'transaction_version', 'genesis_hash', 'birth_hash', 'metadata_hash']
@@ -73,13 +72,11 @@ const lacksHashQuestion = ({ runtime, draft, blockHash }: HashInput): Question<b
   )
 }
 
-/** The node, and what can confirm its metadata. */
+/** The node, and the operator's pins, which can confirm its metadata. */
 type TrustInput = {
   readonly row: SubstrateNetworkRow
   readonly rpc: Rpc
   readonly pins: MetadataPins
-  /** Another node of the same network; null if there is none. */
-  readonly second: Rpc | null
   /** A monotonic clock, in milliseconds. */
   readonly nowMs?: () => number
 }
@@ -89,7 +86,7 @@ type HashInput = { readonly runtime: Runtime; readonly draft: SubstrateUnsigned;
 
 export type Trust = {
   /**
-   * The metadata hash to sign; null if the runtime cannot check a hash but a pin or a second node confirms the metadata.
+   * The metadata hash to sign; null if the runtime cannot check a hash but the metadata is pinned.
    * @throws metadata_untrusted if nothing may be signed with this metadata.
    */
   metadataHash(input: HashInput): Promise<Hex | null>
@@ -98,7 +95,7 @@ export type Trust = {
 type Decision = { readonly hash: Promise<Hex | null>; againAtMs: number }
 
 export const createTrust = (input: TrustInput): Trust => {
-  const { row, rpc, pins, second, nowMs = () => performance.now() } = input
+  const { row, rpc, pins, nowMs = () => performance.now() } = input
   const decided = new WeakMap<Runtime, Decision>()
 
   const untrusted = ({ specName, specVersion }: Runtime, why: string, cause?: unknown): AppError =>
@@ -116,31 +113,20 @@ export const createTrust = (input: TrustInput): Trust => {
     }
   }
 
-  /** Whether a second node has the same version of the runtime and the same metadata. */
-  const agrees = async (node: Rpc, { specVersion, bytes: own }: Runtime): Promise<boolean> => {
-    const final = await node.ask(finalizedHashQuestion)
-    const version = await node.ask(versionQuestion(final))
-    return version.specVersion === specVersion && (await askMetadata(node, final)) === toHex(own)
-  }
-
-  const needConfirmation = async (runtime: Runtime, why: string): Promise<void> => {
-    if (pins.get(runtime.specVersion) === runtime.bytesHash) return
-    if (second === null) throw untrusted(runtime, `${why}, it is not pinned, and there is no second node to confirm it`)
-    if (!(await agrees(second, runtime))) {
-      throw untrusted(runtime, `${why}, it is not pinned, and the second node does not give the same`)
-    }
+  const requirePin = (runtime: Runtime, why: string): void => {
+    if (pins.get(runtime.specVersion) !== runtime.bytesHash) throw untrusted(runtime, `${why}, and it is not pinned`)
   }
 
   const decide = async (input: HashInput): Promise<Hex | null> => {
     const { runtime } = input
     if (!coversMetadata(runtime)) {
-      await needConfirmation(runtime, 'its signatures do not cover the metadata')
+      requirePin(runtime, 'its signatures do not cover the metadata')
       return null
     }
     const hash = hashed(runtime)
-    if (!isBound(runtime)) await needConfirmation(runtime, 'its signatures cover more than is known here')
+    if (!isBound(runtime)) requirePin(runtime, 'its signatures cover more than is known here')
     if (!(await rpc.ask(lacksHashQuestion(input)))) return hash
-    await needConfirmation(runtime, 'it was built without the hash that signatures would cover')
+    requirePin(runtime, 'it was built without the hash that signatures would cover')
     return null
   }
 
