@@ -4,6 +4,7 @@ import { chmod, mkdir, stat, writeFile } from 'node:fs/promises'
 import { createServer, Socket } from 'node:net'
 import { join } from 'node:path'
 import { UnfitVault } from '../../src/custody/unfit-vault.ts'
+import { connect } from '../../src/custody/wire/connect.ts'
 import { doorAtPath } from '../../src/custody/wire/door.ts'
 import { listen, serve } from '../../src/custody/wire/listen.ts'
 import { AppError } from '../../src/errors.ts'
@@ -372,6 +373,26 @@ describe('several servers', () => {
     const asked = client.ask(echo, { text: 'b' })
     await wire.server({ path })
     expect(await asked).toEqual({ text: 'b' })
+  })
+
+  test('however often a server was not reached, the next try comes a tenth of a second later', async () => {
+    const path = join(await wire.folder(), 'vault.sock')
+    const later = spyOn(globalThis, 'setTimeout')
+    const tried = Promise.withResolvers<void>()
+    let tries = 0
+    const onUnreached = () => {
+      tries += 1
+      if (tries === 10) tried.resolve()
+    }
+    const client = connect({ sockets: [path], name: 'api', onChange: () => {}, onUnreached })
+    try {
+      await tried.promise
+      const pauses = later.mock.calls.flatMap(([_run, ms, of]: readonly unknown[]) => (of === path ? [ms] : []))
+      expect([pauses.length >= 9, new Set(pauses)]).toEqual([true, new Set([100])])
+    } finally {
+      later.mockRestore()
+      client.close()
+    }
   })
 })
 

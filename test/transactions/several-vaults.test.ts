@@ -163,6 +163,7 @@ test('while the only vault is killed, previews, sending and tracking continue, a
   await worker.stop()
   const again = await vaultAt(sockets[0])
   const tookMs = await until(bothSign)
+  console.log(`found again after ${Math.round(tookMs)} ms`)
   if (isLong) expect(tookMs).toBeLessThan(FOUND_WITHIN_MS)
   await again.stop()
 })
