@@ -142,6 +142,30 @@ test('connections beyond the limit are refused, and existing ones continue', asy
   for (const socket of idle) socket.destroy()
 })
 
+// Only Linux has the address 127.0.0.2.
+test.skipIf(process.platform !== 'linux')(
+  'one address cannot take the connections of others, and has its own again when they have ended',
+  async () => {
+    const server = await serverOf(vault, { ofOneAddressMax: 2 })
+    const socketOf = () => createConnection(portOf(server), '127.0.0.1').on('error', () => {})
+    const [first, second] = [socketOf(), socketOf()]
+    const others = Array.from({ length: 3 }, socketOf)
+    const why = 'TLS: there are too many connections of one address'
+    await refusedAfter(server, 3)
+    expect(server.refusals).toEqual(Array(3).fill({ why, name: '127.0.0.1' }))
+    const socket = createConnection({ port: portOf(server), host: '127.0.0.1', localAddress: '127.0.0.2' })
+    const elsewhere = await wire.raw(dialled(server, api, { socket }))
+    elsewhere.hello()
+    expect(await elsewhere.received(1)).toEqual([{ protocol: 1, name: 'vault' }])
+    // Without a handshake they end, and so make room.
+    expect(await refusedAfter(server, 5)).toEqual([{ why: NO_HANDSHAKE, name: '127.0.0.1' }])
+    const client = wire.clientOf({ sockets: [placeOf(server)], tls: api })
+    expect(await client.ask(echo, { text: 'a' })).toEqual({ text: 'a' })
+    expect(server.refusals.slice(3)).toEqual(Array(2).fill({ why: NO_HANDSHAKE, name: '127.0.0.1' }))
+    for (const each of [first, second, ...others]) each.destroy()
+  },
+)
+
 test('bad input or a cut-off message ends only its connection, and the audit has the name in the certificate', async () => {
   const server = await serverOf()
   const others = wire.clientOf({ sockets: [placeOf(server)], tls: api })

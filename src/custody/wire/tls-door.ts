@@ -5,13 +5,16 @@
 // If a client's host dies, its connection stays idle until the kernel gives up sending, after some minutes.
 
 import { constants } from 'node:crypto'
-import { createServer, type TLSSocket } from 'node:tls'
+import type { Socket } from 'node:net'
+import { createServer, type Server, type TLSSocket } from 'node:tls'
 import { type Door, listening } from './door.ts'
 import { readTls, type TlsFiles, type TlsParts } from './tls-files.ts'
 
 const HANDSHAKE_MS = 5_000
 /** Connections at once, including those that have not shown a certificate yet. */
 const CONNECTIONS_MAX = 512
+/** So that one host cannot take all of them. An API has one, and one more while a vault leaves. */
+const OF_ONE_ADDRESS_MAX = 64
 const RENEW_EVERY_MS = 5_000
 
 export type TlsDoor = {
@@ -23,6 +26,7 @@ export type TlsDoor = {
   readonly clients: readonly string[]
   readonly renewEveryMs?: number
   readonly connectionsMax?: number
+  readonly ofOneAddressMax?: number
 }
 
 const optionsOf = (parts: TlsParts) =>
@@ -85,10 +89,31 @@ const renewing = (
   }, everyMs)
 }
 
+/** Closes the connections of an address beyond `max`, before their handshake. */
+const limitAddresses = (server: Server, max: number, onBeyond: (address: string) => void): void => {
+  const counts = new Map<string, number>()
+  server.on('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? ''
+    const count = (counts.get(address) ?? 0) + 1
+    if (count > max) {
+      socket.on('error', () => {})
+      socket.destroy()
+      return onBeyond(address)
+    }
+    counts.set(address, count)
+    socket.once('close', () => {
+      const left = (counts.get(address) ?? 1) - 1
+      if (left === 0) counts.delete(address)
+      else counts.set(address, left)
+    })
+  })
+}
+
 /** A door by TLS. Renewed files are used for new connections within seconds. */
 export const doorByTls = ({ host, port, files, clients, ...bounds }: TlsDoor): Door => ({
   open: async ({ onSocket, onRefused, onFailure }) => {
-    const { renewEveryMs: everyMs = RENEW_EVERY_MS, connectionsMax = CONNECTIONS_MAX } = bounds
+    const { renewEveryMs: everyMs = RENEW_EVERY_MS } = bounds
+    const { connectionsMax = CONNECTIONS_MAX, ofOneAddressMax = OF_ONE_ADDRESS_MAX } = bounds
     const parts = readTls(files)
     const server = createServer(optionsOf(parts), (socket) => {
       const client = nameOf(socket, clients)
@@ -102,7 +127,17 @@ export const doorByTls = ({ host, port, files, clients, ...bounds }: TlsDoor): D
     server.on('drop', (dropped) => {
       onRefused({ why: 'TLS: there are too many connections', name: dropped?.remoteAddress ?? null })
     })
+    /** A failed handshake of each of these is reported as well. */
+    let closedByUs = 0
+    limitAddresses(server, ofOneAddressMax, (name) => {
+      closedByUs += 1
+      onRefused({ why: 'TLS: there are too many connections of one address', name })
+    })
     server.on('tlsClientError', (error, socket) => {
+      if (socket.destroyed && closedByUs > 0) {
+        closedByUs -= 1
+        return
+      }
       const name = socket.remoteAddress ?? null
       socket.destroy()
       onRefused({ why: whyOf(error), name })
