@@ -323,6 +323,17 @@ describe('several servers', () => {
     expect(await errorOf(client.ask(fail, { kind: 'key' }))).toBeInstanceOf(UnfitVault)
   })
 
+  test('a call reaches the only vault with the current root key, however many others there are', async () => {
+    const unfit = { errors: { key: new UnfitVault() } }
+    const old = await Promise.all(Array.from({ length: 9 }, (_, at) => wire.server({ ...unfit, name: `old ${at}` })))
+    const present = await wire.server({ name: 'present', errors: { key: new AppError('busy', 'Later.') } })
+    const client = wire.client(...old.map(({ path }) => path), present.path)
+    while (client.changes().length < 10) await client.changed()
+    expect((await errorOf(client.ask(fail, { kind: 'key' }))).code).toBe('busy')
+    await present.stop({ graceMs: 0 })
+    expect(await errorOf(client.ask(fail, { kind: 'key' }))).toBeInstanceOf(UnfitVault)
+  })
+
   test('on a lost connection, what may be repeated is asked of another one, and anything else fails', async () => {
     const gates = createGates()
     const one = await wire.server({ gates, name: 'one' })

@@ -16,7 +16,8 @@ import type { TlsFiles } from './tls-files.ts'
 
 const RECONNECT_MS = 100
 const CONNECTED_WAIT_MS = 1_000
-const TRIES_MAX = 3
+/** A call fails after so many lost connections. Each unfit vault is called once besides. */
+const LOST_MAX = 3
 /** Call it again after this time: the database may belong to its root key again. */
 const UNFIT_MS = 10_000
 
@@ -159,14 +160,16 @@ export const connect = (options: ConnectOptions): Client => {
     { repeatable }: { readonly repeatable: boolean },
     use: (line: Line) => Promise<Result>,
   ): Promise<Result> => {
-    for (let tries = 1; ; tries += 1) {
+    const left = { lost: LOST_MAX, unfit: options.sockets.length }
+    for (;;) {
       const line = await lines.one()
       try {
         return await use(line)
       } catch (error) {
-        const mayRepeat =
-          error instanceof UnfitVault ? lines.leave(line) : error instanceof LineLost && (repeatable || !error.wasSent)
-        if (!mayRepeat || tries >= TRIES_MAX) throw error
+        const isUnfit = error instanceof UnfitVault
+        const mayRepeat = isUnfit ? lines.leave(line) : error instanceof LineLost && (repeatable || !error.wasSent)
+        left[isUnfit ? 'unfit' : 'lost'] -= 1
+        if (!mayRepeat || left.lost === 0 || left.unfit === 0) throw error
       }
     }
   }
