@@ -38,6 +38,22 @@ describe('the limit of wrong developer secrets', () => {
     expect(refusal(limit, 'api_key:2')).toBeNull()
   })
 
+  test('is five times as high for all keys of a project, and for all its users, whatever they are called', () => {
+    const limit = createSecretLimit({ wrongMax: 3, windowMs: HOUR_MS })
+    const spend = (kind: string) => {
+      let count = 0
+      while (count < 100 && refusal(limit, `${kind}:${count}`) === null) {
+        wrong(limit, `${kind}:${count}`)
+        count += 1
+      }
+      return count
+    }
+    expect([spend('user'), spend('api_key'), spend('anything')]).toEqual([15, 15, 0])
+    expect(refusal(limit, 'api_key:new')?.code).toBe('rate_limited')
+    // Another project has its own.
+    limit.requireRoom({ projectId: 'q', actor: 'api_key:0' })
+  })
+
   test('says when to try again, and its window does not move', async () => {
     const limit = createSecretLimit({ wrongMax: 2, windowMs: 300 })
     wrong(limit)

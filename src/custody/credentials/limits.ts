@@ -17,8 +17,9 @@
 // The statement that reads an owner's count also reads the limits, and only wrong PINs are counted, before the answer. So PINs that
 // are checked at the same time can exceed a limit, by at most eight for each process.
 //
-// Developer secrets: wrong ones in a minute for each caller, counted in memory. So n processes allow n times as many, and a
-// restart begins again. This is enough, as a secret has at least 16 characters.
+// Developer secrets: wrong ones in a minute, counted in memory: n, WRONG_SECRETS_PER_MINUTE, for a caller; 5 n for all keys of a
+// project, and 5 n for all its users, as an API that somebody controls can name ever new callers. Several vaults allow as many
+// times this, and a restart begins again. This is enough, as a secret has at least 16 characters.
 
 import type { Db } from '../../../db/client.ts'
 import { countTries, type TryLimit } from '../../../db/queries/throttles.ts'
@@ -67,21 +68,33 @@ export type SecretLimit = ReturnType<typeof createSecretLimit>
 export const createSecretLimit = (limit: { readonly wrongMax: number; readonly windowMs?: number }) => {
   const { wrongMax, windowMs = SECRET_WINDOW_MS } = limit
   const wrongOf = createBoundedMap<{ count: number }>({ max: ACTORS_MAX, lifetimeMs: windowMs })
+  const limitsOf = ({ projectId, actor }: Requester) => [
+    { key: `of ${projectId} ${actor}`, max: wrongMax },
+    { key: `all ${actor.startsWith('user:') ? 'users' : 'keys'} ${projectId}`, max: wrongMax * OF_PROJECT },
+  ]
   return {
     /** Call it before a secret is checked. @throws rate_limited if the requester has sent too many wrong ones. */
-    requireRoom: ({ projectId, actor, from }: Requester): void => {
-      if ((wrongOf.get(actor)?.count ?? 0) < wrongMax) return
-      throw new AppError('rate_limited', 'Too many wrong credentials came with this API key: wait and try again.', {
-        retryable: true,
-        retryAfterSeconds: Math.max(1, Math.ceil(wrongOf.remainingMs(actor) / 1000)),
-        event: { kind: 'wrong_secrets_spent', projectId, actor, subject: projectId, details: whereOf(from) },
-      })
+    requireRoom: (requester: Requester): void => {
+      const { projectId, actor, from } = requester
+      const spent = limitsOf(requester).find(({ key, max }) => (wrongOf.get(key)?.count ?? 0) >= max)
+      if (spent === undefined) return
+      throw new AppError(
+        'rate_limited',
+        'Too many wrong developer secrets came for this project: wait and try again.',
+        {
+          retryable: true,
+          retryAfterSeconds: Math.max(1, Math.ceil(wrongOf.remainingMs(spent.key) / 1000)),
+          event: { kind: 'wrong_secrets_spent', projectId, actor, subject: projectId, details: whereOf(from) },
+        },
+      )
     },
     /** Call it in the same turn of the event loop as `requireRoom`, so that many requests at once cannot exceed the limit. */
-    countWrong: ({ actor }: Requester): void => {
-      const wrong = wrongOf.get(actor)
-      if (wrong === undefined) wrongOf.set(actor, { count: 1 })
-      else wrong.count += 1
+    countWrong: (requester: Requester): void => {
+      for (const { key } of limitsOf(requester)) {
+        const wrong = wrongOf.get(key)
+        if (wrong === undefined) wrongOf.set(key, { count: 1 })
+        else wrong.count += 1
+      }
     },
   }
 }
