@@ -353,10 +353,21 @@ describe('who controls an API', () => {
     const { path } = await startVault(await custody.another({ keyLifetimeMs: 0 }))
     const seen = refusals.length
     const wallet = await newWallet()
+    const [{ last = '0' } = {}] = await sql<{ last: string }[]>`select max(id)::text as last from audit`
     using key = await asApi(path).openKey(request(wallet))
     await Bun.sleep(20)
     await expect(signOne(key)).rejects.toMatchObject({ code: 'unavailable' })
-    expect(await nextRefusal(seen)).toBe('api: a key was used too often or too late')
+    const why = 'a key was used too often or too late'
+    expect(await nextRefusal(seen)).toBe(`api: ${why}`)
+    // Whatever the connection tried to sign, the audit has the refusal and no signature.
+    await endings.pop()?.()
+    await endings.pop()?.()
+    const rows = await sql<{ action: string; actor: string; why: string | null; client: string | null }[]>`
+      select action, actor, details->>'why' as why, details->>'client' as client from audit
+      where id > ${last} and action <> 'wallet_created' order by id`
+    expect(rows.map((row) => ({ ...row }))).toEqual([
+      { action: 'vault_connection_refused', actor: 'stranger', why, client: 'api' },
+    ])
   })
 
   test('who uses the key of another connection loses the connection, and that key still signs', async () => {
