@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gte, inArray, isNull, lt, lte, not, or, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
+import type { Db, Queryable, Tx } from '../client.ts'
 import { attempts, OUTCOME_COLUMNS, signers, transactions } from '../schema.ts'
 import { type Network, TRANSACTION_STATUSES } from '../words.ts'
 import { present } from './present.ts'
@@ -111,6 +111,18 @@ export const readHeld = async (
     worstCost: unpaid.reduce((sum, row) => sum + row.worstCost, 0n),
     assetCosts,
   }
+}
+
+/** The nonces among them; a prepared statement. */
+export const readHeldNonces = async (
+  db: Db,
+  { network, address }: Signer,
+  { fromNonce }: { readonly fromNonce: number },
+): Promise<ReadonlySet<number>> => {
+  const rows = await db.prepared<{ nonce: number }>`
+    select nonce::float8 as nonce from public.transactions
+    where network = ${network} and signer_address = ${address} and holds_nonce and nonce >= ${fromNonce}`
+  return new Set(rows.map(({ nonce }) => nonce))
 }
 
 /**

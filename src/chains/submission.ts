@@ -45,11 +45,11 @@ export type Prepared = Pick<AccountState, 'minedCount' | 'pendingCount' | 'balan
   readonly feeAsset: PreparedFeeAsset | null
 }
 
+/** The number of a sender's transactions that are mined, and of those that are mined or in the node's pool. */
+export type TransactionCounts = { readonly minedCount: number; readonly pendingCount: number }
+
 /** The current state of a sender on the chain. */
-export type AccountState = {
-  /** The number of its transactions that are mined, and of those that are mined or in the node's pool. */
-  readonly minedCount: number
-  readonly pendingCount: number
+export type AccountState = TransactionCounts & {
   readonly balance: bigint
   /** In wei; null on a network without a base fee. */
   readonly nextBaseFeePerGas: bigint | null
@@ -74,6 +74,13 @@ export type Replacement = {
   outbid(input: { readonly unsigned: Unsigned; readonly intent: Intent; readonly offers: readonly Offer[] }): Unsigned
 }
 
+/** The nonce of a transaction, or what chooses it when the sender's counts are known. */
+export type FillOptions = {
+  readonly nonce: number | ((counts: TransactionCounts) => Promise<number>)
+  /** As in `PrepareOptions`. */
+  readonly asIfDeployed?: ContractWallet | undefined
+}
+
 export type Submission = {
   /**
    * Fills in the open fields of the intent and simulates it on the pending state.
@@ -82,13 +89,9 @@ export type Submission = {
   prepare(intent: Intent, from: string, options: PrepareOptions): Promise<Prepared>
   /** Makes a transaction from the intent alone, without asking the node; null if a field is missing. Pure. */
   complete(intent: Intent): Unsigned | null
-  /** Fills in fees and gas without simulation; the caller chooses the nonce. */
-  fill(
-    intent: Intent,
-    from: string,
-    options: { readonly nonce: number; readonly asIfDeployed?: ContractWallet | undefined },
-  ): Promise<Unsigned>
-  transactionCounts(address: string): Promise<Pick<AccountState, 'minedCount' | 'pendingCount'>>
+  /** Fills in fees and gas without simulation; the caller chooses the nonce. If that fails, so does this, before all else. */
+  fill(intent: Intent, from: string, options: FillOptions): Promise<Unsigned>
+  transactionCounts(address: string): Promise<TransactionCounts>
   /** For operators: what determines whether the sender's next transaction can be mined. */
   accountState(address: string): Promise<AccountState>
   /** The sender's mined count at the end of a final block; null if the node lacks that state. */

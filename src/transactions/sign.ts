@@ -1,8 +1,8 @@
-import { readHeld } from '../../db/queries/transactions.ts'
+import { readHeldNonces } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
-import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
+import type { Chain, Intent, TransactionCounts, Unsigned } from '../chains/chain.ts'
 import type { ContractWallet } from '../chains/contract-wallets.ts'
 import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
@@ -84,29 +84,38 @@ const unsignedOf = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> =>
  */
 const unsignedByPolicy = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> => {
   const { chain, wallet, intent } = signing
-  const ordinaryOf = (nonce: number) => unsignedOf(ctx, { ...signing, intent: { ...openOf(intent), nonce } })
-  // If neither the key nor an extrinsic's validity depends on the nonce, make all calls at the same time.
-  const filling = wallet.type === 'eoa' && !chain.isMortal ? ordinaryOf(0) : null
-  filling?.catch(() => {})
-  const nonce = await nonceByPolicy(ctx, signing)
-  refuseLaterNonce(intent, nonce)
-  const ordinary = filling === null ? await ordinaryOf(nonce) : chain.withNonce(await filling, nonce)
+  const open = openOf(intent)
+  const choose = nonceByPolicy(ctx, signing)
+  const ordinary =
+    wallet.type === 'eoa'
+      ? await chain.fill(open, wallet.address, { nonce: choose })
+      : await unsignedOf(ctx, { ...signing, intent: { ...open, nonce: await choose(await countsOf(signing)) } })
   if (isOpen(intent)) return ordinary
   await refuseExcess(chain, { intent, ordinary })
-  return unsignedOf(ctx, { ...signing, intent: { ...intent, nonce } })
+  return unsignedOf(ctx, { ...signing, intent: { ...intent, nonce: ordinary.nonce } })
 }
 
+const countsOf = ({ chain, wallet }: SigningInput): Promise<TransactionCounts> =>
+  chain.transactionCounts(signerAddressOf(chain, wallet))
+
 /**
- * The lowest nonce that is neither used nor held by our records. Transactions in the pool do not count: otherwise a developer
- * could fill the pool with signatures whose fees are too low to be mined before the policy ends. They count where extrinsics
- * are mortal, as those end by themselves.
+ * Chooses the lowest nonce that is neither used nor held by our records. Transactions in the pool do not count: otherwise a
+ * developer could fill the pool with signatures whose fees are too low to be mined before the policy ends. They count where
+ * extrinsics are mortal, as those end by themselves. @throws policy_denied if the intent has another nonce.
  */
-const nonceByPolicy = async (ctx: Ctx, { chain, wallet }: SigningInput): Promise<number> => {
-  const address = signerAddressOf(chain, wallet)
-  const { minedCount, pendingCount } = await chain.transactionCounts(address)
-  const from = chain.isMortal ? pendingCount : minedCount
-  const { nonces } = await readHeld(ctx.db, { network: chain.network, address }, { fromNonce: from, asOfBlock: null })
-  return nextNonce({ pendingCount: from, held: nonces })
+const nonceByPolicy = (ctx: Ctx, { chain, wallet, intent }: SigningInput) => {
+  const signer = { network: chain.network, address: signerAddressOf(chain, wallet) }
+  const heldFrom = (fromNonce: number) => readHeldNonces(ctx.db, signer, { fromNonce })
+  // If the caller's nonce is right, our records are read while the node answers.
+  const ahead = intent.nonce === undefined ? null : heldFrom(intent.nonce)
+  ahead?.catch(() => {})
+  return async ({ minedCount, pendingCount }: TransactionCounts): Promise<number> => {
+    const from = chain.isMortal ? pendingCount : minedCount
+    const held = await (from === intent.nonce && ahead !== null ? ahead : heldFrom(from))
+    const nonce = nextNonce({ pendingCount: from, held })
+    refuseLaterNonce(intent, nonce)
+    return nonce
+  }
 }
 
 type FillInInput = {
@@ -116,15 +125,11 @@ type FillInInput = {
   readonly asIfDeployed?: ContractWallet
 }
 
-const fillIn = async (ctx: Ctx, { chain, intent, from, asIfDeployed }: FillInInput): Promise<Unsigned> => {
-  if (intent.nonce !== undefined) return chain.fill(intent, from, { nonce: intent.nonce, asIfDeployed })
-  const { pendingCount } = await chain.transactionCounts(from)
-  const { nonces } = await readHeld(
-    ctx.db,
-    { network: chain.network, address: from },
-    { fromNonce: pendingCount, asOfBlock: null },
-  )
-  return chain.fill(intent, from, { nonce: nextNonce({ pendingCount, held: nonces }), asIfDeployed })
+const fillIn = (ctx: Ctx, { chain, intent, from, asIfDeployed }: FillInInput): Promise<Unsigned> => {
+  const signer = { network: chain.network, address: from }
+  const next = async ({ pendingCount }: TransactionCounts): Promise<number> =>
+    nextNonce({ pendingCount, held: await readHeldNonces(ctx.db, signer, { fromNonce: pendingCount }) })
+  return chain.fill(intent, from, { nonce: intent.nonce ?? next, asIfDeployed })
 }
 
 /** The transaction that the owner's key signs for a contract wallet. */

@@ -1,6 +1,6 @@
 // How many transactions of a sender the chain has. The count is also the nonce of the next transaction.
 
-import type { AccountState, RecordedIntent } from '../chain.ts'
+import type { AccountState, RecordedIntent, TransactionCounts } from '../chain.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { listOf, quantity, record, smallQuantity, toQuantity } from '../node/wire.ts'
 import { isBlockMissing, isStateMissing } from './node-errors.ts'
@@ -28,15 +28,12 @@ export const notYetMined = async (
 }
 
 /** Two nodes behind one URL may be a block apart, so the pending count may be below the mined count. */
-export const countsOf = (minedCount: number, pendingCount: number) => ({
+export const countsOf = (minedCount: number, pendingCount: number): TransactionCounts => ({
   minedCount,
   pendingCount: Math.max(minedCount, pendingCount),
 })
 
-export const readCounts = async (
-  rpc: Rpc,
-  address: string,
-): Promise<Pick<AccountState, 'minedCount' | 'pendingCount'>> =>
+export const readCounts = async (rpc: Rpc, address: string): Promise<TransactionCounts> =>
   countsOf(...(await rpc.askAll([countQuestion(address, 'latest'), countQuestion(address, 'pending')])))
 
 /** The mined count at the end of a block; null if the node does not have that state. */

@@ -22,7 +22,7 @@ const REWARD_PERCENTILE = 50
 const CEILING_PER_TIP = 10n
 
 /** A node's report of recent blocks (eth_feeHistory), not judged yet. */
-type FeeHistory = {
+export type FeeHistory = {
   /** The base fees of the recent blocks, oldest first, and of the next one. */
   readonly baseFees: readonly bigint[]
   /** The median of each block's tips, oldest first. Empty blocks report none, or 0. */

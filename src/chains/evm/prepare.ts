@@ -4,7 +4,7 @@
 
 import { formatUnits } from 'viem'
 import { AppError } from '../../errors.ts'
-import type { EvmUnsigned, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
+import type { EvmUnsigned, FillOptions, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
 import type { ContractWallet } from '../contract-wallets.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { type Answer, type Question, question } from '../node/rpc.ts'
@@ -17,11 +17,11 @@ import { assertRelayed, chooseFees, marketFees } from './fees.ts'
 import { dataOnlyGas, intrinsicGas } from './intrinsic.ts'
 import { l1FeeQuestion } from './l1-fee.ts'
 import type { NodeContext } from './limits.ts'
-import { assertBelowCeiling, historyQuestion, marketOf } from './market.ts'
+import { assertBelowCeiling, type FeeHistory, historyQuestion, marketOf } from './market.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './node-errors.ts'
 import { asDeployed } from './safe/storage.ts'
 import { type Overrides, overridesObject } from './simulate.ts'
-import { type Fees, fillIn, worstCost } from './unsigned.ts'
+import { complete, type Fees, fillIn, worstCost } from './unsigned.ts'
 
 /** The state may change until the transaction is mined. A plain transfer needs no margin. */
 const ESTIMATE_MARGIN_PERCENT = 20n
@@ -227,39 +227,60 @@ export const prepare = async (
   return { ...counts, unsigned, atMarket, balance, worstCost: cost, surcharge, feeAsset: null }
 }
 
-const estimateForSigning = async (context: PrepareContext, sending: Sending): Promise<bigint> => {
+/** The answer to a question that was asked. */
+const asked = <Value>(answer: Answer<Value | null>): Answer<Value> => {
+  if (!answer.ok) return answer
+  if (answer.value === null) throw new Error('the node was not asked for this')
+  return { ok: true, value: answer.value }
+}
+
+/** @param answer to `gasQuestion`, which is asked only if the caller left the gas limit open. */
+const estimateForSigning = async (
+  context: PrepareContext,
+  sending: Sending,
+  answer: Answer<bigint | null>,
+): Promise<bigint> => {
   const { intent } = sending
   if (intent.gasLimit !== undefined) return intent.gasLimit
-  const first = await context.rpc.try(gasQuestion(context, sending))
-  let gas = await settleGas(context, sending, first)
+  let gas = await settleGas(context, sending, asked(answer))
   if (!gas.ok && isNoFunds(gas.error)) gas = await estimateRich(context, sending)
   if (!gas.ok && !isExecutionFailure(gas.error)) throw context.rpc.refusal(gas.error)
   return gasAlone(context, { intent, gas })
 }
 
-/** The fees for signing only. The node is asked only if the caller left one open. */
-const feesForSigning = async (context: PrepareContext, intent: Intent): Promise<Fees> => {
-  const { maxFeePerGas, maxPriorityFeePerGas } = intent
-  if (maxFeePerGas !== undefined && maxPriorityFeePerGas !== undefined) return { maxFeePerGas, maxPriorityFeePerGas }
-  const market = await marketOf(context, await context.rpc.ask(historyQuestion()))
+const fixedFees = ({ maxFeePerGas, maxPriorityFeePerGas }: Intent): Fees | null =>
+  maxFeePerGas === undefined || maxPriorityFeePerGas === undefined ? null : { maxFeePerGas, maxPriorityFeePerGas }
+
+/** @throws fee_ceiling_reached */
+const feesAtMarket = async (context: PrepareContext, intent: Intent, history: FeeHistory): Promise<Fees> => {
+  const market = await marketOf(context, history)
   assertBelowCeiling(intent, market, context.row)
   return chooseFees(intent, market)
 }
 
-/** See `Submission.fill`. A sender without funds can sign too. @throws fee_ceiling_reached */
+/** See `Submission.fill`. One batch asks for all that is open. A sender without funds can sign too. @throws fee_ceiling_reached */
 export const fill = async (
   context: PrepareContext,
-  input: {
-    readonly intent: Intent
-    readonly from: string
-    readonly options: { readonly nonce: number; readonly asIfDeployed?: ContractWallet | undefined }
-  },
+  input: { readonly intent: Intent; readonly from: string; readonly options: FillOptions },
 ): Promise<EvmUnsigned> => {
+  const { rpc, row } = context
   const { intent, from, options } = input
-  const { nonce, asIfDeployed } = options
-  const [fees, gasLimit] = await Promise.all([
-    feesForSigning(context, intent),
-    estimateForSigning(context, sendingOf(intent, from, asIfDeployed)),
+  const { nonce: wanted, asIfDeployed } = options
+  const whole = typeof wanted === 'number' ? complete(row, { ...intent, nonce: wanted }) : null
+  if (whole !== null) return whole
+  const sending = sendingOf(intent, from, asIfDeployed)
+  const fixed = fixedFees(intent)
+  const isOpen = typeof wanted !== 'number'
+  const [mined, pending, history, gas] = await rpc.tryAll([
+    isOpen ? countQuestion(from, 'latest') : null,
+    isOpen ? countQuestion(from, 'pending') : null,
+    fixed === null ? historyQuestion() : null,
+    intent.gasLimit === undefined ? gasQuestion(context, sending) : null,
   ])
-  return fillIn(intent, { ...fees, row: context.row, nonce, gasLimit })
+  const nonce = isOpen ? await wanted(countsOf(rpc.need(asked(mined)), rpc.need(asked(pending)))) : wanted
+  const [fees, gasLimit] = await Promise.all([
+    fixed ?? feesAtMarket(context, intent, rpc.need(asked(history))),
+    estimateForSigning(context, sending, gas),
+  ])
+  return fillIn(intent, { ...fees, row, nonce, gasLimit })
 }

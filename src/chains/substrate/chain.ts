@@ -60,7 +60,11 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
   return {
     prepare: (intent, from, { pending }) => prepare(node, { intent, from, pending }),
     complete: () => null,
-    fill: async (intent, from, { nonce }) => fill(node, { intent, from, nonce, ...(await recentState()) }),
+    fill: async (intent, from, { nonce: wanted }) => {
+      const state = await recentState()
+      const nonce = typeof wanted === 'number' ? wanted : await wanted(await countsAsOf(from, state))
+      return fill(node, { intent, from, nonce, ...state })
+    },
     transactionCounts: async (address) => countsAsOf(address, await recentState()),
     // The caller compares the balance with current amounts, so read a fresh head and not a remembered one.
     accountState: async (address) => {

@@ -369,6 +369,34 @@ test('fills in fees and gas for signing with the given nonce, also for a sender 
   expect((await chain.fill({ ...to(other), gasLimit: 30_000n }, poor, { nonce: 0 })).gasLimit).toBe(30_000n)
 })
 
+test('filling in asks for all that is open in one batch, and for nothing else', async () => {
+  const { proxy, chain: counted } = fake(() => undefined)
+  const nonce = await node.publicClient.getTransactionCount({ address: rich })
+  const seen: unknown[] = []
+  const next = async (counts: unknown) => {
+    seen.push(counts)
+    return 41
+  }
+  expect(await counted.fill(to(other), rich, { nonce: next })).toMatchObject({ nonce: 41, gasLimit: 21_000n })
+  expect(seen).toEqual([{ minedCount: nonce, pendingCount: nonce }])
+  const fees = { maxFeePerGas: 9n, maxPriorityFeePerGas: 9n }
+  await counted.fill({ ...to(other), ...fees }, rich, { nonce: next })
+  await counted.fill({ ...to(other), gasLimit: 30_000n }, rich, { nonce: 0 })
+  await counted.fill({ ...to(other), ...fees, gasLimit: 30_000n }, rich, { nonce: 0 })
+  const counts = ['eth_getTransactionCount', 'eth_getTransactionCount']
+  expect(proxy.calls).toEqual([
+    ['eth_chainId', ...counts, 'eth_feeHistory', 'eth_estimateGas'],
+    [...counts, 'eth_estimateGas'],
+    ['eth_feeHistory'],
+  ])
+})
+
+test('filling in says first why no nonce was chosen', async () => {
+  const refused = new Error('no nonce')
+  const nonce = () => Promise.reject(refused)
+  await expect(chain.fill(call('text'), rich, { nonce })).rejects.toBe(refused)
+})
+
 test('filling in refuses a call that reverts, and keeps the given fields', async () => {
   await expect(chain.fill(call('text'), rich, { nonce: 0 })).rejects.toMatchObject({ code: 'execution_reverted' })
   const given = { maxFeePerGas: 9n, maxPriorityFeePerGas: 9n }
