@@ -7,28 +7,33 @@ export const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({
   dataType: () => 'bytea',
 })
 
+/** We never write NaN, but somebody else may. */
+export const uint256In = (text: string): bigint => (text === 'NaN' ? -1n : BigInt(text))
+
 /**
- * Base units (wei, planck) and token ids: any uint256 fits in 78 digits. We never write NaN, but somebody else may: it is read as
- * -1, so that one such row is found to be forged and no list of rows fails.
+ * Base units (wei, planck) and token ids: any uint256 fits in 78 digits. NaN is read as -1, so that one such row is
+ * found to be forged and no list of rows fails.
  */
 export const uint256 = customType<{ data: bigint; driverData: string }>({
   dataType: () => 'numeric(78, 0)',
   toDriver: (value) => value.toString(),
-  fromDriver: (value) => (value === 'NaN' ? -1n : BigInt(value)),
+  fromDriver: uint256In,
 })
 
 export const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date', precision: 6 })
 
 const LAST_MS = 8_640_000_000_000_000
 
+export const editedInstantIn = (text: string): Date => {
+  const at = new Date(text)
+  return Number.isNaN(at.getTime()) ? new Date(LAST_MS) : at
+}
+
 /** An instant that somebody else may have edited: what no Date can be, such as infinity, is read as the last one. */
 export const editedInstant = customType<{ data: Date; driverData: string }>({
   dataType: () => 'timestamp (6) with time zone',
   toDriver: (value) => value.toISOString(),
-  fromDriver: (value) => {
-    const at = new Date(value)
-    return Number.isNaN(at.getTime()) ? new Date(LAST_MS) : at
-  },
+  fromDriver: editedInstantIn,
 })
 
 export const now = sql`now()`

@@ -2,6 +2,7 @@
 
 import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
+import { uint256In } from '../../columns.ts'
 import { policies, policyLocks, wallets } from '../../schema.ts'
 import { type AuditRow, textOf } from './audit.ts'
 
@@ -26,7 +27,7 @@ export type PolicyTerms = Pick<
 const { mac: _, ...shownColumns } = getTableColumns(policies)
 export const policyColumns = shownColumns
 
-export const termsColumns = {
+const termsColumns = {
   id: policies.id,
   network: policies.network,
   argumentRules: policies.argumentRules,
@@ -83,17 +84,27 @@ export const endPolicy = async (
 
 export type LockedPolicy = { readonly lock: PolicyLockRow; readonly spending: SpendingRow }
 
-/** @returns null if the policy is for another wallet, or was revoked. */
+type LockedRow = PolicyLockRow &
+  Pick<SpendingRow, 'limitCounts' | 'mac'> & {
+    readonly uses: string
+    readonly spentValue: string
+    readonly spentFee: string
+  }
+
+/** A prepared statement. @returns null if the policy is for another wallet, or was revoked. */
 export const readPolicyLock = async (
-  db: Queryable,
+  db: Db,
   input: { readonly policyId: string; readonly walletId: string },
 ): Promise<LockedPolicy | null> => {
-  const [row] = await db
-    .select({ lock: lockColumns, spending: spendingColumns })
-    .from(policyLocks)
-    .innerJoin(policies, eq(policies.id, policyLocks.policyId))
-    .where(and(eq(policyLocks.policyId, input.policyId), eq(policies.walletId, input.walletId), isUnrevoked))
-  return row ?? null
+  const [row] = await db.prepared<LockedRow>`
+    select l.id, l.sealed, p.uses, p.spent_value as "spentValue", p.spent_fee as "spentFee",
+      p.limit_counts as "limitCounts", p.mac
+    from public.policy_locks l join public.policies p on p.id = l.policy_id
+    where l.policy_id = ${input.policyId} and p.wallet_id = ${input.walletId} and p.revoked_at is null`
+  if (row === undefined) return null
+  const { id, sealed, uses, spentValue, spentFee, limitCounts, mac } = row
+  const spent = { uses: Number(uses), spentValue: uint256In(spentValue), spentFee: uint256In(spentFee) }
+  return { lock: { id, sealed }, spending: { ...spent, limitCounts, mac } }
 }
 
 /** What was spent, which stays so until the transaction ends. @returns null if the policy was revoked. */

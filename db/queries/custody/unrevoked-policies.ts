@@ -1,13 +1,13 @@
 // What code outside of custody may read of policies: the unrevoked ones, without the MACs of their spending. They may be expired or
 // used up.
 
-import { and, asc, count, eq, type SQL, sql } from 'drizzle-orm'
-import type { Queryable } from '../../client.ts'
+import { and, asc, count, eq } from 'drizzle-orm'
+import type { Db, Queryable } from '../../client.ts'
+import { editedInstantIn, uint256In } from '../../columns.ts'
 import { policies, wallets } from '../../schema.ts'
 import type { ControlMode, Network } from '../../words.ts'
-import { present } from '../present.ts'
 import { type Page, type Reach, within } from '../wallets.ts'
-import { isUnrevoked, type PolicyRow, type PolicyTerms, policyColumns, termsColumns } from './policies.ts'
+import { isUnrevoked, type PolicyRow, type PolicyTerms, policyColumns } from './policies.ts'
 
 /** A policy of any project, revoked or not. */
 export const findPolicy = async (db: Queryable, id: string): Promise<PolicyRow | null> => {
@@ -84,18 +84,36 @@ export type UnrevokedPolicy = PolicyTerms &
     readonly readAt: Date
   }
 
-const isExpired: SQL<boolean> = sql`coalesce(${policies.expiresAt} <= now(), false)`
+/** As the database writes numbers and instants. */
+type UnrevokedRow = Omit<UnrevokedPolicy, 'expiresAt' | 'maxTotalValue' | 'maxTotalFee' | 'uses' | 'spentValue'> & {
+  readonly expiresAt: string | null
+  readonly maxTotalValue: string | null
+  readonly maxTotalFee: string
+  readonly uses: string
+  readonly spentValue: string
+}
 
-/** A wallet's policies, oldest first; those that need approval come last. */
+/** A wallet's policies, oldest first; those that need approval come last. A prepared statement. */
 export const unrevokedPolicies = async (
-  db: Queryable,
+  db: Db,
   input: { readonly walletId: string; readonly limit: number },
 ): Promise<readonly UnrevokedPolicy[]> => {
-  const { uses, spentValue, limitCounts } = policies
-  return db
-    .select({ ...termsColumns, uses, spentValue, limitCounts, isExpired, readAt: present })
-    .from(policies)
-    .where(and(eq(policies.walletId, input.walletId), isUnrevoked))
-    .orderBy(sql`${policies.requireApproval} is not null`, asc(policies.createdAt), asc(policies.id))
-    .limit(input.limit)
+  const rows = await db.prepared<UnrevokedRow>`
+    select id, network, argument_rules as "argumentRules", expires_at::text as "expiresAt",
+      max_total_value as "maxTotalValue", max_uses as "maxUses", max_total_fee as "maxTotalFee",
+      token_limits as "tokenLimits", rolling_limits as "rollingLimits", require_approval as "requireApproval",
+      uses, spent_value as "spentValue", limit_counts as "limitCounts",
+      coalesce(expires_at <= now(), false) as "isExpired", now() as "readAt"
+    from public.policies
+    where wallet_id = ${input.walletId} and revoked_at is null
+    order by require_approval is not null, created_at, id
+    limit ${input.limit}`
+  return rows.map(({ expiresAt, maxTotalValue, maxTotalFee, uses, spentValue, ...row }) => ({
+    ...row,
+    expiresAt: expiresAt === null ? null : editedInstantIn(expiresAt),
+    maxTotalValue: maxTotalValue === null ? null : uint256In(maxTotalValue),
+    maxTotalFee: uint256In(maxTotalFee),
+    uses: Number(uses),
+    spentValue: uint256In(spentValue),
+  }))
 }
