@@ -38,13 +38,13 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   if (unconfirmed !== null) await unconfirmed
   const { credentials, actor, approvalId } = input
   const known = wallet.type === 'eoa' ? complete : null
-  const signs = known === null ? 'later' : 'at once'
   const of = { chain, wallet, credentials, actor, approvalId }
-  const use = { ...of, action: 'sign', signs, intents: async () => [intent] } as const
   // Prepare while the policies are read, if neither the key nor the judged intent is needed for that.
-  const isAskedAhead = wallet.type === 'eoa' && !chain.isMortal && isDelegated(use)
+  const isAskedAhead = wallet.type === 'eoa' && !chain.isMortal && isDelegated(of)
   const ahead = isAskedAhead ? unsignedByPolicy(ctx, { chain, wallet, intent, key: null }) : null
   ahead?.catch(() => {})
+  const signs = known === null && ahead === null ? 'later' : 'at once'
+  const use = { ...of, action: 'sign', signs, intents: async () => [intent] } as const
   return withKeyFor(ctx, use, async (key, [judged = intent]) => {
     const { byPolicy } = key
     const signing = { chain, wallet, intent: judged, key }
