@@ -19,7 +19,7 @@ import {
 } from './schema.ts'
 
 const shown = ({ row, status, previews, words }: ShownApproval): Approval => {
-  const { action, network, wallet_address, intents } = readRequest(row.request)
+  const { action, network, wallet_address, transaction_id, signer_nonce, intents } = readRequest(row.request)
   return {
     approval_id: row.id,
     status,
@@ -29,6 +29,8 @@ const shown = ({ row, status, previews, words }: ShownApproval): Approval => {
     network,
     wallet_address,
     action,
+    transaction_id: transaction_id ?? null,
+    signer_nonce: signer_nonce ?? null,
     unsigned_transactions: [...intents],
     previews: previews === null ? null : [...previews],
     words: {

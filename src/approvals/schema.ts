@@ -33,6 +33,12 @@ export const Approval = ClosedObject('Approval', {
     description: 'What would be done: `sign`, `send`, `batch`, `mint`, `transfer`, `collection` or `speed-up`.',
     examples: ['send'],
   }),
+  transaction_id: Type.Union([UuidField('The transaction.'), Type.Null()], {
+    description: 'The transaction that a speed-up signs again; null for other actions.',
+  }),
+  signer_nonce: Type.Union([Type.String({ examples: ['7'] }), Type.Null()], {
+    description: 'Its nonce; null for other actions.',
+  }),
   unsigned_transactions: Type.Array(UnsignedTransaction, {
     description: 'The calls in their order. Absent fields are chosen when the approval is used.',
   }),

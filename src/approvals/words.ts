@@ -26,6 +26,12 @@ const ACTIONS: Readonly<Record<ApprovedAction, string>> = {
   'speed-up': 'Send a waiting transaction again, at higher fees,',
 }
 
+const wantsWords = (request: ReadRequest): Sentence => {
+  const { action, network, wallet_address: wallet, transaction_id: id, signer_nonce: nonce } = request
+  const which = id === undefined ? say`` : say`: the transaction ${code(id)}, with the nonce ${code(nonce ?? '')}`
+  return say`${ACTIONS[action]} of the wallet ${code(wallet)} on ${network}${which}.`
+}
+
 type Unsigned = ReadRequest['intents'][number]
 type Coin = Pick<NodelessChain, 'coin'>
 
@@ -109,7 +115,7 @@ export const approvalWords = (
 ): ApprovalWords => {
   const { request, previews } = input
   return {
-    wants: say`${ACTIONS[request.action]} of the wallet ${code(request.wallet_address)} on ${request.network}.`,
+    wants: wantsWords(request),
     calls: request.intents.map((unsigned, index) => {
       const preview = previews?.[index]
       return [

@@ -249,18 +249,20 @@ describe('a use that needs approvers', () => {
         developer_secret: SECRET,
         ...rest,
       })
-    const approved = async (asked: Answer, action: string): Promise<string> => {
+    const approved = async (asked: Answer, shown: object): Promise<string> => {
       expect(told(asked)).toEqual(WAITING)
-      expect(await statusOf(asked.json.approval_id)).toMatchObject({ action })
+      expect(await statusOf(asked.json.approval_id)).toMatchObject(shown)
       expect(told(await first().decide(asked.json.approval_id))).toEqual(DECIDED)
       return asked.json.approval_id
     }
-    const minted = await mint({ approval_id: await approved(await mint(), 'mint') })
+    const mints = { action: 'mint', transaction_id: null, signer_nonce: null }
+    const minted = await mint({ approval_id: await approved(await mint(), mints) })
     expect(told(minted)).toEqual(SENT)
     const { transaction_id } = minted.json
     const speedUp = (rest: object = {}) =>
       service.post('/transactions/speed-up', { transaction_id, developer_secret: SECRET, ...rest })
-    expect(told(await speedUp({ approval_id: await approved(await speedUp(), 'speed-up') }))).toEqual(SENT)
+    const again = { action: 'speed-up', transaction_id, signer_nonce: '0' }
+    expect(told(await speedUp({ approval_id: await approved(await speedUp(), again) }))).toEqual(SENT)
   })
 
   test('of a speed-up does not cover another transaction that does the same', async () => {

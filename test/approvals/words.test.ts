@@ -46,6 +46,17 @@ describe('a request in words', () => {
     })
   })
 
+  test('names the transaction that a speed-up signs again', () => {
+    const again = {
+      ...request([{ to: TO, value: '1', input: '0x' }], 'speed-up'),
+      transaction_id: 'a-b',
+      signer_nonce: '7',
+    }
+    expect(wordsOf(again, [preview()]).wants).toBe(
+      `Send a waiting transaction again, at higher fees, of the wallet ${WALLET} on Ethereum: the transaction a-b, with the nonce 7.`,
+    )
+  })
+
   test('describes each call of a batch with its arguments and what it would move', () => {
     const call = { to: TO, value: '0', input: '0xa9059cbb' }
     const token = {
