@@ -111,22 +111,14 @@ const decisions: SQL<ListedApproval['decisions']> = sql`coalesce((
 
 type Listed = Page & {
   readonly projectId: string
-  /** Only approvals that wait for this user; null: all. */
+  /** Only open approvals that this user may decide, also those that they have approved; null: all. */
   readonly approverId: string | null
 }
 
 /** Newest first. */
 export const listApprovals = (db: Queryable, input: Listed): Promise<readonly ListedApproval[]> => {
   const { projectId, approverId, limit, offset } = input
-  const mine =
-    approverId === null
-      ? undefined
-      : and(
-          isOpen,
-          sql`${approverId}::uuid = any(${approvals.approverIds})`,
-          sql`not exists (select from approval_decisions d
-            where d.approval_id = approvals.id and d.user_id = ${approverId}::uuid)`,
-        )
+  const mine = approverId === null ? undefined : and(isOpen, sql`${approverId}::uuid = any(${approvals.approverIds})`)
   return db
     .select({ ...columns, decisions })
     .from(approvals)

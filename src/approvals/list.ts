@@ -55,7 +55,7 @@ const shownApproval = async (ctx: Listing, row: ListedApproval): Promise<ShownAp
 /** A bound, because a preview makes several calls to the node, and a page may have a hundred approvals. */
 const PREVIEWS_AT_ONCE = 5
 
-/** Lists approvals, newest first: for an API key all of the project, for a user those that wait for their decision. */
+/** Lists approvals, newest first: for an API key all of the project, for a user the open ones that they may decide. */
 export const listedApprovals = async (
   ctx: Listing,
   input: { readonly caller: Caller; readonly limit: number; readonly offset: number },

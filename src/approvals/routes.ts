@@ -57,7 +57,7 @@ const apiRoutes = (ctx: Ctx, authentication: Authentication) =>
       response: { 200: Type.Array(Approval) },
       ...detail(
         'List approvals',
-        'An API key sees all of the project; a user those that wait for their decision. Newest first.',
+        'An API key sees all of the project; a user the open ones that they may decide, also those that they have approved and can still reject. Newest first.',
       ),
     })
     .post(

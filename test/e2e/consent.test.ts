@@ -529,10 +529,29 @@ describe.skipIf(!isHere)('the consent page', () => {
       await checkLooks(on)
       expect(await asked.again()).toBe(202)
       await press(on, /^Approve: send/)
-      await on.getByText('You have approved it.').waitFor()
-      expect(await textOf(on, 'approvals')).toContain('Nothing waits for you.')
+      await on
+        .locator('#approvals-list')
+        .getByText('You have approved it. You can reject it until it is used.')
+        .waitFor()
+      expect(await on.getByRole('button', { name: /^Approve: send/ }).count()).toBe(0)
       await checkLooks(on)
       expect(await asked.again()).toBe(200)
+      await press(on, 'Look again')
+      await on.getByText('Nothing waits for you.').waitFor()
+      await checkLooks(on)
+    })
+
+    test('whoever has approved can still reject, also after another login', async () => {
+      const { on, id } = await newApprover()
+      const asked = await askFor(id)
+      await openApprovals(on)
+      await press(on, /^Approve: send/)
+      await on.locator('#approvals-list').getByText('You have approved it.').waitFor()
+      await openApprovals(on)
+      await press(on, /^Reject: send/)
+      await on.getByText('You have rejected it.').waitFor()
+      expect(await textOf(on, 'approvals')).toContain('Nothing waits for you.')
+      expect(await asked.again()).toBe(409)
     })
 
     test('a rejection ends it; without the passkey nothing is decided', async () => {

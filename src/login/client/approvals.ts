@@ -1,7 +1,8 @@
-// The requests that wait for the user's approval. The user reads them in the service's words, and decides with a passkey.
+// The requests that wait for the user's approval, or that the user has approved: these they can still reject, until they are used.
+// The user reads them in the service's words, and decides with a passkey.
 
 import type { Approval, DecisionOptions } from '../../approvals/schema.ts'
-import { callAsUser, type Page, whileLoggedIn } from './page.ts'
+import { callAsUser, currentLogin, type Page, whileLoggedIn } from './page.ts'
 import { assertWith } from './passkeys.ts'
 import { button, element, onPress, show, showStatus, toggle } from './views.ts'
 import { approvalItem } from './words-view.ts'
@@ -27,7 +28,10 @@ const itemOf = (page: Page, approval: Approval): HTMLLIElement => {
       label: `${text}: ${approval.action}, ${wallet} on ${network}`,
       task: whileLoggedIn(page, () => decide(page, approval, decision)),
     })
-  return approvalItem(approval, [press('Approve', 'approve'), press('Reject', 'reject')])
+  const userId = currentLogin().claims.sub
+  const isApproved = approval.decisions.some((each) => each.user_id === userId && each.decision === 'approve')
+  const reject = press('Reject', 'reject')
+  return approvalItem(approval, { isApproved, actions: isApproved ? [reject] : [press('Approve', 'approve'), reject] })
 }
 
 const list = async (page: Page): Promise<void> => {

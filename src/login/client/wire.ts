@@ -1,6 +1,8 @@
 // Calls to our endpoints: same origin, tokens in headers, nothing cached.
 
 export type Claims = {
+  /** The user's id. */
+  readonly sub: string
   readonly email?: string
   readonly siwe_wallet_address?: string
   readonly has_passkey_credentials?: boolean

@@ -82,8 +82,11 @@ const callsOf = ({ words }: Approval): readonly HTMLElement[] =>
     list(call),
   ])
 
-/** A request that waits, with what can be done about it. */
-export const approvalItem = (approval: Approval, actions: readonly HTMLButtonElement[]): HTMLLIElement => {
+/** A request, with what can be done about it. @param own.isApproved whether the user has approved it. */
+export const approvalItem = (
+  approval: Approval,
+  own: { readonly isApproved: boolean; readonly actions: readonly HTMLButtonElement[] },
+): HTMLLIElement => {
   const { words, required, decisions, expires_at, unsigned_transactions: exact } = approval
   const ends = make('time', timeText(expires_at))
   ends.dateTime = expires_at
@@ -91,7 +94,8 @@ export const approvalItem = (approval: Approval, actions: readonly HTMLButtonEle
   const facts = make('dl', make('dt', 'Approved so far by'), make('dd', soFar), make('dt', 'Until'), make('dd', ends))
   const bytes = make('details', make('summary', 'Exactly'), make('code', JSON.stringify(exact)))
   const wants = make('p', make('strong', ...words.wants.map(partOf)))
-  const item = make('li', wants, ...warningsOf(words), ...callsOf(approval), facts, bytes, ...actions)
+  const approved = own.isApproved ? [make('p', 'You have approved it. You can reject it until it is used.')] : []
+  const item = make('li', wants, ...warningsOf(words), ...callsOf(approval), facts, bytes, ...approved, ...own.actions)
   item.className = 'words'
   return item
 }
