@@ -6,7 +6,7 @@ import postgres, { type Sql } from 'postgres'
 import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
-import { DONE, peopleOf, told } from '../users/people.ts'
+import { DONE, peopleOf, statusAndCode } from '../users/people.ts'
 
 const network = 'Ethereum'
 const rpcUrls = { [network]: 'http://127.0.0.1:1' }
@@ -38,7 +38,7 @@ afterAll(async () => {
 /** By a client of whichever API. */
 const sign = async (client: Pick<Service, 'post'>, of = address) => {
   const body = { network, signer_wallet_address: of, message: 'It works.', user_pin: PIN }
-  return told(await client.post('/transactions/sign-message', body))
+  return statusAndCode(await client.post('/transactions/sign-message', body))
 }
 
 const logIn = async (at: Service) => {
@@ -55,7 +55,7 @@ const newApiKey = () =>
 const bind = (id: string | null) => sql`update deployment set identity_key_id = ${id}`
 
 test('another key serves nothing of before, and the first one serves all of it again', async () => {
-  expect(told(await logIn(service))).toEqual(DONE)
+  expect(statusAndCode(await logIn(service))).toEqual(DONE)
   const refused = await newApiKey()
   expect([refused.exitCode, refused.errors]).toEqual([
     1,
