@@ -1,84 +1,19 @@
-// Changing a credential. The user key or developer key stays the same and is sealed again, so all its locks open as before.
-// One statement rewrites one row, if two things are as they were read:
-//
-//   the row's version   else another request has changed the credential: 409 credential_changed, and nothing is written
-//   the row's bytes     else a rotation has re-sealed the outer layer: it is tried again with the newest outer layer
-//
-// The old credential is checked first. A request that passed its own check just before the change goes on with the key that
+// Changing a credential. The user key or developer key stays the same and is sealed again, so all its locks open as before
+// (rewrap.ts). The old credential is checked first. A request that passed its own check just before the change goes on with the key that
 // it opened. A later one, or one that waits in the guess guard with the old version, gets an error and can try again.
 
-import type { Tx } from '../../../db/client.ts'
-import type { RowsWith } from '../../../db/queries/custody/journal.ts'
-import {
-  readDeveloperKey,
-  readUserKey,
-  updateDeveloperKey,
-  updateUserKey,
-  type Versioned,
-} from '../../../db/queries/custody/locks.ts'
+import { readDeveloperKey, readUserKey, updateDeveloperKey, updateUserKey } from '../../../db/queries/custody/locks.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
-import { AppError, noSuchProject } from '../../errors.ts'
-import type { AuditAct } from '../audit.ts'
+import { noSuchProject } from '../../errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { projectKeyRow } from '../journal/records.ts'
-import { KeyRotated } from '../repeatable.ts'
 import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
-import type { RowIdentity } from '../sealing/envelope.ts'
 import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import type { WalletRef } from '../wallets/wallet-key.ts'
 import { checkPin, checkSecret, notActivated, sealUnderPin } from './credential-keys.ts'
 import { refuseFrozen } from './credentials.ts'
 import { requireDeveloperSecret } from './developer-secret.ts'
 import { refuseObviousPin } from './obvious-pin.ts'
-
-/** How many rotations may come in between. Even rotations without a pause are not that many. */
-const TRIES_MAX = 200
-
-type Change = {
-  readonly projectId: string
-  readonly identity: RowIdentity
-  /** The version of the row that the old credential opened. */
-  readonly version: number
-  /** The key, sealed under the new credential. */
-  readonly inner: Uint8Array
-  readonly read: () => Promise<Versioned | null>
-  readonly write: (tx: Tx, input: { readonly was: Versioned; readonly sealed: Uint8Array }) => Promise<boolean>
-  readonly act: AuditAct
-  /** The key of the row in the journal. */
-  readonly row: RowsWith
-}
-
-const tryWrite = async (ctx: CustodyCtx, change: Change & { readonly was: Versioned }): Promise<boolean> => {
-  const { db, projectKeys, audit } = ctx
-  const { projectId, identity, inner, was } = change
-  const version = await newestProjectKeyVersion(db, projectId)
-  if (version === null) throw noSuchProject()
-  const sealed = await projectKeys.sealOuter({ version, identity, inner })
-  try {
-    return await db.transaction(async (tx) => {
-      await projectKeys.keepNewest(tx, { projectId, version })
-      const written = await change.write(tx, { was, sealed })
-      if (!written) return false
-      await audit.record(tx, change.act)
-      tx.afterCommit(() => ctx.journal.addRows(projectKeyRow({ projectId, version }), change.row))
-      return true
-    })
-  } catch (error) {
-    if (error instanceof KeyRotated) return false
-    throw error
-  }
-}
-
-const rewrap = async (ctx: CustodyCtx, change: Change): Promise<void> => {
-  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const was = await change.read()
-    if (was?.version !== change.version) {
-      throw new AppError('credential_changed', 'The credential was changed by another request: nothing was done.')
-    }
-    if (await tryWrite(ctx, { ...change, was })) return
-  }
-  throw new AppError('busy', "The project's keys are being rotated: try again.")
-}
+import { rewrap } from './rewrap.ts'
 
 type PinChange = {
   readonly wallet: WalletRef
