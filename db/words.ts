@@ -19,6 +19,10 @@ export type WalletType = (typeof WALLET_TYPES)[number]
 export const KEYRING_KINDS = ['seed', 'phrase', 'key'] as const
 export type KeyringKind = (typeof KEYRING_KINDS)[number]
 
+/** What opens an owner's user key beside the PIN: a recovery code, or what a passkey computes with the extension `prf`. */
+export const USER_SECRET_KINDS = ['recovery_code', 'passkey'] as const
+export type UserSecretKind = (typeof USER_SECRET_KINDS)[number]
+
 export const API_KEY_SCOPES = ['read', 'sign', 'admin'] as const
 export type ApiKeyScope = (typeof API_KEY_SCOPES)[number]
 
@@ -84,6 +88,8 @@ export const VAULT_EVENTS = [
   'policy_forged',
   'wallet_forged',
   'wrong_pins_spent',
+  'wrong_user_secret',
+  'user_secret_forged',
   'wrong_developer_secret',
   'wrong_secrets_spent',
 ] as const
@@ -133,6 +139,8 @@ export const CUSTODY_ACTIONS = [
   'put_under_policies',
   'released_from_policies',
   'user_pin_changed',
+  'user_secret_added',
+  'user_secret_removed',
   'owner_unlocked',
   ...SIGNING_ACTIONS,
   'root_key_rotated',

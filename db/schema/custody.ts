@@ -19,7 +19,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { bytes, editedInstant, instant, now, oneOf, uint256 } from '../columns.ts'
-import { CONTROL_MODES, KEYRING_KINDS, type RuleOperator, WALLET_TYPES } from '../words.ts'
+import { CONTROL_MODES, KEYRING_KINDS, type RuleOperator, USER_SECRET_KINDS, WALLET_TYPES } from '../words.ts'
 import { networkName } from './networks.ts'
 import { projectId, projects } from './projects.ts'
 
@@ -120,6 +120,43 @@ export const userKeys = pgTable(
 
 export const userKeysAccess = access(userKeys, {
   vault: 'select, insert, update (salt, sealed, version, updated_at)',
+})
+
+/**
+ * The user key, sealed with a recovery code or with what a passkey computes. A row is never deleted, so that an earlier state
+ * of it is known to be earlier.
+ */
+export const userKeyLocks = pgTable(
+  'user_key_locks',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id').notNull(),
+    ownerId: text('owner_id').notNull(),
+    kind: text('kind', { enum: USER_SECRET_KINDS }).notNull(),
+    /** The caller's name for the passkey; empty for a recovery code. */
+    passkeyId: text('passkey_id').notNull(),
+    /** null: removed. */
+    sealed: bytes('sealed'),
+    /** Rises with each secret, and when it is removed. */
+    version: integer('version').notNull(),
+    updatedAt: instant('updated_at').notNull().default(now),
+  },
+  (table) => [
+    unique('user_key_locks_one').on(table.projectId, table.ownerId, table.kind, table.passkeyId),
+    // For the rotation of a project's key.
+    index('user_key_locks_project').on(table.projectId, table.id),
+    foreignKey({
+      columns: [table.projectId, table.ownerId],
+      foreignColumns: [userKeys.projectId, userKeys.ownerId],
+      name: 'user_key_locks_user_key',
+    }),
+    check('user_key_locks_kind', oneOf('kind', USER_SECRET_KINDS)),
+    check('user_key_locks_passkey', sql`(${table.kind} = 'passkey') = (${table.passkeyId} <> '')`),
+  ],
+)
+
+export const userKeyLocksAccess = access(userKeyLocks, {
+  vault: 'select, insert, update (sealed, version, updated_at)',
 })
 
 /** The guess guard: one row for each owner, charged before a PIN is checked. */
