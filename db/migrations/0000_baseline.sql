@@ -36,7 +36,7 @@ CREATE TABLE "audit" (
 	"subject" text NOT NULL,
 	"details" jsonb NOT NULL,
 	"mac" "bytea" NOT NULL,
-	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'approval_requested', 'approval_decided', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost'))
+	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'user_secret_added', 'user_secret_removed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'approval_requested', 'approval_decided', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost'))
 );
 --> statement-breakpoint
 CREATE TABLE "audit_chain" (
@@ -326,6 +326,20 @@ CREATE TABLE "used_approvals" (
 	"policy_id" uuid NOT NULL,
 	"request_hash" "bytea" NOT NULL,
 	"used_at" timestamp (6) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "user_key_locks" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" uuid NOT NULL,
+	"owner_id" text NOT NULL,
+	"kind" text NOT NULL,
+	"passkey_id" text NOT NULL,
+	"sealed" "bytea",
+	"version" integer NOT NULL,
+	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "user_key_locks_one" UNIQUE("project_id","owner_id","kind","passkey_id"),
+	CONSTRAINT "user_key_locks_kind" CHECK ("kind" in ('recovery_code', 'passkey')),
+	CONSTRAINT "user_key_locks_passkey" CHECK (("user_key_locks"."kind" = 'passkey') = ("user_key_locks"."passkey_id" <> ''))
 );
 --> statement-breakpoint
 CREATE TABLE "user_keys" (
@@ -677,6 +691,7 @@ ALTER TABLE "policy_locks" ADD CONSTRAINT "policy_locks_policy_id_policies_id_fk
 ALTER TABLE "project_keys" ADD CONSTRAINT "project_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "used_approvals" ADD CONSTRAINT "used_approvals_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "used_approvals" ADD CONSTRAINT "used_approvals_policy_id_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."policies"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "user_key_locks" ADD CONSTRAINT "user_key_locks_user_key" FOREIGN KEY ("project_id","owner_id") REFERENCES "public"."user_keys"("project_id","owner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "user_keys" ADD CONSTRAINT "user_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallet_keys" ADD CONSTRAINT "wallet_keys_keyring_id_keyrings_id_fk" FOREIGN KEY ("keyring_id") REFERENCES "public"."keyrings"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallet_keys" ADD CONSTRAINT "wallet_keys_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -701,7 +716,7 @@ CREATE INDEX "approvals_listed" ON "approvals" USING btree ("project_id","create
 CREATE INDEX "approvals_of_policy" ON "approvals" USING btree ("policy_id","created_at");--> statement-breakpoint
 CREATE INDEX "audit_project" ON "audit" USING btree ("project_id","id");--> statement-breakpoint
 CREATE INDEX "audit_at" ON "audit" USING brin ("at") WITH (autosummarize=true);--> statement-breakpoint
-CREATE INDEX "audit_security" ON "audit" USING btree ("id") WHERE "action" in ('wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged');--> statement-breakpoint
+CREATE INDEX "audit_security" ON "audit" USING btree ("id") WHERE "action" in ('wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged');--> statement-breakpoint
 CREATE INDEX "audit_transaction" ON "audit" USING btree ((details->>'transaction')) WHERE details->>'transaction' is not null;--> statement-breakpoint
 CREATE INDEX "audit_mortal_signatures" ON "audit" USING btree ("project_id",(details->>'hash')) WHERE details->>'valid_until_block' is not null;--> statement-breakpoint
 CREATE INDEX "backfills_begun" ON "backfills" USING btree ("network","begun_at");--> statement-breakpoint
@@ -717,6 +732,7 @@ CREATE UNIQUE INDEX "keyrings_one_seed" ON "keyrings" USING btree ("project_id",
 CREATE INDEX "keyrings_project" ON "keyrings" USING btree ("project_id");--> statement-breakpoint
 CREATE INDEX "policies_of_wallet" ON "policies" USING btree ("wallet_id","created_at","id") WHERE "policies"."revoked_at" is null;--> statement-breakpoint
 CREATE INDEX "policies_listed" ON "policies" USING btree ("project_id","network","created_at","id") WHERE "policies"."revoked_at" is null;--> statement-breakpoint
+CREATE INDEX "user_key_locks_project" ON "user_key_locks" USING btree ("project_id","id");--> statement-breakpoint
 CREATE INDEX "wallets_watched" ON "wallets" USING btree ("network","address");--> statement-breakpoint
 CREATE INDEX "wallets_listed" ON "wallets" USING btree ("project_id","network","created_at","id");--> statement-breakpoint
 CREATE INDEX "api_keys_project" ON "api_keys" USING btree ("project_id");--> statement-breakpoint
