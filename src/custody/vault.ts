@@ -15,9 +15,11 @@ import {
   readPolicyRoom,
   unrevokedPolicies,
 } from '../../db/queries/custody/unrevoked-policies.ts'
+import { userSecrets } from '../../db/queries/custody/user-key-locks.ts'
 import type { QueueLoad } from '../queue.ts'
 import { verifyAudit } from './chain/verify.ts'
 import { changeDeveloperSecret, changeUserPin } from './credentials/change-credential.ts'
+import { addPasskeySecret, newRecoveryCode, removeUserSecret } from './credentials/change-user-secrets.ts'
 import { unlockOwner } from './credentials/guard.ts'
 import { activateProject, newProject } from './credentials/new-project.ts'
 import { type CustodyCtx, type CustodySettings, createCustodyCtx } from './ctx.ts'
@@ -87,6 +89,8 @@ const readingOf = (ctx: CustodyCtx) => {
     listPolicies: read(listPolicies),
     /** The id of the wallet of a policy within reach that is not revoked. */
     findWalletOfPolicy: read(findWalletOfPolicy),
+    /** What opens an owner's user key beside the PIN. */
+    userSecrets: read(userSecrets),
     /** For `audit verify`: the rows of custody that somebody else has written, put back or deleted. */
     forgedRows: (input: Parameters<typeof forgedRows>[1]) => forgedRows(ctx, input),
     /** Likewise the chains of the audit, and the rows in it that a vault has written. */
@@ -108,6 +112,25 @@ const binding =
     await ctx.journal.sync()
     return output
   }
+
+/** Methods that change what opens keys. */
+const changingOf = (ctx: CustodyCtx) => {
+  const bind = binding(ctx)
+  return {
+    /**
+     * Changes the PIN of a user-controlled wallet's owner. An owner has one PIN for all wallets. With another secret in place of the
+     * old PIN it also ends a lockout.
+     */
+    changeUserPin: bind(changeUserPin),
+    /** Makes a recovery code that opens the owner's user key as the PIN does, instead of an earlier code. It is returned only here. */
+    newRecoveryCode: bind(newRecoveryCode),
+    /** Lets what a passkey computes open the owner's user key, instead of an earlier secret of the same passkey. */
+    addPasskeySecret: bind(addPasskeySecret),
+    /** Removes a recovery code or a passkey. Needs another credential of the owner than the removed one. */
+    removeUserSecret: bind(removeUserSecret),
+    changeDeveloperSecret: bind(changeDeveloperSecret),
+  }
+}
 
 /** Methods that no credential protects. They are for operators only. */
 const operatingOf = (ctx: CustodyCtx) => {
@@ -185,9 +208,7 @@ export const createVault = (settings: CustodySettings) => {
     revokePolicy: bind(revokePolicy),
     /** The phrase or the imported key of a wallet's keyring. Needs the credentials of all modes that control it, and is audited. */
     exportKeyring: bind(exportKeyring),
-    /** Changes the PIN of a user-controlled wallet's owner. An owner has one PIN for all wallets. */
-    changeUserPin: bind(changeUserPin),
-    changeDeveloperSecret: bind(changeDeveloperSecret),
+    ...changingOf(ctx),
     ...operatingOf(ctx),
     /** What this process can do now. @throws UnfitVault if the database does not belong to any of its root keys any more. */
     status: () => statusOf(ctx),

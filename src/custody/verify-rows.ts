@@ -1,4 +1,5 @@
 import { goneCustodyRows } from '../../db/queries/custody/gone-rows.ts'
+import { forgedUserKeyLocks } from './credentials/forged-user-secrets.ts'
 import { forgedGuesses } from './credentials/guesses.ts'
 import type { CustodyCtx } from './ctx.ts'
 import { forgedLocks } from './wallets/forged-locks.ts'
@@ -23,12 +24,13 @@ type Parts = Pick<CustodyCtx, 'db' | 'projectKeys' | 'journal'>
 export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfinished: readonly ForgedRow[] }
 
 /**
- * Checks the rows that custody authenticates (counts of wrong PINs, policies, wallets and locks of keyrings), and that no row
+ * Checks the rows that custody authenticates (counts of wrong PINs, locks of user keys, policies, wallets and locks of keyrings), and that no row
  * that the audit names is gone. It opens no wallet.
  * @param input.projectId null: of all projects.
  */
 export const forgedRows = async (parts: Parts, input: { readonly projectId: string | null }): Promise<CustodyRows> => {
   const guesses = await forgedGuesses(parts, input)
+  const userSecrets = await forgedUserKeyLocks(parts, input)
   const policies = await forgedPolicies(parts, input)
   const wallets = await forgedWallets(parts, input)
   const locks = await forgedLocks(parts, input)
@@ -36,6 +38,7 @@ export const forgedRows = async (parts: Parts, input: { readonly projectId: stri
   const ofWallets = (rows: typeof wallets.forged) => rows.map((wallet) => ({ table: 'wallets', ...wallet }))
   const forged = [
     ...guesses.map(({ projectId, ownerId: id, trouble }) => ({ table: 'pin_guesses', projectId, id, trouble })),
+    ...userSecrets.map((lock) => ({ table: 'user_key_locks', ...lock })),
     ...policies.map((policy) => ({ table: 'policies', ...policy })),
     ...ofWallets(wallets.forged),
     ...locks.map((keyring) => ({ table: 'keyrings', ...keyring })),

@@ -7,12 +7,16 @@ import { AppError } from '../../src/errors.ts'
 
 const developerSecret = 'a-secret-that-shows'
 const userPin = '424242'
+const userSecret = 'a-code-that-shows'
 
 const GIVEN = {
   none: {},
   developer: { developerSecret },
   user: { userPin },
   both: { developerSecret, userPin },
+  code: { userSecret },
+  twice: { userPin, userSecret },
+  all: { developerSecret, userPin, userSecret },
 } as const
 
 const answer = (modes: readonly ControlMode[], given: keyof typeof GIVEN): unknown => {
@@ -27,14 +31,16 @@ const answer = (modes: readonly ControlMode[], given: keyof typeof GIVEN): unkno
 }
 
 describe('the credentials that belong', () => {
-  const onlyDeveloper = { developerSecret, userPin: null }
-  const onlyUser = { developerSecret: null, userPin }
+  const NONE = { developerSecret: null, userPin: null, userSecret: null }
+  const onlyDeveloper = { ...NONE, developerSecret }
+  const onlyUser = { ...NONE, userPin }
   const secretRequired = ['credential_required', 'Field "developer_secret" is required.']
-  const pinRequired = ['credential_required', 'Field "user_pin" is required.']
+  const pinRequired = ['credential_required', 'Field "user_pin" or "user_secret" is required.']
   const bothRequired = [
     'credential_required',
-    'Fields "developer_secret" and "user_pin" are required: the owner has wallets of the other control mode.',
+    'Field "developer_secret", and "user_pin" or "user_secret", are required: the owner has wallets of the other control mode.',
   ]
+  const onlyOne = ['credential_ambiguous', 'Only one of the fields "user_pin" and "user_secret" belongs here.']
 
   test.each([
     [['developer'], 'none', secretRequired],
@@ -44,11 +50,17 @@ describe('the credentials that belong', () => {
     [['user'], 'none', pinRequired],
     [['user'], 'developer', pinRequired],
     [['user'], 'user', onlyUser],
-    [['user'], 'both', ['credential_ambiguous', 'Field "user_pin" alone belongs here.']],
+    [['user'], 'both', ['credential_ambiguous', 'Field "user_pin" or "user_secret" alone belongs here.']],
     [['developer', 'user'], 'none', bothRequired],
     [['developer', 'user'], 'developer', bothRequired],
     [['developer', 'user'], 'user', bothRequired],
-    [['developer', 'user'], 'both', { developerSecret, userPin }],
+    [['developer', 'user'], 'both', { ...NONE, developerSecret, userPin }],
+    [['user'], 'code', { ...NONE, userSecret }],
+    [['developer'], 'code', secretRequired],
+    [['developer', 'user'], 'code', bothRequired],
+    [['user'], 'twice', onlyOne],
+    [['developer'], 'twice', onlyOne],
+    [['developer', 'user'], 'all', onlyOne],
   ] as [ControlMode[], keyof typeof GIVEN, unknown][])('where %p is needed and %s given', (modes, given, expected) => {
     expect(answer(modes, given)).toEqual(expected)
   })

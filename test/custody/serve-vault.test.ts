@@ -31,6 +31,7 @@ import {
   signOne,
   signOneBy,
   TEST_DEPLOYMENT_KEY,
+  textOf,
 } from './support.ts'
 import { frameOf } from './wire-support.ts'
 
@@ -100,6 +101,34 @@ const nextRefusal = async (seen: number): Promise<string> => {
 }
 
 describe('over its sockets', () => {
+  test('a recovery code and a passkey are made, open a key, set a new PIN and are removed', async () => {
+    const { path, errors } = await startVault()
+    const vault = asApi(path)
+    const wallet = await newWallet({ mode: 'user' })
+    const { recoveryCode } = await vault.newRecoveryCode(request(wallet, pin))
+    const code = { userSecret: textOf(recoveryCode) }
+    const passkeySecret = Buffer.alloc(32, 7).toString('base64url')
+    await vault.addPasskeySecret({ ...request(wallet, code), passkeyId: 'key-1', passkeySecret })
+    const { projectId: of, ownerId } = wallet
+    const secrets = await vault.userSecrets({ projectId: of, ownerId })
+    expect(secrets.map(({ kind, passkeyId }) => [kind, passkeyId])).toEqual([
+      ['passkey', 'key-1'],
+      ['recovery_code', ''],
+    ])
+    await vault.changeUserPin({ wallet, ...code, newPin: '271828', actor: ACTOR })
+    const signature = await withKey(vault, request(wallet, { userPin: '271828' }), (key) => signOne(key))
+    for (const credentials of [code, { userSecret: passkeySecret }]) {
+      expect(await withKey(vault, request(wallet, credentials), (key) => signOne(key))).toEqual(signature)
+      expect(await signOne(signerOnce(vault, request(wallet, credentials)))).toEqual(signature)
+    }
+    await vault.removeUserSecret({ ...request(wallet, code), kind: 'passkey', passkeyId: 'key-1' })
+    const removed = { userSecret: passkeySecret }
+    await expect(withKey(vault, request(wallet, removed), (key) => signOne(key))).rejects.toThrow('credential is wrong')
+    const mistyped = { userSecret: code.userSecret.slice(1) }
+    await expect(vault.newRecoveryCode(request(wallet, mistyped))).rejects.toThrow('typing error')
+    expect(errors).toEqual([])
+  })
+
   test('wallets are made, and sign, in both families', async () => {
     const { path } = await startVault()
     const vault = asOperator(path)

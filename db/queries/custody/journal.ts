@@ -36,6 +36,11 @@ const KEPT = {
     age: { grows: 'version' },
     changing: ['salt', 'sealed', 'version', 'updated_at'],
   },
+  user_key_locks: {
+    key: ['project_id', 'owner_id', 'kind', 'passkey_id'],
+    age: { grows: 'version' },
+    changing: ['sealed', 'version', 'updated_at'],
+  },
   pin_guesses: {
     key: ['project_id', 'owner_id'],
     without: ['lease', 'lease_until'],

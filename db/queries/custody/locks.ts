@@ -5,7 +5,7 @@ import type { FreezeScope, Network } from '../../words.ts'
 import { frozenScopeOf } from '../freezes.ts'
 
 /** A credential's key as it was read. It is replaced only if both are still the same. */
-export type Versioned = Pick<typeof developerKeys.$inferSelect, 'sealed' | 'version'>
+type Versioned = Pick<typeof developerKeys.$inferSelect, 'sealed' | 'version'>
 
 export const readDeveloperKey = async (db: Queryable, projectId: string): Promise<Versioned | null> => {
   const [row] = await db
@@ -67,12 +67,17 @@ export const readUserKey = async (
 /** @returns false if the row is not `was` any more. */
 export const updateUserKey = async (
   db: Queryable,
-  input: Owner & { readonly was: Versioned; readonly salt: Uint8Array; readonly sealed: Uint8Array },
+  input: Owner & {
+    readonly was: Versioned
+    readonly version: number
+    readonly salt: Uint8Array
+    readonly sealed: Uint8Array
+  },
 ): Promise<boolean> => {
-  const { was, salt, sealed } = input
+  const { was, version, salt, sealed } = input
   const { rowCount } = await db
     .update(userKeys)
-    .set({ salt, sealed, version: was.version + 1, updatedAt: sql`now()` })
+    .set({ salt, sealed, version, updatedAt: sql`now()` })
     .where(and(ofOwner(input), isStill(userKeys, was)))
   return rowCount === 1
 }

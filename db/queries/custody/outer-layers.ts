@@ -3,15 +3,28 @@
 
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
-import type { ControlMode, KeyringKind } from '../../words.ts'
+import type { ControlMode, KeyringKind, UserSecretKind } from '../../words.ts'
 
-export const OUTER_LAYER_KINDS = ['developer_key', 'user_key', 'keyring', 'owner_lock', 'policy_lock'] as const
+export const OUTER_LAYER_KINDS = [
+  'developer_key',
+  'user_key',
+  'user_key_lock',
+  'keyring',
+  'owner_lock',
+  'policy_lock',
+] as const
 export type OuterLayerKind = (typeof OUTER_LAYER_KINDS)[number]
 
 export type OuterLayer = {
   /** Names the row within its project: the id of the project, the owner, the keyring or the lock. */
   readonly id: string
-  /** What the envelope of a keyring or of an owner lock binds; null of others. */
+  /** What the envelope of a user key's lock, of a keyring or of an owner lock binds; null of others. */
+  readonly userKeyLock: {
+    readonly ownerId: string
+    readonly kind: UserSecretKind
+    readonly passkeyId: string
+    readonly version: number
+  } | null
   readonly keyring: { readonly kind: KeyringKind; readonly controlModes: readonly ControlMode[] } | null
   readonly ownerLock: {
     readonly keyringId: string
@@ -29,7 +42,7 @@ type Table = {
   readonly type: SQL
   /** Less than or equal to every key. */
   readonly first: string
-  /** The columns `keyring` and `ownerLock` of a layer. */
+  /** The columns `userKeyLock`, `keyring` and `ownerLock` of a layer. */
   readonly binds: SQL
   /** The rows `t` of a project. */
   readonly ofProject: (projectId: string) => SQL
@@ -37,7 +50,10 @@ type Table = {
 
 const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
-const BINDS_NOTHING = sql`null as keyring, null as "ownerLock"`
+const bound = (binds: { readonly userKeyLock?: SQL; readonly keyring?: SQL; readonly ownerLock?: SQL }): SQL => {
+  const { userKeyLock = sql`null`, keyring = sql`null`, ownerLock = sql`null` } = binds
+  return sql`${userKeyLock} as "userKeyLock", ${keyring} as keyring, ${ownerLock} as "ownerLock"`
+}
 
 const TABLES: Record<OuterLayerKind, Table> = {
   developer_key: {
@@ -45,7 +61,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.project_id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    binds: BINDS_NOTHING,
+    binds: bound({}),
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   user_key: {
@@ -53,7 +69,19 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.owner_id`,
     type: sql`text`,
     first: '',
-    binds: BINDS_NOTHING,
+    binds: bound({}),
+    ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
+  },
+  // A removed lock has no sealed bytes, so no version is newer.
+  user_key_lock: {
+    name: sql`user_key_locks`,
+    key: sql`t.id`,
+    type: sql`uuid`,
+    first: NIL_UUID,
+    binds: bound({
+      userKeyLock: sql`json_build_object('ownerId', t.owner_id, 'kind', t.kind, 'passkeyId', t.passkey_id,
+        'version', t.version)`,
+    }),
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   keyring: {
@@ -61,8 +89,10 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    binds: sql`json_build_object('kind', t.kind, 'controlModes', array(
-      select l.control_mode from owner_locks l where l.keyring_id = t.id)) as keyring, null as "ownerLock"`,
+    binds: bound({
+      keyring: sql`json_build_object('kind', t.kind, 'controlModes', array(
+        select l.control_mode from owner_locks l where l.keyring_id = t.id))`,
+    }),
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   owner_lock: {
@@ -70,9 +100,10 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    binds: sql`null as keyring,
-      json_build_object('keyringId', t.keyring_id, 'controlMode', t.control_mode, 'policiesOnly', t.policies_only,
-        'version', t.version) as "ownerLock"`,
+    binds: bound({
+      ownerLock: sql`json_build_object('keyringId', t.keyring_id, 'controlMode', t.control_mode,
+        'policiesOnly', t.policies_only, 'version', t.version)`,
+    }),
     ofProject: (projectId) =>
       sql`exists (select from keyrings k where k.id = t.keyring_id and k.project_id = ${projectId}::uuid)`,
   },
@@ -81,7 +112,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    binds: BINDS_NOTHING,
+    binds: bound({}),
     ofProject: (projectId) =>
       sql`exists (select from policies p where p.id = t.policy_id and p.project_id = ${projectId}::uuid)`,
   },

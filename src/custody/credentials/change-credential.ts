@@ -1,40 +1,59 @@
 // Changing a credential. The user key or developer key stays the same and is sealed again, so all its locks open as before
-// (rewrap.ts). The old credential is checked first. A request that passed its own check just before the change goes on with the key that
-// it opened. A later one, or one that waits in the guess guard with the old version, gets an error and can try again.
+// (rewrap.ts). The old credential is checked first. A request that passed its own check just before the change goes on with the
+// key that it opened. A later one, or one that waits in the guess guard with the old version, gets an error and can try again.
+//
+// A new PIN may also be set with a recovery code or a passkey. Then the owner's wrong PINs are forgotten, and a lockout ends: they
+// were guesses at a PIN that does not open anything any more.
 
 import { readDeveloperKey, readUserKey, updateDeveloperKey, updateUserKey } from '../../../db/queries/custody/locks.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
+import type { UserKeyLockOf } from '../../../db/queries/custody/user-key-locks.ts'
 import { noSuchProject } from '../../errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
 import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import type { WalletRef } from '../wallets/wallet-key.ts'
-import { checkPin, checkSecret, notActivated, sealUnderPin } from './credential-keys.ts'
-import { refuseFrozen } from './credentials.ts'
+import { checkSecret, checkUser, notActivated, sealUnderPin } from './credential-keys.ts'
+import { refuseFrozen, requireCredentials } from './credentials.ts'
 import { requireDeveloperSecret } from './developer-secret.ts'
 import { refuseObviousPin } from './obvious-pin.ts'
 import { rewrap } from './rewrap.ts'
 
 type PinChange = {
   readonly wallet: WalletRef
-  readonly oldPin: SecretText
+  readonly oldPin?: SecretText | undefined
+  /** Instead of the old PIN. */
+  readonly userSecret?: SecretText | undefined
   readonly newPin: SecretText
   readonly actor: string
   /** As in `Credentials`. */
   readonly from?: string | undefined
 }
 
+/** The secret that opened the user key, for the audit; nothing for the PIN. */
+const byOf = (lock: UserKeyLockOf | null): Readonly<Record<string, string>> => {
+  if (lock === null) return {}
+  return lock.passkeyId === '' ? { by: lock.kind } : { by: lock.kind, passkey_id: lock.passkeyId }
+}
+
 /** Changes the PIN of a wallet's owner, as `Vault.changeUserPin` says. */
 export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<void> => {
   using keys = new HeldKeys()
-  const { wallet, oldPin, newPin, actor, from } = input
+  const { wallet, oldPin: userPin, userSecret, newPin, actor, from } = input
   refuseObviousPin({ pin: newPin, field: 'new_user_pin' })
+  const proof = requireCredentials({ modes: ['user'], credentials: { userPin, userSecret, from } })
   const { projectId, ownerId } = wallet
   const row = await readUserKey(ctx.db, wallet)
   if (row === null) throw new Error('a user-controlled wallet has an owner without a user key')
   refuseFrozen(row.frozen)
   const of = { projectId, ownerId }
-  const userKey = keys.hold(await checkPin(ctx, { ...of, actor, from, row, pin: oldPin }))
+  // Before the row is read again: an earlier one may be there, and the new one must be newer than all.
+  const versionAtLeast = ctx.journal.floorOf('user_keys', [projectId, ownerId])
+  const opened = await checkUser(ctx, { ...of, actor, proof, row })
+  if (opened === null) throw new Error('a credential of the user was required')
+  const userKey = keys.hold(opened.userKey)
+  const { lock } = opened
+  if (lock !== null) await ctx.guesses.fetchKeys(of)
   const { salt, inner } = await sealUnderPin(ctx, { ...of, pin: newPin, userKey })
   await rewrap(ctx, {
     projectId,
@@ -42,9 +61,19 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
     version: row.version,
     inner,
     read: () => readUserKey(ctx.db, wallet),
-    write: (tx, written) => updateUserKey(tx, { ...of, ...written, salt }),
+    write: async (tx, { was, sealed }) => {
+      const version = Math.max(was.version, versionAtLeast) + 1
+      if (!(await updateUserKey(tx, { ...of, was, version, sealed, salt }))) return false
+      return lock === null || (await ctx.guesses.unlock(tx, of))
+    },
     row: { table: 'user_keys', where: { project_id: projectId, owner_id: ownerId } },
-    act: { projectId, actor, action: 'user_pin_changed', subject: ownerId, details: { wallet: wallet.id } },
+    act: {
+      projectId,
+      actor,
+      action: 'user_pin_changed',
+      subject: ownerId,
+      details: { wallet: wallet.id, ...byOf(lock) },
+    },
   })
 }
 

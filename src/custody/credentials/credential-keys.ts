@@ -1,13 +1,15 @@
-// A developer secret opens the developer key, a PIN opens the user key. That the key opens is the check of the credential.
+// A developer secret opens the developer key; a PIN, or another secret of the user, opens the user key. That the key opens is the check of the credential.
 // The caller zeroes every key that is returned here.
 
 import { randomBytes } from 'node:crypto'
 import type { UserKeyRow } from '../../../db/queries/custody/keyrings.ts'
+import type { UserKeyLockOf } from '../../../db/queries/custody/user-key-locks.ts'
 import { AppError } from '../../errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, identityOf, openDeveloperKey, openUserKey, sealUserKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES, PIN_SALT_BYTES, stretchPin } from '../sealing/kdf.ts'
+import { checkUserSecret } from './check-user-secret.ts'
 import { invalidSecret, type Proof, whereOf } from './credentials.ts'
 
 type Owner = { readonly projectId: string; readonly ownerId: string }
@@ -36,7 +38,7 @@ export const checkSecret = async (
 }
 
 /** Opens an owner's user key. */
-export const checkPin = async (
+const checkPin = async (
   { projectKeys, guard }: CustodyCtx,
   input: Requester & Owner & { readonly row: UserKeyRow; readonly pin: SecretText },
 ): Promise<Uint8Array> => {
@@ -52,20 +54,38 @@ export const checkPin = async (
   return await lease.settle(openUserKey({ projectId, ownerId, stretched, sealed: inner }))
 }
 
+type OpenedUserKey = {
+  readonly userKey: Uint8Array
+  /** What its secret opened; null for the PIN. */
+  readonly lock: UserKeyLockOf | null
+}
+
+/** Opens an owner's user key with the PIN or the other secret in `proof`. @returns null if it has neither. */
+export const checkUser = async (
+  ctx: CustodyCtx,
+  input: Requester & Owner & { readonly proof: Omit<Proof, 'developerSecret'>; readonly row: UserKeyRow | null },
+): Promise<OpenedUserKey | null> => {
+  const { projectId, ownerId, actor, proof, row } = input
+  const { userPin: pin, userSecret: secret, from } = proof
+  const of = { projectId, ownerId, actor, from }
+  if (secret !== null) return await checkUserSecret(ctx, { ...of, secret })
+  if (pin === null) return null
+  if (row === null) throw new Error('a PIN was given for an owner without a user key')
+  return { userKey: await checkPin(ctx, { ...of, row, pin }), lock: null }
+}
+
 /** Opens the keys of the credentials in `proof`; `keys` holds them. A wrong secret charges no guess of the PIN. */
 export const checkCredentials = async (
   ctx: CustodyCtx,
   input: Requester & Owner & { readonly proof: Proof; readonly rows: CredentialRows; readonly keys: HeldKeys },
 ): Promise<CredentialKeyOf> => {
   const { projectId, ownerId, actor, proof, rows, keys } = input
-  const { developerSecret: secret, userPin: pin, from } = proof
+  const { developerSecret: secret, from } = proof
   const { developerKey: sealed, userKey: row } = rows
-  if (pin !== null && row === null) throw new Error('a PIN was given for an owner without a user key')
   const developer =
     secret === null ? null : keys.hold(await checkSecret(ctx, { projectId, actor, from, sealed, secret }))
-  const user =
-    pin === null || row === null ? null : keys.hold(await checkPin(ctx, { projectId, ownerId, actor, from, row, pin }))
-  return { developer, user }
+  const opened = await checkUser(ctx, { projectId, ownerId, actor, proof, row })
+  return { developer, user: opened && keys.hold(opened.userKey) }
 }
 
 /** Seals a user key under a PIN, without the outer layer. */

@@ -99,6 +99,11 @@ const identitiesOf = async ({ db }: CustodyCtx, { kind, projectId, layers }: Pag
       return ofEach(() => identityOf.developerKey({ projectId }))
     case 'user_key':
       return ofEach(({ id: ownerId }) => identityOf.userKey({ projectId, ownerId }))
+    case 'user_key_lock':
+      return ofEach(({ userKeyLock }) => {
+        if (userKeyLock === null) throw new Error('a lock of a user key was read without what its envelope binds')
+        return identityOf.userKeyLock({ projectId, ...userKeyLock })
+      })
     case 'keyring':
       return ofEach(({ id: keyringId, keyring }) => {
         if (keyring === null) throw new Error('a keyring was read without what its envelope binds')

@@ -2,7 +2,8 @@
 //
 //   developer key  (random, one a project)   sealed under HMAC(developer secret, "developer key" ‖ project). From it comes a
 //                    key pair: the public key stands before the sealed developer key
-//   user key       (random, one an owner)    sealed under HKDF(argon2id(PIN, salt), "user key" ‖ project ‖ owner)
+//   user key       (random, one an owner)    sealed under HKDF(argon2id(PIN, salt), "user key" ‖ project ‖ owner), and in a user
+//                    key lock for each further secret, under HKDF(secret, "user key lock" ‖ project ‖ owner ‖ kind ‖ passkey)
 //   control key    (random, one for each     sealed in an owner lock, under
 //                  keyring and control mode)   HKDF(developer key | user key, "owner lock" ‖ lock)
 //     ├ wallet key = HKDF(control key, "wallet" ‖ wallet)   seals that wallet's private key: what signing opens
@@ -23,7 +24,13 @@
 //
 // Who receives a key zeroes it.
 
-import { CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../../db/words.ts'
+import {
+  CONTROL_MODES,
+  type ControlMode,
+  type KeyringKind,
+  type Network,
+  type UserSecretKind,
+} from '../../../db/words.ts'
 import { type BoundFields, encodeFields, HeldKeys, type SecretText } from './bytes.ts'
 import { EnvelopeError, encodeIdentity, NO_KEY_ID, open, type RowIdentity, seal } from './envelope.ts'
 import { openSealedTo, publicKeyOf, sealTo } from './hpke.ts'
@@ -31,6 +38,8 @@ import { deriveKey, hmac, KEY_BYTES } from './kdf.ts'
 
 type Project = { readonly projectId: string }
 type Owner = Project & { readonly ownerId: string }
+/** `version` rises with each secret, so an earlier lock does not open as a later one. */
+type UserKeyLock = Owner & { readonly kind: UserSecretKind; readonly passkeyId: string; readonly version: number }
 type Keyring = Project & { readonly keyringId: string }
 type OwnerLock = Keyring & { readonly lockId: string; readonly controlMode: ControlMode }
 /** The parts of a lock that can change without a credential. So only its outer layer binds them. */
@@ -92,6 +101,13 @@ export const identityOf = {
     purpose: 'user key',
     projectId,
     rowId,
+  }),
+  userKeyLock: ({ projectId, ownerId: rowId, kind, passkeyId, version }: UserKeyLock): RowIdentity => ({
+    ...NOWHERE,
+    purpose: 'user key lock',
+    projectId,
+    rowId,
+    bound: { kind, passkey_id: passkeyId, version },
   }),
   pinGuesses: ({ projectId, ownerId: rowId }: Owner): RowIdentity => ({
     ...NOWHERE,
@@ -206,6 +222,19 @@ export const sealUserKey = (of: Owner & { readonly stretched: Uint8Array; readon
 /** @returns null if the PIN is wrong. */
 export const openUserKey = (of: Owner & { readonly stretched: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnderCredential(underPin(of), of.sealed)
+
+/** @param of.secret uniformly random, at least 16 bytes. */
+const underUserSecret = (of: UserKeyLock & { readonly secret: Uint8Array }): Under => ({
+  key: deriveKey(of.secret, ['user key lock', of.projectId, of.ownerId, of.kind, of.passkeyId]),
+  identity: identityOf.userKeyLock(of),
+})
+
+export const sealUserKeyLock = (of: UserKeyLock & { readonly secret: Uint8Array; readonly userKey: Uint8Array }) =>
+  sealUnder(underUserSecret(of), of.userKey)
+
+/** @returns the user key; null if the secret is wrong. */
+export const openUserKeyLock = (of: UserKeyLock & { readonly secret: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnderCredential(underUserSecret(of), of.sealed)
 
 /** The developer key, the user key, or if control is shared both, each after its length. */
 const underSeedLock = ({ credentialKeyOf, ...of }: SeedLock & { readonly credentialKeyOf: CredentialKeyOf }): Under => {

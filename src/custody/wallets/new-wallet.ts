@@ -11,12 +11,12 @@
 //                                                            seed if there is none yet
 //   an imported private key     the mode's credential        a keyring of its own and a lock of the mode
 //
-// A PIN opens the owner's user key. If the owner has none yet, it is made with that PIN.
+// A PIN, or another secret of the user, opens the owner's user key. If the owner has none yet, it is made with the PIN.
 
 import { insertKeyring, insertWalletKey, type OwnerRow, replaceSeed } from '../../../db/queries/custody/keyrings.ts'
 import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../db/queries/custody/locks.ts'
 import type { ChainFamily, ControlMode, Network, WalletType } from '../../../db/words.ts'
-import { notFound } from '../../errors.ts'
+import { AppError, notFound } from '../../errors.ts'
 import type { AuditAct } from '../audit.ts'
 import { checkCredentials, makeUserKey, notActivated } from '../credentials/credential-keys.ts'
 import {
@@ -84,8 +84,11 @@ const openCredentials = async (
   input: Opening & { readonly proof: Proof },
 ): Promise<{ readonly credentialKeyOf: CredentialKeyOf; readonly newUserKey: NewUserKeyRow | null }> => {
   const { projectId, ownerId, actor, owner, proof, keys } = input
-  const { userPin: pin } = proof
+  const { userPin: pin, userSecret } = proof
   const of = { projectId, ownerId, actor, rows: owner, keys }
+  if (userSecret !== null && owner.userKey === null) {
+    throw new AppError('credential_required', 'Field "user_pin" is required: the owner has no PIN yet.')
+  }
   if (pin === null || owner.userKey !== null) {
     return { credentialKeyOf: await checkCredentials(ctx, { ...of, proof }), newUserKey: null }
   }

@@ -13,10 +13,9 @@ import {
 } from '../../../db/queries/custody/policies.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import { findPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
-import type { ControlMode } from '../../../db/words.ts'
-import { AppError, noSuchProject, notFound } from '../../errors.ts'
+import { noSuchProject, notFound } from '../../errors.ts'
 import { checkCredentials, notActivated } from '../credentials/credential-keys.ts'
-import { type Credentials, refuseFrozen, requireConsent, requireCredentials } from '../credentials/credentials.ts'
+import { modeOfOne, refuseFrozen, requireConsent, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { hasOwnAddress } from '../keys/key-types.ts'
@@ -106,16 +105,6 @@ export const newPolicy = (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   return repeatable(['policies_pkey'], () => makePolicy(ctx, request))
 }
 
-/** The control mode of the one credential that was given. */
-const modeOf = ({ developerSecret, userPin }: Credentials): ControlMode => {
-  if (developerSecret !== undefined && userPin !== undefined) {
-    throw new AppError('credential_ambiguous', 'One of the fields "developer_secret" and "user_pin" belongs here.')
-  }
-  if (developerSecret !== undefined) return 'developer'
-  if (userPin !== undefined) return 'user'
-  throw new AppError('credential_required', 'Field "developer_secret" or "user_pin" is required.')
-}
-
 /** Revokes a policy, as `Vault.revokePolicy` says. It works on frozen wallets too. */
 export const revokePolicy = async (
   ctx: CustodyCtx,
@@ -126,7 +115,7 @@ export const revokePolicy = async (
   const { projectId, ownerId, id: walletId } = wallet
   const row = await readKeyring(ctx.db, wallet)
   if (row === null) throw new Error('a wallet has no keyring')
-  const mode = modeOf(credentials)
+  const mode = modeOfOne(credentials)
   const proof = requireCredentials({ modes: [mode], credentials })
   await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   await ctx.db.transaction(async (tx) => {

@@ -1,41 +1,31 @@
 // Each method of the vault, and what crosses for it. TypeScript compares this with the vault's own types where the methods are
 // served and asked (serve-vault.ts, remote-vault.ts).
 
-import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { CHAIN_FAMILIES, CONTROL_MODES, RULE_OPERATORS, SIGNING_ACTIONS, WALLET_TYPES } from '../../../db/words.ts'
+import { Type } from '@sinclair/typebox'
+import {
+  CHAIN_FAMILIES,
+  CONTROL_MODES,
+  RULE_OPERATORS,
+  SIGNING_ACTIONS,
+  USER_SECRET_KINDS,
+  WALLET_TYPES,
+} from '../../../db/words.ts'
 import { APPROVER_PASSKEYS_MAX } from '../approval.ts'
+import {
+  ByName,
+  Bytes,
+  Count,
+  credentials,
+  Fields,
+  Id,
+  keyRequest,
+  Maybe,
+  OneOf,
+  OrNull,
+  Text,
+  wallet,
+} from './fields.ts'
 import { method, Nothing, Secret, SecretBytes } from './method.ts'
-
-const closed = { additionalProperties: false } as const
-
-const Fields = <Named extends TProperties>(fields: Named) => Type.Object(fields, closed)
-const OneOf = <Word extends string>(words: readonly Word[]) => Type.Union(words.map((word) => Type.Literal(word)))
-const OrNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
-/** The field may be absent, or undefined, which does not cross. */
-const Maybe = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Undefined()]))
-const ByName = <Schema extends TSchema>(schema: Schema) => Type.Record(Type.String(), schema, closed)
-
-/** PostgreSQL takes no NUL. A statement that it refuses would fail for all who share it. */
-const Text = Type.String({ pattern: '^[^\\u0000]*$' })
-const Id = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' })
-const Bytes = Type.Uint8Array()
-const Count = Type.Integer({ minimum: 0 })
-
-const credentials = Fields({ from: Maybe(Text), developerSecret: Maybe(Secret), userPin: Maybe(Secret) })
-
-const wallet = Fields({
-  id: Id,
-  projectId: Id,
-  ownerId: Text,
-  network: Text,
-  keyringId: Id,
-  controlMode: OneOf(CONTROL_MODES),
-  type: OneOf(WALLET_TYPES),
-  publicKey: Bytes,
-  address: Text,
-})
-
-const keyRequest = { wallet, credentials, actor: Text }
 
 const imported = Type.Union([Fields({ privateKey: Secret }), Fields({ mnemonicPhrase: Secret })])
 
@@ -233,8 +223,32 @@ export const METHODS = {
     output: Fields({ mnemonicPhrase: OrNull(SecretBytes), privateKey: OrNull(SecretBytes) }),
   }),
   changeUserPin: method('changeUserPin', {
-    input: Fields({ wallet, oldPin: Secret, newPin: Secret, actor: Text, from: Maybe(Text) }),
+    input: Fields({
+      wallet,
+      oldPin: Maybe(Secret),
+      userSecret: Maybe(Secret),
+      newPin: Secret,
+      actor: Text,
+      from: Maybe(Text),
+    }),
     output: Nothing,
+  }),
+  newRecoveryCode: method('newRecoveryCode', {
+    input: Fields(keyRequest),
+    output: Fields({ recoveryCode: SecretBytes }),
+  }),
+  addPasskeySecret: method('addPasskeySecret', {
+    input: Fields({ ...keyRequest, passkeyId: Text, passkeySecret: Secret }),
+    output: Nothing,
+  }),
+  removeUserSecret: method('removeUserSecret', {
+    input: Fields({ ...keyRequest, kind: OneOf(USER_SECRET_KINDS), passkeyId: Text }),
+    output: Nothing,
+  }),
+  userSecrets: method('userSecrets', {
+    input: Fields({ projectId: Id, ownerId: Text }),
+    output: Type.Array(Fields({ kind: OneOf(USER_SECRET_KINDS), passkeyId: Text, updatedAt: Type.Date() })),
+    repeatable: true,
   }),
   changeDeveloperSecret: method('changeDeveloperSecret', {
     input: Fields({ projectId: Id, oldSecret: Secret, newSecret: Secret, actor: Text }),

@@ -1,0 +1,149 @@
+import { and, asc, eq, gt, isNotNull, type SQL, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../../client.ts'
+import { userKeyLocks, userKeys } from '../../schema.ts'
+import type { UserSecretKind } from '../../words.ts'
+
+type Row = typeof userKeyLocks.$inferSelect
+type Owner = Pick<Row, 'projectId' | 'ownerId'>
+
+/** A lock by what it is for. */
+export type UserKeyLockOf = Owner & Pick<Row, 'kind' | 'passkeyId'>
+
+export type UserKeyLockRow = Pick<Row, 'kind' | 'passkeyId' | 'version'> & { readonly sealed: Uint8Array }
+
+const ofOwner = (owner: Owner) =>
+  and(eq(userKeyLocks.projectId, owner.projectId), eq(userKeyLocks.ownerId, owner.ownerId))
+
+const isOne = (of: UserKeyLockOf) =>
+  and(ofOwner(of), eq(userKeyLocks.kind, of.kind), eq(userKeyLocks.passkeyId, of.passkeyId))
+
+/** An owner's locks of a kind that were not removed. */
+export const readUserKeyLocks = async (
+  db: Queryable,
+  input: Owner & { readonly kind: UserSecretKind; readonly limit: number },
+): Promise<readonly UserKeyLockRow[]> => {
+  const { kind, passkeyId, version, sealed } = userKeyLocks
+  const rows = await db
+    .select({ kind, passkeyId, version, sealed })
+    .from(userKeyLocks)
+    .where(and(ofOwner(input), eq(kind, input.kind), isNotNull(sealed)))
+    .orderBy(asc(passkeyId))
+    .limit(input.limit)
+  return rows.flatMap((row) => (row.sealed === null ? [] : [{ ...row, sealed: row.sealed }]))
+}
+
+/** An owner has one recovery code, and only so many passkeys that custody bounds. */
+const LISTED_MAX = 100
+
+/** The owner's secrets that were not removed, without what they seal. */
+export const userSecrets = (
+  db: Queryable,
+  input: Owner,
+): Promise<readonly Pick<Row, 'kind' | 'passkeyId' | 'updatedAt'>[]> =>
+  db
+    .select({ kind: userKeyLocks.kind, passkeyId: userKeyLocks.passkeyId, updatedAt: userKeyLocks.updatedAt })
+    .from(userKeyLocks)
+    .where(and(ofOwner(input), isNotNull(userKeyLocks.sealed)))
+    .orderBy(asc(userKeyLocks.kind), asc(userKeyLocks.passkeyId))
+    .limit(LISTED_MAX)
+
+type State = Pick<Row, 'version' | 'sealed'>
+
+/** The state of a lock; version 0 for one that never was. */
+export const readUserKeyLock = async (db: Queryable, of: UserKeyLockOf): Promise<State> => {
+  const { version, sealed } = userKeyLocks
+  const [row] = await db.select({ version, sealed }).from(userKeyLocks).where(isOne(of))
+  return row ?? { version: 0, sealed: null }
+}
+
+/** Keeps the owner's user key as it is until the transaction ends. Other calls of this wait. */
+export const holdUserKey = async (tx: Tx, owner: Owner): Promise<void> => {
+  await tx
+    .select({ version: userKeys.version })
+    .from(userKeys)
+    .where(and(eq(userKeys.projectId, owner.projectId), eq(userKeys.ownerId, owner.ownerId)))
+    .for('no key update')
+}
+
+/** How many of an owner's passkeys were not removed. */
+export const countPasskeyLocks = (db: Queryable, owner: Owner): Promise<number> =>
+  db.$count(userKeyLocks, and(ofOwner(owner), eq(userKeyLocks.kind, 'passkey'), isNotNull(userKeyLocks.sealed)))
+
+/**
+ * Writes the next state of a lock.
+ * @param input.was the version that it follows on; 0: there is no row. @returns false if the row has another version.
+ */
+export const writeUserKeyLock = async (
+  tx: Tx,
+  input: UserKeyLockOf & State & { readonly id: string; readonly was: number },
+): Promise<boolean> => {
+  const { was, ...row } = input
+  const { version, sealed } = row
+  const { rowCount } = await tx
+    .insert(userKeyLocks)
+    .values(row)
+    .onConflictDoUpdate({
+      target: [userKeyLocks.projectId, userKeyLocks.ownerId, userKeyLocks.kind, userKeyLocks.passkeyId],
+      set: { version, sealed, updatedAt: sql`now()` },
+      setWhere: eq(userKeyLocks.version, was),
+    })
+  return rowCount === 1
+}
+
+/** null: of all projects. */
+type OfProject = { readonly projectId: string | null }
+
+/** Locks that were not removed after `after`, in the order of their ids. */
+export const pageOfUserKeyLocks = async (
+  db: Queryable,
+  input: OfProject & { readonly after: string | null; readonly limit: number },
+): Promise<readonly (UserKeyLockOf & UserKeyLockRow & Pick<Row, 'id'>)[]> => {
+  const { id, projectId, ownerId, kind, passkeyId, version, sealed } = userKeyLocks
+  const rows = await db
+    .select({ id, projectId, ownerId, kind, passkeyId, version, sealed })
+    .from(userKeyLocks)
+    .where(
+      and(
+        isNotNull(sealed),
+        input.projectId === null ? undefined : eq(projectId, input.projectId),
+        input.after === null ? undefined : gt(id, input.after),
+      ),
+    )
+    .orderBy(asc(id))
+    .limit(input.limit)
+  return rows.flatMap((row) => (row.sealed === null ? [] : [{ ...row, sealed: row.sealed }]))
+}
+
+/** How a lock differs from the audit: `earlier`: it is older, or somebody undid its removal; `later`: the audit does not have it. */
+export type ContradictedLock = UserKeyLockOf & { readonly is: 'gone' | 'earlier' | 'later' }
+
+const ofProject = (column: SQL, { projectId }: OfProject): SQL =>
+  sql`${column} = coalesce(${projectId}::uuid, ${column})`
+
+/** The locks that differ from the audit, which has a row for each of their changes. */
+export const contradictedUserKeyLocks = async (db: Queryable, of: OfProject): Promise<readonly ContradictedLock[]> => {
+  const { rows } = await db.execute<ContradictedLock>(sql`
+    with audited as (
+      select distinct on (project_id, owner_id, kind, passkey_id) * from (
+        select a.project_id, a.subject as owner_id, a.details->>'kind' as kind,
+          coalesce(a.details->>'passkey_id', '') as passkey_id, (a.details->>'lock_version')::int as version,
+          a.action = 'user_secret_added' as is_there
+        from audit a
+        where a.action in ('user_secret_added', 'user_secret_removed') and ${ofProject(sql`a.project_id`, of)}
+      ) told
+      order by project_id, owner_id, kind, passkey_id, version desc
+    ), present as (
+      select l.project_id, l.owner_id, l.kind, l.passkey_id, l.version, l.sealed is not null as is_there
+      from user_key_locks l where ${ofProject(sql`l.project_id`, of)}
+    )
+    select project_id as "projectId", owner_id as "ownerId", kind, passkey_id as "passkeyId",
+      case
+        when present.version is null then 'gone'
+        when audited.version is null or present.version > audited.version then 'later'
+        else 'earlier'
+      end as "is"
+    from audited full join present using (project_id, owner_id, kind, passkey_id)
+    where present.version is distinct from audited.version or present.is_there is distinct from audited.is_there
+    order by 1, 2, 3, 4`)
+  return [...rows]
+}
