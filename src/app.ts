@@ -29,6 +29,7 @@ import { transactionRoutes } from './transactions/routes.ts'
 import { linkRoutes } from './users/link-routes.ts'
 import { userRoutes } from './users/routes.ts'
 import { walletRoutes } from './wallets/routes.ts'
+import { secretRoutes } from './wallets/secret-routes.ts'
 
 const HOST = /^[a-z0-9._:[\]-]*$/i
 
@@ -93,6 +94,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     .use(healthRoutes(ctx, input))
     .use(metricsRoutes(ctx))
     .use(walletRoutes(ctx, auth))
+    .use(secretRoutes(ctx, auth))
     .use(transactionRoutes(ctx, auth))
     .use(nftRoutes(ctx, auth))
     .use(policyRoutes(ctx, auth))

@@ -46,11 +46,21 @@ export type Signatory = Principal & { readonly credentials: Credentials; readonl
 /** @param body the request's body, which may have these fields. */
 export const signatoryOf = (
   caller: Caller,
-  body: { readonly developer_secret?: string; readonly user_pin?: string; readonly approval_id?: string },
+  body: {
+    readonly developer_secret?: string
+    readonly user_pin?: string
+    readonly user_secret?: string
+    readonly approval_id?: string
+  },
 ): Signatory => ({
   ...principalOf(caller),
   approvalId: body.approval_id,
-  credentials: { developerSecret: body.developer_secret, userPin: body.user_pin, from: subnetOf(caller.address) },
+  credentials: {
+    developerSecret: body.developer_secret,
+    userPin: body.user_pin,
+    userSecret: body.user_secret,
+    from: subnetOf(caller.address),
+  },
 })
 
 /** @throws user_session_required for an API key. */

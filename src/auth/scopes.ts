@@ -25,6 +25,10 @@ const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeySc
   ['/wallets/export', 'admin'],
   ['/wallets/change-user-pin', 'admin'],
   ['/wallets/put-under-policies', 'admin'],
+  ['/wallets/recovery-code', 'admin'],
+  ['/wallets/recovery-code/remove', 'admin'],
+  ['/wallets/passkey-secret', 'admin'],
+  ['/wallets/passkey-secret/remove', 'admin'],
   ['/policies', 'admin'],
   ['/policies/revoke', 'admin'],
 ])

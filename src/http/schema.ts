@@ -120,9 +120,23 @@ export const UserPinField = Type.String({
   examples: ['493817'],
 })
 
+/** The vault reads it, and finds typing errors. */
+export const UserSecretField = Type.String({
+  pattern: '^[A-Za-z0-9_ -]{26,128}$',
+  description: 'Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.',
+  rule: 'a recovery code, or 32 bytes in base64url',
+  examples: ['99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX'],
+})
+
+/** The credentials of a user. */
+export const UserCredentialFields = {
+  user_pin: Type.Optional(UserPinField),
+  user_secret: Type.Optional(UserSecretField),
+}
+
 export const CredentialFields = {
   developer_secret: Type.Optional(DeveloperSecretField),
-  user_pin: Type.Optional(UserPinField),
+  ...UserCredentialFields,
 }
 
 /** Fields of requests that a policy may allow: the credentials, and the approval. */
@@ -145,10 +159,10 @@ export const WaitingApproval = ClosedObject('WaitingApproval', {
 })
 
 /**
- * For the document: which credential fields a body must have, either exactly one, or those that the wallet needs. Only custody
- * checks it, because a missing credential has an error code of its own.
+ * For the document: which credential fields a body must have: exactly one, or those that the wallet needs, or exactly one of the
+ * user's, or one in place of the old PIN. Only custody checks it, because a missing credential has an error code of its own.
  */
-export type CredentialsTaken = 'one' | 'one_or_both'
+export type CredentialsTaken = 'one' | 'one_or_both' | 'of_user' | 'old_of_user'
 
 export const takesCredentials = (credentials: CredentialsTaken) => ({ credentials })
 

@@ -42,7 +42,7 @@ const keyOf = (headers: Headers): string | null => {
 
 /** A fingerprint must not contain guessable secrets, and a request may be repeated after a PIN change. */
 const withoutCredentials = (body: object): object => {
-  const { developer_secret: _secret, user_pin: _pin, ...rest } = body as Record<string, unknown>
+  const { developer_secret: _, user_pin: __, user_secret: ___, ...rest } = body as Record<string, unknown>
   return rest
 }
 

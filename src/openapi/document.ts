@@ -49,8 +49,13 @@ const has = (...names: string[]) => names.map((name) => ({ title: name, required
 
 /** JSON Schema's words for which credentials a body must have. */
 const CREDENTIALS: Readonly<Record<CredentialsTaken, Json>> = {
-  one: { oneOf: has('developer_secret', 'user_pin') },
-  one_or_both: { anyOf: has('developer_secret', 'user_pin') },
+  one: { oneOf: has('developer_secret', 'user_pin', 'user_secret') },
+  one_or_both: {
+    anyOf: has('developer_secret', 'user_pin', 'user_secret'),
+    not: { required: ['user_pin', 'user_secret'] },
+  },
+  of_user: { oneOf: has('user_pin', 'user_secret') },
+  old_of_user: { oneOf: has('old_user_pin', 'user_secret') },
 }
 
 const isTaken = (value: unknown): value is CredentialsTaken => typeof value === 'string' && value in CREDENTIALS

@@ -55,7 +55,7 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
   },
   credential_required: {
     means: 'A needed credential is missing.',
-    remedy: 'Send `developer_secret`, `user_pin` or both, as the sentence says.',
+    remedy: 'Send `developer_secret`, `user_pin` (or `user_secret`) or both, as the sentence says.',
     retry: 'no',
   },
   credential_ambiguous: {

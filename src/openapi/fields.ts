@@ -84,13 +84,15 @@ const objectIn = (schemas: Schemas, given: unknown): Json | null => {
 }
 
 /** Each of the document's words for the credentials of a body is a list of `required` fields. */
-const CREDENTIALS = { oneOf: 'exactly one of', anyOf: 'one or both of', allOf: 'both' } as const
+const CREDENTIALS = { oneOf: 'exactly one of', anyOf: 'one or more of', allOf: 'both' } as const
 
 const credentialsWords = (schema: Json): Html | null => {
   for (const [keyword, sentence] of Object.entries(CREDENTIALS)) {
     const choices = schema[keyword]
     const names = Array.isArray(choices) ? choices.flatMap((each) => textsOf(isJson(each) ? each.required : [])) : []
-    if (names.length > 0) return html`<p>Also required: ${sentence} ${words(names)}.</p>`
+    const never = textsOf(under(schema, 'not').required)
+    const apart = never.length === 0 ? null : html`, but not together ${words(never)}`
+    if (names.length > 0) return html`<p>Also required: ${sentence} ${words(names)}${apart}.</p>`
   }
   return null
 }

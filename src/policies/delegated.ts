@@ -71,12 +71,15 @@ const denied = (sentence: string): AppError => new AppError('policy_denied', sen
 
 /** Whether the policies are judged first, because the developer's secret alone does not open the wallet. Pure. */
 export const isDelegated = ({ wallet, credentials }: Pick<Use, 'wallet' | 'credentials'>): boolean =>
-  wallet.controlMode === 'user' && credentials.developerSecret !== undefined && credentials.userPin === undefined
+  wallet.controlMode === 'user' &&
+  credentials.developerSecret !== undefined &&
+  credentials.userPin === undefined &&
+  credentials.userSecret === undefined
 
 /** The refusal if no policy allows the use, or if those that do have too little left for this fee. */
 const deniedFor = ({ chain, wallet }: Use, owed: bigint | null): AppError => {
   if (owed === null) {
-    const instead = wallet.controlMode === 'user' ? ': it needs the "user_pin"' : ''
+    const instead = wallet.controlMode === 'user' ? ': it needs the "user_pin" or a "user_secret"' : ''
     return denied(`No policy of this wallet allows this${instead}. A preview says what each policy lacks.`)
   }
   return denied(

@@ -112,6 +112,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
             network: body.network,
             address: body.address,
             oldPin: body.old_user_pin,
+            userSecret: body.user_secret,
             newPin: body.new_user_pin,
             from: subnetOf(caller.address),
             sessionId: caller.kind === 'user' ? caller.sessionId : null,
@@ -122,7 +123,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: Success },
         ...detail(
           'Change a user PIN',
-          "Changes it for all of the owner's user-controlled wallets, on every network. If the owner is a user, their other sessions end. A new PIN that is easy to guess is refused: `pin_obvious`.",
+          "Changes it for all of the owner's user-controlled wallets, on every network. With `user_secret` in place of the old PIN it also ends a lockout after wrong PINs. If the owner is a user, their other sessions end. A new PIN that is easy to guess is refused: `pin_obvious`.",
           [...CREDENTIAL, ...NETWORK, ...ADDRESS, 'not_found', 'pin_obvious'],
         ),
       },

@@ -14,6 +14,7 @@ import {
   ShortText,
   takesCredentials,
   UserPinField,
+  UserSecretField,
   UuidField,
 } from '../http/schema.ts'
 
@@ -109,10 +110,14 @@ export const ChangeUserPinBody = ClosedObject(
   {
     network: NetworkField,
     address: AddressField("The address of one of the owner's user-controlled wallets."),
-    old_user_pin: UserPinField,
+    old_user_pin: Type.Optional(UserPinField),
+    user_secret: Type.Optional(UserSecretField),
     new_user_pin: UserPinField,
   },
-  { examples: [{ network: 'Ethereum', address: ADDRESS, old_user_pin: '493817', new_user_pin: '604913' }] },
+  {
+    ...takesCredentials('old_of_user'),
+    examples: [{ network: 'Ethereum', address: ADDRESS, old_user_pin: '493817', new_user_pin: '604913' }],
+  },
 )
 
 export const ExportWalletBody = ClosedObject(

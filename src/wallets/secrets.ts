@@ -42,7 +42,7 @@ export const putUnderPolicies = async (
 const isUserId = (ownerId: string): boolean => UUID.test(ownerId) && ownerId === ownerId.toLowerCase()
 
 /**
- * Changes the PIN of a wallet's owner, for all of the owner's user-controlled wallets. If the owner is a user, their other
+ * Changes the PIN of a wallet's owner, for all of the owner's user-controlled wallets, with the old PIN or another secret. If the owner is a user, their other
  * sessions end, because somebody logged in there may have seen the old PIN. Custody commits the change first: if this process
  * dies right after that, they stay.
  */
@@ -51,7 +51,9 @@ export const changeUserPin = async (
   input: Principal & {
     readonly network: Network
     readonly address: string
-    readonly oldPin: string
+    readonly oldPin: string | undefined
+    /** Instead of the old PIN. */
+    readonly userSecret: string | undefined
     readonly newPin: string
     /** As in `Credentials`. */
     readonly from: string
@@ -59,15 +61,18 @@ export const changeUserPin = async (
     readonly sessionId: string | null
   },
 ): Promise<void> => {
-  const { actor, address, oldPin, newPin, from } = input
+  const { actor, address, oldPin, userSecret, newPin, from } = input
   const wallet = await getWallet(ctx, { ...input, by: { address } })
   if (wallet.controlMode !== 'user') {
     throw new AppError('invalid_input', 'This wallet is controlled by the developer, so it has no PIN.')
   }
+  if ((oldPin === undefined) === (userSecret === undefined)) {
+    throw new AppError('invalid_input', 'Exactly one of "old_user_pin" and "user_secret" must be given.')
+  }
   // Compared before anything is verified, so the answer says nothing about the current PIN.
   if (oldPin === newPin) throw new AppError('invalid_input', 'Field "new_user_pin" must differ from "old_user_pin".')
   const { projectId, ownerId } = wallet
-  await ctx.vault.changeUserPin({ wallet, oldPin, newPin, actor, from })
+  await ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from })
   if (!isUserId(ownerId)) return
   const of = { projectId, userId: ownerId, except: input.sessionId, by: 'pin_changed', actor } as const
   await ctx.db.transaction((tx) => endSessions(ctx, tx, of))

@@ -261,6 +261,10 @@ describe('credentials', () => {
   test('are one or the other, or one or both, as the service asks for them', async () => {
     const { address } = await service.newWallet({ network: 'Ethereum', ownerId: 'one', pin: '604913' })
     const [secret, pin] = [{ developer_secret: 'testnet-secret' }, { user_pin: '604913' }]
+    const ONE = [false, true, true, false, true, false, false]
+    const ONE_OR_BOTH = [false, true, true, false, true, true, true]
+    const OF_USER = [false, true, true, false]
+    const code = { user_secret: '99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX' }
     const sign = { network: 'Ethereum', signer_wallet_address: address, unsigned_transaction: { to: address } }
     const policy = {
       network: 'Ethereum',
@@ -268,16 +272,23 @@ describe('credentials', () => {
       argument_rules: [{ argument: 'value', operator: 'le', value: '1' }],
     }
     for (const { path, title, rest, wanted } of [
-      { path: '/transactions/sign', title: 'SignTransaction', rest: sign, wanted: [false, true, true, false] },
-      { path: '/policies', title: 'CreatePolicy', rest: policy, wanted: [false, true, true, true] },
+      { path: '/transactions/sign', title: 'SignTransaction', rest: sign, wanted: ONE },
+      { path: '/policies', title: 'CreatePolicy', rest: policy, wanted: ONE_OR_BOTH },
       {
         path: '/wallets/export',
         title: 'ExportWallet',
         rest: { network: 'Ethereum', address },
-        wanted: [false, true, true, true],
+        wanted: ONE_OR_BOTH,
+      },
+      {
+        path: '/wallets/recovery-code',
+        title: 'MakeRecoveryCode',
+        rest: { network: 'Ethereum', address },
+        wanted: OF_USER,
       },
     ]) {
-      const bodies = [{}, pin, secret, { ...secret, ...pin }].map((credentials) => ({ ...rest, ...credentials }))
+      const all = [{}, pin, code, { ...pin, ...code }, secret, { ...secret, ...pin }, { ...secret, ...code }]
+      const bodies = all.slice(0, wanted.length).map((credentials) => ({ ...rest, ...credentials }))
       const fit = bodies.map((body) => problemsOf(['components', 'schemas', title], body) === null)
       expect({ path, fit }).toEqual({ path, fit: wanted })
       for (const [index, body] of bodies.entries()) {
@@ -456,7 +467,9 @@ describe('the page', () => {
       for (const { name } of Array.isArray(parameters) ? parameters : []) names.add(name)
     })
     expect([...names].filter((name) => !text.includes(`<code class="name">${name}</code>`)).sort()).toEqual([])
-    expect(text).toContain('exactly one of <code>developer_secret</code>, <code>user_pin</code>')
+    expect(text).toContain(
+      'exactly one of <code>developer_secret</code>, <code>user_pin</code>, <code>user_secret</code>',
+    )
   })
 
   test('shows each answer of an operation with its body, and among the errors only errors with their codes', async () => {

@@ -369,5 +369,5 @@ test('a use that no policy allows is refused with a clear reason', async () => {
     unsigned_transaction: { to: RECIPIENT, value: '2' },
     developer_secret: SECRET,
   })
-  expect(json.error).toMatch(/^No policy of this wallet allows this: it needs the "user_pin"\./)
+  expect(json.error).toMatch(/^No policy of this wallet allows this: it needs the "user_pin" or a "user_secret"\./)
 })

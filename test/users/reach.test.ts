@@ -11,6 +11,7 @@ import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 const network = 'Ethereum'
 const PIN = '493817'
 const SECRET = 'testnet-secret'
+const PASSKEY_SECRET = 'A'.repeat(43)
 const NOBODY = '0x00000000000000000000000000000000000000aa'
 const RECIPIENT = fundedAccount(5).address
 
@@ -115,6 +116,15 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'GET /wallets/get-by-owner-id': ({ owner: ownerID }) => ({ query: { network, ownerID } }),
   'POST /wallets/change-user-pin': ({ wallet: address }) => ({
     body: { network, address, old_user_pin: PIN, new_user_pin: '604913' },
+  }),
+  'GET /wallets/user-secrets': ({ wallet: address }) => ({ query: { network, address } }),
+  'POST /wallets/recovery-code': ({ wallet: address }) => ({ body: { network, address, user_pin: PIN } }),
+  'POST /wallets/recovery-code/remove': ({ wallet: address }) => ({ body: { network, address, user_pin: PIN } }),
+  'POST /wallets/passkey-secret': ({ wallet: address }) => ({
+    body: { network, address, passkey_id: 'key-1', passkey_secret: PASSKEY_SECRET, user_pin: PIN },
+  }),
+  'POST /wallets/passkey-secret/remove': ({ wallet: address }) => ({
+    body: { network, address, passkey_id: 'key-1', user_pin: PIN },
   }),
   'POST /wallets/export': ({ wallet: address }) => ({ body: { network, address, user_pin: PIN } }),
   'POST /transactions/sign': (things) => ({ body: send(things) }),

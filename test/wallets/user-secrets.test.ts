@@ -1,0 +1,292 @@
+// Recovery codes and passkeys over HTTP. The vault's own behaviour is tested in test/custody/user-secrets.test.ts.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomBytes, randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { createProject } from '../../src/projects/projects.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+import { peopleOf } from '../users/people.ts'
+
+const NOWHERE = 'http://127.0.0.1:1'
+const PIN = '493817'
+const NEW = '604913'
+const network = 'Ethereum'
+
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: NOWHERE, Polygon: NOWHERE, Base: NOWHERE } })
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+type Wallet = { readonly address: string; readonly owner_id: string }
+type Secret = { readonly user_secret: string }
+type By = Pick<Service, 'post' | 'get'>
+
+const pin = { user_pin: PIN }
+const codeOf = ({ status, json }: Answer): unknown => (status === 200 ? 200 : json.code)
+
+const userWallet = (by: Service | ReturnType<Service['as']> = service): Promise<Wallet> =>
+  by.newWallet({ network, pin: PIN, ownerId: randomUUID() })
+
+const at = ({ address }: Wallet) => ({ network, address })
+const call = (path: string, wallet: Wallet, body: object, by: By = service) =>
+  by.post(`/wallets/${path}`, { ...at(wallet), ...body })
+
+const newCode = async (wallet: Wallet, credential: object = pin): Promise<Secret> => {
+  const { status, json } = await call('recovery-code', wallet, credential)
+  expect([status, Object.keys(json)]).toEqual([200, ['recovery_code']])
+  return { user_secret: json.recovery_code }
+}
+
+const newPasskey = async (wallet: Wallet, passkey_id: string, credential: object = pin): Promise<Secret> => {
+  const passkey_secret = randomBytes(32).toString('base64url')
+  const answer = await call('passkey-secret', wallet, { passkey_id, passkey_secret, ...credential })
+  expect([answer.status, answer.json]).toEqual([200, { success: true }])
+  return { user_secret: passkey_secret }
+}
+
+const sign = ({ address }: Wallet, credential: object, by: By = service) =>
+  by.post('/transactions/sign', {
+    network,
+    signer_wallet_address: address,
+    unsigned_transaction: {
+      to: address,
+      gasLimit: '21000',
+      nonce: '0',
+      maxFeePerGas: '1000000000',
+      maxPriorityFeePerGas: '0',
+    },
+    ...credential,
+  })
+
+const secretsOf = async (wallet: Wallet) =>
+  (await service.get('/wallets/user-secrets', at(wallet))).json.map(
+    ({ kind, passkey_id }: { kind: string; passkey_id: string | null }) => [kind, passkey_id],
+  )
+
+const lockOut = async (wallet: Wallet) => {
+  for (let tries = 0; tries < 5; tries += 1) await sign(wallet, { user_pin: '000000' })
+  expect(codeOf(await sign(wallet, pin))).toBe('TOO_MANY_FAILED_ATTEMPTS')
+}
+
+describe('user_secret', () => {
+  test('stands wherever the PIN does', async () => {
+    const wallet = await userWallet()
+    const { address, owner_id } = wallet
+    for (const secret of [await newCode(wallet), await newPasskey(wallet, 'key-1')]) {
+      const message = { network, signer_wallet_address: address, message: 'It is here.' }
+      const policy = {
+        network,
+        wallet_address: address,
+        argument_rules: [{ argument: 'value', operator: 'le', value: '1' }],
+        max_total_fee: '1',
+      }
+      const signed = [await sign(wallet, secret), await sign(wallet, pin)]
+      expect(signed.map(({ status, json }) => [status, json])).toEqual([
+        [200, signed[1]?.json],
+        [200, signed[0]?.json],
+      ])
+      const uses = [
+        await service.post('/transactions/sign-message', { ...message, ...secret }),
+        await call('export', wallet, secret),
+      ]
+      expect(uses.map(codeOf)).toEqual([200, 200])
+      const made = await service.post('/policies', { ...policy, ...secret })
+      expect(codeOf(made)).toBe(200)
+      expect(codeOf(await service.post('/policies/revoke', { uuid: made.json.uuid, ...secret }))).toBe(200)
+      // These get past the credential to what is missing here: a node.
+      for (const path of ['sign-and-send', 'batch-sign-and-send']) {
+        const unsigned = { to: address, value: '1' }
+        const body =
+          path === 'sign-and-send' ? { unsigned_transaction: unsigned } : { unsigned_transactions: [unsigned] }
+        const answer = await service.post(`/transactions/${path}`, {
+          network,
+          signer_wallet_address: address,
+          ...body,
+          ...secret,
+        })
+        expect(['node_unavailable', 'batch_unsupported']).toContain(answer.json.code)
+      }
+    }
+    const code = await newCode(wallet)
+    const further = { network: 'Base', name: 'B', owner_id, control_mode: 'user', ...code }
+    expect(codeOf(await service.post('/wallets', further))).toBe(200)
+  })
+
+  test('beside a PIN is refused, and so is neither, with the names of the fields', async () => {
+    const wallet = await userWallet()
+    const code = await newCode(wallet)
+    const both = await sign(wallet, { ...pin, ...code })
+    expect([both.status, both.json]).toEqual([
+      400,
+      { error: 'Only one of the fields "user_pin" and "user_secret" belongs here.', code: 'credential_ambiguous' },
+    ])
+    const neither = await sign(wallet, {})
+    expect(neither.json.error).toBe('Field "user_pin" or "user_secret" is required.')
+    const change = (body: object) => call('change-user-pin', wallet, { new_user_pin: NEW, ...body })
+    const sentence = 'Exactly one of "old_user_pin" and "user_secret" must be given.'
+    const answers = [await change({}), await change({ old_user_pin: PIN, ...code })]
+    expect(answers.map(({ status, json }) => [status, json.code, json.error])).toEqual([
+      [400, 'invalid_input', sentence],
+      [400, 'invalid_input', sentence],
+    ])
+    expect(codeOf(await sign(wallet, pin))).toBe(200)
+  })
+
+  test('of another owner or project is wrong, and counts no guess', async () => {
+    const [mine, theirs] = [await userWallet(), await userWallet()]
+    const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
+    const away = await userWallet(other)
+    const codes = [
+      await newCode(theirs),
+      { user_secret: (await call('recovery-code', away, pin, other)).json.recovery_code },
+    ]
+    for (const code of codes) expect(codeOf(await sign(mine, code))).toBe('INVALID_SECRET')
+    expect(codeOf(await sign(theirs, codes[0] ?? {}))).toBe(200)
+    expect(codeOf(await sign(away, codes[1] ?? {}, other))).toBe(200)
+    const [row] = await sql`select fails, total from pin_guesses where owner_id = ${mine.owner_id}`
+    expect({ ...row }).toEqual({ fails: 0, total: 0 })
+    await service.flushRefusals()
+    const rows = await sql`select sum((details->>'count')::int)::int as count, min(actor) as actor from audit
+      where action = 'wrong_user_secret' and subject = ${mine.owner_id}`
+    expect(rows.map((each) => ({ ...each }))).toEqual([{ count: 2, actor: expect.stringMatching(/^api_key:/) }])
+  })
+
+  test('with a typing error is told from a wrong one, and repeated nowhere', async () => {
+    const wallet = await userWallet()
+    const { user_secret } = await newCode(wallet)
+    const typed = user_secret.replace(/.$/, (last) => (last === 'Q' ? 'P' : 'Q'))
+    for (const wrong of [typed, user_secret.slice(2), 'a'.repeat(40)]) {
+      const answer = await sign(wallet, { user_secret: wrong })
+      expect([answer.status, answer.json.code]).toEqual([400, 'invalid_input'])
+      expect(answer.json.error).toStartWith('Field "user_secret"')
+      expect(answer.text).not.toContain(wrong)
+    }
+    const written = user_secret.toLowerCase().replaceAll('-', ' ')
+    expect(codeOf(await sign(wallet, { user_secret: written }))).toBe(200)
+  })
+
+  test('is no part of the fingerprint of a repeated request', async () => {
+    const wallet = await userWallet()
+    const code = await newCode(wallet)
+    const body = { network: 'Base', name: 'B', owner_id: wallet.owner_id, control_mode: 'user' }
+    const headers = { 'idempotency-key': randomUUID() }
+    const first = await service.post('/wallets', { ...body, ...code }, headers)
+    const second = await service.post('/wallets', { ...body, ...pin }, headers)
+    expect([first.status, second.json]).toEqual([200, first.json])
+  })
+})
+
+describe('a lost PIN', () => {
+  test('is replaced with a code after a lockout, for all wallets of the owner', async () => {
+    const wallet = await userWallet()
+    const code = await newCode(wallet)
+    await lockOut(wallet)
+    const answer = await call('change-user-pin', wallet, { new_user_pin: NEW, ...code })
+    expect([answer.status, answer.json]).toEqual([200, { success: true }])
+    expect(codeOf(await sign(wallet, { user_pin: NEW }))).toBe(200)
+    expect(codeOf(await sign(wallet, pin))).toBe('INVALID_SECRET')
+    const more = { network: 'Polygon', name: 'P', owner_id: wallet.owner_id, control_mode: 'user', user_pin: NEW }
+    expect(codeOf(await service.post('/wallets', more))).toBe(200)
+  })
+
+  test('stays lost with a wrong code, and the lockout goes on', async () => {
+    const wallet = await userWallet()
+    const wrong = await newCode(await userWallet())
+    await lockOut(wallet)
+    expect(codeOf(await call('change-user-pin', wallet, { new_user_pin: NEW, ...wrong }))).toBe('INVALID_SECRET')
+    expect(codeOf(await sign(wallet, { user_pin: NEW }))).toBe('TOO_MANY_FAILED_ATTEMPTS')
+  })
+})
+
+describe('making and removing', () => {
+  test('a code is shown once; another one replaces it; it is listed, without its text', async () => {
+    const wallet = await userWallet()
+    const first = await newCode(wallet)
+    const second = await newCode(wallet, first)
+    expect([codeOf(await sign(wallet, first)), codeOf(await sign(wallet, second))]).toEqual(['INVALID_SECRET', 200])
+    await newPasskey(wallet, 'key-1', second)
+    const listed = await service.get('/wallets/user-secrets', at(wallet))
+    expect(listed.json).toEqual([
+      { kind: 'passkey', passkey_id: 'key-1', created_at: expect.any(String) },
+      { kind: 'recovery_code', passkey_id: null, created_at: expect.any(String) },
+    ])
+    expect(listed.text).not.toContain(second.user_secret)
+  })
+
+  test('what was removed opens nothing; nothing is removed with itself, or twice', async () => {
+    const wallet = await userWallet()
+    const [code, passkey] = [await newCode(wallet), await newPasskey(wallet, 'key-1')]
+    const ofPasskey = { passkey_id: 'key-1' }
+    expect(codeOf(await call('recovery-code/remove', wallet, code))).toBe('invalid_input')
+    expect(codeOf(await call('passkey-secret/remove', wallet, { ...ofPasskey, ...passkey }))).toBe('invalid_input')
+    expect(codeOf(await call('passkey-secret/remove', wallet, { passkey_id: 'key-2', ...code }))).toBe('not_found')
+    expect(codeOf(await call('passkey-secret/remove', wallet, { ...ofPasskey, ...code }))).toBe(200)
+    expect(codeOf(await sign(wallet, passkey))).toBe('INVALID_SECRET')
+    expect(codeOf(await call('recovery-code/remove', wallet, pin))).toBe(200)
+    expect(codeOf(await sign(wallet, code))).toBe('INVALID_SECRET')
+    expect(codeOf(await call('recovery-code/remove', wallet, pin))).toBe('not_found')
+    expect(await secretsOf(wallet)).toEqual([])
+  })
+
+  test('a stolen session alone does neither, and a stolen API key does not', async () => {
+    const people = peopleOf(service)
+    const session = await people.anonymous()
+    const as = people.as(session)
+    const wallet = (await as('/wallets', { network, name: 'Mine', control_mode: 'user', user_pin: PIN })).json
+    const passkey = { passkey_id: 'theirs', passkey_secret: randomBytes(32).toString('base64url') }
+    const byThief = async (path: string, body: object) => [
+      codeOf(await as(`/wallets/${path}`, { ...at(wallet), ...body })),
+      codeOf(await call(path, wallet, body)),
+    ]
+    const without = ['credential_required', 'credential_required']
+    expect(await byThief('recovery-code', {})).toEqual(without)
+    expect(await byThief('passkey-secret', passkey)).toEqual(without)
+    const own = { user_secret: passkey.passkey_secret }
+    expect(await byThief('passkey-secret', { ...passkey, ...own })).toEqual(['INVALID_SECRET', 'INVALID_SECRET'])
+    expect(codeOf(await as('/wallets/recovery-code', { ...at(wallet), ...pin }))).toBe(200)
+    expect(await byThief('recovery-code/remove', {})).toEqual(without)
+    expect(await secretsOf(wallet)).toEqual([['recovery_code', null]])
+  })
+
+  test("with a code ends the user's other sessions if it sets a new PIN", async () => {
+    const people = peopleOf(service)
+    const session = await people.anonymous()
+    const as = people.as(session)
+    const wallet = (await as('/wallets', { network, name: 'Mine', control_mode: 'user', user_pin: PIN })).json
+    const code = await newCode(wallet)
+    expect(codeOf(await call('change-user-pin', wallet, { new_user_pin: NEW, ...code }))).toBe(200)
+    expect(codeOf(await as('/wallets/recovery-code', { ...at(wallet), user_pin: NEW }))).toBe('session_ended')
+  })
+
+  test("is refused for a developer's wallet, and for a malformed passkey, without checking anything", async () => {
+    const theirs = await service.newWallet({ network })
+    for (const path of ['recovery-code', 'recovery-code/remove']) {
+      expect(codeOf(await call(path, theirs, pin))).toBe('invalid_input')
+    }
+    expect(codeOf(await service.get('/wallets/user-secrets', at(theirs)))).toBe('invalid_input')
+    const wallet = await userWallet()
+    const good = { passkey_id: 'key-1', passkey_secret: 'A'.repeat(43) }
+    const cases = [
+      { ...good, passkey_secret: 'A'.repeat(42) },
+      { ...good, passkey_secret: `${'A'.repeat(42)}B` },
+      { ...good, passkey_secret: '493817' },
+      { ...good, passkey_id: '' },
+      { ...good, passkey_id: 'key/1' },
+      { ...good, passkey_id: 'a'.repeat(1_365) },
+      { passkey_id: 'key-1' },
+      { ...good, developer_secret: 'testnet-secret' },
+    ]
+    for (const body of cases) {
+      expect(codeOf(await call('passkey-secret', wallet, { ...body, ...pin }))).toBe('invalid_input')
+    }
+    const longest = { ...good, passkey_id: 'a'.repeat(1_364) }
+    expect(codeOf(await call('passkey-secret', wallet, { ...longest, ...pin }))).toBe(200)
+  })
+})
