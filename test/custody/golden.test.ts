@@ -6,6 +6,7 @@ import type { PolicyTerms, Spending } from '../../db/queries/custody/policies.ts
 import { CONTROL_MODES, type ControlMode, type KeyringKind } from '../../db/words.ts'
 import { auditVerifier } from '../../src/custody/audit.ts'
 import { createLinkMaker } from '../../src/custody/chain/chain.ts'
+import { readUserSecret } from '../../src/custody/credentials/user-secret.ts'
 import { familyKeysOf } from '../../src/custody/keys/derive.ts'
 import { openDeploymentKey } from '../../src/custody/root/deployment-key.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
@@ -20,6 +21,7 @@ import {
   openPolicyLock,
   openSeed,
   openUserKey,
+  openUserKeyLock,
   openWalletKey,
   openWalletKeyBy,
 } from '../../src/custody/sealing/hierarchy.ts'
@@ -97,6 +99,30 @@ describe('in the first version', () => {
     expect(rootKey.id).toBe(golden.rootKeyId)
     const identity = identityOf.projectKey({ projectId, version: 1 })
     expect(hexOf(await rootKey.unwrap({ wrapped: bytesOf(golden.wrapped), identity }))).toBe(golden.projectKey)
+  })
+
+  test('a recovery code and a passkey open the user key that the PIN opens, each by its own lock of its version', async () => {
+    const expected = hexOf((await userKey()) ?? new Uint8Array())
+    const code = { kind: 'recovery_code', passkeyId: '', version: 1 } as const
+    const passkey = { kind: 'passkey', passkeyId: golden.passkeyId, version: 3 } as const
+    const [byCode, byPasskey] = [readUserSecret(golden.recoveryCode), readUserSecret(golden.passkeySecret)]
+    const cases = [
+      { lock: code, secret: byCode, sealed: golden.recoveryCodeLock },
+      { lock: passkey, secret: byPasskey, sealed: golden.passkeyLock },
+    ]
+    for (const { lock, secret, sealed } of cases) {
+      const of = { projectId, ownerId, ...lock }
+      expect(secret.kind).toBe(lock.kind)
+      const inner = peel(identityOf.userKeyLock(of), sealed)
+      expect(hexOf(openUserKeyLock({ ...of, secret: secret.bytes, sealed: inner }) ?? new Uint8Array())).toBe(expected)
+      for (const other of [{ version: lock.version + 1 }, { ownerId: 'zoe' }, { passkeyId: 'other' }]) {
+        const moved = { ...of, ...other }
+        expect(() => peel(identityOf.userKeyLock(moved), sealed)).toThrow('authentication failed')
+        expect(openUserKeyLock({ ...moved, secret: secret.bytes, sealed: inner })).toBeNull()
+      }
+      const wrong = Uint8Array.from(secret.bytes, (byte) => byte ^ 1)
+      expect(openUserKeyLock({ ...of, secret: wrong, sealed: inner })).toBeNull()
+    }
   })
 
   test('both credentials lead to the seed, in whatever order their modes are named', async () => {
