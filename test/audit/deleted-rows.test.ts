@@ -46,7 +46,7 @@ const gone = (table: string, id: string, trouble = GONE) => `${table} ${id}: ${t
 
 type Deleted = { readonly from: readonly string[]; readonly where: string; readonly names: readonly string[] }
 
-const userWallet = async (): Promise<{ id: string; owner_id: string }> =>
+const userWallet = async (): Promise<{ id: string; owner_id: string; address: string }> =>
   service.newWallet({ network: 'Ethereum', pin: PIN })
 
 const keyringOf = async ({ id }: { readonly id: string }): Promise<string> => {
@@ -107,6 +107,15 @@ const CASES: Readonly<Record<string, () => Promise<Deleted>>> = {
   'a user key': async () => {
     const { owner_id: id } = await userWallet()
     return { from: ['user_keys'], where: `owner_id = '${id}'`, names: [gone('user_keys', id)] }
+  },
+  'a recovery code': async () => {
+    const { owner_id: id, address } = await userWallet()
+    await service.post('/wallets/recovery-code', { network: 'Ethereum', address, user_pin: PIN })
+    return {
+      from: ['user_key_locks'],
+      where: `owner_id = '${id}'`,
+      names: [gone('user_key_locks', `${id} recovery_code`)],
+    }
   },
   'a keyring': async () => {
     const id = await keyringOf(await userWallet())

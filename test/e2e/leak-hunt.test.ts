@@ -9,7 +9,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { startPostgres } from '../../devnet/postgres.ts'
+import { readRecoveryCode } from '../../src/custody/credentials/recovery-code.ts'
 import { start } from '../bench/processes.ts'
+import { hexOf } from '../custody/support.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCliProcess } from '../support/cli.ts'
 
@@ -28,6 +30,7 @@ const MINI_SECRET = randomBytes(32).toString('hex')
 /** The development phrase of the Substrate tools: long enough not to appear in a log by chance. */
 const PHRASE = 'bottom drive obey lake curtain smoke basket hold race lonely fit walk'
 const BAD_PHRASE = 'bottom drive obey lake curtain smoke basket hold race lonely fit fit'
+const PASSKEY_SECRET = randomBytes(32).toString('base64url')
 const MESSAGE = 'marked message 9c41'
 const ANVIL_ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
@@ -40,6 +43,8 @@ const marks = new Map<string, RegExp>([
   ['an imported private key', anywhere(PRIVATE_KEY)],
   ['an imported mini-secret', anywhere(MINI_SECRET)],
   ['an imported phrase', anywhere('curtain smoke basket')],
+  ['the secret of a passkey', anywhere(PASSKEY_SECRET)],
+  ['the bytes of a passkey', anywhere(Buffer.from(PASSKEY_SECRET, 'base64url').toString('hex'))],
   ['a message to sign', anywhere(MESSAGE)],
   ['the bytes of a message', anywhere(Buffer.from(MESSAGE).toString('hex'))],
 ])
@@ -221,6 +226,20 @@ const changes = async (address: string): Promise<void> => {
     await call(path, { ...wallet, old_user_pin: PIN, new_user_pin: `${NEXT_PIN}1` })
     await call(path, { ...wallet, old_user_pin: PIN, new_user_pin: NEXT_PIN })
   }
+  const made = await call('/wallets/recovery-code', { ...wallet, user_pin: NEXT_PIN })
+  const code: string = json(made).recovery_code
+  marks.set('a recovery code', anywhere(code.slice(0, 24)))
+  marks.set('a recovery code without hyphens', anywhere(code.replaceAll('-', '').slice(0, 20)))
+  marks.set('the bits of a recovery code', anywhere(hexOf(readRecoveryCode(code) ?? new Uint8Array())))
+  const passkey = { ...wallet, passkey_id: 'key-1', passkey_secret: PASSKEY_SECRET }
+  for (const user_secret of [code, `${code}7`, code.replaceAll('-', ''), PASSKEY_SECRET]) {
+    await call('/wallets/passkey-secret', { ...passkey, user_secret })
+    await call('/wallets/export', { ...wallet, user_secret })
+    await call('/wallets/recovery-code/remove', { ...wallet, user_pin: NEXT_PIN, user_secret })
+  }
+  await call('/wallets/passkey-secret', { ...passkey, passkey_secret: `${PASSKEY_SECRET}x`, user_secret: code })
+  await call('/wallets/change-user-pin', { ...wallet, user_secret: code, new_user_pin: NEXT_PIN })
+  await call('/wallets/recovery-code/remove', { ...wallet, user_secret: PASSKEY_SECRET })
   const exported = await call('/wallets/export', { ...wallet, user_pin: NEXT_PIN })
   const phrase: unknown = exported.status === 200 ? json(exported).mnemonic_phrase : null
   if (typeof phrase === 'string') marks.set('an exported phrase', anywhere(phrase.split(' ').slice(2, 7).join(' ')))

@@ -142,6 +142,30 @@ const changedPin = async ({ api }: Ground): Promise<Change> => {
   }
 }
 
+const recoveryCodes = async ({ api }: Ground): Promise<Change> => {
+  const [replaced, removed, later] = [await ofPin(api), await ofPin(api), await ofPin(api)]
+  type Wallet = typeof replaced
+  const newCode = async ({ address }: Wallet): Promise<string> =>
+    (await api.post('/wallets/recovery-code', { network, address, user_pin: PIN })).json.recovery_code
+  const opens = async ({ address }: Wallet, user_secret: string) =>
+    codeOf(await api.post('/wallets/export', { network, address, user_secret }))
+  const [old, gone] = [await newCode(replaced), await newCode(removed)]
+  let made: readonly string[] = []
+  return {
+    happen: async () => {
+      made = [await newCode(replaced), await newCode(later)]
+      const removal = { network, address: removed.address, user_pin: PIN }
+      expect(codeOf(await api.post('/wallets/recovery-code/remove', removal))).toBe('done')
+    },
+    check: async () => {
+      const [ofReplaced = '', ofLater = ''] = made
+      expect([await opens(replaced, ofReplaced), await opens(later, ofLater)]).toEqual(['done', 'done'])
+      const wrong = [await opens(replaced, old), await opens(removed, gone)]
+      expect(wrong).toEqual(['INVALID_SECRET', 'INVALID_SECRET'])
+    },
+  }
+}
+
 const sharedControl = async ({ api }: Ground): Promise<Change> => {
   const { address, owner_id } = await ofPin(api)
   const exported = async (credentials: object) =>
@@ -283,6 +307,7 @@ export const prepareChanges = async (ground: Ground): Promise<Change> => {
   const changes: Change[] = []
   for (const prepare of [
     changedPin,
+    recoveryCodes,
     sharedControl,
     projectKey,
     policies,

@@ -1,7 +1,7 @@
 // Somebody who owns the database writes earlier rows back, whole, with their MACs. The vault's journal knows the later ones.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { appendFile, readFile } from 'node:fs/promises'
 import postgres, { type Sql } from 'postgres'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
@@ -145,6 +145,34 @@ describe.each([
     await importForOwner(wallet)
     await between()
     expect(await signMessage(wallet, PIN)).toBe(LOCKED)
+  })
+
+  test('a recovery code that was replaced, and a passkey that was removed, do not come back', async () => {
+    const wallet = await newWallet()
+    const of = { network, address: wallet.address }
+    const post = async (path: string, body: object) => service.post(`/wallets/${path}`, { ...of, ...body })
+    const newCode = async (by: object = { user_pin: PIN }) => (await post('recovery-code', by)).json.recovery_code
+    const opens = async (user_secret: string) => codeOf(await post('export', { user_secret }))
+    const passkey = { passkey_id: 'key-1', passkey_secret: randomBytes(32).toString('base64url') }
+    const first = await newCode()
+    expect(codeOf(await post('passkey-secret', { ...passkey, user_pin: PIN }))).toBe('done')
+    const putBack = await remember('user_key_locks', { column: 'owner_id', value: wallet.owner_id })
+    const second = await newCode({ user_secret: first })
+    const removal = { passkey_id: passkey.passkey_id, user_secret: second }
+    expect(codeOf(await post('passkey-secret/remove', removal))).toBe('done')
+    const asAfter = await remember('user_key_locks', { column: 'owner_id', value: wallet.owner_id })
+    await marked()
+    await putBack()
+    await importForOwner(wallet)
+    await between()
+    for (const secret of [first, passkey.passkey_secret]) expect(await opens(secret)).toBe('INVALID_SECRET')
+    await asAfter()
+    expect([await opens(second), await opens(first)]).toEqual(['done', 'INVALID_SECRET'])
+    // What is made over an earlier row is newer than all that the vault knows.
+    await putBack()
+    const third = await newCode()
+    await between()
+    expect([await opens(third), await opens(second)]).toEqual(['done', 'INVALID_SECRET'])
   })
 
   test('control that is shared does not become that of one side again', async () => {

@@ -7,6 +7,7 @@ import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { walletMac } from '../../src/auth/row-macs.ts'
+import { readRecoveryCode } from '../../src/custody/credentials/recovery-code.ts'
 import { connectVault } from '../../src/custody/remote-vault.ts'
 import type { Credentials, ExportedKeyring, ImportedText, WalletRef } from '../../src/custody/vault.ts'
 import {
@@ -38,6 +39,8 @@ const EVM = [EVM_PAYLOAD, EVM_MESSAGE] as const
 const SUBSTRATE = [SUBSTRATE_PAYLOAD, SUBSTRATE_MESSAGE] as const
 
 const KEY_BYTES = 32
+/** Of recovery codes. */
+const LETTERS = 'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L'
 
 /** Long enough to be found nowhere by chance. */
 const newText = (): string => randomBytes(24).toString('base64url')
@@ -121,6 +124,40 @@ test.skipIf(process.platform !== 'linux')(
     const [ofName, ...left] = timesInMemory(vaultProcess.pid, [name, pin, newPin, wrongPin, wrongSecret])
     expect(ofName).toBeGreaterThan(0)
     expect(left).toEqual([0, 0, 0, 0])
+  },
+)
+
+test.skipIf(process.platform !== 'linux')(
+  'no recovery code and no secret of a passkey is left in it after a request, right or wrong',
+  async () => {
+    const pin = newText()
+    const wallet = await newWallet('user', { userPin: pin })
+    const request = (credentials: Credentials) => ({ wallet, credentials, actor: ACTOR })
+    const sign = (userSecret: string) => codeOf(signOne(signerOnce(vault, request({ userSecret }))))
+    const [passkey, wrong] = [randomBytes(32), randomBytes(32)]
+    const { recoveryCode } = await vault.newRecoveryCode(request({ userPin: pin }))
+    const code = textOf(recoveryCode)
+    const passkeySecret = passkey.toString('base64url')
+    await vault.addPasskeySecret({ ...request({ userSecret: code }), passkeyId: 'key-1', passkeySecret })
+    for (let times = 0; times < 5; times += 1) {
+      expect([await sign(code), await sign(passkeySecret)]).toEqual(['resolved', 'resolved'])
+      expect(await sign(wrong.toString('base64url'))).toBe('INVALID_SECRET')
+      expect(await sign(`${code.slice(0, -1)}!`)).toBe('invalid_input')
+    }
+    await vault.changeUserPin({ wallet, userSecret: code, newPin: newText(), actor: ACTOR })
+    await overwriteWhatWasReadLast()
+    const bare = code.replaceAll('-', '')
+    const found = foundOf({
+      ...textSecrets('code', code),
+      ...textSecrets('code without hyphens', bare),
+      'bits of the code': readRecoveryCode(code) ?? new Uint8Array(),
+      'values of the letters': Uint8Array.from(bare.slice(0, 24), (letter) => LETTERS.indexOf(letter)),
+      ...textSecrets('passkey', passkeySecret),
+      'bytes of the passkey': passkey,
+      ...textSecrets('wrong passkey', wrong.toString('base64url')),
+      'bytes of a wrong passkey': wrong,
+    })
+    expect(found).toEqual({})
   },
 )
 
