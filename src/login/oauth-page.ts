@@ -18,9 +18,9 @@ export type BegunLogin = {
   readonly code: string
 }
 
-const waysOf = ({ hasMail, hasPasskeys }: Login): readonly string[] => [
+const waysOf = ({ hasMail, rpId }: Login): readonly string[] => [
   ...(hasMail ? ['a code or a link that we mail you'] : []),
-  ...(hasPasskeys ? ['a passkey'] : []),
+  ...(rpId !== null ? ['a passkey'] : []),
   'a wallet',
   'another device on which you are logged in',
 ]

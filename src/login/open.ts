@@ -19,7 +19,8 @@ export type Login = {
   /** Returned with the user unchanged; at most 512 characters. */
   readonly state: string | null
   readonly hasMail: boolean
-  readonly hasPasskeys: boolean
+  /** The domain of the project's passkeys, if they work on a page at our own address. */
+  readonly rpId: string | null
   /** The chain ids that a wallet's sign-in message may name. */
   readonly chainIds: readonly number[]
 }
@@ -51,13 +52,11 @@ const refuse = (sentence: string): never => {
   throw new AppError('invalid_input', sentence)
 }
 
-/** Whether the project's passkeys work on a page at our own address. */
-const canHavePasskeys = (ctx: Pick<Ctx, 'config'>, project: Parameters<typeof rpIdFor>[0]): boolean => {
+const ownRpId = (ctx: Pick<Ctx, 'config'>, project: Parameters<typeof rpIdFor>[0]): string | null => {
   try {
-    rpIdFor(project, new URL(ctx.config.publicBaseUrl).origin)
-    return true
+    return rpIdFor(project, new URL(ctx.config.publicBaseUrl).origin)
   } catch (error) {
-    if (error instanceof AppError) return false
+    if (error instanceof AppError) return null
     throw error
   }
 }
@@ -88,7 +87,7 @@ export const openLogin = async (
     returnTo,
     state: state ?? null,
     hasMail: sendsMail(ctx),
-    hasPasskeys: canHavePasskeys(ctx, project),
+    rpId: ownRpId(ctx, project),
     chainIds: ctx.chains.known.flatMap(({ chainId }) => chainId ?? []),
   }
 }

@@ -135,7 +135,7 @@ export const pageBehindLogin = (input: {
     head: html`
     <script type="module" src="${login.root}/login/client.js"></script>`,
     body: html`<main id="main" data-root="${login.root}" data-project-id="${login.projectId}" data-project-name="${login.projectName}"
-      data-chain-ids="${login.chainIds.join(' ')}" data-passkeys="${login.hasPasskeys ? 'yes' : 'no'}" data-asks="${asks}"${dataAttribute('return-to', login.returnTo)}${dataAttribute('state', login.state)}${attributes}>
+      data-chain-ids="${login.chainIds.join(' ')}" data-asks="${asks}"${dataAttribute('rp-id', login.rpId)}${dataAttribute('return-to', login.returnTo)}${dataAttribute('state', login.state)}${attributes}>
     <noscript><p>Logging in needs JavaScript, which is turned off in this browser.</p></noscript>${ways(login, intro)}${code}${link}${device}${views}
     <p id="problem" role="alert"></p>
     <p id="status" role="status"></p>

@@ -190,7 +190,8 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
   },
   TOO_MANY_FAILED_ATTEMPTS: {
     means: 'Too many wrong PINs: the owner is locked.',
-    remedy: 'Wait as long as Retry-After says; without that header only an operator can unlock the owner.',
+    remedy:
+      'Wait as long as Retry-After says; without that header only an operator can unlock the owner. A `user_secret` still works.',
     retry: 'later',
   },
   frozen: {

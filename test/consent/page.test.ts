@@ -14,7 +14,7 @@ const consent = (rest: Partial<Consent> = {}, name = 'Shop'): Consent => ({
     returnTo: 'https://app.example.com/back',
     state: HOSTILE,
     hasMail: true,
-    hasPasskeys: true,
+    rpId: 'localhost',
     chainIds: [1],
   },
   asks: 'consent',

@@ -25,6 +25,8 @@ const blockOf = (language: string) => new RegExp(`\`\`\`${language}\\n([\\s\\S]*
 /** The example of the page, as a reader would run it. */
 const consentLink: ConsentLink = new Function(`${blockOf('js')}; return consentLink`)()
 const rent: Policy = JSON.parse(blockOf('json'))
+const users = readFileSync(new URL('../../docs/users.md', import.meta.url), 'utf8')
+const [, passkeySnippet = ''] = /```js\n([\s\S]*?)```/.exec(users) ?? []
 
 let world: LoginWorld
 let chain: TestChain
@@ -93,6 +95,16 @@ const policiesOf = async ({ wallet: wallet_address }: Person) =>
 const grant = async (person: Person, rest: Policy = {}): Promise<string> => {
   const body = { ...policyOf(person, rest), user_pin: PIN }
   return (await world.service.post('/policies', body)).json.uuid
+}
+
+const newCode = async ({ wallet }: Person): Promise<string> => {
+  const body = { network, address: wallet, user_pin: PIN }
+  return (await world.service.post('/wallets/recovery-code', body)).json.recovery_code
+}
+
+const pinFails = async ({ wallet }: Person) => {
+  const { json } = await world.service.post('/wallets/export', { network, address: wallet, user_pin: WRONG })
+  expect(json.code).toBe('INVALID_SECRET')
 }
 
 const pay = (person: Person, value: string) =>
@@ -211,6 +223,104 @@ describe.skipIf(!isHere)('the consent page', () => {
     await on.getByText('Too many wrong PINs were typed: your wallets are locked for 24 hours.').waitFor()
     expect(await field.inputValue()).toBe('')
     expect(await policiesOf(person)).toEqual([])
+  })
+
+  test('takes a recovery code in place of the PIN, and tells a typing error from a wrong code', async () => {
+    const person = await newPerson()
+    const [code, other] = [await newCode(person), await newCode(await newPerson())]
+    const on = await ask(person)
+    for (let tries = 0; tries < 5; tries += 1) await pinFails(person)
+    await press(on, 'Use your recovery code')
+    const field = on.getByLabel('Recovery code of your wallet').locator('visible=true')
+    expect(await on.evaluate(() => document.activeElement?.id)).toBe('consent-pin')
+    await checkLooks(on)
+    const allowWith = async (typed: string) => {
+      await field.fill(typed)
+      await press(on, 'Allow')
+    }
+    await allowWith(code.slice(1))
+    expect(await problemOn(on)).toBe('Your recovery code has 32 letters and digits.')
+    const typed = code.replace(/.$/, (last) => (last === 'Q' ? 'P' : 'Q'))
+    await allowWith(typed)
+    await on.getByText('There is a typing error in the recovery code. Compare it letter by letter.').waitFor()
+    expect([await field.inputValue(), await field.getAttribute('aria-invalid')]).toEqual([typed, 'true'])
+    await checkLooks(on)
+    await allowWith(other)
+    await on.getByText('That recovery code is wrong. A newer one may have replaced it.').waitFor()
+    expect(await policiesOf(person)).toEqual([])
+    await allowWith(code.toLowerCase().replaceAll('-', ' – '))
+    const { policy_id } = await answerTo(on)
+    expect((await policiesOf(person)).map(({ uuid }: { uuid: string }) => uuid)).toEqual([policy_id])
+  })
+
+  test('goes back to the PIN, and nothing of the code is left in the field', async () => {
+    const person = await newPerson()
+    const on = await ask(person)
+    await press(on, 'Use your recovery code')
+    await on.getByLabel('Recovery code of your wallet').locator('visible=true').fill('QQQQ')
+    await press(on, 'Use the PIN')
+    expect(await on.locator('#consent-pin').inputValue()).toBe('')
+    expect(await on.locator('#consent-pin').getAttribute('type')).toBe('password')
+    await allow(on)
+    await answerTo(on)
+    expect(await policiesOf(person)).toHaveLength(1)
+  })
+
+  test('takes what a passkey computes, if an app has bound that passkey', async () => {
+    const person = await newPerson()
+    const on = await world.newPage({ viewport: { width: 390, height: 844 } })
+    await giveAuthenticator(on, { hasPrf: true })
+    await openAs(person, world.addressOf(), on)
+    await isShown(on, 'account')
+    await press(on, 'Add a passkey')
+    await on.getByText('The passkey is added.').waitFor()
+    // As an app on a page of that domain does it.
+    const bound = await on.evaluate(
+      ([code = '', projectId = '']) => new Function(`${code}; return passkeySecret`)()(projectId, 'localhost'),
+      [passkeySnippet, world.projectId],
+    )
+    const openByPasskey = async (address: string, view: string) => {
+      await on.goto(address)
+      await isShown(on, 'ways')
+      await press(on, 'Use a passkey')
+      await isShown(on, view)
+    }
+    await openByPasskey(linkOf(policyOf(person)), 'consent')
+    const passkey = on.getByRole('button', { name: 'Use a passkey' }).locator('visible=true')
+    await passkey.click()
+    await on.getByText('This passkey does not open your wallet. Use the PIN or your recovery code.').waitFor()
+    await checkLooks(on)
+    const of = { network, address: person.wallet, user_pin: PIN }
+    expect((await world.service.post('/wallets/passkey-secret', { ...of, ...bound })).status).toBe(200)
+    await passkey.click()
+    const { policy_id } = await answerTo(on)
+    const [policy] = await policiesOf(person)
+    expect(policy.uuid).toBe(policy_id)
+
+    // It also takes the policy back.
+    const revocation = new URLSearchParams({ project_id: world.projectId, policy_id: policy_id ?? '' })
+    await openByPasskey(`${world.origin}/consent/revoke?${revocation}`, 'revoke')
+    await passkey.click()
+    await isShown(on, 'done')
+    expect(await policiesOf(person)).toEqual([])
+  })
+
+  test('says so if a passkey computes no secrets', async () => {
+    const person = await newPerson()
+    const on = await world.newPage()
+    await giveAuthenticator(on)
+    await openAs(person, world.addressOf(), on)
+    await isShown(on, 'account')
+    await press(on, 'Add a passkey')
+    await on.getByText('The passkey is added.').waitFor()
+    await on.goto(linkOf(policyOf(person)))
+    await isShown(on, 'ways')
+    await press(on, 'Use a passkey')
+    await isShown(on, 'consent')
+    await on.getByRole('button', { name: 'Use a passkey' }).locator('visible=true').click()
+    expect(await problemOn(on)).toBe('This passkey cannot open wallets. Use the PIN or your recovery code.')
+    await allow(on)
+    await answerTo(on)
   })
 
   test('shows the login again when the session has ended, and then continues, also with only the keyboard', async () => {

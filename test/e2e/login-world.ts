@@ -187,7 +187,10 @@ export const problemOn = async (page: Page): Promise<string> =>
   until('a problem to be told', async () => (await page.locator('#problem').textContent()) || null)
 
 /** A virtual authenticator that always confirms the user. */
-export const giveAuthenticator = async (page: Page): Promise<{ readonly session: CDPSession; readonly id: string }> => {
+export const giveAuthenticator = async (
+  page: Page,
+  more: { readonly hasPrf?: boolean } = {},
+): Promise<{ readonly session: CDPSession; readonly id: string }> => {
   const session = await page.context().newCDPSession(page)
   await session.send('WebAuthn.enable')
   const { authenticatorId: id } = await session.send('WebAuthn.addVirtualAuthenticator', {
@@ -199,6 +202,7 @@ export const giveAuthenticator = async (page: Page): Promise<{ readonly session:
       hasUserVerification: true,
       isUserVerified: true,
       automaticPresenceSimulation: true,
+      ...more,
     },
   })
   return { session, id }

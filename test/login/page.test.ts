@@ -15,7 +15,7 @@ const login: Login = {
   returnTo: null,
   state: null,
   hasMail: true,
-  hasPasskeys: true,
+  rpId: 'localhost',
   chainIds: [1, 137],
 }
 

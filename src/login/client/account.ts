@@ -43,7 +43,7 @@ export const showAccount = async (page: Page): Promise<void> => {
   const name = nameOf()
   setText('account-name', name)
   toggle('account-as', name !== '')
-  toggle('passkey-add', page.hasPasskeys && knowsPasskeys())
+  toggle('passkey-add', page.rpId !== null && knowsPasskeys())
   show('account')
   await whileLoggedIn(page, async () => void (await Promise.all([listPasskeys(page), listSessions(page)])))()
 }

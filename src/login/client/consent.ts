@@ -1,7 +1,7 @@
 // The user reads what an app asks for, and allows it or not. What is sent is the policy that the service has described.
 
 import type { DescribedProposal, Policy } from '../../policies/schema.ts'
-import { type Credential, onCredential } from './credential.ts'
+import { type Credential, isMistyped, onCredential } from './credential.ts'
 import { callAsUser, leaveSession, type Page, whileLoggedIn } from './page.ts'
 import { element, onPress, setText, show, toggle } from './views.ts'
 import { Refused } from './wire.ts'
@@ -79,7 +79,7 @@ const allow = async (page: Page, credential: Credential): Promise<void> => {
     await goBackWith(page, { policy_id: uuid }, 'It is allowed')
   } catch (error) {
     // It has expired since it was described, for instance, or a function has another meaning.
-    if (mistakeIn(error) === null) throw error
+    if (mistakeIn(error) === null || isMistyped(error)) throw error
     showRefusal(page, error)
   }
 }
@@ -87,7 +87,9 @@ const allow = async (page: Page, credential: Credential): Promise<void> => {
 /** Sets up the views for consent. */
 export const offerConsent = (page: Page): void => {
   if (page.asks === 'login') return
-  onCredential('consent-form', 'consent-pin', (credential) => whileLoggedIn(page, () => allow(page, credential))())
+  onCredential(page, 'consent-form', 'consent-pin', (credential) =>
+    whileLoggedIn(page, () => allow(page, credential))(),
+  )
   toggle('ways-no', page.returnTo !== null)
   for (const id of ['ways-no', 'consent-no', 'refused-back']) onPress(id, () => refuse(page))
   onPress('refused-other', async () => {

@@ -1,21 +1,99 @@
-// The credential that the user types on this page. It goes only to the service.
+// The credential that the user types on this page, or that a passkey computes. It goes only to the service.
 
-import { input, onSubmit } from './views.ts'
+import type { Page } from './page.ts'
+import { knowsPasskeys, passkeySecret } from './passkeys.ts'
+import { element, input, onPress, onSubmit, setText, toggle } from './views.ts'
 import { Refused } from './wire.ts'
 import { UserMessage } from './words.ts'
 
 /** The part of a request's body that proves that the user agrees. */
-export type Credential = { readonly user_pin: string }
+export type Credential = { readonly user_pin: string } | { readonly user_secret: string }
 
-/** Runs a task with what was typed. The field is emptied, unless the user only mistyped it. */
-export const onCredential = (formId: string, fieldId: string, task: (credential: Credential) => Promise<void>): void =>
-  onSubmit(formId, fieldId, async (typed) => {
+type Task = (credential: Credential) => Promise<void>
+
+type Kind = {
+  readonly label: string
+  /** The button that changes to the other kind. */
+  readonly other: string
+  readonly field: Pick<HTMLInputElement, 'type' | 'inputMode' | 'autocomplete' | 'maxLength' | 'className'>
+  /** @throws UserMessage for what cannot be right. */
+  readonly read: (typed: string) => Credential
+  /** If the service says that it is wrong. */
+  readonly wrong: string | null
+}
+
+const PIN: Kind = {
+  label: 'PIN of your wallet',
+  other: 'Use your recovery code',
+  field: { type: 'password', inputMode: 'numeric', autocomplete: 'one-time-code', maxLength: 6, className: 'digits' },
+  read: (typed) => {
     if (!/^[0-9]{6}$/.test(typed)) throw new UserMessage('Your PIN has six digits.')
-    try {
-      await task({ user_pin: typed })
-      input(fieldId).value = ''
-    } catch (error) {
-      if (!(error instanceof Refused && error.code === 'INVALID_SECRET')) input(fieldId).value = ''
-      throw error
-    }
+    return { user_pin: typed }
+  },
+  wrong: null,
+}
+
+const CODE: Kind = {
+  label: 'Recovery code of your wallet',
+  other: 'Use the PIN',
+  field: { type: 'text', inputMode: 'text', autocomplete: 'off', maxLength: 64, className: '' },
+  read: (typed) => {
+    // A phone may put another dash in place of the hyphen.
+    const bare = typed.replaceAll(/[\s\p{Pd}]/gu, '')
+    if (!/^[0-9A-Za-z]{32}$/.test(bare)) throw new UserMessage('Your recovery code has 32 letters and digits.')
+    return { user_secret: bare }
+  },
+  wrong: 'That recovery code is wrong. A newer one may have replaced it.',
+}
+
+const WRONG_PASSKEY = 'This passkey does not open your wallet. Use the PIN or your recovery code.'
+
+const isRefusal = (error: unknown, code: string): error is Refused => error instanceof Refused && error.code === code
+
+/** The mistake is in what the user typed, and not in the app's request. */
+export const isMistyped = (error: unknown): boolean =>
+  isRefusal(error, 'invalid_input') && error.message.startsWith('Field "user_secret"')
+
+/** What to tell the user about an error. */
+const readable = (error: unknown, wrong: string | null): unknown => {
+  if (isMistyped(error))
+    return new UserMessage('There is a typing error in the recovery code. Compare it letter by letter.')
+  return wrong !== null && isRefusal(error, 'INVALID_SECRET') ? new UserMessage(wrong) : error
+}
+
+/** The field is emptied, unless the user only mistyped what is in it. */
+const submit = async (field: HTMLInputElement, kind: Kind, task: Task): Promise<void> => {
+  const credential = kind.read(field.value.trim())
+  try {
+    await task(credential)
+    field.value = ''
+  } catch (error) {
+    if (!isMistyped(error) && !isRefusal(error, 'INVALID_SECRET')) field.value = ''
+    throw readable(error, kind.wrong)
+  }
+}
+
+/** Runs a task with what was typed into the form's field, or with what a passkey computes. */
+export const onCredential = (page: Page, formId: string, fieldId: string, task: Task): void => {
+  let kind = PIN
+  onSubmit(formId, fieldId, () => submit(input(fieldId), kind, task))
+  onPress(`${fieldId}-other`, () => {
+    kind = kind === PIN ? CODE : PIN
+    const field = input(fieldId)
+    field.value = ''
+    Object.assign(field, kind.field)
+    setText(`${fieldId}-label`, kind.label)
+    setText(`${fieldId}-other`, kind.other)
+    field.focus()
   })
+  const { rpId, projectId } = page
+  if (rpId === null || !knowsPasskeys()) return
+  toggle(`${fieldId}-passkey`, true)
+  onPress(`${fieldId}-passkey`, async () => {
+    const user_secret = await passkeySecret({ projectId, rpId })
+    await task({ user_secret }).catch((error: unknown) => {
+      throw readable(error, WRONG_PASSKEY)
+    })
+    element(formId, HTMLFormElement).reset()
+  })
+}

@@ -64,7 +64,7 @@ export const offerGrants = (page: Page, { leave }: { readonly leave: () => Promi
   )
   onPress('granted-back', leave)
   onPress('refused-again', () => (page.asks === 'revoke' ? showRevocation(page) : showProposal(page)))
-  onCredential('revoke-form', 'revoke-pin', (credential) =>
+  onCredential(page, 'revoke-form', 'revoke-pin', (credential) =>
     whileLoggedIn(page, async () => {
       await callAsUser(page, '/policies/revoke', { body: { uuid: chosen, ...credential } })
       if (page.asks === 'revoke') return goBackWith(page, { policy_id: chosen }, 'It is taken back')

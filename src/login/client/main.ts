@@ -58,7 +58,7 @@ const begin = (): void => {
       challenge = null
       return
     }
-    const canHave = page.hasPasskeys && knowsPasskeys() && !currentLogin().claims.has_passkey_credentials
+    const canHave = page.rpId !== null && knowsPasskeys() && !currentLogin().claims.has_passkey_credentials
     // Do not ask again after a refusal.
     const offers = canHave && !hasFlag(page.projectId, 'wants no passkey')
     if (offers) show('offer')

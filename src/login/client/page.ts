@@ -19,7 +19,8 @@ export type Page = {
   readonly proposal: object | null
   /** The policy to take back; null if the page does not ask for that. */
   readonly policyId: string | null
-  readonly hasPasskeys: boolean
+  /** The domain of the project's passkeys; null if they do not work on this page. */
+  readonly rpId: string | null
   /** The chain ids that wallets may name. The first is used if the wallet is on another chain. */
   readonly chainIds: readonly number[]
   readonly wire: Wire
@@ -28,7 +29,7 @@ export type Page = {
 
 /** @param main the element whose data attributes hold the parameters. */
 export const readPage = (main: HTMLElement, enter: Page['enter']): Page => {
-  const { root = '', projectId = '', projectName = '', chainIds = '', returnTo, state, passkeys } = main.dataset
+  const { root = '', projectId = '', projectName = '', chainIds = '', returnTo, state, rpId } = main.dataset
   const { asks, proposal, policyId } = main.dataset
   return {
     projectId,
@@ -38,7 +39,7 @@ export const readPage = (main: HTMLElement, enter: Page['enter']): Page => {
     asks: ASKS.find((each) => each === asks) ?? 'login',
     proposal: proposal === undefined ? null : JSON.parse(proposal),
     policyId: policyId ?? null,
-    hasPasskeys: passkeys === 'yes',
+    rpId: rpId ?? null,
     chainIds: chainIds.split(' ').map(Number),
     wire: createWire({ root, projectId }),
     enter,

@@ -51,6 +51,38 @@ export const assertWith = async (options: DecisionOptions['publicKey']): Promise
   }
 }
 
+const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength)
+
+const base64urlOf = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+
+/**
+ * Asks one of the user's passkeys for its secret for a project's wallets (WebAuthn Level 3 §10.1.4, `prf`), in base64url. An app
+ * computes the same, as docs/users.md says. Nobody verifies the assertion: what counts is whether the secret opens the wallets.
+ */
+export const passkeySecret = async (of: { readonly projectId: string; readonly rpId: string }): Promise<string> => {
+  endSuggestions()
+  const name = new TextEncoder().encode(`strongroom user_secret ${of.projectId}`)
+  const first = await crypto.subtle.digest('SHA-256', name)
+  const challenge = crypto.getRandomValues(new Uint8Array(32))
+  const credential = await navigator.credentials
+    .get({
+      publicKey: { challenge, rpId: of.rpId, userVerification: 'required', extensions: { prf: { eval: { first } } } },
+    })
+    .catch((error: unknown) => {
+      throw readableError(error)
+    })
+  const given = credential instanceof PublicKeyCredential ? credential.getClientExtensionResults().prf : undefined
+  const secret = given?.results?.first
+  if (secret === undefined)
+    throw new UserMessage('This passkey cannot open wallets. Use the PIN or your recovery code.')
+  return base64urlOf(secret instanceof ArrayBuffer ? new Uint8Array(secret) : bytesOf(secret))
+}
+
 /** Shorter than the five minutes for which a challenge is valid. */
 const SUGGESTED_MS = 240_000
 
@@ -94,8 +126,11 @@ export const suggestPasskey = async ({ wire, projectId }: Where): Promise<object
 export const addPasskey = async (page: Where): Promise<void> => {
   endSuggestions()
   const { publicKey } = await callAsUser<CreationOptions>(page, '/users/passkey/begin-registration')
+  const options = PublicKeyCredential.parseCreationOptionsFromJSON(publicKey)
+  // Some authenticators can compute a secret later only if this is asked for now.
+  const extensions = { ...options.extensions, prf: {} }
   const created = await navigator.credentials
-    .create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(publicKey) })
+    .create({ publicKey: { ...options, extensions } })
     .catch((error: unknown) => {
       throw readableError(error)
     })

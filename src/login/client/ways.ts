@@ -112,7 +112,7 @@ const byDevice = (page: Page): void => {
 }
 
 const byPasskey = (page: Page): void => {
-  const isOffered = page.hasPasskeys && knowsPasskeys()
+  const isOffered = page.rpId !== null && knowsPasskeys()
   toggle('passkey-start', isOffered)
   if (!isOffered) return
   const enter = (assertion: object) => verify(page, { passkey_credential_assertion_response: assertion })

@@ -38,7 +38,7 @@ export const messageFor = (error: unknown): string => {
   if (error.code === 'TOO_MANY_FAILED_ATTEMPTS') {
     const seconds = error.retryAfterSeconds
     const how = seconds === null ? 'until the operator unlocks them' : `for ${durationText(seconds)}`
-    return `Too many wrong PINs were typed: your wallets are locked ${how}.`
+    return `Too many wrong PINs were typed: your wallets are locked ${how}. A recovery code still opens them.`
   }
   return SENTENCES[error.code] ?? error.message
 }
