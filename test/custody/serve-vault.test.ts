@@ -107,7 +107,7 @@ describe('over its sockets', () => {
     const wallet = await newWallet({ mode: 'user' })
     const { recoveryCode } = await vault.newRecoveryCode(request(wallet, pin))
     const code = { userSecret: textOf(recoveryCode) }
-    const passkeySecret = Buffer.alloc(32, 7).toString('base64url')
+    const passkeySecret = Buffer.from(Array.from({ length: 32 }, (_, at) => at)).toString('base64url')
     await vault.addPasskeySecret({ ...request(wallet, code), passkeyId: 'key-1', passkeySecret })
     const { projectId: of, ownerId } = wallet
     const secrets = await vault.userSecrets({ projectId: of, ownerId })

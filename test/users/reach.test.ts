@@ -11,7 +11,7 @@ import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 const network = 'Ethereum'
 const PIN = '493817'
 const SECRET = 'testnet-secret'
-const PASSKEY_SECRET = 'A'.repeat(43)
+const PASSKEY_SECRET = 'w1JZcnJ4u9fPUdhGzBSbFRGQxM5s1sH1FSxvZJmE0bI'
 const NOBODY = '0x00000000000000000000000000000000000000aa'
 const RECIPIENT = fundedAccount(5).address
 

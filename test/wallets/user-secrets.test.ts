@@ -272,11 +272,13 @@ describe('making and removing', () => {
     }
     expect(codeOf(await service.get('/wallets/user-secrets', at(theirs)))).toBe('invalid_input')
     const wallet = await userWallet()
-    const good = { passkey_id: 'key-1', passkey_secret: 'A'.repeat(43) }
+    const good = { passkey_id: 'key-1', passkey_secret: randomBytes(32).toString('base64url') }
     const cases = [
       { ...good, passkey_secret: 'A'.repeat(42) },
       { ...good, passkey_secret: `${'A'.repeat(42)}B` },
       { ...good, passkey_secret: '493817' },
+      { ...good, passkey_secret: 'A'.repeat(43) },
+      { ...good, passkey_secret: Buffer.alloc(32, 'password').toString('base64url') },
       { ...good, passkey_id: '' },
       { ...good, passkey_id: 'key/1' },
       { ...good, passkey_id: 'a'.repeat(1_365) },

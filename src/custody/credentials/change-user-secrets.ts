@@ -103,15 +103,24 @@ export const newRecoveryCode = async (
   return { recoveryCode: recoveryCodeOf(secret) }
 }
 
+/**
+ * Of 32 random bytes about 30 are different; fewer than 12 never come. So an app's mistake is found, such as an empty buffer, before
+ * anybody who makes the same mistake can open the wallets.
+ */
+const DIFFERENT_BYTES_MIN = 12
+
 /** Lets a passkey open the user key, as `Vault.addPasskeySecret` says. */
 export const addPasskeySecret = async (
   ctx: CustodyCtx,
   { passkeySecret, ...request }: KeyRequest & { readonly passkeyId: string; readonly passkeySecret: SecretText },
 ): Promise<void> => {
   using keys = new HeldKeys()
-  const secret = readPasskeySecret(passkeySecret)
-  if (secret === null) throw new AppError('invalid_input', 'Field "passkey_secret" must be 32 bytes in base64url.')
-  await addLock(ctx, { ...request, kind: 'passkey', secret: keys.hold(secret) })
+  const read = readPasskeySecret(passkeySecret)
+  const secret = read && keys.hold(read)
+  if (secret === null || new Set(secret).size < DIFFERENT_BYTES_MIN) {
+    throw new AppError('invalid_input', 'Field "passkey_secret" must be the 32 bytes of a passkey, in base64url.')
+  }
+  await addLock(ctx, { ...request, kind: 'passkey', secret })
 }
 
 const changedMeanwhile = (): AppError =>
