@@ -1,5 +1,5 @@
-// Tells a user by mail that one of their passkeys was added or removed, so that they notice a theft. The mail goes to the
-// address that they had before, and contains nothing that the caller chose.
+// Tells a user by mail that a way to log in, or to open their wallets, was added or removed, so that they notice a theft. The mail
+// goes to the address that they had before, and contains nothing that the caller chose.
 
 import type { Tx } from '../../db/client.ts'
 import { projectOf } from '../../db/queries/projects.ts'
@@ -25,7 +25,36 @@ const WORDS = {
     happened: `The operator of the service removed all your passkeys at ${project} and ended your sessions.`,
     otherwise: 'If you do not know why, ask the operator.',
   }),
+  recovery_code_made: (project: string) => ({
+    subject: `A recovery code was made for your wallets at ${project}`,
+    happened: `A recovery code was made. It opens your wallets at ${project}, as your PIN does. An earlier code no longer does.`,
+    otherwise:
+      'If it was not you: somebody knows your PIN. Change it, make another recovery code, and remove passkeys that are not yours.',
+  }),
+  recovery_code_removed: (project: string) => ({
+    subject: `Your recovery code at ${project} was removed`,
+    happened: `The recovery code no longer opens your wallets at ${project}.`,
+    otherwise: 'If it was not you: somebody knows your PIN. Change it, and remove passkeys that are not yours.',
+  }),
+  passkey_opens_wallets: (project: string) => ({
+    subject: `A passkey opens your wallets at ${project}`,
+    happened: `A passkey can now open your wallets at ${project}, as your PIN does.`,
+    otherwise:
+      'If it was not you: somebody knows your PIN. Change it, remove the passkey, and make another recovery code.',
+  }),
+  passkey_opens_no_wallets: (project: string) => ({
+    subject: `A passkey no longer opens your wallets at ${project}`,
+    happened: `One of your passkeys can no longer open your wallets at ${project}.`,
+    otherwise: 'If it was not you: somebody knows your PIN. Change it, and make another recovery code.',
+  }),
+  pin_set_anew: (project: string) => ({
+    subject: `The PIN of your wallets at ${project} was set anew`,
+    happened: `A recovery code or a passkey was used to set a new PIN for your wallets at ${project}.`,
+    otherwise: 'If it was not you: set another PIN with your recovery code, and make another code.',
+  }),
 }
+
+export type ChangedWay = keyof typeof WORDS
 
 const timeOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
@@ -37,7 +66,7 @@ export const mailWayChanged = async (
     readonly projectId: string
     /** The address that the user had before. */
     readonly email: string | null
-    readonly change: keyof typeof WORDS
+    readonly change: ChangedWay
   },
 ): Promise<void> => {
   const { projectId, email: recipient, change } = input

@@ -2,9 +2,9 @@ import type { Network } from '../../db/words.ts'
 import type { Principal, Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { UUID } from '../http/text.ts'
 import { endSessions } from '../users/end-sessions.ts'
 import { getWallet } from './get.ts'
+import { isUserId, mailOwner } from './mail-owner.ts'
 
 /** Exactly one of these is set. */
 type ExportedWallet = { readonly mnemonicPhrase: string | null; readonly privateKey: string | null }
@@ -38,12 +38,9 @@ export const putUnderPolicies = async (
   await ctx.vault.putUnderPolicies({ wallet, credentials, actor })
 }
 
-/** A user's wallets have the user's id, in lower case, as owner id; other owner ids are any text. */
-const isUserId = (ownerId: string): boolean => UUID.test(ownerId) && ownerId === ownerId.toLowerCase()
-
 /**
  * Changes the PIN of a wallet's owner, for all of the owner's user-controlled wallets, with the old PIN or another secret. If the owner is a user, their other
- * sessions end, because somebody logged in there may have seen the old PIN. Custody commits the change first: if this process
+ * sessions end, because somebody logged in there may have seen the old PIN. They get a mail if another secret was used. Custody commits the change first: if this process
  * dies right after that, they stay.
  */
 export const changeUserPin = async (
@@ -73,6 +70,7 @@ export const changeUserPin = async (
   if (oldPin === newPin) throw new AppError('invalid_input', 'Field "new_user_pin" must differ from "old_user_pin".')
   const { projectId, ownerId } = wallet
   await ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from })
+  if (userSecret !== undefined) await mailOwner(ctx, { wallet, change: 'pin_set_anew' })
   if (!isUserId(ownerId)) return
   const of = { projectId, userId: ownerId, except: input.sessionId, by: 'pin_changed', actor } as const
   await ctx.db.transaction((tx) => endSessions(ctx, tx, of))

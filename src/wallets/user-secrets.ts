@@ -1,10 +1,12 @@
-// What opens the user-controlled wallets of an owner beside the PIN: a recovery code, and the secrets of passkeys.
+// What opens the user-controlled wallets of an owner beside the PIN: a recovery code, and the secrets of passkeys. An owner who is a
+// user is told of each change by mail.
 
 import type { Network, UserSecretKind } from '../../db/words.ts'
 import type { Principal, Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { getWallet } from './get.ts'
+import { mailOwner } from './mail-owner.ts'
 
 type OfWallet = { readonly network: Network; readonly address: string }
 
@@ -21,6 +23,7 @@ export const makeRecoveryCode = async (ctx: Ctx, input: Signatory & OfWallet): P
   const { recoveryCode } = await ctx.vault.newRecoveryCode({ wallet, credentials, actor })
   const text = new TextDecoder().decode(recoveryCode)
   recoveryCode.fill(0)
+  await mailOwner(ctx, { wallet, change: 'recovery_code_made' })
   return text
 }
 
@@ -32,6 +35,7 @@ export const addPasskeySecret = async (
   const { actor, credentials, passkeyId, passkeySecret } = input
   const wallet = await userWallet(ctx, input)
   await ctx.vault.addPasskeySecret({ wallet, passkeyId, passkeySecret, credentials, actor })
+  await mailOwner(ctx, { wallet, change: 'passkey_opens_wallets' })
 }
 
 /** Removes a recovery code or the secret of a passkey. It takes another credential of the owner. */
@@ -42,6 +46,8 @@ export const removeUserSecret = async (
   const { actor, credentials, kind, passkeyId } = input
   const wallet = await userWallet(ctx, input)
   await ctx.vault.removeUserSecret({ wallet, kind, passkeyId, credentials, actor })
+  const change = kind === 'passkey' ? 'passkey_opens_no_wallets' : 'recovery_code_removed'
+  await mailOwner(ctx, { wallet, change })
 }
 
 export const listUserSecrets = async (ctx: Ctx, input: Principal & OfWallet) => {

@@ -255,6 +255,31 @@ describe('making and removing', () => {
     expect(await secretsOf(wallet)).toEqual([['recovery_code', null]])
   })
 
+  test('are reported by mail to the owner who is a user, without a code in it', async () => {
+    const people = peopleOf(service)
+    const email = `${randomUUID()}@example.com`
+    const as = people.as(await people.logIn(email))
+    const wallet = (await as('/wallets', { network, name: 'Mine', control_mode: 'user', user_pin: PIN })).json
+    const code = { user_secret: (await as('/wallets/recovery-code', { ...at(wallet), ...pin })).json.recovery_code }
+    expect(codeOf(await as('/wallets/recovery-code', { ...at(wallet), user_pin: '000000' }))).toBe('INVALID_SECRET')
+    await newPasskey(wallet, 'key-1')
+    await call('change-user-pin', wallet, { new_user_pin: NEW, ...code })
+    await call('passkey-secret/remove', wallet, { passkey_id: 'key-1', ...code })
+    await call('recovery-code/remove', wallet, { user_pin: NEW })
+    const mails = (await people.mailsTo(email)).filter(({ subject }) => !subject.startsWith('Log in'))
+    expect(mails.map(({ subject }) => subject).toReversed()).toEqual([
+      'A recovery code was made for your wallets at Test',
+      'A passkey opens your wallets at Test',
+      'The PIN of your wallets at Test was set anew',
+      'A passkey no longer opens your wallets at Test',
+      'Your recovery code at Test was removed',
+    ])
+    for (const { text } of mails) {
+      expect(text).toMatch(/If it was not you: /)
+      expect(text).not.toContain(code.user_secret)
+    }
+  })
+
   test("with a code ends the user's other sessions if it sets a new PIN", async () => {
     const people = peopleOf(service)
     const session = await people.anonymous()
