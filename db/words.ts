@@ -31,7 +31,17 @@ export const TRANSACTION_STATUSES = ['submitted', 'pending', 'success', 'failed'
 export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number]
 
 /** The endpoint that recorded the intent, or `deployment` for a contract wallet's own, which goes before its first intent. */
-export const TRANSACTION_KINDS = ['send', 'batch', 'mint', 'transfer', 'collection', 'deployment'] as const
+export const TRANSACTION_KINDS = [
+  'send',
+  'batch',
+  'mint',
+  'transfer',
+  'collection',
+  'token',
+  'token_mint',
+  'token_transfer',
+  'deployment',
+] as const
 export type TransactionKind = (typeof TRANSACTION_KINDS)[number]
 
 /** `former_cancel`: a cancel that may have been sent before a speed-up. */

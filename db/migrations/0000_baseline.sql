@@ -198,6 +198,12 @@ CREATE TABLE "contract_facts" (
 	CONSTRAINT "contract_facts_standard" CHECK ("standard" in ('native', 'erc20', 'erc721', 'erc1155', 'other'))
 );
 --> statement-breakpoint
+CREATE TABLE "created_tokens" (
+	"transaction_id" uuid PRIMARY KEY NOT NULL,
+	"project_id" uuid NOT NULL,
+	"logo_url" text NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "listed_tokens" (
 	"network" text NOT NULL,
 	"address" text NOT NULL,
@@ -508,7 +514,7 @@ CREATE TABLE "transactions" (
 	"broadcast_at" timestamp (6) with time zone,
 	"settled_at" timestamp (6) with time zone,
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "transactions_kind" CHECK ("kind" in ('send', 'batch', 'mint', 'transfer', 'collection', 'deployment')),
+	CONSTRAINT "transactions_kind" CHECK ("kind" in ('send', 'batch', 'mint', 'transfer', 'collection', 'token', 'token_mint', 'token_transfer', 'deployment')),
 	CONSTRAINT "transactions_fee_asset" CHECK (("transactions"."fee_asset" is null) = ("transactions"."fee_asset_cost" is null)),
 	CONSTRAINT "transactions_status" CHECK ("status" in ('submitted', 'pending', 'success', 'failed')),
 	CONSTRAINT "transactions_error_code" CHECK ("error_code" in ('execution_reverted', 'contract_wallet_not_deployed', 'expired', 'nonce_taken', 'reorganised')),
@@ -678,6 +684,8 @@ ALTER TABLE "collections" ADD CONSTRAINT "collections_transaction_id_transaction
 ALTER TABLE "collections" ADD CONSTRAINT "collections_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "collections" ADD CONSTRAINT "collections_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "contract_facts" ADD CONSTRAINT "contract_facts_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "created_tokens" ADD CONSTRAINT "created_tokens_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "created_tokens" ADD CONSTRAINT "created_tokens_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "listed_tokens" ADD CONSTRAINT "listed_tokens_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "token_uris" ADD CONSTRAINT "token_uris_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "developer_keys" ADD CONSTRAINT "developer_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint

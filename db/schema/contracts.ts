@@ -133,6 +133,18 @@ export const collections = pgTable(
 
 export const collectionsAccess = access(collections, { api: 'select, insert, update', worker: 'select' })
 
+/** Tokens that were created here; the contract is their transaction's `contract_address`. Their names are on the chain. */
+export const createdTokens = pgTable('created_tokens', {
+  transactionId: uuid('transaction_id')
+    .primaryKey()
+    .references(() => transactions.id),
+  projectId: projectId(),
+  /** Empty if it has none. Only the project itself sees it, as anybody can choose another token's logo. */
+  logoUrl: text('logo_url').notNull(),
+})
+
+export const createdTokensAccess = access(createdTokens, { api: 'select, insert' })
+
 /** Hosted EIP-721 metadata, addressed by the SHA-256 of its text. */
 export const metadataDocuments = pgTable('metadata_documents', {
   digest: text('digest').primaryKey(),

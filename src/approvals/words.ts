@@ -22,6 +22,9 @@ const ACTIONS: Readonly<Record<ApprovedAction, string>> = {
   mint: 'Mint an NFT',
   transfer: 'Transfer an NFT',
   collection: 'Create a collection of NFTs',
+  token: 'Create a token',
+  token_mint: 'Mint tokens',
+  token_transfer: 'Transfer tokens or coins',
   deployment: 'Put a contract wallet on the network',
   'speed-up': 'Send a waiting transaction again, at higher fees,',
 }
@@ -50,7 +53,7 @@ const contractWords = (to: string, preview: PreviewResult | undefined): Sentence
 const argumentText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** Functions of ERC-20 whose last argument is an amount. */
-const WITH_AMOUNT = ['transfer', 'transferFrom', 'approve', 'increaseAllowance', 'decreaseAllowance']
+const WITH_AMOUNT = ['transfer', 'mint', 'transferFrom', 'approve', 'increaseAllowance', 'decreaseAllowance']
 
 /** The amount of a token in its own units; empty if the value is not an amount. */
 const amountWords = ({ contract, function_name: called }: PreviewResult, value: string): Sentence => {
