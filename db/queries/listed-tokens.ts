@@ -1,6 +1,6 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { listedTokens } from '../schema.ts'
+import { createdTokens, listedTokens, transactions } from '../schema.ts'
 import type { Network } from '../words.ts'
 
 export type ListedTokenRow = Omit<typeof listedTokens.$inferInsert, 'listName' | 'importedAt' | 'displayDecimals'> & {
@@ -47,19 +47,53 @@ export const readTokenLists = async (db: Queryable) =>
     .groupBy(listedTokens.listName)
     .orderBy(sql`3`, listedTokens.listName)
 
-type TokenDisplayRow = Pick<typeof listedTokens.$inferSelect, 'address' | 'logoUrl' | 'displayDecimals'>
+type TokenDisplayRow = {
+  readonly address: string
+  readonly logoUrl: string
+  readonly displayDecimals: number | null
+  /** Whether the project created it; a list knows nothing of it. */
+  readonly isCreated: boolean
+}
 
-/** How those of these tokens that are listed are shown. */
+/**
+ * How those of these tokens that are listed are shown, and after them those that a project created.
+ * @param input.projectId null: only listed ones
+ */
 export const readTokenDisplays = async (
   db: Queryable,
-  input: { readonly network: Network; readonly addresses: readonly string[] },
+  input: { readonly network: Network; readonly addresses: readonly string[]; readonly projectId: string | null },
 ): Promise<readonly TokenDisplayRow[]> => {
   if (input.addresses.length === 0) return []
-  const { address, logoUrl, displayDecimals } = listedTokens
-  return db
-    .select({ address, logoUrl, displayDecimals })
+  const { network, projectId } = input
+  const addresses = [...input.addresses]
+  const listed = db
+    .select({
+      address: sql<string>`${listedTokens.address}`.as('address'),
+      logoUrl: sql<string>`${listedTokens.logoUrl}`.as('logo_url'),
+      displayDecimals: sql<number | null>`${listedTokens.displayDecimals}`.as('display_decimals'),
+      isCreated: sql<boolean>`false`.as('is_created'),
+    })
     .from(listedTokens)
-    .where(and(eq(listedTokens.network, input.network), inArray(listedTokens.address, [...input.addresses])))
+    .where(and(eq(listedTokens.network, network), inArray(listedTokens.address, addresses)))
+  if (projectId === null) return listed
+  const created = db
+    .select({
+      address: sql<string>`${transactions.contractAddress}`.as('address'),
+      logoUrl: sql<string>`${createdTokens.logoUrl}`.as('logo_url'),
+      displayDecimals: sql<number | null>`null::smallint`.as('display_decimals'),
+      isCreated: sql<boolean>`true`.as('is_created'),
+    })
+    .from(transactions)
+    .innerJoin(createdTokens, eq(createdTokens.transactionId, transactions.id))
+    .where(
+      and(
+        eq(transactions.network, network),
+        inArray(transactions.contractAddress, addresses),
+        eq(transactions.status, 'success'),
+        eq(createdTokens.projectId, projectId),
+      ),
+    )
+  return listed.unionAll(created).orderBy(sql`is_created`)
 }
 
 /** Addresses of a network's listed tokens, in alphabetical order. */
@@ -74,4 +108,9 @@ export const listedAddresses = async (
     .orderBy(listedTokens.address)
     .limit(input.limit)
   return rows.map((row) => row.address)
+}
+
+/** Records the logo that a transaction creates a token with. */
+export const insertCreatedToken = async (db: Queryable, row: typeof createdTokens.$inferInsert): Promise<void> => {
+  await db.insert(createdTokens).values(row)
 }

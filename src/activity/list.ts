@@ -40,7 +40,7 @@ export const listActivity = async (
   const contracts = new Set(rows.flatMap((row) => row.contract ?? []))
   const [facts, displays] = await Promise.all([
     chain.facts([...contracts]),
-    tokenDisplays(ctx.db, { chain, addresses: [...contracts] }),
+    tokenDisplays(ctx.db, { chain, addresses: [...contracts], projectId: input.projectId }),
   ])
   return rows.map((movement) => ({
     movement,

@@ -19,6 +19,10 @@ const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeySc
   ['/nfts/collections', 'sign'],
   ['/nfts/mint', 'sign'],
   ['/nfts/transfer', 'sign'],
+  ['/tokens', 'sign'],
+  ['/tokens/mint', 'sign'],
+  ['/tokens/transfer', 'sign'],
+  ['/tokens/batch-transfer', 'sign'],
 
   ['/wallets', 'admin'],
   ['/wallets/import', 'admin'],

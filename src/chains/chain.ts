@@ -14,6 +14,7 @@ import type { NativeCoin, TokenDisplay } from './networks/network.ts'
 import type { Nfts } from './nfts.ts'
 import type { Nodes } from './nodes.ts'
 import type { Submission } from './submission.ts'
+import type { Tokens } from './tokens.ts'
 
 export type * from './addresses.ts'
 export * from './blocks.ts'
@@ -26,6 +27,7 @@ export * from './movements.ts'
 export type * from './nfts.ts'
 export type * from './nodes.ts'
 export type * from './submission.ts'
+export type * from './tokens.ts'
 
 type NetworkTraits = {
   readonly network: Network
@@ -67,6 +69,7 @@ export type Chain = NodelessChain &
   Calls &
   Facts &
   Nfts &
+  Tokens &
   Blocks &
   Nodes & {
     /** null for a network without a registry of names. */

@@ -61,7 +61,7 @@ export const apiKeyCommands = (shell: Shell): Command => {
     .requiredOption('--name <name>', 'the name of the key')
     .option(
       '--scopes <list>',
-      'read: look-ups, lists and previews; sign: sign, send, mint, transfer, collections; admin: new wallets, import, export, PIN changes, policies',
+      'read: look-ups, lists and previews; sign: sign, send, mint, transfer, collections, tokens; admin: new wallets, import, export, PIN changes, policies',
       listOf(API_KEY_SCOPES),
       API_KEY_SCOPES,
     )

@@ -96,6 +96,11 @@ export const AddressField = (description: string) =>
     examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
   })
 
+/** The wallet that creates or mints. */
+export const SenderField = Type.Optional(
+  AddressField("The sending wallet; by default the project's own wallet on the network."),
+)
+
 const UUID = '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}'
 const UUID_TEXT = { rule: 'a UUID', examples: ['5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f'] }
 

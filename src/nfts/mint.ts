@@ -6,7 +6,7 @@ import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
-import { pendingBefore, resolveSender } from './sender.ts'
+import { pendingBefore, resolveSender } from '../wallets/sender.ts'
 
 type MintInput = Signatory & {
   readonly network?: Network | undefined

@@ -6,6 +6,7 @@ import {
   closed,
   NetworkField,
   PagingFields,
+  SenderField,
   ShortText,
   SigningFields,
   Text,
@@ -19,8 +20,6 @@ const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 
-const Sender = Type.Optional(AddressField("The sending wallet; by default the project's own wallet on the network."))
-
 const CollectionField = AddressField(
   'The collection: its address; on Substrate networks its id in decimal digits, or its program id where collections are programs.',
 )
@@ -28,7 +27,7 @@ const CollectionField = AddressField(
 export const CreateCollectionBody = Type.Object(
   {
     network: NetworkField,
-    from: Sender,
+    from: SenderField,
     name: ShortText("The collection's name.", 'Doors'),
     symbol: Text({ minLength: 1, maxLength: 32 }, { description: "The collection's symbol.", examples: ['DOOR'] }),
     image_url: UriField("The URI of the collection's image."),
@@ -56,7 +55,7 @@ export const CreateCollectionBody = Type.Object(
 export const MintBody = Type.Object(
   {
     network: Type.Optional(NetworkField),
-    from: Sender,
+    from: SenderField,
     contract_address: CollectionField,
     recipient: Type.Optional(AddressField('Who gets the NFT; by default the sender.')),
     metadata: Type.Optional(MetadataBody),

@@ -106,6 +106,8 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   'get /nfts': 'nfts_list',
   'post /nfts/collections': 'nfts_create_collection',
   'get /nfts/collections': 'nfts_list_collections',
+  'post /tokens': 'tokens_create',
+  'get /tokens/tokens': 'tokens_get',
   'get /policies': 'policies_list',
   'get /approvals': 'approvals_list',
   'post /policies': 'policies_create',

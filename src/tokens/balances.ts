@@ -31,7 +31,10 @@ export const tokenBalances = async (
     contracts: [...new Set([...received, ...chain.knownTokens.keys(), ...listed])],
   })
   const addresses = [...tokens.keys()]
-  const [facts, displays] = await Promise.all([chain.facts(addresses), tokenDisplays(ctx.db, { chain, addresses })])
+  const [facts, displays] = await Promise.all([
+    chain.facts(addresses),
+    tokenDisplays(ctx.db, { chain, addresses, projectId: input.projectId }),
+  ])
   const native = nativeToken(chain)
   return [
     { ...native, raw_balance: coin.toString(), display_balance: displayAmount(coin, native.decimals) },

@@ -87,26 +87,32 @@ export const contractOf = (input: {
 /** By canonical address. */
 export type TokenDisplays = ReadonlyMap<string, TokenDisplay>
 
-/** Looks up addresses in the lists with one indexed query (none for no address). The network's known tokens fill in missing values. */
+/**
+ * Looks up addresses in the lists with one indexed query (none for no address). The network's known tokens fill in missing values.
+ * @param input.projectId shows the logos of tokens that the project created, too, unless they are listed
+ */
 export const tokenDisplays = async (
   db: Db,
-  input: { readonly chain: Pick<Chain, 'network' | 'knownTokens'>; readonly addresses: readonly string[] },
+  input: {
+    readonly chain: Pick<Chain, 'network' | 'knownTokens'>
+    readonly addresses: readonly string[]
+    readonly projectId?: string
+  },
 ): Promise<TokenDisplays> => {
-  const { chain, addresses } = input
+  const { chain, addresses, projectId } = input
   const displays = new Map<string, TokenDisplay>()
   for (const address of addresses) {
     const display = chain.knownTokens.get(address)
     if (display !== undefined) displays.set(address, display)
   }
-  for (const { address, logoUrl, displayDecimals } of await readTokenDisplays(db, {
-    network: chain.network,
-    addresses,
-  })) {
+  const found = await readTokenDisplays(db, { network: chain.network, addresses, projectId: projectId ?? null })
+  for (const { address, logoUrl, displayDecimals, isCreated } of found) {
     const known = displays.get(address)
-    displays.set(address, {
-      logoUrl: logoUrl === '' ? (known?.logoUrl ?? '') : logoUrl,
-      displayDecimals: displayDecimals ?? known?.displayDecimals ?? null,
-    })
+    if (!isCreated || known === undefined)
+      displays.set(address, {
+        logoUrl: logoUrl === '' ? (known?.logoUrl ?? '') : logoUrl,
+        displayDecimals: displayDecimals ?? known?.displayDecimals ?? null,
+      })
   }
   return displays
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../db/client.ts'
 import { hasDeployment, pendingInputs } from '../../db/queries/contract-wallets.ts'
 import { type Signer, type UnminedRow, unminedBefore } from '../../db/queries/transactions.ts'
-import type { Network } from '../../db/words.ts'
+import type { Network, TransactionKind } from '../../db/words.ts'
 import type { Chain, Intent, RecordedIntent } from '../chains/chain.ts'
 import type { FailingCall } from '../chains/contract-wallets.ts'
 import { destinationsOf, isHex, sumOfValues } from '../chains/intent.ts'
@@ -63,6 +63,7 @@ export const recordedBefore = async (
 /** What a contract wallet is to do, with the pending transactions before it. */
 export type Execution = ReadContractWallet & {
   readonly chain: Chain
+  readonly kind: TransactionKind
   readonly intents: readonly Intent[]
   /** After this, what its signer was asked for earlier is recorded. */
   readonly turn: Turn
@@ -72,16 +73,23 @@ export type Execution = ReadContractWallet & {
 
 export const executionOf = (
   ctx: Pick<Ctx, 'db'>,
-  input: Pick<Execution, 'chain' | 'intents' | 'turn'> & {
+  input: Pick<Execution, 'chain' | 'kind' | 'intents' | 'turn'> & {
     readonly projectId: string
     readonly contract: ReadContractWallet
   },
 ): Execution => {
-  const { chain, projectId, contract, intents, turn } = input
+  const { chain, kind, projectId, contract, intents, turn } = input
   const { address, owner } = contract.wallet
   const to = [address, ...destinationsOf(intents)]
   const signer = { network: chain.network, address: owner }
-  return { ...contract, chain, intents, turn, pending: () => recordedBefore(ctx, { signer, projectId, to, turn }) }
+  return {
+    ...contract,
+    chain,
+    kind,
+    intents,
+    turn,
+    pending: () => recordedBefore(ctx, { signer, projectId, to, turn }),
+  }
 }
 
 /** Whether we have recorded no deployment of it. A node that lags behind may not see the code of a mined one. */
@@ -121,7 +129,8 @@ type Refusal = { readonly failingCall: FailingCall; readonly held: bigint; reado
 const refusalOf = async (of: Execution, { failingCall, held, cause }: Refusal): Promise<AppError> => {
   const { reason, index, isUnfunded } = failingCall
   if (isUnfunded) return unfunded(of, held)
-  const place = of.intents.length === 1 ? '' : ` (unsigned_transactions.${index})`
+  const field = of.kind === 'token_transfer' ? 'transfers' : 'unsigned_transactions'
+  const place = of.intents.length === 1 ? '' : ` (${field}.${index})`
   return new AppError('execution_reverted', `${reason}${place}`, { cause })
 }
 

@@ -66,7 +66,7 @@ const previewAll = async (
   const addresses = addressesIn(intents, previews)
   const [moved, displays] = await Promise.all([
     chain.sureFacts(addresses.filter((address) => !called.has(address))),
-    tokenDisplays(ctx.db, { chain, addresses }),
+    tokenDisplays(ctx.db, { chain, addresses, projectId: input.projectId }),
   ])
   const known = { chain, displays, facts: new Map([...called, ...moved]) }
   return intents.map((intent, index) => {

@@ -5,6 +5,7 @@ import type { Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
 import { insertCollection } from '../../db/queries/collections.ts'
 import { eraseUnsent, extendLadder } from '../../db/queries/ladders.ts'
+import { insertCreatedToken } from '../../db/queries/listed-tokens.ts'
 import { insertMetadataDocument } from '../../db/queries/metadata.ts'
 import { type AttemptRow, insertAttempts, insertTransaction } from '../../db/queries/transactions.ts'
 import type { WorkerCtx } from '../context.ts'
@@ -20,6 +21,7 @@ export type SignedAttempt = AttemptPlace & { readonly hash: string; readonly raw
 export type Alongside = {
   readonly metadata?: Parameters<typeof insertMetadataDocument>[1]
   readonly collection?: Omit<Parameters<typeof insertCollection>[1], 'transactionId'>
+  readonly token?: Omit<Parameters<typeof insertCreatedToken>[1], 'transactionId'>
 }
 
 export type SubmittedRows = {
@@ -54,6 +56,7 @@ export const recordSubmitted = async (
   ])
   if (alongside.metadata !== undefined) await insertMetadataDocument(tx, alongside.metadata)
   if (alongside.collection !== undefined) await insertCollection(tx, { ...alongside.collection, transactionId })
+  if (alongside.token !== undefined) await insertCreatedToken(tx, { ...alongside.token, transactionId })
 }
 
 /** Replaces the attempts of a transaction that were never sent. */

@@ -141,7 +141,7 @@ const executionUnsigned = async (ctx: Ctx, input: SigningInput): Promise<Unsigne
   const from = signerAddressOf(chain, row)
   // It takes no nonce, so it waits for nobody.
   const turn = async () => {}
-  const of = executionOf(ctx, { chain, projectId: row.projectId, contract, intents: [intent], turn })
+  const of = executionOf(ctx, { chain, kind: 'send', projectId: row.projectId, contract, intents: [intent], turn })
   const explained = <Result>(simulate: () => Promise<Result>) => withInnerReason(ctx.db, { of, simulate })
   if (isDeployed) {
     const execution = contractWallets.execution(wallet, [intent])

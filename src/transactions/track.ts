@@ -305,7 +305,8 @@ const settleRows = async (
       if (status === undefined) return []
       const failure = await failureOf(chain, { row, status })
       // Only these can create a contract: what an eoa wallet calls may emit the same logs.
-      const mayCreate = row.to === null || row.contractWallet !== null
+      // A batch of coins is a creation that leaves no contract.
+      const mayCreate = row.kind !== 'token_transfer' && (row.to === null || row.contractWallet !== null)
       const contractAddress = mayCreate ? status.contractAddress : null
       return [{ transactionId, observation: { kind: 'confirmed', blockHash, failure, contractAddress } }]
     }),

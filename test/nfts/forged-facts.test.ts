@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
-import { type Hex, toFunctionSelector } from 'viem'
+import { decodeFunctionData, type Hex, parseAbi, toFunctionSelector } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -67,6 +67,20 @@ test('the standard of a collection that a worker writes does not choose a call',
     expect(await moved(token)).toBe(SAFE_TRANSFER)
     expect(await storedOf(nfts.address)).toEqual(read)
   }
+})
+
+test('the decimals of a token that a worker writes do not decide how much moves', async () => {
+  const { address: from } = await service.newWallet({ network })
+  await chain.fund(from, 10n ** 18n)
+  const token = await chain.deploy('TestToken', ['Test', 'TST', 6])
+  await chain.write({ contract: token, functionName: 'mint', args: [from, 10n ** 18n] })
+  await forge(token.address, { standard: 'erc20', name: 'Test', symbol: 'TST', decimals: 12 })
+  const body = { network, from, token: token.address, recipient: RECIPIENT, amount: '1.5', ...secret }
+  const { json, text } = await service.post('/tokens/transfer', body)
+  expect([json.status, text]).toEqual(['submitted', text])
+  const [row] = await sql<{ input: Hex }[]>`select input from transactions where id = ${json.transaction_id}`
+  const abi = parseAbi(['function transfer(address to, uint256 value)'])
+  expect(decodeFunctionData({ abi, data: row?.input ?? '0x' }).args).toEqual([RECIPIENT, 1_500_000n])
 })
 
 test('the decimals and the name of a token that a worker writes are not used in texts that somebody agrees to', async () => {

@@ -23,6 +23,8 @@ let worker: WorkerHere
 let sql: Sql
 let anna: User
 let boris: User
+/** A token of nobody. */
+let token: string
 /** Ids of what Boris and the project own, by their names in paths. */
 let theirs: Record<'wallet' | 'walletId' | 'transaction' | 'hash' | 'collection' | 'policy' | 'owner', string>
 
@@ -53,6 +55,7 @@ beforeAll(async () => {
   service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
   worker = await startWorkerHere(service)
+  token = (await chain.deploy('TestToken', ['Test', 'TST', 6])).address
   anna = await newUser()
   boris = await newUser()
   await chain.fund((await newWallet(anna)).address)
@@ -160,6 +163,19 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'GET /policies': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
   'POST /policies/revoke': ({ policy: uuid }) => ({ body: { uuid, user_pin: PIN } }),
   'GET /activity': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
+  'POST /tokens': ({ wallet: from }) => ({
+    body: { network, from, name: 'T', symbol: 'T', decimals: '6', user_pin: PIN },
+  }),
+  // Public data of the chain, but for the wallet.
+  'POST /tokens/mint': ({ wallet: from }) => ({
+    body: { network, from, contract_address: token, amount: '1', user_pin: PIN },
+  }),
+  'POST /tokens/transfer': ({ wallet: from }) => ({
+    body: { network, from, token: 'ETH', recipient: RECIPIENT, amount: '1', user_pin: PIN },
+  }),
+  'POST /tokens/batch-transfer': ({ wallet: from }) => ({
+    body: { network, from, token: 'ETH', transfers: [{ recipient: RECIPIENT, amount: '1' }], user_pin: PIN },
+  }),
   'GET /tokens/balances': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
 }
 
@@ -171,6 +187,7 @@ const NAMES_NOTHING = new Set([
   'GET /wallets/get-by-network',
   'GET /transactions/status-by-hash',
   'GET /addresses/metadata',
+  'GET /tokens/tokens',
   'GET /addresses/lookup-by-name',
   'GET /metadata/{file}',
   'GET /approvals',

@@ -30,6 +30,7 @@ import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
 import { createContractWallets } from './safe/safe.ts'
 import { readStatus, readStatuses } from './status.ts'
+import { createTokens } from './tokens.ts'
 import { complete, effectOf, offerOf } from './unsigned.ts'
 
 /** The network's data, its nodes, and the memory that outlives the process. */
@@ -50,6 +51,13 @@ const opinionOf = (peer: Rpc): Opinion => ({
   transactionCountAt: (at) => readCountAt(peer, at),
 })
 
+const nftTransfers =
+  (sureFacts: Chain['sureFacts']): Chain['transferNftIntent'] =>
+  async (request) => {
+    const known = await sureFacts([request.contract])
+    return transferNftIntent(request, known.get(request.contract))
+  }
+
 /** Creates the chain. It connects to the node at the first request. */
 export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain => {
   const { network, chainId } = row
@@ -58,6 +66,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
   const limits = createLimits()
   const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
   const stored = { rpc: certain, memory, network }
+  const asked = { rpc, limits, memory, network }
   const sureFacts: Chain['sureFacts'] = (addresses) => readAddressFacts({ ...stored, believed: 'own' }, addresses)
 
   return {
@@ -105,12 +114,10 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     names: createNames({ rpc: certain, row }),
     tokenUris: (tokens) => readTokenUris(certain, tokens),
     contractUri: (contract) => readContractUri(certain, contract),
-    mintIntent: (request) => mintIntent({ rpc, limits, memory, network }, request),
-    transferNftIntent: async (request) => {
-      const known = await sureFacts([request.contract])
-      return transferNftIntent(request, known.get(request.contract))
-    },
+    mintIntent: (request) => mintIntent(asked, request),
+    transferNftIntent: nftTransfers(sureFacts),
     collections: { creation: async (request) => collectionIntent(request) },
+    ...createTokens(asked),
     head: createMonotonicHead(pool, readHead),
     block: (number) => readBlock(certain, number),
     blocksFrom: (from) => readBlocksFrom(certain, from),

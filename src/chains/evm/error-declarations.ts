@@ -270,4 +270,8 @@ export const ERROR_DECLARATIONS: readonly ErrorDeclarations[] = [
       'FailedOpWithRevert(uint256 opIndex, string reason, bytes inner)',
     ],
   },
+  {
+    source: 'StrongroomToken, CoinBatch',
+    errors: ['BatchLengthMismatch(uint256 recipients, uint256 amounts)', 'CoinsRefused(address recipient)'],
+  },
 ]

@@ -27,6 +27,11 @@ export const STANDARD_DECLARATIONS: readonly Declarations[] = [
   },
   {
     standard: 'erc20',
+    source: 'StrongroomToken',
+    functions: ['function batchTransfer(address[] recipients, uint256[] amounts)'],
+  },
+  {
+    standard: 'erc20',
     source: 'EIP-2612; the older permit of Dai',
     functions: [
       'function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)',

@@ -1,47 +1,72 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { COMPILER_SETTINGS, compile, compilerVersion } from './compile.ts'
+import { COMPILER_SETTINGS, type CompiledContract, compile, compilerVersion } from './compile.ts'
 
-const SOURCE_URL = new URL('./StrongroomCollection.sol', import.meta.url)
-const GENERATED_URL = new URL('./collection.generated.ts', import.meta.url)
+/** Our contracts, by the prefix of the names in their generated files. */
+const CONTRACTS = {
+  collection: 'StrongroomCollection',
+  token: 'StrongroomToken',
+  coinBatch: 'CoinBatch',
+} as const
 
-/** The text of `collection.generated.ts` for the current source, compiler and OpenZeppelin version. */
-export const buildCollection = (): string => {
-  const compiled = compile({ 'StrongroomCollection.sol': readFileSync(SOURCE_URL, 'utf8') })
-  const collection = compiled.StrongroomCollection
-  if (collection === undefined) throw new Error('StrongroomCollection.sol does not define StrongroomCollection.')
+type Prefix = keyof typeof CONTRACTS
+
+const FILES: Readonly<Record<Prefix, string>> = {
+  collection: 'collection.generated.ts',
+  token: 'token.generated.ts',
+  coinBatch: 'coin-batch.generated.ts',
+}
+
+const urlOf = (file: string): URL => new URL(file, import.meta.url)
+
+/** The text of a generated file. */
+const fileOf = (prefix: Prefix, compiled: Readonly<Record<string, CompiledContract>>): string => {
+  const name = CONTRACTS[prefix]
+  const source = `${name}.sol`
+  const contract = compiled[name]
+  if (contract === undefined) throw new Error(`${source} does not define ${name}.`)
   const { optimizer, evmVersion } = COMPILER_SETTINGS
+  const compiler = { version: compilerVersion(), optimizerRuns: optimizer.runs, evmVersion }
   return [
-    '// Built from StrongroomCollection.sol by build.ts: do not edit, run `bun src/chains/evm/contracts/build.ts`.',
+    `// Built from ${source} by build.ts: do not edit, run \`bun src/chains/evm/contracts/build.ts\`.`,
     '',
-    '/** The compiler that made the bytecode; what an explorer asks for to verify a deployed collection. */',
-    `export const collectionCompiler = ${JSON.stringify({ version: compilerVersion(), optimizerRuns: optimizer.runs, evmVersion })} as const`,
+    '/** The compiler that made the bytecode; what an explorer asks for to verify a deployed contract. */',
+    `export const ${prefix}Compiler = ${JSON.stringify(compiler)} as const`,
     '',
-    '/** The ABI of StrongroomCollection. */',
-    `export const collectionAbi = ${JSON.stringify(collection.abi)} as const`,
+    `/** The ABI of ${name}. */`,
+    `export const ${prefix}Abi = ${JSON.stringify(contract.abi)} as const`,
     '',
-    '/** The creation code of StrongroomCollection; the ABI-encoded constructor arguments are appended to it. */',
-    'export const collectionBytecode =',
-    `  '${collection.bytecode}'`,
+    `/** The creation code of ${name}; the ABI-encoded constructor arguments are appended to it. */`,
+    `export const ${prefix}Bytecode =`,
+    `  '${contract.bytecode}'`,
     '',
   ].join('\n')
 }
 
-const readGenerated = (): string => {
+const readGenerated = (file: string): string => {
   try {
-    return readFileSync(GENERATED_URL, 'utf8')
+    return readFileSync(urlOf(file), 'utf8')
   } catch {
     return ''
   }
 }
 
+const isPrefix = (name: string): name is Prefix => name in CONTRACTS
+
+/** The generated files by name, for the current sources, compiler and OpenZeppelin version. */
+export const buildContracts = (): Readonly<Record<string, string>> => {
+  const sources = Object.values(CONTRACTS).map((name) => `${name}.sol`)
+  const compiled = compile(Object.fromEntries(sources.map((source) => [source, readFileSync(urlOf(source), 'utf8')])))
+  const prefixes = Object.keys(CONTRACTS).filter(isPrefix)
+  return Object.fromEntries(prefixes.map((prefix) => [FILES[prefix], fileOf(prefix, compiled)]))
+}
+
 if (import.meta.main) {
-  const built = buildCollection()
-  if (!process.argv.includes('--check')) {
-    writeFileSync(GENERATED_URL, built)
-  } else if (readGenerated() !== built) {
-    process.stderr.write(
-      'collection.generated.ts differs from its source: run `bun src/chains/evm/contracts/build.ts`.\n',
-    )
-    process.exitCode = 1
+  for (const [file, built] of Object.entries(buildContracts())) {
+    if (!process.argv.includes('--check')) {
+      writeFileSync(urlOf(file), built)
+    } else if (readGenerated(file) !== built) {
+      process.stderr.write(`${file} differs from its source: run \`bun src/chains/evm/contracts/build.ts\`.\n`)
+      process.exitCode = 1
+    }
   }
 }

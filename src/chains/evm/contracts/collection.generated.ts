@@ -1,6 +1,6 @@
 // Built from StrongroomCollection.sol by build.ts: do not edit, run `bun src/chains/evm/contracts/build.ts`.
 
-/** The compiler that made the bytecode; what an explorer asks for to verify a deployed collection. */
+/** The compiler that made the bytecode; what an explorer asks for to verify a deployed contract. */
 export const collectionCompiler = {"version":"0.8.37+commit.f401782d.Emscripten.clang","optimizerRuns":200,"evmVersion":"cancun"} as const
 
 /** The ABI of StrongroomCollection. */

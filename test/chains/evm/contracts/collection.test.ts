@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Address, encodeDeployData, parseEventLogs } from 'viem'
-import { buildCollection } from '../../../../src/chains/evm/contracts/build.ts'
+import { buildContracts } from '../../../../src/chains/evm/contracts/build.ts'
 import { collectionAbi as abi, collectionBytecode } from '../../../../src/chains/evm/contracts/collection.generated.ts'
 import { fundedAccount, startChain, type TestChain } from '../../../support/chains.ts'
 
@@ -38,8 +38,10 @@ const read = (functionName: string, args: readonly unknown[] = []): Promise<unkn
 const write = (functionName: string, args: readonly unknown[], account = owner) =>
   chain.write({ contract: { address, abi }, functionName, args, account })
 
-test('the committed build is made from its source', () => {
-  expect(buildCollection()).toBe(readFileSync(new URL('collection.generated.ts', FOLDER), 'utf8'))
+test('the committed builds of all contracts are made from their sources', () => {
+  const files = Object.entries(buildContracts())
+  expect(files.length).toBe(3)
+  for (const [file, built] of files) expect(built).toBe(readFileSync(new URL(file, FOLDER), 'utf8'))
   const { status } = spawnSync(process.execPath, [fileURLToPath(new URL('build.ts', FOLDER)), '--check'])
   expect(status).toBe(0)
 })

@@ -7,9 +7,9 @@ import { AppError } from '../errors.ts'
 import { projectWallet } from '../projects/wallet.ts'
 import type { Turn } from '../queue.ts'
 import { recordedBefore } from '../transactions/execution.ts'
-import { signerAddressOf } from '../wallets/contract-wallet.ts'
-import { getWallet } from '../wallets/get.ts'
-import { resolveSigner, walletOf } from '../wallets/signer.ts'
+import { signerAddressOf } from './contract-wallet.ts'
+import { getWallet } from './get.ts'
+import { resolveSigner, walletOf } from './signer.ts'
 
 type SenderQuery = Signatory & {
   readonly network?: Network | undefined

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.24;
+
+import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
+
+/// A token that keeps a hundredth of each transfer for a collector.
+contract FeeToken is ERC20 {
+    address private immutable _collector;
+
+    constructor(address collector) ERC20("Fee", "FEE") {
+        _collector = collector;
+    }
+
+    function mint(address to, uint256 value) external {
+        _mint(to, value);
+    }
+
+    function _update(address from, address to, uint256 value) internal override {
+        if (from == address(0) || to == address(0)) return super._update(from, to, value);
+        super._update(from, _collector, value / 100);
+        super._update(from, to, value - value / 100);
+    }
+}
+
+/// A token as USDT is: its functions return nothing.
+contract SilentToken {
+    string public constant name = "Silent";
+    string public constant symbol = "SIL";
+    uint8 public constant decimals = 6;
+    uint256 public totalSupply;
+    mapping(address account => uint256) public balanceOf;
+    mapping(address owner => mapping(address spender => uint256)) public allowance;
+
+    event Transfer(address indexed from, address indexed to, uint256 value);
+
+    function mint(address to, uint256 value) external {
+        totalSupply += value;
+        balanceOf[to] += value;
+        emit Transfer(address(0), to, value);
+    }
+
+    function transfer(address to, uint256 value) external {
+        balanceOf[msg.sender] -= value;
+        balanceOf[to] += value;
+        emit Transfer(msg.sender, to, value);
+    }
+}
+
+/// A token that answers false, and moves nothing, where others revert.
+contract FalseToken is ERC20 {
+    constructor() ERC20("False", "FLS") {}
+
+    function mint(address to, uint256 value) external {
+        _mint(to, value);
+    }
+
+    function transfer(address to, uint256 value) public override returns (bool) {
+        if (balanceOf(msg.sender) < value) return false;
+        return super.transfer(to, value);
+    }
+}
+
+/// Accepts no coins.
+contract Refuser {
+    receive() external payable {
+        revert("no, thanks");
+    }
+}
