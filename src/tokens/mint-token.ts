@@ -21,8 +21,8 @@ type MintTokenInput = Signatory & {
 export const mintToken = async (ctx: Ctx, input: MintTokenInput): Promise<Submitted> => {
   const sender = await resolveSender(ctx, input)
   const { chain } = sender
-  const tokens = tokensOf(chain)
   const named = input.recipient === undefined ? null : chain.parseAddress(input.recipient, 'recipient')
+  const tokens = tokensOf(chain)
   const { contract, decimals } = await tokenAt(chain, { text: input.contractAddress, field: 'contract_address' })
   const amount = parseMovedAmount(input.amount, { field: 'amount', decimals, end: chain.amountEnd })
   const wallet = await sender.wallet()

@@ -40,6 +40,8 @@ const rules = (argument: string, value: string) => ({
 /** The address of a contract, for tests of another field. */
 const contractOf = (own: string, network: SubstrateNetwork) => (network === 'Vara' ? own : '7')
 
+const coinOf = (network: SubstrateNetwork) => (network === 'Vara' ? 'VARA' : 'DOT')
+
 const CASES: readonly Case[] = [
   ['POST /transactions/preview', 'from', (from, own) => ({ from, ...unsigned(own) })],
   ['POST /transactions/preview', 'unsigned_transaction.to', (to, own) => ({ from: own, ...unsigned(to) })],
@@ -111,6 +113,37 @@ const CASES: readonly Case[] = [
     'recipient',
     (recipient, own, network) => ({
       ...{ from: own, contract_address: contractOf(own, network), recipient, token_id: '1', ...SECRET },
+    }),
+  ],
+  ['POST /tokens', 'from', (from) => ({ from, name: 'Points', symbol: 'PNT', decimals: '6', ...SECRET })],
+  ['POST /tokens/mint', 'from', (from) => ({ from, contract_address: 'asset:7', amount: '1', ...SECRET })],
+  [
+    'POST /tokens/mint',
+    'recipient',
+    (recipient, from) => ({ from, contract_address: 'asset:7', recipient, amount: '1', ...SECRET }),
+  ],
+  [
+    'POST /tokens/transfer',
+    'from',
+    (from, recipient, network) => ({ from, token: coinOf(network), recipient, amount: '1', ...SECRET }),
+  ],
+  [
+    'POST /tokens/transfer',
+    'recipient',
+    (recipient, from, network) => ({ from, token: coinOf(network), recipient, amount: '1', ...SECRET }),
+  ],
+  [
+    'POST /tokens/batch-transfer',
+    'from',
+    (from, recipient, network) => ({
+      ...{ from, token: coinOf(network), transfers: [{ recipient, amount: '1' }], ...SECRET },
+    }),
+  ],
+  [
+    'POST /tokens/batch-transfer',
+    'transfers.0.recipient',
+    (recipient, from, network) => ({
+      ...{ from, token: coinOf(network), transfers: [{ recipient, amount: '1' }], ...SECRET },
     }),
   ],
   [
@@ -205,7 +238,8 @@ test('a login accepts an account with any prefix, and explains a malformed addre
 
 describe('without a network', () => {
   const cases = CASES.filter(
-    ([operation, field]) => /(^from|signer_wallet_address)$/.test(field) && !/preview|collections/.test(operation),
+    ([operation, field]) =>
+      /(^from|signer_wallet_address)$/.test(field) && !/preview|collections|tokens$/.test(operation),
   )
   test.each(cases)('%s gives the text of the account in %s for each network', async (operation, field, request) => {
     const answer = await ask(operation, request(spelled(GENERIC), spelled(0), 'Polkadot'))
@@ -228,8 +262,9 @@ test('every request field with an address is tested', async () => {
     [...CASES, ...PROGRAM_CASES].map(([operation, field]) => `${operation} ${field.replace(/\.\d+/g, '')}`),
   )
   const isAddress = (name: string) => /(^|_)(address|addresses|from|to|recipient)$/.test(name)
-  // Ids of users, and contracts of the EVM networks alone.
-  const isNone = (found: string) => / (require_approval\.from|token_limits\.contract_address)$/.test(found)
+  // Ids of users and assets, and contracts of the EVM networks alone.
+  const isNone = (found: string) =>
+    / (require_approval\.from|token_limits\.contract_address)$|^POST \/tokens\/mint contract_address$/.test(found)
   const found: string[] = []
   // biome-ignore lint/suspicious/noExplicitAny: JSON
   const walk = (schema: any, path: string): void => {

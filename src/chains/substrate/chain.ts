@@ -24,7 +24,7 @@ import { readCall, readMessage } from './read-call.ts'
 import { createSearch } from './search.ts'
 import { findStatus, readStatuses } from './status.ts'
 import { unlessPruned } from './storage.ts'
-import { AMOUNT_END, coinTransferIntents } from './tokens.ts'
+import { createTokens } from './tokens.ts'
 import * as vnft from './vnft.ts'
 
 /** 31 years. A mortal extrinsic expires by itself, so it needs no time-out here. */
@@ -132,9 +132,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     transferNftIntent: (request) => nfts.transferIntent(node, request),
     // A VNFT collection is a program. This service does not create it.
     collections: row.hasPrograms ? null : { creation: (request) => palletNfts.collectionIntent(node, request) },
-    amountEnd: AMOUNT_END,
-    coinTransfers: (request) => coinTransferIntents(node, request),
-    tokens: null,
+    ...createTokens(node),
     tokenUris: (tokens) => nfts.tokenUris(certain, tokens),
     contractUri: (contract) => nfts.contractUri(certain, contract),
     facts: (texts) => readFacts(certain, { texts, believed: 'any' }),

@@ -13,6 +13,7 @@ import type { SubstrateNode } from './node.ts'
 import { type Runtime, versionQuestion } from './runtime.ts'
 import type { Found } from './search.ts'
 import { finalizedHashQuestion, headerQuestion, unlessPruned } from './storage.ts'
+import { createdAsset } from './tokens.ts'
 
 const UNKNOWN: HashStatus = { kind: 'unknown' }
 
@@ -24,6 +25,10 @@ const failureWithin = (runtime: Runtime, events: readonly ChainEvent[], extrinsi
   const own = events.filter((event) => event.extrinsic === extrinsic)
   return innerFailure(runtime, own)?.reason ?? messageFailure(events, extrinsic)
 }
+
+/** What an extrinsic created: a collection or an asset. */
+const createdBy = (runtime: Runtime, events: readonly ChainEvent[], extrinsic: number): string | null =>
+  createdCollection(runtime, events, extrinsic) ?? createdAsset(events, extrinsic)
 
 /** The statuses of extrinsics in a block; empty if the block is not final. */
 const inBlock = async (
@@ -63,7 +68,7 @@ const inBlock = async (
       blockNumber: number,
       blockHash,
       confirmations: Number(head.number - number) + 1,
-      contractAddress: failure === null ? createdCollection(runtime, events, index) : null,
+      contractAddress: failure === null ? createdBy(runtime, events, index) : null,
       reason: failure,
       executedBy: [],
       failedWithin: false,
