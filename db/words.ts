@@ -74,6 +74,9 @@ export type FailureCode = (typeof FAILURE_CODES)[number]
 export const ASSET_STANDARDS = ['native', 'erc20', 'erc721', 'erc1155', 'other'] as const
 export type AssetStandard = (typeof ASSET_STANDARDS)[number]
 
+/** Uploaded images, by the suffixes of their files. */
+export const IMAGE_KINDS = ['png', 'jpg', 'gif', 'webp'] as const
+
 /** The ABI items that are kept: they decode calls and reverts. */
 export const ABI_ITEM_KINDS = ['function', 'error'] as const
 export type AbiItemKind = (typeof ABI_ITEM_KINDS)[number]

@@ -204,6 +204,16 @@ CREATE TABLE "created_tokens" (
 	"logo_url" text NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "hosted_images" (
+	"digest" text PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"body" "bytea" NOT NULL,
+	"size_bytes" integer NOT NULL,
+	"project_id" uuid NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "hosted_images_kind" CHECK ("kind" in ('png', 'jpg', 'gif', 'webp'))
+);
+--> statement-breakpoint
 CREATE TABLE "listed_tokens" (
 	"network" text NOT NULL,
 	"address" text NOT NULL,
@@ -686,6 +696,7 @@ ALTER TABLE "collections" ADD CONSTRAINT "collections_network_networks_name_fk" 
 ALTER TABLE "contract_facts" ADD CONSTRAINT "contract_facts_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "created_tokens" ADD CONSTRAINT "created_tokens_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "created_tokens" ADD CONSTRAINT "created_tokens_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "hosted_images" ADD CONSTRAINT "hosted_images_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "listed_tokens" ADD CONSTRAINT "listed_tokens_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "token_uris" ADD CONSTRAINT "token_uris_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "developer_keys" ADD CONSTRAINT "developer_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -735,6 +746,7 @@ CREATE INDEX "movements_block" ON "movements" USING btree ("network","block_numb
 CREATE INDEX "movements_received" ON "movements" USING btree ("network","address","contract","block_number") WHERE direction = 'in' and token_id is null and contract is not null;--> statement-breakpoint
 CREATE INDEX "abi_items_selector" ON "abi_items" USING btree ("selector","kind");--> statement-breakpoint
 CREATE INDEX "collections_listed" ON "collections" USING btree ("project_id","network","owner_address","created_at","transaction_id");--> statement-breakpoint
+CREATE INDEX "hosted_images_uploaded" ON "hosted_images" USING btree ("project_id","created_at");--> statement-breakpoint
 CREATE INDEX "listed_tokens_list" ON "listed_tokens" USING btree ("list_name");--> statement-breakpoint
 CREATE UNIQUE INDEX "keyrings_one_seed" ON "keyrings" USING btree ("project_id","owner_id") WHERE "keyrings"."kind" = 'seed';--> statement-breakpoint
 CREATE INDEX "keyrings_project" ON "keyrings" USING btree ("project_id");--> statement-breakpoint

@@ -1,10 +1,22 @@
 // Contracts, tokens and NFTs.
 
 import { sql } from 'drizzle-orm'
-import { bigint, check, index, jsonb, pgTable, primaryKey, smallint, text, unique, uuid } from 'drizzle-orm/pg-core'
+import {
+  bigint,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  unique,
+  uuid,
+} from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { bytes, instant, now, oneOf, uint256 } from '../columns.ts'
-import { ABI_ITEM_KINDS, ASSET_STANDARDS } from '../words.ts'
+import { ABI_ITEM_KINDS, ASSET_STANDARDS, IMAGE_KINDS } from '../words.ts'
 import { networkName, networks } from './networks.ts'
 import { projectId } from './projects.ts'
 import { transactions } from './transactions.ts'
@@ -144,6 +156,26 @@ export const createdTokens = pgTable('created_tokens', {
 })
 
 export const createdTokensAccess = access(createdTokens, { api: 'select, insert' })
+
+/** Uploaded images, addressed by the SHA-256 of their bytes. */
+export const hostedImages = pgTable(
+  'hosted_images',
+  {
+    digest: text('digest').primaryKey(),
+    kind: text('kind', { enum: IMAGE_KINDS }).notNull(),
+    body: bytes('body').notNull(),
+    sizeBytes: integer('size_bytes').notNull(),
+    /** Who uploaded it first. */
+    projectId: projectId(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    index('hosted_images_uploaded').on(table.projectId, table.createdAt),
+    check('hosted_images_kind', oneOf('kind', IMAGE_KINDS)),
+  ],
+)
+
+export const hostedImagesAccess = access(hostedImages, { api: 'select, insert' })
 
 /** Hosted EIP-721 metadata, addressed by the SHA-256 of its text. */
 export const metadataDocuments = pgTable('metadata_documents', {
