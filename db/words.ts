@@ -76,6 +76,7 @@ export type AssetStandard = (typeof ASSET_STANDARDS)[number]
 
 /** Uploaded images, by the suffixes of their files. */
 export const IMAGE_KINDS = ['png', 'jpg', 'gif', 'webp'] as const
+export type ImageKind = (typeof IMAGE_KINDS)[number]
 
 /** The ABI items that are kept: they decode calls and reverts. */
 export const ABI_ITEM_KINDS = ['function', 'error'] as const

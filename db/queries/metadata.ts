@@ -1,6 +1,6 @@
-import { eq, inArray } from 'drizzle-orm'
+import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
-import { metadataDocuments } from '../schema.ts'
+import { hostedImages, metadataDocuments } from '../schema.ts'
 
 /** Stores a document under the digest of its text, unless it is stored. */
 export const insertMetadataDocument = async (
@@ -30,4 +30,33 @@ export const readMetadataDocuments = async (
     .from(metadataDocuments)
     .where(inArray(metadataDocuments.digest, [...digests]))
   return new Map(rows.map((row) => [row.digest, row.body]))
+}
+
+/** Stores an image under the digest of its bytes, unless it is stored. */
+export const insertHostedImage = async (db: Queryable, row: typeof hostedImages.$inferInsert): Promise<void> => {
+  await db.insert(hostedImages).values(row).onConflictDoNothing()
+}
+
+/** The bytes of an image, or null. */
+export const findHostedImage = async (
+  db: Queryable,
+  { digest, kind }: Pick<typeof hostedImages.$inferSelect, 'digest' | 'kind'>,
+): Promise<Uint8Array | null> => {
+  const [row] = await db
+    .select({ body: hostedImages.body })
+    .from(hostedImages)
+    .where(and(eq(hostedImages.digest, digest), eq(hostedImages.kind, kind)))
+  return row?.body ?? null
+}
+
+/** How many bytes of new images a project has uploaded since then. */
+export const uploadedBytes = async (
+  db: Queryable,
+  { projectId, since }: { readonly projectId: string; readonly since: Date },
+): Promise<number> => {
+  const [row] = await db
+    .select({ total: sql<number>`coalesce(sum(${hostedImages.sizeBytes}), 0)::float8` })
+    .from(hostedImages)
+    .where(and(eq(hostedImages.projectId, projectId), gt(hostedImages.createdAt, since)))
+  return row?.total ?? 0
 }

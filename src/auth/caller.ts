@@ -63,6 +63,12 @@ export const signatoryOf = (
   },
 })
 
+/** @throws scope_required for a user, of whom there may be any number. */
+export const requireApiKey = (caller: Caller): void => {
+  if (caller.kind === 'api_key') return
+  throw new AppError('scope_required', 'This call takes an API key, not the access token of a user.')
+}
+
 /** @throws user_session_required for an API key. */
 export const requireUser = (caller: Caller): UserCaller => {
   if (caller.kind === 'user') return caller

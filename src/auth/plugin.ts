@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
 import type { Project } from '../../db/queries/projects.ts'
 import type { Ctx } from '../context.ts'
-import { readJsonBody } from '../http/body.ts'
-import { bodyLimitOf } from '../http/limits.ts'
+import { readFileBody, readJsonBody } from '../http/body.ts'
+import { bodyLimitOf, FILE_BODIES } from '../http/limits.ts'
 import { type Client, clientOf, subnetOf } from '../http/peer.ts'
 import { byteRate, type Rate, requestRate } from '../http/rate.ts'
 import { createAuthenticate, readProjectHeader, requireProject } from './authenticate.ts'
@@ -31,7 +31,8 @@ export const admission = <Who>(input: {
       const spend = async (count: number) => {
         for (const spender of input.spendersOf(caller)) await input.bytes.spend(spender, count)
       }
-      return (await readJsonBody(request, { maxBytes: bodyLimitOf(route), spend })) ?? {}
+      const bounds = { maxBytes: bodyLimitOf(route), spend }
+      return FILE_BODIES.has(route) ? readFileBody(request, bounds) : ((await readJsonBody(request, bounds)) ?? {})
     })
     .derive({ as: 'scoped' }, async (context) => ({ caller: context.caller ?? (await admit(context)) }))
 }

@@ -93,6 +93,23 @@ export const readJsonBody = async (request: Request, bounds: BodyBounds): Promis
   return value
 }
 
+const notOneFile = (): AppError =>
+  new AppError('invalid_input', 'The form must have exactly one part: a file with the name "file".')
+
+/** The bytes of the one file in a form (RFC 7578); the part's type and file name are ignored. */
+export const readFileBody = async (request: Request, bounds: BodyBounds): Promise<{ readonly file: Uint8Array }> => {
+  const bytes = await readTyped(request, bounds, {
+    type: 'multipart/form-data',
+    refusal: 'The file must be sent as Content-Type: multipart/form-data.',
+  })
+  const headers = { 'content-type': request.headers.get('content-type') ?? '' }
+  const form = await new Response(Uint8Array.from(bytes), { headers }).formData().catch(() => null)
+  const [part, ...others] = form === null ? [] : [...form]
+  const [name, value] = part ?? []
+  if (name !== 'file' || value === undefined || typeof value === 'string' || others.length > 0) throw notOneFile()
+  return { file: new Uint8Array(await value.arrayBuffer()) }
+}
+
 /** The fields of an HTML form; none if there is no body. */
 export const readFormBody = async (request: Request, bounds: BodyBounds): Promise<ReadonlyMap<string, string>> => {
   const bytes = await readTyped(request, bounds, {

@@ -15,6 +15,9 @@ const METADATA_BYTES = 64 * KIBIBYTE
 /** A contract wallet's signature of 8,192 bytes in hex, and the message that it signs. */
 const SIGNATURE_BYTES = 32 * KIBIBYTE
 
+/** An image; proxies are told of no larger body. */
+const IMAGE_BYTES = 4 * MEBIBYTE
+
 /** By path, as the route declares it. */
 export const LARGE_BODIES: ReadonlyMap<string, number> = new Map([
   ['/transactions/preview', CALL_DATA_BYTES],
@@ -27,7 +30,11 @@ export const LARGE_BODIES: ReadonlyMap<string, number> = new Map([
   ['/policies', RULES_BYTES],
   ['/policies/describe', RULES_BYTES],
   ['/nfts/mint', METADATA_BYTES],
+  ['/nfts/upload', IMAGE_BYTES],
   ['/users/verify-login', SIGNATURE_BYTES],
 ])
+
+/** The paths whose body is a form with one file. All others take JSON. */
+export const FILE_BODIES: ReadonlySet<string> = new Set(['/nfts/upload'])
 
 export const bodyLimitOf = (route: string): number => LARGE_BODIES.get(route) ?? SMALL_BODY_BYTES

@@ -83,6 +83,12 @@ export const Text = (length: TextLength, options: { readonly description: string
     ...options,
   })
 
+TypeRegistry.Set('FileBytes', (_, value) => value instanceof Uint8Array)
+
+/** The bytes of a file in a form. */
+export const FileField = (description: string) =>
+  Type.Unsafe<Uint8Array>({ [Kind]: 'FileBytes', type: 'string', format: 'binary', description, rule: 'a file' })
+
 /** A name or an owner id. */
 export const ShortText = (description: string, example: string) =>
   Text({ minLength: 1, maxLength: 256 }, { description, examples: [example] })

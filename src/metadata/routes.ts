@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
 import { describedAs } from '../http/schema.ts'
-import { getMetadata } from './host.ts'
+import { getHosted } from './host.ts'
 import { NftMetadata } from './schema.ts'
 
 /** The address is the digest of the text, so the text never changes. */
@@ -21,11 +21,12 @@ export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
     async ({ params, request, set }) => {
       set.headers['access-control-allow-origin'] = '*'
       set.headers['x-content-type-options'] = 'nosniff'
-      const { digest, body } = await getMetadata(ctx, params.file)
-      // Answer with a Response, so that the exact text is sent that the digest is of.
+      const { digest, body, mediaType } = await getHosted(ctx, params.file)
+      // Answer with a Response, so that exactly the bytes are sent that the digest is of.
       const headers = { 'cache-control': CACHE_FOR_EVER, etag: `"${digest}"` }
       if (isKnown(digest, request.headers.get('if-none-match'))) return new Response(null, { status: 304, headers })
-      return new Response(body, { headers: { ...headers, 'content-type': 'application/json; charset=utf-8' } })
+      const sent = typeof body === 'string' ? body : Uint8Array.from(body)
+      return new Response(sent, { headers: { ...headers, 'content-type': mediaType } })
     },
     {
       response: { 200: NftMetadata },
@@ -33,7 +34,7 @@ export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
         'kept for ever',
         detail(
           'Get hosted metadata',
-          'The EIP-721 metadata of an NFT that was minted here, under its token URI. Public.',
+          'The EIP-721 metadata of an NFT that was minted here, under its token URI; or an uploaded image, with its own media type. Public.',
           ['not_found'],
         ),
       ),

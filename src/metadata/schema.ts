@@ -9,7 +9,9 @@ export const UriField = (description: string) =>
     maxLength: 2048,
     // Other schemes could be code (javascript:, data:) or a local resource (file:, http:) for whoever displays it.
     // Text before an @ is a password or a false host name; browsers read a backslash as a slash.
-    pattern: '^(?:https|ipfs|ar)://(?![^/?#]*@)[^/?#\\s\\x00-\\x1f\\x7f\\\\][^\\s\\x00-\\x1f\\x7f\\\\]*$',
+    // Images that a service on this machine hosts are the exception: their path names nothing else.
+    pattern:
+      '^(?:(?:https|ipfs|ar)://(?![^/?#]*@)[^/?#\\s\\x00-\\x1f\\x7f\\\\][^\\s\\x00-\\x1f\\x7f\\\\]*|http://localhost(?::[0-9]{1,5})?/metadata/[0-9a-f]{64}\\.[a-z]{3,4})$',
     description: `${description} The server never fetches it.`,
     rule: 'a URI of at most 2048 characters: https://, ipfs:// or ar:// and a host or name, no user, space or backslash',
     examples: [IMAGE],

@@ -1,11 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { reachOf } from '../auth/caller.ts'
+import { reachOf, requireApiKey } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SIGNING } from '../http/codes.ts'
 import { describedAs, pagingOf, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
+import { hostImage } from '../metadata/images.ts'
 import { collectionByAddress, listCollections } from './collections.ts'
 import { createCollection } from './create-collection.ts'
 import { listNfts, shownNft } from './list.ts'
@@ -21,6 +22,8 @@ import {
   NftCollection,
   nftPaging,
   TransferBody,
+  UploadBody,
+  UploadedImage,
 } from './schema.ts'
 import { transferNft } from './transfer.ts'
 
@@ -112,6 +115,21 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
           'Create a collection',
           'On EVM networks an ERC-721 contract with ERC-2981; on Substrate networks a collection of the NFT pallet, owned by the sender. Its address or id is in the status of the transaction. Where collections are programs they cannot be created here (501).',
           [...SIGNING, ...NAMED_WALLET],
+        ),
+      },
+    )
+    .post(
+      '/upload',
+      async ({ body, caller }) => {
+        requireApiKey(caller)
+        return { url: await hostImage(ctx, { projectId: caller.projectId, image: body.file }) }
+      },
+      {
+        body: UploadBody,
+        response: { 200: UploadedImage },
+        ...detail(
+          'Upload an image',
+          'It is hosted here under the SHA-256 of its bytes, so the same image has the same URL. It is public, and its bytes are not changed: remove places and names that a camera wrote into it. With an API key only.',
         ),
       },
     )

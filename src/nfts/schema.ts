@@ -2,8 +2,10 @@ import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import {
   AddressField,
+  ClosedObject,
   cappedPaging,
   closed,
+  FileField,
   NetworkField,
   PagingFields,
   SenderField,
@@ -51,6 +53,20 @@ export const CreateCollectionBody = Type.Object(
     ],
   },
 )
+
+export const UploadBody = Type.Object(
+  { file: FileField('A PNG, JPEG, GIF or WebP image. Its first bytes decide, not its name or type. SVG is refused.') },
+  { ...closed, title: 'UploadImage' },
+)
+
+export const UploadedImage = ClosedObject('UploadedImage', {
+  url: Type.String({
+    description: 'Its URL at this service, for `image` and `image_url`. It never changes.',
+    examples: [
+      'https://wallets.example.org/metadata/9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b.png',
+    ],
+  }),
+})
 
 export const MintBody = Type.Object(
   {

@@ -2,7 +2,7 @@
 
 import { exampleOf } from './example.ts'
 import { resolved, type Schemas } from './fields.ts'
-import { isJson, type Json, textOf, under } from './json.ts'
+import { bodyOf, isJson, type Json, textOf } from './json.ts'
 
 /** Where a list goes on. The example begins at the first page. */
 const PLACES_IN_LIST = ['page', 'page_size', 'before', 'after']
@@ -25,10 +25,13 @@ const HEADERS: Readonly<Record<string, string>> = {
   bearer: '-H "Authorization: Bearer $key"',
 }
 
-/** The body of an operation as the document shows it first; undefined if it has none. */
-const bodyExampleOf = (schemas: Schemas, operation: Json): unknown => {
-  const { schema } = under(under(under(operation, 'requestBody'), 'content'), 'application/json')
-  return isJson(schema) ? exampleOf(resolved(schemas, schema)) : undefined
+/** The words for the body of an operation as the document shows it first; none if it has none. */
+const bodyWords = (schemas: Schemas, operation: Json): readonly string[] => {
+  const body = bodyOf(operation)
+  if (body === null) return []
+  if (body.isForm) return ['-F file=@image.png']
+  const example = JSON.stringify(exampleOf(resolved(schemas, body.schema)), null, 2)
+  return [`-H 'Content-Type: application/json'`, `-d ${quoted(example).replaceAll('\n', '\n  ')}`]
 }
 
 /** @param input.needs names of the document's security schemes. */
@@ -42,16 +45,11 @@ export const curlOf = (input: {
 }): string => {
   const { schemas, operation } = input
   const parameters = Array.isArray(operation.parameters) ? operation.parameters.filter(isJson) : []
-  const body = bodyExampleOf(schemas, operation)
+  const body = bodyWords(schemas, operation)
   const url = `"${input.baseUrl}${input.path}${queryOf(schemas, parameters)}"`
   return [
-    `curl -sS ${input.method === 'post' && body === undefined ? '-X POST ' : ''}${url}`,
+    `curl -sS ${input.method === 'post' && body.length === 0 ? '-X POST ' : ''}${url}`,
     ...input.needs.map((name) => HEADERS[name] ?? ''),
-    ...(body === undefined
-      ? []
-      : [
-          `-H 'Content-Type: application/json'`,
-          `-d ${quoted(JSON.stringify(body, null, 2)).replaceAll('\n', '\n  ')}`,
-        ]),
+    ...body,
   ].join(' \\\n  ')
 }

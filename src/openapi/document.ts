@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'
 import { codesOf } from '../http/codes.ts'
 import type { CredentialsTaken, HeaderSet } from '../http/schema.ts'
-import { isJson, type Json } from './json.ts'
+import { isJson, type Json, under } from './json.ts'
 import { ERROR_EXAMPLES, ERROR_SCHEMAS, HEADERS, responsesOf } from './responses.ts'
 
 type DescribedRoute = {
@@ -118,6 +118,12 @@ const OPERATIONS: Readonly<Record<string, string>> = {
 const operationIdOf = (method: string, path: string): string =>
   OPERATIONS[`${method} ${path}`] ?? path.slice(1).replaceAll(/[/-]/g, '_')
 
+/** The type of a body: a form if one of its fields is a file. */
+const bodyTypeOf = (body: Json): string =>
+  Object.values(under(body, 'properties')).some((field) => isJson(field) && field.format === 'binary')
+    ? 'multipart/form-data'
+    : 'application/json'
+
 const takesHeader = ({ parameters }: Json, header: string): boolean =>
   Array.isArray(parameters) && parameters.some((each) => isJson(each) && each.name === header)
 
@@ -148,7 +154,7 @@ export const describe = (input: {
     return {
       ...operation,
       operationId: operationIdOf(method, path),
-      ...(body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+      ...(body === null ? {} : { requestBody: { required: true, content: { [bodyTypeOf(body)]: { schema: body } } } }),
       responses: responsesOf({ success, accepted, codes, headerSet }),
       ...(security === null ? {} : { security }),
     }

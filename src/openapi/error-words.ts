@@ -296,8 +296,8 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
     retry: 'no',
   },
   content_type_unsupported: {
-    means: 'The body is not declared as JSON.',
-    remedy: 'Send `Content-Type: application/json`.',
+    means: 'The body is not declared as JSON, or an upload not as a form.',
+    remedy: 'Send `Content-Type: application/json`; for an upload `multipart/form-data`.',
     retry: 'no',
   },
   content_encoding_unsupported: {

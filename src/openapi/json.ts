@@ -10,6 +10,14 @@ export const under = (value: unknown, name: string): Json => {
   return isJson(found) ? found : {}
 }
 
+/** The schema of an operation's body, and whether it is a form with a file; null if it has none. */
+export const bodyOf = (operation: Json): { readonly schema: Json; readonly isForm: boolean } | null => {
+  const content = under(under(operation, 'requestBody'), 'content')
+  const [type] = Object.keys(content)
+  if (type === undefined) return null
+  return { schema: under(under(content, type), 'schema'), isForm: type === 'multipart/form-data' }
+}
+
 /** The texts of a list; none if it is no list. */
 export const textsOf = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []

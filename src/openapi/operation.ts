@@ -3,7 +3,7 @@
 import { type Html, html } from '../pages/page.ts'
 import { curlOf } from './curl.ts'
 import { fieldItem, fieldList, prose, type Schemas, typeWords } from './fields.ts'
-import { isJson, type Json, textOf, textsOf, under } from './json.ts'
+import { bodyOf, isJson, type Json, textOf, textsOf, under } from './json.ts'
 
 export type Operation = {
   readonly method: string
@@ -109,14 +109,14 @@ export const operationView = (
   const { described, needs, method, path } = operation
   const responses = under(described, 'responses')
   const answers = answersOf(responses)
-  const { schema: body } = under(under(under(described, 'requestBody'), 'content'), 'application/json')
+  const body = bodyOf(described)
   return html`
     <article id="${idOf(operation)}">
       <h3><a href="#${idOf(operation)}">${textOf(described.summary)}</a></h3>
       <p class="call">${callView(operation)} <span class="needs">${needsWords(needs)}</span></p>
       <p>${prose(described.description)}</p>
       <div class="halves">
-      <div>${parametersView(schemas, described)}${body === undefined ? null : schemaView(schemas, 'Body', body)}${answers.map((each) => answerView(schemas, each))}${codesView(responses)}
+      <div>${parametersView(schemas, described)}${body === null ? null : schemaView(schemas, body.isForm ? 'Form' : 'Body', body.schema)}${answers.map((each) => answerView(schemas, each))}${codesView(responses)}
       </div>
       <div class="examples">
       <h4>Example</h4>

@@ -13,7 +13,7 @@ const MEANING: Readonly<Record<number, string>> = {
   404: 'The project has no such thing.',
   409: 'It conflicts with what exists.',
   413: 'The body is too large.',
-  415: 'The body is not JSON.',
+  415: 'The body is not of the type that the call takes.',
   429: 'Too many requests.',
   500: 'An error on our side.',
   501: 'This deployment does not offer it.',

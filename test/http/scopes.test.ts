@@ -30,6 +30,7 @@ const ENDPOINTS = {
   'POST /nfts/collections': 'sign',
   'POST /nfts/mint': 'sign',
   'POST /nfts/transfer': 'sign',
+  'POST /nfts/upload': 'sign',
   'GET /tokens/tokens': 'read',
   'POST /tokens': 'sign',
   'POST /tokens/mint': 'sign',
@@ -119,7 +120,8 @@ describe.each(Object.entries(ENDPOINTS))('%s needs "%s"', (endpoint, scope) => {
         // It passes authorization, and its input is checked; a list of everything needs none.
         expect(answer.json.code).not.toBe('scope_required')
         const needsNone = ['GET /policies/described', 'GET /approvals'].includes(endpoint)
-        expect(needsNone ? [200] : [400, 501]).toContain(answer.status)
+        const isForm = endpoint === 'POST /nfts/upload'
+        expect(needsNone ? [200] : isForm ? [415] : [400, 501]).toContain(answer.status)
       } else {
         expect({ status: answer.status, json: answer.json }).toEqual({
           status: 403,

@@ -183,6 +183,7 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
 const NAMES_NOTHING = new Set([
   'POST /wallets',
   'POST /wallets/import',
+  'POST /nfts/upload',
   'GET /wallets',
   'GET /wallets/get-by-network',
   'GET /transactions/status-by-hash',
