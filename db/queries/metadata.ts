@@ -2,12 +2,14 @@ import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { hostedImages, metadataDocuments } from '../schema.ts'
 
-/** Stores a document under the digest of its text, unless it is stored. */
-export const insertMetadataDocument = async (
+/** Stores documents under the digests of their texts, unless they are stored. */
+export const insertMetadataDocuments = async (
   db: Queryable,
-  { digest, body }: { readonly digest: string; readonly body: string },
+  documents: readonly { readonly digest: string; readonly body: string }[],
 ): Promise<void> => {
-  await db.insert(metadataDocuments).values({ digest, body }).onConflictDoNothing()
+  if (documents.length === 0) return
+  const rows = documents.map(({ digest, body }) => ({ digest, body }))
+  await db.insert(metadataDocuments).values(rows).onConflictDoNothing()
 }
 
 /** The text of a document, or null. */

@@ -19,6 +19,7 @@ const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeySc
   ['/nfts/collections', 'sign'],
   ['/nfts/mint', 'sign'],
   ['/nfts/transfer', 'sign'],
+  ['/nfts/batch-mint', 'sign'],
   ['/nfts/upload', 'sign'],
   ['/tokens', 'sign'],
   ['/tokens/mint', 'sign'],

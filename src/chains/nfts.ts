@@ -14,6 +14,21 @@ export type MintRequest = {
   readonly pending?: PrepareOptions['pending'] | undefined
 }
 
+export type BatchMintRequest = {
+  readonly contract: string
+  readonly from: string
+  /** `digest`: the SHA-256 of the metadata in lower-case hex; null: the NFT has no metadata of its own. */
+  readonly mints: readonly {
+    readonly recipient: string
+    readonly uri: string
+    readonly digest: string | null
+  }[]
+  /** The URI of a digest, which is written between these as 64 hex digits. */
+  readonly digestUri: { readonly prefix: string; readonly suffix: string }
+  /** As for a mint. */
+  readonly pending?: PrepareOptions['pending'] | undefined
+}
+
 export type TransferNftRequest = {
   readonly contract: string
   readonly from: string
@@ -28,6 +43,10 @@ export type CollectionRequest = {
   readonly baseUri: string
   readonly contractUri: string
   readonly owner: string
+  /** What the recipient asks of each sale, in ten-thousandths. */
+  readonly royalty?: { readonly recipient: string; readonly basisPoints: number } | null
+  /** Whether an NFT stays with whom it was minted to. */
+  readonly isSoulbound?: boolean
   /** As for a mint. */
   readonly pending?: PrepareOptions['pending'] | undefined
 }
@@ -38,6 +57,8 @@ export type Nfts = {
   /** The metadata URI of a collection; null if it has none. */
   contractUri(contract: string): Promise<string | null>
   mintIntent(request: MintRequest): Promise<Intent>
+  /** Several mints in one transaction: all of them, or none. null for a network that cannot do this. */
+  readonly batchMintIntent: ((request: BatchMintRequest) => Promise<Intent>) | null
   /** Uses the standard that the contract declares. */
   transferNftIntent(request: TransferNftRequest): Promise<Intent>
   /** null for a network whose collections are made outside of this service. */

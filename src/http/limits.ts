@@ -15,6 +15,8 @@ const METADATA_BYTES = 64 * KIBIBYTE
 /** A contract wallet's signature of 8,192 bytes in hex, and the message that it signs. */
 const SIGNATURE_BYTES = 32 * KIBIBYTE
 
+/** 200 documents; long descriptions need several requests, as proxies are told of no larger body. */
+const BATCH_METADATA_BYTES = 4 * MEBIBYTE
 /** An image; proxies are told of no larger body. */
 const IMAGE_BYTES = 4 * MEBIBYTE
 
@@ -30,6 +32,7 @@ export const LARGE_BODIES: ReadonlyMap<string, number> = new Map([
   ['/policies', RULES_BYTES],
   ['/policies/describe', RULES_BYTES],
   ['/nfts/mint', METADATA_BYTES],
+  ['/nfts/batch-mint', BATCH_METADATA_BYTES],
   ['/nfts/upload', IMAGE_BYTES],
   ['/users/verify-login', SIGNATURE_BYTES],
 ])

@@ -9,7 +9,7 @@ import type { Config } from '../config.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { MEDIA_TYPES } from './images.ts'
-import { cidOf, digestOfCid } from './pin.ts'
+import { CID_IN_HEX, cidOf, digestOfCid } from './pin.ts'
 import type { NftMetadata } from './schema.ts'
 
 /** `digest` is lower-case hex. */
@@ -32,6 +32,12 @@ export const describeMetadata = (
     config.ipfsApiUrl === null ? `${config.publicBaseUrl}${FOLDER}${digest}${SUFFIX}` : `${IPFS}${cidOf(digest)}`
   return { digest, body, uri }
 }
+
+/** What is written before and behind the digest of a document to make its URI. Pure. */
+export const digestUriOf = (config: Pick<Config, 'publicBaseUrl' | 'ipfsApiUrl'>) =>
+  config.ipfsApiUrl === null
+    ? { prefix: `${config.publicBaseUrl}${FOLDER}`, suffix: SUFFIX }
+    : { prefix: `${IPFS}${CID_IN_HEX}`, suffix: '' }
 
 /** The digest in a document's file name, or null. Pure. */
 const digestOfFile = (file: string): string | null => {

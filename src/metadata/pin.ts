@@ -17,6 +17,7 @@ const PADDING_BITS = 2n
 /** RFC 4648 §6 in lower case; BigInt uses other digits. */
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 const CID = /^b[a-z2-7]{58}$/
+const HEX_DIGEST = /^[0-9a-f]{64}$/
 
 /** @param digest SHA-256 in lower-case hex. Pure. */
 export const cidOf = (digest: string): string => {
@@ -24,8 +25,13 @@ export const cidOf = (digest: string): string => {
   return `b${digits.replace(/./g, (digit) => BASE32[Number.parseInt(digit, 32)] ?? '')}`
 }
 
-/** The digest in a CID from `cidOf`; null for any other. Pure. */
+/** The same CID in base16, as contracts write it from a digest: this and the digest. */
+export const CID_IN_HEX = `f${PREFIX}`
+
+/** The digest in a CID from `cidOf`, or in base16; null for any other. Pure. */
 export const digestOfCid = (cid: string): string | null => {
+  const inHex = cid.startsWith(CID_IN_HEX) ? cid.slice(CID_IN_HEX.length) : ''
+  if (HEX_DIGEST.test(inHex)) return inHex
   if (!CID.test(cid)) return null
   const number = [...cid.slice(1)].reduce((sum, digit) => sum * 32n + BigInt(BASE32.indexOf(digit)), 0n)
   const digest = (number >> PADDING_BITS).toString(16).slice(-DIGEST_DIGITS)

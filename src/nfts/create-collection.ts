@@ -2,6 +2,7 @@ import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import { provided } from '../chains/provided.ts'
 import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
@@ -15,6 +16,10 @@ type CreateCollectionInput = Signatory & {
   readonly symbol: string
   readonly imageUrl: string
   readonly baseUri?: string | undefined
+  readonly royaltyBasisPoints?: number | undefined
+  /** By default the owner. */
+  readonly royaltyRecipient?: string | undefined
+  readonly isSoulbound?: boolean | undefined
   readonly remember?: Remember<Submitted> | undefined
 }
 
@@ -26,6 +31,11 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
   const { projectId, name, symbol, imageUrl } = input
   const sender = await resolveSender(ctx, input)
   const { chain } = sender
+  const { royaltyBasisPoints: basisPoints, royaltyRecipient } = input
+  const named = royaltyRecipient === undefined ? null : chain.parseAddress(royaltyRecipient, 'royalty_recipient')
+  if (named !== null && basisPoints === undefined) {
+    throw new AppError('invalid_input', 'Field "royalty_basis_points" is required with "royalty_recipient".')
+  }
   const refusal = `Collections of ${chain.network} are not created here. Use one that exists.`
   const collections = provided(chain.collections, refusal)
   const wallet = await sender.wallet()
@@ -45,12 +55,14 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
           baseUri: input.baseUri ?? '',
           contractUri: about.uri,
           owner: wallet.address,
+          royalty: basisPoints === undefined ? null : { recipient: named ?? wallet.address, basisPoints },
+          isSoulbound: input.isSoulbound ?? false,
           pending: pendingBefore(ctx, { chain, wallet, turn }),
         }),
       ]
     },
     alongside: {
-      metadata: { digest: about.digest, body: about.body },
+      metadata: [{ digest: about.digest, body: about.body }],
       collection: { projectId, network: chain.network, ownerAddress: wallet.address, name, symbol, imageUrl },
     },
   })

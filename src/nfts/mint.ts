@@ -51,6 +51,6 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
       if (document !== null) await pinMetadata(ctx.config, document)
       return [intent]
     },
-    alongside: document === null ? {} : { metadata: { digest: document.digest, body: document.body } },
+    alongside: document === null ? {} : { metadata: [{ digest: document.digest, body: document.body }] },
   })
 }

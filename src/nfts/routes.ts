@@ -7,12 +7,14 @@ import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SIGNING } from '../http/codes.
 import { describedAs, pagingOf, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { hostImage } from '../metadata/images.ts'
+import { batchMintNfts } from './batch-mint.ts'
 import { collectionByAddress, listCollections } from './collections.ts'
 import { createCollection } from './create-collection.ts'
 import { listNfts, shownNft } from './list.ts'
 import { mintNft } from './mint.ts'
 import {
   afterOf,
+  BatchMintBody,
   CollectionByAddressQuery,
   CreateCollectionBody,
   ListCollectionsQuery,
@@ -106,6 +108,9 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
             symbol: body.symbol,
             imageUrl: body.image_url,
             baseUri: body.base_uri,
+            royaltyBasisPoints: body.royalty_basis_points,
+            royaltyRecipient: body.royalty_recipient,
+            isSoulbound: body.soulbound,
           }),
         ),
       {
@@ -155,6 +160,35 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
           'The service finds by simulation how the collection mints. `metadata` is hosted here; or give a `uri`. ' +
             'Refused with `mint_unauthorized`, `mint_requires_value` or `mint_unsupported`.',
           [...SIGNING, ...NAMED_WALLET, 'mint_unsupported', 'mint_unauthorized', 'mint_requires_value'],
+        ),
+      },
+    )
+    .post(
+      '/batch-mint',
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, (by) =>
+          batchMintNfts(ctx, {
+            ...by,
+            network: body.network,
+            from: body.from,
+            contractAddress: body.contract_address,
+            mints: body.mints,
+          }),
+        ),
+      {
+        body: BatchMintBody,
+        response: { 200: TransactionResult, 202: WaitingApproval },
+        ...idempotent(
+          'Mint several NFTs',
+          'In one transaction: all of them, or none. On EVM networks only in a collection that was created here; others are refused with `batch_unsupported`. An NFT without `metadata` follows the `base_uri` of its collection.',
+          [
+            ...SIGNING,
+            ...NAMED_WALLET,
+            'batch_unsupported',
+            'mint_unsupported',
+            'mint_unauthorized',
+            'mint_requires_value',
+          ],
         ),
       },
     )

@@ -36,6 +36,23 @@ export const CreateCollectionBody = Type.Object(
     base_uri: Type.Optional(
       UriField('The prefix of token URIs for tokens minted without their own URI. Only on EVM networks.'),
     ),
+    royalty_basis_points: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 10_000,
+        description: 'The royalty of ERC-2981 in ten-thousandths of each sale; none by default. Only on EVM networks.',
+        rule: 'a whole number from 1 to 10000',
+        examples: [250],
+      }),
+    ),
+    royalty_recipient: Type.Optional(AddressField('Who gets the royalty; by default the sender.')),
+    soulbound: Type.Optional(
+      Type.Boolean({
+        description: 'Whether an NFT stays with whom it was minted to (ERC-5192); false by default.',
+        rule: 'true or false',
+        examples: [false],
+      }),
+    ),
     ...SigningFields,
   },
   {
@@ -92,6 +109,40 @@ export const MintBody = Type.Object(
           description: 'A red door.',
           image: 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi',
         },
+        developer_secret: 'testnet-secret',
+      },
+    ],
+  },
+)
+
+const MINTS_MAX = 200
+
+export const BatchMintBody = Type.Object(
+  {
+    network: Type.Optional(NetworkField),
+    from: SenderField,
+    contract_address: CollectionField,
+    mints: Type.Array(
+      Type.Object(
+        {
+          recipient: Type.Optional(AddressField('Who gets the NFT; by default the sender.')),
+          metadata: Type.Optional(MetadataBody),
+        },
+        { ...closed, title: 'NftToMint', examples: [{ recipient: RECIPIENT }] },
+      ),
+      { minItems: 1, maxItems: MINTS_MAX, rule: `a list of 1 to ${MINTS_MAX} NFTs` },
+    ),
+    ...SigningFields,
+  },
+  {
+    ...closed,
+    title: 'BatchMintNfts',
+    ...takesCredentials('one'),
+    examples: [
+      {
+        network: 'Ethereum',
+        contract_address: COLLECTION,
+        mints: [{ recipient: RECIPIENT }, { recipient: WALLET }],
         developer_secret: 'testnet-secret',
       },
     ],

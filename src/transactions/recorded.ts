@@ -6,7 +6,7 @@ import { addJob } from '../../db/jobs.ts'
 import { insertCollection } from '../../db/queries/collections.ts'
 import { eraseUnsent, extendLadder } from '../../db/queries/ladders.ts'
 import { insertCreatedToken } from '../../db/queries/listed-tokens.ts'
-import { insertMetadataDocument } from '../../db/queries/metadata.ts'
+import { insertMetadataDocuments } from '../../db/queries/metadata.ts'
 import { type AttemptRow, insertAttempts, insertTransaction } from '../../db/queries/transactions.ts'
 import type { WorkerCtx } from '../context.ts'
 import type { RememberedAnswer } from '../idempotency/once.ts'
@@ -19,7 +19,7 @@ export type SignedAttempt = AttemptPlace & { readonly hash: string; readonly raw
 
 /** What a resource records with its transaction. */
 export type Alongside = {
-  readonly metadata?: Parameters<typeof insertMetadataDocument>[1]
+  readonly metadata?: Parameters<typeof insertMetadataDocuments>[1]
   readonly collection?: Omit<Parameters<typeof insertCollection>[1], 'transactionId'>
   readonly token?: Omit<Parameters<typeof insertCreatedToken>[1], 'transactionId'>
 }
@@ -54,7 +54,7 @@ export const recordSubmitted = async (
     insertAttempts(tx, { network, transactionId }, attempts),
     row.holdsNonce === false ? null : addJob(tx, 'broadcast_transaction', { transactionId, network }, key),
   ])
-  if (alongside.metadata !== undefined) await insertMetadataDocument(tx, alongside.metadata)
+  await insertMetadataDocuments(tx, alongside.metadata ?? [])
   if (alongside.collection !== undefined) await insertCollection(tx, { ...alongside.collection, transactionId })
   if (alongside.token !== undefined) await insertCreatedToken(tx, { ...alongside.token, transactionId })
 }

@@ -102,6 +102,26 @@ const CASES: readonly Case[] = [
     }),
   ],
   [
+    'POST /nfts/collections',
+    'royalty_recipient',
+    (recipient, from) => ({
+      ...{ from, name: 'Doors', symbol: 'DOOR', image_url: 'https://example.com/d.png', royalty_basis_points: 1 },
+      ...{ royalty_recipient: recipient, ...SECRET },
+    }),
+  ],
+  [
+    'POST /nfts/batch-mint',
+    'from',
+    (from, own, network) => ({ from, contract_address: contractOf(own, network), mints: [{}], ...SECRET }),
+  ],
+  [
+    'POST /nfts/batch-mint',
+    'mints.0.recipient',
+    (recipient, from, network) => ({
+      ...{ from, contract_address: contractOf(from, network), mints: [{ recipient }], ...SECRET },
+    }),
+  ],
+  [
     'POST /nfts/transfer',
     'from',
     (from, own, network) => ({
@@ -190,6 +210,7 @@ const CASES: readonly Case[] = [
 /** A collection on Polkadot is no account, so it gets another error. */
 const PROGRAM_CASES: readonly Case[] = [
   ['POST /nfts/mint', 'contract_address', (contract_address) => ({ contract_address, uri: 'ipfs://one', ...SECRET })],
+  ['POST /nfts/batch-mint', 'contract_address', (contract_address) => ({ contract_address, mints: [{}], ...SECRET })],
   [
     'POST /nfts/transfer',
     'contract_address',

@@ -30,6 +30,7 @@ const ENDPOINTS = {
   'POST /nfts/collections': 'sign',
   'POST /nfts/mint': 'sign',
   'POST /nfts/transfer': 'sign',
+  'POST /nfts/batch-mint': 'sign',
   'POST /nfts/upload': 'sign',
   'GET /tokens/tokens': 'read',
   'POST /tokens': 'sign',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { insertMetadataDocument } from '../../db/queries/metadata.ts'
+import { insertMetadataDocuments } from '../../db/queries/metadata.ts'
 import { describeMetadata } from '../../src/metadata/host.ts'
 import { PUBLIC_BASE_URL, startWorld, type World } from '../activity/world.ts'
 
@@ -23,7 +23,7 @@ afterAll(() => world.close())
 const config = { publicBaseUrl: PUBLIC_BASE_URL, ipfsApiUrl: null }
 const host = async (metadata: typeof DOOR): Promise<string> => {
   const document = describeMetadata(config, metadata)
-  await insertMetadataDocument(world.api.db, document)
+  await insertMetadataDocuments(world.api.db, [document])
   return document.uri.slice(PUBLIC_BASE_URL.length)
 }
 const documents = async (): Promise<number> =>
@@ -65,7 +65,7 @@ describe('a document', () => {
     const before = await documents()
     const document = describeMetadata(config, { ...DOOR, name: 'never' })
     const failing = world.api.db.transaction(async (tx) => {
-      await insertMetadataDocument(tx, document)
+      await insertMetadataDocuments(tx, [document])
       throw new Error('the mint failed')
     })
     await expect(failing).rejects.toThrow('the mint failed')

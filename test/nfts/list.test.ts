@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, getAddress } from 'viem'
 import { readTokenUris } from '../../db/queries/facts.ts'
-import { insertMetadataDocument } from '../../db/queries/metadata.ts'
+import { insertMetadataDocuments } from '../../db/queries/metadata.ts'
 import { Secret } from '../../src/config.ts'
 import { describeMetadata } from '../../src/metadata/host.ts'
 import { startAwkwardNode } from '../activity/awkward-node.ts'
@@ -216,7 +216,7 @@ describe('metadata', () => {
     ['pinned', new Secret('http://127.0.0.1:5001')],
   ])('comes from a document hosted here, %s', async (_, ipfsApiUrl) => {
     const document = describeMetadata({ publicBaseUrl: PUBLIC_BASE_URL, ipfsApiUrl }, DOOR)
-    await insertMetadataDocument(world.api.db, document)
+    await insertMetadataDocuments(world.api.db, [document])
     const doors = await deploy()
     await mint(doors, alice.address, document.uri)
     await world.index()

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import Ajv from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
-import { insertMetadataDocument } from '../../db/queries/metadata.ts'
+import { insertMetadataDocuments } from '../../db/queries/metadata.ts'
 import { FAILURE_CODES } from '../../db/words.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../../src/auth/access-token.ts'
 import { EVM_NETWORKS, SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
@@ -381,7 +381,7 @@ describe('the headers of an answer', () => {
 
   test('of hosted metadata agree with the document, also for clients that have it already', async () => {
     const hosted = describeMetadata(service.ctx.config, { name: 'A door', description: '', image: 'ar://door' })
-    await insertMetadataDocument(service.ctx.db, hosted)
+    await insertMetadataDocuments(service.ctx.db, [hosted])
     const path = new URL(hosted.uri).pathname
     const etag = `"${hosted.digest}"`
     // The tests' client compares each with the document.

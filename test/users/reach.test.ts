@@ -146,6 +146,7 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   }),
   'GET /transactions/status-by-id': ({ transaction: id }) => ({ query: { id } }),
   'POST /nfts/mint': (things) => ({ body: { ...nft(things), uri: 'ipfs://two' } }),
+  'POST /nfts/batch-mint': (things) => ({ body: { ...nft(things), mints: [{ recipient: RECIPIENT }] } }),
   'POST /nfts/transfer': (things) => ({ body: { ...nft(things), recipient: RECIPIENT, token_id: '1' } }),
   'POST /nfts/collections': ({ wallet: from }) => ({
     body: { network, from, name: 'C', symbol: 'C', image_url: 'ipfs://c', user_pin: PIN },

@@ -20,7 +20,7 @@ import { evmFamily } from './identity.ts'
 import { ladderOf, outbidding } from './ladder.ts'
 import { createLimits } from './limits.ts'
 import { verifyMessage } from './messages.ts'
-import { mintIntent } from './mint.ts'
+import { batchMintIntent, mintIntent } from './mint.ts'
 import { readEventMovements, readMovements } from './movements.ts'
 import { createNames } from './names.ts'
 import type { Tracing } from './natives.ts'
@@ -115,6 +115,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     tokenUris: (tokens) => readTokenUris(certain, tokens),
     contractUri: (contract) => readContractUri(certain, contract),
     mintIntent: (request) => mintIntent(asked, request),
+    batchMintIntent: (request) => batchMintIntent(asked, request),
     transferNftIntent: nftTransfers(sureFacts),
     collections: { creation: async (request) => collectionIntent(request) },
     ...createTokens(asked),

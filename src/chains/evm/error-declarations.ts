@@ -271,7 +271,11 @@ export const ERROR_DECLARATIONS: readonly ErrorDeclarations[] = [
     ],
   },
   {
-    source: 'StrongroomToken, CoinBatch',
-    errors: ['BatchLengthMismatch(uint256 recipients, uint256 amounts)', 'CoinsRefused(address recipient)'],
+    source: 'StrongroomToken, StrongroomCollection, CoinBatch',
+    errors: [
+      'BatchLengthMismatch(uint256 recipients, uint256 amounts)',
+      'CoinsRefused(address recipient)',
+      'Soulbound()',
+    ],
   },
 ]

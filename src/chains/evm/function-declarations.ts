@@ -84,6 +84,11 @@ export const STANDARD_DECLARATIONS: readonly Declarations[] = [
     ],
   },
   {
+    standard: 'erc721',
+    source: 'StrongroomCollection',
+    functions: ['function safeMintBatch(address[] recipients, bytes32[] digests, string prefix, string suffix)'],
+  },
+  {
     standard: 'erc1155',
     source: 'EIP-1155, and the preset of OpenZeppelin Contracts',
     functions: [

@@ -3,9 +3,11 @@
 import { randomBytes } from 'node:crypto'
 import { encodeFunctionData, keccak256, parseAbiItem, stringToHex } from 'viem'
 import { AppError } from '../../errors.ts'
-import type { Hex, Intent, MintRequest } from '../chain.ts'
+import type { BatchMintRequest, Hex, Intent, MintRequest } from '../chain.ts'
 import { question } from '../node/rpc.ts'
-import { bytes } from '../node/wire.ts'
+import { bytes, hexText } from '../node/wire.ts'
+import { collectionAbi } from './contracts/collection.generated.ts'
+import { supportsInterface } from './interfaces.ts'
 import type { NodeContext } from './limits.ts'
 import { usableMint } from './mint-trials.ts'
 
@@ -51,5 +53,33 @@ export const mintIntent = async (context: NodeContext, request: MintRequest): Pr
     recipient,
     standards: ['erc721', 'erc1155'],
     candidates: candidates(request),
+  })
+}
+
+/** The selector of safeMintBatch of our own collections, which is also its ERC-165 id. */
+const BATCH_MINT = '0x93fe996c'
+const NO_DIGEST: Hex = `0x${'00'.repeat(32)}`
+
+/** @throws batch_unsupported for a collection that was not created here. */
+export const batchMintIntent = async (context: NodeContext, request: BatchMintRequest): Promise<Intent> => {
+  const { contract, from, mints, digestUri } = request
+  const [first] = mints
+  if (first === undefined) throw new Error('expected at least one mint')
+  if (!(await supportsInterface(context.rpc, { contract, interfaceId: BATCH_MINT }))) {
+    throw new AppError('batch_unsupported', 'Only a collection that was created here mints several NFTs at once.')
+  }
+  const recipients = mints.map(({ recipient }) => hexText(recipient))
+  const digests = mints.map(({ digest }) => (digest === null ? NO_DIGEST : hexText(`0x${digest}`)))
+  const input = encodeFunctionData({
+    abi: collectionAbi,
+    functionName: 'safeMintBatch',
+    args: [recipients, digests, digestUri.prefix, digestUri.suffix],
+  })
+  return usableMint(context, {
+    contract,
+    from,
+    recipient: first.recipient,
+    standards: ['erc721'],
+    candidates: [{ name: 'safeMintBatch', input }],
   })
 }

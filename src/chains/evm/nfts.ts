@@ -71,11 +71,13 @@ export const transferNftIntent = (request: TransferNftRequest, facts: AddressFac
 
 /** The creation of our own collection contract. Pure. */
 export const collectionIntent = (request: CollectionRequest): Intent => {
-  const { name, symbol, baseUri, contractUri } = request
+  const { name, symbol, baseUri, contractUri, royalty, isSoulbound = false } = request
+  const owner = hexText(request.owner)
+  const { recipient, basisPoints } = royalty ?? { recipient: owner, basisPoints: 0 }
   const input = encodeDeployData({
     abi: collectionAbi,
     bytecode: collectionBytecode,
-    args: [name, symbol, baseUri, contractUri, hexText(request.owner)],
+    args: [name, symbol, baseUri, contractUri, owner, hexText(recipient), BigInt(basisPoints), isSoulbound],
   })
   return { to: null, value: 0n, input }
 }

@@ -13,9 +13,10 @@ import type { Hex, Intent, MintTokenRequest, TokenRequest, Tokens, Transfer, Tra
 import { question } from '../node/rpc.ts'
 import { bytes, hexText } from '../node/wire.ts'
 import { parseAddress } from './address.ts'
-import { readQuestion, returned, transactionObject, wordIn } from './call.ts'
+import { returned, transactionObject, wordIn } from './call.ts'
 import { coinBatchAbi, coinBatchBytecode } from './contracts/coin-batch.generated.ts'
 import { tokenAbi, tokenBytecode } from './contracts/token.generated.ts'
+import { supportsInterface } from './interfaces.ts'
 import type { NodeContext } from './limits.ts'
 import { usableMint } from './mint-trials.ts'
 
@@ -23,17 +24,10 @@ const UINT256_END = 1n << 256n
 
 const MINT = 'mint(address,uint256)'
 
-const ABI = parseAbi([
-  'function transfer(address to, uint256 value)',
-  `function ${MINT}`,
-  'function supportsInterface(bytes4 interfaceID) view returns (bool)',
-])
+const ABI = parseAbi(['function transfer(address to, uint256 value)', `function ${MINT}`])
 
 /** The selector of batchTransfer(address[],uint256[]), which is also its ERC-165 id. */
 const BATCH_TRANSFER = '0x88d695b2'
-
-/** The gas that an unknown contract may use for a read. */
-const READ_GAS_LIMIT = 2_000_000n
 
 const call = (to: string, input: Hex): Intent => ({ to, value: 0n, input })
 
@@ -64,18 +58,11 @@ const coinTransferIntents = ({ transfers, canBatch }: TransfersRequest): readonl
   return [{ to: null, value, input: encodeDeployData(data) }]
 }
 
-/** Whether it is a token with the batch function of ours. */
-const hasBatchTransfer = async ({ rpc }: NodeContext, contract: string): Promise<boolean> => {
-  const data = encodeFunctionData({ abi: ABI, functionName: 'supportsInterface', args: [BATCH_TRANSFER] })
-  const answer = await rpc.try(readQuestion({ to: contract, data, gasLimit: READ_GAS_LIMIT }))
-  return wordIn(returned(rpc, answer)) === 1n
-}
-
 const batchIntent = async (
   context: NodeContext,
   { contract, transfers }: { readonly contract: string; readonly transfers: readonly Transfer[] },
 ): Promise<Intent> => {
-  if (!(await hasBatchTransfer(context, contract))) {
+  if (!(await supportsInterface(context.rpc, { contract, interfaceId: BATCH_TRANSFER }))) {
     throw new AppError(
       'batch_unsupported',
       'A wallet of type "eoa" can send only coins, and tokens that were created here, to several recipients at once; a wallet of type "contract" can send every token.',

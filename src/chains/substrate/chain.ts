@@ -129,6 +129,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
       },
     },
     mintIntent: (request) => nfts.mintIntent(node, request),
+    batchMintIntent: row.hasPrograms ? null : (request) => palletNfts.batchMintIntent(node, request),
     transferNftIntent: (request) => nfts.transferIntent(node, request),
     // A VNFT collection is a program. This service does not create it.
     collections: row.hasPrograms ? null : { creation: (request) => palletNfts.collectionIntent(node, request) },

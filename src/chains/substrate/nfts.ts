@@ -3,9 +3,17 @@
 // fails on chain.
 
 import { AppError } from '../../errors.ts'
-import type { CollectionRequest, Hex, Intent, MintRequest, RecordedIntent, TransferNftRequest } from '../chain.ts'
+import type {
+  BatchMintRequest,
+  CollectionRequest,
+  Hex,
+  Intent,
+  MintRequest,
+  RecordedIntent,
+  TransferNftRequest,
+} from '../chain.ts'
 import type { Question } from '../node/rpc.ts'
-import { provided } from '../provided.ts'
+import { notProvided, provided } from '../provided.ts'
 import { readFinalState } from './blocks.ts'
 import { collectionContract, contractIdOf, isAsset, NFT_MAPS, type NftPallet } from './contracts.ts'
 import { type CallTree, callsOf } from './decode.ts'
@@ -25,8 +33,8 @@ const ID_END = 2n ** 32n
 /** CollectionRole of pallet nfts, as bits. */
 const ISSUER = 1n
 const ADMIN = 4n
-/** The search for a free number asks for this many at once; the gap between the windows doubles. 28 windows reach 2^32. */
-const WINDOW = 16n
+/** The search for a free number asks for this many at once, or for more if more are needed; the gap between the windows doubles. 28 windows reach 2^32. */
+const WINDOW = 16
 const WINDOWS_MAX = 28n
 
 /** The pallet to use, at a block. */
@@ -72,20 +80,33 @@ const entry = ({ runtime, pallet, blockHash }: Context, name: string, ...parts: 
 /** Reads an integer argument by index, because names differ in older runtimes: 0 is the collection, 1 is the item. */
 const integerAt = ({ fields }: CallTree, index: number): bigint | null => integerOf(fields[index]?.value)
 
-/** The first free number at or above `from`, among those in the windows. */
-const firstFree = async (
+type FreeQuery = {
+  readonly from: bigint
+  readonly question: (id: bigint) => Question<unknown> | null
+  readonly taken: ReadonlySet<bigint>
+}
+
+/** The first free numbers at or above `from`, among those in the windows. */
+const freeNumbers = async (
   { node }: Context,
-  input: { from: bigint; question: (id: bigint) => Question<unknown> | null; taken: ReadonlySet<bigint> },
-): Promise<bigint> => {
-  const { from, question, taken } = input
+  { from, question, taken, count }: FreeQuery & { readonly count: number },
+): Promise<readonly bigint[]> => {
+  const free: bigint[] = []
+  const width = count > WINDOW ? BigInt(count) : BigInt(WINDOW)
   for (let window = 0n; window < WINDOWS_MAX; window += 1n) {
-    const start = from + WINDOW * (2n ** window - 1n)
-    const ids = Array.from({ length: Number(WINDOW) }, (_, index) => start + BigInt(index)).filter((id) => id < ID_END)
+    const start = from + width * (2n ** window - 1n)
+    const ids = Array.from({ length: Number(width) }, (_, index) => start + BigInt(index)).filter((id) => id < ID_END)
     const found: readonly unknown[] = await node.rpc.askAll(ids.map(question))
-    const free = ids.find((id, index) => found[index] === null && !taken.has(id))
-    if (free !== undefined) return free
+    free.push(...ids.filter((id, index) => found[index] === null && !taken.has(id)))
+    if (free.length >= count) return free.slice(0, count)
   }
   throw new AppError('mint_unsupported', 'No free number was found.')
+}
+
+const firstFree = async (context: Context, query: FreeQuery): Promise<bigint> => {
+  const [free] = await freeNumbers(context, { ...query, count: 1 })
+  if (free === undefined) throw new Error('expected a number')
+  return free
 }
 
 /** The pending calls (recorded and not in a block yet) of this name in the pallet. */
@@ -157,42 +178,54 @@ const metadataOf = ({ runtime, pallet }: Context, uri: string, field: string): H
   throw new AppError('invalid_input', `${field} must not be longer than the ${most} bytes that the network keeps.`)
 }
 
-const refuseMint = (collection: Collection, { from, uri }: MintRequest, pending: number): void => {
+const refuseMints = (collection: Collection, { from, mints }: MintsRequest, pending: number): void => {
   const { mayMint, mayDescribe, maxSupply, items } = collection
   if (!mayMint) throw new AppError('mint_unauthorized', `Only the collection's issuer may mint, which ${from} is not.`)
-  if (uri !== '' && !mayDescribe) {
+  if (mints.some(({ uri }) => uri !== '') && !mayDescribe) {
     const sentence = `Only the collection's owner or admin may give an item its metadata, which ${from} is not.`
     throw new AppError('mint_unauthorized', sentence)
   }
-  if (maxSupply !== null && items + BigInt(pending) >= maxSupply) {
-    throw new AppError('mint_unsupported', `The collection has all of the ${maxSupply} items that it may have.`)
+  if (maxSupply !== null && items + BigInt(pending + mints.length) > maxSupply) {
+    throw new AppError('mint_unsupported', `The collection may have at most ${maxSupply} items.`)
   }
 }
 
+type MintsRequest = Pick<BatchMintRequest, 'contract' | 'from' | 'pending'> & {
+  readonly mints: readonly Pick<BatchMintRequest['mints'][number], 'recipient' | 'uri'>[]
+}
+
 /**
- * Mints an item and sets its metadata in one batch, all or nothing. The search for a free number begins at the count of items,
+ * Mints items and sets their metadata in one batch, all or nothing. The search for free numbers begins at the count of items,
  * which is the next number if nothing was burned. Numbers of pending mints are not free.
  */
-export const mintIntent = async (node: SubstrateNode, request: MintRequest): Promise<Intent> => {
-  const { recipient, uri, from } = request
+export const batchMintIntent = async (node: SubstrateNode, request: MintsRequest): Promise<Intent> => {
+  const { mints, from } = request
   // Read pending mints before the chain: a mint that enters a block in between is then seen at least once.
   const recorded = (await request.pending?.()) ?? []
   const [context, id] = within(await contextOf(node), request.contract)
   const read = context.pallet === 'nfts' ? readNftsCollection : readUniquesCollection
   const collection = await read(context, { id, from })
   const pending = recordedCalls(context, recorded, 'mint').filter((each) => integerAt(each, 0) === BigInt(id))
-  refuseMint(collection, request, pending.length)
-  const item = await firstFree(context, {
+  refuseMints(collection, request, pending.length)
+  const numbers = await freeNumbers(context, {
+    count: mints.length,
     from: collection.items,
     question: (number) => entry(context, NFT_MAPS[context.pallet].item, id, number),
     taken: new Set(pending.flatMap((each) => integerAt(each, 1) ?? [])),
   })
-  const mint =
-    context.pallet === 'nfts'
-      ? call(context, 'mint', id, item, recipient, null)
-      : call(context, 'mint', id, item, recipient)
-  return intentOf(context, batchAll(context.runtime, [mint, ...aboutItem(context, { id, item, uri })]))
+  const witness = context.pallet === 'nfts' ? [null] : []
+  const calls = mints.flatMap(({ recipient, uri }, index) => {
+    const item = numbers[index] ?? 0n
+    return [call(context, 'mint', id, item, recipient, ...witness), ...aboutItem(context, { id, item, uri })]
+  })
+  const [first, ...others] = calls
+  if (first === undefined) throw new Error('expected at least one mint')
+  return intentOf(context, batchAll(context.runtime, [first, ...others]))
 }
+
+/** Mints one item. */
+export const mintIntent = (node: SubstrateNode, { recipient, uri, ...request }: MintRequest): Promise<Intent> =>
+  batchMintIntent(node, { ...request, mints: [{ recipient, uri }] })
 
 const aboutItem = (context: Context, { id, item, uri }: { id: number; item: bigint; uri: string }) => {
   if (uri === '') return []
@@ -212,6 +245,7 @@ export const transferIntent = async (node: SubstrateNode, request: TransferNftRe
 
 /** The number of the next collection, after pending creations. nfts counts by itself; with uniques the creator chooses. */
 const COLLECTION_CONFIG = {
+  // CollectionSetting of pallet nfts: the first bit forbids transfers.
   settings: 0,
   maxSupply: null,
   mintSettings: { mintType: 'Issuer', price: null, startBlock: null, endBlock: null, defaultItemSettings: 0 },
@@ -234,18 +268,28 @@ const nextCollection = async (context: Context, recorded: readonly RecordedInten
 
 /** Creates a collection with its owner as admin, and sets its metadata, in one batch. */
 export const collectionIntent = async (node: SubstrateNode, request: CollectionRequest): Promise<Intent> => {
-  const { baseUri, contractUri, owner } = request
+  const { baseUri, contractUri, owner, isSoulbound = false } = request
   if (baseUri !== '') {
     const sentence = `Field "base_uri" has no meaning on ${node.row.network}: each item has metadata of its own.`
     throw new AppError('invalid_input', sentence)
   }
+  if (request.royalty != null) {
+    const sentence = `Field "royalty_basis_points" has no meaning on ${node.row.network}: its pallets have no royalties.`
+    throw new AppError('invalid_input', sentence)
+  }
   const recorded = (await request.pending?.()) ?? []
   const context = await contextOf(node)
+  if (isSoulbound && context.pallet !== 'nfts') {
+    throw notProvided(`The runtime of ${node.row.network} has no soulbound collections: it lacks the pallet Nfts.`)
+  }
   const id = await nextCollection(context, recorded)
   const data = metadataOf(context, contractUri, "The URI of the collection's metadata")
   const [create, describe] =
     context.pallet === 'nfts'
-      ? [call(context, 'create', owner, COLLECTION_CONFIG), call(context, 'setCollectionMetadata', id, data)]
+      ? [
+          call(context, 'create', owner, { ...COLLECTION_CONFIG, settings: isSoulbound ? 1 : 0 }),
+          call(context, 'setCollectionMetadata', id, data),
+        ]
       : [call(context, 'create', id, owner), call(context, 'setCollectionMetadata', id, data, false)]
   return intentOf(context, batchAll(context.runtime, [create, describe]))
 }

@@ -183,7 +183,10 @@ const FUNCTIONS: readonly (readonly [string, string])[] = [
 ]
 
 /** Of our own contracts: the ids of their interfaces, as the compiler computes them. */
-const OURS: typeof FUNCTIONS = [['0x88d695b2', 'batchTransfer(address[],uint256[])']]
+const OURS: typeof FUNCTIONS = [
+  ['0x88d695b2', 'batchTransfer(address[],uint256[])'],
+  ['0x93fe996c', 'safeMintBatch(address[],bytes32[],string,string)'],
+]
 
 /** Common errors, from the same databases. */
 const ERRORS: readonly (readonly [string, string])[] = [

@@ -5,7 +5,7 @@ import type { Intent, RecordedIntent } from '../../../src/chains/chain.ts'
 import { provided } from '../../../src/chains/provided.ts'
 import { toHex } from '../../../src/chains/substrate/scale.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
-import { own, people, sendOn } from './collections.ts'
+import { ABOUT, collectionsOf, own, people, sendOn } from './collections.ts'
 import { lacksSpecs, type SpecChain, startSpec } from './specs.ts'
 
 const UNIT = 10n ** 10n
@@ -82,6 +82,15 @@ describe.skipIf(lacksSpecs('assets on an Asset Hub that runs calls in advance', 
     expect([await sent(one), await sent(two)]).toEqual(['asset:50', 'asset:51'])
     await hub.local.rpc('dev_setStorage', [[[key, null]]])
     await hub.local.newBlock()
+  }, 60_000)
+
+  test('an item of a soulbound collection of pallet Nfts cannot be moved', async () => {
+    const asked = { name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: hers, isSoulbound: true }
+    const contract = await sent(await collectionsOf(hub.chain).creation(asked))
+    await sent(await hub.chain.mintIntent({ contract, from: hers, recipient: his, uri: '' }))
+    const moved = await hub.chain.transferNftIntent({ contract, from: his, recipient: hers, tokenId: 0n, amount: 1n })
+    const [preview] = await hub.chain.preview(his, [moved])
+    expect(preview?.error).toBe('execution reverted: Nfts.ItemsNonTransferable')
   }, 60_000)
 
   test('a foreign asset is not sent by this call', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Chain, Hex, Intent, RecordedIntent } from '../../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { provided } from '../../../src/chains/provided.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { callsOf } from '../../../src/chains/substrate/decode.ts'
 import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
@@ -113,6 +114,35 @@ describe('collections of uniques, on a local Asset Hub', () => {
       Number(readAgain(runtime, each)[0]?.class),
     )
     expect(numbers).toEqual([Number(contract) + 1, Number(contract) + 2])
+  })
+
+  test('several items are minted in one batch, with numbers in a row', async () => {
+    const contract = await livesOn(chain)
+    const { hers, his } = people()
+    const mints = Array.from({ length: 20 }, (_, index) => ({
+      recipient: index === 0 ? his : hers,
+      uri: URI,
+      digest: null,
+    }))
+    const request = { contract, from: hers, mints, digestUri: { prefix: '', suffix: '' } }
+    const intent = await provided(chain.batchMintIntent, 'The chain mints no batches.')(request)
+    const calls = readAgain(runtime, intent)
+    const minted = calls.filter(({ call }) => call === 'uniques.mint')
+    const first = Number(minted[0]?.instance)
+    expect(minted.map(({ instance }) => instance)).toEqual(mints.map((_, index) => String(first + index)))
+    expect(calls.filter(({ call }) => call === 'uniques.setMetadata')).toHaveLength(20)
+    expect((await send(intent)).status.success).toBe(true)
+    const items = minted.map(({ instance }) => ({ contract, tokenId: BigInt(String(instance)) }))
+    expect(await chain.tokenUris(items)).toEqual(items.map(() => URI))
+    const stranger = { ...request, from: his }
+    expect(await codeOf(provided(chain.batchMintIntent, '')(stranger))).toBe('mint_unauthorized')
+  }, 30_000)
+
+  test('a royalty is refused, and so is a soulbound collection without the pallet Nfts', async () => {
+    const asked = { name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: people().hers }
+    const royalty = { recipient: people().hers, basisPoints: 1 }
+    expect(await codeOf(collectionsOf(chain).creation({ ...asked, royalty }))).toBe('invalid_input')
+    expect(await codeOf(collectionsOf(chain).creation({ ...asked, isSoulbound: true }))).toBe('not_implemented')
   })
 
   test('a wallet that is not the issuer, a missing collection and metadata that is too long are refused', async () => {

@@ -6,35 +6,80 @@ import {IERC165} from "@openzeppelin/contracts/interfaces/IERC165.sol";
 import {IERC4906} from "@openzeppelin/contracts/interfaces/IERC4906.sol";
 import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
 import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
+import {Strings} from "@openzeppelin/contracts/utils/Strings.sol";
+
+/// ERC-5192: tokens that cannot be transferred.
+interface IERC5192 {
+    event Locked(uint256 tokenId);
+    event Unlocked(uint256 tokenId);
+
+    function locked(uint256 tokenId) external view returns (bool);
+}
+
+/// Mints several tokens in one call. Its ERC-165 id is the selector of the function.
+interface IBatchMint {
+    function safeMintBatch(
+        address[] calldata recipients,
+        bytes32[] calldata digests,
+        string calldata prefix,
+        string calldata suffix
+    ) external returns (uint256 firstTokenId);
+}
 
 /**
  * @title A collection of ERC-721 tokens that its owner mints.
  * @notice Token ids are 1, 2, 3, … in the order of minting.
  * A token with a URI of its own answers exactly that URI, whatever the base URI is: hosted metadata is addressed by its
  * digest, so a prefix would break it. OpenZeppelin's ERC721URIStorage prefixes it, which is why it is not used here.
- * Royalties are ERC-2981's default royalty: one receiver and one share for the whole collection, none at first.
+ * A token of a batch stores only the digest of its metadata: 32 bytes in place of a URI's hundred keep 200 mints within the gas
+ * of one transaction.
+ * In a soulbound collection every token stays with whoever it was minted to.
+ * Royalties are ERC-2981's default royalty: one receiver and one share for the whole collection.
  */
-contract StrongroomCollection is ERC721, ERC2981, Ownable, IERC4906 {
+contract StrongroomCollection is ERC721, ERC2981, Ownable, IERC4906, IERC5192, IBatchMint {
     // ERC-4906 defines events only; its interface id is the standard's number rather than a hash of functions.
     bytes4 private constant ERC4906_INTERFACE_ID = 0x49064906;
+
+    bool private immutable _isSoulbound;
 
     uint256 private _lastTokenId;
     string private _baseUri;
     string private _contractUri;
     mapping(uint256 tokenId => string) private _tokenUris;
+    mapping(uint256 tokenId => bytes32) private _digests;
+
+    /// How digests are written as URIs, from a token id on.
+    struct DigestForm {
+        uint256 fromTokenId;
+        string prefix;
+        string suffix;
+    }
+    DigestForm[] private _digestForms;
 
     /// @notice The metadata of the collection changed (ERC-7572).
     event ContractURIUpdated();
 
+    /// @notice The two lists of a batch have different lengths.
+    error BatchLengthMismatch(uint256 recipients, uint256 digests);
+
+    /// @notice Tokens of this collection cannot be transferred.
+    error Soulbound();
+
+    /// @param royaltyBasisPoints ten-thousandths of each sale for `royaltyReceiver`; 0 for none.
     constructor(
         string memory name_,
         string memory symbol_,
         string memory baseUri,
         string memory contractUri,
-        address initialOwner
+        address initialOwner,
+        address royaltyReceiver,
+        uint96 royaltyBasisPoints,
+        bool isSoulbound
     ) ERC721(name_, symbol_) Ownable(initialOwner) {
         _baseUri = baseUri;
         _contractUri = contractUri;
+        _isSoulbound = isSoulbound;
+        if (royaltyBasisPoints > 0) _setDefaultRoyalty(royaltyReceiver, royaltyBasisPoints);
     }
 
     /**
@@ -46,6 +91,28 @@ contract StrongroomCollection is ERC721, ERC2981, Ownable, IERC4906 {
         // Before the receiver is called, so that it already sees the token's metadata.
         if (bytes(uri).length > 0) _tokenUris[tokenId] = uri;
         _safeMint(to, tokenId);
+    }
+
+    /**
+     * @notice Mints the next tokens, one for each recipient: all of them, or none.
+     * @param digests of the tokens' metadata, or 0 for a token that follows the base URI.
+     * @param prefix of the URI of a digest: prefix, the digest as 64 hex digits, suffix.
+     */
+    function safeMintBatch(
+        address[] calldata recipients,
+        bytes32[] calldata digests,
+        string calldata prefix,
+        string calldata suffix
+    ) external onlyOwner returns (uint256 firstTokenId) {
+        if (recipients.length != digests.length) revert BatchLengthMismatch(recipients.length, digests.length);
+        firstTokenId = _lastTokenId + 1;
+        // Before the receivers are called, so that whatever they do takes none of these ids.
+        _lastTokenId += recipients.length;
+        _useDigestForm(firstTokenId, prefix, suffix);
+        for (uint256 i = 0; i < recipients.length; i++) {
+            if (digests[i] != 0) _digests[firstTokenId + i] = digests[i];
+            _safeMint(recipients[i], firstTokenId + i);
+        }
     }
 
     /// @notice Gives a token its own metadata URI; "" makes it follow the base URI again.
@@ -82,25 +149,66 @@ contract StrongroomCollection is ERC721, ERC2981, Ownable, IERC4906 {
         return _contractUri;
     }
 
+    /// @notice Whether the token can never be transferred (ERC-5192).
+    function locked(uint256 tokenId) external view returns (bool) {
+        _requireOwned(tokenId);
+        return _isSoulbound;
+    }
+
     /// @notice How many tokens were minted; it is also the highest token id.
     function totalMinted() external view returns (uint256) {
         return _lastTokenId;
     }
 
-    /// @notice The token's own URI; else base URI and token id; else "".
+    /// @notice The token's own URI; else that of its digest; else base URI and token id; else "".
     function tokenURI(uint256 tokenId) public view override returns (string memory) {
-        string memory own = _tokenUris[tokenId];
-        if (bytes(own).length == 0) return super.tokenURI(tokenId);
         _requireOwned(tokenId);
-        return own;
+        string memory own = _tokenUris[tokenId];
+        if (bytes(own).length > 0) return own;
+        bytes32 digest = _digests[tokenId];
+        return digest == 0 ? super.tokenURI(tokenId) : _uriOf(tokenId, digest);
     }
 
     /// @inheritdoc IERC165
     function supportsInterface(bytes4 interfaceId) public view override(ERC721, ERC2981, IERC165) returns (bool) {
-        return interfaceId == ERC4906_INTERFACE_ID || super.supportsInterface(interfaceId);
+        return
+            interfaceId == ERC4906_INTERFACE_ID ||
+            interfaceId == type(IBatchMint).interfaceId ||
+            interfaceId == type(IERC5192).interfaceId ||
+            super.supportsInterface(interfaceId);
     }
 
     function _baseURI() internal view override returns (string memory) {
         return _baseUri;
+    }
+
+    /// Tokens are never burned, so a token that has an owner can only be transferred.
+    function _update(address to, uint256 tokenId, address auth) internal override returns (address from) {
+        from = super._update(to, tokenId, auth);
+        if (!_isSoulbound) return from;
+        if (from != address(0)) revert Soulbound();
+        emit Locked(tokenId);
+    }
+
+    /// Adds a form only if it differs from the last one.
+    function _useDigestForm(uint256 fromTokenId, string calldata prefix, string calldata suffix) private {
+        uint256 count = _digestForms.length;
+        if (count > 0) {
+            DigestForm storage last = _digestForms[count - 1];
+            if (Strings.equal(last.prefix, prefix) && Strings.equal(last.suffix, suffix)) return;
+        }
+        _digestForms.push(DigestForm(fromTokenId, prefix, suffix));
+    }
+
+    /// The newest form that begins at or before the token. There are few: the service changes its form only when it moves.
+    function _uriOf(uint256 tokenId, bytes32 digest) private view returns (string memory) {
+        uint256 last = _digestForms.length - 1;
+        while (_digestForms[last].fromTokenId > tokenId) last--;
+        DigestForm storage form = _digestForms[last];
+        // Without 0x.
+        bytes memory digits = bytes(Strings.toHexString(uint256(digest), 32));
+        bytes memory bare = new bytes(64);
+        for (uint256 i = 0; i < 64; i++) bare[i] = digits[i + 2];
+        return string.concat(form.prefix, string(bare), form.suffix);
     }
 }

@@ -19,8 +19,13 @@ beforeAll(async () => {
 
 afterAll(() => chain.stop())
 
-const deploy = async ({ baseUri = '', contractUri = 'ipfs://collection' } = {}): Promise<Address> => {
-  const args = ['Doors', 'DOOR', baseUri, contractUri, owner.address] as const
+const deploy = async ({
+  baseUri = '',
+  contractUri = 'ipfs://collection',
+  royalty = 0n,
+  isSoulbound = false,
+} = {}): Promise<Address> => {
+  const args = ['Doors', 'DOOR', baseUri, contractUri, owner.address, stranger.address, royalty, isSoulbound] as const
   // Sent by another account: the argument decides who owns the collection.
   const data = encodeDeployData({ abi, bytecode: collectionBytecode, args })
   const receipt = await chain.receiptOf(await chain.walletClient.sendTransaction({ account: stranger, data }))
@@ -53,8 +58,8 @@ test('has the name, symbol, owner and metadata given to its constructor', async 
   expect(await read('contractURI')).toBe('ipfs://collection')
 })
 
-test('declares ERC-165, ERC-721 with metadata, ERC-2981 and ERC-4906', async () => {
-  for (const id of ['0x01ffc9a7', '0x80ac58cd', '0x5b5e139f', '0x2a55205a', '0x49064906']) {
+test('declares ERC-165, ERC-721 with metadata, ERC-2981, ERC-4906, ERC-5192 and batches', async () => {
+  for (const id of ['0x01ffc9a7', '0x80ac58cd', '0x5b5e139f', '0x2a55205a', '0x49064906', '0xb45a3c0e', '0x93fe996c']) {
     expect([id, await read('supportsInterface', [id])]).toEqual([id, true])
   }
   expect(await read('supportsInterface', ['0xffffffff'])).toBe(false)
@@ -122,4 +127,72 @@ test('only the owner mints or changes anything', async () => {
 
 test('refuses to mint to a contract that does not accept tokens', async () => {
   await expect(write('safeMint', [address, ''])).rejects.toThrow('ERC721InvalidReceiver')
+})
+
+const DIGESTS = [`0x${'ab'.repeat(32)}`, `0x${'00'.repeat(32)}`, `0x0${'c'.repeat(63)}`] as const
+
+test('a batch has the next ids, and URIs of digests in the form of their batch', async () => {
+  address = await deploy({ baseUri: 'https://example.org/t/' })
+  await write('safeMint', [stranger.address, 'ipfs://own'])
+  const three = [stranger.address, owner.address, stranger.address]
+  const form = ['https://example.com/m/', '.json'] as const
+  expect(await read('totalMinted')).toBe(1n)
+  await write('safeMintBatch', [three, DIGESTS, ...form])
+  await write('safeMintBatch', [[owner.address], [DIGESTS[0]], ...form])
+  await write('safeMintBatch', [[owner.address], [DIGESTS[0]], 'ipfs://f01551220', ''])
+  await write('safeMint', [stranger.address, ''])
+  const uris = await Promise.all([1n, 2n, 3n, 4n, 5n, 6n, 7n].map((id) => read('tokenURI', [id])))
+  expect(uris).toEqual([
+    'ipfs://own',
+    `https://example.com/m/${'ab'.repeat(32)}.json`,
+    'https://example.org/t/3',
+    `https://example.com/m/0${'c'.repeat(63)}.json`,
+    `https://example.com/m/${'ab'.repeat(32)}.json`,
+    `ipfs://f01551220${'ab'.repeat(32)}`,
+    'https://example.org/t/7',
+  ])
+  expect([await read('ownerOf', [2n]), await read('ownerOf', [3n])]).toEqual([stranger.address, owner.address])
+  await write('setTokenURI', [2n, 'ipfs://later'])
+  expect(await read('tokenURI', [2n])).toBe('ipfs://later')
+  await expect(read('tokenURI', [8n])).rejects.toThrow('ERC721NonexistentToken')
+})
+
+test('a batch is minted whole or not at all, and by the owner alone', async () => {
+  const two = [stranger.address, address]
+  await expect(write('safeMintBatch', [two, DIGESTS.slice(0, 2), 'a', 'b'])).rejects.toThrow('ERC721InvalidReceiver')
+  await expect(write('safeMintBatch', [two, DIGESTS, 'a', 'b'])).rejects.toThrow('BatchLengthMismatch')
+  const one = [[stranger.address], [DIGESTS[0]], 'a', 'b']
+  await expect(write('safeMintBatch', one, stranger)).rejects.toThrow('OwnableUnauthorizedAccount')
+  expect(await read('totalMinted')).toBe(0n)
+})
+
+test('200 mints with metadata fit into the gas that one transaction may have since EIP-7825', async () => {
+  const recipients = Array.from({ length: 200 }, (_, index) => `0x${(index + 1).toString(16).padStart(40, 'a')}`)
+  const { gasUsed } = await write('safeMintBatch', [
+    recipients,
+    recipients.map(() => DIGESTS[0]),
+    'https://a/',
+    '.json',
+  ])
+  expect(gasUsed).toBeLessThan(2n ** 24n)
+})
+
+test('a royalty can be set at creation', async () => {
+  address = await deploy({ royalty: 250n })
+  expect(await read('royaltyInfo', [1n, 10_000n])).toEqual([stranger.address, 250n])
+  await expect(deploy({ royalty: 10_001n })).rejects.toThrow()
+})
+
+test('tokens of a soulbound collection stay where they are', async () => {
+  address = await deploy({ isSoulbound: true })
+  const { logs } = await write('safeMint', [owner.address, ''])
+  expect(parseEventLogs({ abi, logs }).map(({ eventName }) => eventName)).toEqual(['Transfer', 'Locked'])
+  expect(await read('locked', [1n])).toBe(true)
+  await expect(read('locked', [2n])).rejects.toThrow('ERC721NonexistentToken')
+  for (const functionName of ['transferFrom', 'safeTransferFrom']) {
+    await expect(write(functionName, [owner.address, stranger.address, 1n])).rejects.toThrow('Soulbound')
+  }
+  address = await deploy()
+  await write('safeMint', [owner.address, ''])
+  expect(await read('locked', [1n])).toBe(false)
 })
