@@ -10,6 +10,8 @@ export type MintRequest = {
   readonly uri: string
   /** The metadata at the URI, if known: some contracts store it themselves. */
   readonly metadata?: { readonly name: string; readonly description: string; readonly image: string } | undefined
+  /** Pieces of an ERC-1155 token: of this one, or of a new one if it is null. Absent: one NFT by any standard. */
+  readonly pieces?: { readonly tokenId: bigint | null; readonly amount: bigint } | undefined
   /** Intents recorded earlier that are not known to be mined: one of them may take the token id that the mint needs. */
   readonly pending?: PrepareOptions['pending'] | undefined
 }
@@ -37,7 +39,11 @@ export type TransferNftRequest = {
   readonly amount: bigint
 }
 
+export const COLLECTION_STANDARDS = ['erc721', 'erc1155'] as const
+
 export type CollectionRequest = {
+  /** By default ERC-721. */
+  readonly standard?: (typeof COLLECTION_STANDARDS)[number]
   readonly name: string
   readonly symbol: string
   readonly baseUri: string

@@ -1,5 +1,6 @@
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
+import type { CollectionRequest } from '../chains/chain.ts'
 import { provided } from '../chains/provided.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -12,6 +13,7 @@ import { pendingBefore, resolveSender } from '../wallets/sender.ts'
 type CreateCollectionInput = Signatory & {
   readonly network: Network
   readonly from?: string | undefined
+  readonly standard?: CollectionRequest['standard']
   readonly name: string
   readonly symbol: string
   readonly imageUrl: string
@@ -50,6 +52,7 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
       await pinMetadata(ctx.config, about)
       return [
         await collections.creation({
+          ...(input.standard === undefined ? {} : { standard: input.standard }),
           name,
           symbol,
           baseUri: input.baseUri ?? '',

@@ -1,10 +1,12 @@
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
+import type { MintRequest } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
+import { parseAmount, parseQuantity, UINT256_END } from '../transactions/intent.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { pendingBefore, resolveSender } from '../wallets/sender.ts'
 
@@ -15,16 +17,33 @@ type MintInput = Signatory & {
   readonly recipient?: string | undefined
   readonly metadata?: { readonly name: string; readonly description: string; readonly image: string } | undefined
   readonly uri?: string | undefined
+  /** An existing ERC-1155 token, of which to mint more pieces. */
+  readonly tokenId?: string | undefined
+  readonly amount?: string | undefined
   readonly remember?: Remember<Submitted> | undefined
 }
 
+/** undefined for one NFT of any standard. */
+const piecesIn = ({ tokenId, amount, metadata, uri }: MintInput): MintRequest['pieces'] => {
+  if (tokenId === undefined && amount === undefined) return undefined
+  const extra = metadata === undefined ? (uri === undefined ? null : 'uri') : 'metadata'
+  if (tokenId !== undefined && extra !== null) {
+    throw new AppError('invalid_input', `Field "${extra}" must be absent with "token_id": that token has its metadata.`)
+  }
+  return {
+    tokenId: tokenId === undefined ? null : parseQuantity(tokenId, 'token_id', UINT256_END),
+    amount: parseAmount(amount ?? '1', 'amount'),
+  }
+}
+
 /**
- * Mints one NFT. Metadata in the request is pinned first, and then hosted in the same database transaction as the intent.
+ * Mints one NFT, or pieces of an ERC-1155 token. Metadata in the request is pinned first, and then hosted in the same database transaction as the intent.
  */
 export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> => {
   if (input.metadata !== undefined && input.uri !== undefined) {
     throw new AppError('invalid_input', 'Field "uri" must be absent if "metadata" is given.')
   }
+  const pieces = piecesIn(input)
   const sender = await resolveSender(ctx, input)
   const { chain } = sender
   const contract = chain.parseContract(input.contractAddress, 'contract_address')
@@ -45,6 +64,7 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
         recipient,
         uri,
         metadata: input.metadata,
+        pieces,
         pending: pendingBefore(ctx, { chain, wallet, turn }),
       })
       // Pin only what this wallet can mint. A pin that is left over after a later failure does no harm.

@@ -104,6 +104,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
             ...by,
             network: body.network,
             from: body.from,
+            standard: body.standard,
             name: body.name,
             symbol: body.symbol,
             imageUrl: body.image_url,
@@ -118,7 +119,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent(
           'Create a collection',
-          'On EVM networks an ERC-721 contract with ERC-2981; on Substrate networks a collection of the NFT pallet, owned by the sender. Its address or id is in the status of the transaction. Where collections are programs they cannot be created here (501).',
+          'On EVM networks an ERC-721 or ERC-1155 contract with ERC-2981; on Substrate networks a collection of the NFT pallet, owned by the sender. Its address or id is in the status of the transaction. Where collections are programs they cannot be created here (501).',
           [...SIGNING, ...NAMED_WALLET],
         ),
       },
@@ -150,6 +151,8 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
             recipient: body.recipient,
             metadata: body.metadata,
             uri: body.uri,
+            tokenId: body.token_id,
+            amount: body.amount,
           }),
         ),
       {

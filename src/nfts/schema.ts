@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
+import { COLLECTION_STANDARDS } from '../chains/chain.ts'
 import {
   AddressField,
   ClosedObject,
@@ -7,6 +8,7 @@ import {
   closed,
   FileField,
   NetworkField,
+  OneOf,
   PagingFields,
   SenderField,
   ShortText,
@@ -26,11 +28,26 @@ const CollectionField = AddressField(
   'The collection: its address; on Substrate networks its id in decimal digits, or its program id where collections are programs.',
 )
 
+const PiecesField = (description: string) =>
+  Type.String({
+    pattern: '^0{0,77}[1-9][0-9]{0,77}$',
+    description,
+    rule: 'from 1 to 2^256 - 1 in plain decimal digits',
+    examples: ['1'],
+  })
+
 export const CreateCollectionBody = Type.Object(
   {
     network: NetworkField,
     from: SenderField,
     name: ShortText("The collection's name.", 'Doors'),
+    standard: Type.Optional(
+      OneOf(COLLECTION_STANDARDS, {
+        description:
+          '`erc721` by default: each NFT is one of its kind. `erc1155`: each has any number of pieces. Only on EVM networks.',
+        examples: ['erc721'],
+      }),
+    ),
     symbol: Text({ minLength: 1, maxLength: 32 }, { description: "The collection's symbol.", examples: ['DOOR'] }),
     image_url: UriField("The URI of the collection's image."),
     base_uri: Type.Optional(
@@ -93,6 +110,12 @@ export const MintBody = Type.Object(
     recipient: Type.Optional(AddressField('Who gets the NFT; by default the sender.')),
     metadata: Type.Optional(MetadataBody),
     uri: Type.Optional(UriField('The URI of an existing EIP-721 metadata document; instead of `metadata`.')),
+    token_id: Type.Optional(
+      Quantity('An existing ERC-1155 token, to mint more pieces of it; by default a new one.', '1'),
+    ),
+    amount: Type.Optional(
+      PiecesField('How many pieces of an ERC-1155 token; 1 by default. For other tokens it must be absent.'),
+    ),
     ...SigningFields,
   },
   {
@@ -157,12 +180,7 @@ export const TransferBody = Type.Object(
     recipient: AddressField('Who gets the NFT.'),
     token_id: Quantity('The token.', '1'),
     amount: Type.Optional(
-      Type.String({
-        pattern: '^0{0,77}[1-9][0-9]{0,77}$',
-        description: 'How many pieces of an ERC-1155 token; 1 by default, and always 1 for other tokens.',
-        rule: 'from 1 to 2^256 - 1 in plain decimal digits',
-        examples: ['1'],
-      }),
+      PiecesField('How many pieces of an ERC-1155 token; 1 by default, and always 1 for other tokens.'),
     ),
     ...SigningFields,
   },

@@ -42,6 +42,7 @@ const ERC20: StandardCalls = {
     spenderAt: 0,
     amountAt: 1,
   },
+  'batchTransfer(address[],uint256[])': { effect: 'sends', does: 'sends tokens to several recipients' },
   'burn(uint256)': { effect: 'destroys', does: 'destroys tokens', amountAt: 0 },
   'burnFrom(address,uint256)': { effect: 'destroys', does: 'destroys tokens', amountAt: 1 },
   'mint(address,uint256)': { effect: 'makes', does: 'makes tokens', recipientAt: 0, amountAt: 1 },
@@ -61,6 +62,7 @@ const ERC721: StandardCalls = {
   'safeMint(address,string)': MAKES,
   'safeMint(address,uint256)': MAKES,
   'safeMint(address,uint256,string)': MAKES,
+  'safeMintBatch(address[],bytes32[],string,string)': { effect: 'makes', does: 'makes NFTs' },
   'mint(address)': MAKES,
   'mint(address,string)': MAKES,
   'mint(address,uint256)': MAKES,
@@ -76,6 +78,7 @@ const ERC1155: StandardCalls = {
   'setApprovalForAll(address,bool)': { ...TAKE_ALL, spenderAt: 0, approvedAt: 1 },
   'burn(address,uint256,uint256)': { effect: 'destroys', does: 'destroys NFTs' },
   'mint(address,uint256,uint256,bytes)': { ...MAKES, does: 'makes NFTs' },
+  'mintTo(address,uint256,string,uint256)': { ...MAKES, does: 'makes NFTs' },
 }
 
 const CALLS: Readonly<Partial<Record<AssetStandard, StandardCalls>>> = {

@@ -271,11 +271,13 @@ export const ERROR_DECLARATIONS: readonly ErrorDeclarations[] = [
     ],
   },
   {
-    source: 'StrongroomToken, StrongroomCollection, CoinBatch',
+    source: 'StrongroomToken, StrongroomCollection, StrongroomEditions, CoinBatch',
     errors: [
       'BatchLengthMismatch(uint256 recipients, uint256 amounts)',
       'CoinsRefused(address recipient)',
       'Soulbound()',
+      'UnknownToken(uint256 tokenId)',
+      'TokenHasUri(uint256 tokenId)',
     ],
   },
 ]

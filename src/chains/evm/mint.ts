@@ -14,10 +14,23 @@ import { usableMint } from './mint-trials.ts'
 /** thirdweb's TokenERC1155: this id creates a new token. */
 const NEW_TOKEN_ID = 2n ** 256n - 1n
 
+type Pieces = NonNullable<MintRequest['pieces']>
 type Candidate = { readonly name: string; readonly input: Hex }
 
 const encode = (name: string, args: readonly unknown[]): Hex =>
   encodeFunctionData({ abi: [parseAbiItem(`function ${name}`)], args })
+
+/** One URI is one token. */
+const idOf = (uri: string): bigint => BigInt(keccak256(stringToHex(uri)))
+
+/** Pieces of an ERC-1155 token. A new one gets its id from the contract, or that of its URI. */
+const pieceCandidates = ({ recipient, uri }: MintRequest, { tokenId, amount }: Pieces): readonly Candidate[] => {
+  const [mintTo, mint] = ['mintTo(address,uint256,string,uint256)', 'mint(address,uint256,uint256,bytes)'] as const
+  return [
+    { name: mintTo, input: encode(mintTo, [recipient, tokenId ?? NEW_TOKEN_ID, uri, amount]) },
+    { name: mint, input: encode(mint, [recipient, tokenId ?? idOf(uri), amount, '0x']) },
+  ]
+}
 
 /**
  * Functions that take the URI come first. The id of an ERC-1155 token is the digest of the URI, so that one URI is one token.
@@ -25,7 +38,6 @@ const encode = (name: string, args: readonly unknown[]): Hex =>
  * uint256)` is not tried: there the id says what the token is, and only the collection's owner knows that.
  */
 const candidates = ({ recipient, uri }: MintRequest): readonly Candidate[] => {
-  const id = BigInt(keccak256(stringToHex(uri)))
   const randomId = BigInt(`0x${randomBytes(16).toString('hex')}`)
   const functions: readonly (readonly [name: string, args: readonly unknown[]])[] = [
     ['safeMint(address,string)', [recipient, uri]],
@@ -38,21 +50,21 @@ const candidates = ({ recipient, uri }: MintRequest): readonly Candidate[] => {
     ['safeMint(address)', [recipient]],
     ['mint(address)', [recipient]],
     ['mintTo(address)', [recipient]],
-    ['mint(address,uint256,uint256,bytes)', [recipient, id, 1n, '0x']],
+    ['mint(address,uint256,uint256,bytes)', [recipient, idOf(uri), 1n, '0x']],
   ]
   return functions.map(([name, args]) => ({ name, input: encode(name, args) }))
 }
 
 export const mintIntent = async (context: NodeContext, request: MintRequest): Promise<Intent> => {
-  const { contract, from, recipient } = request
+  const { contract, from, recipient, pieces } = request
   const code = await context.rpc.ask(question('eth_getCode', [contract, 'latest'], bytes))
   if (code === '0x') throw new AppError('mint_unsupported', 'There is no contract at contract_address.')
   return usableMint(context, {
     contract,
     from,
     recipient,
-    standards: ['erc721', 'erc1155'],
-    candidates: candidates(request),
+    standards: pieces === undefined ? ['erc721', 'erc1155'] : ['erc1155'],
+    candidates: pieces === undefined ? candidates(request) : pieceCandidates(request, pieces),
   })
 }
 
@@ -66,7 +78,10 @@ export const batchMintIntent = async (context: NodeContext, request: BatchMintRe
   const [first] = mints
   if (first === undefined) throw new Error('expected at least one mint')
   if (!(await supportsInterface(context.rpc, { contract, interfaceId: BATCH_MINT }))) {
-    throw new AppError('batch_unsupported', 'Only a collection that was created here mints several NFTs at once.')
+    throw new AppError(
+      'batch_unsupported',
+      'Only an ERC-721 collection that was created here mints several NFTs at once.',
+    )
   }
   const recipients = mints.map(({ recipient }) => hexText(recipient))
   const digests = mints.map(({ digest }) => (digest === null ? NO_DIGEST : hexText(`0x${digest}`)))

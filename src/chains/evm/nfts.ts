@@ -7,6 +7,7 @@ import type { Answer, Rpc } from '../node/rpc.ts'
 import { hexText } from '../node/wire.ts'
 import { decoded, readQuestion, returned } from './call.ts'
 import { collectionAbi, collectionBytecode } from './contracts/collection.generated.ts'
+import { editionsAbi, editionsBytecode } from './contracts/editions.generated.ts'
 
 /** Some contracts return the whole image as a data URI. A longer URI is not shown. */
 const URI_LIMIT = 65_536
@@ -69,15 +70,16 @@ export const transferNftIntent = (request: TransferNftRequest, facts: AddressFac
   }
 }
 
-/** The creation of our own collection contract. Pure. */
+/** The creation of our own collection contract, by its standard. Pure. */
 export const collectionIntent = (request: CollectionRequest): Intent => {
-  const { name, symbol, baseUri, contractUri, royalty, isSoulbound = false } = request
+  const { name, symbol, baseUri, contractUri, royalty, isSoulbound = false, standard = 'erc721' } = request
   const owner = hexText(request.owner)
   const { recipient, basisPoints } = royalty ?? { recipient: owner, basisPoints: 0 }
-  const input = encodeDeployData({
-    abi: collectionAbi,
-    bytecode: collectionBytecode,
-    args: [name, symbol, baseUri, contractUri, owner, hexText(recipient), BigInt(basisPoints), isSoulbound],
-  })
+  const royalties = [hexText(recipient), BigInt(basisPoints)] as const
+  const args = [name, symbol, baseUri, contractUri, owner, ...royalties, isSoulbound] as const
+  const input =
+    standard === 'erc721'
+      ? encodeDeployData({ abi: collectionAbi, bytecode: collectionBytecode, args })
+      : encodeDeployData({ abi: editionsAbi, bytecode: editionsBytecode, args })
   return { to: null, value: 0n, input }
 }

@@ -4,6 +4,7 @@ import type { BlockRef, Chain, Head, Opinion, Submission, SubstrateUnsigned, Uns
 import { deliver } from '../node/deliver.ts'
 import { createMonotonicHead } from '../node/monotonic-head.ts'
 import { nodesOf } from '../node/pool.ts'
+import { notProvided } from '../provided.ts'
 import { accountQuestion, readCounts } from './account.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
@@ -128,7 +129,10 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
         return to === null ? readCall(runtime, input) : readMessage(runtime, { to, value, input })
       },
     },
-    mintIntent: (request) => nfts.mintIntent(node, request),
+    mintIntent: async (request) => {
+      if (request.pieces === undefined) return nfts.mintIntent(node, request)
+      throw notProvided(`NFTs of ${row.network} have no pieces, so "token_id" and "amount" must be absent.`)
+    },
     batchMintIntent: row.hasPrograms ? null : (request) => palletNfts.batchMintIntent(node, request),
     transferNftIntent: (request) => nfts.transferIntent(node, request),
     // A VNFT collection is a program. This service does not create it.

@@ -273,6 +273,9 @@ export const collectionIntent = async (node: SubstrateNode, request: CollectionR
     const sentence = `Field "base_uri" has no meaning on ${node.row.network}: each item has metadata of its own.`
     throw new AppError('invalid_input', sentence)
   }
+  if (request.standard === 'erc1155') {
+    throw notProvided(`Collections of ERC-1155 are not created on ${node.row.network}.`)
+  }
   if (request.royalty != null) {
     const sentence = `Field "royalty_basis_points" has no meaning on ${node.row.network}: its pallets have no royalties.`
     throw new AppError('invalid_input', sentence)

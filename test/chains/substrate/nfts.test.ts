@@ -138,11 +138,15 @@ describe('collections of uniques, on a local Asset Hub', () => {
     expect(await codeOf(provided(chain.batchMintIntent, '')(stranger))).toBe('mint_unauthorized')
   }, 30_000)
 
-  test('a royalty is refused, and so is a soulbound collection without the pallet Nfts', async () => {
+  test('royalties and pieces are refused, and soulbound collections without the pallet Nfts', async () => {
     const asked = { name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: people().hers }
     const royalty = { recipient: people().hers, basisPoints: 1 }
     expect(await codeOf(collectionsOf(chain).creation({ ...asked, royalty }))).toBe('invalid_input')
     expect(await codeOf(collectionsOf(chain).creation({ ...asked, isSoulbound: true }))).toBe('not_implemented')
+    expect(await codeOf(collectionsOf(chain).creation({ ...asked, standard: 'erc1155' }))).toBe('not_implemented')
+    const pieces = { tokenId: null, amount: 2n }
+    const mint = { contract: await collection(), from: people().hers, recipient: people().his, uri: '', pieces }
+    expect(await codeOf(chain.mintIntent(mint))).toBe('not_implemented')
   })
 
   test('a wallet that is not the issuer, a missing collection and metadata that is too long are refused', async () => {

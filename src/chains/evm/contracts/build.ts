@@ -4,6 +4,7 @@ import { COMPILER_SETTINGS, type CompiledContract, compile, compilerVersion } fr
 /** Our contracts, by the prefix of the names in their generated files. */
 const CONTRACTS = {
   collection: 'StrongroomCollection',
+  editions: 'StrongroomEditions',
   token: 'StrongroomToken',
   coinBatch: 'CoinBatch',
 } as const
@@ -12,6 +13,7 @@ type Prefix = keyof typeof CONTRACTS
 
 const FILES: Readonly<Record<Prefix, string>> = {
   collection: 'collection.generated.ts',
+  editions: 'editions.generated.ts',
   token: 'token.generated.ts',
   coinBatch: 'coin-batch.generated.ts',
 }

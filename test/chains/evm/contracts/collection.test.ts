@@ -45,7 +45,7 @@ const write = (functionName: string, args: readonly unknown[], account = owner) 
 
 test('the committed builds of all contracts are made from their sources', () => {
   const files = Object.entries(buildContracts())
-  expect(files.length).toBe(3)
+  expect(files.length).toBe(4)
   for (const [file, built] of files) expect(built).toBe(readFileSync(new URL(file, FOLDER), 'utf8'))
   const { status } = spawnSync(process.execPath, [fileURLToPath(new URL('build.ts', FOLDER)), '--check'])
   expect(status).toBe(0)

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.24;
+
+import {Ownable} from "@openzeppelin/contracts/access/Ownable.sol";
+import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
+import {ERC1155} from "@openzeppelin/contracts/token/ERC1155/ERC1155.sol";
+import {Strings} from "@openzeppelin/contracts/utils/Strings.sol";
+
+/**
+ * @title A collection of ERC-1155 tokens that its owner mints, in any number of pieces.
+ * @notice Token ids are 1, 2, 3, … in the order of their first mint.
+ * In a soulbound collection every piece stays with whoever it was minted to.
+ * Royalties are ERC-2981's default royalty: one receiver and one share for the whole collection.
+ */
+contract StrongroomEditions is ERC1155, ERC2981, Ownable {
+    /// The id with which mintTo makes a new token, as in thirdweb's TokenERC1155.
+    uint256 private constant NEW_TOKEN = type(uint256).max;
+
+    bool private immutable _isSoulbound;
+
+    string public name;
+    string public symbol;
+    uint256 private _lastTokenId;
+    string private _baseUri;
+    string private _contractUri;
+    mapping(uint256 tokenId => string) private _tokenUris;
+
+    /// @notice The metadata of the collection changed (ERC-7572).
+    event ContractURIUpdated();
+
+    /// @notice There is no token with this id.
+    error UnknownToken(uint256 tokenId);
+    /// @notice The token exists, and its URI is not changed by a mint.
+    error TokenHasUri(uint256 tokenId);
+    /// @notice Tokens of this collection cannot be transferred.
+    error Soulbound();
+
+    /// @param royaltyBasisPoints ten-thousandths of each sale for `royaltyReceiver`; 0 for none.
+    constructor(
+        string memory name_,
+        string memory symbol_,
+        string memory baseUri,
+        string memory contractUri,
+        address initialOwner,
+        address royaltyReceiver,
+        uint96 royaltyBasisPoints,
+        bool isSoulbound
+    ) ERC1155("") Ownable(initialOwner) {
+        name = name_;
+        symbol = symbol_;
+        _baseUri = baseUri;
+        _contractUri = contractUri;
+        _isSoulbound = isSoulbound;
+        if (royaltyBasisPoints > 0) _setDefaultRoyalty(royaltyReceiver, royaltyBasisPoints);
+    }
+
+    /**
+     * @notice Mints `amount` pieces to `to`; a contract must accept them (ERC-1155 onERC1155Received).
+     * @param tokenId of an existing token, or 2^256 - 1 for a new one.
+     * @param uri_ the new token's own metadata URI, or "" to follow the base URI; "" for an existing token.
+     */
+    function mintTo(
+        address to,
+        uint256 tokenId,
+        string calldata uri_,
+        uint256 amount
+    ) external onlyOwner returns (uint256 mintedId) {
+        mintedId = tokenId;
+        if (tokenId == NEW_TOKEN) {
+            mintedId = ++_lastTokenId;
+            if (bytes(uri_).length > 0) _setTokenURI(mintedId, uri_);
+        } else {
+            _requireToken(tokenId);
+            if (bytes(uri_).length > 0) revert TokenHasUri(tokenId);
+        }
+        _mint(to, mintedId, amount, "");
+    }
+
+    /// @notice Gives a token its own metadata URI; "" makes it follow the base URI again.
+    function setTokenURI(uint256 tokenId, string calldata uri_) external onlyOwner {
+        _requireToken(tokenId);
+        _setTokenURI(tokenId, uri_);
+    }
+
+    /// @notice Sets where the metadata of the collection itself is found.
+    function setContractURI(string calldata contractUri) external onlyOwner {
+        _contractUri = contractUri;
+        emit ContractURIUpdated();
+    }
+
+    /// @notice Asks `basisPoints` ten-thousandths of each sale for `receiver`.
+    function setDefaultRoyalty(address receiver, uint96 basisPoints) external onlyOwner {
+        _setDefaultRoyalty(receiver, basisPoints);
+    }
+
+    /// @notice Asks for no royalty any more.
+    function deleteDefaultRoyalty() external onlyOwner {
+        _deleteDefaultRoyalty();
+    }
+
+    /// @notice Where the metadata of the collection itself is found, its image included (ERC-7572).
+    function contractURI() external view returns (string memory) {
+        return _contractUri;
+    }
+
+    /// @notice How many tokens there are; it is also the highest token id.
+    function totalTokens() external view returns (uint256) {
+        return _lastTokenId;
+    }
+
+    /// @notice The token's own URI; else base URI and token id; else "".
+    function uri(uint256 tokenId) public view override returns (string memory) {
+        _requireToken(tokenId);
+        string memory own = _tokenUris[tokenId];
+        if (bytes(own).length > 0 || bytes(_baseUri).length == 0) return own;
+        return string.concat(_baseUri, Strings.toString(tokenId));
+    }
+
+    function supportsInterface(bytes4 interfaceId) public view override(ERC1155, ERC2981) returns (bool) {
+        return super.supportsInterface(interfaceId);
+    }
+
+    /// Pieces are never burned, so what has an owner can only be transferred.
+    function _update(
+        address from,
+        address to,
+        uint256[] memory ids,
+        uint256[] memory values
+    ) internal override {
+        if (_isSoulbound && from != address(0)) revert Soulbound();
+        super._update(from, to, ids, values);
+    }
+
+    function _setTokenURI(uint256 tokenId, string calldata uri_) private {
+        _tokenUris[tokenId] = uri_;
+        emit URI(uri(tokenId), tokenId);
+    }
+
+    function _requireToken(uint256 tokenId) private view {
+        if (tokenId == 0 || tokenId > _lastTokenId) revert UnknownToken(tokenId);
+    }
+}

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { type Address, encodeDeployData } from 'viem'
+import { editionsAbi as abi, editionsBytecode } from '../../../../src/chains/evm/contracts/editions.generated.ts'
+import { fundedAccount, startChain, type TestChain } from '../../../support/chains.ts'
+
+const [owner, stranger] = [fundedAccount(0), fundedAccount(1)]
+const NEW = 2n ** 256n - 1n
+let chain: TestChain
+let address: Address
+
+beforeAll(async () => {
+  chain = await startChain('Polygon')
+})
+afterAll(() => chain.stop())
+
+const deploy = async ({ baseUri = '', royalty = 0n, isSoulbound = false } = {}): Promise<Address> => {
+  const args = [
+    'Prints',
+    'PRT',
+    baseUri,
+    'ipfs://about',
+    owner.address,
+    stranger.address,
+    royalty,
+    isSoulbound,
+  ] as const
+  const data = encodeDeployData({ abi, bytecode: editionsBytecode, args })
+  const receipt = await chain.receiptOf(await chain.walletClient.sendTransaction({ account: stranger, data }))
+  if (!receipt.contractAddress) throw new Error('The collection was not deployed.')
+  return receipt.contractAddress
+}
+
+beforeEach(async () => {
+  address = await deploy()
+})
+
+const read = (functionName: string, args: readonly unknown[] = []): Promise<unknown> =>
+  chain.publicClient.readContract({ address, abi: abi as never, functionName, args })
+const write = (functionName: string, args: readonly unknown[], account = owner) =>
+  chain.write({ contract: { address, abi }, functionName, args, account })
+
+test('has the name, symbol, owner, royalty and metadata given to its constructor', async () => {
+  address = await deploy({ royalty: 250n })
+  expect(await Promise.all(['name', 'symbol', 'owner', 'contractURI'].map((name) => read(name)))).toEqual([
+    'Prints',
+    'PRT',
+    owner.address,
+    'ipfs://about',
+  ])
+  expect(await read('royaltyInfo', [1n, 10_000n])).toEqual([stranger.address, 250n])
+})
+
+test('declares ERC-165, ERC-1155 with metadata, and ERC-2981', async () => {
+  for (const id of ['0x01ffc9a7', '0xd9b67a26', '0x0e89341c', '0x2a55205a']) {
+    expect([id, await read('supportsInterface', [id])]).toEqual([id, true])
+  }
+  expect(await read('supportsInterface', ['0xffffffff'])).toBe(false)
+})
+
+test('new tokens have the next ids, and further pieces the same id and URI', async () => {
+  address = await deploy({ baseUri: 'https://example.org/t/' })
+  await write('mintTo', [stranger.address, NEW, 'ipfs://own', 5n])
+  await write('mintTo', [stranger.address, NEW, '', 1n])
+  await write('mintTo', [owner.address, 1n, '', 2n])
+  expect(await read('totalTokens')).toBe(2n)
+  expect([await read('uri', [1n]), await read('uri', [2n])]).toEqual(['ipfs://own', 'https://example.org/t/2'])
+  const held = await read('balanceOfBatch', [
+    [stranger.address, owner.address, stranger.address],
+    [1n, 1n, 2n],
+  ])
+  expect(held).toEqual([5n, 2n, 1n])
+  await write('setTokenURI', [1n, ''])
+  expect(await read('uri', [1n])).toBe('https://example.org/t/1')
+})
+
+test('refuses unknown tokens, and a URI for an existing one', async () => {
+  await write('mintTo', [owner.address, NEW, 'ipfs://own', 1n])
+  for (const id of [0n, 2n, NEW - 1n]) {
+    await expect(write('mintTo', [owner.address, id, '', 1n])).rejects.toThrow('UnknownToken')
+    await expect(read('uri', [id])).rejects.toThrow('UnknownToken')
+  }
+  await expect(write('mintTo', [owner.address, 1n, 'ipfs://other', 1n])).rejects.toThrow('TokenHasUri')
+  await expect(write('mintTo', [address, NEW, '', 1n])).rejects.toThrow('ERC1155InvalidReceiver')
+})
+
+test('only the owner mints or changes anything', async () => {
+  const calls: readonly (readonly [string, readonly unknown[]])[] = [
+    ['mintTo', [stranger.address, NEW, '', 1n]],
+    ['setTokenURI', [1n, 'ipfs://x']],
+    ['setContractURI', ['ipfs://x']],
+    ['setDefaultRoyalty', [stranger.address, 1n]],
+    ['deleteDefaultRoyalty', []],
+  ]
+  for (const [functionName, args] of calls) {
+    await expect(write(functionName, args, stranger)).rejects.toThrow('OwnableUnauthorizedAccount')
+  }
+})
+
+test('pieces of a soulbound collection stay where they are', async () => {
+  address = await deploy({ isSoulbound: true })
+  await write('mintTo', [owner.address, NEW, '', 2n])
+  const [from, to] = [owner.address, stranger.address]
+  await expect(write('safeTransferFrom', [from, to, 1n, 1n, '0x'])).rejects.toThrow('Soulbound')
+  await expect(write('safeBatchTransferFrom', [from, to, [1n], [1n], '0x'])).rejects.toThrow('Soulbound')
+})

@@ -1,0 +1,129 @@
+// ERC-1155 collections, through the API and a worker.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Address, parseAbi } from 'viem'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+
+const network = 'Ethereum'
+const SECRET = { developer_secret: 'testnet-secret' }
+const RECIPIENT = fundedAccount(5).address
+const PRINT = { name: 'Print', description: 'Of a door.', image: 'https://example.com/p.png' }
+const ABI = parseAbi(['function balanceOf(address account, uint256 id) view returns (uint256)'])
+
+let chain: TestChain
+let service: Service
+let worker: WorkerHere
+let owner: Address
+let collection: Address
+
+const succeeded = async (answer: Answer) => {
+  if (answer.json?.status !== 'submitted') throw new Error(`not submitted: ${answer.text}`)
+  const { json } = await service.settled(answer.json.transaction_id)
+  if (json.status !== 'success') throw new Error(`not successful: ${JSON.stringify(json)}`)
+  return json
+}
+
+const create = (body: object = {}) => {
+  const wanted = { network, from: owner, standard: 'erc1155', name: 'Prints', symbol: 'PRT', image_url: 'ipfs://p' }
+  return service.post('/nfts/collections', { ...wanted, ...SECRET, ...body })
+}
+const mint = (body: object = {}) =>
+  service.post('/nfts/mint', { network, from: owner, contract_address: collection, ...SECRET, ...body })
+const piecesOf = (account: Address, id: bigint, address = collection) =>
+  chain.publicClient.readContract({ address, abi: ABI, functionName: 'balanceOf', args: [account, id] })
+
+beforeAll(async () => {
+  chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  worker = await startWorkerHere(service)
+  owner = (await service.newWallet({ network })).address
+  await chain.fund(owner)
+  collection = (await succeeded(await create())).contract_address
+}, 60_000)
+afterAll(async () => {
+  await worker?.stop()
+  await service?.close()
+  await chain?.stop()
+})
+
+test('pieces of a new token and of an existing one are minted, listed and moved', async () => {
+  const about = await service.get('/nfts/collection-by-address', { network, contract_address: collection })
+  expect(about.json).toMatchObject({ name: 'Prints', symbol: 'PRT', image_url: 'ipfs://p' })
+  await succeeded(await mint({ metadata: PRINT, amount: '5' }))
+  await succeeded(await mint({ token_id: '1', amount: '2', recipient: RECIPIENT }))
+  await succeeded(await mint({ token_id: '1' }))
+  expect([await piecesOf(owner, 1n), await piecesOf(RECIPIENT, 1n)]).toEqual([6n, 2n])
+  // Without pieces, it is one of a new token.
+  const last = await succeeded(await mint({ metadata: { ...PRINT, name: 'Other' } }))
+  expect(await piecesOf(owner, 2n)).toBe(1n)
+
+  for (let listed = 0; listed < 2; await sleep(50)) {
+    const { json } = await service.get('/nfts', { network, wallet_address: owner })
+    listed = json.length
+    if (listed < 2) continue
+    type Held = { readonly token_id: string; readonly metadata: { readonly name: string } }
+    expect(json.map(({ token_id, metadata }: Held) => [token_id, metadata.name])).toEqual([
+      ['1', 'Print'],
+      ['2', 'Other'],
+    ])
+  }
+  const { json: items } = await service.get('/activity', { network, wallet_address: owner })
+  type Item = { readonly transaction_hash: string; readonly type: string; readonly metadata: object }
+  const own = (items as Item[]).find(({ transaction_hash }) => transaction_hash === last.transaction_hash)
+  expect(own).toMatchObject({ type: 'receive_nft', metadata: { amount: '1', token_id: '2' } })
+
+  const move = { network, from: owner, contract_address: collection, recipient: RECIPIENT, token_id: '1', amount: '4' }
+  await succeeded(await service.post('/nfts/transfer', { ...move, ...SECRET }))
+  expect([await piecesOf(owner, 1n), await piecesOf(RECIPIENT, 1n)]).toEqual([2n, 6n])
+}, 60_000)
+
+test('pieces of a collection with the usual mint function are minted too', async () => {
+  const multi = await chain.deploy('MultiToken', ['', owner])
+  await succeeded(await mint({ contract_address: multi.address, token_id: '7', amount: '3' }))
+  expect(await piecesOf(owner, 7n, multi.address)).toBe(3n)
+}, 60_000)
+
+test('tokens that do not exist, collections without pieces, and other minters are refused', async () => {
+  const codeOf = async (body: object) => (await mint(body)).json.code
+  expect(await codeOf({ token_id: '99' })).toBe('mint_unsupported')
+  const single = (await succeeded(await create({ standard: 'erc721' }))).contract_address
+  expect(await codeOf({ contract_address: single, amount: '2' })).toBe('mint_unsupported')
+  expect(await codeOf({ contract_address: single, token_id: '1' })).toBe('mint_unsupported')
+  const { address: other } = await service.newWallet({ network })
+  await chain.fund(other)
+  expect(await codeOf({ from: other, amount: '2' })).toBe('mint_unauthorized')
+  const batch = { network, from: owner, contract_address: collection, mints: [{}], ...SECRET }
+  expect((await service.post('/nfts/batch-mint', batch)).json.code).toBe('batch_unsupported')
+}, 60_000)
+
+test('bad fields are refused with their name', async () => {
+  for (const [body, field] of [
+    ...['0', '-1', '1.5', '', ' 1', '1e3', 1, String(2n ** 256n)].map((amount) => [{ amount }, 'amount'] as const),
+    ...['-1', '', 'x', 1, String(2n ** 256n)].map((token_id) => [{ token_id }, 'token_id'] as const),
+    [{ token_id: '1', metadata: PRINT }, 'metadata'],
+    [{ token_id: '1', uri: 'ipfs://x' }, 'uri'],
+  ] as const) {
+    const { status, json } = await mint(body)
+    expect({ body, status, code: json.code }).toEqual({ body, status: 400, code: 'invalid_input' })
+    expect(json.error).toContain(`"${field}"`)
+  }
+  for (const standard of ['erc20', 'ERC1155', '', 1155]) {
+    const { status, json } = await create({ standard })
+    expect([status, json.error]).toEqual([400, expect.stringContaining('"standard"')])
+  }
+})
+
+test('a royalty and soulbound hold for pieces too', async () => {
+  const made = await succeeded(await create({ soulbound: true, royalty_basis_points: 250 }))
+  const { contract_address } = made
+  const abi = parseAbi(['function royaltyInfo(uint256 tokenId, uint256 salePrice) view returns (address, uint256)'])
+  const asked = { address: contract_address as Address, abi, functionName: 'royaltyInfo', args: [1n, 10_000n] } as const
+  expect(await chain.publicClient.readContract(asked)).toEqual([owner, 250n])
+  await succeeded(await mint({ contract_address, amount: '2' }))
+  const move = { network, from: owner, contract_address, recipient: RECIPIENT, token_id: '1', ...SECRET }
+  const { json } = await service.post('/nfts/transfer', move)
+  expect(json).toEqual({ code: 'execution_reverted', error: 'execution reverted: Soulbound()' })
+}, 60_000)
