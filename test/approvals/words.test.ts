@@ -57,6 +57,39 @@ describe('a request in words', () => {
     )
   })
 
+  test('says what is asked for with a token', () => {
+    const input = '0x40c10f19'
+    const token = {
+      uuid: '',
+      network: 'Ethereum',
+      contract_address: TO,
+      name: 'USD',
+      symbol: 'USDC',
+      decimals: 6,
+      display_decimals: 2,
+      logo_url: '',
+    }
+    const contract = {
+      network: 'Ethereum',
+      address: TO,
+      type: 'token' as const,
+      name: 'USD',
+      logo_url: '',
+      token,
+      nft: null,
+    }
+    const args = { to: WALLET, value: '1500000' }
+    const minting = preview({ function_name: 'mint', arguments: args, contract })
+    const { wants, calls } = wordsOf(request([{ to: TO, value: '0', input }], 'token_mint'), [minting])
+    expect(wants).toBe(`Mint tokens of the wallet ${WALLET} on Ethereum.`)
+    expect(calls[0]?.at(-1)).toBe('value is 1500000, which is 1.5 USDC.')
+    const others = (['token', 'token_transfer'] as const).map((action) => wordsOf(request([], action), []).wants)
+    expect(others).toEqual([
+      `Create a token of the wallet ${WALLET} on Ethereum.`,
+      `Transfer tokens or coins of the wallet ${WALLET} on Ethereum.`,
+    ])
+  })
+
   test('describes each call of a batch with its arguments and what it would move', () => {
     const call = { to: TO, value: '0', input: '0xa9059cbb' }
     const token = {
