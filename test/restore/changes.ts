@@ -198,6 +198,23 @@ const collection = async ({ api, chain }: Ground): Promise<Change> => {
   }
 }
 
+const token = async ({ api, chain }: Ground): Promise<Change> => {
+  const { address: from } = await api.newWallet({ network })
+  await chain.fund(from)
+  const logo_url = 'https://example.com/t.png'
+  const wanted = { ...by, from, name: 'Later', symbol: 'LTR', decimals: '6', initial_supply: '1.5', logo_url }
+  const create = request(api, '/tokens', wanted)
+  return {
+    happen: create,
+    check: async () => {
+      const { json } = await api.settled(await create())
+      expect(json).toMatchObject({ status: 'success' })
+      const query = { network, token: json.contract_address }
+      expect((await api.get('/tokens/tokens', query)).json).toMatchObject({ name: 'Later', logo_url })
+    },
+  }
+}
+
 /** Each has a document beside it, and a token's number that depends on those before it. */
 const mints = async ({ api, chain }: Ground): Promise<Change> => {
   const { address: from } = await api.newWallet({ network })
@@ -313,6 +330,7 @@ export const prepareChanges = async (ground: Ground): Promise<Change> => {
     policies,
     approvals,
     collection,
+    token,
     mints,
     batch,
     rootKey,
