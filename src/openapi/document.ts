@@ -28,7 +28,7 @@ const TAGS = [
   { name: 'Policies', description: 'What the developer may do with a wallet.' },
   { name: 'Approvals', description: 'Uses of policies that people approve with their passkeys.' },
   { name: 'Activity', description: 'The history of an address.' },
-  { name: 'Tokens', description: 'Balances.' },
+  { name: 'Tokens', description: 'Tokens and coins: creation, minting, transfers, balances.' },
   { name: 'Addresses', description: 'Descriptions of addresses, and names.' },
   { name: 'Users', description: "End users' logins and sessions." },
   { name: 'Health', description: 'For operators and load balancers.' },
