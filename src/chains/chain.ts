@@ -41,6 +41,8 @@ type NetworkTraits = {
   readonly hasNames: boolean
   /** What an intent without a recipient means. */
   readonly withoutRecipient: 'creation' | 'runtime_call'
+  /** Whether transactions have a type (EIP-2718), and so perhaps a gas price or an access list. */
+  readonly hasTransactionTypes: boolean
   /** Whether a transaction expires by itself when it waits too long. */
   readonly isMortal: boolean
 }

@@ -4,7 +4,7 @@ import type { Intent, Unsigned } from './intent.ts'
 
 /** A field that a caller fixed too high, and the highest value that is allowed. */
 export type Excess = {
-  readonly field: 'gasLimit' | 'maxFeePerGas' | 'maxPriorityFeePerGas'
+  readonly field: 'gasLimit' | 'maxFeePerGas' | 'maxPriorityFeePerGas' | 'gasPrice'
   readonly most: bigint
 }
 
@@ -12,7 +12,8 @@ export type FeeRules = {
   /** Whether the fees that an intent fixes are within the network's ceiling. Pure. */
   isWithinFeeCap(intent: Intent): boolean
   /**
-   * Finds a field that the intent fixes above `times` its ordinary value; null if there is none.
+   * Finds a field that the intent fixes above `times` its ordinary value, or a gas price above the ordinary fee cap; null if
+   * there is none.
    * @param input.ordinary the transaction for the same intent with gas and fees left open.
    */
   excess(input: {

@@ -5,6 +5,9 @@ export type Hex = `0x${string}`
 /** Whether a stored text is 0x hex; null: its bytes are erased. */
 export const isHex = (text: string | null): text is Hex => text?.startsWith('0x') === true
 
+/** EIP-2930: addresses and storage slots that the transaction pays for in advance. Canonical addresses, slots of 32 bytes. */
+export type AccessList = readonly { readonly address: string; readonly storageKeys: readonly Hex[] }[]
+
 /** What a caller asks for: one call, transfer or contract creation. Absent fields are filled in from the chain. */
 export type Intent = {
   /** null creates a contract from `input`. */
@@ -14,6 +17,10 @@ export type Intent = {
   readonly gasLimit?: bigint
   readonly maxFeePerGas?: bigint
   readonly maxPriorityFeePerGas?: bigint
+  /** EVM only, and only to sign: then the transaction is of type 0, or of type 1 with an access list. */
+  readonly gasPrice?: bigint
+  /** EVM only, and only to sign. */
+  readonly accessList?: AccessList
   readonly nonce?: number
   /** Substrate only: how many blocks an extrinsic may wait, a power of two. */
   readonly era?: number
@@ -29,13 +36,13 @@ export type Intent = {
 /** The intent without gas, fees, nonce, era and fee asset. Pure. */
 export const openOf = (intent: Intent): Intent => {
   const { gasLimit: _gas, maxFeePerGas: _cap, maxPriorityFeePerGas: _tip, nonce: _nonce, ...rest } = intent
-  const { era: _era, feeAsset: _asset, ...open } = rest
+  const { gasPrice: _price, era: _era, feeAsset: _asset, ...open } = rest
   return open
 }
 
 /** Whether gas and fees are left open. Pure. */
-export const isOpen = ({ gasLimit, maxFeePerGas, maxPriorityFeePerGas }: Intent): boolean =>
-  gasLimit === undefined && maxFeePerGas === undefined && maxPriorityFeePerGas === undefined
+export const isOpen = ({ gasLimit, maxFeePerGas, maxPriorityFeePerGas, gasPrice }: Intent): boolean =>
+  [gasLimit, maxFeePerGas, maxPriorityFeePerGas, gasPrice].every((each) => each === undefined)
 
 /** The total value of several intents, in base units. Pure. */
 export const sumOfValues = (intents: readonly Intent[]): bigint => intents.reduce((sum, { value }) => sum + value, 0n)
@@ -43,10 +50,17 @@ export const sumOfValues = (intents: readonly Intent[]): bigint => intents.reduc
 /** The recipients of several intents; a contract creation has none. Pure. */
 export const destinationsOf = (intents: readonly Intent[]): readonly string[] => intents.flatMap(({ to }) => to ?? [])
 
-/** A complete transaction without its signature (EIP-1559, type 2). */
-export type EvmUnsigned = Required<Omit<Intent, 'era' | 'feeAsset' | 'madeBy'>> & {
+/**
+ * A complete transaction without its signature. A gas price is both its fee cap and its tip, as EIP-1559 treats transactions
+ * of the types 0 and 1.
+ */
+export type EvmUnsigned = Required<Omit<Intent, 'gasPrice' | 'accessList' | 'era' | 'feeAsset' | 'madeBy'>> & {
   readonly family: 'evm'
   readonly chainId: number
+  /** If absent, it is of type 2 (EIP-1559). */
+  readonly type?: 'legacy' | 'eip2930'
+  /** If absent, it is empty. */
+  readonly accessList?: AccessList
 }
 
 /**

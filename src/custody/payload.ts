@@ -31,7 +31,7 @@ export type ExtrinsicPayload = {
 }
 
 export type Payload =
-  /** EIP-1559: 0x02 and the RLP of the fields without a signature. */
+  /** Of type 0 (with its chain id, EIP-155), 1 or 2: the bytes whose hash is signed. */
   | { readonly kind: 'evm_transaction'; readonly unsigned: Uint8Array }
   /** EIP-191, version 0x45: the message as the user knows it. */
   | { readonly kind: 'evm_message'; readonly message: Uint8Array }

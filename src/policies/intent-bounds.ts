@@ -26,18 +26,18 @@ type Measured = {
 const excessOf = async ({ feeRules }: Pick<Chain, 'feeRules'>, { intent, ordinary }: Measured) =>
   isOpen(intent) ? null : feeRules.excess({ intent, ordinary, times: TIMES_MAX })
 
-/** Whether gas or fees are more than twice what we would choose. */
+/** Whether gas or fees are more than twice what we would choose, or a gas price is more than our fee cap. */
 export const isExcessive = async (chain: Pick<Chain, 'feeRules'>, measured: Measured): Promise<boolean> =>
   (await excessOf(chain, measured)) !== null
 
-/** Refuses gas and fees of more than twice what we would choose. */
+/** Refuses gas and fees for which `isExcessive` is true. */
 export const refuseExcess = async (chain: Pick<Chain, 'feeRules'>, measured: Measured): Promise<void> => {
   const excess = await excessOf(chain, measured)
   if (excess === null) return
   const { field, most } = excess
-  throw denied(
-    `Under a policy, field "unsigned_transaction.${field}" must be at most ${most}: twice the value that is chosen if it is absent.`,
-  )
+  const which =
+    field === 'gasPrice' ? 'the "maxFeePerGas" that is chosen' : 'twice the value that is chosen if it is absent'
+  throw denied(`Under a policy, field "unsigned_transaction.${field}" must be at most ${most}: ${which}.`)
 }
 
 /** Refuses later nonces, because such a signature would outlive the policy. */

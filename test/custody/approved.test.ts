@@ -315,6 +315,8 @@ describe('an approval', () => {
     ['gasLimit', '21001'],
     ['maxFeePerGas', '10'],
     ['maxPriorityFeePerGas', '1'],
+    ['gasPrice', '9'],
+    ['accessList', [{ address: TO, storageKeys: [] }]],
   ])('that fixes the %s of a transaction does not sign another value', async (name, value) => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
@@ -325,6 +327,29 @@ describe('an approval', () => {
     expect((await sign(fixing({ [name]: value })).catch((error) => error)).message).toBe(UNAPPROVED)
     const all = { nonce: '7', gasLimit: '21000', maxFeePerGas: '9', maxPriorityFeePerGas: '0' }
     expect([await usesOf(terms), await codeOf(sign(fixing(all)))]).toEqual([0, 'resolved'])
+  })
+
+  test('that fixes a gas price and an access list signs these, in lower or upper case, and no others', async () => {
+    const anna = newPerson()
+    const { wallet, terms } = await underApproval([anna], 1)
+    const slot = `0x${'aB'.repeat(32)}`
+    const intents = [{ ...INTENT, gasPrice: '9', accessList: [{ address: TO, storageKeys: [slot] }] }]
+    const request = JSON.stringify({ action: 'sign', wallet_type: 'eoa', intents })
+    const use = { wallet, terms, approval: approved(terms, [anna], {}, { request }) }
+    const priced = { type: 'eip2930', maxFeePerGas: undefined, gasPrice: 9n }
+    const list = (...storageKeys: readonly string[]) => [{ address: TO, storageKeys }]
+    const other = `0x${'ab'.repeat(31)}ac`
+    for (const accessList of [[], list(), list(other), list(slot, slot), [...list(slot), ...list(slot)]]) {
+      expect((await sign(use, { ...priced, accessList }).catch((error) => error)).message).toBe(UNAPPROVED)
+    }
+    for (const fees of [
+      { ...priced, gasPrice: 10n },
+      { maxFeePerGas: 10n, maxPriorityFeePerGas: 9n },
+    ]) {
+      const dearer = sign(use, { ...fees, accessList: list(slot) })
+      expect((await dearer.catch((error) => error)).message).toBe(UNAPPROVED)
+    }
+    expect(await codeOf(sign(use, { ...priced, accessList: list(slot.toLowerCase()) }))).toBe('resolved')
   })
 
   test('of an eoa wallet signs at several fees for one nonce, and cancels, but nothing for another nonce', async () => {

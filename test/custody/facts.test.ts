@@ -50,6 +50,15 @@ const factsIn = (...payloads: readonly Payload[]) =>
 const of = { chain_id: '11155111', nonce: '4' }
 const owner = encodeFunctionData({ abi: ABI, functionName: 'addOwnerWithThreshold', args: [ALICE, 1n] })
 
+test.each([
+  ['0', { type: 'legacy' }],
+  ['1', { type: 'eip2930', accessList: [{ address: BOB, storageKeys: [] }] }],
+] as const)('a transaction of type %s is recorded with its type', (transaction_type, form) => {
+  const fields = { ...form, chainId: CHAIN.chainId, nonce: 4, gas: 1n, gasPrice: 1n, to: ALICE, value: 5n } as const
+  const payload = { kind: 'evm_transaction', unsigned: bytesOf(serializeTransaction(fields).slice(2)) } as const
+  expect(factsIn(payload)).toEqual({ ...of, transaction_type, to: ALICE, value: '5' })
+})
+
 describe('an execution of the key’s contract wallet', () => {
   test('is recorded with the calls of the wallet', () => {
     const data = execution({ to: ALICE, value: 5n })

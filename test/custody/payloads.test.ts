@@ -32,7 +32,9 @@ describe('an unsigned transaction', () => {
 
   test.each([
     ['of no bytes', ''],
-    ['of another type', `01${plain}`],
+    ['of another type', `03${plain}`],
+    ['of an authorisation', `05${plain}`],
+    ['of type 1 with the fields of type 2', `01${plain}`],
     ['that is a message', `19${plain}`],
     ['with a byte behind it', `02${plain}00`],
     ['that was cut', `02${plain.slice(0, -2)}`],
@@ -40,9 +42,20 @@ describe('an unsigned transaction', () => {
     ['of ten fields', '02ca808080808080808080c0'],
     ['whose access list is text', '02c9808080808080808080'],
     ['whose recipient is a list', '02c98080808080c08080c0'],
+    ['whose access list has a text', '02ca8080808080808080c180'],
+    ['whose access list has an address without slots', `02df8080808080808080d6d594${'11'.repeat(20)}`],
+    ['whose access list has a third text', `02e18080808080808080d8d794${'11'.repeat(20)}c080`],
+    ['whose access list has a short address', `02df8080808080808080d6d593${'11'.repeat(19)}c0`],
+    ['whose access list has a short slot', `02f8408080808080808080f7f694${'11'.repeat(20)}e09f${'22'.repeat(31)}`],
+    ['whose access list has a list as a slot', `02e18080808080808080d8d794${'11'.repeat(20)}c1c0`],
+    ['of type 1 with nine fields', '01c9808080808080808080'],
+    ['of type 0 without a chain id', 'c6808080808080'],
+    ['of type 0 for every chain', 'c9808080808080808080'],
+    ['of type 0 with a signature', 'c9808080808080251122'],
+    ['of type 0 with an access list', 'c980808080808001c080'],
     ['that is no list', '0280'],
   ])('%s is refused', (_, hex) => {
-    expect(() => transaction(hex)).toThrow('expected')
+    expect(() => transaction(hex)).toThrow(/expected (?:the fields|RLP)/)
   })
 })
 

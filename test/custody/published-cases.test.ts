@@ -5,6 +5,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { getAddress, keccak256 } from 'viem'
+import type { EvmUnsigned } from '../../src/chains/chain.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { assemble, payloadOf, serializeUnsigned } from '../../src/chains/evm/encode.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
@@ -42,53 +43,108 @@ type TypedTransaction = {
   readonly unsigned: string
   readonly tx: {
     readonly type: number
-    readonly accessList?: readonly unknown[]
+    readonly accessList?: readonly { readonly address: string; readonly storageKeys: readonly `0x${string}`[] }[]
     readonly to?: string
     readonly data?: `0x${string}`
     readonly chainId?: string | number
     readonly nonce?: string | number
     readonly value?: string
     readonly gasLimit?: string
+    readonly gasPrice?: string
     readonly maxFeePerGas?: string
     readonly maxPriorityFeePerGas?: string
   }
 }
 
-describe('EIP-1559 signing', () => {
-  // Cases with access lists are left out, because we do not support them.
-  const cases = casesOf<TypedTransaction>('typed-transactions').filter(
-    ({ tx }) => tx.type === 2 && (tx.accessList ?? []).length === 0,
-  )
+/** Of type 0. A quantity may be `0x`. */
+type LegacyTransaction = Pick<TypedTransaction['tx'], 'to' | 'data' | 'nonce' | 'value' | 'gasLimit' | 'gasPrice'> & {
+  readonly accountAddress: string
+  readonly privateKey: string
+  readonly unsignedTransactionChainId5: string
+  readonly signedTransactionChainId5: `0x${string}`
+}
 
-  test('there are hundreds of cases', () => expect(cases.length).toBeGreaterThan(300))
+const quantityOf = (text: string | number | undefined): bigint => BigInt(text === '0x' ? 0 : (text ?? 0))
 
-  test('each transaction is encoded, signed and recovered as published', () => {
-    for (const { tx, unsigned, signed, key, address } of cases) {
-      const ours = {
-        family: 'evm',
-        chainId: Number(tx.chainId ?? 0),
-        nonce: Number(tx.nonce ?? 0),
-        to: tx.to === undefined ? null : getAddress(tx.to.toLowerCase()),
-        value: BigInt(tx.value ?? 0),
-        input: tx.data ?? '0x',
-        gasLimit: BigInt(tx.gasLimit ?? 0),
-        maxFeePerGas: BigInt(tx.maxFeePerGas ?? 0),
-        maxPriorityFeePerGas: BigInt(tx.maxPriorityFeePerGas ?? 0),
-      } as const
-      expect(serializeUnsigned(ours)).toBe(unsigned as `0x${string}`)
-      for (const curve of curves) {
-        const payload = payloadOf(ours)
-        const digest = bytesToSign('evm', payload)
-        const signature = curve.sign({ digest, privateKey: bytes(key) })
-        expect(assemble(ours, signature).raw).toBe(signed)
-        const publicKey = curve.publicKeyOf(bytes(key))
-        expect(traceOf({ payload, bytes: digest, signature, publicKey })).toEqual({
-          hash: keccak256(signed),
-          raw: signed,
-        })
-        expect(chain.addressOf(curve.publicKeyOf(bytes(key))).toLowerCase()).toBe(address)
-      }
+const evmUnsigned = (tx: Omit<TypedTransaction['tx'], 'type'>): EvmUnsigned => ({
+  family: 'evm',
+  chainId: Number(tx.chainId ?? 0),
+  nonce: Number(quantityOf(tx.nonce)),
+  to: tx.to === undefined || tx.to === '0x' ? null : getAddress(tx.to.toLowerCase()),
+  value: quantityOf(tx.value),
+  input: tx.data ?? '0x',
+  gasLimit: quantityOf(tx.gasLimit),
+  maxFeePerGas: quantityOf(tx.gasPrice ?? tx.maxFeePerGas),
+  maxPriorityFeePerGas: quantityOf(tx.gasPrice ?? tx.maxPriorityFeePerGas),
+  ...(tx.accessList === undefined ? {} : { accessList: tx.accessList }),
+})
+
+type Published = {
+  readonly ours: EvmUnsigned
+  readonly unsigned: string
+  readonly signed: `0x${string}`
+  readonly key: string
+  readonly address: string
+}
+
+const expectAsPublished = ({ ours, unsigned, signed, key, address }: Published): void => {
+  expect(serializeUnsigned(ours)).toBe(unsigned as `0x${string}`)
+  for (const curve of curves) {
+    const payload = payloadOf(ours)
+    const digest = bytesToSign('evm', payload)
+    const signature = curve.sign({ digest, privateKey: bytes(key) })
+    expect(assemble(ours, signature).raw).toBe(signed)
+    const publicKey = curve.publicKeyOf(bytes(key))
+    expect(traceOf({ payload, bytes: digest, signature, publicKey })).toEqual({ hash: keccak256(signed), raw: signed })
+    expect(chain.addressOf(publicKey).toLowerCase()).toBe(address)
+  }
+}
+
+describe('transactions are encoded, signed and recovered as published', () => {
+  const typed = casesOf<TypedTransaction>('typed-transactions')
+
+  test('of type 2 (EIP-1559)', () => {
+    const cases = typed.filter(({ tx }) => tx.type === 2)
+    expect(cases.filter(({ tx }) => (tx.accessList ?? []).length > 0).length).toBeGreaterThan(600)
+    for (const { tx, ...published } of cases) expectAsPublished({ ...published, ours: evmUnsigned(tx) })
+  })
+
+  test('of type 1 (EIP-2930)', () => {
+    const cases = typed.filter(({ tx }) => tx.type === 1)
+    expect(cases.length).toBeGreaterThan(700)
+    for (const { tx, ...published } of cases) {
+      expectAsPublished({ ...published, ours: { ...evmUnsigned(tx), type: 'eip2930' } })
     }
+  })
+
+  test('of type 0, with a chain id (EIP-155)', () => {
+    const cases = casesOf<LegacyTransaction>('transactions')
+    expect(cases.length).toBeGreaterThan(1_000)
+    for (const { accountAddress, privateKey, ...tx } of cases) {
+      expectAsPublished({
+        ours: { ...evmUnsigned({ ...tx, chainId: 5 }), type: 'legacy' },
+        unsigned: tx.unsignedTransactionChainId5,
+        signed: tx.signedTransactionChainId5,
+        key: privateKey,
+        address: accountAddress,
+      })
+    }
+  })
+
+  test('the example of EIP-155', () => {
+    const to = '0x3535353535353535353535353535353535353535'
+    expectAsPublished({
+      ours: {
+        ...evmUnsigned({ nonce: 9, gasPrice: '20000000000', gasLimit: '21000', to, value: '1000000000000000000' }),
+        chainId: 1,
+        type: 'legacy',
+      },
+      unsigned: '0xec098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a764000080018080',
+      signed:
+        '0xf86c098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a76400008025a028ef61340bd939bc2195fe537567866003e1a15d3c71ff63e1590620aa636276a067cbe9d8997f761aecb703304b3800ccf555c9f3dc64214b297fb1966a3b6d83',
+      key: `0x${'46'.repeat(32)}`,
+      address: '0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f',
+    })
   })
 })
 

@@ -55,6 +55,13 @@ describe('a transaction costs', () => {
   test('its value, and its gas at the cap', () => {
     expect(costOf(paying(pay(TEN)))).toEqual({ value: TEN, fee: 63_000n, tokens: NONE, uses: ['nonce 0'] })
     expect(costOf(paying(pay(TEN, '0x01', THEM), { nonce: 7 }))).toMatchObject({ value: TEN, uses: ['nonce 7'] })
+    for (const of of [{ type: 'legacy' }, { type: 'eip2930', accessList: [] }] as const) {
+      const priced = { ...of, chainId: CHAIN, nonce: 0, gas: 21_000n, gasPrice: 5n, to: THEM as Hex, value: TEN }
+      const unsigned = bytesOf(serializeTransaction(priced).slice(2))
+      expect(costOf({ kind: 'evm_transaction', unsigned })).toMatchObject({ value: TEN, fee: 105_000n })
+      const elsewhere = bytesOf(serializeTransaction({ ...priced, chainId: CHAIN + 1 }).slice(2))
+      expect(() => costOf({ kind: 'evm_transaction', unsigned: elsewhere })).toThrow('network')
+    }
     expect(costOf(paying({ to: null, value: TEN, input: '0x60' }))).toMatchObject({ value: TEN })
   })
 

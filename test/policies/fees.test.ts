@@ -1,7 +1,13 @@
 // Fees and nonces of a use by a policy: each way in which a developer could burn, take or hold back the owner's coins.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Hex, parseEther, parseTransaction, type TransactionSerializedEIP1559 } from 'viem'
+import {
+  type Hex,
+  parseEther,
+  parseTransaction,
+  type TransactionSerializedEIP1559,
+  type TransactionSerializedEIP2930,
+} from 'viem'
 import { deploymentData } from '../../src/chains/evm/safe/settings.ts'
 import {
   ANYTHING,
@@ -150,6 +156,24 @@ describe('a policy of one contract, one function, no value and one use, for a wa
         await world.post('sign', wallet, { unsigned_transaction: burning, user_pin: PIN, developer_secret: undefined }),
       ),
     ).toEqual(DONE)
+  })
+})
+
+describe('a gas price', () => {
+  test('may be at most our own fee cap, and the budget is charged with all of it', async () => {
+    const wallet = await newWallet()
+    const uuid = await world.policy(wallet, [rule('value', 'le', '1000')])
+    const { maxFeePerGas: most } = await marketOf()
+    const accessList = [{ address: RECIPIENT, storageKeys: [`0x${'0'.repeat(64)}`] }]
+    const priced = (gasPrice: bigint) => world.sign(wallet, { to: RECIPIENT, gasPrice: String(gasPrice), accessList })
+    const dear = await priced(most + 1n)
+    expect(told(dear)).toEqual(DENIED)
+    expect(dear.json.error).toContain(`"unsigned_transaction.gasPrice" must be at most ${most}`)
+    expect(await feesOf(uuid)).toMatchObject({ spent: 0n, uses: 0 })
+    const raw = parseTransaction((await priced(most)).json as TransactionSerializedEIP2930)
+    expect(raw).toMatchObject({ type: 'eip2930', gasPrice: most })
+    expect(raw.gas).toBeGreaterThanOrEqual(25_300n)
+    expect(await feesOf(uuid)).toMatchObject({ spent: (raw.gas ?? 0n) * most, uses: 1 })
   })
 })
 

@@ -4,7 +4,7 @@ import { bytes, hexText, type JsonRecord, toQuantity } from '../node/wire.ts'
 import { isExecutionFailure } from './node-errors.ts'
 
 /** The fields of an intent that affect its execution. `from` is set if it differs from the sender of the other calls. */
-export type Call = Pick<Intent, 'to' | 'value' | 'input' | 'gasLimit'> & { readonly from?: string }
+export type Call = Pick<Intent, 'to' | 'value' | 'input' | 'gasLimit' | 'accessList'> & { readonly from?: string }
 
 /**
  * A transaction object of the execution API. It has no fees: with fees the node would also require the balance for gas, and
@@ -16,6 +16,7 @@ export const transactionObject = (from: string, call: Call): JsonRecord => ({
   ...(call.value === 0n ? {} : { value: toQuantity(call.value) }),
   ...(call.input === '0x' ? {} : { data: call.input }),
   ...(call.gasLimit === undefined ? {} : { gas: toQuantity(call.gasLimit) }),
+  ...(call.accessList === undefined ? {} : { accessList: call.accessList }),
 })
 
 /** Reads a contract; the result is the returned bytes. `gasLimit` bounds what a hostile contract may cost the node. */

@@ -1,10 +1,14 @@
-// EIP-1559: the bytes of a type 2 transaction, 0x02 ‖ rlp([chainId, nonce, tip, cap, gas, to, value, data, accessList, …]).
+// The bytes of a transaction, of which … is the signature:
+//   type 0, EIP-155    rlp([nonce, gasPrice, gas, to, value, data, …]); unsigned, it ends in chainId, 0, 0
+//   type 1, EIP-2930   0x01 ‖ rlp([chainId, nonce, gasPrice, gas, to, value, data, accessList, …])
+//   type 2, EIP-1559   0x02 ‖ rlp([chainId, nonce, tip, cap, gas, to, value, data, accessList, …])
 // The Keccak-256 of the unsigned form is signed; that of the signed form is the transaction hash.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { parseTransaction, recoverTransactionAddress, type TransactionSerializedEIP1559 } from 'viem'
 import type { Payload } from '../../custody/payload.ts'
-import type { EvmUnsigned, Hex, Signed } from '../chain.ts'
+import { unreachable } from '../../errors.ts'
+import type { AccessList, EvmUnsigned, Hex, Signed } from '../chain.ts'
 import { hexText } from '../node/wire.ts'
 import { checksum } from './address.ts'
 
@@ -27,23 +31,55 @@ const rlpBytes = (digits: string): string => (digits.length === 2 && digits < '8
 const rlpQuantity = (value: bigint | number): string =>
   rlpBytes(value === 0n || value === 0 ? '' : evenDigits(value.toString(16)))
 
-const EMPTY_ACCESS_LIST = 'c0'
+const EMPTY_LIST = 'c0'
 
-const payload = (unsigned: EvmUnsigned): string =>
-  rlpQuantity(unsigned.chainId) +
-  rlpQuantity(unsigned.nonce) +
-  rlpQuantity(unsigned.maxPriorityFeePerGas) +
-  rlpQuantity(unsigned.maxFeePerGas) +
+const rlpAccessList = (list: AccessList = []): string => {
+  if (list.length === 0) return EMPTY_LIST
+  const entries = list.map(({ address, storageKeys }) => {
+    const slots = withLength(storageKeys.map((slot) => rlpBytes(slot.slice(2))).join(''), 0xc0)
+    return withLength(rlpBytes(address.slice(2).toLowerCase()) + slots, 0xc0)
+  })
+  return withLength(entries.join(''), 0xc0)
+}
+
+/** The fields that every type has, in this order. */
+const common = (unsigned: EvmUnsigned): string =>
   rlpQuantity(unsigned.gasLimit) +
   rlpBytes(unsigned.to === null ? '' : unsigned.to.slice(2).toLowerCase()) +
   rlpQuantity(unsigned.value) +
-  rlpBytes(unsigned.input.slice(2)) +
-  EMPTY_ACCESS_LIST
+  rlpBytes(unsigned.input.slice(2))
 
-const typed = (list: string): Hex => `0x02${withLength(list, 0xc0)}`
+/** `prefix`: the byte of its type, if it has one. `fields`: those that the signed form has before the signature. */
+const partsOf = (unsigned: EvmUnsigned): { readonly prefix: string; readonly fields: string } => {
+  const { type, chainId, nonce, maxFeePerGas, maxPriorityFeePerGas, accessList } = unsigned
+  const priced = rlpQuantity(nonce) + rlpQuantity(maxFeePerGas) + common(unsigned)
+  switch (type) {
+    case undefined: {
+      const fees = rlpQuantity(maxPriorityFeePerGas) + rlpQuantity(maxFeePerGas)
+      const fields = rlpQuantity(chainId) + rlpQuantity(nonce) + fees + common(unsigned) + rlpAccessList(accessList)
+      return { prefix: '02', fields }
+    }
+    case 'eip2930':
+      return { prefix: '01', fields: rlpQuantity(chainId) + priced + rlpAccessList(accessList) }
+    case 'legacy':
+      return { prefix: '', fields: priced }
+    default:
+      return unreachable(type)
+  }
+}
+
+const bytesOf = (prefix: string, list: string): Hex => `0x${prefix}${withLength(list, 0xc0)}`
 
 /** The unsigned form as hex. Pure. */
-export const serializeUnsigned = (unsigned: EvmUnsigned): Hex => typed(payload(unsigned))
+export const serializeUnsigned = (unsigned: EvmUnsigned): Hex => {
+  const { prefix, fields } = partsOf(unsigned)
+  const isLegacy = unsigned.type === 'legacy'
+  return bytesOf(prefix, isLegacy ? fields + rlpQuantity(unsigned.chainId) + rlpQuantity(0) + rlpQuantity(0) : fields)
+}
+
+/** EIP-155: v = 35 + 2 × chain id + y parity; the other types have the y parity itself. */
+const rlpV = ({ type, chainId }: EvmUnsigned, yParity: number): string =>
+  rlpQuantity(type === 'legacy' ? 2n * BigInt(chainId) + 35n + BigInt(yParity) : yParity)
 
 /** Calling the library directly is twice as fast as through viem. */
 const digest = (raw: Hex): Uint8Array => keccak_256(Buffer.from(raw.slice(2), 'hex'))
@@ -70,14 +106,20 @@ export const assemble = (unsigned: EvmUnsigned, signature: Uint8Array): Signed =
   const s = BigInt(toHex(signature.subarray(32, 64)))
   if (r === 0n || r >= GROUP_ORDER) throw new Error('expected r of a signature within the group')
   if (s === 0n || s > GROUP_ORDER / 2n) throw new Error('expected s of a signature in the lower half')
-  const raw = typed(payload(unsigned) + rlpQuantity(yParity) + rlpQuantity(r) + rlpQuantity(s))
+  const { prefix, fields } = partsOf(unsigned)
+  const raw = bytesOf(prefix, fields + rlpV(unsigned, yParity) + rlpQuantity(r) + rlpQuantity(s))
   return { raw, hash: toHex(digest(raw)) }
 }
 
-/** The unsigned transaction in signed bytes, the reverse of `assemble`. Pure. @throws Error for bytes of another form. */
+/**
+ * The unsigned transaction in signed bytes, the reverse of `assemble`. Pure.
+ * @throws Error for bytes of another form, and for those that are only signed and never sent.
+ */
 export const disassemble = (raw: Hex): EvmUnsigned => {
   const parsed = parseTransaction(raw as TransactionSerializedEIP1559)
-  if (parsed.type !== 'eip1559') throw new Error('expected a transaction of EIP-1559')
+  if (parsed.type !== 'eip1559' || (parsed.accessList ?? []).length > 0) {
+    throw new Error('expected a transaction of EIP-1559 without an access list')
+  }
   return {
     family: 'evm',
     chainId: parsed.chainId,

@@ -13,8 +13,10 @@ const PAYMENT = { to: ZERO_ADDRESS, value: 0n, input: '0x' } as const
 
 const FIELDS = ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas'] as const satisfies (keyof Intent)[]
 
-/** The first field that is too high. Pure. */
+/** The first field that is too high. A gas price is paid in full, so it may be at most our own fee cap. Pure. */
 const excessOf = (intent: Intent, { ordinary, times }: { ordinary: EvmUnsigned; times: bigint }): Excess | null => {
+  const { gasPrice = 0n } = intent
+  if (gasPrice > ordinary.maxFeePerGas) return { field: 'gasPrice', most: ordinary.maxFeePerGas }
   for (const field of FIELDS) {
     const most = times * ordinary[field]
     if ((intent[field] ?? 0n) > most) return { field, most }

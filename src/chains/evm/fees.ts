@@ -28,7 +28,9 @@ export const chooseFees = (intent: Intent, market: FeeMarket): Fees => {
 
 /** Whether the fees that an intent fixes are within the ceiling; those of the market always are. Pure. */
 export const isWithinCap = (intent: Intent, { maxFeePerGasCapWei }: EvmNetworkRow): boolean =>
-  [intent.maxFeePerGas, intent.maxPriorityFeePerGas].every((fee) => fee === undefined || fee <= maxFeePerGasCapWei)
+  [intent.maxFeePerGas, intent.maxPriorityFeePerGas, intent.gasPrice].every(
+    (fee) => fee === undefined || fee <= maxFeePerGasCapWei,
+  )
 
 /** Refuses a tip so low that nodes do not relay the transaction. */
 export const assertRelayed = (fees: Fees, row: EvmNetworkRow): void => {

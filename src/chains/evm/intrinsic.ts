@@ -1,6 +1,7 @@
 // The gas that a transaction costs before its first instruction. A node refuses a whole simulation if one call has less gas,
 // so such calls are found beforehand.
 
+import type { AccessList } from '../chain.ts'
 import type { Call } from './call.ts'
 
 const TRANSACTION_GAS = 21_000n
@@ -10,6 +11,9 @@ const INIT_CODE_WORD_GAS = 2n
 /** EIP-2028. */
 const ZERO_BYTE_GAS = 4n
 const OTHER_BYTE_GAS = 16n
+/** EIP-2930. */
+const ACCESSED_ADDRESS_GAS = 2_400n
+const ACCESSED_SLOT_GAS = 1_900n
 /** EIP-7623. */
 const FLOOR_TOKEN_GAS = 10n
 const FLOOR_TOKENS_OTHER_BYTE = 4n
@@ -25,13 +29,16 @@ const count = (input: string): { readonly zeros: bigint; readonly others: bigint
   return { zeros: BigInt(zeros), others: BigInt(all.length - zeros) }
 }
 
+const accessGas = (list: AccessList): bigint =>
+  list.reduce((sum, { storageKeys }) => sum + ACCESSED_ADDRESS_GAS + BigInt(storageKeys.length) * ACCESSED_SLOT_GAS, 0n)
+
 /** Intrinsic gas without EIP-7623's floor, which not every network has. Pure. */
 export const intrinsicGas = (call: Call): bigint => {
   const { zeros, others } = count(call.input)
-  const data = zeros * ZERO_BYTE_GAS + others * OTHER_BYTE_GAS
-  if (call.to !== null) return TRANSACTION_GAS + data
+  const gas = TRANSACTION_GAS + zeros * ZERO_BYTE_GAS + others * OTHER_BYTE_GAS + accessGas(call.accessList ?? [])
+  if (call.to !== null) return gas
   const words = (zeros + others + 31n) / 32n
-  return TRANSACTION_GAS + CREATION_GAS + data + words * INIT_CODE_WORD_GAS
+  return gas + CREATION_GAS + words * INIT_CODE_WORD_GAS
 }
 
 /**

@@ -20,11 +20,11 @@ const ORACLE_ABI = parseAbi(['function getL1FeeUpperBound(uint256 unsignedTxSize
  */
 export const l1FeeQuestion = (
   row: EvmNetworkRow,
-  { to, value, input }: Pick<Intent, 'to' | 'value' | 'input'>,
+  { to, value, input, accessList = [] }: Pick<Intent, 'to' | 'value' | 'input' | 'accessList'>,
 ): Question<bigint> | null => {
   if (row.gasPriceOracle === null) return null
   const longest = fillIn(
-    { to, value, input },
+    { to, value, input, accessList },
     {
       row,
       nonce: 2 ** 32,

@@ -30,6 +30,7 @@ export const createNodelessEvmChain = ({
   knownTokens,
   hasNames: nameRegistry !== null,
   withoutRecipient: 'creation',
+  hasTransactionTypes: true,
   isMortal: false,
   addressKind: 'address',
   parseAddress,

@@ -21,7 +21,7 @@ import { assertBelowCeiling, type FeeHistory, historyQuestion, marketOf } from '
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './node-errors.ts'
 import { asDeployed } from './safe/storage.ts'
 import { type Overrides, overridesObject } from './simulate.ts'
-import { complete, type Fees, fillIn, worstCost } from './unsigned.ts'
+import { complete, type Fees, fillIn, pricedFees, worstCost } from './unsigned.ts'
 
 /** The state may change until the transaction is mined. A plain transfer needs no margin. */
 const ESTIMATE_MARGIN_PERCENT = 20n
@@ -248,8 +248,10 @@ const estimateForSigning = async (
   return gasAlone(context, { intent, gas })
 }
 
-const fixedFees = ({ maxFeePerGas, maxPriorityFeePerGas }: Intent): Fees | null =>
-  maxFeePerGas === undefined || maxPriorityFeePerGas === undefined ? null : { maxFeePerGas, maxPriorityFeePerGas }
+const fixedFees = (intent: Intent): Fees | null => {
+  const { maxFeePerGas, maxPriorityFeePerGas } = pricedFees(intent) ?? intent
+  return maxFeePerGas === undefined || maxPriorityFeePerGas === undefined ? null : { maxFeePerGas, maxPriorityFeePerGas }
+}
 
 /** @throws fee_ceiling_reached */
 const feesAtMarket = async (context: PrepareContext, intent: Intent, history: FeeHistory): Promise<Fees> => {

@@ -15,6 +15,10 @@ export const assertFees = (fees: Fees): void => {
   }
 }
 
+/** The fees that an intent with a gas price has; null for one without. Pure. */
+export const pricedFees = ({ gasPrice }: Intent): Fees | null =>
+  gasPrice === undefined ? null : { maxFeePerGas: gasPrice, maxPriorityFeePerGas: gasPrice }
+
 type Row = Pick<EvmNetworkRow, 'chainId' | 'hasDataFloor'>
 
 /** Refuses a gas limit of the caller with which no block would include the transaction. */
@@ -27,6 +31,12 @@ const assertGas = (intent: Intent, { hasDataFloor }: Row): void => {
     `Field "unsigned_transaction.gasLimit" must be at least ${least}, which this transaction costs before anything runs.`,
   )
 }
+
+/** An access list makes a transaction with a gas price one of type 1, even if it is empty. Pure. */
+const formOf = ({ gasPrice, accessList }: Intent): Pick<EvmUnsigned, 'type' | 'accessList'> => ({
+  ...(gasPrice === undefined ? {} : { type: accessList === undefined ? 'legacy' : 'eip2930' }),
+  ...(accessList === undefined ? {} : { accessList }),
+})
 
 /** Makes the transaction from the intent and the fields that it left open. */
 export const fillIn = (
@@ -45,12 +55,14 @@ export const fillIn = (
     gasLimit: rest.gasLimit,
     maxFeePerGas: rest.maxFeePerGas,
     maxPriorityFeePerGas: rest.maxPriorityFeePerGas,
+    ...formOf(intent),
   }
 }
 
 /** null if nonce, gasLimit or one of the fees is missing. Pure. */
 export const complete = (row: Row, intent: Intent): EvmUnsigned | null => {
-  const { nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas } = intent
+  const { nonce, gasLimit } = intent
+  const { maxFeePerGas, maxPriorityFeePerGas } = pricedFees(intent) ?? intent
   if (nonce === undefined || gasLimit === undefined) return null
   if (maxFeePerGas === undefined || maxPriorityFeePerGas === undefined) return null
   return fillIn(intent, { row, nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas })

@@ -19,6 +19,7 @@ export const createNodelessSubstrateChain = (row: SubstrateNetworkRow): Nodeless
   knownTokens: row.knownTokens,
   hasNames: false,
   withoutRecipient: 'runtime_call',
+  hasTransactionTypes: false,
   isMortal: true,
   addressKind: 'account',
   parseAddress: (text, field) => parseAddress(row, { text, field }),

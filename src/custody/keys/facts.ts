@@ -4,8 +4,8 @@
 
 import { unreachable } from '../../errors.ts'
 import type { Payload, TypedData } from '../payload.ts'
-import type { TransactionFields } from './payloads.ts'
 import { type Call, callsExecuted, callsSigned, isExecution, safeOf } from './safe.ts'
+import type { TransactionFields } from './transaction-fields.ts'
 import { integerIn } from './typed-data.ts'
 import type { WalletChain } from './worst-cost.ts'
 
@@ -19,9 +19,8 @@ type Signable = { readonly payload: Payload; readonly fields: TransactionFields 
 
 type SigningKey = { readonly chain: WalletChain; readonly publicKey: Uint8Array }
 
-const EMPTY: Uint8Array = new Uint8Array()
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
-const integerOf = (bytes = EMPTY): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
+const integerOf = (bytes: Uint8Array): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
 
 const addressOf = (to: string): string => (to === '' ? 'new_contract' : `0x${to}`)
 
@@ -46,14 +45,15 @@ const readable = (read: () => readonly Call[]): readonly Call[] | null => {
 type Of = { readonly chain: WalletChain /** The key's contract wallet. */; readonly safe: () => string }
 
 const ofTransaction = (fields: TransactionFields, { safe }: Of): Facts => {
-  const { to: recipient = EMPTY, data = EMPTY } = fields
-  const [to, value] = [hexOf(recipient), integerOf(fields.value)]
+  const { type, data } = fields
+  const [to, value] = [hexOf(fields.to), integerOf(fields.value)]
   const isExecuted = isExecution(data) && to === safe()
   const executed = isExecuted ? readable(() => callsExecuted(to, data)) : null
   const calls = executed === null ? factsOfCalls([{ to, value }]) : factsOfCalls(executed)
   return {
     chain_id: String(integerOf(fields.chainId)),
     nonce: String(integerOf(fields.nonce)),
+    ...(type === 2 ? {} : { transaction_type: String(type) }),
     ...calls,
     ...(executed === null ? {} : { contract_wallet: addressOf(to) }),
   }
@@ -87,11 +87,11 @@ const read = ({ payload, fields }: Signable, of: Of): Facts => {
 type Field = 'chainId' | 'nonce' | 'to' | 'value' | 'data'
 
 const isSame = (one: TransactionFields, other: TransactionFields, names: readonly Field[]): boolean =>
-  names.every((name) => Buffer.compare(one[name] ?? EMPTY, other[name] ?? EMPTY) === 0)
+  names.every((name) => Buffer.compare(one[name], other[name]) === 0)
 
 /** Whether a transaction only uses its nonce. */
 const isCancel = ({ to, value, data }: TransactionFields): boolean =>
-  value?.length === 0 && data?.length === 0 && to?.length !== 0
+  value.length === 0 && data.length === 0 && to.length !== 0
 
 /** Whether a transaction is the first one with another fee, or cancels it. */
 const isOfFirst = (one: TransactionFields | null, other: TransactionFields | null): boolean =>
@@ -114,7 +114,7 @@ export const factsOf = ({ chain, publicKey }: SigningKey, signables: readonly Si
 /** Names that only custody may write. */
 const OWN: ReadonlySet<string> = new Set(
   [
-    'network chain_id nonce to value calls contract_wallet contract_wallet_nonce further',
+    'network chain_id nonce transaction_type to value calls contract_wallet contract_wallet_nonce further',
     'hash further_hashes signed_bytes_hashes policy policy_uses approval',
   ].flatMap((names) => names.split(' ')),
 )

@@ -1,19 +1,15 @@
 // From what is to be signed, in full, to the bytes that the key's algorithm takes. Each kind has a form that no other kind can
-// have, so that nothing passes for something else: a transaction begins with its type, a message with 0x19 0x45, typed data
-// with 0x19 0x01; a message of Substrate is wrapped, and an extrinsic that looks wrapped is refused.
+// have, so that nothing passes for something else: a transaction begins with its type or, of type 0, with the byte of an RLP list
+// (0xc0 or more), a message with 0x19 0x45, typed data with 0x19 0x01; a message of Substrate is wrapped, and an extrinsic that looks
+// wrapped is refused.
 
 import { blake2b } from '@noble/hashes/blake2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { ChainFamily } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
 import type { ExtrinsicPayload, Payload } from '../payload.ts'
-import { decodeRlp } from './rlp.ts'
+import { fieldsOfTransaction, type TransactionFields } from './transaction-fields.ts'
 import { typedDataDigest } from './typed-data.ts'
-
-const EIP1559_TYPE = 2
-/** Chain id, nonce, tip, cap, gas, to, value, data, access list. */
-const EIP1559_FIELDS = 9
-const ACCESS_LIST = 8
 
 /** Longer payloads are hashed before they are signed (sp_runtime, SignedPayload). */
 const EXTRINSIC_MAX_BYTES = 256
@@ -31,24 +27,6 @@ const isWrapped = (bytes: Uint8Array): boolean =>
  */
 const wrapped = (message: Uint8Array): Uint8Array =>
   isWrapped(message) ? message : Buffer.concat([OPENING, message, CLOSING])
-
-export type TransactionFields = ReturnType<typeof fieldsOfTransaction>
-
-/** The fields of an unsigned transaction that decide what it costs. Pure. @throws Error for another form. */
-export const fieldsOfTransaction = (unsigned: Uint8Array) => {
-  if (unsigned[0] !== EIP1559_TYPE) throw new Error('expected an unsigned transaction of EIP-1559')
-  const fields = decodeRlp(unsigned.subarray(1))
-  const isList = (item: unknown) => Array.isArray(item)
-  if (
-    !Array.isArray(fields) ||
-    fields.length !== EIP1559_FIELDS ||
-    fields.some((item, at) => isList(item) !== (at === ACCESS_LIST))
-  ) {
-    throw new Error('expected the nine fields of an unsigned transaction of EIP-1559')
-  }
-  const [chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data]: readonly Uint8Array[] = fields
-  return { chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data }
-}
 
 const messageDigest = (message: Uint8Array): Uint8Array =>
   keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${message.length}`), message]))

@@ -1,7 +1,7 @@
 // RLP (Yellow Paper, appendix B), read strictly: each value has one encoding, and any other is refused.
 
 /** A byte string or a list of items. */
-type RlpItem = Uint8Array | readonly RlpItem[]
+export type RlpItem = Uint8Array | readonly RlpItem[]
 
 const STRING = 0x80
 const LONG_STRING = 0xb7
@@ -65,18 +65,26 @@ const withHeader = (content: Uint8Array, offset: number, long: number): Buffer =
   return Buffer.concat([Buffer.of(long + length.length), length, content])
 }
 
+/** Big-endian bytes of an integer of at most 32. Pure. */
+export const bytesOfInteger = (value: bigint): Uint8Array => Buffer.from(value.toString(16).padStart(64, '0'), 'hex')
+
 /** An integer without leading zero bytes. */
-const minimal = (bytes: Uint8Array): Uint8Array => {
+export const minimal = (bytes: Uint8Array): Uint8Array => {
   const first = bytes.findIndex((byte) => byte !== 0)
   return first < 0 ? bytes.subarray(bytes.length) : bytes.subarray(first)
 }
 
-/** An integer in big-endian bytes, as an item. */
-const integer = (bytes: Uint8Array): Uint8Array => {
-  const value = minimal(bytes)
-  const [first = STRING] = value
-  return value.length === 1 && first < STRING ? value : withHeader(value, STRING, LONG_STRING)
+const text = (bytes: Uint8Array): Uint8Array => {
+  const [first = STRING] = bytes
+  return bytes.length === 1 && first < STRING ? bytes : withHeader(bytes, STRING, LONG_STRING)
 }
+
+/** An integer in big-endian bytes, as an item. */
+const integer = (bytes: Uint8Array): Uint8Array => text(minimal(bytes))
+
+/** A list of texts. Pure. */
+export const encodeList = (texts: readonly Uint8Array[]): Uint8Array =>
+  withHeader(Buffer.concat(texts.map(text)), LIST, LONG_LIST)
 
 /** A list with further integers (big-endian bytes) at its end. Pure. @param list as `decodeRlp` takes it. */
 export const appendIntegers = (list: Uint8Array, integers: readonly Uint8Array[]): Uint8Array => {

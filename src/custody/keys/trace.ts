@@ -3,7 +3,8 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { ExtrinsicPayload, Payload } from '../payload.ts'
-import { appendIntegers } from './rlp.ts'
+import { appendIntegers, bytesOfInteger, encodeList, minimal } from './rlp.ts'
+import { fieldsOfTransaction, isLegacy } from './transaction-fields.ts'
 
 /** Version 4; the highest bit means signed. */
 const SIGNED_EXTRINSIC = 0x84
@@ -19,7 +20,17 @@ const compact = (value: number): Buffer => {
   return bytes.subarray(0, length)
 }
 
+/** v = 35 + 2 × chain id + y parity (EIP-155), instead of the chain id and the two zeros. */
+const signedLegacy = (unsigned: Uint8Array, signature: Uint8Array): Uint8Array => {
+  const { nonce, maxFeePerGas, gas, to, value, data, chainId } = fieldsOfTransaction(unsigned)
+  const v = 2n * BigInt(hexOf(chainId)) + 35n + BigInt(signature[64] ?? 0)
+  const [r, s] = [signature.subarray(0, 32), signature.subarray(32, 64)]
+  const integers = [bytesOfInteger(v), r, s].map(minimal)
+  return encodeList([nonce, maxFeePerGas, gas, to, value, data, ...integers])
+}
+
 const signedTransaction = (unsigned: Uint8Array, signature: Uint8Array): Uint8Array => {
+  if (isLegacy(unsigned)) return signedLegacy(unsigned, signature)
   const [r, s, yParity] = [signature.subarray(0, 32), signature.subarray(32, 64), signature.subarray(64)]
   return Buffer.concat([unsigned.subarray(0, 1), appendIntegers(unsigned.subarray(1), [yParity, r, s])])
 }

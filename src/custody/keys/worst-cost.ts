@@ -6,8 +6,9 @@ import type { ChainFamily } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
 import type { Payload } from '../payload.ts'
 import { type Tokens, tokensTaken } from '../token-calls.ts'
-import { bytesToSign, fieldsOfTransaction } from './payloads.ts'
+import { bytesToSign } from './payloads.ts'
 import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from './safe.ts'
+import { fieldsOfTransaction } from './transaction-fields.ts'
 
 /** The chain for which a wallet's key signs. */
 export type WalletChain = {
@@ -38,10 +39,9 @@ type Read = Cost & {
   readonly isUse: boolean
 }
 
-const EMPTY: Uint8Array = new Uint8Array()
 const NOTHING: Cost = { value: 0n, fee: 0n, tokens: new Map() }
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
-const integerOf = (bytes = EMPTY): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
+const integerOf = (bytes: Uint8Array): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
 
 const sumOf = (calls: readonly Call[]): bigint => calls.reduce((sum, { value }) => sum + value, 0n)
 
@@ -55,8 +55,8 @@ const readTransaction = (context: CostContext, unsigned: Uint8Array): Read => {
   const { chain, safe } = context
   const fields = fieldsOfTransaction(unsigned)
   if (integerOf(fields.chainId) !== BigInt(chain.chainId ?? 0)) throw new Error("a policy is for its wallet's network")
-  const { to: recipient = EMPTY, data = EMPTY } = fields
-  const [to, value] = [hexOf(recipient), integerOf(fields.value)]
+  const { data } = fields
+  const [to, value] = [hexOf(fields.to), integerOf(fields.value)]
   const isCall = data.length > 0
   // Both Safe contracts serve any caller, and own nothing.
   const doesNothing = value === 0n && (!isCall || to === PROXY_FACTORY || to === MULTI_SEND_CALL_ONLY)

@@ -5,8 +5,8 @@
 // one transaction. An extrinsic cannot be read without the runtime's metadata: there the vault relies on the API.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { fieldsOfTransaction } from '../keys/payloads.ts'
 import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from '../keys/safe.ts'
+import { fieldsOfTransaction, type TransactionFields } from '../keys/transaction-fields.ts'
 import type { Payload } from '../payload.ts'
 import type { KeyUse } from './wallet-key.ts'
 
@@ -16,6 +16,8 @@ type Fixed = {
   readonly gasLimit?: string
   readonly maxFeePerGas?: string
   readonly maxPriorityFeePerGas?: string
+  readonly gasPrice?: string
+  readonly accessList?: readonly { readonly address: string; readonly storageKeys: readonly string[] }[]
 }
 
 type ApprovedIntent = Fixed & { readonly to?: string; readonly value: string; readonly input: string }
@@ -29,8 +31,8 @@ type ApprovedRequest = {
   readonly signer_nonce?: string
 }
 
-const hexOf = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('hex')
-const integerOf = (bytes: Uint8Array | undefined): bigint => BigInt(`0x0${hexOf(bytes)}`)
+const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+const integerOf = (bytes: Uint8Array): bigint => BigInt(`0x0${hexOf(bytes)}`)
 
 const addressOf = (publicKey: Uint8Array): string => hexOf(keccak_256(publicKey.subarray(1)).subarray(-20))
 
@@ -46,12 +48,12 @@ const unapproved = () => new Error('asked to sign what was not approved')
 type Signed = {
   readonly is: 'cancel' | 'deployment' | 'carrier' | 'calls'
   readonly calls: readonly Call[]
-  readonly fields: ReturnType<typeof fieldsOfTransaction> | null
+  readonly fields: TransactionFields | null
 }
 
 const transactionIn = ({ publicKey, isContractWallet }: SigningWallet, unsigned: Uint8Array): Signed => {
   const fields = fieldsOfTransaction(unsigned)
-  const call = { to: hexOf(fields.to), value: integerOf(fields.value), data: fields.data ?? new Uint8Array() }
+  const call = { to: hexOf(fields.to), value: integerOf(fields.value), data: fields.data }
   const { to, value, data } = call
   if (value === 0n && data.length === 0 && to === addressOf(publicKey)) return { is: 'cancel', calls: [], fields }
   if (!isContractWallet) return { is: 'calls', calls: [call], fields }
@@ -77,17 +79,30 @@ const isIntent = ({ to, value, data }: Call, intent: ApprovedIntent | undefined)
   value === BigInt(intent.value) &&
   hexOf(data) === intent.input.slice(2).toLowerCase()
 
+const isSameList = ({ accessList: approved = [] }: Fixed, { accessList }: TransactionFields): boolean => {
+  const digits = (hex: string) => hex.slice(2).toLowerCase()
+  const read = approved.map(({ address, storageKeys }) => ({
+    address: digits(address),
+    slots: storageKeys.map(digits),
+  }))
+  return JSON.stringify(read) === JSON.stringify(accessList)
+}
+
 /** The service itself makes cancels, which use the same nonce at other fees, and deployments, which come before. */
 const isAsFixed = (fixed: Fixed, { is, fields }: Signed): boolean => {
   if (is === 'deployment' || fields === null) return true
-  const isFixed = (text: string | undefined, bytes: Uint8Array | undefined) =>
+  const isFixed = (text: string | undefined, bytes: Uint8Array) =>
     text === undefined || BigInt(text) === integerOf(bytes)
   if (!isFixed(fixed.nonce, fields.nonce)) return false
   if (is === 'cancel') return true
   return (
     isFixed(fixed.gasLimit, fields.gas) &&
     isFixed(fixed.maxFeePerGas, fields.maxFeePerGas) &&
-    isFixed(fixed.maxPriorityFeePerGas, fields.maxPriorityFeePerGas)
+    isFixed(fixed.maxPriorityFeePerGas, fields.maxPriorityFeePerGas) &&
+    // A gas price is both fees.
+    isFixed(fixed.gasPrice, fields.maxFeePerGas) &&
+    isFixed(fixed.gasPrice, fields.maxPriorityFeePerGas) &&
+    isSameList(fixed, fields)
   )
 }
 

@@ -1,6 +1,12 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { keccak256, parseTransaction, recoverTransactionAddress } from 'viem'
+import {
+  keccak256,
+  parseTransaction,
+  recoverTransactionAddress,
+  serializeTransaction,
+  type TransactionSerialized,
+} from 'viem'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 import type { EvmUnsigned, Hex } from '../../../src/chains/chain.ts'
 import { assemble, disassemble, payloadOf, serializeUnsigned } from '../../../src/chains/evm/encode.ts'
@@ -106,6 +112,48 @@ test('gives the same signed bytes as a viem account, and they decode to the same
   )
 })
 
+test('gives the same signed bytes as a viem account for all three types, with access lists', async () => {
+  const account = privateKeyToAccount(PRIVATE_KEY)
+  const hex = (length: number) =>
+    fc
+      .uint8Array({ minLength: length, maxLength: length })
+      .map((bytes): Hex => `0x${Buffer.from(bytes).toString('hex')}`)
+  const accessList = fc.array(fc.record({ address: hex(20), storageKeys: fc.array(hex(32), { maxLength: 4 }) }), {
+    maxLength: 5,
+  })
+  const fields = fc.record({
+    chainId: fc.constantFrom(1, 137, 43_114, 11_155_111, 2 ** 40),
+    nonce: fc.nat({ max: 2 ** 31 - 1 }),
+    to: fc.option(hex(20), { nil: null }),
+    value: fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+    input: fc.uint8Array({ maxLength: 100 }).map((bytes): Hex => `0x${Buffer.from(bytes).toString('hex')}`),
+    gasLimit: fc.bigInt({ min: 0n, max: 2n ** 63n }),
+    price: fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+    type: fc.constantFrom('legacy', 'eip2930', 'eip1559'),
+    accessList,
+  })
+  await fc.assert(
+    fc.asyncProperty(fields, async ({ price, type, accessList, ...rest }) => {
+      const { chainId, nonce, to, value, input: data, gasLimit: gas } = rest
+      const of = { chainId, nonce, value, data, gas, ...(to === null ? {} : { to }) } as const
+      const fees = { maxFeePerGas: price, maxPriorityFeePerGas: price / 2n }
+      const unsigned: EvmUnsigned =
+        type === 'eip1559'
+          ? { ...rest, ...fees, accessList, family: 'evm' }
+          : { ...rest, maxFeePerGas: price, maxPriorityFeePerGas: price, type, accessList, family: 'evm' }
+      const listed = type === 'eip1559' ? { ...of, ...fees, type, accessList } : null
+      const priced = type === 'eip2930' ? { ...of, gasPrice: price, type, accessList } : null
+      const theirs = listed ?? priced ?? ({ ...of, gasPrice: price, type: 'legacy' } as const)
+      expect(serializeUnsigned(unsigned)).toBe(serializeTransaction(theirs))
+      const ours = await signed(unsigned, PRIVATE_KEY)
+      expect(ours.raw).toBe(await account.signTransaction(theirs))
+      const serializedTransaction = ours.raw as TransactionSerialized
+      expect(await recoverTransactionAddress({ serializedTransaction })).toBe(account.address)
+    }),
+    { numRuns: 300, seed: 20_260_102 },
+  )
+})
+
 test('computes the hash before anything is sent', async () => {
   const { raw, hash } = await signed(transfer, PRIVATE_KEY)
   expect(parseTransaction(raw).nonce).toBe(0)
@@ -127,6 +175,9 @@ test('every field changes the bytes to sign', () => {
     { gasLimit: 21_001n },
     { maxFeePerGas: 2_000_000_001n },
     { maxPriorityFeePerGas: 1_000_000_001n },
+    { accessList: [{ address: transfer.to ?? '', storageKeys: [] }] },
+    { type: 'legacy' },
+    { type: 'eip2930' },
   ]
   const seen = new Set([base])
   for (const change of changes) {

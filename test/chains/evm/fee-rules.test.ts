@@ -71,6 +71,11 @@ test('fees and gas above a multiple of the ordinary ones are found, field by fie
   for (const field of ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas'] as const) {
     expect(await of({ ...most, [field]: most[field] + 1n })).toEqual({ field, most: most[field] })
   }
+  // A gas price is paid in full.
+  expect(await of({ gasPrice: maxFeePerGas })).toBeNull()
+  expect(await of({ gasPrice: maxFeePerGas + 1n })).toEqual({ field: 'gasPrice', most: maxFeePerGas })
+  expect(base.feeRules.isWithinFeeCap({ ...payment, gasPrice: 200n * GWEI })).toBe(true)
+  expect(base.feeRules.isWithinFeeCap({ ...payment, gasPrice: 200n * GWEI + 1n })).toBe(false)
   expect(base.feeRules.isWithinFeeCap({ ...payment, maxFeePerGas: 200n * GWEI })).toBe(true)
   expect(base.feeRules.isWithinFeeCap({ ...payment, maxFeePerGas: 200n * GWEI + 1n })).toBe(false)
 })

@@ -10,8 +10,9 @@ const row = evmNetworkRow({ network: 'Polygon', environment: 'testnet', devnet: 
 // Nothing listens there, so everything that needs a node fails.
 const chain = createEvmChain({ row, rpcUrl: 'http://127.0.0.1:9', memory: createMemory() })
 
+const CONTRACT = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 const full: Intent = {
-  to: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+  to: CONTRACT,
   value: 7n,
   input: '0xabcd',
   gasLimit: 50_000n,
@@ -47,6 +48,34 @@ test('does not complete an intent that lacks a field', () => {
     const { [name]: _, ...rest } = full
     expect(chain.complete(rest)).toBeNull()
   }
+})
+
+test('completes an intent with a gas price, which is both fees, and makes it type 0 or 1', () => {
+  const { maxFeePerGas: _cap, maxPriorityFeePerGas: _tip, ...open } = full
+  const priced = { ...open, gasPrice: 40n * GWEI }
+  const fees = { maxFeePerGas: 40n * GWEI, maxPriorityFeePerGas: 40n * GWEI }
+  const accessList = [{ address: CONTRACT, storageKeys: [] }]
+  const legacy = chain.complete(priced)
+  expect(legacy).toMatchObject({ ...fees, type: 'legacy', nonce: 9, gasLimit: 50_000n })
+  expect(legacy).not.toHaveProperty('accessList')
+  for (const list of [accessList, []]) {
+    expect(chain.complete({ ...priced, accessList: list })).toMatchObject({
+      ...fees,
+      type: 'eip2930',
+      accessList: list,
+    })
+  }
+  expect(chain.complete({ ...full, accessList })).toMatchObject({ accessList, maxPriorityFeePerGas: 30n * GWEI })
+  const { gasLimit: _, ...unpriced } = priced
+  expect(chain.complete(unpriced)).toBeNull()
+})
+
+test('an access list costs gas before anything runs: 2400 for an address, 1900 for a slot (EIP-2930)', () => {
+  const slot = `0x${'0'.repeat(64)}` as const
+  const payment = { ...full, input: '0x', accessList: [{ address: CONTRACT, storageKeys: [slot, slot] }] } as const
+  const refused = expect.objectContaining({ message: expect.stringContaining('at least 27200') })
+  expect(() => chain.complete({ ...payment, gasLimit: 27_199n })).toThrow(refused)
+  expect(chain.complete({ ...payment, gasLimit: 27_200n })).not.toBeNull()
 })
 
 test('refuses a tip above the cap', () => {
