@@ -11,7 +11,7 @@
 
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { TransactionKind } from '../../db/words.ts'
-import type { Intent } from '../chains/chain.ts'
+import type { AccessList, Intent } from '../chains/chain.ts'
 import { canonicalJson } from '../custody/canonical-json.ts'
 
 /** `sign` only signs, `speed-up` signs again; the others send. */
@@ -25,6 +25,8 @@ type UnsignedText = {
   readonly gasLimit?: string
   readonly maxFeePerGas?: string
   readonly maxPriorityFeePerGas?: string
+  readonly gasPrice?: string
+  readonly accessList?: { address: string; storageKeys: string[] }[]
   readonly nonce?: string
   readonly era?: string
   readonly asset_id?: string
@@ -33,6 +35,8 @@ type UnsignedText = {
 const present = <Value>(name: string, value: Value | null | undefined): Record<string, string> =>
   value === null || value === undefined ? {} : { [name]: String(value) }
 
+const entryOf = ({ address, storageKeys }: AccessList[number]) => ({ address, storageKeys: [...storageKeys] })
+
 const unsignedText = ({ to, value, input, feeAsset, ...chosen }: Intent): UnsignedText => ({
   ...present('to', to),
   value: value.toString(),
@@ -40,6 +44,8 @@ const unsignedText = ({ to, value, input, feeAsset, ...chosen }: Intent): Unsign
   ...present('gasLimit', chosen.gasLimit),
   ...present('maxFeePerGas', chosen.maxFeePerGas),
   ...present('maxPriorityFeePerGas', chosen.maxPriorityFeePerGas),
+  ...present('gasPrice', chosen.gasPrice),
+  ...(chosen.accessList === undefined ? {} : { accessList: chosen.accessList.map(entryOf) }),
   ...present('nonce', chosen.nonce),
   ...present('era', chosen.era),
   ...present('asset_id', feeAsset),

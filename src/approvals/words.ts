@@ -38,10 +38,14 @@ const wantsWords = (request: ReadRequest): Sentence => {
 type Unsigned = ReadRequest['intents'][number]
 type Coin = Pick<NodelessChain, 'coin'>
 
-const FIXED = ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas', 'nonce', 'era', 'asset_id'] as const
+const FIXED = ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas', 'gasPrice', 'nonce', 'era', 'asset_id'] as const
 
 const fixedWords = (unsigned: Unsigned): readonly Sentence[] => {
-  const fixed = FIXED.flatMap((field) => (unsigned[field] === undefined ? [] : [`${field} ${unsigned[field]}`]))
+  const { accessList } = unsigned
+  const listed = accessList === undefined ? [] : [`an access list of ${accessList.length} contracts`]
+  const fixed = FIXED.flatMap((field) => (unsigned[field] === undefined ? [] : [`${field} ${unsigned[field]}`])).concat(
+    listed,
+  )
   return fixed.length === 0 ? [] : [say`The app has fixed ${code(fixed.join(', '))}.`]
 }
 

@@ -1,4 +1,4 @@
-import type { Chain, Hex, Intent } from '../chains/chain.ts'
+import type { AccessList, Chain, Hex, Intent } from '../chains/chain.ts'
 import { AppError } from '../errors.ts'
 
 /** The strings of a request. The schema has checked their form, not their bounds. */
@@ -9,6 +9,9 @@ type UnsignedTransactionText = {
   readonly gasLimit?: string
   readonly maxPriorityFeePerGas?: string
   readonly maxFeePerGas?: string
+  readonly gasPrice?: string
+  readonly accessList?: readonly { readonly address: string; readonly storageKeys: readonly string[] }[]
+  readonly type?: string
   readonly nonce?: string
   readonly era?: string
   readonly asset_id?: string
@@ -62,9 +65,73 @@ export const parseHex = (text: string, field: string): Hex => {
   throw new AppError('invalid_input', `Field "${field}" must be 0x and an even number of hex digits.`)
 }
 
+/** All storage keys of one access list. */
+const STORAGE_KEYS_MAX = 1_024
+
+type ParsingChain = Pick<Chain, 'network' | 'hasTransactionTypes' | 'isMortal' | 'feeAssets' | 'parseAddress'>
+
+const parseAccessList = (
+  chain: ParsingChain,
+  entries: NonNullable<UnsignedTransactionText['accessList']>,
+  field: string,
+): AccessList => {
+  if (entries.reduce((sum, { storageKeys }) => sum + storageKeys.length, 0) > STORAGE_KEYS_MAX) {
+    throw new AppError('invalid_input', `Field "${field}" must have at most ${STORAGE_KEYS_MAX} storage keys in all.`)
+  }
+  return entries.map(({ address, storageKeys }, at) => ({
+    address: chain.parseAddress(address, `${field}.${at}.address`),
+    storageKeys: storageKeys.map((key, index) => parseHex(key, `${field}.${at}.storageKeys.${index}`)),
+  }))
+}
+
+/** Types 0, 1 and 2: a gas price makes one of type 0, or with an access list of type 1. */
+const typeOf = ({ gasPrice, accessList }: UnsignedTransactionText): 0 | 1 | 2 => {
+  if (gasPrice === undefined) return 2
+  return accessList === undefined ? 0 : 1
+}
+
+/** The fields that decide a transaction's type. @throws invalid_input if they contradict each other. */
+const parseForm = (
+  chain: ParsingChain,
+  text: UnsignedTransactionText,
+  field: string,
+): Pick<Intent, 'gasPrice' | 'accessList'> => {
+  const { gasPrice, accessList, type } = text
+  const given = (['gasPrice', 'accessList', 'type'] as const).find((name) => text[name] !== undefined)
+  if (given === undefined) return {}
+  if (!chain.hasTransactionTypes) throw noMeaning(chain, `${field}.${given}`)
+  const fee = (['maxFeePerGas', 'maxPriorityFeePerGas'] as const).find((name) => text[name] !== undefined)
+  if (gasPrice !== undefined && fee !== undefined) {
+    throw new AppError('invalid_input', `Field "${field}.gasPrice" must be absent if "${fee}" is there.`)
+  }
+  if (type !== undefined && Number(type) !== typeOf(text)) {
+    throw new AppError(
+      'invalid_input',
+      `Field "${field}.type" must be ${typeOf(text)}, which the other fields make it: "gasPrice" gives type 0, with "accessList" type 1; without "gasPrice" it is type 2.`,
+    )
+  }
+  return {
+    ...(gasPrice === undefined ? {} : { gasPrice: parseQuantity(gasPrice, `${field}.gasPrice`, UINT256_END) }),
+    ...(accessList === undefined ? {} : { accessList: parseAccessList(chain, accessList, `${field}.accessList`) }),
+  }
+}
+
+const noMeaning = ({ network }: ParsingChain, field: string): AppError =>
+  new AppError('invalid_input', `Field "${field}" has no meaning on ${network}.`)
+
+/**
+ * Refuses what only `sign` takes: what is sent is of type 2, because its fees are raised while it waits, and has no access list.
+ * @param why for a sentence that begins with the field.
+ */
+export const refuseForm = (intent: Intent, { field, why }: { readonly field: string; readonly why: string }): void => {
+  const isListed = (intent.accessList ?? []).length > 0
+  const name = intent.gasPrice !== undefined ? 'gasPrice' : isListed ? 'accessList' : null
+  if (name !== null) throw new AppError('invalid_input', `Field "${field}.${name}" must be absent: ${why}.`)
+}
+
 /** Parses an `unsigned_transaction` and checks it without a node. */
 export const parseIntent = (
-  chain: Pick<Chain, 'network' | 'isMortal' | 'feeAssets' | 'parseAddress'>,
+  chain: ParsingChain,
   text: UnsignedTransactionText,
   field = 'unsigned_transaction',
 ): Intent => {
@@ -75,17 +142,16 @@ export const parseIntent = (
       `Field "${field}.to" is required, but for a contract creation, or a call of a Substrate runtime, in "input".`,
     )
   }
-  const noMeaning = (member: string) =>
-    new AppError('invalid_input', `Field "${field}.${member}" has no meaning on ${chain.network}.`)
-  if (text.era !== undefined && !chain.isMortal) throw noMeaning('era')
+  if (text.era !== undefined && !chain.isMortal) throw noMeaning(chain, `${field}.era`)
   const { feeAssets } = chain
-  if (text.asset_id !== undefined && feeAssets === null) throw noMeaning('asset_id')
+  if (text.asset_id !== undefined && feeAssets === null) throw noMeaning(chain, `${field}.asset_id`)
   return {
     to: text.to === undefined ? null : chain.parseAddress(text.to, `${field}.to`),
     value: text.value === undefined ? 0n : parseQuantity(text.value, `${field}.value`, UINT256_END),
     input,
     ...(text.gasLimit === undefined ? {} : { gasLimit: parseQuantity(text.gasLimit, `${field}.gasLimit`, UINT64_END) }),
     ...parseFees(text, `${field}.`),
+    ...parseForm(chain, text, field),
     ...(text.era === undefined ? {} : { era: Number(parseQuantity(text.era, `${field}.era`, NONCE_END)) }),
     ...(text.asset_id === undefined || feeAssets === null
       ? {}

@@ -107,7 +107,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: RawTransaction, 202: WaitingApproval },
         ...detail(
           'Sign a transaction',
-          'Sends nothing. For an `eoa` wallet with every field given it asks no node. For a wallet of type `contract` it signs a transaction of the key, which also deploys the wallet if that has no code. The answer is a JSON string.',
+          'Sends nothing. On the EVM networks the fields decide the type of the transaction: 0, 1 or 2. For an `eoa` wallet with every field given it asks no node. For a wallet of type `contract` it signs a transaction of the key, which also deploys the wallet if that has no code. The answer is a JSON string.',
           [...SIGNING, ...NAMED_WALLET, 'fee_too_low'],
         ),
       },

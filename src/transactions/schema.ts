@@ -36,6 +36,30 @@ const HexData = (description: string, example: string) =>
 /** Checked later: an id is below 2^32, hex has whole bytes, and the asset exists. */
 const FEE_ASSET = '^(?:(?:asset:)?(?:0|[1-9][0-9]{0,9})|foreign:0x[0-9a-f]{2,1024})$'
 
+const AccessList = Type.Array(
+  Type.Object(
+    {
+      address: AddressField('A contract.'),
+      storageKeys: Type.Array(
+        Type.String({
+          pattern: '^0x[0-9a-fA-F]{64}$',
+          description: 'A storage slot of it, 32 bytes.',
+          rule: '0x and 64 hex digits',
+          examples: [`0x${'0'.repeat(63)}1`],
+        }),
+        { maxItems: 1024, description: 'At most 1024 in all.', rule: 'a list of at most 1024 storage keys' },
+      ),
+    },
+    closed,
+  ),
+  {
+    maxItems: 256,
+    description:
+      'EIP-2930: contracts and storage slots that the transaction pays for in advance. Only on the EVM networks, and only to sign.',
+    rule: 'a list of at most 256 addresses with their storage keys',
+  },
+)
+
 export const UnsignedTransaction = Type.Object(
   {
     to: Type.Optional(
@@ -53,6 +77,22 @@ export const UnsignedTransaction = Type.Object(
       Quantity('Priority fee cap, wei per gas; on Substrate networks the tip, in planck.', '1000000000'),
     ),
     maxFeePerGas: Type.Optional(Quantity('Fee cap, wei per gas; only on the EVM networks.', '30000000000')),
+    gasPrice: Type.Optional(
+      Quantity(
+        'Price of the gas, wei; only on the EVM networks, and only to sign. It makes a transaction of type 0, or with `accessList` of type 1; the fee caps must then be absent.',
+        '30000000000',
+      ),
+    ),
+    accessList: Type.Optional(AccessList),
+    type: Type.Optional(
+      Type.String({
+        pattern: '^(?:0x)?[012]$',
+        description:
+          'Only on the EVM networks. The type follows from the other fields; if it is given, it must be the same.',
+        rule: '"0", "1" or "2"',
+        examples: ['2'],
+      }),
+    ),
     nonce: Type.Optional(
       Quantity('Transaction count of the sender: for a wallet of type `contract`, of its key.', '0'),
     ),

@@ -4,10 +4,12 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
-import { parseIntent, UINT256_END } from './intent.ts'
+import { parseIntent, refuseForm, UINT256_END } from './intent.ts'
 import { batchUnsupported } from './sending.ts'
 import type { SignInput } from './sign.ts'
 import { type Submitted, submitIntent } from './submit.ts'
+
+const SENT_AS = 'what is sent is of type 2 without an access list, and its fees are raised while it waits'
 
 /** Signs and records a transaction; the worker sends it. */
 export const signAndSend = async (
@@ -17,6 +19,7 @@ export const signAndSend = async (
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
   const { chain } = signer
   const intent = parseIntent(chain, input.unsignedTransaction)
+  refuseForm(intent, { field: 'unsigned_transaction', why: SENT_AS })
   const wallet = await walletOf(ctx, { ...input, signer })
   return submitIntent(ctx, { ...input, chain, wallet, kind: 'send', intents: async () => [intent] })
 }
@@ -30,6 +33,7 @@ type BatchInput = Omit<SignInput, 'unsignedTransaction'> & {
 const NOT_IN_A_BATCH = ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas', 'nonce'] as const satisfies (keyof Intent)[]
 
 const elementOf = (intent: Intent, field: string): Intent => {
+  refuseForm(intent, { field, why: 'a batch is one transaction, which is sent as type 2' })
   const set = NOT_IN_A_BATCH.find((name) => intent[name] !== undefined)
   if (set !== undefined) {
     throw new AppError('invalid_input', `Field "${field}.${set}" must be absent: a batch is one transaction.`)

@@ -12,7 +12,7 @@ import { refuseExcess, refuseLaterNonce } from '../policies/intent-bounds.ts'
 import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { executionOf, withInnerReason } from './execution.ts'
-import { parseIntent } from './intent.ts'
+import { parseIntent, refuseForm } from './intent.ts'
 import { nextNonce } from './nonce.ts'
 import { wordsOf } from './sign-ladder.ts'
 
@@ -21,6 +21,8 @@ export type SignInput = Signatory & {
   readonly signerAddress: string
   readonly unsignedTransaction: Parameters<typeof parseIntent>[1]
 }
+
+const OF_A_CONTRACT = 'the key of a wallet of type "contract" signs transactions of type 2 without an access list'
 
 /**
  * Signs a transaction, sends nothing and reserves no nonce. For an eoa wallet with every field given it asks no node, except
@@ -34,6 +36,7 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   const intent = parseIntent(chain, input.unsignedTransaction)
   const complete = chain.complete(intent)
   const wallet = await walletOf(ctx, { ...input, signer })
+  if (wallet.type === 'contract') refuseForm(intent, { field: 'unsigned_transaction', why: OF_A_CONTRACT })
   const unconfirmed = complete === null ? null : chain.confirmNode()
   if (unconfirmed !== null) await unconfirmed
   const { credentials, actor, approvalId } = input

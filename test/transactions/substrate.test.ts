@@ -141,6 +141,15 @@ describe('a transfer', () => {
       expect([answer.status, answer.json.code]).toEqual([400, 'invalid_input'])
       expect(answer.json.error).toContain(`unsigned_transaction.${field}`)
     }
+    for (const [field, value] of [
+      ['gasPrice', '1'],
+      ['accessList', []],
+      ['type', '2'],
+    ] as const) {
+      const { status, json } = await send(from, { to: from, value: '1', [field]: value })
+      const sentence = `Field "unsigned_transaction.${field}" has no meaning on Polkadot.`
+      expect([status, json.code, json.error]).toEqual([400, 'invalid_input', sentence])
+    }
   })
 
   test('is refused if it cannot be paid, or leaves less than the existential deposit on either side', async () => {
