@@ -43,6 +43,7 @@ export const ERROR_STATUS = {
   frozen: 403,
   policy_denied: 403,
   under_policies: 403,
+  delegate_not_allowed: 403,
   not_found: 404,
   transaction_not_found: 404,
   method_not_allowed: 405,

@@ -16,6 +16,7 @@ const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeySc
   ['/transactions/batch-sign-and-send', 'sign'],
   ['/transactions/speed-up', 'sign'],
   ['/transactions/sign-message', 'sign'],
+  ['/transactions/sign-authorization', 'sign'],
   ['/nfts/collections', 'sign'],
   ['/nfts/mint', 'sign'],
   ['/nfts/transfer', 'sign'],

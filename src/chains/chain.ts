@@ -52,6 +52,8 @@ export type NodelessChain = NetworkTraits &
   Addresses &
   Messages & {
     readonly abiFiles: AbiFiles | null
+    /** For authorisations of EIP-7702; null for a family whose accounts cannot delegate to a contract. */
+    readonly delegation: { readonly chainId: number } | null
     /** Whether a text has the form of a function name as `Calls.calls` reads it. Pure. */
     isCallName(text: string): boolean
     /** null for a family without contract wallets, and for a network without a node. */

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { activateProject, createProject, listProjects, showProject } from '../projects/projects.ts'
 import { addOrigins, removeOrigins, setAnonymousLogin, setPasskeyDomain } from '../projects/settings.ts'
 import { oneOf, uuid } from './arguments.ts'
+import { delegateCommands } from './delegates.ts'
 import { OPERATOR } from './operator.ts'
 import type { Shell } from './shell.ts'
 
@@ -60,6 +61,7 @@ export const projectCommands = (shell: Shell): Command => {
     .option('--json', 'print a JSON object')
     .action(show(shell))
   command.addCommand(originCommands(shell))
+  command.addCommand(delegateCommands(shell))
   addPageCommands(command, shell)
   addLoginCommands(command, shell)
   return command

@@ -104,6 +104,7 @@ const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>
   signOnce: serve(METHODS.signOnce, vault.signOnce),
   signOnceByPolicy: serve(METHODS.signOnceByPolicy, vault.signOnceByPolicy),
   signMessage: serve(METHODS.signMessage, vault.signMessage),
+  signAuthorization: serve(METHODS.signAuthorization, vault.signAuthorization),
   publicKeyOf: serve(METHODS.publicKeyOf, vault.publicKeyOf),
   newWallet: serve(METHODS.newWallet, vault.newWallet),
   newPolicy: serve(METHODS.newPolicy, vault.newPolicy),
@@ -128,6 +129,8 @@ const operatorMethods = (vault: OperatorVault): Readonly<Record<keyof typeof OPE
   activateProject: serve(OPERATOR_METHODS.activateProject, vault.activateProject),
   unlockOwner: serve(OPERATOR_METHODS.unlockOwner, vault.unlockOwner),
   releaseFromPolicies: serve(OPERATOR_METHODS.releaseFromPolicies, vault.releaseFromPolicies),
+  changeDelegates: serve(OPERATOR_METHODS.changeDelegates, vault.changeDelegates),
+  listDelegates: serve(OPERATOR_METHODS.listDelegates, vault.listDelegates),
   rotateRootKey: serve(OPERATOR_METHODS.rotateRootKey, (input, { onProgress }) =>
     vault.rotateRootKey(input, onProgress),
   ),

@@ -28,10 +28,12 @@ import { rotateProjectKey } from './rotation/rotate-project.ts'
 import { rotateRootKey } from './rotation/rotate-root.ts'
 import { UnfitVault } from './unfit-vault.ts'
 import { forgedRows } from './verify-rows.ts'
+import { changeDelegates, listDelegates } from './wallets/delegates.ts'
 import { exportKeyring } from './wallets/keyring.ts'
 import { newWallet } from './wallets/new-wallet.ts'
 import { openKeyByPolicy, signOnceByPolicy } from './wallets/policy-key.ts'
 import { newPolicy, revokePolicy } from './wallets/policy-locks.ts'
+import { signAuthorization } from './wallets/sign-authorization.ts'
 import { putUnderPolicies, releaseFromPolicies } from './wallets/under-policies.ts'
 import { openKey, signMessage, signOnce } from './wallets/wallet-key.ts'
 import type { OPERATOR_METHODS } from './wire/vault-methods.ts'
@@ -140,6 +142,10 @@ const operatingOf = (ctx: CustodyCtx) => {
     unlockOwner: bind(unlockOwner),
     /** Lets the developer secret open an owner's wallets again, which `putUnderPolicies` put under policies. */
     releaseFromPolicies: bind(releaseFromPolicies),
+    /** Adds or removes a contract to which a project's eoa wallets may delegate. @returns those that are allowed now. */
+    changeDelegates: bind(changeDelegates),
+    /** The contracts to which a project's eoa wallets may delegate. */
+    listDelegates: bind(listDelegates),
     /**
      * Wraps every project key with the next root key; from then on the database belongs to that key. All changes are
      * committed together: it can be killed at any point, and run again.
@@ -192,6 +198,8 @@ export const createVault = (settings: CustodySettings) => {
      * policy allows it.
      */
     signMessage: bind(signMessage),
+    /** Signs an authorisation of EIP-7702, with the same credentials, for a delegate that the project names. */
+    signAuthorization: bind(signAuthorization),
     /**
      * Creates a policy. Its terms are bound into the lock with which the developer secret opens a wallet's key. Needs the
      * credential of the wallet's mode; a developer secret beside a PIN is checked. A repeated call with the same id answers with

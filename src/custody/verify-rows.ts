@@ -2,6 +2,7 @@ import { goneCustodyRows } from '../../db/queries/custody/gone-rows.ts'
 import { forgedUserKeyLocks } from './credentials/forged-user-secrets.ts'
 import { forgedGuesses } from './credentials/guesses.ts'
 import type { CustodyCtx } from './ctx.ts'
+import { forgedDelegateLists } from './wallets/delegates.ts'
 import { forgedLocks } from './wallets/forged-locks.ts'
 import { forgedPolicies } from './wallets/forged-policies.ts'
 import { forgedWallets } from './wallets/forged-wallets.ts'
@@ -24,7 +25,7 @@ type Parts = Pick<CustodyCtx, 'db' | 'projectKeys' | 'journal'>
 export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfinished: readonly ForgedRow[] }
 
 /**
- * Checks the rows that custody authenticates (counts of wrong PINs, locks of user keys, policies, wallets and locks of keyrings), and that no row
+ * Checks the rows that custody authenticates (counts of wrong PINs, locks of user keys, policies, wallets, locks of keyrings and lists of delegates), and that no row
  * that the audit names is gone. It opens no wallet.
  * @param input.projectId null: of all projects.
  */
@@ -34,6 +35,7 @@ export const forgedRows = async (parts: Parts, input: { readonly projectId: stri
   const policies = await forgedPolicies(parts, input)
   const wallets = await forgedWallets(parts, input)
   const locks = await forgedLocks(parts, input)
+  const delegates = await forgedDelegateLists(parts, input)
   const gone = await goneCustodyRows(parts.db, input)
   const ofWallets = (rows: typeof wallets.forged) => rows.map((wallet) => ({ table: 'wallets', ...wallet }))
   const forged = [
@@ -42,6 +44,7 @@ export const forgedRows = async (parts: Parts, input: { readonly projectId: stri
     ...policies.map((policy) => ({ table: 'policies', ...policy })),
     ...ofWallets(wallets.forged),
     ...locks.map((keyring) => ({ table: 'keyrings', ...keyring })),
+    ...delegates.map((list) => ({ table: 'delegate_lists', ...list })),
     ...gone.map((row) => ({ ...row, trouble: GONE })),
   ]
   return { forged, unfinished: ofWallets(wallets.unfinished) }

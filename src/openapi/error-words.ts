@@ -210,6 +210,11 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
     remedy: 'Ask for a transaction that a policy allows, or ask the operator to release the owner from policies.',
     retry: 'no',
   },
+  delegate_not_allowed: {
+    means: 'The project does not allow its wallets to delegate to this contract on this network (EIP-7702).',
+    remedy: 'Ask the operator to allow it for the project, if the contract is the right one.',
+    retry: 'no',
+  },
   not_found: {
     means: 'The project has no such thing, or the path does not exist.',
     remedy: 'Check the id or address, and the path.',

@@ -20,7 +20,7 @@ type UnsignedTransactionText = {
 export const UINT256_END = 1n << 256n
 const UINT64_END = 1n << 64n
 /** Above this a number is not exact. */
-const NONCE_END = 1n << 53n
+export const NONCE_END = 1n << 53n
 
 const FORM = /^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/
 

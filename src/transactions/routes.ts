@@ -12,7 +12,9 @@ import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.
 import {
   BatchBody,
   RawTransaction,
+  SignAuthorizationBody,
   SignBody,
+  SignedAuthorization,
   SignedMessage,
   SignMessageBody,
   SpeedUpBody,
@@ -23,6 +25,7 @@ import {
 } from './schema.ts'
 import { batchSignAndSend, signAndSend } from './send.ts'
 import { signTransaction } from './sign.ts'
+import { signAuthorization } from './sign-authorization.ts'
 import { signMessage } from './sign-message.ts'
 import { speedUpTransaction } from './speed-up.ts'
 import { statusByHash, statusById } from './status.ts'
@@ -217,6 +220,27 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
           'Sign a message',
           'Never with a policy. If developer and user share control, it needs both credentials, as an export does.',
           [...CREDENTIAL, ...NODE, ...NAMED_WALLET, 'contract_wallet_changed'],
+        ),
+      },
+    )
+    .post(
+      '/sign-authorization',
+      async ({ body, caller }) => {
+        const { chainId, yParity, ...signed } = await signAuthorization(ctx, {
+          ...signatoryOf(caller, body),
+          network: body.network,
+          signerAddress: body.signer_wallet_address,
+          authorization: body.authorization,
+        })
+        return { ...signed, chain_id: chainId, y_parity: yParity }
+      },
+      {
+        body: SignAuthorizationBody,
+        response: { 200: SignedAuthorization },
+        ...detail(
+          'Sign an authorisation (EIP-7702)',
+          'Lets the account run the code of a contract, once somebody sends it in a transaction of type 4. Sends nothing. Only for contracts that the operator allowed for the project, and never with a policy. If developer and user share control, it needs both credentials.',
+          [...CREDENTIAL, ...NODE, ...NAMED_WALLET, 'delegate_not_allowed'],
         ),
       },
     )

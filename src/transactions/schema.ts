@@ -3,6 +3,7 @@ import { t } from 'elysia'
 import { FAILURE_CODES, WAITS_FOR } from '../../db/words.ts'
 import {
   AddressField,
+  ClosedObject,
   CredentialFields,
   closed,
   NetworkField,
@@ -194,6 +195,54 @@ export const SignedMessage = Type.Object(
   },
   { ...closed, title: 'SignedMessage' },
 )
+
+export const SignAuthorizationBody = Type.Object(
+  {
+    network: Type.Optional(NetworkField),
+    signer_wallet_address: AddressField('A wallet of the project, of type `eoa`.'),
+    authorization: Type.Object(
+      {
+        contract_address: AddressField(
+          'The delegate, whose code the account then runs: one that the operator allowed for the project. The zero address ends a delegation.',
+        ),
+        chain_id: Type.Optional(Quantity('If it is given, it must be the chain id of the network.', '11155111')),
+        nonce: Type.Optional(
+          Quantity(
+            'Transaction count of the account when a block takes the authorisation. By default the next one, for a transaction that another account sends. If the account itself sends it, the nonce of the transaction plus 1.',
+            '0',
+          ),
+        ),
+      },
+      closed,
+    ),
+    ...CredentialFields,
+  },
+  {
+    ...closed,
+    title: 'SignAuthorization',
+    ...takesCredentials('one_or_both'),
+    examples: [
+      {
+        network: 'Ethereum',
+        signer_wallet_address: SIGNER,
+        authorization: { contract_address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
+        developer_secret: 'testnet-secret',
+      },
+    ],
+  },
+)
+
+const Word = (name: string) =>
+  Type.String({ description: `${name} of the signature, 32 bytes.`, examples: [`0x${'5e'.repeat(32)}`] })
+
+export const SignedAuthorization = ClosedObject('SignedAuthorization', {
+  chain_id: Type.Integer({ examples: [11155111] }),
+  address: AddressField('The delegate.'),
+  nonce: Type.Integer({ description: 'For which transaction count of the account it is valid.', examples: [0] }),
+  y_parity: Type.Integer({ description: '0 or 1.', examples: [1] }),
+  r: Word('r'),
+  s: Word('s'),
+})
 
 /** The gas of a block usually allows fewer. */
 export const BATCH_MAX = 100

@@ -13,6 +13,7 @@ import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { executionOf, withInnerReason } from './execution.ts'
 import { parseIntent, refuseForm } from './intent.ts'
+import { nextNonceOf } from './next-nonce.ts'
 import { nextNonce } from './nonce.ts'
 import { wordsOf } from './sign-ladder.ts'
 
@@ -129,9 +130,7 @@ type FillInInput = {
 }
 
 const fillIn = (ctx: Ctx, { chain, intent, from, asIfDeployed }: FillInInput): Promise<Unsigned> => {
-  const signer = { network: chain.network, address: from }
-  const next = async ({ pendingCount }: TransactionCounts): Promise<number> =>
-    nextNonce({ pendingCount, held: await readHeldNonces(ctx.db, signer, { fromNonce: pendingCount }) })
+  const next = nextNonceOf(ctx, { network: chain.network, address: from })
   return chain.fill(intent, from, { nonce: intent.nonce ?? next, asIfDeployed })
 }
 

@@ -257,6 +257,52 @@ describe('project passkey-domain', () => {
   })
 })
 
+describe('project delegates', () => {
+  const DELEGATE = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+  const lower = DELEGATE.toLowerCase()
+  const done = (output: string) => ({ exitCode: 0, output, errors: '' })
+
+  test('lists, adds and removes the contracts to which wallets may delegate', async () => {
+    const { projectId } = await newProject()
+    const delegates = (...args: readonly string[]) => run(['delegates', ...args], '')
+    expect(await delegates('list', projectId)).toEqual(done('The project allows no delegate.\n'))
+    const first = await delegates('add', projectId, 'Ethereum', DELEGATE)
+    expect(first).toEqual(done(`Allowed now:\nEthereum  ${lower}\n`))
+    const second = await delegates('add', projectId, 'Base', lower)
+    expect(second).toEqual(done(`Allowed now:\nBase  ${lower}\nEthereum  ${lower}\n`))
+    expect(await delegates('list', projectId)).toEqual(done(`Base  ${lower}\nEthereum  ${lower}\n`))
+    const removed = await delegates('remove', projectId, 'Base', DELEGATE)
+    expect(removed).toEqual(done(`Allowed now:\nEthereum  ${lower}\n`))
+    const asJson = JSON.stringify([{ network: 'Ethereum', address: lower }])
+    expect(await delegates('list', projectId, '--json')).toEqual(done(`${asJson}\n`))
+    const rows = await sql`select actor from audit where project_id = ${projectId} and action = 'delegates_changed'`
+    expect(rows.map(({ actor }) => actor)).toEqual(Array(3).fill('operator'))
+  })
+
+  test.each([
+    ['a network where no account can delegate', 2, ['Polkadot', DELEGATE], 'must be one of'],
+    ['an address with a wrong checksum', 1, ['Ethereum', DELEGATE.replace('aA', 'Aa')], 'wrong checksum'],
+    ['the zero address', 1, ['Ethereum', `0x${'0'.repeat(40)}`], 'must be the address of a contract'],
+  ])('refuses %s', async (_what, exitCode, args, sentence) => {
+    const { projectId } = await newProject()
+    const refused = await run(['delegates', 'add', projectId, ...args], '')
+    expect([refused.exitCode, refused.output]).toEqual([exitCode, ''])
+    expect(refused.errors).toContain(sentence)
+    expect((await run(['delegates', 'remove', projectId, ...args], '')).exitCode).toBe(exitCode)
+  })
+
+  test('refuses to remove what is not allowed, and an unknown project', async () => {
+    const { projectId } = await newProject()
+    const none = await run(['delegates', 'remove', projectId, 'Ethereum', DELEGATE], '')
+    expect([none.exitCode, none.errors]).toEqual([
+      1,
+      'The project does not allow this delegate: nothing was changed.\n',
+    ])
+    const unknown = await run(['delegates', 'add', randomUUID(), 'Ethereum', DELEGATE], '')
+    expect([unknown.exitCode, unknown.errors]).toEqual([1, 'There is no such project.\n'])
+  })
+})
+
 describe('project anonymous-login', () => {
   const login = async ({ projectId, post }: Project) => {
     const headers = { authorization: undefined, 'x-walletkit-project-id': projectId }

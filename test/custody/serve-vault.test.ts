@@ -319,6 +319,8 @@ describe('who controls an API', () => {
       'newProject',
       'activateProject',
       'unlockOwner',
+      'changeDelegates',
+      'listDelegates',
       'rotateRootKey',
       'rotateProjectKey',
       'forgedRows',

@@ -2,9 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { getTableColumns, getTableName, is } from 'drizzle-orm'
 import { PgTable } from 'drizzle-orm/pg-core'
 import type { Sql } from 'postgres'
-import * as custody from '../../db/schema/custody.ts'
+import * as keysAndPolicies from '../../db/schema/custody.ts'
+import * as delegates from '../../db/schema/delegates.ts'
 import * as schema from '../../db/schema.ts'
 import { connectAsEach, createDatabase, type TestDatabase } from '../support/postgres.ts'
+
+const custody = { ...keysAndPolicies, ...delegates }
 
 const tablesOf = (exported: object): readonly PgTable[] =>
   Object.values(exported).filter((each): each is PgTable => is(each, PgTable))

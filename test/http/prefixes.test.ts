@@ -85,6 +85,11 @@ const CASES: readonly Case[] = [
     (signer) => ({ signer_wallet_address: signer, message: 'hello', ...SECRET }),
   ],
   [
+    'POST /transactions/sign-authorization',
+    'signer_wallet_address',
+    (signer) => ({ signer_wallet_address: signer, authorization: { contract_address: '7' }, ...SECRET }),
+  ],
+  [
     'POST /nfts/collections',
     'from',
     (from) => ({ from, name: 'Doors', symbol: 'DOOR', image_url: 'https://example.com/d.png', ...SECRET }),
@@ -285,7 +290,7 @@ test('every request field with an address is tested', async () => {
   const isAddress = (name: string) => /(^|_)(address|addresses|from|to|recipient)$/.test(name)
   // Ids of users and assets, and contracts of the EVM networks alone.
   const isNone = (found: string) =>
-    / (require_approval\.from|token_limits\.contract_address|.*\.accessList\.address)$|^POST \/tokens\/mint contract_address$/.test(found)
+    / (require_approval\.from|token_limits\.contract_address|authorization\.contract_address|.*\.accessList\.address)$|^POST \/tokens\/mint contract_address$/.test(found)
   const found: string[] = []
   // biome-ignore lint/suspicious/noExplicitAny: JSON
   const walk = (schema: any, path: string): void => {

@@ -27,6 +27,7 @@ const ENDPOINTS = {
   'POST /transactions/batch-sign-and-send': 'sign',
   'POST /transactions/speed-up': 'sign',
   'POST /transactions/sign-message': 'sign',
+  'POST /transactions/sign-authorization': 'sign',
   'POST /nfts/collections': 'sign',
   'POST /nfts/mint': 'sign',
   'POST /nfts/transfer': 'sign',

@@ -114,6 +114,7 @@ describe('the document', () => {
       'POST /transactions/batch-sign-and-send',
       'POST /transactions/speed-up',
       'POST /transactions/sign-message',
+      'POST /transactions/sign-authorization',
       'GET /transactions/status-by-hash',
       'GET /transactions/status-by-id',
       'GET /nfts',

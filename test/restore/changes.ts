@@ -276,6 +276,28 @@ const succeeds = async ({ api }: Ground, ...command: readonly string[]): Promise
   return output
 }
 
+/** The contracts to which wallets may delegate. */
+const delegates = async (ground: Ground): Promise<Change> => {
+  const { address } = await ofPin(ground.api)
+  const [removed, added] = [randomAddress(), randomAddress()]
+  const change = (is: 'add' | 'remove', delegate: Hex) =>
+    succeeds(ground, 'project', 'delegates', is, ground.api.project.projectId, network, delegate)
+  const sign = async (contract_address: Hex) => {
+    const body = { network, signer_wallet_address: address, authorization: { contract_address, nonce: '0' } }
+    return codeOf(await ground.api.post('/transactions/sign-authorization', { ...body, user_pin: PIN }))
+  }
+  await change('add', removed)
+  return {
+    happen: async () => {
+      await change('remove', removed)
+      await change('add', added)
+    },
+    check: async () => {
+      expect([await sign(removed), await sign(added)]).toEqual(['delegate_not_allowed', 'done'])
+    },
+  }
+}
+
 /** The wallets that are made after it are sealed under another key of the project than those before. */
 const projectKey = async (ground: Ground): Promise<Change> => {
   const { projectId } = ground.api.project
@@ -326,6 +348,7 @@ export const prepareChanges = async (ground: Ground): Promise<Change> => {
     changedPin,
     recoveryCodes,
     sharedControl,
+    delegates,
     projectKey,
     policies,
     approvals,

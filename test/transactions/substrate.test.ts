@@ -152,6 +152,15 @@ describe('a transfer', () => {
     }
   })
 
+  test('lets no account delegate to a contract', async () => {
+    const signer_wallet_address = await fundedWallet()
+    const authorization = { contract_address: bob, nonce: '0' }
+    const body = { ...bodyOf(signer_wallet_address, {}), unsigned_transaction: undefined, authorization }
+    const { status, json } = await service.post('/transactions/sign-authorization', body)
+    const sentence = 'Accounts of Polkadot cannot delegate to a contract.'
+    expect([status, json.code, json.error]).toEqual([501, 'not_implemented', sentence])
+  })
+
   test('is refused if it cannot be paid, or leaves less than the existential deposit on either side', async () => {
     const from = await fundedWallet(10n * UNIT)
     const poor = await send(from, { to: bob, value: String(11n * UNIT) })

@@ -139,6 +139,12 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'POST /transactions/sign-message': ({ wallet }) => ({
     body: { network, signer_wallet_address: wallet, message: 'hello', user_pin: PIN },
   }),
+  'POST /transactions/sign-authorization': ({ wallet }) => ({
+    body: {
+      ...{ network, signer_wallet_address: wallet, user_pin: PIN },
+      authorization: { contract_address: `0x${'0'.repeat(40)}`, nonce: '0' },
+    },
+  }),
   // The network defaults to the wallet's own. Here we must not reveal that the wallet exists.
   'POST /transactions/preview': ({ wallet: from }) => ({ body: { from, unsigned_transaction } }),
   'POST /transactions/preview-bundle': ({ wallet: from }) => ({

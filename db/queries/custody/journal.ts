@@ -66,6 +66,11 @@ const KEPT = {
   },
   policy_locks: { key: ['id'] },
   used_approvals: { key: ['approval_id'] },
+  delegate_lists: {
+    key: ['project_id'],
+    age: { grows: 'version' },
+    changing: ['delegates', 'version', 'mac', 'updated_at'],
+  },
 } as const satisfies Readonly<Record<string, Kept>>
 
 export type JournalTable = keyof typeof KEPT

@@ -31,6 +31,7 @@ export const createNodelessEvmChain = ({
   hasNames: nameRegistry !== null,
   withoutRecipient: 'creation',
   hasTransactionTypes: true,
+  delegation: { chainId },
   isMortal: false,
   addressKind: 'address',
   parseAddress,

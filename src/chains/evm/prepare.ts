@@ -250,7 +250,9 @@ const estimateForSigning = async (
 
 const fixedFees = (intent: Intent): Fees | null => {
   const { maxFeePerGas, maxPriorityFeePerGas } = pricedFees(intent) ?? intent
-  return maxFeePerGas === undefined || maxPriorityFeePerGas === undefined ? null : { maxFeePerGas, maxPriorityFeePerGas }
+  return maxFeePerGas === undefined || maxPriorityFeePerGas === undefined
+    ? null
+    : { maxFeePerGas, maxPriorityFeePerGas }
 }
 
 /** @throws fee_ceiling_reached */

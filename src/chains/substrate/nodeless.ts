@@ -20,6 +20,7 @@ export const createNodelessSubstrateChain = (row: SubstrateNetworkRow): Nodeless
   hasNames: false,
   withoutRecipient: 'runtime_call',
   hasTransactionTypes: false,
+  delegation: null,
   isMortal: true,
   addressKind: 'account',
   parseAddress: (text, field) => parseAddress(row, { text, field }),

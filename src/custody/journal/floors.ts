@@ -1,6 +1,6 @@
 // How new some rows must be at least. A MAC cannot detect that a row was replaced by an earlier state of it; a vault that has seen
 // the later one can. Rows that were never changed need no floor. A used approval never changes either, but its row must
-// exist: without it the approval could be used again.
+// exist: without it the approval could be used again. Of a list of delegates even the first version has an earlier state: none.
 
 import { type JournalTable, type RowImage, readImage } from '../../../db/queries/custody/journal.ts'
 
@@ -16,6 +16,7 @@ const AS_GOOD_AS_NEW: Partial<Record<JournalTable, (row: Readonly<Record<string,
   owner_locks: ({ version }) => version === 1,
   policies: ({ uses, revoked_at }) => uses === 0 && revoked_at === null,
   used_approvals: () => false,
+  delegate_lists: () => false,
 }
 
 export type Floors = ReturnType<typeof createFloors>

@@ -153,6 +153,12 @@ export const identityOf = {
     projectId,
     rowId,
   }),
+  delegateList: ({ projectId }: Project): RowIdentity => ({
+    ...NOWHERE,
+    purpose: 'delegate list',
+    projectId,
+    rowId: projectId,
+  }),
 }
 
 type Under = { readonly key: Uint8Array; readonly identity: RowIdentity }

@@ -81,8 +81,8 @@ const openByOwnCredential = async (
   return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock: row.lock, sealed: row.sealed })
 }
 
-/** Opens the key with the credentials of all modes that control its keyring. */
-const openByAllCredentials = async (ctx: CustodyCtx, request: KeyRequest): Promise<Uint8Array> => {
+/** Opens the key with the credentials of all modes that control its keyring. @returns 32 bytes that the caller zeroes. */
+export const openByAllCredentials = async (ctx: CustodyCtx, request: KeyRequest): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   const { row, lock, credentialKeyOf } = await checkAllCredentials(ctx, { ...request, keys })
   const { wallet, actor } = request

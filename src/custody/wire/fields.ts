@@ -17,6 +17,7 @@ export const ByName = <Schema extends TSchema>(schema: Schema) => Type.Record(Ty
 /** PostgreSQL takes no NUL. A statement that it refuses would fail for all who share it. */
 export const Text = Type.String({ pattern: '^[^\\u0000]*$' })
 export const Id = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' })
+export const EvmAddress = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
 export const Bytes = Type.Uint8Array()
 export const Count = Type.Integer({ minimum: 0 })
 

@@ -2,20 +2,14 @@
 // served and asked (serve-vault.ts, remote-vault.ts).
 
 import { Type } from '@sinclair/typebox'
-import {
-  CHAIN_FAMILIES,
-  CONTROL_MODES,
-  RULE_OPERATORS,
-  SIGNING_ACTIONS,
-  USER_SECRET_KINDS,
-  WALLET_TYPES,
-} from '../../../db/words.ts'
+import { CHAIN_FAMILIES, CONTROL_MODES, SIGNING_ACTIONS, USER_SECRET_KINDS, WALLET_TYPES } from '../../../db/words.ts'
 import { APPROVER_PASSKEYS_MAX } from '../approval.ts'
 import {
   ByName,
   Bytes,
   Count,
   credentials,
+  EvmAddress,
   Fields,
   Id,
   keyRequest,
@@ -26,62 +20,11 @@ import {
   wallet,
 } from './fields.ts'
 import { method, Nothing, Secret, SecretBytes } from './method.ts'
+import { limitCounts, policy, terms, termsFields } from './policy-fields.ts'
 
 const imported = Type.Union([Fields({ privateKey: Secret }), Fields({ mnemonicPhrase: Secret })])
 
-const EVM_ADDRESS = '^0x[0-9a-fA-F]{40}$'
-const Digits = Type.String({ pattern: '^[0-9]{1,78}$' })
-const Seconds = Type.Integer({ minimum: 1 })
-const limitCounts = Type.Array(Type.Array(Type.Tuple([Count, Digits])))
-
-const termsFields = {
-  id: Id,
-  network: Text,
-  argumentRules: Type.Array(
-    Fields({
-      argument: Text,
-      operator: OneOf(RULE_OPERATORS),
-      value: Text,
-      selector: Type.Optional(Text),
-      declaration: Type.Optional(Text),
-    }),
-  ),
-  expiresAt: OrNull(Type.Date()),
-  maxTotalValue: OrNull(Type.BigInt()),
-  maxUses: OrNull(Type.Integer()),
-  maxTotalFee: Type.BigInt(),
-  tokenLimits: Type.Array(
-    Fields({ contractAddress: Type.String({ pattern: EVM_ADDRESS }), maxTotal: Digits, perSeconds: OrNull(Seconds) }),
-  ),
-  rollingLimits: Type.Array(
-    Fields({ perSeconds: Seconds, maxTotalValue: OrNull(Digits), maxUses: OrNull(Type.Integer({ minimum: 0 })) }),
-  ),
-  requireApproval: OrNull(
-    Fields({
-      of: Type.Integer({ minimum: 1 }),
-      expiresInSeconds: Type.Integer({ minimum: 1 }),
-      approvers: Type.Array(Fields({ userId: Id, rpId: Text, credentialId: Text, publicKey: Text }), {
-        maxItems: APPROVER_PASSKEYS_MAX,
-      }),
-    }),
-  ),
-}
-const terms = Fields(termsFields)
-
-const policyFields = {
-  ...termsFields,
-  projectId: Id,
-  walletId: Id,
-  name: Text,
-  spentFee: Type.BigInt(),
-  spentValue: Type.BigInt(),
-  limitCounts,
-  uses: Count,
-  createdAt: Type.Date(),
-  updatedAt: Type.Date(),
-  revokedAt: OrNull(Type.Date()),
-}
-const policy = Fields(policyFields)
+const delegate = { network: Text, address: EvmAddress }
 
 const typedData = Fields({
   domain: Fields({
@@ -184,6 +127,14 @@ export const METHODS = {
     output: signatures,
   }),
   signMessage: method('signMessage', { input: signRequest, output: signatures }),
+  signAuthorization: method('signAuthorization', {
+    input: Fields({
+      ...keyRequest,
+      delegate: EvmAddress,
+      nonce: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    }),
+    output: Bytes,
+  }),
   publicKeyOf: method('publicKeyOf', {
     input: Fields({ family: OneOf(CHAIN_FAMILIES), imported }),
     output: Bytes,
@@ -321,6 +272,20 @@ export const OPERATOR_METHODS = {
   releaseFromPolicies: method('releaseFromPolicies', {
     input: Fields({ projectId: Id, ownerId: Text, actor: Text }),
     output: Nothing,
+  }),
+  changeDelegates: method('changeDelegates', {
+    input: Fields({
+      projectId: Id,
+      ...delegate,
+      change: Type.Union([Type.Literal('add'), Type.Literal('remove')]),
+      actor: Text,
+    }),
+    output: Type.Array(Fields(delegate)),
+  }),
+  listDelegates: method('listDelegates', {
+    input: Fields({ projectId: Id }),
+    output: Type.Array(Fields(delegate)),
+    repeatable: true,
   }),
   rotateRootKey: method('rotateRootKey', {
     input: Fields({ actor: Text }),

@@ -1,0 +1,72 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../../client.ts'
+import { delegateLists } from '../../schema.ts'
+
+export type DelegateListRow = Pick<typeof delegateLists.$inferSelect, 'projectId' | 'delegates' | 'version' | 'mac'>
+
+const columns = {
+  projectId: delegateLists.projectId,
+  delegates: delegateLists.delegates,
+  version: delegateLists.version,
+  mac: delegateLists.mac,
+}
+
+/** null if a project never had a delegate. */
+export const readDelegateList = async (db: Queryable, projectId: string): Promise<DelegateListRow | null> => {
+  const [row] = await db.select(columns).from(delegateLists).where(eq(delegateLists.projectId, projectId))
+  return row ?? null
+}
+
+/** All lists, or that of one project. */
+export const listDelegateLists = (
+  db: Queryable,
+  { projectId }: { readonly projectId: string | null },
+): Promise<readonly DelegateListRow[]> =>
+  db
+    .select(columns)
+    .from(delegateLists)
+    .where(projectId === null ? undefined : eq(delegateLists.projectId, projectId))
+    .orderBy(delegateLists.projectId)
+
+/** Writes a list over the version before. @param row.before null if there was none. @returns false if it has changed meanwhile. */
+export const writeDelegateList = async (
+  tx: Tx,
+  { before, ...row }: DelegateListRow & { readonly before: number | null },
+): Promise<boolean> => {
+  const { delegates, version, mac } = row
+  const { rowCount } = await tx
+    .insert(delegateLists)
+    .values(row)
+    .onConflictDoUpdate({
+      target: delegateLists.projectId,
+      set: { delegates, version, mac, updatedAt: sql`now()` },
+      setWhere: eq(delegateLists.version, before ?? 0),
+    })
+  return rowCount === 1
+}
+
+/** The newest version of a project's list that the audit has; 0 if it has none. */
+export const auditedListVersion = async (db: Queryable, projectId: string): Promise<number> => {
+  const { rows } = await db.execute<{ readonly version: number }>(sql`
+    select coalesce(max((a.details->>'list_version')::int), 0) as version from audit a
+    where a.action = 'delegates_changed' and a.project_id = ${projectId}::uuid`)
+  return rows[0]?.version ?? 0
+}
+
+/** The lists of which the audit has a later version: they are gone, or somebody wrote back an earlier one. */
+export const setBackDelegateLists = async (
+  db: Queryable,
+  of: { readonly projectId: string | null },
+): Promise<readonly { readonly projectId: string; readonly isGone: boolean }[]> => {
+  const { rows } = await db.execute<{ readonly projectId: string; readonly isGone: boolean }>(sql`
+    with audited as (
+      select a.project_id, max((a.details->>'list_version')::int) as version from audit a
+      where a.action = 'delegates_changed' and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
+      group by a.project_id
+    )
+    select audited.project_id as "projectId", l.project_id is null as "isGone"
+    from audited left join delegate_lists l on l.project_id = audited.project_id
+    where l.project_id is null or l.version < audited.version
+    order by 1`)
+  return [...rows]
+}
