@@ -171,6 +171,7 @@ describe.each([
     // What is made over an earlier row is newer than all that the vault knows.
     await putBack()
     const third = await newCode()
+    await marked()
     await between()
     expect([await opens(third), await opens(second)]).toEqual(['done', 'INVALID_SECRET'])
   })
