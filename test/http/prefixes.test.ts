@@ -290,7 +290,9 @@ test('every request field with an address is tested', async () => {
   const isAddress = (name: string) => /(^|_)(address|addresses|from|to|recipient)$/.test(name)
   // Ids of users and assets, and contracts of the EVM networks alone.
   const isNone = (found: string) =>
-    / (require_approval\.from|token_limits\.contract_address|authorization\.contract_address|.*\.accessList\.address)$|^POST \/tokens\/mint contract_address$/.test(found)
+    / (require_approval\.from|token_limits\.contract_address|authorization\.contract_address|.*\.accessList\.address)$|^POST \/tokens\/mint contract_address$/.test(
+      found,
+    )
   const found: string[] = []
   // biome-ignore lint/suspicious/noExplicitAny: JSON
   const walk = (schema: any, path: string): void => {
