@@ -68,6 +68,8 @@ const arrivals = async ({ to }: Pick<Payment, 'to'>): Promise<bigint> => {
 /** An account without coins is removed: its nonces start again when it has some. */
 const payFromRemoved = async (from: string): Promise<readonly Payment[]> => {
   const before = await newPayment(from)
+  // Until then its coins are reserved, and the account does not have enough for the other transfer.
+  expect(await outcomeOf(before)).toBe('success')
   const { address } = await world.api.newWallet({ network })
   // balances.transfer_all(to, keep_alive: false)
   const all = `0x0a0400${Buffer.from(decodeAddress(address)).toString('hex')}00`
