@@ -26,6 +26,7 @@ import { pageRoutes } from './pages/routes.ts'
 import { policyRoutes } from './policies/routes.ts'
 import { tokenRoutes } from './tokens/routes.ts'
 import { transactionRoutes } from './transactions/routes.ts'
+import { typedDataRoutes } from './typed-data/routes.ts'
 import { linkRoutes } from './users/link-routes.ts'
 import { userRoutes } from './users/routes.ts'
 import { walletRoutes } from './wallets/routes.ts'
@@ -66,8 +67,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     })
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
     .onBeforeHandle({ as: 'global' }, ({ body, query }) => {
-      checkNetwork(networks, body)
-      checkNetwork(networks, query)
+      for (const part of [body, query]) checkNetwork(networks, part)
     })
     .onError({ as: 'global' }, ({ error, code, request, set }) => {
       const allowed = code === 'NOT_FOUND' ? methodNotAllowed(app.routes, request) : null
@@ -96,6 +96,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     .use(walletRoutes(ctx, auth))
     .use(secretRoutes(ctx, auth))
     .use(transactionRoutes(ctx, auth))
+    .use(typedDataRoutes(ctx, auth))
     .use(nftRoutes(ctx, auth))
     .use(policyRoutes(ctx, auth))
     .use(approvalRoutes(ctx, auth))

@@ -1,7 +1,7 @@
 // Contract wallets: contracts that a single owner's key controls. The owner's key signs and pays; the wallet makes the
 // calls. The address is known before the wallet is deployed, and may already hold coins and tokens.
 
-import type { Payload } from '../custody/payload.ts'
+import type { Payload, TypedData } from '../custody/payload.ts'
 import type { Hex, Intent, RecordedIntent } from './intent.ts'
 
 /** A contract wallet and the address of its owner's key. */
@@ -60,4 +60,9 @@ export type ContractWallets = {
   }): Promise<FailingCall | null>
   /** Signs a message for the wallet (ERC-1271), wrapped by ERC-6492 if the wallet is not deployed yet. Pure. */
   message(wallet: ContractWallet, input: { readonly message: Uint8Array; readonly isDeployed: boolean }): Signable<Hex>
+  /** The same for typed data. Pure. */
+  typedData(
+    wallet: ContractWallet,
+    input: { readonly typedData: TypedData; readonly isDeployed: boolean },
+  ): Signable<Hex>
 }

@@ -1,5 +1,6 @@
 // Messages signed by keys and contracts. They are not transactions.
 
+import type { TypedData } from '../custody/payload.ts'
 import type { Signable } from './contract-wallets.ts'
 import type { Hex } from './intent.ts'
 
@@ -15,6 +16,8 @@ export type MessageSigner = 'key' | 'contract'
 export type Messages = {
   /** A message to sign with the key of an address: EIP-191 with v 27 or 28, or sr25519. Pure. */
   message(message: Uint8Array): Signable<Hex>
+  /** Typed data (EIP-712) to sign with the key of an address; null for a family that has none. */
+  readonly typedData: ((typedData: TypedData) => Signable<Hex>) | null
   /**
    * The CAIP-10 name of a contract that signs, because its signature is valid on this network only; null for a family whose
    * contracts cannot sign. Pure.

@@ -1,9 +1,7 @@
 // What a wallet's key signs, in full. Chains make payloads; custody reads and hashes them. A bare digest is never signed,
 // because its meaning would be unknown.
 
-import { unreachable } from '../errors.ts'
-
-/** EIP-712. Integers are bigints, safe integers or texts (decimal or 0x hex); bytes are 0x hex. */
+/** EIP-712 as `eth_signTypedData_v4` has it. Integers are bigints, safe integers or texts (decimal or 0x hex); bytes are 0x hex. */
 export type TypedData = {
   readonly domain: {
     readonly name?: string
@@ -38,23 +36,30 @@ export type Payload =
   | { readonly kind: 'typed_data'; readonly typedData: TypedData }
   /** A message for a Safe to accept (ERC-1271): the message as the user knows it, and the Safe on its chain. */
   | { readonly kind: 'safe_message'; readonly chainId: number; readonly safe: string; readonly message: Uint8Array }
+  /** The same for typed data. */
+  | { readonly kind: 'safe_typed_data'; readonly chainId: number; readonly safe: string; readonly typedData: TypedData }
   | ExtrinsicPayload
   /** The message as the user knows it: custody wraps it in <Bytes>…</Bytes>. */
   | { readonly kind: 'substrate_message'; readonly message: Uint8Array }
 
-/** What a payload is signed for: a chain takes it, or somebody who checks a message. A Safe's chain takes its SafeTx. */
-export const purposeOf = (payload: Payload): 'transactions' | 'messages' => {
-  switch (payload.kind) {
-    case 'evm_transaction':
-    case 'extrinsic':
-      return 'transactions'
-    case 'typed_data':
-      return payload.typedData.primaryType === 'SafeTx' ? 'transactions' : 'messages'
-    case 'evm_message':
-    case 'safe_message':
-    case 'substrate_message':
-      return 'messages'
-    default:
-      return unreachable(payload)
-  }
+/**
+ * What a key is opened for. `transactions`: its own credential opens it. `messages`: all credentials that control it do, because a
+ * message can mean anything. `policy`: the developer secret opens it, within the rules of a policy.
+ */
+export type Purpose = 'transactions' | 'messages' | 'policy'
+
+const PURPOSES: Readonly<Record<Payload['kind'], readonly Purpose[]>> = {
+  evm_transaction: ['transactions', 'policy'],
+  extrinsic: ['transactions', 'policy'],
+  typed_data: ['messages', 'policy'],
+  safe_typed_data: ['messages', 'policy'],
+  evm_message: ['messages'],
+  safe_message: ['messages'],
+  substrate_message: ['messages'],
+}
+
+/** Whether a key that was opened for a purpose signs a payload. The transaction of a Safe is one, although it is typed data. Pure. */
+export const isFor = (purpose: Purpose, payload: Payload): boolean => {
+  if (PURPOSES[payload.kind].includes(purpose)) return true
+  return purpose === 'transactions' && payload.kind === 'typed_data' && payload.typedData.primaryType === 'SafeTx'
 }

@@ -8,6 +8,8 @@ export const SMALL_BODY_BYTES = 16 * KIBIBYTE
 
 /** 1 MB of call data, more than any network accepts in one transaction, is 2 MB of hex; a bundle has several. */
 const CALL_DATA_BYTES = 4 * MEBIBYTE
+/** Contracts take a few kilobytes. */
+const TYPED_DATA_BYTES = MEBIBYTE
 /** 50 rules with values of 1,024 characters. */
 const RULES_BYTES = 256 * KIBIBYTE
 /** A description of 4,096 characters, each of which may be written as two escapes of six. */
@@ -29,6 +31,7 @@ export const LARGE_BODIES: ReadonlyMap<string, number> = new Map([
   ['/transactions/batch-sign-and-send', CALL_DATA_BYTES],
   // Messages have no limit of their own, because people also sign documents.
   ['/transactions/sign-message', CALL_DATA_BYTES],
+  ['/transactions/sign-typed-data', TYPED_DATA_BYTES],
   ['/policies', RULES_BYTES],
   ['/policies/describe', RULES_BYTES],
   ['/nfts/mint', METADATA_BYTES],

@@ -1,7 +1,16 @@
 // What the audit tells of calls of a contract wallet: read strictly, and of what cannot be read nothing is made up.
 
 import { describe, expect, test } from 'bun:test'
-import { concatHex, encodeFunctionData, encodePacked, type Hex, parseAbi, serializeTransaction, size } from 'viem'
+import {
+  concatHex,
+  encodeFunctionData,
+  encodePacked,
+  type Hex,
+  hashTypedData,
+  parseAbi,
+  serializeTransaction,
+  size,
+} from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { factsOf } from '../../src/custody/keys/facts.ts'
 import { toSign } from '../../src/custody/keys/payloads.ts'
@@ -127,14 +136,35 @@ describe('a transaction of a contract wallet that its owner signs as typed data'
     expect(told({})).toEqual({ ...unread, contract_wallet_nonce: '7', to: ALICE, value: '5' })
   })
 
-  test('is recorded with only its wallet and chain if it has another form, wallet or chain', () => {
-    expect(told({ message: { ...message, operation: 1 } })).toEqual(unread)
-    expect(told({ types: { SafeTx: [word] }, message: { to: ALICE } })).toEqual(unread)
-    expect(told({ domain: { ...domain, chainId: 1 } })).toEqual({ ...unread, chain_id: '1' })
-    expect(told({ domain: { ...domain, verifyingContract: BOB } })).toEqual({ ...unread, contract_wallet: BOB })
+  const asTyped = (chainId: number, contract: string, primary_type = 'SafeTx') => ({
+    primary_type,
+    domain: JSON.stringify({ chainId: String(chainId), verifyingContract: contract }),
   })
 
-  test('is the only typed data with details: other typed data is recorded as a message', () => {
-    expect(told({ primaryType: 'Mail', types: { Mail: [word] }, message: { to: ALICE } })).toEqual({})
+  test('is recorded as typed data of its wallet and chain if it has another form, wallet or chain', () => {
+    const other = { ...unread, ...asTyped(domain.chainId, SAFE) }
+    expect(told({ message: { ...message, operation: 1 } })).toEqual(other)
+    expect(told({ types: { SafeTx: [word] }, message: { to: ALICE } })).toEqual(other)
+    expect(told({ domain: { ...domain, chainId: 1 } })).toEqual({ ...unread, chain_id: '1', ...asTyped(1, SAFE) })
+    const ofBob = { ...unread, contract_wallet: BOB, ...asTyped(domain.chainId, BOB) }
+    expect(told({ domain: { ...domain, verifyingContract: BOB } })).toEqual(ofBob)
+  })
+
+  test('is told from other typed data, which is recorded by its primary type and domain', () => {
+    const mail = { primaryType: 'Mail', types: { Mail: [word] }, message: { to: ALICE } }
+    expect(told(mail)).toEqual(asTyped(domain.chainId, SAFE, 'Mail'))
+    const accepted = { kind: 'safe_typed_data', chainId: 1, safe: SAFE, typedData: { ...mail, domain: {} } } as const
+    expect(factsIn(accepted)).toEqual({
+      primary_type: 'Mail',
+      domain: '{}',
+      contract_wallet: SAFE,
+      typed_data_hash: hashTypedData(accepted.typedData as never),
+    })
+  })
+
+  test('is recorded with at most 256 characters of each name', () => {
+    const name = '\u{1f600}'.repeat(300)
+    const long = told({ domain: { name }, primaryType: 'Mail', types: { Mail: [] }, message: {} })
+    expect(long.domain).toBe(JSON.stringify({ name: '\u{1f600}'.repeat(256) }))
   })
 })

@@ -1,13 +1,11 @@
-// What custody refuses to sign, and how it hashes the rest. Vectors of typed data and of transactions are in
-// published-cases.test.ts.
+// What custody refuses to sign, and how it hashes the rest. Typed data is in typed-data.test.ts, and vectors of
+// transactions are in published-cases.test.ts.
 
 import { describe, expect, test } from 'bun:test'
-import { hashMessage, hashTypedData, keccak256, serializeTransaction } from 'viem'
+import { hashMessage, keccak256, serializeTransaction } from 'viem'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { decodeRlp } from '../../src/custody/keys/rlp.ts'
 import { traceOf } from '../../src/custody/keys/trace.ts'
-import { typedDataDigest } from '../../src/custody/keys/typed-data.ts'
-import type { TypedData } from '../../src/custody/payload.ts'
 import { bytesOf, hexOf } from './support.ts'
 
 const TO = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
@@ -159,136 +157,6 @@ test('a key of one family signs nothing of the other', () => {
   expect(() => bytesToSign('evm', extrinsicOf(message))).toThrow('signs no extrinsic')
   expect(() => bytesToSign('substrate', { kind: 'evm_message', message })).toThrow('signs no evm_message')
   expect(() => bytesToSign('substrate', { kind: 'evm_transaction', unsigned: message })).toThrow('signs no')
-})
-
-describe('typed data', () => {
-  // The example of EIP-712.
-  const mail = {
-    domain: {
-      name: 'Ether Mail',
-      version: '1',
-      chainId: 1,
-      verifyingContract: '0xCcCCccccCCCCcCCCCCCcCcCccCcCCCcCcccccccC',
-    },
-    types: {
-      Person: [
-        { name: 'name', type: 'string' },
-        { name: 'wallet', type: 'address' },
-      ],
-      Mail: [
-        { name: 'from', type: 'Person' },
-        { name: 'to', type: 'Person' },
-        { name: 'contents', type: 'string' },
-      ],
-    },
-    primaryType: 'Mail',
-    message: {
-      from: { name: 'Cow', wallet: '0xCD2a3d9F938E13CD947Ec05AbC7FE734Df8DD826' },
-      to: { name: 'Bob', wallet: '0xbBbBBBBbbBBBbbbBbbBbbbbBBbBbbbbBbBbbBBbB' },
-      contents: 'Hello, Bob!',
-    },
-  } satisfies TypedData
-  const DOMAIN_TYPE = [
-    { name: 'name', type: 'string' },
-    { name: 'version', type: 'string' },
-    { name: 'chainId', type: 'uint256' },
-    { name: 'verifyingContract', type: 'address' },
-  ]
-
-  test('of the EIP has the digest that the EIP tells, with the domain’s type and without it', () => {
-    const digest = 'be609aee343fb3c4b28e1df9e632fca64fcfaede20f02e86244efddf30957bd2'
-    expect(hexOf(typedDataDigest(mail))).toBe(digest)
-    expect(hexOf(typedDataDigest({ ...mail, types: { ...mail.types, EIP712Domain: DOMAIN_TYPE } }))).toBe(digest)
-  })
-
-  const one = (type: string, value: unknown): TypedData => ({
-    domain: {},
-    types: { Box: [{ name: 'value', type }] },
-    primaryType: 'Box',
-    message: { value },
-  })
-
-  test.each([
-    ['uint8', 255],
-    ['int8', -128],
-    ['uint256', (2n ** 256n - 1n).toString()],
-    ['int256', (-(2n ** 255n)).toString()],
-    ['uint64', '0xff'],
-    ['bool', true],
-    ['bytes', '0x'],
-    ['bytes4', '0x12345678'],
-    ['string', 'ü'],
-    ['address', TO],
-    ['uint8[]', []],
-    ['uint8[2][]', [[1, 2]]],
-    ['string[1]', ['a']],
-  ])('of %s %p has viem’s digest', (type, value) => {
-    expect(`0x${hexOf(typedDataDigest(one(type, value)))}`).toBe(hashTypedData(one(type, value) as never))
-  })
-
-  test.each([
-    ['uint8', 256, 'does not fit'],
-    ['uint8', -1, 'does not fit'],
-    ['int8', 128, 'does not fit'],
-    ['uint256', (2n ** 256n).toString(), 'does not fit'],
-    ['uint8', 1.5, 'expected an integer'],
-    ['uint8', '', 'expected an integer'],
-    ['uint8', ' 1', 'expected an integer'],
-    ['uint256', 2 ** 53, 'expected an integer'],
-    ['uint8', null, 'expected an integer'],
-    ['uint7', 1, 'there is no type'],
-    ['uint264', 1, 'there is no type'],
-    ['uint', 1, 'there is no type'],
-    ['bytes33', '0x', 'there is no type'],
-    ['bytes0', '0x', 'there is no type'],
-    ['bytes4', '0x123456', 'expected 4 bytes'],
-    ['bytes4', '0x1234567800', 'expected 4 bytes'],
-    ['bytes', '1234', 'expected 0x hex'],
-    ['bytes', '0x123', 'expected 0x hex'],
-    ['address', '0x1234', 'expected 20 bytes'],
-    ['bool', 'true', 'expected true or false'],
-    ['bool', 1, 'expected true or false'],
-    ['string', 1, 'expected a text'],
-    ['uint8[2]', [1], 'expected 2 elements'],
-    ['uint8[]', { length: 0 }, 'expected a list'],
-    ['Box', {}, 'lacks value'],
-    ['Box2', {}, 'there is no type'],
-    ['toString', 'a', 'there is no type'],
-  ])('of %s %p is refused: %s', (type, value, why) => {
-    expect(() => typedDataDigest(one(type, value))).toThrow(why)
-  })
-
-  test.each<[string, Partial<TypedData>, string]>([
-    ['with a field that the type does not have', { message: { ...mail.message, more: 1 } }, 'has no field more'],
-    ['without a field', { message: { from: mail.message.from, to: mail.message.to } }, 'lacks contents'],
-    ['of an unknown type', { primaryType: 'Letter' }, 'is not among the types'],
-    ['of a type that every object has', { primaryType: 'constructor' }, 'is not among the types'],
-    ['with an unknown domain field', { domain: { ...mail.domain, more: '1' } as never }, 'has no field more'],
-    [
-      'with two fields of one name',
-      { types: { ...mail.types, Person: [...mail.types.Person, { name: 'name', type: 'string' }] } },
-      'two fields of one name',
-    ],
-    [
-      'with a field name that would change the type',
-      { types: { ...mail.types, Mail: [...mail.types.Mail, { name: 'a,uint8 b', type: 'string' }] } },
-      'no identifier',
-    ],
-    [
-      'whose domain type leaves a field out',
-      { types: { ...mail.types, EIP712Domain: DOMAIN_TYPE.slice(1) } },
-      'has no field name',
-    ],
-  ])('%s is refused', (_, change, why) => {
-    expect(() => typedDataDigest({ ...mail, ...change })).toThrow(why)
-  })
-
-  test('that is endlessly deep is refused', () => {
-    let value: Record<string, unknown> = { next: [] }
-    for (let depth = 0; depth < 100; depth += 1) value = { next: [value] }
-    const types = { Node: [{ name: 'next', type: 'Node[]' }] }
-    expect(() => typedDataDigest({ domain: {}, types, primaryType: 'Node', message: value })).toThrow('levels deep')
-  })
 })
 
 test('the audit gets the hash of a message, also of one that is as long as a hash when it is wrapped', () => {

@@ -1,4 +1,4 @@
-import { typedDataDigest } from '../../src/custody/keys/typed-data.ts'
+import { typedDataDigest } from '../../src/custody/typed-data.ts'
 // Known answers by other authors: the cases of the npm package @ethersproject/testcases.
 
 import { describe, expect, test } from 'bun:test'

@@ -233,7 +233,7 @@ describe('over its sockets', () => {
     const evm = await newWallet()
     const substrate = await newWallet({ network: 'Polkadot' })
     const typedData = {
-      domain: { name: 'A', version: '1', chainId: 1n, verifyingContract: `0x${'22'.repeat(20)}` },
+      domain: { name: 'A', version: '1', chainId: 11_155_111n, verifyingContract: `0x${'22'.repeat(20)}` },
       types: {
         Mail: [
           { name: 'text', type: 'string' },
@@ -247,6 +247,7 @@ describe('over its sockets', () => {
     const bytes = { call: part, extra: part, implicit: part, addressPrefix: part, signaturePrefix: part }
     const uses = [
       [evm, { kind: 'typed_data', typedData }],
+      [evm, { kind: 'safe_typed_data', chainId: 1, safe: `0x${'33'.repeat(20)}`, typedData }],
       [evm, { kind: 'safe_message', chainId: 1, safe: `0x${'33'.repeat(20)}`, message: part }],
       [substrate, { kind: 'extrinsic', ...bytes }],
     ] as const
@@ -259,6 +260,26 @@ describe('over its sockets', () => {
         const signature = onlySignature(await signer(of, request(wallet)).sign(use))
         const [row] = await sql`select details from audit where subject = ${wallet.id} order by id desc limit 1`
         expect(row?.details).toMatchObject({ a: 'b', hash: traceOf({ payload, bytes, signature, publicKey }).hash })
+      }
+    }
+  })
+
+  test('typed data for another chain is not signed, and the refusal names the field', async () => {
+    const { path } = await startVault()
+    const wallet = await newWallet()
+    const typedData = { domain: { chainId: 1 }, types: { Mail: [] }, primaryType: 'Mail', message: {} }
+    const safe = `0x${'33'.repeat(20)}`
+    const payloads = [
+      { kind: 'typed_data', typedData },
+      { kind: 'safe_typed_data', chainId: 11_155_111, safe, typedData },
+    ] as const
+    for (const payload of payloads) {
+      for (const of of [asOperator(path), custody.vault]) {
+        const use = { action: 'message_signed', details: {}, payloads: [payload] } as const
+        await expect(messageSigner(of, request(wallet)).sign(use)).rejects.toMatchObject({
+          code: 'invalid_input',
+          message: expect.stringContaining('"typed_data.domain.chainId" must be 11155111'),
+        })
       }
     }
   })

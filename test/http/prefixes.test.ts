@@ -6,6 +6,7 @@ import { encodeAddress } from '@polkadot/util-crypto'
 import type { SubstrateNetwork } from '../../src/chains/networks.ts'
 import { type Service, startService } from '../support/service.ts'
 import { devAccount } from '../support/substrate.ts'
+import { mail } from '../typed-data/data.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 const PREFIXES = { Polkadot: 0, Vara: 137 } as const satisfies Record<SubstrateNetwork, number>
@@ -88,6 +89,11 @@ const CASES: readonly Case[] = [
     'POST /transactions/sign-authorization',
     'signer_wallet_address',
     (signer) => ({ signer_wallet_address: signer, authorization: { contract_address: '7' }, ...SECRET }),
+  ],
+  [
+    'POST /transactions/sign-typed-data',
+    'signer_wallet_address',
+    (signer) => ({ signer_wallet_address: signer, typed_data: mail({}), ...SECRET }),
   ],
   [
     'POST /nfts/collections',

@@ -28,6 +28,7 @@ const ENDPOINTS = {
   'POST /transactions/speed-up': 'sign',
   'POST /transactions/sign-message': 'sign',
   'POST /transactions/sign-authorization': 'sign',
+  'POST /transactions/sign-typed-data': 'sign',
   'POST /nfts/collections': 'sign',
   'POST /nfts/mint': 'sign',
   'POST /nfts/transfer': 'sign',

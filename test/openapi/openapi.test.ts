@@ -115,6 +115,7 @@ describe('the document', () => {
       'POST /transactions/speed-up',
       'POST /transactions/sign-message',
       'POST /transactions/sign-authorization',
+      'POST /transactions/sign-typed-data',
       'GET /transactions/status-by-hash',
       'GET /transactions/status-by-id',
       'GET /nfts',

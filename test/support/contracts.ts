@@ -47,6 +47,8 @@ export type TestContractName =
   | 'NameRegistry'
   | 'NameResolver'
   | 'WildcardResolver'
+  | 'SignedToken'
+  | 'SignatureTransfer'
 
 const SOURCE_FOLDER = new URL('../contracts/', import.meta.url)
 

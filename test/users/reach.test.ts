@@ -7,6 +7,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+import { mail } from '../typed-data/data.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
@@ -144,6 +145,9 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
       ...{ network, signer_wallet_address: wallet, user_pin: PIN },
       authorization: { contract_address: `0x${'0'.repeat(40)}`, nonce: '0' },
     },
+  }),
+  'POST /transactions/sign-typed-data': ({ wallet }) => ({
+    body: { network, signer_wallet_address: wallet, typed_data: mail({}), user_pin: PIN },
   }),
   // The network defaults to the wallet's own. Here we must not reveal that the wallet exists.
   'POST /transactions/preview': ({ wallet: from }) => ({ body: { from, unsigned_transaction } }),

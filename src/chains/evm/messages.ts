@@ -14,6 +14,7 @@ import {
   parseAbi,
   recoverAddress,
 } from 'viem'
+import type { TypedData } from '../../custody/payload.ts'
 import type { Hex, MessageSigner, SignedMessage } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
@@ -65,6 +66,10 @@ export const isSignedByKey = async ({ address, message, signature }: SignedMessa
 /** A message as bytes, to be signed by a key for its own address. Pure. */
 export const keyMessage = (message: Uint8Array): Signable<Hex> =>
   signable({ kind: 'evm_message', message }, (signature) => signature)
+
+/** Typed data, to be signed by a key for its own address. Pure. */
+export const keyTypedData = (typedData: TypedData): Signable<Hex> =>
+  signable({ kind: 'typed_data', typedData }, (signature) => signature)
 
 /** Deploys the contract that the wrapped signature describes, if it is missing, and asks it, all within one simulated call. */
 const undeployedQuestion = (address: Hex, hash: Hex, signature: Hex): Question<Hex> => {

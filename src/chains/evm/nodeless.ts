@@ -5,7 +5,7 @@ import type { NodelessChain } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { ABI_FILE_BYTES_MAX, parseAbiFile } from './abi-file.ts'
 import { addressOf, parseAddress } from './address.ts'
-import { isSignedByKey, keyMessage } from './messages.ts'
+import { isSignedByKey, keyMessage, keyTypedData } from './messages.ts'
 
 const accountOf = (text: string): string | null => {
   try {
@@ -46,6 +46,7 @@ export const createNodelessEvmChain = ({
   // Uncompressed keys begin with 4 (SEC 1 §2.3.3).
   randomAddress: () => addressOf(Uint8Array.of(4, ...randomBytes(64))),
   message: keyMessage,
+  typedData: keyTypedData,
   contractSigner: (address) => `eip155:${chainId}:${address}`,
   verifyMessage: async (signed) => ((await isSignedByKey(signed)) ? 'key' : null),
   abiFiles: { bytesMax: ABI_FILE_BYTES_MAX, parse: parseAbiFile },

@@ -33,6 +33,7 @@ export const createNodelessSubstrateChain = (row: SubstrateNetworkRow): Nodeless
   addressOf: (publicKey) => addressOf(row, publicKey),
   randomAddress: () => addressOf(row, randomBytes(32)),
   message: keyMessage,
+  typedData: null,
   contractSigner: () => null,
   verifyMessage: async (signed) => (isSignedByKey(signed) ? 'key' : null),
   abiFiles: null,

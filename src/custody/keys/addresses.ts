@@ -5,19 +5,13 @@ import { blake2b } from '@noble/hashes/blake2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { WalletType } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
+import { withChecksum } from '../checksum.ts'
 import { safeOf } from './safe.ts'
 import type { WalletChain } from './worst-cost.ts'
 
 const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const SS58_CONTEXT = Buffer.from('SS58PRE')
 const SS58_CHECKSUM_BYTES = 2
-
-/** EIP-55. @param digits 40 digits of lower-case hex. */
-const withChecksum = (digits: string): string => {
-  const hash = Buffer.from(keccak_256(Buffer.from(digits))).toString('hex')
-  const letters = [...digits].map((digit, at) => ((hash[at] ?? '0') >= '8' ? digit.toUpperCase() : digit))
-  return `0x${letters.join('')}`
-}
 
 /** Each leading zero byte becomes one character. */
 const base58Of = (bytes: Uint8Array): string => {

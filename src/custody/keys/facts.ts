@@ -4,13 +4,16 @@
 
 import { unreachable } from '../../errors.ts'
 import type { Payload, TypedData } from '../payload.ts'
+import { integerIn, typedDataDigest } from '../typed-data.ts'
 import { type Call, callsExecuted, callsSigned, isExecution, safeOf } from './safe.ts'
 import type { TransactionFields } from './transaction-fields.ts'
-import { integerIn } from './typed-data.ts'
 import type { WalletChain } from './worst-cost.ts'
 
 /** As many as a batch may have. They fit into an audit row. */
 const LISTED_MAX = 100
+
+/** Names of typed data can be as long as a request. */
+const TEXT_MAX = 256
 
 type Facts = Readonly<Record<string, string>>
 
@@ -59,13 +62,33 @@ const ofTransaction = (fields: TransactionFields, { safe }: Of): Facts => {
   }
 }
 
+/** A text as the audit keeps it. */
+const cut = (text: string): string => [...text].slice(0, TEXT_MAX).join('')
+
+/** The domain of typed data as JSON, and its primary type. The hash covers the rest. */
+const ofTypedData = ({ domain, primaryType }: TypedData): Facts => ({
+  primary_type: cut(primaryType),
+  domain: JSON.stringify(Object.fromEntries(Object.entries(domain).map(([name, value]) => [name, cut(String(value))]))),
+})
+
+/** Of typed data that a contract wallet accepts, the hash is that of its SafeMessage. */
+const ofSafeTypedData = ({ safe, typedData }: Extract<Payload, { readonly kind: 'safe_typed_data' }>): Facts => ({
+  ...ofTypedData(typedData),
+  contract_wallet: safe,
+  typed_data_hash: `0x${hexOf(typedDataDigest(typedData))}`,
+})
+
 /** The facts of a contract wallet's transaction, which its owner's key signs as typed data. */
 const ofSafeTransaction = ({ domain, ...typed }: TypedData, { chain, safe }: Of): Facts => {
   const facts = { chain_id: String(domain.chainId ?? ''), contract_wallet: domain.verifyingContract ?? '' }
   const of = { safe: safe(), chainId: chain.chainId ?? 0 }
   const calls = readable(() => callsSigned(of, { domain, ...typed }))
-  if (calls === null) return facts
-  return { ...facts, contract_wallet_nonce: String(integerIn(typed.message.nonce, 'uint256')), ...factsOfCalls(calls) }
+  if (calls === null) return { ...ofTypedData({ domain, ...typed }), ...facts }
+  return {
+    ...facts,
+    contract_wallet_nonce: String(integerIn(typed.message.nonce, 'message.nonce')),
+    ...factsOfCalls(calls),
+  }
 }
 
 const read = ({ payload, fields }: Signable, of: Of): Facts => {
@@ -73,7 +96,11 @@ const read = ({ payload, fields }: Signable, of: Of): Facts => {
     case 'evm_transaction':
       return fields === null ? {} : ofTransaction(fields, of)
     case 'typed_data':
-      return payload.typedData.primaryType === 'SafeTx' ? ofSafeTransaction(payload.typedData, of) : {}
+      return payload.typedData.primaryType === 'SafeTx'
+        ? ofSafeTransaction(payload.typedData, of)
+        : ofTypedData(payload.typedData)
+    case 'safe_typed_data':
+      return ofSafeTypedData(payload)
     case 'evm_message':
     case 'safe_message':
     case 'extrinsic':
@@ -115,7 +142,7 @@ export const factsOf = ({ chain, publicKey }: SigningKey, signables: readonly Si
 const OWN: ReadonlySet<string> = new Set(
   [
     'network chain_id nonce transaction_type to value calls contract_wallet contract_wallet_nonce further',
-    'hash further_hashes signed_bytes_hashes policy policy_uses approval',
+    'primary_type domain typed_data_hash hash further_hashes signed_bytes_hashes policy policy_uses approval',
   ].flatMap((names) => names.split(' ')),
 )
 /** Custody cannot read these from an extrinsic. The caller's words get names with `said_`. */

@@ -8,8 +8,8 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { ChainFamily } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
 import type { ExtrinsicPayload, Payload } from '../payload.ts'
+import { typedDataDigest } from '../typed-data.ts'
 import { fieldsOfTransaction, type TransactionFields } from './transaction-fields.ts'
-import { typedDataDigest } from './typed-data.ts'
 
 /** Longer payloads are hashed before they are signed (sp_runtime, SignedPayload). */
 const EXTRINSIC_MAX_BYTES = 256
@@ -32,12 +32,12 @@ const messageDigest = (message: Uint8Array): Uint8Array =>
   keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${message.length}`), message]))
 
 /** CompatibilityFallbackHandler.sol 1.4.1, SAFE_MSG_TYPEHASH; a bytes32 is its own ABI encoding. */
-const safeMessageDigest = (input: { chainId: number; safe: string; message: Uint8Array }): Uint8Array =>
+const safeDigest = (of: { readonly chainId: number; readonly safe: string }, digest: Uint8Array): Uint8Array =>
   typedDataDigest({
-    domain: { chainId: input.chainId, verifyingContract: input.safe },
+    domain: { chainId: of.chainId, verifyingContract: of.safe },
     types: { SafeMessage: [{ name: 'message', type: 'bytes' }] },
     primaryType: 'SafeMessage',
-    message: { message: `0x${Buffer.from(messageDigest(input.message)).toString('hex')}` },
+    message: { message: `0x${Buffer.from(digest).toString('hex')}` },
   })
 
 const extrinsicBytes = ({ call, extra, implicit }: ExtrinsicPayload): Uint8Array => {
@@ -51,6 +51,7 @@ const FAMILIES: Readonly<Record<Payload['kind'], ChainFamily>> = {
   evm_message: 'evm',
   typed_data: 'evm',
   safe_message: 'evm',
+  safe_typed_data: 'evm',
   extrinsic: 'substrate',
   substrate_message: 'substrate',
 }
@@ -79,7 +80,9 @@ const otherBytes = (payload: Exclude<Payload, { readonly kind: 'evm_transaction'
     case 'typed_data':
       return typedDataDigest(payload.typedData)
     case 'safe_message':
-      return safeMessageDigest(payload)
+      return safeDigest(payload, messageDigest(payload.message))
+    case 'safe_typed_data':
+      return safeDigest(payload, typedDataDigest(payload.typedData))
     case 'extrinsic':
       return extrinsicBytes(payload)
     case 'substrate_message':

@@ -8,7 +8,7 @@
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { TypedData } from '../payload.ts'
-import { bytesIn, integerIn } from './typed-data.ts'
+import { bytesIn, integerIn } from '../typed-data.ts'
 
 /** Addresses here are 40 digits of lower-case hex. */
 export const PROXY_FACTORY = '4e1dcf7ad4e460cfd30791ccc4f9c8a4f820ec67'
@@ -127,10 +127,10 @@ export const callsSigned = (
   if (Object.keys(types).length !== 1 || fields !== SAFE_TX || !isTheirs) throw refused('typed data of another form')
   const { to, value, data, operation, gasPrice } = message
   return callsMade(safe, {
-    to: hexOf(bytesIn(to, 'address')),
-    value: integerIn(value, 'uint256'),
-    data: bytesIn(data, 'bytes'),
-    operation: integerIn(operation, 'uint8'),
-    gasPrice: integerIn(gasPrice, 'uint256'),
+    to: hexOf(bytesIn(to, 'message.to')),
+    value: integerIn(value, 'message.value'),
+    data: bytesIn(data, 'message.data'),
+    operation: integerIn(operation, 'message.operation'),
+    gasPrice: integerIn(gasPrice, 'message.gasPrice'),
   })
 }

@@ -86,6 +86,7 @@ const read = (context: CostContext, payload: Payload): Read => {
       return { ...NOTHING, transactionKey: `extrinsic ${hexOf(bytesToSign(chain.family, payload))}`, isUse: true }
     case 'evm_message':
     case 'safe_message':
+    case 'safe_typed_data':
     case 'substrate_message':
       throw new Error(`a policy signs no ${payload.kind}`)
     default:

@@ -92,7 +92,7 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
   const { privateKey, spending } = await openByPolicy(ctx, request)
   using held = new DisposableStack()
   const key = held.use(
-    holdKey(ctx, { wallet, actor, purpose: 'transactions', policyId: terms.id, privateKey, also: spending }),
+    holdKey(ctx, { wallet, actor, purpose: 'policy', policyId: terms.id, privateKey, also: spending }),
   )
   // After the lock has proved the terms: before, anybody could name approvers, and have signatures checked for nothing.
   const approved = openApproval(ctx, request)

@@ -12,9 +12,10 @@ import { factsOf, saidOf } from '../keys/facts.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
 import { toSign } from '../keys/payloads.ts'
 import { coveredOf, traceOf } from '../keys/trace.ts'
-import { type Payload, purposeOf } from '../payload.ts'
+import { isFor, type Payload, type Purpose } from '../payload.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, openWalletKey } from '../sealing/hierarchy.ts'
+import { requireChainId } from '../typed-data.ts'
 import { checkAllCredentials, lockFloor, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
 import { unlessForged, walletForged } from './wallet-forged.ts'
 
@@ -137,8 +138,7 @@ const SIGNS_MAX = 2
 
 type Opened = Pick<KeyRequest, 'wallet' | 'actor'> & {
   readonly privateKey: Uint8Array
-  /** The purpose of the key. A message can mean anything, so a key for messages needs more credentials. */
-  readonly purpose: ReturnType<typeof purposeOf>
+  readonly purpose: Purpose
   /** The policy that the audit names. */
   readonly policyId?: string
   /** Ends with the key. */
@@ -163,7 +163,8 @@ const signerOf = (
   if (keyType === null) throw walletForged({ wallet, actor })
   return ({ action, details: said, payloads, about }) => {
     const signed = payloads.map((payload) => {
-      if (purposeOf(payload) !== purpose) throw new Error(`a key was opened for ${purpose}, and asked for other things`)
+      if (!isFor(purpose, payload)) throw new Error(`a key was opened for ${purpose}, and asked for other things`)
+      if ('typedData' in payload) requireChainId(payload.typedData, chain.chainId ?? 0)
       const { bytes, fields } = toSign(chain.family, payload)
       const signature = keyType.sign({ bytes, privateKey })
       return {

@@ -47,6 +47,7 @@ const payload = Type.Union([
   Fields({ ...kind('evm_message'), message: Bytes }),
   Fields({ ...kind('typed_data'), typedData }),
   Fields({ ...kind('safe_message'), chainId: Type.Integer(), safe: Text, message: Bytes }),
+  Fields({ ...kind('safe_typed_data'), chainId: Type.Integer(), safe: Text, typedData }),
   Fields({
     ...kind('extrinsic'),
     call: Bytes,

@@ -5,7 +5,7 @@ import type { NodeContext } from '../limits.ts'
 import { deployAndExecute } from './deploy-and-execute.ts'
 import { executed, execution } from './execution.ts'
 import { findFailingCall } from './failing-call.ts'
-import { contractMessage } from './message.ts'
+import { contractMessage, contractTypedData } from './message.ts'
 import { contractWalletOf, deployment } from './settings.ts'
 import { isDeployed, readState, type SafesSeen } from './state.ts'
 
@@ -23,5 +23,6 @@ export const createContractWallets = (context: NodeContext & { readonly chainId:
     executed,
     failingCall: (input) => findFailingCall(context, input),
     message: (wallet, input) => contractMessage(chainId, wallet, input),
+    typedData: (wallet, input) => contractTypedData(chainId, wallet, input),
   }
 }

@@ -1,0 +1,32 @@
+import { Elysia } from 'elysia'
+import { signatoryOf } from '../auth/caller.ts'
+import type { Authentication } from '../auth/plugin.ts'
+import type { Ctx } from '../context.ts'
+import { CREDENTIAL, NAMED_WALLET, NODE } from '../http/codes.ts'
+import { describedAs } from '../http/schema.ts'
+import { SignedTypedData, SignTypedDataBody } from './schema.ts'
+import { signTypedData } from './sign.ts'
+
+const { detail } = describedAs('Transactions')
+
+export const typedDataRoutes = (ctx: Ctx, authentication: Authentication) =>
+  new Elysia({ prefix: '/transactions', normalize: false }).use(authentication).post(
+    '/sign-typed-data',
+    async ({ body, caller }) => ({
+      signature: await signTypedData(ctx, {
+        ...signatoryOf(caller, body),
+        network: body.network,
+        signerAddress: body.signer_wallet_address,
+        typedData: body.typed_data,
+      }),
+    }),
+    {
+      body: SignTypedDataBody,
+      response: { 200: SignedTypedData },
+      ...detail(
+        'Sign typed data',
+        'EIP-712, as `eth_signTypedData_v4`; only on EVM networks. If developer and user share control, it needs both credentials, as a message does.',
+        [...CREDENTIAL, ...NODE, ...NAMED_WALLET, 'contract_wallet_changed'],
+      ),
+    },
+  )

@@ -1,0 +1,34 @@
+import type { Network } from '../../db/words.ts'
+import type { Signatory } from '../auth/caller.ts'
+import type { Hex } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import { onlySignature } from '../custody/vault.ts'
+import { readContractWallet } from '../wallets/contract-wallet.ts'
+import { resolveKeySigner, walletOf } from '../wallets/signer.ts'
+import { parseTypedData } from './read.ts'
+import type { TypedDataField } from './schema.ts'
+
+type SignTypedDataInput = Signatory & {
+  readonly network?: Network | undefined
+  readonly signerAddress: string
+  readonly typedData: TypedDataField
+}
+
+/**
+ * Signs typed data (EIP-712). For an eoa wallet by its key, without asking a node. For a contract wallet by ERC-1271, wrapped as in
+ * ERC-6492 until it is deployed. A shared keyring needs both credentials, as for a message.
+ */
+export const signTypedData = async (ctx: Ctx, input: SignTypedDataInput): Promise<Hex> => {
+  const { credentials, actor } = input
+  const signer = await resolveKeySigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
+  const { chain } = signer
+  const { typedData, keyTypedData } = parseTypedData(chain, input.typedData)
+  const wallet = await walletOf(ctx, { ...input, signer })
+  const contract = await readContractWallet(chain, wallet)
+  const { payload, ...signable } =
+    contract === null
+      ? keyTypedData(typedData)
+      : contract.contractWallets.typedData(contract.wallet, { typedData, isDeployed: contract.isDeployed })
+  const uses = [{ action: 'message_signed', details: { message_type: 'typed_data' }, payloads: [payload] }] as const
+  return signable.with(onlySignature(await ctx.vault.signMessage({ wallet, credentials, actor, uses })))
+}
