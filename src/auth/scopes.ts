@@ -9,6 +9,7 @@ import { type Caller, requireUser } from './caller.ts'
 const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeyScope>([
   ['/transactions/preview', 'read'],
   ['/transactions/preview-bundle', 'read'],
+  ['/transactions/preview-typed-data', 'read'],
   ['/policies/describe', 'read'],
 
   ['/transactions/sign', 'sign'],

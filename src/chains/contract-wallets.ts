@@ -21,6 +21,14 @@ export type ContractWalletState =
  */
 export type Signable<Result> = { readonly payload: Payload; readonly with: (signature: Uint8Array) => Result }
 
+/** `operation`: 0 calls `to`, 1 runs its code as the wallet's own. */
+export type ContractOperation = {
+  readonly to: Hex
+  readonly value: bigint
+  readonly data: Hex
+  readonly operation: number
+}
+
 export type FailingCall = { readonly reason: string; readonly index: number; readonly isUnfunded: boolean }
 
 export type ContractWallets = {
@@ -46,6 +54,8 @@ export type ContractWallets = {
   ): Signable<Intent>
   /** The intents that `execution` encoded, without gas, fees and nonce; null for other call data. Pure. */
   executed(input: Hex): readonly Intent[] | null
+  /** The intents in any contract wallet's own transaction: a call, or several by MultiSendCallOnly; null for other code. Pure. */
+  callsOf(operation: ContractOperation): readonly Intent[] | null
   /**
    * Finds the first intent that the wallet cannot execute: its index, the reason, and whether the wallet lacks coins for it.
    * null if all succeed, or if the node cannot tell.

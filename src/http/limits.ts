@@ -31,6 +31,7 @@ export const LARGE_BODIES: ReadonlyMap<string, number> = new Map([
   ['/transactions/batch-sign-and-send', CALL_DATA_BYTES],
   // Messages have no limit of their own, because people also sign documents.
   ['/transactions/sign-message', CALL_DATA_BYTES],
+  ['/transactions/preview-typed-data', TYPED_DATA_BYTES],
   ['/transactions/sign-typed-data', TYPED_DATA_BYTES],
   ['/policies', RULES_BYTES],
   ['/policies/describe', RULES_BYTES],

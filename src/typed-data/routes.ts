@@ -1,32 +1,55 @@
 import { Elysia } from 'elysia'
-import { signatoryOf } from '../auth/caller.ts'
+import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { CREDENTIAL, NAMED_WALLET, NODE } from '../http/codes.ts'
+import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE } from '../http/codes.ts'
 import { describedAs } from '../http/schema.ts'
+import { previewTypedData } from './preview.ts'
+import { PreviewTypedDataBody, TypedDataPreview } from './preview-schema.ts'
 import { SignedTypedData, SignTypedDataBody } from './schema.ts'
 import { signTypedData } from './sign.ts'
 
 const { detail } = describedAs('Transactions')
 
 export const typedDataRoutes = (ctx: Ctx, authentication: Authentication) =>
-  new Elysia({ prefix: '/transactions', normalize: false }).use(authentication).post(
-    '/sign-typed-data',
-    async ({ body, caller }) => ({
-      signature: await signTypedData(ctx, {
-        ...signatoryOf(caller, body),
-        network: body.network,
-        signerAddress: body.signer_wallet_address,
-        typedData: body.typed_data,
+  new Elysia({ prefix: '/transactions', normalize: false })
+    .use(authentication)
+    .post(
+      '/preview-typed-data',
+      ({ body, caller }) =>
+        previewTypedData(ctx, {
+          ...reachOf(caller),
+          network: body.network,
+          signerAddress: body.signer_wallet_address,
+          typedData: body.typed_data,
+        }),
+      {
+        body: PreviewTypedDataBody,
+        response: { 200: TypedDataPreview },
+        ...detail(
+          'Preview typed data',
+          'Says what a signature of it would do, and signs nothing. It is checked as for a signature.',
+          [...NODE, ...ADDRESS, 'network_required'],
+        ),
+      },
+    )
+    .post(
+      '/sign-typed-data',
+      async ({ body, caller }) => ({
+        signature: await signTypedData(ctx, {
+          ...signatoryOf(caller, body),
+          network: body.network,
+          signerAddress: body.signer_wallet_address,
+          typedData: body.typed_data,
+        }),
       }),
-    }),
-    {
-      body: SignTypedDataBody,
-      response: { 200: SignedTypedData },
-      ...detail(
-        'Sign typed data',
-        'EIP-712, as `eth_signTypedData_v4`; only on EVM networks. If developer and user share control, it needs both credentials, as a message does.',
-        [...CREDENTIAL, ...NODE, ...NAMED_WALLET, 'contract_wallet_changed'],
-      ),
-    },
-  )
+      {
+        body: SignTypedDataBody,
+        response: { 200: SignedTypedData },
+        ...detail(
+          'Sign typed data',
+          'EIP-712, as `eth_signTypedData_v4`; only on EVM networks. If developer and user share control, it needs both credentials, as a message does.',
+          [...CREDENTIAL, ...NODE, ...NAMED_WALLET, 'contract_wallet_changed'],
+        ),
+      },
+    )

@@ -5,7 +5,7 @@ const SIGNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 const TOKEN = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'
 
 /** An ERC-2612 Permit. */
-const EXAMPLE_TYPED_DATA = {
+export const EXAMPLE_TYPED_DATA = {
   domain: { name: 'USD Coin', version: '2', chainId: 11_155_111, verifyingContract: TOKEN },
   types: {
     Permit: [
@@ -28,7 +28,7 @@ const EXAMPLE_TYPED_DATA = {
 
 const Hex = (description: string) => Type.String({ description, examples: [TOKEN] })
 
-const Domain = Type.Object(
+export const Domain = Type.Object(
   {
     name: Type.Optional(Type.String({ description: 'The name of the app or the token.', examples: ['USD Coin'] })),
     version: Type.Optional(Type.String({ description: 'Its version.', examples: ['2'] })),

@@ -58,6 +58,11 @@ const CASES: readonly Case[] = [
       ],
     }),
   ],
+  [
+    'POST /transactions/preview-typed-data',
+    'signer_wallet_address',
+    (signer) => ({ signer_wallet_address: signer, typed_data: mail({}) }),
+  ],
   ...['sign', 'sign-and-send'].flatMap((verb): readonly Case[] => [
     [
       `POST /transactions/${verb}`,

@@ -22,6 +22,7 @@ const ENDPOINTS = {
   'GET /activity': 'read',
   'POST /transactions/preview': 'read',
   'POST /transactions/preview-bundle': 'read',
+  'POST /transactions/preview-typed-data': 'read',
   'POST /transactions/sign': 'sign',
   'POST /transactions/sign-and-send': 'sign',
   'POST /transactions/batch-sign-and-send': 'sign',

@@ -109,6 +109,7 @@ describe('the document', () => {
       'GET /wallets/get-by-owner-id',
       'POST /transactions/preview',
       'POST /transactions/preview-bundle',
+      'POST /transactions/preview-typed-data',
       'POST /transactions/sign',
       'POST /transactions/sign-and-send',
       'POST /transactions/batch-sign-and-send',

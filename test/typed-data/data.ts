@@ -80,3 +80,72 @@ export const mail = (domain: Domain) =>
     to: { name: 'Bob', wallet: '0xbBbBBBBbbBBBbbbBbbBbbbbBBbBbbbbBbBbbBBbB' },
     contents: 'Hello, Bob!',
   })
+
+const PERMIT_DETAILS = 'address token,uint160 amount,uint48 expiration,uint48 nonce'
+const ORDER_ITEM = 'uint8 itemType,address token,uint256 identifierOrCriteria,uint256 startAmount,uint256 endAmount'
+
+/** The permit of DAI. */
+export const daiPermit = (domain: Domain, message: Message) =>
+  built({ Permit: 'address holder,address spender,uint256 nonce,uint256 expiry,bool allowed' }, domain, message)
+
+/** Permit2, AllowanceTransfer. */
+export const permitSingle = (domain: Domain, message: Message) =>
+  built(
+    { PermitSingle: 'PermitDetails details,address spender,uint256 sigDeadline', PermitDetails: PERMIT_DETAILS },
+    { name: 'Permit2', ...domain },
+    message,
+  )
+
+export const permitBatch = (domain: Domain, message: Message) =>
+  built(
+    { PermitBatch: 'PermitDetails[] details,address spender,uint256 sigDeadline', PermitDetails: PERMIT_DETAILS },
+    { name: 'Permit2', ...domain },
+    message,
+  )
+
+/** Permit2, SignatureTransfer of several tokens, or with a witness. */
+export const permitBatchTransferFrom = (domain: Domain, message: Message) =>
+  built(
+    {
+      PermitBatchTransferFrom: 'TokenPermissions[] permitted,address spender,uint256 nonce,uint256 deadline',
+      TokenPermissions: 'address token,uint256 amount',
+    },
+    { name: 'Permit2', ...domain },
+    message,
+  )
+
+export const permitWitnessTransferFrom = (domain: Domain, message: Message) =>
+  built(
+    {
+      PermitWitnessTransferFrom:
+        'TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,Order witness',
+      TokenPermissions: 'address token,uint256 amount',
+      Order: 'address reactor',
+    },
+    { name: 'Permit2', ...domain },
+    message,
+  )
+
+/** ERC-3009. */
+export const cancelAuthorization = (domain: Domain, message: Message) =>
+  built({ CancelAuthorization: 'address authorizer,bytes32 nonce' }, domain, message)
+
+export const safeMessage = (domain: Domain, message: Message) =>
+  built({ SafeMessage: 'bytes message' }, domain, message)
+
+/** Seaport 1.6. */
+export const seaportOrder = (domain: Domain, message: Message) =>
+  built(
+    {
+      OrderComponents:
+        'address offerer,address zone,OfferItem[] offer,ConsiderationItem[] consideration,uint8 orderType,uint256 startTime,uint256 endTime,bytes32 zoneHash,uint256 salt,bytes32 conduitKey,uint256 counter',
+      OfferItem: ORDER_ITEM,
+      ConsiderationItem: `${ORDER_ITEM},address recipient`,
+    },
+    { name: 'Seaport', version: '1.6', ...domain },
+    {
+      ...{ zone: `0x${'00'.repeat(20)}`, orderType: 0, startTime: 0, counter: 0, salt: '1' },
+      ...{ zoneHash: `0x${'00'.repeat(32)}`, conduitKey: `0x${'00'.repeat(32)}` },
+      ...message,
+    },
+  )

@@ -154,6 +154,9 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'POST /transactions/preview-bundle': ({ wallet: from }) => ({
     body: { from, unsigned_transactions: [unsigned_transaction] },
   }),
+  'POST /transactions/preview-typed-data': ({ wallet: signer_wallet_address }) => ({
+    body: { signer_wallet_address, typed_data: mail({}) },
+  }),
   'GET /transactions/status-by-id': ({ transaction: id }) => ({ query: { id } }),
   'POST /nfts/mint': (things) => ({ body: { ...nft(things), uri: 'ipfs://two' } }),
   'POST /nfts/batch-mint': (things) => ({ body: { ...nft(things), mints: [{ recipient: RECIPIENT }] } }),

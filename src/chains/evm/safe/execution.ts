@@ -6,7 +6,7 @@
 import { decodeFunctionData, encodeFunctionData, encodePacked, parseAbi, size, slice } from 'viem'
 import { AppError } from '../../../errors.ts'
 import type { Hex, Intent } from '../../chain.ts'
-import type { ContractWallet } from '../../contract-wallets.ts'
+import type { ContractOperation, ContractWallet } from '../../contract-wallets.ts'
 import { hexText } from '../../node/wire.ts'
 import { checksum, ZERO_ADDRESS } from '../address.ts'
 import { SAFE_ADDRESSES } from './settings.ts'
@@ -22,14 +22,7 @@ const CREATE_CALL = parseAbi([
 /** Enum.Operation of the Safe. */
 const OPERATION = { call: 0, delegateCall: 1 } as const
 
-type SafeOperation = {
-  readonly to: Hex
-  readonly value: bigint
-  readonly data: Hex
-  readonly operation: number
-}
-
-type Element = Pick<SafeOperation, 'to' | 'value' | 'data'>
+type Element = Pick<ContractOperation, 'to' | 'value' | 'data'>
 
 /** MultiSend packs each call without padding: operation, target, value, length, data. These are the offsets. */
 const ELEMENT_HEAD_BYTES = { to: 1, value: 21, length: 53, data: 85 } as const
@@ -54,7 +47,7 @@ const elementOf = ({ to, value, input }: Intent, index: number): Element => {
 }
 
 /** @throws invalid_input for a creation among several intents. Pure. */
-export const operationOf = (intents: readonly Intent[]): SafeOperation => {
+export const operationOf = (intents: readonly Intent[]): ContractOperation => {
   const [first] = intents
   if (first === undefined) throw new Error('expected at least one intent')
   const { call, delegateCall } = OPERATION
@@ -69,7 +62,7 @@ export const operationOf = (intents: readonly Intent[]): SafeOperation => {
 
 /** Call data of execTransaction, without refunds. Pure. */
 export const executionData = (
-  { to, value, data, operation }: SafeOperation,
+  { to, value, data, operation }: ContractOperation,
   { safeTxGas, signatures }: { readonly safeTxGas: bigint; readonly signatures: Hex },
 ): Hex =>
   encodeFunctionData({
@@ -115,7 +108,7 @@ const unpackElements = (packed: Hex): readonly Intent[] | null => {
   return intents
 }
 
-const unpackOperation = ({ to, value, data, operation }: SafeOperation): readonly Intent[] | null => {
+const unpackOperation = ({ to, value, data, operation }: ContractOperation): readonly Intent[] | null => {
   if (operation === OPERATION.call) return [{ to, value, input: data }]
   if (to === SAFE_ADDRESSES.multiSendCallOnly) {
     return unpackElements(decodeFunctionData({ abi: MULTI_SEND, data }).args[0])
@@ -123,6 +116,16 @@ const unpackOperation = ({ to, value, data, operation }: SafeOperation): readonl
   if (to !== SAFE_ADDRESSES.createCall) return null
   const [creationValue, input] = decodeFunctionData({ abi: CREATE_CALL, data }).args
   return [{ to: null, value: creationValue, input }]
+}
+
+/** null for data of another form, and for a delegate call of other code. Pure. */
+export const callsOf = (operation: ContractOperation): readonly Intent[] | null => {
+  try {
+    return unpackOperation(operation)
+  } catch {
+    // Its data is not of the function that its contract has.
+    return null
+  }
 }
 
 const unpack = (input: Hex): { readonly owner: string; readonly intents: readonly Intent[] } | null => {

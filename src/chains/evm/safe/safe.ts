@@ -3,7 +3,7 @@
 import type { ContractWallets } from '../../contract-wallets.ts'
 import type { NodeContext } from '../limits.ts'
 import { deployAndExecute } from './deploy-and-execute.ts'
-import { executed, execution } from './execution.ts'
+import { callsOf, executed, execution } from './execution.ts'
 import { findFailingCall } from './failing-call.ts'
 import { contractMessage, contractTypedData } from './message.ts'
 import { contractWalletOf, deployment } from './settings.ts'
@@ -21,6 +21,7 @@ export const createContractWallets = (context: NodeContext & { readonly chainId:
     execution,
     deployAndExecute: (wallet, input) => deployAndExecute(chainId, wallet, input),
     executed,
+    callsOf,
     failingCall: (input) => findFailingCall(context, input),
     message: (wallet, input) => contractMessage(chainId, wallet, input),
     typedData: (wallet, input) => contractTypedData(chainId, wallet, input),
