@@ -33,7 +33,7 @@ const word = (value: bigint): Uint8Array =>
   )
 
 /** An integer: a safe JSON number, or a text in decimal digits or 0x hex; null for anything else. Pure. */
-const integerOf = (value: unknown): bigint | null => {
+export const integerOf = (value: unknown): bigint | null => {
   if (typeof value === 'bigint') return value
   if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value)
   return typeof value === 'string' && NUMBER.test(value) ? BigInt(value) : null

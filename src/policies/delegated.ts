@@ -25,7 +25,7 @@ import { createJudge } from './judge.ts'
 /** The most policies of one wallet, because each use checks them all. */
 export const POLICIES_A_WALLET_MAX = 1_000
 /** How many policies may become unusable during one request. */
-const TRIES_MAX = 20
+export const TRIES_MAX = 20
 
 /** `approvalId`: the approval that the request names. */
 type Use = Pick<Signatory, 'actor' | 'credentials' | 'approvalId'> & {

@@ -4,12 +4,7 @@
 // another function) or if the argument is of another kind than the rule's value. This holds for `ne` too, so anything
 // unclear is refused.
 //
-//   kind of value   what a rule names                         operators
-//   integer         decimal digits, perhaps signed; 0x hex    all; as integers
-//   address, bytes  0x hex of the same kind                   eq, ne; without case
-//   account         SS58                                      eq, ne; letter for letter
-//   bool            true, false                               eq, ne
-//   text            the text                                  eq, ne; byte for byte
+// How values are compared is in src/custody/rule-values.ts.
 //
 // On every network, call data needs a rule that names its function; without one only payments are allowed. On EVM networks this
 // rule is compiled when the policy is made (rules.ts), and call data is decoded with the compiled function only.
@@ -18,7 +13,7 @@
 
 import type { RuleOperator } from '../../db/words.ts'
 import type { AddressValue, CallValue, ReadCall } from '../chains/chain.ts'
-import { unreachable } from '../errors.ts'
+import { valueMatches } from '../custody/rule-values.ts'
 
 export type ArgumentRule = {
   readonly argument: string
@@ -42,15 +37,6 @@ export type CheckedTransaction = {
 /** The prefix of arguments that are read from call data. */
 export const DECODED = 'decodedInput.'
 
-const INTEGER = /^(?:-?[0-9]{1,78}|0x[0-9a-fA-F]{1,64})$/
-const ADDRESS = /^0x[0-9a-fA-F]{40}$/
-/** Base58 of 32 bytes and a prefix of one or two bytes; leading zeros make it shorter. Base58 is case-sensitive. */
-const SS58_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{35,50}$/
-const BYTES = /^0x(?:[0-9a-fA-F]{2})*$/
-
-/** The integer in a rule's value, or null. Pure. */
-export const integerIn = (text: string): bigint | null => (INTEGER.test(text) ? BigInt(text) : null)
-
 /** Argument names are compared without leading underscores. Pure. */
 export const bare = (path: string): string => path.replace(/(?<=^|\.)_+/g, '')
 
@@ -65,63 +51,6 @@ const valueFor = ({ argument }: ArgumentRule, { to, value, call }: CheckedTransa
   if (argument === 'value') return to === null ? null : { kind: 'integer', value }
   if (call === null || !argument.startsWith(DECODED)) return null
   return call.values.get(bare(argument.slice(DECODED.length))) ?? null
-}
-
-const order = (operator: RuleOperator, one: bigint, other: bigint): boolean => {
-  switch (operator) {
-    case 'eq':
-      return one === other
-    case 'ne':
-      return one !== other
-    case 'gt':
-      return one > other
-    case 'ge':
-      return one >= other
-    case 'lt':
-      return one < other
-    case 'le':
-      return one <= other
-    default:
-      return unreachable(operator)
-  }
-}
-
-/** Whether a rule's value has the form of a kind of value. Pure. */
-export const isOfKind = (kind: CallValue['kind'], text: string): boolean => {
-  switch (kind) {
-    case 'integer':
-      return INTEGER.test(text)
-    case 'address':
-      return ADDRESS.test(text)
-    case 'account':
-      return SS58_ADDRESS.test(text)
-    case 'bytes':
-      return BYTES.test(text)
-    case 'bool':
-      return text === 'true' || text === 'false'
-    case 'text':
-      return true
-    default:
-      return unreachable(kind)
-  }
-}
-
-const isSame = (kind: CallValue['kind'], has: string, named: string): boolean => {
-  // Compare lengths first: an argument can be as long as the call data.
-  if (has.length !== named.length) return false
-  const isExact = kind === 'text' || kind === 'account'
-  return isExact ? has === named : has.toLowerCase() === named.toLowerCase()
-}
-
-const valueMatches = ({ operator, value: named }: ArgumentRule, found: CallValue): boolean => {
-  if (found.kind === 'integer') {
-    const integer = integerIn(named)
-    return integer !== null && order(operator, found.value, integer)
-  }
-  const { kind, value: has } = found
-  // What is equal is of the same kind.
-  if (operator === 'eq') return isSame(kind, has, named)
-  return operator === 'ne' && isOfKind(kind, named) && !isSame(kind, has, named)
 }
 
 /** A function is named by its bare name or by its signature. */

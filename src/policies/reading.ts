@@ -2,7 +2,9 @@
 // here is an upper bound, because all rules must match. Pure.
 
 import type { AddressFacts, NodelessChain } from '../chains/chain.ts'
-import { type ArgumentRule, bare, DECODED, integerIn, namesFunction } from './evaluate.ts'
+import { integerIn } from '../custody/rule-values.ts'
+import { areOnTypedData, VERIFYING_CONTRACT } from '../custody/typed-data-rules.ts'
+import { type ArgumentRule, bare, DECODED, namesFunction } from './evaluate.ts'
 import type { Limits } from './limits.ts'
 import { type StandardCall, standardCallOf } from './standard-calls.ts'
 
@@ -47,7 +49,7 @@ export type Reading = {
    * `nothing`: a rule names an argument of call data and no rule names the function; or the coins are limited and the policy is
    * on runtime calls, whose coins cannot be counted.
    */
-  readonly allows: 'payments' | 'calls' | 'runtime calls' | 'nothing'
+  readonly allows: 'payments' | 'calls' | 'runtime calls' | 'signatures' | 'nothing'
   readonly target: KnownAddress | null
   /** The bare name. */
   readonly functionName: string | null
@@ -108,6 +110,7 @@ const capBy = (rules: readonly ArgumentRule[]): bigint | null => {
 
 const allowedBy = (proposal: Proposal): Reading['allows'] => {
   const { argumentRules: rules, withoutRecipient, maxTotalValue, rollingLimits } = proposal
+  if (areOnTypedData(rules)) return 'signatures'
   const reads = rules.some(({ argument }) => argument.startsWith(DECODED))
   if (!reads) return 'payments'
   if (!rules.some(namesFunction)) return 'nothing'
@@ -143,7 +146,8 @@ const bareName = (text: string): string => text.split('(')[0] ?? ''
 
 export const readingOf = (proposal: Proposal): Reading => {
   const { argumentRules: rules, known } = proposal
-  const target = known.get(fixed(rules, 'to') ?? '') ?? null
+  const contract = areOnTypedData(rules) ? VERIFYING_CONTRACT : 'to'
+  const target = known.get(fixed(rules, contract) ?? '') ?? null
   const named = rules.find(namesFunction)
   const functionName = named === undefined ? null : bareName(named.value)
   const { signature, names } = declared(named?.declaration ?? '')

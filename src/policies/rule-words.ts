@@ -2,8 +2,10 @@
 
 import type { RuleOperator } from '../../db/words.ts'
 import { displayAmount } from '../chains/amount.ts'
+import { integerIn } from '../custody/rule-values.ts'
+import { messagePathOf, PRIMARY_TYPE, VERIFYING_CONTRACT } from '../custody/typed-data-rules.ts'
 import { unreachable } from '../errors.ts'
-import { type ArgumentRule, DECODED, integerIn } from './evaluate.ts'
+import { type ArgumentRule, DECODED } from './evaluate.ts'
 import {
   isAt,
   isCoinAmount,
@@ -120,7 +122,22 @@ const argumentWords = (proposal: Proposal, reading: Reading, rule: ArgumentRule)
   return person ?? say`Only if ${code(path)} ${compared} ${value === '' ? 'empty' : shown}.`
 }
 
+/** The value of a rule, as an address with its known name if it is one. */
+export const namedWords = (proposal: Proposal, value: string): Sentence => {
+  const known = proposal.known.get(value)
+  return known === undefined ? say`${code(value)}` : addressWords(proposal, known)
+}
+
+const typedDataRuleWords = (proposal: Proposal, rule: ArgumentRule): Sentence => {
+  const { argument, operator, value } = rule
+  if (argument === PRIMARY_TYPE) return say`Only typed data of the type ${code(value)}.`
+  if (argument === VERIFYING_CONTRACT) return say`Only for ${namedWords(proposal, value)}.`
+  const path = messagePathOf(rule)?.join('.') ?? argument
+  return say`Only if ${code(path)} ${COMPARED[operator]} ${value === '' ? 'empty' : namedWords(proposal, value)}.`
+}
+
 const ruleWords = (proposal: Proposal, reading: Reading, rule: ArgumentRule): Sentence => {
+  if (reading.allows === 'signatures') return typedDataRuleWords(proposal, rule)
   if (rule.argument === 'to') return recipientWords(proposal, reading, rule)
   if (rule.argument === 'value') return valueWords(proposal, rule)
   return nameIn(rule) === null ? functionWords(reading, rule) : argumentWords(proposal, reading, rule)
@@ -134,6 +151,8 @@ const kindWords = ({ coin, network }: Proposal, { allows }: Reading): Sentence =
       return say`Call a contract.`
     case 'runtime calls':
       return say`Call ${network} itself.`
+    case 'signatures':
+      return say`Sign typed data for a contract. It may not send transactions.`
     case 'nothing':
       return say`Nothing: no transaction can match all of this.`
     default:

@@ -3,8 +3,10 @@
 // that is added or changed later does not change what the owner agreed to.
 
 import type { CallReader, Chain, CompiledFunction, DeclaredCalls, NodelessChain } from '../chains/chain.ts'
+import { integerIn, isOfKind } from '../custody/rule-values.ts'
 import { AppError } from '../errors.ts'
-import { type ArgumentRule, bare, DECODED, integerIn, isOfKind, namesFunction } from './evaluate.ts'
+import { type ArgumentRule, bare, DECODED, namesFunction } from './evaluate.ts'
+import { checkTypedDataRules } from './typed-data-rules.ts'
 
 const fieldOf = (index: number, member: keyof ArgumentRule): string => `argument_rules.${index}.${member}`
 
@@ -16,7 +18,10 @@ const refuse = (field: string, sentence: string): never => {
 }
 
 /** What checking the rules needs of a chain. */
-export type RuledChain = Pick<NodelessChain, 'parseAddress' | 'isPrefixedAddress' | 'isCallName'>
+export type RuledChain = Pick<
+  NodelessChain,
+  'network' | 'typedData' | 'parseAddress' | 'isPrefixedAddress' | 'isCallName'
+>
 
 const isOrdered = ({ operator }: ArgumentRule): boolean => operator !== 'eq' && operator !== 'ne'
 
@@ -42,6 +47,7 @@ const checkRule = (chain: RuledChain, rule: ArgumentRule, index: number): void =
 
 /** Refuses rules that can never match any call. */
 export const checkRules = (chain: RuledChain, rules: readonly ArgumentRule[]): void => {
+  if (checkTypedDataRules(chain, rules)) return
   for (const [index, rule] of rules.entries()) checkRule(chain, rule, index)
 }
 

@@ -36,10 +36,11 @@ const RuleBody = ClosedObject(
   {
     argument: Type.String({
       maxLength: 512,
-      pattern: '^(?:to|value|decodedInput(?:\\.[A-Za-z0-9_$]+)+)$',
+      pattern:
+        '^(?:to|value|decodedInput(?:\\.[A-Za-z0-9_$]+)+|typedData\\.(?:primaryType|verifyingContract|message(?:\\.[A-Za-z0-9_$]+)+))$',
       description:
-        'What to compare: `to`, `value`, `decodedInput.function`, or a decoded argument by its name, or by its number from 0 if it has none. Use dots for elements of tuples and arrays, and `length` for the length of an array.',
-      rule: 'to, value, decodedInput.function, or decodedInput. with the name of an argument',
+        'What to compare: `to`, `value`, `decodedInput.function`, or a decoded argument by its name, or by its number from 0 if it has none. Use dots for elements of tuples and arrays, and `length` for the length of an array. For typed data `typedData.primaryType` and `typedData.verifyingContract`, both `eq`, and perhaps `typedData.message.` with a member.',
+      rule: 'to, value, decodedInput.function, decodedInput. with the name of an argument, typedData.primaryType, typedData.verifyingContract, or typedData.message. with a member',
       examples: ['decodedInput.function'],
     }),
     operator: OneOf(RULE_OPERATORS, { description: 'Only integers can be ordered.', examples: ['eq'] }),
@@ -47,7 +48,7 @@ const RuleBody = ClosedObject(
       { minLength: 0, maxLength: 1_024 },
       {
         description:
-          'An address, an integer in plain decimal digits or 0x hex, 0x bytes, true or false, or a text. For `decodedInput.function` the name, or the whole signature if several functions have it (`pallet.call` on Substrate networks).',
+          'An address, an integer in plain decimal digits or 0x hex, 0x bytes, true or false, or a text. For `decodedInput.function` the name, or the whole signature if several functions have it (`pallet.call` on Substrate networks). For `typedData.primaryType` the name, or the whole text of the type as EIP-712 encodes it.',
         examples: ['safeMint(address,string)'],
       },
     ),

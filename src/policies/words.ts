@@ -6,6 +6,7 @@ import { limited, limitsOfToken, listedLimitsUsed, listedLimitWords, rollingValu
 import { fixedArgument, type Proposal, payeeOf, type Reading, readingOf, type Token } from './reading.ts'
 import { addressWords, coins, mayWords, tokens, unitsOf } from './rule-words.ts'
 import { code, name, type Part, type Sentence, say, time } from './sentence.ts'
+import { signatureCost, signatureWarnings, signsTypedData } from './signature-words.ts'
 import { isNamedLikeApproval } from './standard-calls.ts'
 
 export type PolicyWords = {
@@ -39,7 +40,7 @@ const inAll = ({ maxUses, batchMax }: Proposal, each: bigint | null): bigint | n
 }
 
 const sentInAll = (proposal: Proposal, reading: Reading): bigint | null => {
-  if (reading.allows === 'nothing') return 0n
+  if (reading.allows === 'nothing' || reading.allows === 'signatures') return 0n
   return limited(lower(proposal.maxTotalValue, inAll(proposal, reading.mostSent)))
 }
 
@@ -107,14 +108,15 @@ const approverWords = ({ approvers }: Proposal): readonly Sentence[] => {
 
 const limitWords = (proposal: Proposal, now: Date): readonly Sentence[] => {
   const { maxUses, batchMax, maxTotalValue, maxTotalFee, expiresAt, coin } = proposal
-  const batches = batchMax > 1 ? ` Each time can be up to ${batchMax} transactions at once.` : ''
+  const isSigning = signsTypedData(proposal)
+  const batches = batchMax > 1 && !isSigning ? ` Each time can be up to ${batchMax} transactions at once.` : ''
   const times = maxUses === 1 ? 'Once.' : `At most ${maxUses} times.`
   const end = expiresAt !== null && expiresAt <= now ? say`It ended: ` : say`Until `
   return [
     say`${maxUses === null ? 'Any number of times.' : times}${batches}`,
     expiresAt === null ? say`Without an end, until you take it back.` : say`${end}${time(expiresAt)}.`,
     ...(maxTotalValue === null ? [] : [say`It sends at most ${coins({ coin }, maxTotalValue)} in all.`]),
-    say`Fees of at most ${coins({ coin }, maxTotalFee)} in all.`,
+    ...(isSigning ? [] : [say`Fees of at most ${coins({ coin }, maxTotalFee)} in all.`]),
     ...listedLimitWords(proposal),
     ...approverWords(proposal),
   ]
@@ -183,6 +185,9 @@ const targetWarning = (proposal: Proposal, reading: Reading): readonly Sentence[
 const warningsOf = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
   const { symbol } = proposal.coin
   if (reading.allows === 'nothing') return []
+  if (reading.allows === 'signatures') {
+    return [...(proposal.expiresAt === null ? [say`It has no end.`] : []), ...signatureWarnings(proposal, reading)]
+  }
   const carries = CARRIES.test(reading.functionName ?? '')
   return [
     ...(proposal.expiresAt === null ? [say`It has no end.`] : []),
@@ -235,7 +240,10 @@ export const policyWords = (
     wallet: say`${code(proposal.walletAddress)} on ${proposal.network}`,
     may: mayWords(proposal, reading),
     limits: limitWords(proposal, now),
-    cost: say`${costOfCoins(proposal, sent)}${costOfTokens(proposal, reading)}`,
+    cost:
+      reading.allows === 'signatures'
+        ? signatureCost(proposal)
+        : say`${costOfCoins(proposal, sent)}${costOfTokens(proposal, reading)}`,
     warnings: warningsOf(proposal, reading),
     used: spent === null ? [] : usedWords(proposal, spent, now),
   }

@@ -48,8 +48,8 @@ export const typedDataRoutes = (ctx: Ctx, authentication: Authentication) =>
         response: { 200: SignedTypedData },
         ...detail(
           'Sign typed data',
-          'EIP-712, as `eth_signTypedData_v4`; only on EVM networks. If developer and user share control, it needs both credentials, as a message does.',
-          [...CREDENTIAL, ...NODE, ...NAMED_WALLET, 'contract_wallet_changed'],
+          'EIP-712, as `eth_signTypedData_v4`; only on EVM networks. If developer and user share control, it needs both credentials, as a message does. With `developer_secret` alone, if a policy names the primary type and the verifying contract.',
+          [...CREDENTIAL, ...NODE, ...NAMED_WALLET, 'contract_wallet_changed', 'policy_denied'],
         ),
       },
     )

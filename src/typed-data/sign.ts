@@ -3,6 +3,7 @@ import type { Signatory } from '../auth/caller.ts'
 import type { Hex } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { onlySignature } from '../custody/vault.ts'
+import { signWithPolicies } from '../policies/typed-data.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
 import { resolveKeySigner, walletOf } from '../wallets/signer.ts'
 import { parseTypedData } from './read.ts'
@@ -16,7 +17,8 @@ type SignTypedDataInput = Signatory & {
 
 /**
  * Signs typed data (EIP-712). For an eoa wallet by its key, without asking a node. For a contract wallet by ERC-1271, wrapped as in
- * ERC-6492 until it is deployed. A shared keyring needs both credentials, as for a message.
+ * ERC-6492 until it is deployed. A shared keyring needs both credentials, as for a message, or the
+ * developer's secret and a policy that names the type and the contract.
  */
 export const signTypedData = async (ctx: Ctx, input: SignTypedDataInput): Promise<Hex> => {
   const { credentials, actor } = input
@@ -29,6 +31,8 @@ export const signTypedData = async (ctx: Ctx, input: SignTypedDataInput): Promis
     contract === null
       ? keyTypedData(typedData)
       : contract.contractWallets.typedData(contract.wallet, { typedData, isDeployed: contract.isDeployed })
-  const uses = [{ action: 'message_signed', details: { message_type: 'typed_data' }, payloads: [payload] }] as const
-  return signable.with(onlySignature(await ctx.vault.signMessage({ wallet, credentials, actor, uses })))
+  const use = { action: 'message_signed', details: { message_type: 'typed_data' }, payloads: [payload] } as const
+  return signable.with(
+    onlySignature(await signWithPolicies(ctx, { chain, wallet, credentials, actor, typedData, use })),
+  )
 }

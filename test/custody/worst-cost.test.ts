@@ -10,9 +10,11 @@ import { contractWalletOf, deployment, SAFE_ADDRESSES } from '../../src/chains/e
 import { MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from '../../src/custody/keys/safe.ts'
 import { worstCostOf } from '../../src/custody/keys/worst-cost.ts'
 import type { Payload, TypedData } from '../../src/custody/payload.ts'
+import { permit } from '../typed-data/data.ts'
 import { bytesOf } from './support.ts'
 
 const CHAIN = 1
+const EMPTY = new Uint8Array()
 const THEM: Hex = `0x${'ab'.repeat(20)}`
 const TEN = parseEther('10')
 const { publicKey, address: owner } = privateKeyToAccount(`0x${'11'.repeat(32)}`)
@@ -20,6 +22,7 @@ const signer = {
   chain: { family: 'evm', chainId: CHAIN },
   publicKey: bytesOf(publicKey.slice(2)),
   limitedTokens: [],
+  rules: [],
 } as const
 const safe = contractWalletOf(owner)
 const ours = safe.address as Hex
@@ -210,5 +213,70 @@ describe('no policy lets anybody sign', () => {
       const typedData = { ...typed, message: { ...typed.message, value } }
       expect(costOf({ kind: 'typed_data', typedData })).toMatchObject({ value: TEN })
     }
+  })
+})
+
+describe('typed data is signed by a policy', () => {
+  const contract = `0x${'ef'.repeat(20)}`
+  const rule = (argument: string, value: string) => ({ argument, operator: 'eq', value }) as const
+  const rules = [rule('typedData.primaryType', 'Permit'), rule('typedData.verifyingContract', contract)]
+  const message = { owner, spender: THEM, value: '5', nonce: 0, deadline: 1 }
+  const typed = permit({ chainId: CHAIN, verifyingContract: contract }, message)
+  const direct = (typedData: TypedData): Payload => ({ kind: 'typed_data', typedData })
+  const accepted = (typedData: TypedData, of = ours, chainId = CHAIN): Payload => ({
+    kind: 'safe_typed_data',
+    chainId,
+    safe: of,
+    typedData,
+  })
+  const limited = { ...signer, rules, limitedTokens: [contract.slice(2)] }
+
+  test('that names its type and its contract, and costs what it lets others take', () => {
+    for (const payload of [direct(typed), accepted(typed)]) {
+      expect(worstCostOf(limited, [payload])).toEqual({
+        ...{ value: 0n, fee: 0n, tokens: new Map([[contract.slice(2), 5n]]) },
+        uses: [expect.stringMatching(/^typed data [0-9a-f]{64}$/)],
+      })
+    }
+    expect(worstCostOf({ ...signer, rules }, [direct(typed)]).tokens).toEqual(NONE)
+    // Two of them are two uses, and policy-key.ts refuses the second.
+    const other = { ...typed, message: { ...message, value: '6' } }
+    expect(new Set(worstCostOf(limited, [direct(typed), direct(other)]).uses).size).toBe(2)
+  })
+
+  test.each<[string, Payload, string]>([
+    ['of another type', direct({ ...typed, types: { Mail: [] }, primaryType: 'Mail', message: {} }), 'do not allow'],
+    ['of another contract', direct({ ...typed, domain: { chainId: CHAIN, verifyingContract: THEM } }), 'do not allow'],
+    ['of no contract', direct({ ...typed, domain: { chainId: CHAIN } }), 'do not allow'],
+    [
+      'of no chain',
+      direct({ ...typed, domain: { verifyingContract: contract } }),
+      '"typed_data.domain.chainId" is required',
+    ],
+    ['for another contract wallet', accepted(typed, THEM), 'only for the contract wallet of its key'],
+    ['for a contract wallet on another chain', accepted(typed, ours, 2), 'on its chain'],
+    [
+      'of the contract wallet of the key',
+      accepted({ ...typed, domain: { chainId: CHAIN, verifyingContract: ours } }),
+      'No policy lets the developer sign typed data of the contract wallet',
+    ],
+  ])('and not %s', (_, payload, why) => {
+    expect(() => worstCostOf(limited, [payload])).toThrow(why)
+  })
+
+  test('and not if a limited token could take it and it cannot be counted', () => {
+    const odd = { ...typed, types: { Permit: [{ name: 'x', type: 'bool' }] }, message: { x: true } }
+    expect(() => worstCostOf(limited, [direct(odd)])).toThrow('this typed data of it cannot be counted')
+    expect(worstCostOf({ ...signer, rules }, [direct(odd)])).toMatchObject({ value: 0n })
+  })
+
+  test('and no transaction is, also not one of the contract wallet; nor typed data by rules on transactions', () => {
+    const { payload } = deployAndExecute(CHAIN, safe, { intents: [pay(1n)], gas: 5n })
+    const extrinsic = { kind: 'extrinsic', ...{ call: EMPTY, extra: EMPTY, implicit: EMPTY } } as const
+    const all = [paying(pay(1n)), payload, { ...extrinsic, addressPrefix: EMPTY, signaturePrefix: EMPTY }]
+    for (const each of all) expect(() => worstCostOf({ ...signer, rules }, [each])).toThrow('are on typed data')
+    const onValue = { ...signer, rules: [rule('value', '0')] }
+    for (const each of [direct(typed), accepted(typed)])
+      expect(() => worstCostOf(onValue, [each])).toThrow('do not allow')
   })
 })

@@ -1,11 +1,14 @@
 // The most that signed payloads can take from their wallet, as far as custody can read them: the cost of an EVM transaction, of the
-// calls of the key's contract wallet that it causes, and what these take of the tokens that a policy limits. An extrinsic counts
-// as nothing, because custody lacks the runtime's metadata to read it.
+// calls of the key's contract wallet that it causes, and what these take of the tokens that a policy limits. Of typed data it is
+// what it lets others take of these tokens. An extrinsic counts as nothing, because custody lacks the runtime's metadata to read it.
 
+import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import type { ChainFamily } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
-import type { Payload } from '../payload.ts'
+import type { Payload, TypedData } from '../payload.ts'
 import { type Tokens, tokensTaken } from '../token-calls.ts'
+import { typedDataDigest } from '../typed-data.ts'
+import { areOnTypedData, neverSigned, tokensGranted, typedDataMismatch } from '../typed-data-rules.ts'
 import { bytesToSign } from './payloads.ts'
 import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from './safe.ts'
 import { fieldsOfTransaction } from './transaction-fields.ts'
@@ -24,6 +27,8 @@ type PolicySigner = {
   readonly publicKey: Uint8Array
   /** Every call of these contracts must be countable. */
   readonly limitedTokens: readonly string[]
+  /** The policy's. Of these, the vault itself judges those on typed data. */
+  readonly rules: PolicyTerms['argumentRules']
 }
 
 /** `safe`: the address of the key's contract wallet. */
@@ -70,23 +75,52 @@ const readTransaction = (context: CostContext, unsigned: Uint8Array): Read => {
   }
 }
 
+/** The transaction of the key's contract wallet. */
+const readSafeTransaction = (context: CostContext, typedData: TypedData): Read => {
+  const { chain, safe } = context
+  const calls = callsSigned({ safe, chainId: chain.chainId ?? 0 }, typedData)
+  const transactionKey = `inner nonce ${typedData.message.nonce}`
+  return { value: sumOf(calls), fee: 0n, tokens: takenBy(context, calls), transactionKey, isUse: true }
+}
+
+const readTypedData = ({ safe, limitedTokens, rules }: CostContext, typedData: TypedData): Read => {
+  const never = neverSigned(typedData, `0x${safe}`)
+  if (never !== null) throw new Error(never)
+  if (typedDataMismatch(rules, typedData) !== null)
+    throw new Error('the rules of the policy do not allow this typed data')
+  const tokens = tokensGranted(limitedTokens, typedData)
+  if (tokens === null) throw new Error('the policy limits a token, and this typed data of it cannot be counted')
+  return { ...NOTHING, tokens, transactionKey: `typed data ${hexOf(typedDataDigest(typedData))}`, isUse: true }
+}
+
+const isOfSafe = ({ domain }: TypedData, safe: string): boolean =>
+  domain.verifyingContract?.toLowerCase() === `0x${safe}`
+
+const refuseTransaction = ({ rules }: CostContext): void => {
+  if (areOnTypedData(rules)) throw new Error('the rules of the policy are on typed data, not on transactions')
+}
+
 const read = (context: CostContext, payload: Payload): Read => {
   const { chain, safe, limitedTokens } = context
   switch (payload.kind) {
     case 'evm_transaction':
+      refuseTransaction(context)
       return readTransaction(context, payload.unsigned)
-    case 'typed_data': {
-      const { typedData } = payload
-      const calls = callsSigned({ safe, chainId: chain.chainId ?? 0 }, typedData)
-      const transactionKey = `inner nonce ${typedData.message.nonce}`
-      return { value: sumOf(calls), fee: 0n, tokens: takenBy(context, calls), transactionKey, isUse: true }
-    }
+    case 'typed_data':
+      if (!isOfSafe(payload.typedData, safe)) return readTypedData(context, payload.typedData)
+      refuseTransaction(context)
+      return readSafeTransaction(context, payload.typedData)
+    case 'safe_typed_data':
+      if (payload.safe.toLowerCase() !== `0x${safe}` || payload.chainId !== chain.chainId) {
+        throw new Error('a policy signs only for the contract wallet of its key, on its chain')
+      }
+      return readTypedData(context, payload.typedData)
     case 'extrinsic':
+      refuseTransaction(context)
       if (limitedTokens.length > 0) throw new Error('the policy limits a token, and an extrinsic cannot be counted')
       return { ...NOTHING, transactionKey: `extrinsic ${hexOf(bytesToSign(chain.family, payload))}`, isUse: true }
     case 'evm_message':
     case 'safe_message':
-    case 'safe_typed_data':
     case 'substrate_message':
       throw new Error(`a policy signs no ${payload.kind}`)
     default:

@@ -97,7 +97,8 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
   // After the lock has proved the terms: before, anybody could name approvers, and have signatures checked for nothing.
   const approved = openApproval(ctx, request)
   const limitedTokens = terms.tokenLimits.map(contractOf)
-  const signer = { chain: ctx.chainOf(wallet.network), publicKey: wallet.publicKey, limitedTokens }
+  const { argumentRules: rules } = terms
+  const signer = { chain: ctx.chainOf(wallet.network), publicKey: wallet.publicKey, limitedTokens, rules }
   const done = new Set<string>()
   let uses = 1
   held.move()

@@ -1,0 +1,86 @@
+// Signatures of typed data with the developer's secret within a policy. The vault judges the rules itself, by the same code as here,
+// and charges the policy before the signature leaves it.
+
+import type { WalletRow } from '../../db/queries/wallets.ts'
+import type { Signatory } from '../auth/caller.ts'
+import type { NodelessChain } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import type { TypedData } from '../custody/payload.ts'
+import { contractOf, countUse } from '../custody/policy-limits.ts'
+import { neverSigned, tokensGranted, typedDataMismatch } from '../custody/typed-data-rules.ts'
+import type { KeyUse, Signatures, UnrevokedPolicy } from '../custody/vault.ts'
+import { AppError } from '../errors.ts'
+import { isDelegated, POLICIES_A_WALLET_MAX, TRIES_MAX } from './delegated.ts'
+
+type TypedDataUse = Pick<Signatory, 'actor' | 'credentials'> & {
+  readonly chain: Pick<NodelessChain, 'addressOf' | 'contractWallets'>
+  readonly wallet: WalletRow
+  readonly typedData: TypedData
+  readonly use: KeyUse
+}
+
+const denied = (sentence: string): AppError => new AppError('policy_denied', sentence)
+
+const mayUse = (policy: UnrevokedPolicy, typedData: TypedData): boolean => {
+  const { isExpired, uses, maxUses, requireApproval, tokenLimits, limitCounts: counts, readAt: at } = policy
+  // Approvers see transactions only.
+  if (isExpired || requireApproval !== null || (maxUses !== null && uses + 1 > maxUses)) return false
+  if (typedDataMismatch(policy.argumentRules, typedData) !== null) return false
+  const tokens = tokensGranted(tokenLimits.map(contractOf), typedData)
+  return tokens !== null && typeof countUse(policy, { counts, at, use: { value: 0n, uses: 1, tokens } }) !== 'string'
+}
+
+const policiesOf = (ctx: Ctx, { wallet }: TypedDataUse) =>
+  ctx.vault.unrevokedPolicies({ walletId: wallet.id, limit: POLICIES_A_WALLET_MAX })
+
+const signByPolicy = async (ctx: Ctx, asked: TypedDataUse & { readonly policies: readonly UnrevokedPolicy[] }) => {
+  const { chain, wallet, credentials, actor, typedData, use } = asked
+  const safe = chain.contractWallets?.of(chain.addressOf(wallet.publicKey)).address ?? ''
+  const never = neverSigned(typedData, safe)
+  if (never !== null) throw denied(never)
+  const closed = new Set<string>()
+  let { policies } = asked
+  const instead = wallet.controlMode === 'user' ? ': it needs the "user_pin" or a "user_secret"' : ''
+  let refusal = denied(`No policy of this wallet allows this typed data, or has enough left for it${instead}.`)
+  for (let tries = 1; ; tries += 1) {
+    const terms = policies.find((policy) => !closed.has(policy.id) && mayUse(policy, typedData))
+    if (terms === undefined) throw refusal
+    try {
+      return await ctx.vault.signOnceByPolicy({
+        wallet,
+        credentials,
+        actor,
+        terms,
+        spends: { value: 0n, fee: 0n },
+        uses: [use],
+      })
+    } catch (error) {
+      // The policy has ended meanwhile, or its row was edited. Another one may allow it.
+      if (!(error instanceof AppError) || error.code !== 'policy_denied' || tries >= TRIES_MAX) throw error
+      closed.add(terms.id)
+      policies = await policiesOf(ctx, asked)
+      if (error.event === null) continue
+      refusal = denied(error.message)
+      ctx.securityEvents.record({ event: error.event, from: credentials.from ?? '' })
+    }
+  }
+}
+
+/**
+ * Signs typed data with the credentials that a message needs, or with the developer's secret if a policy allows it (the oldest such
+ * policy is used).
+ */
+export const signWithPolicies = async (ctx: Ctx, asked: TypedDataUse): Promise<Signatures> => {
+  const { wallet, credentials, actor, use } = asked
+  if (isDelegated(asked)) {
+    const policies = await policiesOf(ctx, asked)
+    if (policies.length > 0) return await signByPolicy(ctx, { ...asked, policies })
+  }
+  try {
+    return await ctx.vault.signMessage({ wallet, credentials, actor, uses: [use] })
+  } catch (error) {
+    // Only the vault knows whether a wallet is under policies. It refuses before anything is signed.
+    if (!(error instanceof AppError) || error.code !== 'under_policies') throw error
+  }
+  return await signByPolicy(ctx, { ...asked, policies: await policiesOf(ctx, asked) })
+}
