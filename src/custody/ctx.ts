@@ -2,7 +2,7 @@
 
 import type { Db } from '../../db/client.ts'
 import { auditJson } from '../../db/queries/custody/audit.ts'
-import { readWalletKeys, type WalletKeyRow } from '../../db/queries/custody/keyrings.ts'
+import { type KeyringRow, readKeyrings, readWalletKeys, type WalletKeyRow } from '../../db/queries/custody/keyrings.ts'
 import type { Environment, Network } from '../../db/words.ts'
 import { createBatcher, createQueue, type Queue } from '../queue.ts'
 import { type Audit, createCustodyAudit } from './audit.ts'
@@ -50,7 +50,11 @@ export type CustodyCtx = {
   readonly argon2: Queue
   /** A wallet's sealed key and what opens it. Requests of the same moment share one query. */
   readonly readWalletKey: (walletId: string) => Promise<WalletKeyRow | null>
+  /** A wallet's keyring and what opens it, likewise. */
+  readonly readKeyringOf: (wallet: KeyringOwner) => Promise<KeyringRow | null>
 }
+
+type KeyringOwner = Parameters<typeof readKeyrings>[1][number]
 
 export type CustodySettings = {
   readonly db: Db
@@ -77,6 +81,13 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     sizeMax: READ_TOGETHER_MAX,
     run: async (ids: readonly string[]) => new Map((await readWalletKeys(db, ids)).map((row) => [row.walletId, row])),
   })
+  const readKeyringsTogether = createBatcher({
+    sizeMax: READ_TOGETHER_MAX,
+    run: async (wallets: readonly KeyringOwner[]) => {
+      const rows = await readKeyrings(db, wallets)
+      return new Map(wallets.map((wallet, index) => [wallet, rows[index] ?? null]))
+    },
+  })
   const projectKeys = createProjectKeys({ db, rootKeys })
   const guesses = createGuesses({ db, projectKeys, journal })
   const audit = createCustodyAudit({ ...settings, onCommitted: (rows) => journal.add({ audit: rows.map(auditJson) }) })
@@ -97,5 +108,6 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     secretLimit: createSecretLimit({ wrongMax: limits.wrongSecretsPerMinute }),
     argon2,
     readWalletKey: async (walletId) => (await readTogether(walletId)).get(walletId) ?? null,
+    readKeyringOf: async (wallet) => (await readKeyringsTogether(wallet)).get(wallet) ?? null,
   }
 }

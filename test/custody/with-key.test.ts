@@ -160,6 +160,23 @@ describe('what a key was opened for', () => {
   })
 })
 
+test('messages that are signed at the same moment are each signed with their own key, and one refusal stops no other', async () => {
+  const wallets = await Promise.all(Array.from({ length: 12 }, () => developerWallet()))
+  const isSignedBy = async (wallet: WalletRef, credentials: Credentials = secret) => {
+    const signer = messageSigner(custody.vault, { wallet, credentials, actor: ACTOR })
+    const signature = await signOne(signer, EVM_MESSAGE)
+    const digest = bytesToSign('evm', EVM_MESSAGE)
+    return secp256k1.verify(signature.subarray(0, 64), digest, wallet.publicKey, { prehash: false, lowS: true })
+  }
+  const [first, second] = wallets
+  if (first === undefined || second === undefined) throw new Error('no wallets')
+  const mixed = { ...first, keyringId: second.keyringId }
+  const refused = Promise.all([codeOf(isSignedBy(mixed)), codeOf(isSignedBy(second, { developerSecret: 'wrong' }))])
+  const signed = await Promise.all([...wallets, first].map((wallet) => isSignedBy(wallet)))
+  expect(signed).toEqual(Array.from({ length: 13 }, () => true))
+  expect(await refused).toEqual(['internal', 'INVALID_SECRET'])
+})
+
 describe("the type of a wallet's key", () => {
   const walletOn = (network: Network, ownerId: string = randomUUID()) =>
     custody.wallet({ projectId, ownerId, network, controlMode: 'developer', credentials: secret })

@@ -48,6 +48,14 @@ const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
     ? null
     : { salt: row.userSalt, sealed: row.userSealed, version: row.userVersion }
 
+const lockOf = (row: WalletKeyColumns): OwnerLockRow => ({
+  id: row.lockId,
+  sealed: row.lockSealed,
+  controlMode: row.controlMode,
+  policiesOnly: row.policiesOnly,
+  version: row.lockVersion,
+})
+
 /** All that a signature needs, for many wallets at once; a prepared statement. */
 export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
   const rows = await db.prepared<WalletKeyColumns>`
@@ -70,13 +78,7 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
   return rows.map((row) => ({
     walletId: row.walletId,
     sealed: row.sealed,
-    lock: {
-      id: row.lockId,
-      sealed: row.lockSealed,
-      controlMode: row.controlMode,
-      policiesOnly: row.policiesOnly,
-      version: row.lockVersion,
-    },
+    lock: lockOf(row),
     developerKey: row.developerKey,
     userKey: userKeyOf(row),
     frozen: row.frozen,
@@ -223,6 +225,45 @@ export const readKeyring = async (
   const lockOf = (mode: ControlMode) => locks.find(({ controlMode }) => controlMode === mode) ?? null
   const controlModes = locks.map(({ controlMode }) => controlMode)
   return { ...row, locks: { developer: lockOf('developer'), user: lockOf('user') }, controlModes }
+}
+
+type AskedWallet = Parameters<typeof readKeyring>[1]
+
+type KeyringColumns = WalletKeyColumns & Pick<KeyringRow, 'kind' | 'walletKey'> & { readonly place: number }
+
+/** The keyrings of many wallets, in the order of the wallets; a prepared statement. */
+export const readKeyrings = async (db: Db, asked: readonly AskedWallet[]): Promise<readonly (KeyringRow | null)[]> => {
+  const of = (member: keyof AskedWallet) => asked.map((wallet) => wallet[member])
+  const rows = await db.prepared<KeyringColumns>`
+    select a.place::int, k.kind, k.sealed, wk.sealed as "walletKey", l.id as "lockId", l.sealed as "lockSealed",
+      l.control_mode as "controlMode", l.policies_only as "policiesOnly", l.version as "lockVersion",
+      d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
+      (select f.scope from public.freezes f
+        where (f.scope = 'project' and f.project_id = a.project_id)
+          or (f.scope = 'owner' and f.project_id = a.project_id and f.owner_id = a.owner_id)
+          or (f.scope = 'wallet' and f.project_id = a.project_id and f.wallet_id = a.wallet_id)
+          or (f.scope = 'network' and f.network = a.network)
+        order by array_position(array['project', 'owner', 'wallet', 'network'], f.scope)
+        limit 1) as frozen
+    from unnest(${of('id')}::uuid[], ${of('projectId')}::uuid[], ${of('ownerId')}::text[], ${of('network')}::text[],
+      ${of('keyringId')}::uuid[]) with ordinality as a(wallet_id, project_id, owner_id, network, keyring_id, place)
+    join public.keyrings k on k.id = a.keyring_id and k.project_id = a.project_id and k.owner_id = a.owner_id
+    join public.wallet_keys wk on wk.wallet_id = a.wallet_id
+    join public.owner_locks l on l.keyring_id = k.id
+    left join public.developer_keys d on d.project_id = k.project_id
+    left join public.user_keys u on u.project_id = k.project_id and u.owner_id = k.owner_id`
+  const byPlace = Map.groupBy(rows, ({ place }) => place)
+  return asked.map((_, index) => {
+    const own = byPlace.get(index + 1) ?? []
+    const [row] = own
+    if (row === undefined) return null
+    const locks = own.map(lockOf)
+    const of = (mode: ControlMode) => locks.find(({ controlMode }) => controlMode === mode) ?? null
+    const { frozen, kind, sealed, walletKey, developerKey } = row
+    const controlModes = locks.map(({ controlMode }) => controlMode)
+    const opening = { frozen, kind, sealed, walletKey, developerKey, userKey: userKeyOf(row) }
+    return { ...opening, locks: { developer: of('developer'), user: of('user') }, controlModes }
+  })
 }
 
 export type NewKeyringRow = typeof keyrings.$inferInsert

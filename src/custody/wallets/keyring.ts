@@ -8,7 +8,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
-import { type KeyringRow, type OwnerLockRow, readKeyring } from '../../../db/queries/custody/keyrings.ts'
+import type { KeyringRow, OwnerLockRow } from '../../../db/queries/custody/keyrings.ts'
 import type { NewOwnerLockRow } from '../../../db/queries/custody/locks.ts'
 import { holdOwnerLocks } from '../../../db/queries/custody/owner-locks.ts'
 import type { ControlMode, KeyringKind } from '../../../db/words.ts'
@@ -167,7 +167,7 @@ export const checkAllCredentials = async (
   // Before the row is read: control may begin to be shared at this moment.
   const locksAtLeast = ctx.journal.floorOf('keyrings', [keyringId])
   const versionAtLeast = lockFloor(ctx, { keyringId, mode: 'developer' })
-  const row = await readKeyring(ctx.db, wallet)
+  const row = await ctx.readKeyringOf(wallet)
   const lock = row?.locks[controlMode]
   if (!row || !lock) throw walletForged({ wallet, actor })
   const { kind, controlModes, sealed } = row
