@@ -3,6 +3,7 @@
 // any credential is used.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
+import { createBoundedMap } from './bounded-map.ts'
 import { withChecksum } from './checksum.ts'
 import type { TypedData } from './payload.ts'
 import { DOMAIN, domainStructOf, refused, type Struct, structsOf, type ValueType } from './typed-data-types.ts'
@@ -20,8 +21,28 @@ type Hash = (bytes: Uint8Array) => Uint8Array
 type Reading = {
   readonly structs: ReadonlyMap<string, Struct>
   readonly keccak: Hash
-  /** Of structs, by name: each is hashed once. */
-  readonly typeHashes: Map<string, Uint8Array>
+  readonly typeHashOf: (struct: Struct) => Uint8Array
+}
+
+/** Apps sign the same few types for the same few contracts, and each hash takes some microseconds. */
+const KEPT_MAX = 1_000
+/** Longer texts are not kept, nor are domains. */
+const KEPT_LENGTH_MAX = 1_024
+const keptTypeHashes = createBoundedMap<Uint8Array>({ max: KEPT_MAX })
+const keptDomainHashes = createBoundedMap<Uint8Array>({ max: KEPT_MAX })
+/** Addresses in mixed case with a valid checksum. */
+const keptAddresses = createBoundedMap<true>({ max: 10 * KEPT_MAX })
+
+/** The hash of a key, from memory or made and kept. */
+const remembered = (
+  kept: typeof keptTypeHashes,
+  { key, make }: { readonly key: string; readonly make: () => Uint8Array },
+): Uint8Array => {
+  const known = kept.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  if (key.length <= KEPT_LENGTH_MAX) kept.set(key, made)
+  return made
 }
 
 const word = (value: bigint): Uint8Array =>
@@ -60,13 +81,20 @@ const encodeInteger = (type: Extract<ValueType, { readonly kind: 'integer' }>, v
   return word(integer)
 }
 
+const isChecksummed = (digits: string): boolean => {
+  if (keptAddresses.get(digits)) return true
+  if (withChecksum(digits.toLowerCase()) !== `0x${digits}`) return false
+  keptAddresses.set(digits, true)
+  return true
+}
+
 const encodeAddress = (value: unknown, path: string): Uint8Array => {
   const digits = typeof value === 'string' ? ADDRESS.exec(value)?.[1] : undefined
   if (digits === undefined) throw refused(path, 'must be an address: 0x and 40 hex digits.')
-  if (!ONE_CASE.test(digits) && withChecksum(digits.toLowerCase()) !== `0x${digits}`) {
+  if (!ONE_CASE.test(digits) && !isChecksummed(digits)) {
     throw refused(path, 'has a wrong checksum (EIP-55): a letter may be mistyped.')
   }
-  return word(BigInt(`0x${digits}`))
+  return Buffer.from(digits.padStart(WORD_BYTES * 2, '0'), 'hex')
 }
 
 const encodeList = (
@@ -108,14 +136,6 @@ const encodeValue = (reading: Reading, type: ValueType, value: unknown, path: st
   }
 }
 
-const typeHashOf = ({ keccak, typeHashes }: Reading, { name, encoded }: Struct): Uint8Array => {
-  const known = typeHashes.get(name)
-  if (known !== undefined) return known
-  const hash = keccak(Buffer.from(encoded, 'utf8'))
-  typeHashes.set(name, hash)
-  return hash
-}
-
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -134,30 +154,64 @@ const hashStruct = (reading: Reading, struct: Struct | undefined, value: unknown
     const known = new Set(fields.map((field) => field.name))
     throw refused(`${path}.${names.find((each) => !known.has(each))}`, `is no field of the type ${name}.`)
   }
-  return reading.keccak(Buffer.concat([typeHashOf(reading, struct), ...words]))
+  return reading.keccak(Buffer.concat([reading.typeHashOf(struct), ...words]))
 }
 
-const encode = ({ domain, types, primaryType, message }: TypedData, keccak: Hash): Uint8Array => {
-  const domainStruct = domainStructOf({ types, domain })
-  const ofDomain = { structs: new Map([[DOMAIN, domainStruct]]), keccak, typeHashes: new Map() }
-  const parts = [PREFIX, hashStruct(ofDomain, domainStruct, domain, 'domain')]
+/** Hashes, or only checks. */
+type Way = {
+  readonly keccak: Hash
+  /** How a type's text is hashed. Each struct is hashed once. */
+  readonly typeHash: (encoded: string) => Uint8Array
+  readonly domainHash: (of: { readonly keyOf: () => string; readonly make: () => Uint8Array }) => Uint8Array
+}
+
+const readingOf = (structs: Reading['structs'], { keccak, typeHash }: Way): Reading => {
+  const hashes = new Map<string, Uint8Array>()
+  const typeHashOf = ({ name, encoded }: Struct): Uint8Array => {
+    const hash = hashes.get(name) ?? typeHash(encoded)
+    hashes.set(name, hash)
+    return hash
+  }
+  return { structs, keccak, typeHashOf }
+}
+
+/** Contains all that decides the hash of a domain. Only those of valid domains are kept. */
+const domainKey = ({ encoded }: Struct, domain: TypedData['domain']): string =>
+  JSON.stringify([encoded, ...Object.entries(domain).map(([name, value]) => [name, typeof value, String(value)])])
+
+const encode = ({ domain, types, primaryType, message }: TypedData, way: Way): Uint8Array => {
+  const struct = domainStructOf({ types, domain })
+  const parts = [
+    PREFIX,
+    way.domainHash({
+      keyOf: () => domainKey(struct, domain),
+      make: () => hashStruct(readingOf(new Map([[DOMAIN, struct]]), way), struct, domain, 'domain'),
+    }),
+  ]
   if (primaryType !== DOMAIN) {
-    const reading = { structs: structsOf(types, primaryType), keccak, typeHashes: new Map() }
+    const reading = readingOf(structsOf(types, primaryType), way)
     parts.push(hashStruct(reading, reading.structs.get(primaryType), message, 'message'))
   } else if (Object.keys(message).length > 0) {
     // The data is the domain alone.
     throw refused('message', 'must be empty, if the primary type is the domain.')
   }
-  return keccak(Buffer.concat(parts))
+  return way.keccak(Buffer.concat(parts))
 }
 
-/** @returns 32 bytes. Pure. @throws invalid_input, with the field, for data that does not fit its types. */
-export const typedDataDigest = (typedData: TypedData): Uint8Array => encode(typedData, keccak_256)
+const HASHING: Way = {
+  keccak: keccak_256,
+  typeHash: (key) => remembered(keptTypeHashes, { key, make: () => keccak_256(Buffer.from(key, 'utf8')) }),
+  domainHash: ({ keyOf, make }) => remembered(keptDomainHashes, { key: keyOf(), make }),
+}
 
 const UNHASHED = new Uint8Array(WORD_BYTES)
+const CHECKING: Way = { keccak: () => UNHASHED, typeHash: () => UNHASHED, domainHash: ({ make }) => make() }
+
+/** @returns 32 bytes. Pure. @throws invalid_input, with the field, for data that does not fit its types. */
+export const typedDataDigest = (typedData: TypedData): Uint8Array => encode(typedData, HASHING)
 
 /** The same checks without the hashing. Pure. @throws invalid_input */
-export const checkTypedData = (typedData: TypedData): void => void encode(typedData, () => UNHASHED)
+export const checkTypedData = (typedData: TypedData): void => void encode(typedData, CHECKING)
 
 /**
  * Checks that a domain names no other chain. It may name none: then a signature is valid on every chain with such a contract.

@@ -483,6 +483,24 @@ test('a domain may name the chain of the wallet or none', () => {
   }
 })
 
+test('a domain that was hashed before is not taken for another one, and is checked again', () => {
+  const of = (domain: Record<string, unknown>) => ({ ...mail, domain }) as TypedData
+  const digests = [
+    { name: '1' },
+    { version: '1' },
+    { name: '1', version: '' },
+    { name: '1","string","' },
+    { chainId: 1 },
+  ]
+  const first = digests.map((domain) => digestOf(of(domain)))
+  expect(new Set(first).size).toBe(digests.length)
+  expect(digests.map((domain) => digestOf(of(domain)))).toEqual(first)
+  expect(digestOf(of({ chainId: '1' }))).toBe(digestOf(of({ chainId: 1n })))
+  expect(refusalOf(of({ name: '1', more: 1 }))).toStartWith('Field "typed_data.domain.more" is no field')
+  expect(refusalOf(of({ chainId: true }))).toStartWith('Field "typed_data.domain.chainId" must be an integer')
+  expect(refusalOf(of({ name: { toString: () => '1' } }))).toStartWith('Field "typed_data.domain.name" must be a text')
+})
+
 test('a contract wallet accepts typed data by the digest of its SafeMessage', () => {
   const safe = '0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0'
   const bytes = bytesToSign('evm', { kind: 'safe_typed_data', chainId: 5, safe, typedData: mail })

@@ -63,7 +63,7 @@ const ofTransaction = (fields: TransactionFields, { safe }: Of): Facts => {
 }
 
 /** A text as the audit keeps it. */
-const cut = (text: string): string => [...text].slice(0, TEXT_MAX).join('')
+const cut = (text: string): string => (text.length <= TEXT_MAX ? text : [...text].slice(0, TEXT_MAX).join(''))
 
 /** The domain of typed data as JSON, and its primary type. The hash covers the rest. */
 const ofTypedData = ({ domain, primaryType }: TypedData): Facts => ({
