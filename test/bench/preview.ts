@@ -4,6 +4,7 @@
 import { encodeFunctionData } from 'viem'
 import { fundedAccount, type TestChain } from '../support/chains.ts'
 import type { Service } from '../support/service.ts'
+import { permit } from '../typed-data/data.ts'
 import { median } from './load.ts'
 
 const NETWORK = 'Ethereum'
@@ -60,12 +61,16 @@ export const benchPreview = async (input: {
   await chain.write({ contract: token, functionName: 'mint', args: [from, 1_000_000n] })
   const data = encodeFunctionData({ abi: token.abi, functionName: 'transfer', args: [to, 1n] })
   const transfer = { to: token.address, input: data }
+  const typed_data = permit(
+    { name: 'USD Coin', chainId: await chain.publicClient.getChainId(), verifyingContract: token.address },
+    { owner: from, spender: token.address, value: '2500000', nonce: 0, deadline: '1893456000' },
+  )
   const measure = async (what: string, path: string, body: Record<string, unknown>): Promise<PreviewCosts> => {
     const costs: { totalMs: number; busyMs: number; requests: number }[] = []
     for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round += 1) {
       node.take()
       const begun = performance.now()
-      const answer = await service.post(path, { network: NETWORK, from, ...body })
+      const answer = await service.post(path, { network: NETWORK, ...body })
       const totalMs = performance.now() - begun
       if (answer.status !== 200) throw new Error(`a preview was answered ${answer.status}: ${answer.text}`)
       if (round >= WARM_UP_ROUNDS) costs.push({ totalMs, ...node.take() })
@@ -80,10 +85,15 @@ export const benchPreview = async (input: {
   }
   try {
     return [
-      await measure('1 token transfer', '/transactions/preview', { unsigned_transaction: transfer }),
-      await measure('1 payment', '/transactions/preview', { unsigned_transaction: { to, value: '1' } }),
+      await measure('1 token transfer', '/transactions/preview', { from, unsigned_transaction: transfer }),
+      await measure('1 payment', '/transactions/preview', { from, unsigned_transaction: { to, value: '1' } }),
       await measure('a bundle of 20 token transfers', '/transactions/preview-bundle', {
+        from,
         unsigned_transactions: Array.from({ length: 20 }, () => transfer),
+      }),
+      await measure('a permit of a known token', '/transactions/preview-typed-data', {
+        signer_wallet_address: from,
+        typed_data,
       }),
     ]
   } finally {

@@ -62,18 +62,20 @@ const onService = async <Result>(bench: (service: Service) => Promise<Result>): 
 
 try {
   if (wants('sign')) {
-    const { floor, strongroom, ratio } = await onService(benchSign)
-    results.sign = { floor, strongroom, ratio }
+    const { floor, strongroom, typedData, ratio, typedDataRatio } = await onService(benchSign)
+    results.sign = { floor, strongroom, typedData, ratio, typedDataRatio }
     say('\nSigning over HTTP, 32 at once            per second   p50 ms   p99 ms')
     for (const [name, run] of [
       ['bare floor', floor],
       ['/transactions/sign', strongroom],
+      ['/transactions/sign-typed-data', typedData],
     ] as const) {
       say(
         `  ${name.padEnd(36)} ${fixed(run.perSecond, 0).padStart(11)} ${fixed(run.p50Ms).padStart(8)} ${fixed(run.p99Ms).padStart(8)}`,
       )
     }
     say(`  ratio to the floor                   ${fixed(ratio * 100, 0).padStart(10)}%   (aim: 80%)`)
+    say(`  typed data, in times of a transaction ${fixed(typedDataRatio, 2).padStart(10)}   (aim: at most 1.2)`)
   }
   if (wants('custody')) {
     const custody = await onService(benchCustody)
