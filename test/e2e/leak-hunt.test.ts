@@ -199,6 +199,14 @@ const signing = async (address: string): Promise<void> => {
       })
     }
   }
+  for (const type of ['string', 'uint8', 'bytes', 'address']) {
+    const types = { Note: [{ name: 'text', type }] }
+    const typed_data = { domain: {}, types, primaryType: 'Note', message: { text: MESSAGE } }
+    const of = { network: 'Ethereum', signer_wallet_address: address, typed_data }
+    for (const credential of [{ user_pin: PIN }, { user_pin: WRONG_PIN }, {}]) {
+      await call('/transactions/sign-typed-data', { ...of, ...credential })
+    }
+  }
   const token = { network: 'Ethereum', from: address, contract_address: ANVIL_ADDRESS, recipient: ANVIL_ADDRESS }
   await call('/nfts/mint', { ...token, uri: 'ipfs://x', user_pin: PIN })
   await call('/nfts/transfer', { ...token, token_id: '1', user_pin: PIN })
