@@ -6,7 +6,7 @@ import type { ErrorCode } from '../errors.ts'
 import { codesOf } from '../http/codes.ts'
 import type { CredentialsTaken, HeaderSet } from '../http/schema.ts'
 import { isJson, type Json, under } from './json.ts'
-import { ERROR_EXAMPLES, ERROR_SCHEMAS, HEADERS, responsesOf } from './responses.ts'
+import { ERROR_SCHEMAS, errorExamplesOf, HEADERS, responsesOf } from './responses.ts'
 
 type DescribedRoute = {
   readonly method: string
@@ -112,7 +112,7 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   'get /approvals': 'approvals_list',
   'post /policies': 'policies_create',
   'get /metadata/{file}': 'metadata_get',
-  'get /.well-known/jwks.json': 'token_keys_get',
+  'get /.well-known/jwks.json': 'jwks_get',
 }
 
 const operationIdOf = (method: string, path: string): string =>
@@ -138,6 +138,7 @@ export const describe = (input: {
   readonly securityOf: (path: string) => readonly Json[] | null
 }): Json => {
   const schemas: Record<string, unknown> = { ...ERROR_SCHEMAS }
+  const answered = new Set<ErrorCode>()
   const known = { schemas, networks: networksOf(input.networks) }
   const routes = new Map(input.routes.map((route) => [`${route.method.toLowerCase()} ${route.path}`, route]))
   const operationOf = (path: string, method: string, { errorCodes: _, headerSet: __, ...operation }: Json): Json => {
@@ -151,6 +152,7 @@ export const describe = (input: {
       hasIdempotencyKey: takesHeader(operation, 'Idempotency-Key'),
       caller: security === null ? 'bearer' : security.length === 0 ? 'none' : 'project',
     })
+    for (const code of codes) answered.add(code)
     return {
       ...operation,
       operationId: operationIdOf(method, path),
@@ -164,11 +166,17 @@ export const describe = (input: {
   )
   return {
     openapi: '3.1.0',
-    info: { title: 'Strongroom', version: '0.0.1', description: DESCRIPTION },
+    info: {
+      title: 'Strongroom',
+      version: '0.0.1',
+      description: DESCRIPTION,
+      contact: { name: 'The operator of this service', url: input.config.publicBaseUrl },
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
     servers: [{ url: input.config.publicBaseUrl }],
     tags: TAGS,
     security: [{ project: [], bearer: [] }],
     paths,
-    components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, examples: ERROR_EXAMPLES, schemas },
+    components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, examples: errorExamplesOf(answered), schemas },
   }
 }

@@ -39,13 +39,14 @@ export const ERROR_SCHEMAS = {
   },
 } as const
 
-/** By code; the sentence of an answer says more. */
-export const ERROR_EXAMPLES: Json = Object.fromEntries(
-  CODES.map((code) => {
-    const { means, remedy } = ERROR_WORDS[code]
-    return [code, { summary: remedy, value: { error: means, code } }]
-  }),
-)
+/** By code, of those that an operation answers; the sentence of an answer says more. */
+export const errorExamplesOf = (answered: ReadonlySet<ErrorCode>): Json =>
+  Object.fromEntries(
+    CODES.filter((code) => answered.has(code)).map((code) => {
+      const { means, remedy } = ERROR_WORDS[code]
+      return [code, { summary: remedy, value: { error: means, code } }]
+    }),
+  )
 
 export const HEADERS = {
   RequestId: {
