@@ -6,8 +6,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dir, '..')
-const PAGES = ['.', 'docs', 'docs/decisions', '.github', '.github/ISSUE_TEMPLATE']
-const CODE = ['src', 'jobs', 'db', 'devnet', 'test']
+const PAGES = ['.', 'docs', 'docs/decisions', 'client', '.github', '.github/ISSUE_TEMPLATE']
+const CODE = ['src', 'jobs', 'db', 'devnet', 'test', 'client/src']
 
 type Page = {
   readonly path: string

@@ -9,7 +9,7 @@ const folderOf = (path: string): string => {
   return first === 'src' && second !== undefined && !second.endsWith('.ts') ? `src/${second}` : first
 }
 
-const isOurs = (name: string): boolean => /^(src|jobs|db|devnet)\//.test(name)
+const isOurs = (name: string): boolean => /^(src|jobs|db|devnet|client)\//.test(name)
 
 /** `@scure/bip32/x` → `@scure/bip32`. */
 const packageOf = (name: string): string =>

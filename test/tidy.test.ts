@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { exports as entries } from '../client/package.json'
 import { ROOT, readSource, readSources, scriptsIn } from './support/imports.ts'
 
 const MAX_FILE_LINES = 400
@@ -56,6 +57,26 @@ describe('who may import whom', () => {
     expect(strays(within('devnet/'), within('devnet/'))).toEqual([])
   })
 
+  test('the client imports nothing of the service, and nobody the client', () => {
+    const others = within('src/', 'jobs/', 'db/', 'devnet/')
+    expect(strays(others, (path) => !path.startsWith('client/'))).toEqual([])
+    expect(
+      strays((name) => within('client/')(name) || isPackage(name, ['strongroom-client']), within('client/')),
+    ).toEqual([])
+  })
+
+  test('what loads a library of the client is an entry of its own', () => {
+    const adapters = matching(
+      /^client\/(generate|src\/(viem|ethers|polkadot|eip1193|wagmi)|src\/react\/[a-z-]+)\.tsx?$/,
+    )
+    expect(
+      strays(
+        (name) => !within('client/')(name),
+        (path) => !path.startsWith('client/') || adapters(path),
+      ),
+    ).toEqual([])
+  })
+
   test('db/words.ts imports nothing', () => {
     expect(readSource('db/words.ts').imports).toEqual([])
   })
@@ -90,9 +111,9 @@ describe('who may import whom', () => {
   })
 
   test('each chain library stays in its family', () => {
-    expect(strays((name) => isPackage(name, ['viem']), within('src/chains/evm/', 'devnet/'))).toEqual([])
+    expect(strays((name) => isPackage(name, ['viem']), within('src/chains/evm/', 'devnet/', 'client/'))).toEqual([])
     // schnorrkel alone, which signs.
-    const polkadot = within('src/chains/substrate/', 'devnet/', 'src/custody/keys/sr25519.ts')
+    const polkadot = within('src/chains/substrate/', 'devnet/', 'src/custody/keys/sr25519.ts', 'client/')
     expect(strays((name) => isPackage(name, ['@polkadot/']), polkadot)).toEqual([])
     expect(strays((name) => isPackage(name, ['@acala-network/', '@substrate/']), within('devnet/'))).toEqual([])
     expect(strays((name) => isPackage(name, ['@simplewebauthn/', '@levischuck/']), within('src/auth/'))).toEqual([])
@@ -230,7 +251,8 @@ describe('what no file may contain', () => {
     const isOfApi = matching(/^src\/[a-z-]+\/([a-z-]+-)?(schema|routes)\.ts$/)
     const example = `(?:network: |examples: \\[)'(?:${some})'|examples: \\[\\{ '?(?:${some})(?:#1')?:`
     const said = new RegExp(`^(?!.*(?:${example})).*\\b(?:${some})\\b(?! units)`)
-    expect(found(named, (path) => !isElsewhere(path) || isOfApi(path))).toEqual([])
+    const isMade = matching(/\.generated\.ts$/)
+    expect(found(named, (path) => !isElsewhere(path) || isOfApi(path) || isMade(path))).toEqual([])
     expect(found(said, (path) => !isOfApi(path))).toEqual([])
   })
 
@@ -338,6 +360,7 @@ describe('what no file may contain', () => {
 
 describe('nothing is without an importer', () => {
   const ENTRIES = [
+    'client/src/index.ts',
     'devnet/chopsticks-node.ts',
     'devnet/demo.ts',
     'devnet/dev.ts',
@@ -379,7 +402,11 @@ describe('nothing is without an importer', () => {
       'src/custody/root/',
       'src/custody/sealing/',
     ],
-    'built again, and compared with what is committed': ['src/login/client/build.ts', 'src/openapi/build.ts'],
+    'built again, and compared with what is committed': [
+      'client/generate.ts',
+      'src/login/client/build.ts',
+      'src/openapi/build.ts',
+    ],
     'pure, with more cases than requests are worth': [
       'src/activity/read-range.ts',
       'src/http/limits.ts',
@@ -412,10 +439,18 @@ describe('nothing is without an importer', () => {
     expect(paths.sort()).toEqual(ENTRIES)
   })
 
+  const published = new Set(
+    Object.values(entries)
+      .filter((file) => file.endsWith('.js'))
+      .map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, 'client/src/$1.ts')),
+  )
+  const isPublished = (path: string) => published.has(path) || published.has(path.replace(/x$/, ''))
+
   /** Exports that nobody imports, as `file: name`. */
   const unused = (imported: typeof byAll, pattern: RegExp): string[] =>
     files
-      .filter(({ path }) => !/\.generated\.ts$/.test(path) && !imported.get(path)?.has('*'))
+      // What the client package exports is for others.
+      .filter(({ path }) => !/\.generated\.ts$/.test(path) && !imported.get(path)?.has('*') && !isPublished(path))
       .flatMap(({ path, text }) =>
         [...text.matchAll(pattern)]
           .flatMap(([, names = '']) => names.split(',').flatMap((each) => /(\w+)\s*$/.exec(each)?.[1] ?? []))

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 
 export const ROOT = resolve(import.meta.dir, '../..')
-const PLACES = ['src', 'jobs', 'db', 'devnet']
+const PLACES = ['src', 'jobs', 'db', 'devnet', 'client']
 
 export type File = { readonly path: string; readonly text: string; readonly imports: readonly string[] }
 
@@ -25,7 +25,12 @@ export const readSource = (path: string): File => {
 /** The paths of all TypeScript files in a folder. */
 export const scriptsIn = (folder: string): string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter(
+      (entry) =>
+        entry.isFile() &&
+        /\.tsx?$/.test(entry.name) &&
+        !/node_modules|\/dist/.test(entry.parentPath.slice(ROOT.length)),
+    )
     .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
 
 /** All files but the tests. */

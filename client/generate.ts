@@ -1,0 +1,123 @@
+// Writes what the client knows of the service from its OpenAPI document: all types, and a table of the operations.
+
+import openapiTS, { astToString } from 'openapi-typescript'
+
+type Schema = Readonly<Record<string, unknown>>
+
+type Parameter = { readonly name: string; readonly in: string; readonly schema: Schema }
+
+type Operation = {
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: Schema
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: unknown }>>
+}
+
+/** As much of an OpenAPI document as is read here. */
+type ApiDocument = {
+  readonly openapi: string
+  readonly info: { readonly title: string; readonly version: string }
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+const MADE = '// Made of the OpenAPI document by client/generate.ts. Do not edit it.\n\n'
+
+const schemaOf = (content: unknown): unknown =>
+  typeof content === 'object' && content !== null && 'application/json' in content
+    ? Object(content['application/json']).schema
+    : undefined
+
+/** An operation's successful answers. Errors have one form, and their codes a type of their own. */
+const answersOf = ({ responses }: Operation) =>
+  Object.fromEntries(
+    Object.entries(responses)
+      .filter(([status]) => status.startsWith('2'))
+      .map(([status, { description, content }]) => [
+        status,
+        { description, content: { 'application/json': { schema: schemaOf(content) } } },
+      ]),
+  )
+
+const mapValues = <From, To>(values: Readonly<Record<string, From>>, change: (value: From) => To): Record<string, To> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]))
+
+/** The types of the document. A deployment can have further networks, and later versions further codes. */
+const typesOf = async ({ openapi, info, paths, components }: ApiDocument): Promise<string> => {
+  const read = {
+    openapi,
+    info,
+    paths: mapValues(paths, (methods) =>
+      mapValues(methods, (operation) => ({
+        operationId: operation.operationId,
+        parameters: operation.parameters ?? [],
+        ...(operation.requestBody === undefined ? {} : { requestBody: operation.requestBody }),
+        responses: answersOf(operation),
+      })),
+    ),
+    components: { schemas: components.schemas },
+  }
+  const text = astToString(await openapiTS(JSON.stringify(read), { exportType: true }))
+  return text.replace(/^( +(?:Network|ErrorCode): )(.*);$/gm, '$1$2 | (string & {});')
+}
+
+const camelCase = (name: string): string => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+type Entry = { readonly group: string; readonly name: string; readonly id: string; readonly operation: Operation } & {
+  readonly method: string
+  readonly path: string
+}
+
+/** `wallets_get_by_id` is `wallets.getById`; what has one word is a method of the client itself. */
+const entriesOf = ({ paths }: ApiDocument): readonly Entry[] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => {
+      const id = operation.operationId
+      const [group = '', ...rest] = id.split('_')
+      const named = rest.length === 0 ? { group: '', name: group } : { group, name: camelCase(rest.join('_')) }
+      return { ...named, id, operation, method: method.toUpperCase(), path }
+    }),
+  )
+
+const takesKey = ({ operation }: Entry): boolean =>
+  operation.parameters?.some(({ name }) => name === 'Idempotency-Key') === true
+
+const rowOf = (entry: Entry): string =>
+  `  ${entry.name}: { method: '${entry.method}', path: '${entry.path}'${takesKey(entry) ? ', takesKey: true' : ''} },`
+
+const methodOf = ({ operation: { summary, description }, name, id }: Entry): string =>
+  `  /** ${summary}. ${description.replaceAll('*/', '* /')} */\n  ${name}: Method<'${id}'>`
+
+/** Lines of all groups; `lineOf` writes a member. */
+const groupsOf = (entries: readonly Entry[], lineOf: (entry: Entry) => string, end: string): string =>
+  [...Map.groupBy(entries, ({ group }) => group)]
+    .map(([group, ours]) => {
+      const lines = ours.map(lineOf).join('\n')
+      return group === '' ? lines : `  ${group}: {\n${lines.replaceAll(/^/gm, '  ')}\n  }${end}`
+    })
+    .join('\n')
+
+const operationsOf = (document: ApiDocument): string => {
+  const entries = entriesOf(document)
+  return [
+    "import type { Method, Operation } from './operation.ts'",
+    '',
+    'export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<string, Operation>>>> = {',
+    groupsOf(entries, rowOf, ','),
+    '}',
+    '',
+    '/** The operations of the service, by resource. */',
+    'export type Operations = {',
+    groupsOf(entries, methodOf, ''),
+    '}',
+    '',
+  ].join('\n')
+}
+
+/** The generated files of client/src, by name. */
+export const generatedFiles = async (document: ApiDocument): Promise<Readonly<Record<string, string>>> => ({
+  'document.generated.ts': MADE + (await typesOf(document)),
+  'operations.generated.ts': MADE + operationsOf(document),
+})

@@ -1,0 +1,240 @@
+// Made of the OpenAPI document by client/generate.ts. Do not edit it.
+
+import type { Method, Operation } from './operation.ts'
+
+export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<string, Operation>>>> = {
+  healthz: { method: 'GET', path: '/healthz' },
+  readyz: { method: 'GET', path: '/readyz' },
+  wallets: {
+    create: { method: 'POST', path: '/wallets', takesKey: true },
+    list: { method: 'GET', path: '/wallets' },
+    import: { method: 'POST', path: '/wallets/import', takesKey: true },
+    changeUserPin: { method: 'POST', path: '/wallets/change-user-pin' },
+    export: { method: 'POST', path: '/wallets/export' },
+    putUnderPolicies: { method: 'POST', path: '/wallets/put-under-policies' },
+    getByNetwork: { method: 'GET', path: '/wallets/get-by-network' },
+    getById: { method: 'GET', path: '/wallets/get-by-id' },
+    getByAddress: { method: 'GET', path: '/wallets/get-by-address' },
+    getByOwnerId: { method: 'GET', path: '/wallets/get-by-owner-id' },
+  },
+  transactions: {
+    preview: { method: 'POST', path: '/transactions/preview' },
+    previewBundle: { method: 'POST', path: '/transactions/preview-bundle' },
+    sign: { method: 'POST', path: '/transactions/sign' },
+    signAndSend: { method: 'POST', path: '/transactions/sign-and-send', takesKey: true },
+    batchSignAndSend: { method: 'POST', path: '/transactions/batch-sign-and-send', takesKey: true },
+    speedUp: { method: 'POST', path: '/transactions/speed-up', takesKey: true },
+    statusByHash: { method: 'GET', path: '/transactions/status-by-hash' },
+    statusById: { method: 'GET', path: '/transactions/status-by-id' },
+    signMessage: { method: 'POST', path: '/transactions/sign-message' },
+  },
+  nfts: {
+    list: { method: 'GET', path: '/nfts' },
+    listCollections: { method: 'GET', path: '/nfts/collections' },
+    createCollection: { method: 'POST', path: '/nfts/collections', takesKey: true },
+    collectionByAddress: { method: 'GET', path: '/nfts/collection-by-address' },
+    mint: { method: 'POST', path: '/nfts/mint', takesKey: true },
+    transfer: { method: 'POST', path: '/nfts/transfer', takesKey: true },
+  },
+  policies: {
+    create: { method: 'POST', path: '/policies', takesKey: true },
+    list: { method: 'GET', path: '/policies' },
+    describe: { method: 'POST', path: '/policies/describe' },
+    described: { method: 'GET', path: '/policies/described' },
+    revoke: { method: 'POST', path: '/policies/revoke' },
+  },
+  approvals: {
+    list: { method: 'GET', path: '/approvals' },
+    begin: { method: 'POST', path: '/approvals/begin' },
+    decide: { method: 'POST', path: '/approvals/decide' },
+  },
+  metadata: {
+    get: { method: 'GET', path: '/metadata/{file}' },
+  },
+  activity: {
+    list: { method: 'GET', path: '/activity' },
+  },
+  tokens: {
+    balances: { method: 'GET', path: '/tokens/balances' },
+  },
+  addresses: {
+    metadata: { method: 'GET', path: '/addresses/metadata' },
+    lookupByName: { method: 'GET', path: '/addresses/lookup-by-name' },
+  },
+  jwks: {
+    get: { method: 'GET', path: '/.well-known/jwks.json' },
+  },
+  users: {
+    verifyLogin: { method: 'POST', path: '/users/verify-login' },
+    loginAnonymously: { method: 'POST', path: '/users/login-anonymously' },
+    refreshToken: { method: 'POST', path: '/users/refresh-token' },
+    logout: { method: 'POST', path: '/users/logout' },
+    loginWithWallet: { method: 'POST', path: '/users/login-with-wallet' },
+    loginWithDiscoverablePasskey: { method: 'POST', path: '/users/login-with-discoverable-passkey' },
+    loginWithPasskey: { method: 'POST', path: '/users/login-with-passkey' },
+    passkeys: { method: 'GET', path: '/users/passkeys' },
+    passkeyBeginRegistration: { method: 'POST', path: '/users/passkey/begin-registration' },
+    passkeyFinishRegistration: { method: 'POST', path: '/users/passkey/finish-registration' },
+    passkeyRemove: { method: 'POST', path: '/users/passkey/remove' },
+    addEmail: { method: 'POST', path: '/users/add-email' },
+    verifyEmail: { method: 'POST', path: '/users/verify-email' },
+    loginWithEmail: { method: 'POST', path: '/users/login-with-email' },
+    createSessionChallenge: { method: 'POST', path: '/users/create-session-challenge' },
+    loginWithMagicLink: { method: 'POST', path: '/users/login-with-magic-link' },
+    sessionChallenge: { method: 'GET', path: '/users/session-challenge' },
+    sessionChallengeAsker: { method: 'GET', path: '/users/session-challenge/asker' },
+    completeSessionChallenge: { method: 'POST', path: '/users/complete-session-challenge' },
+    sessions: { method: 'GET', path: '/users/sessions' },
+    sessionsEnd: { method: 'POST', path: '/users/sessions/end' },
+  },
+}
+
+/** The operations of the service, by resource. */
+export type Operations = {
+  /** The process is alive. Checks nothing else. */
+  healthz: Method<'healthz'>
+  /** The process is ready. Checks the database, and each node's chain. A node that does not answer within 1.5 s is `unreachable`. 503 if the database does not answer, has no space left, lacks the schema of this version or belongs to another root key, or the process is about to end. */
+  readyz: Method<'readyz'>
+  wallets: {
+    /** Create a wallet. Wallets of one `owner_id` on different networks have the same seed phrase. The first user-controlled wallet sets the PIN of its owner. A PIN that is easy to guess is refused: `pin_obvious`. */
+    create: Method<'wallets_create'>
+    /** List wallets. The wallets of the project, or of the user, on a network, oldest first. */
+    list: Method<'wallets_list'>
+    /** Import a wallet. From a private key or a phrase. A project can import an address once. */
+    import: Method<'wallets_import'>
+    /** Change a user PIN. Changes it for all of the owner's user-controlled wallets, on every network. If the owner is a user, their other sessions end. A new PIN that is easy to guess is refused: `pin_obvious`. */
+    changeUserPin: Method<'wallets_change_user_pin'>
+    /** Export a wallet. The phrase or the imported key. If developer and user share control, both credentials are needed. */
+    export: Method<'wallets_export'>
+    /** Put a wallet under policies. From then on the developer secret opens the owner's developer-controlled wallets only by a policy, on every network, because they have the same keys: it signs no message, exports nothing, and makes no further wallet or policy for them. So make the policies first. Only an operator can take it back. */
+    putUnderPolicies: Method<'wallets_put_under_policies'>
+    /** Get the user's wallet. The wallet, on a network, of the user whose access token is sent. */
+    getByNetwork: Method<'wallets_get_by_network'>
+    /** Get a wallet by id. A wallet by network and id. */
+    getById: Method<'wallets_get_by_id'>
+    /** Get a wallet by address. A wallet by network and address. */
+    getByAddress: Method<'wallets_get_by_address'>
+    /** Get a wallet by owner. A wallet by network and owner id. */
+    getByOwnerId: Method<'wallets_get_by_owner_id'>
+  }
+  transactions: {
+    /** Preview a transaction. Simulates it and sends nothing: the decoded call and the asset changes. */
+    preview: Method<'transactions_preview'>
+    /** Preview a bundle. In sequence: later transactions see the effects of earlier ones. */
+    previewBundle: Method<'transactions_preview_bundle'>
+    /** Sign a transaction. Sends nothing. For an `eoa` wallet with every field given it asks no node. For a wallet of type `contract` it signs a transaction of the key, which also deploys the wallet if that has no code. The answer is a JSON string. */
+    sign: Method<'transactions_sign'>
+    /** Sign and send a transaction. Answers once it is recorded; a job sends it. See status-by-id. */
+    signAndSend: Method<'transactions_sign_and_send'>
+    /** Sign and send a batch. In order, all of them or none, by a wallet of type `contract`; any other wallet: `batch_unsupported`. */
+    batchSignAndSend: Method<'transactions_batch_sign_and_send'>
+    /** Sign again at higher fees. Signs a transaction that is in no block again, for the same nonce, at fees above what was sent of it, and sends it, even if it was given up. Whichever is mined counts. Not on Substrate networks: an extrinsic there ends by itself. */
+    speedUp: Method<'transactions_speed_up'>
+    /** Status by hash. For any transaction that the chain knows; for a replaced hash the answer has the mined one. On Substrate networks an extrinsic that `sign` returned is `pending` as long as a block may take it. */
+    statusByHash: Method<'transactions_status_by_hash'>
+    /** Status by id. For an id that sign-and-send, mint, transfer or collections returned. */
+    statusById: Method<'transactions_status_by_id'>
+    /** Sign a message. Never with a policy. If developer and user share control, it needs both credentials, as an export does. */
+    signMessage: Method<'transactions_sign_message'>
+  }
+  nfts: {
+    /** List NFTs. The NFTs of a wallet of the project, or those of one collection in all its wallets. Of a long list, ask with `after`, the last NFT seen, instead of the next page: each page is then equally fast. */
+    list: Method<'nfts_list'>
+    /** List collections. Those that a wallet of the project created through this service, oldest first. */
+    listCollections: Method<'nfts_list_collections'>
+    /** Create a collection. On EVM networks an ERC-721 contract with ERC-2981; on Substrate networks a collection of the NFT pallet, owned by the sender. Its address or id is in the status of the transaction. Where collections are programs they cannot be created here (501). */
+    createCollection: Method<'nfts_create_collection'>
+    /** Get a collection. A collection that the project created through this service; with `network` also any other of that network. */
+    collectionByAddress: Method<'nfts_collection_by_address'>
+    /** Mint an NFT. The service finds by simulation how the collection mints. `metadata` is hosted here; or give a `uri`. Refused with `mint_unauthorized`, `mint_requires_value` or `mint_unsupported`. */
+    mint: Method<'nfts_mint'>
+    /** Transfer an NFT. From a wallet of the project to any address; for an ERC-1155 token also several pieces. */
+    transfer: Method<'nfts_transfer'>
+  }
+  policies: {
+    /** Create a policy. Lets the developer use a wallet if all rules match: a user-controlled one without its PIN, a developer-controlled one once it is put under policies. It allows sign, sign-and-send, batch-sign-and-send, mint, transfer. Call data needs a rule `decodedInput.function eq …`; without one only payments are allowed. Fees are charged to a budget. A policy never allows signing a message, an export, a PIN change, creating a contract or changing a contract wallet. */
+    create: Method<'policies_create'>
+    /** List policies. All that are not revoked, including expired ones, oldest first. */
+    list: Method<'policies_list'>
+    /** Describe a policy before it is created. What the policy would allow, in words for the owner of the wallet. `policy` is the same policy with its fee budget fixed: create it with exactly this, so that what was read is what is granted. Nothing is created. */
+    describe: Method<'policies_describe'>
+    /** List policies in words. Those of user-controlled wallets on all networks that are not revoked, oldest first, each with its words for the owner. */
+    described: Method<'policies_described'>
+    /** Revoke a policy. From the next request on, the policy allows nothing. Transactions that were accepted before are still sent. */
+    revoke: Method<'policies_revoke'>
+  }
+  approvals: {
+    /** List approvals. An API key sees all of the project; a user those that wait for their decision. Newest first. */
+    list: Method<'approvals_list'>
+    /** Begin to decide. Pass the answer to navigator.credentials.get, and its result to decide. Only for approvers of the policy, on a page where their passkey works. */
+    begin: Method<'approvals_begin'>
+    /** Decide. The passkey must be one that the approver had when the policy was made. The same decision again changes nothing. */
+    decide: Method<'approvals_decide'>
+  }
+  metadata: {
+    /** Get hosted metadata. The EIP-721 metadata of an NFT that was minted here, under its token URI. Public. */
+    get: Method<'metadata_get'>
+  }
+  activity: {
+    /** List activity. Coins, tokens and NFTs that came into a wallet of the project or went out, newest first. New items move older ones to later pages, so a caller who pages by number sees some twice (by uuid) and misses none. To see each once, ask with `before`, the uuid of the last item seen, instead of the next page. */
+    list: Method<'activity_list'>
+  }
+  tokens: {
+    /** List balances. The balances of a wallet of the project: the coin first, then tokens with a balance above zero. */
+    balances: Method<'tokens_balances'>
+  }
+  addresses: {
+    /** Describe addresses. Tokens, collections and other contracts, as they describe themselves. */
+    metadata: Method<'addresses_metadata'>
+    /** Look up a name. The address of an ENS name, on the network that has the registry of names. */
+    lookupByName: Method<'addresses_lookup_by_name'>
+  }
+  jwks: {
+    /** The public keys of access tokens. A key is published from an hour before its first signature until its last token has expired. */
+    get: Method<'jwks_get'>
+  }
+  users: {
+    /** Prove a login. Takes exactly one proof: a mailed code, a signed message, a completed challenge or a passkey. */
+    verifyLogin: Method<'users_verify_login'>
+    /** Log in without a proof. Creates a user, who can add an e-mail address or a passkey later. 403 `anonymous_login_off` if the project does not allow it. */
+    loginAnonymously: Method<'users_login_anonymously'>
+    /** Refresh a session. Exchanges the refresh token for its successor. A token that was exchanged more than 10 s ago ends the session. */
+    refreshToken: Method<'users_refresh_token'>
+    /** Log out. Ends the session of the access token at once, and expires the session cookies. Also takes an expired access token. */
+    logout: Method<'users_logout'>
+    /** Log in with a wallet. Returns a nonce for an EIP-4361 message, or for the same message by a Substrate account. The domain and the URI must be of an allowed origin. Pass the signed message to verify-login. The answer does not reveal whether the wallet is known. */
+    loginWithWallet: Method<'users_login_with_wallet'>
+    /** Log in with a passkey that the user chooses. Pass the answer to navigator.credentials.get, and its result to verify-login as `passkey_credential_assertion_response`. */
+    loginWithDiscoverablePasskey: Method<'users_login_with_discoverable_passkey'>
+    /** Log in with a passkey of a user. Takes exactly one of the two fields. Only a passkey of that user completes the login. The answer does not reveal whether the user exists. */
+    loginWithPasskey: Method<'users_login_with_passkey'>
+    /** List a user's passkeys. Oldest first. */
+    passkeys: Method<'users_passkeys'>
+    /** Begin to add a passkey. Pass the answer to navigator.credentials.create, and its result to finish-registration. Requires a login within the last ten minutes, else 403 `fresh_login_required`. */
+    passkeyBeginRegistration: Method<'users_passkey_begin_registration'>
+    /** Add a passkey. Takes the browser's answer as JSON. 409 `passkey_exists` if the passkey is registered already. */
+    passkeyFinishRegistration: Method<'users_passkey_finish_registration'>
+    /** Remove a passkey. A user without an e-mail address and a wallet cannot remove their last passkey. Requires a login within the last ten minutes, else 403 `fresh_login_required`. */
+    passkeyRemove: Method<'users_passkey_remove'>
+    /** Add an e-mail address. Mails a code to the address. For a user who has no address yet. Requires a login within the last ten minutes, else 403 `fresh_login_required`. */
+    addEmail: Method<'users_add_email'>
+    /** Prove an added e-mail address. From then on the user can also log in with the address. 409 `email_taken` if another user of the project has it. */
+    verifyEmail: Method<'users_verify_email'>
+    /** Log in with a mailed code. Mails a code of 6 digits, valid for 10 minutes and 5 tries. A new code replaces the previous one. The answer does not reveal whether the address is known. */
+    loginWithEmail: Method<'users_login_with_email'>
+    /** Ask to be logged in by another device. Show the code. The user enters it on a device where they are logged in. Poll session-challenge until the challenge is completed, then pass the code to verify-login. Valid for five minutes and one session. */
+    createSessionChallenge: Method<'users_create_session_challenge'>
+    /** Log in with a mailed link. Mails a link to a page on which the user confirms the login. Only the link completes this challenge. The answer does not reveal whether the address is known. */
+    loginWithMagicLink: Method<'users_login_with_magic_link'>
+    /** Read a session challenge. Says whether it is completed or has expired. Poll at most once a second. The answer contains no token. */
+    sessionChallenge: Method<'users_session_challenge'>
+    /** See which device asks to be logged in. Show it to the user before they complete the challenge. */
+    sessionChallengeAsker: Method<'users_session_challenge_asker'>
+    /** Let another device in. Logs in the device that shows the code, as the calling user. First show the user which device asks. Requires a login within the last ten minutes, else 403 `fresh_login_required`. */
+    completeSessionChallenge: Method<'users_complete_session_challenge'>
+    /** List a user's own sessions. Live sessions, newest first. The list contains no token. */
+    sessions: Method<'users_sessions'>
+    /** End own sessions. Ends one session, or without a session_id all except the calling one. Their tokens are refused at once. */
+    sessionsEnd: Method<'users_sessions_end'>
+  }
+}
