@@ -31,6 +31,8 @@ export type Client = Operations & {
    * `TransactionFailedError` if it failed.
    */
   waitFor(transaction: Submitted, options?: WaitOptions): Promise<TransactionStatus>
+  /** Calls an operation that this version of the package does not know. */
+  request(operation: Operation, input?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<unknown>
 }
 
 const RETRIES = 2
@@ -63,5 +65,9 @@ export const createClient = (options: ClientOptions): Client => {
     (found) => (isOperation(found) ? methodOf(found) : mapValues(found, methodOf)),
     // The table and the type are made of the same document.
   ) as unknown as Operations
-  return { ...operations, waitFor: (transaction, given) => waitFor(operations, transaction, given) }
+  return {
+    ...operations,
+    waitFor: (transaction, given) => waitFor(operations, transaction, given),
+    request: (operation, input, given) => call(connection, { operation, input, options: given }),
+  }
 }

@@ -1,5 +1,7 @@
 export { type Client, type ClientOptions, createClient } from './client.ts'
+export type { Credential, CredentialSource } from './credential.ts'
 export type { components, operations } from './document.generated.ts'
 export { ApprovalRequiredError, type Code, StrongroomError, TransactionFailedError } from './errors.ts'
-export type { CallOptions, InputOf, Method, OutputOf } from './operation.ts'
+export type { EvmWallet, Hex } from './evm-wallet.ts'
+export type { CallOptions, InputOf, Method, Operation, OutputOf } from './operation.ts'
 export type { Submitted, TransactionStatus, WaitOptions } from './wait-for.ts'

@@ -1,0 +1,23 @@
+import { bytesToHex, getAddress, parseTransaction, serializeTypedData, stringToHex } from 'viem'
+import { toAccount as toViemAccount } from 'viem/accounts'
+import { checkChain, type EvmWallet, signMessage, signTransaction, signTypedData } from './evm-wallet.ts'
+
+/**
+ * An account for viem's wallet client: viem asks the node for nonce, gas and fees, the service signs, and viem sends. Only for
+ * wallets of type `eoa`: a contract wallet sends by the provider (`strongroom-client/eip1193`).
+ */
+export const toAccount = (wallet: EvmWallet) =>
+  toViemAccount({
+    address: getAddress(wallet.address),
+    signMessage: ({ message }) => {
+      const raw = typeof message === 'string' ? stringToHex(message) : message.raw
+      return signMessage(wallet, typeof raw === 'string' ? raw : bytesToHex(raw))
+    },
+    signTransaction: async (transaction) => {
+      const signed = await signTransaction(wallet, transaction)
+      checkChain(parseTransaction(signed), transaction.chainId)
+      return signed
+    },
+    // Written as JSON-RPC has it: its numbers are text.
+    signTypedData: (typedData) => signTypedData(wallet, JSON.parse(serializeTypedData(typedData))),
+  })

@@ -1,0 +1,240 @@
+// viem, ethers and wagmi with wallets of the service, on a real chain: a transfer, a contract call and a signature each.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import * as wagmi from '@wagmi/core'
+import { Contract, JsonRpcProvider, parseUnits, verifyMessage } from 'ethers'
+import {
+  createWalletClient,
+  custom,
+  encodeFunctionData,
+  getAddress,
+  type Hex,
+  http,
+  parseEther,
+  stringToHex,
+} from 'viem'
+import { createClient } from '../../client/src/client.ts'
+import { createProvider, type ProviderOptions } from '../../client/src/eip1193.ts'
+import { StrongroomSigner } from '../../client/src/ethers.ts'
+import type { EvmWallet } from '../../client/src/evm-wallet.ts'
+import { toAccount } from '../../client/src/viem.ts'
+import { strongroom } from '../../client/src/wagmi.ts'
+import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+
+const network = 'Ethereum'
+const PIN = '604913'
+const credential = { user_pin: PIN }
+const RECIPIENT = fundedAccount(5).address
+
+let chain: TestChain
+let service: Service
+let worker: WorkerHere
+let token: Awaited<ReturnType<TestChain['deploy']>>
+let eoa: EvmWallet
+let contract: EvmWallet
+
+const newWallet = async (type: 'eoa' | 'contract'): Promise<EvmWallet> => {
+  const { projectId, apiKey } = service.project
+  const client = createClient({ baseUrl: service.baseUrl, projectId, apiKey })
+  const owner = { owner_id: crypto.randomUUID(), name: type, control_mode: 'user', ...credential } as const
+  const { address } = await client.wallets.create({ network, type, ...owner })
+  // The owner's key, which pays for a contract wallet, is a wallet of type eoa on another network.
+  const key = await client.wallets.create({ network: 'Polygon', ...owner })
+  await chain.fund(getAddress(address))
+  await chain.fund(getAddress(key.address))
+  return { client, network, address, credential }
+}
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  await deployCanonicalContracts(chain.rpcUrl)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl, Polygon: 'http://127.0.0.1:1' } })
+  worker = await startWorkerHere(service)
+  token = await chain.deploy('TestToken', ['Test', 'TST', 18])
+  eoa = await newWallet('eoa')
+  contract = await newWallet('contract')
+})
+afterAll(async () => {
+  await worker.stop()
+  await service.close()
+  await chain.stop()
+})
+
+const balanceOf = (address: string) => chain.publicClient.getBalance({ address: getAddress(address) })
+const tokensOf = (address: string) =>
+  chain.publicClient.readContract({ ...token, functionName: 'balanceOf', args: [getAddress(address)] })
+const mint = (to: string, amount: bigint): Hex =>
+  encodeFunctionData({ abi: token.abi, functionName: 'mint', args: [getAddress(to), amount] })
+const isSignedBy = ({ address }: EvmWallet, signed: { message: string; signature: Hex }) =>
+  chain.publicClient.verifyMessage({ address: getAddress(address), ...signed })
+
+describe('an account of viem', () => {
+  const walletClient = (chainOfViem = chain.chain) =>
+    createWalletClient({ account: toAccount(eoa), chain: chainOfViem, transport: http(chain.rpcUrl) })
+
+  test('sends a coin, calls a contract and signs a message', async () => {
+    const client = walletClient()
+    const before = await balanceOf(RECIPIENT)
+    await chain.receiptOf(await client.sendTransaction({ to: RECIPIENT, value: 7n }))
+    expect((await balanceOf(RECIPIENT)) - before).toBe(7n)
+
+    const args = [getAddress(eoa.address), 11n] as const
+    const hash = await client.writeContract({ ...token, functionName: 'mint', args })
+    expect((await chain.receiptOf(hash)).status).toBe('success')
+    expect(await tokensOf(eoa.address)).toBe(11n)
+
+    const message = 'Grüße'
+    expect(await isSignedBy(eoa, { message, signature: await client.signMessage({ message }) })).toBe(true)
+    const raw = { raw: Uint8Array.of(1, 2, 3) }
+    const signature = await client.signMessage({ message: raw })
+    expect(await chain.publicClient.verifyMessage({ address: getAddress(eoa.address), message: raw, signature })).toBe(
+      true,
+    )
+  })
+
+  test('refuses a transaction for another chain than that of its network', async () => {
+    const request = { to: RECIPIENT, value: 1n, gas: 21_000n, maxFeePerGas: 9n, maxPriorityFeePerGas: 1n, nonce: 99 }
+    const signed = toAccount(eoa).signTransaction({ ...request, type: 'eip1559', chainId: 1 })
+    expect(signed).rejects.toMatchObject({ code: 'network_mismatch' })
+  })
+})
+
+describe('a signer of ethers', () => {
+  test('sends a coin, calls a contract and signs a message', async () => {
+    const provider = new JsonRpcProvider(chain.rpcUrl, chain.chainId, { staticNetwork: true, cacheTimeout: -1 })
+    try {
+      const wallet = await newWallet('eoa')
+      const signer = new StrongroomSigner(wallet, provider)
+      const before = await balanceOf(RECIPIENT)
+      const sent = await signer.sendTransaction({ to: RECIPIENT, value: parseUnits('5', 'wei') })
+      await sent.wait()
+      expect((await balanceOf(RECIPIENT)) - before).toBe(5n)
+
+      const contractOfEthers = new Contract(token.address, ['function mint(address to, uint256 value)'], signer)
+      const called = await contractOfEthers.getFunction('mint')(wallet.address, 13n)
+      expect((await called.wait()).status).toBe(1)
+      expect(await tokensOf(wallet.address)).toBe(13n)
+
+      const signature = await signer.signMessage('hello')
+      expect(verifyMessage('hello', signature)).toBe(getAddress(wallet.address))
+      expect(signer.sendTransaction({ from: RECIPIENT, to: RECIPIENT })).rejects.toThrow('from')
+    } finally {
+      provider.destroy()
+    }
+  })
+})
+
+const optionsOf = (wallet: EvmWallet, type: 'eoa' | 'contract' = 'eoa'): ProviderOptions => ({
+  ...{ client: wallet.client, address: wallet.address, credential, type },
+  chains: { [chain.chainId]: { network, rpcUrl: chain.rpcUrl } },
+})
+
+describe('a provider (EIP-1193)', () => {
+  const providerOf = (wallet: EvmWallet, type: 'eoa' | 'contract' = 'eoa') => createProvider(optionsOf(wallet, type))
+  const clientOf = (wallet: EvmWallet, type: 'eoa' | 'contract' = 'eoa') =>
+    createWalletClient({
+      account: getAddress(wallet.address),
+      chain: chain.chain,
+      transport: custom(providerOf(wallet, type)),
+      pollingInterval: 20,
+    })
+
+  test.each(['eoa', 'contract'] as const)(
+    'sends a coin, calls a contract and signs a message for type %s',
+    async (type) => {
+      const wallet = type === 'eoa' ? eoa : contract
+      const client = clientOf(wallet, type)
+      const [before, tokensBefore] = [await balanceOf(RECIPIENT), await tokensOf(wallet.address)]
+      await chain.receiptOf(await client.sendTransaction({ to: RECIPIENT, value: 3n }))
+      expect((await balanceOf(RECIPIENT)) - before).toBe(3n)
+
+      const args = [getAddress(wallet.address), 17n] as const
+      await chain.receiptOf(await client.writeContract({ ...token, functionName: 'mint', args }))
+      expect(await tokensOf(wallet.address)).toBe(BigInt(String(tokensBefore)) + 17n)
+
+      const message = 'hello'
+      expect(await isSignedBy(wallet, { message, signature: await client.signMessage({ message }) })).toBe(true)
+    },
+  )
+
+  test('sends several calls at once by a contract wallet (EIP-5792)', async () => {
+    const client = clientOf(contract, 'contract')
+    const capabilities = await client.getCapabilities({ chainId: chain.chainId })
+    expect(capabilities).toMatchObject({ atomic: { status: 'supported' } })
+    const [before, tokensBefore] = [await balanceOf(RECIPIENT), await tokensOf(contract.address)]
+    const calls = [
+      { to: RECIPIENT, value: 21n },
+      { to: token.address, data: mint(contract.address, 23n) },
+    ]
+    const { id } = await client.sendCalls({ calls, id: 'my calls', forceAtomic: true })
+    expect(id).toBe('my calls')
+    const done = await client.waitForCallsStatus({ id })
+    expect(done).toMatchObject({ status: 'success', statusCode: 200, atomic: true, chainId: chain.chainId })
+    expect(done.receipts?.map(({ status }) => status)).toEqual(['success'])
+    expect((await balanceOf(RECIPIENT)) - before).toBe(21n)
+    expect(await tokensOf(contract.address)).toBe(BigInt(String(tokensBefore)) + 23n)
+    await expect(client.sendCalls({ calls, id })).rejects.toThrow('There is already a bundle submitted with this ID')
+  })
+
+  test('says what became of calls to a provider that did not send them', async () => {
+    const { id } = await clientOf(contract, 'contract').sendCalls({ calls: [{ to: RECIPIENT, value: 1n }] })
+    const done = await clientOf(contract, 'contract').waitForCallsStatus({ id })
+    expect(done.status).toBe('success')
+  })
+
+  test('refuses what the wallet cannot do, in the words of the standards', async () => {
+    const provider = providerOf(eoa)
+    const calls = [{ to: RECIPIENT }, { to: RECIPIENT }]
+    const chainId = `0x${chain.chainId.toString(16)}`
+    const other = { from: RECIPIENT, to: RECIPIENT }
+    for (const [[method, ...params], code] of [
+      [['wallet_sendCalls', { version: '2.0.0', chainId, calls, atomicRequired: true }], 5760],
+      [['wallet_sendCalls', { chainId, calls: [] }], -32602],
+      [['wallet_sendCalls', { chainId, calls: [{ to: RECIPIENT }], capabilities: { paymasterService: {} } }], 5700],
+      [['wallet_sendCalls', { chainId: '0x1', calls: [{ to: RECIPIENT }] }], 4902],
+      [['wallet_getCallsStatus', 'unknown'], 5730],
+      [['wallet_switchEthereumChain', { chainId: '0x1' }], 4902],
+      [['eth_sendTransaction', other], 4100],
+      [['eth_sendTransaction', { to: RECIPIENT, chainId: '0x1' }], 4901],
+      [['personal_sign', stringToHex('x'), RECIPIENT], 4100],
+      [['eth_signTypedData_v4', eoa.address, 'no JSON'], -32602],
+      [['eth_sign', eoa.address, '0x00'], 4200],
+      [['eth_sendTransaction', { to: token.address, data: '0xdeadbeef' }], 3],
+      [['eth_sendTransaction', { to: RECIPIENT, value: `0x${parseEther('1000000').toString(16)}` }], -32000],
+    ] as const) {
+      const refused = await provider.request({ method, params }).catch((error: unknown) => error)
+      expect({ method, refused }).toMatchObject({ method, refused: { code } })
+    }
+    const blocked = createProvider({ ...optionsOf(eoa), credential: { user_pin: '918273' } })
+    const wrong = blocked.request({ method: 'personal_sign', params: [stringToHex('x'), eoa.address] })
+    await expect(wrong).rejects.toMatchObject({ data: { code: 'INVALID_SECRET' } })
+  })
+})
+
+test('a connector of wagmi connects, sends a coin, calls a contract and signs a message', async () => {
+  const wallet = await newWallet('eoa')
+  const config = wagmi.createConfig({
+    chains: [chain.chain],
+    connectors: [strongroom(optionsOf(wallet))],
+    transports: { [chain.chainId]: http(chain.rpcUrl) },
+    storage: null,
+  })
+  const [connector] = config.connectors
+  if (connector === undefined) throw new Error('there is one connector')
+  const connected = await wagmi.connect(config, { connector })
+  expect(connected).toMatchObject({ accounts: [wallet.address], chainId: chain.chainId })
+
+  const before = await balanceOf(RECIPIENT)
+  await chain.receiptOf(await wagmi.sendTransaction(config, { to: RECIPIENT, value: 9n }))
+  expect((await balanceOf(RECIPIENT)) - before).toBe(9n)
+  const args = [getAddress(wallet.address), 19n] as const
+  await chain.receiptOf(await wagmi.writeContract(config, { ...token, functionName: 'mint', args }))
+  expect(await tokensOf(wallet.address)).toBe(19n)
+  const signature = await wagmi.signMessage(config, { message: 'hello' })
+  expect(await isSignedBy(wallet, { message: 'hello', signature })).toBe(true)
+  await wagmi.disconnect(config)
+  expect(wagmi.getAccount(config).status).toBe('disconnected')
+})
