@@ -177,6 +177,86 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/wallets/recovery-code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["wallets_recovery_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallets/recovery-code/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["wallets_recovery_code_remove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallets/passkey-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["wallets_passkey_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallets/passkey-secret/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["wallets_passkey_secret_remove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallets/user-secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["wallets_user_secrets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/transactions/preview": {
         parameters: {
             query?: never;
@@ -321,6 +401,54 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/transactions/sign-authorization": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["transactions_sign_authorization"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/transactions/preview-typed-data": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["transactions_preview_typed_data"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/transactions/sign-typed-data": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["transactions_sign_typed_data"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/nfts": {
         parameters: {
             query?: never;
@@ -369,6 +497,22 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/nfts/upload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["nfts_upload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/nfts/mint": {
         parameters: {
             query?: never;
@@ -379,6 +523,22 @@ export type paths = {
         get?: never;
         put?: never;
         post: operations["nfts_mint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/nfts/batch-mint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["nfts_batch_mint"];
         delete?: never;
         options?: never;
         head?: never;
@@ -555,6 +715,86 @@ export type paths = {
         get: operations["tokens_balances"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["tokens_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["tokens_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens/mint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["tokens_mint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens/transfer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["tokens_transfer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens/batch-transfer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["tokens_batch_transfer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -953,7 +1193,7 @@ export type components = {
          * @description A stable word for programs. It is never renamed; later versions may have further codes.
          * @enum {string}
          */
-        ErrorCode: "invalid_input" | "invalid_key" | "address_invalid" | "network_mismatch" | "network_required" | "page_too_deep" | "project_required" | "credential_required" | "credential_ambiguous" | "token_source_unsupported" | "passkey_domain_required" | "pin_obvious" | "execution_reverted" | "balance_insufficient" | "nonce_too_low" | "nonce_gap" | "fee_too_low" | "mint_unsupported" | "mint_unauthorized" | "mint_requires_value" | "batch_unsupported" | "unauthorized" | "project_unknown" | "login_failed" | "session_ended" | "project_mismatch" | "scope_required" | "user_session_required" | "fresh_login_required" | "anonymous_login_off" | "origin_not_allowed" | "project_not_activated" | "wallet_forbidden" | "INVALID_SECRET" | "TOO_MANY_FAILED_ATTEMPTS" | "frozen" | "policy_denied" | "under_policies" | "not_found" | "transaction_not_found" | "method_not_allowed" | "wallet_exists" | "nonce_conflict" | "transaction_not_waiting" | "credential_changed" | "approval_mismatch" | "approval_ended" | "contract_wallet_changed" | "passkey_exists" | "email_exists" | "email_taken" | "challenge_expired" | "challenge_completed" | "idempotency_mismatch" | "body_too_large" | "content_type_unsupported" | "content_encoding_unsupported" | "rate_limited" | "body_incomplete" | "internal" | "not_implemented" | "node_unavailable" | "wrong_chain" | "fee_ceiling_reached" | "metadata_untrusted" | "busy" | "unavailable" | (string & {});
+        ErrorCode: "invalid_input" | "invalid_key" | "address_invalid" | "network_mismatch" | "network_required" | "page_too_deep" | "project_required" | "credential_required" | "credential_ambiguous" | "token_source_unsupported" | "passkey_domain_required" | "pin_obvious" | "execution_reverted" | "balance_insufficient" | "nonce_too_low" | "nonce_gap" | "fee_too_low" | "mint_unsupported" | "mint_unauthorized" | "mint_requires_value" | "batch_unsupported" | "unauthorized" | "project_unknown" | "login_failed" | "session_ended" | "project_mismatch" | "scope_required" | "user_session_required" | "fresh_login_required" | "anonymous_login_off" | "origin_not_allowed" | "project_not_activated" | "wallet_forbidden" | "INVALID_SECRET" | "TOO_MANY_FAILED_ATTEMPTS" | "frozen" | "policy_denied" | "under_policies" | "delegate_not_allowed" | "not_found" | "transaction_not_found" | "method_not_allowed" | "wallet_exists" | "nonce_conflict" | "transaction_not_waiting" | "credential_changed" | "approval_mismatch" | "approval_ended" | "contract_wallet_changed" | "passkey_exists" | "email_exists" | "email_taken" | "challenge_expired" | "challenge_completed" | "idempotency_mismatch" | "body_too_large" | "content_type_unsupported" | "content_encoding_unsupported" | "rate_limited" | "body_incomplete" | "internal" | "not_implemented" | "node_unavailable" | "wrong_chain" | "fee_ceiling_reached" | "metadata_untrusted" | "busy" | "unavailable" | (string & {});
         /**
          * @example {
          *       "error": "Field \"user_pin\" must be exactly 6 digits.",
@@ -1043,7 +1283,12 @@ export type components = {
              * @example 493817
              */
             user_pin?: string;
-        } | unknown | unknown;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+        } | unknown | unknown | unknown;
         /**
          * Wallet
          * @example {
@@ -1129,6 +1374,11 @@ export type components = {
              */
             user_pin?: string;
             /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
              * @description 32 bytes in hex, with or without 0x: a private key on EVM networks, an sr25519 mini-secret on Substrate networks.
              * @example 0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d
              */
@@ -1138,7 +1388,7 @@ export type components = {
              * @example bottom drive obey lake curtain smoke basket hold race lonely fit walk
              */
             mnemonic_phrase?: string;
-        } | unknown | unknown;
+        } | unknown | unknown | unknown;
         /**
          * ChangeUserPin
          * @example {
@@ -1159,13 +1409,18 @@ export type components = {
              * @description Proves control of user-controlled wallets.
              * @example 493817
              */
-            old_user_pin: string;
+            old_user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
             /**
              * @description Proves control of user-controlled wallets.
              * @example 493817
              */
             new_user_pin: string;
-        };
+        } & (unknown | unknown);
         /** Success */
         Success: {
             /** @constant */
@@ -1196,7 +1451,12 @@ export type components = {
              * @example 493817
              */
             user_pin?: string;
-        } | unknown | unknown;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+        } | unknown | unknown | unknown;
         /**
          * ExportedWallet
          * @example {
@@ -1230,6 +1490,142 @@ export type components = {
              * @example testnet-secret
              */
             developer_secret: string;
+        };
+        /**
+         * MakeRecoveryCode
+         * @example {
+         *       "network": "Ethereum",
+         *       "address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *       "user_pin": "493817"
+         *     }
+         */
+        MakeRecoveryCode: {
+            network: components["schemas"]["Network"];
+            /**
+             * @description The address of one of the owner's user-controlled wallets.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            address: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+        } & (unknown | unknown);
+        /**
+         * RecoveryCode
+         * @example {
+         *       "recovery_code": "99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX"
+         *     }
+         */
+        RecoveryCode: {
+            /**
+             * @description Show it to the user once, to be kept on paper or in a password manager. It is in no other answer.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            recovery_code: string;
+        };
+        /**
+         * AddPasskeySecret
+         * @example {
+         *       "network": "Ethereum",
+         *       "address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *       "user_pin": "493817",
+         *       "passkey_id": "KEDetxZcUfinhVi6Za5nZQ",
+         *       "passkey_secret": "w1JZcnJ4u9fPUdhGzBSbFRGQxM5s1sH1FSxvZJmE0bI"
+         *     }
+         */
+        AddPasskeySecret: {
+            network: components["schemas"]["Network"];
+            /**
+             * @description The address of one of the owner's user-controlled wallets.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            address: string;
+            /**
+             * @description The passkey's credential id in base64url, as the browser's `id` has it.
+             * @example KEDetxZcUfinhVi6Za5nZQ
+             */
+            passkey_id: string;
+            /**
+             * @description The 32 bytes that the passkey computes with the WebAuthn extension `prf`, in base64url. Never anything that a person chose.
+             * @example w1JZcnJ4u9fPUdhGzBSbFRGQxM5s1sH1FSxvZJmE0bI
+             */
+            passkey_secret: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+        } & (unknown | unknown);
+        /**
+         * RemovePasskeySecret
+         * @example {
+         *       "network": "Ethereum",
+         *       "address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *       "user_pin": "493817",
+         *       "passkey_id": "KEDetxZcUfinhVi6Za5nZQ"
+         *     }
+         */
+        RemovePasskeySecret: {
+            network: components["schemas"]["Network"];
+            /**
+             * @description The address of one of the owner's user-controlled wallets.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            address: string;
+            /**
+             * @description The passkey's credential id in base64url, as the browser's `id` has it.
+             * @example KEDetxZcUfinhVi6Za5nZQ
+             */
+            passkey_id: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+        } & (unknown | unknown);
+        /**
+         * UserSecret
+         * @example {
+         *       "kind": "passkey",
+         *       "passkey_id": "KEDetxZcUfinhVi6Za5nZQ",
+         *       "created_at": "2026-01-31T12:00:00.000Z"
+         *     }
+         */
+        UserSecret: {
+            /**
+             * @description What it is.
+             * @example passkey
+             * @enum {string}
+             */
+            kind: "recovery_code" | "passkey";
+            /**
+             * @description Of a passkey; null of a recovery code.
+             * @example KEDetxZcUfinhVi6Za5nZQ
+             */
+            passkey_id: string | null;
+            /**
+             * Format: date-time
+             * @description When it was made, or replaced the one before. ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
         };
         /**
          * UnsignedTransaction
@@ -1270,6 +1666,26 @@ export type components = {
              * @example 30000000000
              */
             maxFeePerGas?: string;
+            /**
+             * @description Price of the gas, wei; only on the EVM networks, and only to sign. It makes a transaction of type 0, or with `accessList` of type 1; the fee caps must then be absent. 0x hex or plain decimal digits.
+             * @example 30000000000
+             */
+            gasPrice?: string;
+            /** @description EIP-2930: contracts and storage slots that the transaction pays for in advance. Only on the EVM networks, and only to sign. */
+            accessList?: {
+                /**
+                 * @description A contract.
+                 * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+                 */
+                address: string;
+                /** @description At most 1024 in all. */
+                storageKeys: string[];
+            }[];
+            /**
+             * @description Only on the EVM networks. The type follows from the other fields; if it is given, it must be the same.
+             * @example 2
+             */
+            type?: string;
             /**
              * @description Transaction count of the sender: for a wallet of type `contract`, of its key. 0x hex or plain decimal digits.
              * @example 0
@@ -1580,11 +1996,16 @@ export type components = {
              */
             user_pin?: string;
             /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
              * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown);
+        } & (unknown | unknown | unknown);
         /**
          * RawTransaction
          * @description The raw signed transaction, as `eth_sendRawTransaction` takes it; on Substrate networks the extrinsic, as `author_submitExtrinsic` takes it.
@@ -1669,11 +2090,16 @@ export type components = {
              */
             user_pin?: string;
             /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
              * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown);
+        } & (unknown | unknown | unknown);
         /**
          * SpeedUpTransaction
          * @example {
@@ -1708,11 +2134,16 @@ export type components = {
              */
             user_pin?: string;
             /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
              * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown);
+        } & (unknown | unknown | unknown);
         /**
          * TransactionStatus
          * @example {
@@ -1822,11 +2253,485 @@ export type components = {
              * @example 493817
              */
             user_pin?: string;
-        } | unknown | unknown;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+        } | unknown | unknown | unknown;
         /** SignedMessage */
         SignedMessage: {
             /**
              * @description Hex. For a wallet of type `eoa` by EIP-191, 65 bytes; for type `contract` by ERC-1271, wrapped as in ERC-6492 until it is deployed. On Substrate networks sr25519, 64 bytes, over the message between `<Bytes>` and `</Bytes>`.
+             * @example 0x5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e1b
+             */
+            signature: string;
+        };
+        /**
+         * SignAuthorization
+         * @example {
+         *       "network": "Ethereum",
+         *       "signer_wallet_address": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *       "authorization": {
+         *         "contract_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+         *       },
+         *       "developer_secret": "testnet-secret"
+         *     }
+         */
+        SignAuthorization: {
+            network?: components["schemas"]["Network"];
+            /**
+             * @description A wallet of the project, of type `eoa`.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            signer_wallet_address: string;
+            authorization: {
+                /**
+                 * @description The delegate, whose code the account then runs: one that the operator allowed for the project. The zero address ends a delegation.
+                 * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+                 */
+                contract_address: string;
+                /**
+                 * @description If it is given, it must be the chain id of the network. 0x hex or plain decimal digits.
+                 * @example 11155111
+                 */
+                chain_id?: string;
+                /**
+                 * @description Transaction count of the account when a block takes the authorisation. By default the next one, for a transaction that another account sends. If the account itself sends it, the nonce of the transaction plus 1. 0x hex or plain decimal digits.
+                 * @example 0
+                 */
+                nonce?: string;
+            };
+            /**
+             * @description Proves control of developer-controlled wallets. On testnet: `testnet-secret`.
+             * @example testnet-secret
+             */
+            developer_secret?: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+        } | unknown | unknown | unknown;
+        /** SignedAuthorization */
+        SignedAuthorization: {
+            /** @example 11155111 */
+            chain_id: number;
+            /**
+             * @description The delegate.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            address: string;
+            /**
+             * @description For which transaction count of the account it is valid.
+             * @example 0
+             */
+            nonce: number;
+            /**
+             * @description 0 or 1.
+             * @example 1
+             */
+            y_parity: number;
+            /**
+             * @description r of the signature, 32 bytes.
+             * @example 0x5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e
+             */
+            r: string;
+            /**
+             * @description s of the signature, 32 bytes.
+             * @example 0x5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e
+             */
+            s: string;
+        };
+        /**
+         * TypedDataDomain
+         * @description All members are optional.
+         * @example {
+         *       "name": "USD Coin",
+         *       "version": "2",
+         *       "chainId": 11155111,
+         *       "verifyingContract": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+         *     }
+         */
+        TypedDataDomain: {
+            /**
+             * @description The name of the app or the token.
+             * @example USD Coin
+             */
+            name?: string;
+            /**
+             * @description Its version.
+             * @example 2
+             */
+            version?: string;
+            /**
+             * @description The chain id of the network. Without it the signature is valid on every chain.
+             * @example 11155111
+             */
+            chainId?: number | string;
+            /**
+             * @description The contract that checks the signature.
+             * @example 0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48
+             */
+            verifyingContract?: string;
+            /**
+             * @description 32 bytes in 0x hex; rarely used.
+             * @example 0x0000000000000000000000000000000000000000000000000000000000000000
+             */
+            salt?: string;
+        };
+        /** TypedDataMember */
+        TypedDataMember: {
+            /**
+             * @description The name of the member.
+             * @example spender
+             */
+            name: string;
+            /**
+             * @description A type of EIP-712, or another struct; perhaps a list.
+             * @example address
+             */
+            type: string;
+        };
+        /**
+         * TypedData
+         * @description As `eth_signTypedData_v4` takes it (EIP-712).
+         * @example {
+         *       "domain": {
+         *         "name": "USD Coin",
+         *         "version": "2",
+         *         "chainId": 11155111,
+         *         "verifyingContract": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+         *       },
+         *       "types": {
+         *         "Permit": [
+         *           {
+         *             "name": "owner",
+         *             "type": "address"
+         *           },
+         *           {
+         *             "name": "spender",
+         *             "type": "address"
+         *           },
+         *           {
+         *             "name": "value",
+         *             "type": "uint256"
+         *           },
+         *           {
+         *             "name": "nonce",
+         *             "type": "uint256"
+         *           },
+         *           {
+         *             "name": "deadline",
+         *             "type": "uint256"
+         *           }
+         *         ]
+         *       },
+         *       "primaryType": "Permit",
+         *       "message": {
+         *         "owner": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *         "spender": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *         "value": "2500000",
+         *         "nonce": 0,
+         *         "deadline": "1893456000"
+         *       }
+         *     }
+         */
+        TypedData: {
+            domain: components["schemas"]["TypedDataDomain"];
+            /**
+             * @description The structs by name. `EIP712Domain` may be left out: it follows from the domain.
+             * @example {
+             *       "Permit": [
+             *         {
+             *           "name": "owner",
+             *           "type": "address"
+             *         },
+             *         {
+             *           "name": "spender",
+             *           "type": "address"
+             *         },
+             *         {
+             *           "name": "value",
+             *           "type": "uint256"
+             *         },
+             *         {
+             *           "name": "nonce",
+             *           "type": "uint256"
+             *         },
+             *         {
+             *           "name": "deadline",
+             *           "type": "uint256"
+             *         }
+             *       ]
+             *     }
+             */
+            types: {
+                [key: string]: components["schemas"]["TypedDataMember"][];
+            };
+            /**
+             * @description The struct of the message.
+             * @example Permit
+             */
+            primaryType: string;
+            /**
+             * @description Integers as JSON numbers below 2^53, or as texts in plain decimal digits or 0x hex; bytes and addresses as 0x hex.
+             * @example {
+             *       "owner": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+             *       "spender": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+             *       "value": "2500000",
+             *       "nonce": 0,
+             *       "deadline": "1893456000"
+             *     }
+             */
+            message: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * PreviewTypedData
+         * @example {
+         *       "network": "Ethereum",
+         *       "signer_wallet_address": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *       "typed_data": {
+         *         "domain": {
+         *           "name": "USD Coin",
+         *           "version": "2",
+         *           "chainId": 11155111,
+         *           "verifyingContract": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+         *         },
+         *         "types": {
+         *           "Permit": [
+         *             {
+         *               "name": "owner",
+         *               "type": "address"
+         *             },
+         *             {
+         *               "name": "spender",
+         *               "type": "address"
+         *             },
+         *             {
+         *               "name": "value",
+         *               "type": "uint256"
+         *             },
+         *             {
+         *               "name": "nonce",
+         *               "type": "uint256"
+         *             },
+         *             {
+         *               "name": "deadline",
+         *               "type": "uint256"
+         *             }
+         *           ]
+         *         },
+         *         "primaryType": "Permit",
+         *         "message": {
+         *           "owner": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *           "spender": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *           "value": "2500000",
+         *           "nonce": 0,
+         *           "deadline": "1893456000"
+         *         }
+         *       }
+         *     }
+         */
+        PreviewTypedData: {
+            network?: components["schemas"]["Network"];
+            /**
+             * @description The signer; any address.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            signer_wallet_address: string;
+            typed_data: components["schemas"]["TypedData"];
+        };
+        /** TypedDataChange */
+        TypedDataChange: {
+            /**
+             * @description `may_take`: `to` may take up to the amount later. `sends`, `receives`: when the signature is used. These have the fields of an asset change. `calls`: a call of a Safe. `states`: a value of typed data that is not known.
+             * @example may_take
+             * @enum {string}
+             */
+            effect: "may_take" | "sends" | "receives" | "calls" | "states";
+            /**
+             * @description For people: in whole coins; `unlimited` if it has no limit.
+             * @example 2.5
+             */
+            amount?: string;
+            /** @description In base units. */
+            raw_amount?: string;
+            from?: string;
+            to?: string;
+            token?: components["schemas"]["Token"] | null;
+            nft?: {
+                owner_wallet_address: string;
+                contract_address: string;
+                token_id: string;
+                metadata: {
+                    name: string;
+                    description: string;
+                    image: string;
+                } | null;
+            } | null;
+            call?: components["schemas"]["PreviewResult"];
+            /**
+             * @description The place of a value in the message.
+             * @example from.name
+             */
+            path?: string;
+            /**
+             * @description The type of a value.
+             * @example string
+             */
+            type?: string;
+            /**
+             * @description A value as in the request.
+             * @example Cow
+             */
+            value?: string;
+        };
+        /**
+         * TypedDataPreview
+         * @example {
+         *       "kind": "permit",
+         *       "summary": "Let 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 take up to 2.5 “USDC” from this wallet; it can be submitted until 2030-01-01T00:00:00.000Z.",
+         *       "primary_type": "Permit",
+         *       "domain": {
+         *         "name": "USD Coin",
+         *         "version": "2",
+         *         "chainId": 11155111,
+         *         "verifyingContract": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+         *       },
+         *       "changes": [
+         *         {
+         *           "effect": "may_take",
+         *           "amount": "2.5",
+         *           "raw_amount": "2500000",
+         *           "from": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *           "to": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *           "token": {
+         *             "uuid": "0f1e2d3c-4b5a-5697-8877-665544332211",
+         *             "network": "Ethereum",
+         *             "contract_address": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
+         *             "name": "USD Coin",
+         *             "symbol": "USDC",
+         *             "decimals": 6,
+         *             "display_decimals": 2,
+         *             "logo_url": ""
+         *           },
+         *           "nft": null
+         *         }
+         *       ],
+         *       "warnings": [
+         *         "The spender 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 is an account: whoever has its key can take the tokens."
+         *       ]
+         *     }
+         */
+        TypedDataPreview: {
+            /**
+             * @description By the text of its type: `permit` (ERC-2612, DAI), `permit2_allowance` and `permit2_transfer`, `transfer_authorization` and `authorization_cancelled` (ERC-3009), `safe_transaction`, `safe_message`, `seaport_order`; `unknown` for any other.
+             * @example permit
+             * @enum {string}
+             */
+            kind: "permit" | "permit2_allowance" | "permit2_transfer" | "transfer_authorization" | "authorization_cancelled" | "safe_transaction" | "safe_message" | "seaport_order" | "unknown";
+            /** @description What it does, in one sentence. Texts of others are between “ and ”. */
+            summary: string;
+            /**
+             * @description As in the request.
+             * @example Permit
+             */
+            primary_type: string;
+            domain: components["schemas"]["TypedDataDomain"];
+            /** @description What it moves or lets others take, or the calls of a Safe. Of unknown typed data all values. */
+            changes: components["schemas"]["TypedDataChange"][];
+            /** @description What is dangerous or odd about it; empty if nothing is. */
+            warnings: string[];
+        };
+        /**
+         * SignTypedData
+         * @example {
+         *       "network": "Ethereum",
+         *       "signer_wallet_address": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *       "typed_data": {
+         *         "domain": {
+         *           "name": "USD Coin",
+         *           "version": "2",
+         *           "chainId": 11155111,
+         *           "verifyingContract": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+         *         },
+         *         "types": {
+         *           "Permit": [
+         *             {
+         *               "name": "owner",
+         *               "type": "address"
+         *             },
+         *             {
+         *               "name": "spender",
+         *               "type": "address"
+         *             },
+         *             {
+         *               "name": "value",
+         *               "type": "uint256"
+         *             },
+         *             {
+         *               "name": "nonce",
+         *               "type": "uint256"
+         *             },
+         *             {
+         *               "name": "deadline",
+         *               "type": "uint256"
+         *             }
+         *           ]
+         *         },
+         *         "primaryType": "Permit",
+         *         "message": {
+         *           "owner": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *           "spender": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *           "value": "2500000",
+         *           "nonce": 0,
+         *           "deadline": "1893456000"
+         *         }
+         *       },
+         *       "developer_secret": "testnet-secret"
+         *     }
+         */
+        SignTypedData: {
+            network?: components["schemas"]["Network"];
+            /**
+             * @description A wallet of the project.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            signer_wallet_address: string;
+            typed_data: components["schemas"]["TypedData"];
+            /**
+             * @description Proves control of developer-controlled wallets. On testnet: `testnet-secret`.
+             * @example testnet-secret
+             */
+            developer_secret?: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+        } | unknown | unknown | unknown;
+        /**
+         * SignedTypedData
+         * @example {
+         *       "signature": "0x5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e1b"
+         *     }
+         */
+        SignedTypedData: {
+            /**
+             * @description Hex. For a wallet of type `eoa` 65 bytes, r, s, v; for type `contract` by ERC-1271, wrapped as in ERC-6492 until it is deployed.
              * @example 0x5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e1b
              */
             signature: string;
@@ -1887,6 +2792,12 @@ export type components = {
              */
             name: string;
             /**
+             * @description `erc721` by default: each NFT is one of its kind. `erc1155`: each has any number of pieces. Only on EVM networks.
+             * @example erc721
+             * @enum {string}
+             */
+            standard?: "erc721" | "erc1155";
+            /**
              * @description The collection's symbol.
              * @example DOOR
              */
@@ -1902,6 +2813,21 @@ export type components = {
              */
             base_uri?: string;
             /**
+             * @description The royalty of ERC-2981 in ten-thousandths of each sale; none by default. Only on EVM networks.
+             * @example 250
+             */
+            royalty_basis_points?: number;
+            /**
+             * @description Who gets the royalty; by default the sender.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            royalty_recipient?: string;
+            /**
+             * @description Whether an NFT stays with whom it was minted to (ERC-5192); false by default.
+             * @example false
+             */
+            soulbound?: boolean;
+            /**
              * @description Proves control of developer-controlled wallets. On testnet: `testnet-secret`.
              * @example testnet-secret
              */
@@ -1912,11 +2838,37 @@ export type components = {
              */
             user_pin?: string;
             /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
              * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown);
+        } & (unknown | unknown | unknown);
+        /** UploadImage */
+        UploadImage: {
+            /**
+             * Format: binary
+             * @description A PNG, JPEG, GIF or WebP image. Its first bytes decide, not its name or type. SVG is refused.
+             */
+            file: string;
+        };
+        /**
+         * UploadedImage
+         * @example {
+         *       "url": "https://wallets.example.org/metadata/9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b.png"
+         *     }
+         */
+        UploadedImage: {
+            /**
+             * @description Its URL at this service, for `image` and `image_url`. It never changes.
+             * @example https://wallets.example.org/metadata/9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b.png
+             */
+            url: string;
+        };
         /**
          * MetadataToHost
          * @description EIP-721 metadata, hosted under the digest of its text.
@@ -1981,6 +2933,16 @@ export type components = {
              */
             uri?: string;
             /**
+             * @description An existing ERC-1155 token, to mint more pieces of it; by default a new one. 0x hex or plain decimal digits.
+             * @example 1
+             */
+            token_id?: string;
+            /**
+             * @description How many pieces of an ERC-1155 token; 1 by default. For other tokens it must be absent.
+             * @example 1
+             */
+            amount?: string;
+            /**
              * @description Proves control of developer-controlled wallets. On testnet: `testnet-secret`.
              * @example testnet-secret
              */
@@ -1991,11 +2953,80 @@ export type components = {
              */
             user_pin?: string;
             /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
              * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown);
+        } & (unknown | unknown | unknown);
+        /**
+         * NftToMint
+         * @example {
+         *       "recipient": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+         *     }
+         */
+        NftToMint: {
+            /**
+             * @description Who gets the NFT; by default the sender.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            recipient?: string;
+            metadata?: components["schemas"]["MetadataToHost"];
+        };
+        /**
+         * BatchMintNfts
+         * @example {
+         *       "network": "Ethereum",
+         *       "contract_address": "0x5FbDB2315678afecb367f032d93F642f64180aa3",
+         *       "mints": [
+         *         {
+         *           "recipient": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+         *         },
+         *         {
+         *           "recipient": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+         *         }
+         *       ],
+         *       "developer_secret": "testnet-secret"
+         *     }
+         */
+        BatchMintNfts: {
+            network?: components["schemas"]["Network"];
+            /**
+             * @description The sending wallet; by default the project's own wallet on the network.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            from?: string;
+            /**
+             * @description The collection: its address; on Substrate networks its id in decimal digits, or its program id where collections are programs.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            contract_address: string;
+            mints: components["schemas"]["NftToMint"][];
+            /**
+             * @description Proves control of developer-controlled wallets. On testnet: `testnet-secret`.
+             * @example testnet-secret
+             */
+            developer_secret?: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
+             * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            approval_id?: string;
+        } & (unknown | unknown | unknown);
         /**
          * TransferNft
          * @example {
@@ -2045,11 +3076,16 @@ export type components = {
              */
             user_pin?: string;
             /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
              * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown);
+        } & (unknown | unknown | unknown);
         /**
          * ArgumentRule
          * @description A rule never matches a transaction without the argument.
@@ -2063,7 +3099,7 @@ export type components = {
          */
         ArgumentRule: {
             /**
-             * @description What to compare: `to`, `value`, `decodedInput.function`, or a decoded argument by its name, or by its number from 0 if it has none. Use dots for elements of tuples and arrays, and `length` for the length of an array.
+             * @description What to compare: `to`, `value`, `decodedInput.function`, or a decoded argument by its name, or by its number from 0 if it has none. Use dots for elements of tuples and arrays, and `length` for the length of an array. For typed data `typedData.primaryType` and `typedData.verifyingContract`, both `eq`, and perhaps `typedData.message.` with a member.
              * @example decodedInput.function
              */
             argument: string;
@@ -2074,7 +3110,7 @@ export type components = {
              */
             operator: "eq" | "ne" | "gt" | "ge" | "lt" | "le";
             /**
-             * @description An address, an integer in plain decimal digits or 0x hex, 0x bytes, true or false, or a text. For `decodedInput.function` the name, or the whole signature if several functions have it (`pallet.call` on Substrate networks).
+             * @description An address, an integer in plain decimal digits or 0x hex, 0x bytes, true or false, or a text. For `decodedInput.function` the name, or the whole signature if several functions have it (`pallet.call` on Substrate networks). For `typedData.primaryType` the name, or the whole text of the type as EIP-712 encodes it.
              * @example safeMint(address,string)
              */
             value: string;
@@ -2241,7 +3277,12 @@ export type components = {
              * @example 493817
              */
             user_pin?: string;
-        } | unknown | unknown;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+        } | unknown | unknown | unknown;
         /** ShownTokenLimit */
         ShownTokenLimit: {
             /**
@@ -2614,7 +3655,12 @@ export type components = {
              * @example 493817
              */
             user_pin?: string;
-        } & (unknown | unknown);
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+        } & (unknown | unknown | unknown);
         /**
          * ApprovalWords
          * @description The request in English, for its approvers.
@@ -2712,6 +3758,10 @@ export type components = {
              * @example send
              */
             action: string;
+            /** @description The transaction that a speed-up signs again; null for other actions. */
+            transaction_id: string | null;
+            /** @description Its nonce; null for other actions. */
+            signer_nonce: string | null;
             /** @description The calls in their order. Absent fields are chosen when the approval is used. */
             unsigned_transactions: components["schemas"]["UnsignedTransaction"][];
             /** @description What each would do now, decoded and simulated; null once it has ended, or while no node answers. */
@@ -2967,6 +4017,250 @@ export type components = {
              */
             display_balance: string;
         };
+        /**
+         * CreateToken
+         * @example {
+         *       "network": "Ethereum",
+         *       "name": "Points",
+         *       "symbol": "PNT",
+         *       "decimals": "18",
+         *       "logo_url": "https://example.com/points.png",
+         *       "initial_supply": "1000",
+         *       "developer_secret": "testnet-secret"
+         *     }
+         */
+        CreateToken: {
+            network: components["schemas"]["Network"];
+            /**
+             * @description The sending wallet; by default the project's own wallet on the network.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            from?: string;
+            /**
+             * @description The token's name.
+             * @example Points
+             */
+            name: string;
+            /**
+             * @description The token's symbol.
+             * @example PNT
+             */
+            symbol: string;
+            /**
+             * @description The decimals of the base unit. They never change.
+             * @example 18
+             */
+            decimals: string;
+            /**
+             * @description The URI of the token's logo. Only this project sees it. The server never fetches it.
+             * @example ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi
+             */
+            logo_url?: string;
+            /**
+             * @description What the sender gets at first; nothing by default. Exact: at most as many decimal places as the token has.
+             * @example 1.5
+             */
+            initial_supply?: string;
+            /**
+             * @description Proves control of developer-controlled wallets. On testnet: `testnet-secret`.
+             * @example testnet-secret
+             */
+            developer_secret?: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
+             * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            approval_id?: string;
+        } & (unknown | unknown | unknown);
+        /**
+         * MintToken
+         * @example {
+         *       "network": "Ethereum",
+         *       "contract_address": "0x5FbDB2315678afecb367f032d93F642f64180aa3",
+         *       "recipient": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *       "amount": "1.5",
+         *       "developer_secret": "testnet-secret"
+         *     }
+         */
+        MintToken: {
+            network?: components["schemas"]["Network"];
+            /**
+             * @description The sending wallet; by default the project's own wallet on the network.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            from?: string;
+            /**
+             * @description The token's contract; on Substrate networks the id of an asset (`asset:1984`).
+             * @example 0x5FbDB2315678afecb367f032d93F642f64180aa3
+             */
+            contract_address: string;
+            /**
+             * @description Who gets the tokens; by default the sender.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            recipient?: string;
+            /**
+             * @description How much to mint. Exact: at most as many decimal places as the token has.
+             * @example 1.5
+             */
+            amount: string;
+            /**
+             * @description Proves control of developer-controlled wallets. On testnet: `testnet-secret`.
+             * @example testnet-secret
+             */
+            developer_secret?: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
+             * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            approval_id?: string;
+        } & (unknown | unknown | unknown);
+        /**
+         * TransferToken
+         * @example {
+         *       "network": "Ethereum",
+         *       "from": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *       "token": "0x5FbDB2315678afecb367f032d93F642f64180aa3",
+         *       "recipient": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *       "amount": "1.5",
+         *       "developer_secret": "testnet-secret"
+         *     }
+         */
+        TransferToken: {
+            network?: components["schemas"]["Network"];
+            /**
+             * @description The wallet that has the tokens.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            from: string;
+            /**
+             * @description The token's `contract_address`: a contract, on Substrate networks the id of an asset (`asset:1984`), or the word of the network's coin.
+             * @example ETH
+             */
+            token: string;
+            /**
+             * @description Who gets the tokens.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            recipient: string;
+            /**
+             * @description How much to transfer. Exact: at most as many decimal places as the token has.
+             * @example 1.5
+             */
+            amount: string;
+            /**
+             * @description Proves control of developer-controlled wallets. On testnet: `testnet-secret`.
+             * @example testnet-secret
+             */
+            developer_secret?: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
+             * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            approval_id?: string;
+        } & (unknown | unknown | unknown);
+        /**
+         * TokenTransfer
+         * @example {
+         *       "recipient": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *       "amount": "1.5"
+         *     }
+         */
+        TokenTransfer: {
+            /**
+             * @description Who gets the tokens.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            recipient: string;
+            /**
+             * @description How much to transfer. Exact: at most as many decimal places as the token has.
+             * @example 1.5
+             */
+            amount: string;
+        };
+        /**
+         * BatchTransferToken
+         * @example {
+         *       "network": "Ethereum",
+         *       "from": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *       "token": "0x5FbDB2315678afecb367f032d93F642f64180aa3",
+         *       "transfers": [
+         *         {
+         *           "recipient": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *           "amount": "1.5"
+         *         },
+         *         {
+         *           "recipient": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *           "amount": "2"
+         *         }
+         *       ],
+         *       "developer_secret": "testnet-secret"
+         *     }
+         */
+        BatchTransferToken: {
+            network?: components["schemas"]["Network"];
+            /**
+             * @description The wallet that has the tokens.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            from: string;
+            /**
+             * @description The token's `contract_address`: a contract, on Substrate networks the id of an asset (`asset:1984`), or the word of the network's coin.
+             * @example ETH
+             */
+            token: string;
+            transfers: components["schemas"]["TokenTransfer"][];
+            /**
+             * @description Proves control of developer-controlled wallets. On testnet: `testnet-secret`.
+             * @example testnet-secret
+             */
+            developer_secret?: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
+             * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            approval_id?: string;
+        } & (unknown | unknown | unknown);
         /** NameLookup */
         NameLookup: {
             /**
@@ -3781,6 +5075,125 @@ export interface operations {
             };
         };
     };
+    wallets_recovery_code: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MakeRecoveryCode"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCode"];
+                };
+            };
+        };
+    };
+    wallets_recovery_code_remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MakeRecoveryCode"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+        };
+    };
+    wallets_passkey_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddPasskeySecret"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+        };
+    };
+    wallets_passkey_secret_remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RemovePasskeySecret"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+        };
+    };
+    wallets_user_secrets: {
+        parameters: {
+            query: {
+                network: components["schemas"]["Network"];
+                address: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserSecret"][];
+                };
+            };
+        };
+    };
     transactions_preview: {
         parameters: {
             query?: never;
@@ -4039,6 +5452,78 @@ export interface operations {
             };
         };
     };
+    transactions_sign_authorization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignAuthorization"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedAuthorization"];
+                };
+            };
+        };
+    };
+    transactions_preview_typed_data: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreviewTypedData"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TypedDataPreview"];
+                };
+            };
+        };
+    };
+    transactions_sign_typed_data: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignTypedData"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedTypedData"];
+                };
+            };
+        };
+    };
     nfts_list: {
         parameters: {
             query: {
@@ -4150,6 +5635,30 @@ export interface operations {
             };
         };
     };
+    nfts_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["UploadImage"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadedImage"];
+                };
+            };
+        };
+    };
     nfts_mint: {
         parameters: {
             query?: never;
@@ -4163,6 +5672,42 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["MintNft"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NftOperationResult"];
+                };
+            };
+            /** @description It waits for approvers: nothing was done yet. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitingApproval"];
+                };
+            };
+        };
+    };
+    nfts_batch_mint: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description At most 200 characters, kept for 24 hours. The same key and body again get the first answer, and nothing is done twice; another body gets 409 `idempotency_mismatch`. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchMintNfts"];
             };
         };
         responses: {
@@ -4484,6 +6029,173 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TokenBalance"][];
+                };
+            };
+        };
+    };
+    tokens_get: {
+        parameters: {
+            query: {
+                network: components["schemas"]["Network"];
+                token: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Token"];
+                };
+            };
+        };
+    };
+    tokens_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description At most 200 characters, kept for 24 hours. The same key and body again get the first answer, and nothing is done twice; another body gets 409 `idempotency_mismatch`. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateToken"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NftOperationResult"];
+                };
+            };
+            /** @description It waits for approvers: nothing was done yet. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitingApproval"];
+                };
+            };
+        };
+    };
+    tokens_mint: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description At most 200 characters, kept for 24 hours. The same key and body again get the first answer, and nothing is done twice; another body gets 409 `idempotency_mismatch`. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MintToken"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NftOperationResult"];
+                };
+            };
+            /** @description It waits for approvers: nothing was done yet. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitingApproval"];
+                };
+            };
+        };
+    };
+    tokens_transfer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description At most 200 characters, kept for 24 hours. The same key and body again get the first answer, and nothing is done twice; another body gets 409 `idempotency_mismatch`. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TransferToken"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NftOperationResult"];
+                };
+            };
+            /** @description It waits for approvers: nothing was done yet. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitingApproval"];
+                };
+            };
+        };
+    };
+    tokens_batch_transfer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description At most 200 characters, kept for 24 hours. The same key and body again get the first answer, and nothing is done twice; another body gets 409 `idempotency_mismatch`. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchTransferToken"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NftOperationResult"];
+                };
+            };
+            /** @description It waits for approvers: nothing was done yet. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitingApproval"];
                 };
             };
         };

@@ -16,6 +16,11 @@ export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<str
     getById: { method: 'GET', path: '/wallets/get-by-id' },
     getByAddress: { method: 'GET', path: '/wallets/get-by-address' },
     getByOwnerId: { method: 'GET', path: '/wallets/get-by-owner-id' },
+    recoveryCode: { method: 'POST', path: '/wallets/recovery-code' },
+    recoveryCodeRemove: { method: 'POST', path: '/wallets/recovery-code/remove' },
+    passkeySecret: { method: 'POST', path: '/wallets/passkey-secret' },
+    passkeySecretRemove: { method: 'POST', path: '/wallets/passkey-secret/remove' },
+    userSecrets: { method: 'GET', path: '/wallets/user-secrets' },
   },
   transactions: {
     preview: { method: 'POST', path: '/transactions/preview' },
@@ -27,13 +32,18 @@ export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<str
     statusByHash: { method: 'GET', path: '/transactions/status-by-hash' },
     statusById: { method: 'GET', path: '/transactions/status-by-id' },
     signMessage: { method: 'POST', path: '/transactions/sign-message' },
+    signAuthorization: { method: 'POST', path: '/transactions/sign-authorization' },
+    previewTypedData: { method: 'POST', path: '/transactions/preview-typed-data' },
+    signTypedData: { method: 'POST', path: '/transactions/sign-typed-data' },
   },
   nfts: {
     list: { method: 'GET', path: '/nfts' },
     listCollections: { method: 'GET', path: '/nfts/collections' },
     createCollection: { method: 'POST', path: '/nfts/collections', takesKey: true },
     collectionByAddress: { method: 'GET', path: '/nfts/collection-by-address' },
+    upload: { method: 'POST', path: '/nfts/upload' },
     mint: { method: 'POST', path: '/nfts/mint', takesKey: true },
+    batchMint: { method: 'POST', path: '/nfts/batch-mint', takesKey: true },
     transfer: { method: 'POST', path: '/nfts/transfer', takesKey: true },
   },
   policies: {
@@ -56,6 +66,11 @@ export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<str
   },
   tokens: {
     balances: { method: 'GET', path: '/tokens/balances' },
+    get: { method: 'GET', path: '/tokens/tokens' },
+    create: { method: 'POST', path: '/tokens', takesKey: true },
+    mint: { method: 'POST', path: '/tokens/mint', takesKey: true },
+    transfer: { method: 'POST', path: '/tokens/transfer', takesKey: true },
+    batchTransfer: { method: 'POST', path: '/tokens/batch-transfer', takesKey: true },
   },
   addresses: {
     metadata: { method: 'GET', path: '/addresses/metadata' },
@@ -102,7 +117,7 @@ export type Operations = {
     list: Method<'wallets_list'>
     /** Import a wallet. From a private key or a phrase. A project can import an address once. */
     import: Method<'wallets_import'>
-    /** Change a user PIN. Changes it for all of the owner's user-controlled wallets, on every network. If the owner is a user, their other sessions end. A new PIN that is easy to guess is refused: `pin_obvious`. */
+    /** Change a user PIN. Changes it for all of the owner's user-controlled wallets, on every network. With `user_secret` in place of the old PIN it also ends a lockout after wrong PINs. If the owner is a user, their other sessions end. A new PIN that is easy to guess is refused: `pin_obvious`. */
     changeUserPin: Method<'wallets_change_user_pin'>
     /** Export a wallet. The phrase or the imported key. If developer and user share control, both credentials are needed. */
     export: Method<'wallets_export'>
@@ -116,13 +131,23 @@ export type Operations = {
     getByAddress: Method<'wallets_get_by_address'>
     /** Get a wallet by owner. A wallet by network and owner id. */
     getByOwnerId: Method<'wallets_get_by_owner_id'>
+    /** Make a recovery code. It opens all of the owner's user-controlled wallets, as the PIN does, in the field `user_secret`, and sets a new PIN after a lost one. It replaces an earlier code. It is shown only in this answer. */
+    recoveryCode: Method<'wallets_recovery_code'>
+    /** Remove the recovery code. It takes the PIN or the secret of a passkey, not the code itself. */
+    recoveryCodeRemove: Method<'wallets_recovery_code_remove'>
+    /** Let a passkey open the wallets. What the passkey computes then opens all of the owner's user-controlled wallets, as the PIN does, in the field `user_secret`. It replaces an earlier secret of the same passkey. An owner can have ten. */
+    passkeySecret: Method<'wallets_passkey_secret'>
+    /** Remove the secret of a passkey. It takes the PIN or another secret of the owner, not that of the same passkey. */
+    passkeySecretRemove: Method<'wallets_passkey_secret_remove'>
+    /** List what opens the wallets. The recovery code and the passkeys that open the owner's user-controlled wallets beside the PIN. */
+    userSecrets: Method<'wallets_user_secrets'>
   }
   transactions: {
     /** Preview a transaction. Simulates it and sends nothing: the decoded call and the asset changes. */
     preview: Method<'transactions_preview'>
     /** Preview a bundle. In sequence: later transactions see the effects of earlier ones. */
     previewBundle: Method<'transactions_preview_bundle'>
-    /** Sign a transaction. Sends nothing. For an `eoa` wallet with every field given it asks no node. For a wallet of type `contract` it signs a transaction of the key, which also deploys the wallet if that has no code. The answer is a JSON string. */
+    /** Sign a transaction. Sends nothing. On the EVM networks the fields decide the type of the transaction: 0, 1 or 2. For an `eoa` wallet with every field given it asks no node. For a wallet of type `contract` it signs a transaction of the key, which also deploys the wallet if that has no code. The answer is a JSON string. */
     sign: Method<'transactions_sign'>
     /** Sign and send a transaction. Answers once it is recorded; a job sends it. See status-by-id. */
     signAndSend: Method<'transactions_sign_and_send'>
@@ -136,18 +161,28 @@ export type Operations = {
     statusById: Method<'transactions_status_by_id'>
     /** Sign a message. Never with a policy. If developer and user share control, it needs both credentials, as an export does. */
     signMessage: Method<'transactions_sign_message'>
+    /** Sign an authorisation (EIP-7702). Lets the account run the code of a contract, once somebody sends it in a transaction of type 4. Sends nothing. Only for contracts that the operator allowed for the project, and never with a policy. If developer and user share control, it needs both credentials. */
+    signAuthorization: Method<'transactions_sign_authorization'>
+    /** Preview typed data. Says what a signature of it would do, and signs nothing. It is checked as for a signature. */
+    previewTypedData: Method<'transactions_preview_typed_data'>
+    /** Sign typed data. EIP-712, as `eth_signTypedData_v4`; only on EVM networks. If developer and user share control, it needs both credentials, as a message does. With `developer_secret` alone, if a policy names the primary type and the verifying contract. */
+    signTypedData: Method<'transactions_sign_typed_data'>
   }
   nfts: {
     /** List NFTs. The NFTs of a wallet of the project, or those of one collection in all its wallets. Of a long list, ask with `after`, the last NFT seen, instead of the next page: each page is then equally fast. */
     list: Method<'nfts_list'>
     /** List collections. Those that a wallet of the project created through this service, oldest first. */
     listCollections: Method<'nfts_list_collections'>
-    /** Create a collection. On EVM networks an ERC-721 contract with ERC-2981; on Substrate networks a collection of the NFT pallet, owned by the sender. Its address or id is in the status of the transaction. Where collections are programs they cannot be created here (501). */
+    /** Create a collection. On EVM networks an ERC-721 or ERC-1155 contract with ERC-2981; on Substrate networks a collection of the NFT pallet, owned by the sender. Its address or id is in the status of the transaction. Where collections are programs they cannot be created here (501). */
     createCollection: Method<'nfts_create_collection'>
     /** Get a collection. A collection that the project created through this service; with `network` also any other of that network. */
     collectionByAddress: Method<'nfts_collection_by_address'>
+    /** Upload an image. It is hosted here under the SHA-256 of its bytes, so the same image has the same URL. It is public, and its bytes are not changed: remove places and names that a camera wrote into it. With an API key only. */
+    upload: Method<'nfts_upload'>
     /** Mint an NFT. The service finds by simulation how the collection mints. `metadata` is hosted here; or give a `uri`. Refused with `mint_unauthorized`, `mint_requires_value` or `mint_unsupported`. */
     mint: Method<'nfts_mint'>
+    /** Mint several NFTs. In one transaction: all of them, or none. On EVM networks only in a collection that was created here; others are refused with `batch_unsupported`. An NFT without `metadata` follows the `base_uri` of its collection. */
+    batchMint: Method<'nfts_batch_mint'>
     /** Transfer an NFT. From a wallet of the project to any address; for an ERC-1155 token also several pieces. */
     transfer: Method<'nfts_transfer'>
   }
@@ -164,7 +199,7 @@ export type Operations = {
     revoke: Method<'policies_revoke'>
   }
   approvals: {
-    /** List approvals. An API key sees all of the project; a user those that wait for their decision. Newest first. */
+    /** List approvals. An API key sees all of the project; a user the open ones that they may decide, also those that they have approved and can still reject. Newest first. */
     list: Method<'approvals_list'>
     /** Begin to decide. Pass the answer to navigator.credentials.get, and its result to decide. Only for approvers of the policy, on a page where their passkey works. */
     begin: Method<'approvals_begin'>
@@ -172,7 +207,7 @@ export type Operations = {
     decide: Method<'approvals_decide'>
   }
   metadata: {
-    /** Get hosted metadata. The EIP-721 metadata of an NFT that was minted here, under its token URI. Public. */
+    /** Get hosted metadata. The EIP-721 metadata of an NFT that was minted here, under its token URI; or an uploaded image, with its own media type. Public. */
     get: Method<'metadata_get'>
   }
   activity: {
@@ -182,6 +217,16 @@ export type Operations = {
   tokens: {
     /** List balances. The balances of a wallet of the project: the coin first, then tokens with a balance above zero. */
     balances: Method<'tokens_balances'>
+    /** Get a token. What a token says about itself, or the coin of the network by its word. */
+    get: Method<'tokens_get'>
+    /** Create a token. On EVM networks an ERC-20 contract with EIP-2612, which the sender owns and mints; on Substrate networks an asset of pallet Assets. Its address or id is in the status of the transaction. */
+    create: Method<'tokens_create'>
+    /** Mint tokens. Of a token that lets the sender mint: one that it created, or another with `mint(address,uint256)`. */
+    mint: Method<'tokens_mint'>
+    /** Transfer tokens. Or the coin, from a wallet of the project to any address. Of a token that keeps a fee the recipient gets less: a preview says how much. */
+    transfer: Method<'tokens_transfer'>
+    /** Transfer tokens to several recipients. In one transaction: all of them, or nothing. On EVM networks a wallet of type `eoa` can do that with the coin and with tokens that were created here; others are refused with `batch_unsupported`. */
+    batchTransfer: Method<'tokens_batch_transfer'>
   }
   addresses: {
     /** Describe addresses. Tokens, collections and other contracts, as they describe themselves. */

@@ -52,7 +52,7 @@ const CREDENTIALS: Readonly<Record<CredentialsTaken, Json>> = {
   one: { oneOf: has('developer_secret', 'user_pin', 'user_secret') },
   one_or_both: {
     anyOf: has('developer_secret', 'user_pin', 'user_secret'),
-    not: { required: ['user_pin', 'user_secret'] },
+    not: { properties: { user_pin: {}, user_secret: {} }, required: ['user_pin', 'user_secret'] },
   },
   of_user: { oneOf: has('user_pin', 'user_secret') },
   old_of_user: { oneOf: has('old_user_pin', 'user_secret') },
