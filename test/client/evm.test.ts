@@ -68,6 +68,24 @@ const tokensOf = (address: string) =>
   chain.publicClient.readContract({ ...token, functionName: 'balanceOf', args: [getAddress(address)] })
 const mint = (to: string, amount: bigint): Hex =>
   encodeFunctionData({ abi: token.abi, functionName: 'mint', args: [getAddress(to), amount] })
+const hexOf = (text: string): Hex => `0x${text.slice(2)}`
+
+const MAIL = {
+  domain: { name: 'Mail', version: '1', verifyingContract: getAddress(RECIPIENT) },
+  types: {
+    Mail: [
+      { name: 'to', type: 'address' },
+      { name: 'amount', type: 'uint256' },
+      { name: 'text', type: 'string' },
+    ],
+  },
+  primaryType: 'Mail',
+  message: { to: getAddress(RECIPIENT), amount: 2n ** 200n, text: 'Grüße' },
+} as const
+const mailFor = (chainId: number) => ({ ...MAIL, domain: { ...MAIL.domain, chainId } })
+const hasSignedMail = async ({ address }: EvmWallet, signature: Hex) =>
+  chain.publicClient.verifyTypedData({ address: getAddress(address), ...mailFor(chain.chainId), signature })
+
 const isSignedBy = ({ address }: EvmWallet, signed: { message: string; signature: Hex }) =>
   chain.publicClient.verifyMessage({ address: getAddress(address), ...signed })
 
@@ -95,10 +113,18 @@ describe('an account of viem', () => {
     )
   })
 
+  test('signs typed data, and not for another chain', async () => {
+    const signature = await walletClient().signTypedData(mailFor(chain.chainId))
+    expect(await hasSignedMail(eoa, signature)).toBe(true)
+    await expect(walletClient().signTypedData(mailFor(chain.chainId + 1))).rejects.toMatchObject({
+      code: 'invalid_input',
+    })
+  })
+
   test('refuses a transaction for another chain than that of its network', async () => {
     const request = { to: RECIPIENT, value: 1n, gas: 21_000n, maxFeePerGas: 9n, maxPriorityFeePerGas: 1n, nonce: 99 }
     const signed = toAccount(eoa).signTransaction({ ...request, type: 'eip1559', chainId: 1 })
-    expect(signed).rejects.toMatchObject({ code: 'network_mismatch' })
+    await expect(signed).rejects.toMatchObject({ code: 'network_mismatch' })
   })
 })
 
@@ -118,6 +144,9 @@ describe('a signer of ethers', () => {
       expect((await called.wait()).status).toBe(1)
       expect(await tokensOf(wallet.address)).toBe(13n)
 
+      const { domain, types, message } = mailFor(chain.chainId)
+      const mail = await signer.signTypedData(domain, { Mail: [...types.Mail] }, message)
+      expect(await hasSignedMail(wallet, hexOf(mail))).toBe(true)
       const signature = await signer.signMessage('hello')
       expect(verifyMessage('hello', signature)).toBe(getAddress(wallet.address))
       expect(signer.sendTransaction({ from: RECIPIENT, to: RECIPIENT })).rejects.toThrow('from')
@@ -157,6 +186,7 @@ describe('a provider (EIP-1193)', () => {
 
       const message = 'hello'
       expect(await isSignedBy(wallet, { message, signature: await client.signMessage({ message }) })).toBe(true)
+      expect(await hasSignedMail(wallet, await client.signTypedData(mailFor(chain.chainId)))).toBe(true)
     },
   )
 
