@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-import {Ownable} from "@openzeppelin/contracts/access/Ownable.sol";
 import {IERC165} from "@openzeppelin/contracts/interfaces/IERC165.sol";
 import {IERC4906} from "@openzeppelin/contracts/interfaces/IERC4906.sol";
 import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
 import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
 import {Strings} from "@openzeppelin/contracts/utils/Strings.sol";
+import {OwnedCollection} from "./OwnedCollection.sol";
 
 /// ERC-5192: tokens that cannot be transferred.
 interface IERC5192 {
@@ -33,18 +33,13 @@ interface IBatchMint {
  * digest, so a prefix would break it. OpenZeppelin's ERC721URIStorage prefixes it, which is why it is not used here.
  * A token of a batch stores only the digest of its metadata: 32 bytes in place of a URI's hundred keep 200 mints within the gas
  * of one transaction.
- * In a soulbound collection every token stays with whoever it was minted to.
- * Royalties are ERC-2981's default royalty: one receiver and one share for the whole collection.
  */
-contract StrongroomCollection is ERC721, ERC2981, Ownable, IERC4906, IERC5192, IBatchMint {
+contract StrongroomCollection is ERC721, OwnedCollection, IERC4906, IERC5192, IBatchMint {
     // ERC-4906 defines events only; its interface id is the standard's number rather than a hash of functions.
     bytes4 private constant ERC4906_INTERFACE_ID = 0x49064906;
 
-    bool private immutable _isSoulbound;
-
     uint256 private _lastTokenId;
     string private _baseUri;
-    string private _contractUri;
     mapping(uint256 tokenId => string) private _tokenUris;
     mapping(uint256 tokenId => bytes32) private _digests;
 
@@ -56,14 +51,8 @@ contract StrongroomCollection is ERC721, ERC2981, Ownable, IERC4906, IERC5192, I
     }
     DigestForm[] private _digestForms;
 
-    /// @notice The metadata of the collection changed (ERC-7572).
-    event ContractURIUpdated();
-
     /// @notice The two lists of a batch have different lengths.
     error BatchLengthMismatch(uint256 recipients, uint256 digests);
-
-    /// @notice Tokens of this collection cannot be transferred.
-    error Soulbound();
 
     /// @param royaltyBasisPoints ten-thousandths of each sale for `royaltyReceiver`; 0 for none.
     constructor(
@@ -75,11 +64,11 @@ contract StrongroomCollection is ERC721, ERC2981, Ownable, IERC4906, IERC5192, I
         address royaltyReceiver,
         uint96 royaltyBasisPoints,
         bool isSoulbound
-    ) ERC721(name_, symbol_) Ownable(initialOwner) {
+    )
+        ERC721(name_, symbol_)
+        OwnedCollection(contractUri, initialOwner, royaltyReceiver, royaltyBasisPoints, isSoulbound)
+    {
         _baseUri = baseUri;
-        _contractUri = contractUri;
-        _isSoulbound = isSoulbound;
-        if (royaltyBasisPoints > 0) _setDefaultRoyalty(royaltyReceiver, royaltyBasisPoints);
     }
 
     /**
@@ -126,27 +115,6 @@ contract StrongroomCollection is ERC721, ERC2981, Ownable, IERC4906, IERC5192, I
     function setBaseURI(string calldata baseUri) external onlyOwner {
         _baseUri = baseUri;
         if (_lastTokenId > 0) emit BatchMetadataUpdate(1, _lastTokenId);
-    }
-
-    /// @notice Sets where the metadata of the collection itself is found.
-    function setContractURI(string calldata contractUri) external onlyOwner {
-        _contractUri = contractUri;
-        emit ContractURIUpdated();
-    }
-
-    /// @notice Asks `basisPoints` ten-thousandths of each sale for `receiver`.
-    function setDefaultRoyalty(address receiver, uint96 basisPoints) external onlyOwner {
-        _setDefaultRoyalty(receiver, basisPoints);
-    }
-
-    /// @notice Asks for no royalty any more.
-    function deleteDefaultRoyalty() external onlyOwner {
-        _deleteDefaultRoyalty();
-    }
-
-    /// @notice Where the metadata of the collection itself is found, its image included (ERC-7572).
-    function contractURI() external view returns (string memory) {
-        return _contractUri;
     }
 
     /// @notice Whether the token can never be transferred (ERC-5192).

@@ -1,39 +1,29 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-import {Ownable} from "@openzeppelin/contracts/access/Ownable.sol";
 import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
 import {ERC1155} from "@openzeppelin/contracts/token/ERC1155/ERC1155.sol";
 import {Strings} from "@openzeppelin/contracts/utils/Strings.sol";
+import {OwnedCollection} from "./OwnedCollection.sol";
 
 /**
  * @title A collection of ERC-1155 tokens that its owner mints, in any number of pieces.
  * @notice Token ids are 1, 2, 3, … in the order of their first mint.
- * In a soulbound collection every piece stays with whoever it was minted to.
- * Royalties are ERC-2981's default royalty: one receiver and one share for the whole collection.
  */
-contract StrongroomEditions is ERC1155, ERC2981, Ownable {
+contract StrongroomEditions is ERC1155, OwnedCollection {
     /// The id with which mintTo makes a new token, as in thirdweb's TokenERC1155.
     uint256 private constant NEW_TOKEN = type(uint256).max;
-
-    bool private immutable _isSoulbound;
 
     string public name;
     string public symbol;
     uint256 private _lastTokenId;
     string private _baseUri;
-    string private _contractUri;
     mapping(uint256 tokenId => string) private _tokenUris;
-
-    /// @notice The metadata of the collection changed (ERC-7572).
-    event ContractURIUpdated();
 
     /// @notice There is no token with this id.
     error UnknownToken(uint256 tokenId);
     /// @notice The token exists, and its URI is not changed by a mint.
     error TokenHasUri(uint256 tokenId);
-    /// @notice Tokens of this collection cannot be transferred.
-    error Soulbound();
 
     /// @param royaltyBasisPoints ten-thousandths of each sale for `royaltyReceiver`; 0 for none.
     constructor(
@@ -45,13 +35,13 @@ contract StrongroomEditions is ERC1155, ERC2981, Ownable {
         address royaltyReceiver,
         uint96 royaltyBasisPoints,
         bool isSoulbound
-    ) ERC1155("") Ownable(initialOwner) {
+    )
+        ERC1155("")
+        OwnedCollection(contractUri, initialOwner, royaltyReceiver, royaltyBasisPoints, isSoulbound)
+    {
         name = name_;
         symbol = symbol_;
         _baseUri = baseUri;
-        _contractUri = contractUri;
-        _isSoulbound = isSoulbound;
-        if (royaltyBasisPoints > 0) _setDefaultRoyalty(royaltyReceiver, royaltyBasisPoints);
     }
 
     /**
@@ -80,27 +70,6 @@ contract StrongroomEditions is ERC1155, ERC2981, Ownable {
     function setTokenURI(uint256 tokenId, string calldata uri_) external onlyOwner {
         _requireToken(tokenId);
         _setTokenURI(tokenId, uri_);
-    }
-
-    /// @notice Sets where the metadata of the collection itself is found.
-    function setContractURI(string calldata contractUri) external onlyOwner {
-        _contractUri = contractUri;
-        emit ContractURIUpdated();
-    }
-
-    /// @notice Asks `basisPoints` ten-thousandths of each sale for `receiver`.
-    function setDefaultRoyalty(address receiver, uint96 basisPoints) external onlyOwner {
-        _setDefaultRoyalty(receiver, basisPoints);
-    }
-
-    /// @notice Asks for no royalty any more.
-    function deleteDefaultRoyalty() external onlyOwner {
-        _deleteDefaultRoyalty();
-    }
-
-    /// @notice Where the metadata of the collection itself is found, its image included (ERC-7572).
-    function contractURI() external view returns (string memory) {
-        return _contractUri;
     }
 
     /// @notice How many tokens there are; it is also the highest token id.

@@ -11,6 +11,9 @@ const CONTRACTS = {
 
 type Prefix = keyof typeof CONTRACTS
 
+/** Sources that these import. */
+const IMPORTED = ['OwnedCollection.sol']
+
 const FILES: Readonly<Record<Prefix, string>> = {
   collection: 'collection.generated.ts',
   editions: 'editions.generated.ts',
@@ -56,7 +59,7 @@ const isPrefix = (name: string): name is Prefix => name in CONTRACTS
 
 /** The generated files by name, for the current sources, compiler and OpenZeppelin version. */
 export const buildContracts = (): Readonly<Record<string, string>> => {
-  const sources = Object.values(CONTRACTS).map((name) => `${name}.sol`)
+  const sources = [...Object.values(CONTRACTS).map((name) => `${name}.sol`), ...IMPORTED]
   const compiled = compile(Object.fromEntries(sources.map((source) => [source, readFileSync(urlOf(source), 'utf8')])))
   const prefixes = Object.keys(CONTRACTS).filter(isPrefix)
   return Object.fromEntries(prefixes.map((prefix) => [FILES[prefix], fileOf(prefix, compiled)]))
