@@ -24,7 +24,7 @@ export type Connection = {
 type Input = Readonly<Record<string, unknown>>
 
 const FIRST_DELAY_MS = 250
-/** Of a longer `Retry-After` the caller decides. */
+/** The longest `Retry-After` that is obeyed. The caller decides about a longer one. */
 const LONGEST_DELAY_MS = 30_000
 
 const isObject = (value: unknown): value is Input => typeof value === 'object' && value !== null

@@ -6,7 +6,7 @@ import { type Submitted, type TransactionStatus, type WaitOptions, waitFor } fro
 type Token = string | (() => string | Promise<string>)
 
 type Settings = {
-  /** Of the service, for instance `https://wallets.example.com`. */
+  /** The URL of the service, for instance `https://wallets.example.com`. */
   readonly baseUrl: string
   readonly projectId: string
   /** Instead of the platform's. */

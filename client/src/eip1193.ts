@@ -19,7 +19,7 @@ import { messageHex, objectAt, textAt, typedDataAt } from './provider-parameters
 export type ProviderChain = {
   /** As the service names it. */
   readonly network: string
-  /** Of a node, for what only reads. */
+  /** The URL of a node, for what only reads. */
   readonly rpcUrl: string
 }
 

@@ -34,7 +34,7 @@ export type OutputOf<Id extends OperationId> = operations[Id]['responses'] exten
   : never
 
 export type CallOptions = {
-  /** Of a former call, to get its answer: by default each call that takes one has a new key. */
+  /** The key of a former call, to get its answer: by default each call that takes one has a new key. */
   readonly idempotencyKey?: string
   readonly signal?: AbortSignal
 }

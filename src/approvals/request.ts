@@ -80,7 +80,7 @@ export const requestOf = ({ action, wallet, intents, spedUp }: Requested): strin
 
 export type ReadRequest = {
   readonly action: ApprovedAction
-  /** Of a speed-up: the transaction that is signed again, and its nonce. */
+  /** For a speed-up: the transaction that is signed again, and its nonce. */
   readonly transaction_id?: string
   readonly signer_nonce?: string
   readonly network: string

@@ -29,7 +29,7 @@ export type ExtrinsicPayload = {
 }
 
 export type Payload =
-  /** Of type 0 (with its chain id, EIP-155), 1 or 2: the bytes whose hash is signed. */
+  /** A transaction of type 0 (with its chain id, EIP-155), 1 or 2: the bytes whose hash is signed. */
   | { readonly kind: 'evm_transaction'; readonly unsigned: Uint8Array }
   /** EIP-191, version 0x45: the message as the user knows it. */
   | { readonly kind: 'evm_message'; readonly message: Uint8Array }

@@ -62,7 +62,7 @@ export type TokenBalance = Static<typeof TokenBalance>
 const TOKEN = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
-/** Of the coin's word or the longest id of a foreign asset. */
+/** The length of the coin's word or of the longest id of a foreign asset. */
 const TOKEN_LENGTH_MAX = 2_048
 const TRANSFERS_MAX = 50
 

@@ -56,7 +56,7 @@ type TypedTransaction = {
   }
 }
 
-/** Of type 0. A quantity may be `0x`. */
+/** A transaction of type 0. A quantity may be `0x`. */
 type LegacyTransaction = Pick<TypedTransaction['tx'], 'to' | 'data' | 'nonce' | 'value' | 'gasLimit' | 'gasPrice'> & {
   readonly accountAddress: string
   readonly privateKey: string

@@ -39,7 +39,7 @@ const EVM = [EVM_PAYLOAD, EVM_MESSAGE] as const
 const SUBSTRATE = [SUBSTRATE_PAYLOAD, SUBSTRATE_MESSAGE] as const
 
 const KEY_BYTES = 32
-/** Of recovery codes. */
+/** The letters of recovery codes. */
 const LETTERS = 'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L'
 
 /** Long enough to be found nowhere by chance. */

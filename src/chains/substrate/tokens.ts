@@ -32,7 +32,7 @@ import { addressIn, integerOf } from './values.ts'
 const AMOUNT_END = 1n << 128n
 /** The least that an account of a new asset holds; the pallet does not allow zero. */
 const LEAST_BALANCE = 1n
-/** Of so many random ids of 32 bits, at least one is free on every chain. */
+/** Among so many random ids of 32 bits, at least one is free on every chain. */
 const IDS_TRIED = 8
 
 const intentOf = (runtime: Runtime, input: Hex): Intent => ({ to: null, value: 0n, input, madeBy: runtime.bytesHash })

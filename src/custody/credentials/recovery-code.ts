@@ -24,7 +24,7 @@ const HYPHEN = 0x2d
 const SPACE = 0x20
 const MISREAD: Readonly<Record<string, string>> = { '1': 'L', I: 'L', O: '0', B: '8' }
 
-/** Of BIP-173, and the constant of BIP-350. */
+/** The generators of BIP-173, and the constant of BIP-350. */
 const GENERATOR = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3]
 const BECH32M = 0x2bc830a3
 
@@ -65,7 +65,7 @@ export const hasChecksum = (name: string, values: Uint8Array): boolean => {
   return polymodOf(held.hold(expanded(name, values))) === BECH32M
 }
 
-/** Of what a bit is in both: the bits in groups of eight, and the same in groups of five. */
+/** Where a bit is in groups of eight bits, and where it is in groups of five. */
 const placeOf = (bit: number) => ({
   byte: bit >>> 3,
   inByte: 7 - (bit & 7),

@@ -8,7 +8,7 @@ import { type SecretText, utf8Of, zeros } from '../sealing/bytes.ts'
 import { readRecoveryCode } from './recovery-code.ts'
 
 const PASSKEY_SECRET_BYTES = 32
-/** Of 32 bytes in base64url without padding. */
+/** The length of 32 bytes in base64url without padding. */
 const PASSKEY_SECRET_CHARACTERS = 43
 const BITS_A_CHARACTER = 6
 

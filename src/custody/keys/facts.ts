@@ -71,7 +71,7 @@ const ofTypedData = ({ domain, primaryType }: TypedData): Facts => ({
   domain: JSON.stringify(Object.fromEntries(Object.entries(domain).map(([name, value]) => [name, cut(String(value))]))),
 })
 
-/** Of typed data that a contract wallet accepts, the hash is that of its SafeMessage. */
+/** For typed data that a contract wallet accepts, the hash is that of its SafeMessage. */
 const ofSafeTypedData = ({ safe, typedData }: Extract<Payload, { readonly kind: 'safe_typed_data' }>): Facts => ({
   ...ofTypedData(typedData),
   contract_wallet: safe,

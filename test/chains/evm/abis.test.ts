@@ -182,7 +182,7 @@ const FUNCTIONS: readonly (readonly [string, string])[] = [
   ['0xde0e9a3e', 'unwrap(uint256)'],
 ]
 
-/** Of our own contracts: the ids of their interfaces, as the compiler computes them. */
+/** The ids of the interfaces of our own contracts, as the compiler computes them. */
 const OURS: typeof FUNCTIONS = [
   ['0x88d695b2', 'batchTransfer(address[],uint256[])'],
   ['0x93fe996c', 'safeMintBatch(address[],bytes32[],string,string)'],
