@@ -70,9 +70,10 @@ const loggerOf = (log: Log, onError: (error: unknown) => void): Logger =>
 
 type Started = {
   readonly runner: Runner
-  readonly events: WorkerEvents
   /** Resolves when a statement got no answer. */
   readonly unanswered: Promise<void>
+  /** Resolves when the runner begins to end, for any reason. */
+  readonly ending: Promise<void>
   readonly disconnect: () => void
 }
 
@@ -144,6 +145,8 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
   const events: WorkerEvents = new EventEmitter()
   countJobs(events, ctx.metrics)
   const poolId = idOfPool(events)
+  // From the first moment on: a runner can begin to end before it is returned.
+  const ending = new Promise<void>((resolve) => events.once('pool:gracefulShutdown', () => resolve()))
   const firstLook = Promise.withResolvers<void>()
   firstLook.promise.catch(() => {})
   events.once('localQueue:getJobs:complete', () => firstLook.resolve())
@@ -172,12 +175,12 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
   })
   try {
     // A queue whose first look for jobs failed never finds one: graphile-worker 0.18.0 keeps that failure (getTaskDetails).
-    await Promise.race([firstLook.promise, runner.promise])
+    await Promise.race([firstLook.promise, ending, runner.promise])
     const seen = await keepSeen(ctx, { id: await poolId, applicationName })
     return {
       runner,
-      events,
       unanswered,
+      ending,
       disconnect: () => {
         seen.stop()
         disconnect()
@@ -198,10 +201,10 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   await unlockJobsOfDeadWorkers(ctx.db)
   await startFollowers(ctx)
   await addJob(ctx.db, 'reconcile', { again: false }, { key: 'reconcile:start', delaySeconds: FIRST_RECONCILE_SECONDS })
-  const { runner, events, unanswered, disconnect } = await startRunner(ctx)
+  const { runner, unanswered, ending, disconnect } = await startRunner(ctx)
   let isStopping = false
   const abandoned = new Promise<void>((resolve) => {
-    events.on('pool:gracefulShutdown', () => {
+    void ending.then(() => {
       if (!isStopping) setTimeout(resolve, ABANDON_AFTER_MS)
     })
   })

@@ -1,4 +1,5 @@
-// The database gives jobs to a worker, and the connection is lost before the worker hears of them. Real processes.
+// The database gives jobs to a worker, and the connection is lost before the worker hears of them; or all are lost while the
+// worker starts. Real processes.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -41,6 +42,11 @@ const jobs = async () => {
   return rows.map(({ isTaken }) => isTaken)
 }
 
+const untilTrue = async (isTrue: () => boolean | Promise<boolean>) => {
+  for (const deadline = Date.now() + TAKEN_AGAIN_MS; !(await isTrue()) && Date.now() < deadline; ) await Bun.sleep(50)
+}
+const untilDone = () => untilTrue(async () => (await jobs()).length === 0)
+
 test('jobs of which a worker has not heard are done in seconds', async () => {
   const lost = Promise.withResolvers<void>()
   /** Cuts the connection alone, again if no job was taken on it. */
@@ -51,8 +57,37 @@ test('jobs of which a worker has not heard are done in seconds', async () => {
   worker.killAt(POINT, cut)
   await addJob(service.ctx.db, 'clean_logins', {})
   await lost.promise
-  for (const deadline = Date.now() + TAKEN_AGAIN_MS; (await jobs()).length > 0 && Date.now() < deadline; )
-    await Bun.sleep(50)
+  await untilDone()
+  expect(await jobs()).toEqual([])
+  expect(worker.isAlive()).toBe(true)
+})
+
+test('a queue that loses its connections before it has begun is replaced by another one, although a job of it hangs', async () => {
+  await worker.kill()
+  // Its first beat waits for the lock, so the queue takes jobs and has not begun for its process.
+  await sql`create function hold_beat() returns trigger language plpgsql as
+    $$ begin perform pg_advisory_xact_lock_shared(1); return new; end $$`
+  await sql`create trigger hold_beat before insert on workers for each row execute function hold_beat()`
+  const holder = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  await holder`select pg_advisory_lock(1)`
+  try {
+    worker.killAt({ wire: 'db', kind: 'delete email_codes', nth: 1, moment: 'before' }, async () => {
+      worker.killAt({ wire: 'db', kind: 'delete _private_jobs', nth: 1, moment: 'before' }, async () => {
+        await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'strongroom-jobs-%'`
+      })
+      await addJob(service.ctx.db, 'drop_idempotency_keys', {})
+      // The statement is never answered.
+      await new Promise(() => {})
+    })
+    await addJob(service.ctx.db, 'clean_logins', {})
+    void worker.start()
+    await untilTrue(() => worker.output().includes('Failed to complete jobs'))
+  } finally {
+    await holder.end()
+    await sql`drop trigger hold_beat on workers`
+    await sql`drop function hold_beat`
+  }
+  await untilDone()
   expect(await jobs()).toEqual([])
   expect(worker.isAlive()).toBe(true)
 })
