@@ -283,7 +283,6 @@ const nodesOf = (variables: Variables) => {
     networks,
     /** The nodes of each network, in the order of preference. A network without a node answers 501. */
     rpcUrls: rpcUrlsOf(variables, networks),
-    /** Second nodes, which confirm the metadata of a Substrate network that signatures do not cover. */
     /** Metadata that the operator trusts: the BLAKE2b-256 of its bytes, by runtime version. */
     metadataPins: metadataPinsOf(variables),
     /** How long to wait for a node's answer. */

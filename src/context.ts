@@ -23,6 +23,7 @@ import {
   createReadingCtx,
   createServiceCtx,
   type IdentityCtx,
+  openUnchecked,
   type Process,
   type ReadingCtx,
 } from './environment/contexts.ts'
@@ -162,6 +163,9 @@ export const createWorkerCtx = async (input: Process): Promise<WorkerCtx> => {
 /** The context of a command that asks nodes, and writes the audit. */
 export const createAskingIdentityCtx = async (input: Process): Promise<AskingCtx & IdentityCtx> =>
   withChains(await createIdentityCtx(input), input)
+
+/** The context of a command that asks nodes, and looks itself whether the database can be used. */
+export const createExaminedCtx = async (input: Process): Promise<AskingCtx> => withChains(openUnchecked(input), input)
 
 /** The context of a command that asks nodes, and needs no key. */
 export const createAskingCtx = async (input: Process): Promise<AskingCtx> =>

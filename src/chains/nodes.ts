@@ -28,6 +28,17 @@ export type NodeView = {
   readonly lastTrouble: { readonly trouble: NodeTrouble; readonly at: Date } | null
 }
 
+/** What nodes are used for, and the methods of which one is enough for it. */
+export type NodeUse = {
+  readonly what: string
+  readonly methods: readonly string[]
+  /** Whether the network does not work without it. */
+  readonly isNeeded: boolean
+}
+
+/** A method without which the network does not work. */
+export const usedAlways = (method: string): NodeUse => ({ what: 'every request', methods: [method], isNeeded: true })
+
 /** What one node says. */
 export type Opinion = Pick<Delivery, 'statuses'> & Pick<Submission, 'transactionCountAt'> & { head(): Promise<Head> }
 
@@ -45,6 +56,8 @@ export type Nodes = {
   nodeViews(): readonly NodeView[]
   /** Asks each node how it is. Does not throw for nodes that do not answer. */
   lookAtNodes(): Promise<readonly NodeView[]>
+  /** Asks each node for what it cannot be used, by its name; null if it does not answer. */
+  missingUses(): Promise<readonly { readonly name: string; readonly missing: readonly NodeUse[] | null }[]>
   /**
    * With several nodes: what each one says that is up and right, the best one first. One that is behind is among them while it
    * still finds new blocks. With a single node there is no second opinion, and this is empty.

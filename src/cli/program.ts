@@ -17,6 +17,7 @@ const GROUPS: Readonly<Record<string, () => Promise<(shell: Shell) => Command>>>
   abi: async () => (await import('./abi.ts')).abiCommands,
   tokens: async () => (await import('./tokens.ts')).tokenCommands,
   networks: async () => (await import('./networks.ts')).networkCommands,
+  doctor: async () => (await import('./doctor.ts')).doctorCommands,
   nodes: async () => (await import('./nodes.ts')).nodeCommands,
   runtime: async () => (await import('./runtime.ts')).runtimeCommands,
   audit: async () => (await import('./audit.ts')).auditCommands,

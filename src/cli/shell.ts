@@ -80,6 +80,8 @@ export const createShell = (surroundings: Surroundings) => {
     withReadingCtx: runIn(variables, async () => (await contexts()).createReadingCtx),
     /** Runs a command that asks nodes, and needs no key. */
     withAskingCtx: runIn(variables, async () => (await largeContexts()).createAskingCtx),
+    /** Runs a command that looks at what may not work, so it begins without a check. */
+    withExaminedCtx: runIn(variables, async () => (await largeContexts()).createExaminedCtx),
     /** Runs a command that needs SERVICE_KEY and IDENTITY_KEY, and the networks. */
     withAskingIdentityCtx: runIn(variables, async () => (await largeContexts()).createAskingIdentityCtx),
     /** Runs a command that needs SERVICE_KEY and IDENTITY_KEY, with which its audit rows are authenticated. */

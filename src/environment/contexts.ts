@@ -22,22 +22,27 @@ type ServiceCtx = ReadingCtx & Pick<Ctx, 'sealer'> & { readonly audit: Audit<Wor
 /** For commands that write the audit, with the identity key. */
 export type IdentityCtx = ReadingCtx & Pick<Ctx, 'sealer' | 'identity' | 'audit'>
 
+/** Opens the database, which need not be there. */
+export const openUnchecked = ({ config, process }: Process): ReadingCtx => {
+  const db = openDb({
+    url: config.databaseUrl.reveal(),
+    maxConnections: config.databaseMaxConnections,
+    applicationName: `strongroom-${process}`,
+  })
+  return { config, db, now: () => new Date(), close: db.close }
+}
+
 /** Opens the database. If a check fails, the connections are closed: a worker tries again. */
 export const openChecked = async <Checked>(
   input: Process,
   check: (db: Db) => Promise<Checked>,
 ): Promise<ReadingCtx & { readonly checked: Checked }> => {
-  const { config } = input
-  const db = openDb({
-    url: config.databaseUrl.reveal(),
-    maxConnections: config.databaseMaxConnections,
-    applicationName: `strongroom-${input.process}`,
-  })
+  const base = openUnchecked(input)
   try {
-    await requireSchema(db)
-    return { config, db, now: () => new Date(), close: db.close, checked: await check(db) }
+    await requireSchema(base.db)
+    return { ...base, checked: await check(base.db) }
   } catch (error) {
-    await db.close({ timeoutSeconds: 1 })
+    await base.close({ timeoutSeconds: 1 })
     throw error
   }
 }

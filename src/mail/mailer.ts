@@ -31,6 +31,8 @@ type Refusal = { readonly reason: string; readonly final: boolean }
 export type Mailer = {
   /** @returns null if the server accepted the mail. */
   send(mail: OutgoingMail): Promise<Refusal | null>
+  /** Connects to the server and logs in. @returns null if that worked. */
+  tryServer(): Promise<Refusal | null>
 }
 
 const textOf = (error: Error, name: string): string => {
@@ -77,6 +79,14 @@ export const createMailer = async (
   })
   const { hostname } = new URL(config.publicBaseUrl)
   return {
+    tryServer: async () => {
+      try {
+        await transport.verify()
+        return null
+      } catch (error) {
+        return refusalOf(error)
+      }
+    },
     send: async ({ id, recipient, subject, text }) => {
       try {
         await transport.sendMail({

@@ -1,11 +1,11 @@
 // One node of a network's pool: its client, its health, and its newest block.
 
 import type { Network } from '../../../db/words.ts'
-import type { NodeTrouble } from '../nodes.ts'
+import type { NodeTrouble, NodeUse } from '../nodes.ts'
 import { createHealth, type Health } from './health.ts'
 import { type IdentifiedNode, identified, type NodeIdentity } from './identity.ts'
 import type { Subscription } from './new-heads.ts'
-import { type AskOptions, createRpc, type Rpc, type RpcError } from './rpc.ts'
+import { type AskOptions, createRpc, NodeUnavailable, question, type Rpc, type RpcError } from './rpc.ts'
 
 /** The newest block of a node. */
 type NodeHead = { readonly number: bigint; readonly timestampMs: number }
@@ -19,6 +19,8 @@ export type NodeFamily<Id> = {
   readonly readHead: (rpc: Rpc, options: AskOptions) => Promise<NodeHead>
   /** Whether a refusal says that the node lacks a block or its state. Another node may have it. */
   readonly isLack: (error: RpcError) => boolean
+  readonly uses: readonly NodeUse[]
+  readonly isMethodMissing: (error: RpcError) => boolean
 }
 
 export type Member<Id> = {
@@ -34,6 +36,8 @@ export type Member<Id> = {
   probe(): Promise<ReadHead>
   /** Whether a probe waits for its answer. */
   isProbed(): boolean
+  /** The uses for which the node has none of the methods, or null if it does not answer. */
+  missingUses(): Promise<readonly NodeUse[] | null>
 }
 
 export const createMember = <Id extends string | number>(input: {
@@ -73,6 +77,21 @@ export const createMember = <Id extends string | number>(input: {
     report: (trouble) => input.report(name, trouble),
   })
   const node = identified({ plain: health.rpc, network, identity: family.identity, nowMs: input.nowMs })
+  /** Asks without parameters: a node that has a method refuses that, or has nothing to do. */
+  const missingUses = async (): Promise<readonly NodeUse[] | null> => {
+    const methods = family.uses.flatMap((use) => use.methods)
+    try {
+      const answers = await node.certain.tryAll(methods.map((method) => question(method, [], () => null)))
+      const missing = methods.filter((_, index) => {
+        const answer = answers[index]
+        return answer?.ok === false && family.isMethodMissing(answer.error)
+      })
+      return family.uses.filter((use) => use.methods.every((method) => missing.includes(method)))
+    } catch (error) {
+      if (error instanceof NodeUnavailable) return null
+      throw error
+    }
+  }
   const stillForMs = () => (head === null ? 0 : head.readAtMs - risenAtMs)
-  return { name, node, health, head: () => head, stillForMs, probe, isProbed: () => probes > 0 }
+  return { name, node, health, head: () => head, stillForMs, probe, isProbed: () => probes > 0, missingUses }
 }

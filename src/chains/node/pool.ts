@@ -317,11 +317,21 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
     nextBlock: createNewHeads({ rpcUrls: rpcUrlsOf(input), subscription: family.subscription }),
     nodeViews: members.views,
     lookAtNodes: members.look,
+    missingUses: () =>
+      Promise.all(members.all.map(async ({ name, missingUses }) => ({ name, missing: await missingUses() }))),
   }
 }
 
 /** What a pool adds to a chain. */
 export const nodesOf = (
-  { isRightNode, confirmNode, nextBlock, nodeViews, lookAtNodes, peers }: NodePool,
+  { isRightNode, confirmNode, nextBlock, nodeViews, lookAtNodes, missingUses, peers }: NodePool,
   opinionOf: (peer: Rpc) => Opinion,
-): Nodes => ({ isRightNode, confirmNode, nextBlock, nodeViews, lookAtNodes, opinions: () => peers().map(opinionOf) })
+): Nodes => ({
+  isRightNode,
+  confirmNode,
+  nextBlock,
+  nodeViews,
+  lookAtNodes,
+  missingUses,
+  opinions: () => peers().map(opinionOf),
+})

@@ -5,6 +5,7 @@ import type { SubstrateNetworkRow } from '../networks.ts'
 import { createNodePool, type NodePool, type NodesInput } from '../node/pool.ts'
 import { question } from '../node/rpc.ts'
 import { hash } from '../node/wire.ts'
+import { usedAlways } from '../nodes.ts'
 import { createEras, type Eras } from './eras.ts'
 import { createRuntimes, type MetadataPins, type Runtimes } from './runtime.ts'
 import { isPruned, newestHeaderQuestion, newestTimestampQuestion } from './storage.ts'
@@ -27,6 +28,23 @@ export type SubstrateNode = NodePool & {
   readonly eras: Eras
 }
 
+/** JSON-RPC 2.0 §5.1, as jsonrpsee answers. */
+const METHOD_NOT_FOUND = -32_601
+
+const NEEDED = [
+  'author_pendingExtrinsics',
+  'author_submitExtrinsic',
+  'chain_getBlock',
+  'chain_getBlockHash',
+  'chain_getFinalizedHead',
+  'chain_getHeader',
+  'state_call',
+  'state_getMetadata',
+  'state_getRuntimeVersion',
+  'state_getStorage',
+  'system_accountNextIndex',
+]
+
 /** Creates a node that is used only while its genesis block is the network's. It connects on the first question. */
 export const createKnownNode = ({ row, ...nodes }: NodesInput & Pick<SubstrateChainInput, 'row'>): NodePool =>
   createNodePool({
@@ -45,6 +63,8 @@ export const createKnownNode = ({ row, ...nodes }: NodesInput & Pick<SubstrateCh
         return { number: header.number, timestampMs }
       },
       isLack: isPruned,
+      uses: NEEDED.map(usedAlways),
+      isMethodMissing: ({ code }) => code === METHOD_NOT_FOUND,
     },
   })
 

@@ -1,0 +1,53 @@
+import { sql } from 'drizzle-orm'
+import type { Db, Queryable } from '../client.ts'
+
+type Server = {
+  /** `server_version_num`: 150004 for 15.4. */
+  readonly version: number
+  readonly isEncrypted: boolean
+  /** Whether this connection is by a Unix socket, or from the server's own address. */
+  readonly isOnThisMachine: boolean
+  readonly user: string
+  readonly isSuperuser: boolean
+  readonly ownsDatabase: boolean
+  readonly isApi: boolean
+  /** The settings that are off although what is committed would survive a crash only with them. */
+  readonly unsafeSettings: readonly string[]
+  readonly archives: boolean
+}
+
+/** How the server is set up, and what this user may do. */
+export const readServer = async (db: Queryable): Promise<Server> => {
+  const { rows } = await db.execute<Server>(sql`
+    select current_setting('server_version_num')::int as version,
+      coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as "isEncrypted",
+      inet_client_addr() is null or inet_client_addr() = inet_server_addr() as "isOnThisMachine",
+      current_user as "user",
+      (select rolsuper from pg_roles where rolname = current_user) as "isSuperuser",
+      exists (select from pg_database where datname = current_database() and pg_has_role(datdba, 'usage')) as "ownsDatabase",
+      exists (select from pg_roles where rolname = 'strongroom_api' and pg_has_role(oid, 'usage')) as "isApi",
+      array(
+        select name from unnest(array['fsync', 'full_page_writes', 'synchronous_commit']) name
+        where current_setting(name) = 'off'
+      ) as "unsafeSettings",
+      current_setting('archive_mode') <> 'off' as archives`)
+  const [row] = rows
+  if (row === undefined) throw new Error('The database returned no settings.')
+  return row
+}
+
+/** The server's clock, in milliseconds since 1970. On the connections for prepared statements, which are open already. */
+export const readClockMs = async (db: Pick<Db, 'prepared'>): Promise<number> => {
+  const [row] = await db.prepared<{ ms: number }>`
+    select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`
+  if (row === undefined) throw new Error('The database returned no time.')
+  return row.ms
+}
+
+/** The number of job pools that work. */
+export const countLivingWorkers = async (db: Queryable): Promise<number> => {
+  const { rows } = await db.execute<{ count: number }>(
+    sql`select count(*)::int as count from strongroom_views.workers where lives`,
+  )
+  return rows[0]?.count ?? 0
+}

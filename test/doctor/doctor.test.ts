@@ -1,0 +1,261 @@
+// `cli doctor` on real processes: an installation that works, and each thing that can be wrong with one.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Finding } from '../../src/doctor/finding.ts'
+import { startChain, type TestChain } from '../support/chains.ts'
+import { runCli, runCliProcess } from '../support/cli.ts'
+import { onServer } from '../support/postgres.ts'
+import { programPath } from '../support/programs.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startSickNode } from '../support/sick-node.ts'
+import { startSmtp } from '../support/smtp.ts'
+import { startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+
+let folder: string
+let chain: TestChain
+let polkadot: TestSubstrateChain
+let service: Service
+let worker: WorkerHere
+let smtp: Awaited<ReturnType<typeof startSmtp>>
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-doctor-'))
+  chain = await startChain('Ethereum')
+  polkadot = await startSubstrateChain('Polkadot')
+  service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl, Polkadot: polkadot.rpcUrl } })
+  smtp = await startSmtp()
+  worker = await startWorkerHere(service)
+})
+
+afterAll(async () => {
+  await worker.stop()
+  await smtp.close()
+  await service.close()
+  await Promise.all([chain.stop(), polkadot.stop()])
+  await rm(folder, { recursive: true, force: true })
+})
+
+const examine = async (changes: Record<string, string> = {}) => {
+  const { exitCode, output, errors } = await runCli(['doctor', '--json'], { ...service.variables, ...changes })
+  const findings: Finding[] = JSON.parse(output)
+  return { exitCode, errors, findings, failed: findings.filter(({ state }) => state === 'failed') }
+}
+
+const stateOf = (findings: readonly Finding[], check: string) =>
+  findings.filter((finding) => finding.check === check).map(({ state, found }) => ({ state, found }))
+
+test('an installation that works has no failure, and each part of it was checked', async () => {
+  const { exitCode, errors, findings, failed } = await examine({
+    MAIL_URL: smtp.url,
+    PUBLIC_BASE_URL: 'https://wallets.example.com',
+  })
+  expect({ exitCode, errors, failed }).toEqual({ exitCode: 0, errors: '', failed: [] })
+  const checked = (state: Finding['state']) => [
+    ...new Set(findings.filter((each) => each.state === state).map(({ check }) => check)),
+  ]
+  expect(checked('ok')).toEqual([
+    ...['variables', 'PUBLIC_BASE_URL', 'database version', 'database TLS', 'database user', 'database schema'],
+    ...['database connections', 'database space', 'clock', 'keys', `vault ${service.variables.VAULT_SOCKET}`],
+    ...['workers', 'node Ethereum 1 (127.0.0.1)', 'node Polkadot 1 (127.0.0.1)', 'mail'],
+  ])
+  // The tests' server writes to memory.
+  expect(stateOf(findings, 'database settings')).toEqual([
+    { state: 'warning', found: 'fsync and full_page_writes and synchronous_commit off' },
+  ])
+  expect(checked('unchecked')).toEqual(['node Polygon', 'node Base', 'node Avalanche', 'node Vara'])
+})
+
+test('for people it prints what to do below each trouble, and ends with 1', async () => {
+  const { exitCode, output } = await runCliProcess(['doctor'], { ...service.variables, VAULT_SOCKET: '/nowhere/vault' })
+  expect(exitCode).toBe(1)
+  expect(output).toMatch(/^FAILED {2}vault \/nowhere\/vault: it does not serve: .*\n {8}Check that it runs/m)
+  expect(output).toMatch(/^ok {6}database version: PostgreSQL [0-9]+$/m)
+})
+
+test('it changes nothing, not even in a database without keys', async () => {
+  const fresh = await startService({ rpcUrls: {} })
+  try {
+    const forget = `update deployment set service_key_id = null, identity_key_id = null returning environment`
+    expect(await onServer(fresh.database.url, (sql) => sql.unsafe(forget))).toHaveLength(1)
+    const { output } = await runCli(['doctor', '--json'], fresh.variables)
+    expect(stateOf(JSON.parse(output), 'keys')).toEqual([
+      { state: 'unchecked', found: 'the database has no keys before the first API starts' },
+    ])
+    const rows = await onServer(fresh.database.url, (sql) => sql`select service_key_id as key from deployment`)
+    expect(rows[0]).toEqual({ key: null })
+  } finally {
+    await fresh.close()
+  }
+})
+
+describe('it finds', () => {
+  test('variables that cannot be read', async () => {
+    const { exitCode, findings } = await examine({ RATE_LIMIT_PER_SECOND: 'many' })
+    expect(exitCode).toBe(1)
+    expect(findings).toEqual([
+      {
+        check: 'variables',
+        state: 'failed',
+        found: 'RATE_LIMIT_PER_SECOND must be a whole number from 1 to 1000000.',
+        advice: 'Correct that, and run it again.',
+      },
+    ])
+  })
+
+  test('a variable that is misspelt', async () => {
+    const { findings } = await examine({ ETHEREUM_RPC_URI: 'http://127.0.0.1:1', RATE_LIMIT_PER_SECONDS: '5' })
+    const misspelt = findings.filter(({ check, state }) => check === 'variables' && state === 'warning')
+    expect(misspelt.map(({ found }) => found)).toContain('RATE_LIMIT_PER_SECONDS is not a variable of this service')
+  })
+
+  test('a database that is away: what needs it is not checked, and all else is', async () => {
+    const away = new URL(service.variables.DATABASE_URL ?? '')
+    away.port = '1'
+    const { exitCode, findings, failed } = await examine({ DATABASE_URL: away.href })
+    expect(exitCode).toBe(1)
+    expect(failed.map(({ check }) => check)).toEqual(['database'])
+    expect(failed[0]?.found).toStartWith('PostgreSQL cannot be reached')
+    for (const check of ['keys', 'workers']) {
+      expect(stateOf(findings, check)).toEqual([{ state: 'unchecked', found: 'the database cannot be used' }])
+    }
+    expect(stateOf(findings, 'node Ethereum 1 (127.0.0.1)').at(0)?.state).toBe('ok')
+  })
+
+  test('a login that may do too much, and one of another role', async () => {
+    const owner = await examine({ DATABASE_URL: service.database.url })
+    expect(stateOf(owner.findings, 'database user')).toEqual([
+      { state: 'failed', found: expect.stringMatching(/ is a superuser$/) },
+    ])
+    const ofWorker = await examine({ DATABASE_URL: service.database.workerUrl })
+    expect(stateOf(ofWorker.findings, 'database user')).toEqual([
+      { state: 'failed', found: expect.stringMatching(/ does not have the role strongroom_api$/) },
+    ])
+  })
+
+  test('a key of another installation, and one that others may read', async () => {
+    const path = join(folder, 'other.key')
+    await writeFile(path, randomBytes(32), { mode: 0o600 })
+    const other = await examine({ IDENTITY_KEY: `file:${path}` })
+    expect(other.failed.map(({ found }) => found)).toEqual([
+      expect.stringMatching(/^The identity key does not fit this database: it is \S+, and should be \S+\.$/),
+    ])
+    const open = join(folder, 'open.key')
+    await writeFile(open, randomBytes(32), { mode: 0o644 })
+    const opened = await examine({ SERVICE_KEY: `file:${open}` })
+    expect(opened.failed.map(({ check }) => check)).toEqual(['SERVICE_KEY'])
+    expect(opened.failed[0]?.advice).toContain('chmod 600')
+  })
+
+  test('a schema that is older than the code', async () => {
+    const older = await startService({ rpcUrls: {} })
+    try {
+      await onServer(older.database.url, (sql) => sql.unsafe('alter table wallets rename column name to old_name'))
+      const { output, exitCode } = await runCli(['doctor', '--json'], older.variables)
+      expect(exitCode).toBe(1)
+      expect(stateOf(JSON.parse(output), 'database schema')).toEqual([
+        { state: 'failed', found: 'it lacks wallets.name' },
+      ])
+    } finally {
+      await older.close()
+    }
+  })
+
+  test('that no worker runs', async () => {
+    const idle = await startService({ rpcUrls: {} })
+    try {
+      const { output } = await runCli(['doctor', '--json'], idle.variables)
+      expect(stateOf(JSON.parse(output), 'workers')).toEqual([{ state: 'failed', found: 'no worker runs' }])
+    } finally {
+      await idle.close()
+    }
+  })
+
+  test('nodes of another chain, and nodes that do not answer', async () => {
+    const sick = startSickNode(chain.rpcUrl)
+    try {
+      await sick.fall('lies')
+      const lying = await examine({ ETHEREUM_RPC_URL: sick.url })
+      expect(lying.failed.map(({ found }) => found)).toEqual([expect.stringMatching(/^wrong_chain, /)])
+      await sick.fall('closes')
+      const down = await examine({ ETHEREUM_RPC_URL: sick.url })
+      expect(down.failed.map(({ check }) => check)).toEqual(['node Ethereum 1 (127.0.0.1)'])
+    } finally {
+      await sick.stop()
+    }
+  })
+
+  test('methods that a node does not have: a needed one is a failure, another one a warning', async () => {
+    const without = ['eth_getLogs', 'eth_simulateV1', 'trace_block']
+    const missing = { code: -32_601, message: 'Method not found' }
+    const node = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: async (request) => {
+        const body: { id: number; method: string } | { id: number; method: string }[] = await request.json()
+        const asked = [body].flat()
+        const sent = await fetch(chain.rpcUrl, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(asked),
+        })
+        const answers: { id: number }[] = await sent.json()
+        const replies = answers.map((answer) => {
+          const { method = '' } = asked.find(({ id }) => id === answer.id) ?? {}
+          return without.includes(method) ? { jsonrpc: '2.0', id: answer.id, error: missing } : answer
+        })
+        return Response.json(Array.isArray(body) ? replies : replies[0])
+      },
+    })
+    try {
+      const { findings } = await examine({ ETHEREUM_RPC_URL: `http://127.0.0.1:${node.port}` })
+      const [, ...lacks] = stateOf(findings, 'node Ethereum 1 (127.0.0.1)')
+      expect(lacks).toEqual([
+        { state: 'failed', found: 'it does not have eth_getLogs, for every request' },
+        {
+          state: 'warning',
+          found: 'it does not have eth_simulateV1, for previews of several transactions that build on each other',
+        },
+      ])
+    } finally {
+      await node.stop(true)
+    }
+  })
+
+  test('a mail server that is away', async () => {
+    const { failed } = await examine({ MAIL_URL: 'smtp://127.0.0.1:1' })
+    expect(failed.map(({ check, found }) => ({ check, found }))).toEqual([
+      { check: 'mail', found: expect.stringMatching(/^the server cannot be used \(ESOCKET|ECONNECTION/) },
+    ])
+  })
+
+  test('a clock that differs by an hour', async () => {
+    const preloaded = join(folder, 'late.js')
+    await writeFile(preloaded, 'const now = Date.now; Date.now = () => now() - 3_600_000')
+    const child = Bun.spawn(
+      ['bun', '--no-env-file', '--preload', preloaded, programPath('src/cli/main'), 'doctor', '--json'],
+      { env: { PATH: process.env.PATH ?? '', ...service.variables }, stdout: 'pipe' },
+    )
+    const findings: Finding[] = JSON.parse(await new Response(child.stdout).text())
+    expect(stateOf(findings, 'clock')).toEqual([
+      { state: 'failed', found: expect.stringMatching(/differ by 3[56][0-9][0-9]\.[0-9] s$/) },
+    ])
+  })
+})
+
+test('no finding shows a secret', async () => {
+  const away = new URL(service.variables.DATABASE_URL ?? '')
+  Object.assign(away, { port: '1', password: 'pass-word-2' })
+  const { findings } = await examine({
+    DATABASE_URL: away.href,
+    MAIL_URL: 'smtp://somebody:pass-word-1@127.0.0.1:1',
+    ETHEREUM_RPC_URL: 'http://127.0.0.1:1/v2/provider-key-1',
+  })
+  for (const secret of ['pass-word-1', 'pass-word-2', 'provider-key-1']) {
+    expect(JSON.stringify(findings)).not.toContain(secret)
+  }
+})
