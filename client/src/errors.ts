@@ -13,6 +13,12 @@ export type Code =
   | 'transaction_failed'
   /** `waitFor` ended before the transaction did. */
   | 'wait_timed_out'
+  /** The user came back from the login page without a login (`strongroom-client/session`). */
+  | 'login_cancelled'
+  /** The page was opened with a login that it did not begin: somebody else may have. */
+  | 'login_unexpected'
+  /** The browser keeps nothing for this page, which a login needs. */
+  | 'storage_unavailable'
 
 type Facts = {
   readonly status?: number | undefined

@@ -11,6 +11,8 @@ export type WaitOptions = {
   /** What to wait for: its block (the default), or only its hash, with which others can look it up. */
   readonly until?: 'success' | 'broadcast'
   readonly signal?: AbortSignal
+  /** Is given each status as it is read. */
+  readonly onStatus?: (transaction: TransactionStatus) => void
 }
 
 const TIMEOUT_MS = 300_000
@@ -27,12 +29,13 @@ export type Submitted = string | { readonly transaction_id: string }
 export const waitFor = async (
   operations: Pick<Operations, 'transactions'>,
   submitted: Submitted,
-  { timeoutMs = TIMEOUT_MS, until = 'success', signal }: WaitOptions = {},
+  { timeoutMs = TIMEOUT_MS, until = 'success', signal, onStatus }: WaitOptions = {},
 ): Promise<TransactionStatus> => {
   const id = typeof submitted === 'string' ? submitted : submitted.transaction_id
   const deadline = Date.now() + timeoutMs
   for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 1.5, LONGEST_POLL_MS)) {
     const transaction = await operations.transactions.statusById({ id }, signal === undefined ? {} : { signal })
+    onStatus?.(transaction)
     if (transaction.status === 'failed') throw new TransactionFailedError(transaction)
     if (transaction.status === 'success') return transaction
     if (until === 'broadcast' && transaction.transaction_hash !== null) return transaction

@@ -58,13 +58,32 @@ describe('what is published', () => {
     )
   })
 
-  test('imports nothing that only a server has', async () => {
+  /** What each file imports, by its name. */
+  const importsOf = async (): Promise<(readonly [string, readonly string[]])[]> => {
     const folder = join(client.folder, 'node_modules/strongroom-client/dist')
-    for (const name of (await readdir(folder, { recursive: true })).filter((each) => each.endsWith('.js'))) {
-      const { imports } = await new Bun.Transpiler({ loader: 'js' }).scan(await readFile(join(folder, name), 'utf8'))
-      const foreign = imports.map(({ path }) => path).filter((path) => /^(?:node:|bun)/.test(path))
-      expect({ name, foreign }).toEqual({ name, foreign: [] })
-    }
+    const names = (await readdir(folder, { recursive: true })).filter((each) => each.endsWith('.js'))
+    return Promise.all(
+      names.map(async (name) => {
+        const { imports } = new Bun.Transpiler({ loader: 'js' }).scan(await readFile(join(folder, name), 'utf8'))
+        return [name, imports.map(({ path }) => path)] as const
+      }),
+    )
+  }
+
+  test('imports nothing that only a server has', async () => {
+    for (const [name, paths] of await importsOf())
+      expect({ name, foreign: paths.filter((path) => /^(?:node:|bun)/.test(path)) }).toEqual({ name, foreign: [] })
+  })
+
+  test('loads React only for the entry for React', async () => {
+    const all = await importsOf()
+    const loading = all
+      .filter(([, paths]) => paths.some((path) => /^react\b|\/react\//.test(path)))
+      .map(([name]) => name)
+    expect(loading.filter((name) => !name.startsWith('react/'))).toEqual([])
+    expect(loading).toContain('react/provider.js')
+    const entry = join(client.folder, 'node_modules/strongroom-client/dist/react/index.js')
+    expect(await readFile(entry, 'utf8')).toStartWith("'use client'")
   })
 })
 

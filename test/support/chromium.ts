@@ -40,11 +40,19 @@ export const hasChromium = (): boolean => {
   return false
 }
 
-/** A browser with an empty profile in a new folder, which is deleted with it. */
-export const startChromium = async (): Promise<Browser> => {
+/**
+ * A browser with an empty profile in a new folder, which is deleted with it.
+ * @param input.without arguments that Playwright gives by default
+ */
+export const startChromium = async (input: { readonly without?: readonly string[] } = {}): Promise<Browser> => {
   const executablePath = chromiumPath()
   if (executablePath === null) throw new Error(NONE)
-  return chromium.launch({ executablePath, headless: true, args: ARGUMENTS })
+  return chromium.launch({
+    executablePath,
+    headless: true,
+    args: ARGUMENTS,
+    ignoreDefaultArgs: [...(input.without ?? [])],
+  })
 }
 
 const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'))

@@ -46,7 +46,7 @@ export const typeErrorsOf = async (folder: string, files: Readonly<Record<string
   }
   const compilerOptions = {
     ...{ target: 'ESNext', module: 'ESNext', moduleResolution: 'bundler', lib: ['ESNext', 'DOM', 'DOM.Iterable'] },
-    ...{ strict: true, noEmit: true, skipLibCheck: true, types: [] },
+    ...{ strict: true, noEmit: true, skipLibCheck: true, types: [], jsx: 'react-jsx' },
   }
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: Object.keys(files) }))
   const child = Bun.spawn(['node', join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder], {

@@ -1,0 +1,72 @@
+import { useEffect, useState } from 'react'
+import { delay } from '../call.ts'
+import type { Client } from '../client.ts'
+import { StrongroomError } from '../errors.ts'
+import type { Submitted, TransactionStatus } from '../wait-for.ts'
+import { useClient, useUserId } from './provider.tsx'
+
+export type FollowedTransaction = {
+  /** As it was read last; null before. */
+  readonly transaction: TransactionStatus | null
+  /** Why it failed, or why its status cannot be read at the moment. */
+  readonly error: StrongroomError | null
+  /** It is in a block, or has failed. */
+  readonly isSettled: boolean
+}
+
+const NOTHING: FollowedTransaction = { transaction: null, error: null, isSettled: false }
+
+const FOLLOW_MS = 24 * 3_600_000
+const PAUSE_MS = 3_000
+
+/** Passes by itself: the service is away, or asked too often. */
+const isPassing = ({ code, status }: StrongroomError): boolean =>
+  code === 'connection_failed' || code === 'answer_unreadable' || status === 429 || status === 503
+
+const follow = async (input: {
+  readonly client: Client
+  readonly id: string
+  readonly signal: AbortSignal
+  readonly onChange: (change: Partial<FollowedTransaction>) => void
+}): Promise<void> => {
+  const { client, id, signal, onChange } = input
+  const onStatus = (transaction: TransactionStatus) => onChange({ transaction, error: null })
+  for (const deadline = Date.now() + FOLLOW_MS; ; ) {
+    try {
+      await client.waitFor(id, { timeoutMs: deadline - Date.now(), signal, onStatus })
+      return onChange({ isSettled: true })
+    } catch (error) {
+      if (!(error instanceof StrongroomError)) throw error
+      onChange({ error, isSettled: error.code === 'transaction_failed' })
+      if (!isPassing(error) || Date.now() > deadline) return
+      await delay(Math.max(PAUSE_MS, (error.retryAfterSeconds ?? 0) * 1_000), signal)
+    }
+  }
+}
+
+/**
+ * Follows a transaction until it is in a block or has failed, for at most a day. While the service is away it says so and asks on.
+ * @param submitted the answer of a call that sent something, or its `transaction_id`; null for none yet
+ */
+export const useTransaction = (submitted: Submitted | null): FollowedTransaction => {
+  const client = useClient()
+  const userId = useUserId()
+  const id = typeof submitted === 'string' ? submitted : (submitted?.transaction_id ?? null)
+  const [followed, setFollowed] = useState({ id, state: NOTHING })
+
+  useEffect(() => {
+    if (id === null || userId === null) return
+    const controller = new AbortController()
+    const { signal } = controller
+    const onChange = (change: Partial<FollowedTransaction>) => {
+      if (signal.aborted) return
+      setFollowed((before) => ({ id, state: { ...(before.id === id ? before.state : NOTHING), ...change } }))
+    }
+    follow({ client, id, signal, onChange }).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
+    return () => controller.abort()
+  }, [client, userId, id])
+
+  return followed.id === id ? followed.state : NOTHING
+}

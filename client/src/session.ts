@@ -1,0 +1,158 @@
+// One user's session in a browser's page.
+//
+// The login is the service's own page (`/login`). What proves a login is typed and asked for at that origin, where the user's
+// passkeys are valid, and this page gets only a code that can be used once. The login page cannot be framed, and its
+// Cross-Origin-Opener-Policy cuts a new window off from the one that opened it. So this page itself goes there and comes back.
+
+import type { User } from './access-token.ts'
+import { type Client, createClient } from './client.ts'
+import { StrongroomError } from './errors.ts'
+import { beginLogin, isCancelled, takeCode } from './login-page.ts'
+import { createTokens } from './tokens.ts'
+
+export type { User } from './access-token.ts'
+
+export type SessionOptions = {
+  /** The URL of the service, for instance `https://wallets.example.com`. */
+  readonly baseUrl: string
+  readonly projectId: string
+  /**
+   * How long a login is kept: until the tab is closed (the default), or only until the page is left or reloaded. Then the browser
+   * keeps no token.
+   */
+  readonly keep?: 'tab' | 'page'
+}
+
+export type SessionState =
+  /** It is not known yet, or the page is on its way to the login page. */
+  | { readonly status: 'loading' }
+  /** With what went wrong, if something did. */
+  | { readonly status: 'logged_out'; readonly error: StrongroomError | null }
+  | { readonly status: 'logged_in'; readonly user: User }
+
+export type LoginOptions = {
+  /** Where the user comes back to: a page of an allowed origin, without a fragment. The present page by default. */
+  readonly redirectUri?: string
+}
+
+export type UserSession = {
+  /** Acts for the user. Its calls wait until it is known who is logged in. */
+  readonly client: Client
+  /** Reads the address and what the tab keeps. Call it once the page is there; later calls do nothing. */
+  readonly start: () => void
+  readonly state: () => SessionState
+  /** @returns a function that ends it */
+  readonly subscribe: (listener: () => void) => () => void
+  /** Leaves the page for the login page. */
+  readonly logIn: (options?: LoginOptions) => Promise<void>
+  readonly logOut: () => Promise<void>
+}
+
+export const LOADING: SessionState = { status: 'loading' }
+
+const cancelled = () => new StrongroomError('login_cancelled', 'You came back without logging in.')
+
+/** A state that tells its listeners when it changes. */
+const createState = () => {
+  const listeners = new Set<() => void>()
+  let state: SessionState = LOADING
+  const become = (next: SessionState) => {
+    state = next
+    for (const listener of listeners) listener()
+  }
+  return {
+    state: () => state,
+    become,
+    subscribe: (listener: () => void) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    /** Logged out, because of an error that a user can be shown; any other is a mistake of a program. */
+    fail: (error: unknown) => {
+      const isExpected = error instanceof StrongroomError
+      become({ status: 'logged_out', error: isExpected ? error : null })
+      if (!isExpected) throw error
+    },
+  }
+}
+
+/** The session with which a page begins: of the login that it comes back from, or what the tab has kept. */
+const arrive = async (input: {
+  readonly projectId: string
+  readonly tokens: ReturnType<typeof createTokens>
+  readonly shown: ReturnType<typeof createState>
+}): Promise<void> => {
+  const { projectId, tokens, shown } = input
+  let problem: unknown = null
+  try {
+    const code = takeCode(projectId)
+    if (code !== null) return await tokens.begin(code)
+    if (isCancelled(projectId)) problem = cancelled()
+  } catch (error) {
+    problem = error
+  }
+  try {
+    // A session that has ended has said so.
+    if ((await tokens.restore()) || shown.state().status === 'logged_out') return
+  } catch (error) {
+    return shown.fail(error)
+  }
+  if (problem === null) shown.become({ status: 'logged_out', error: null })
+  else shown.fail(problem)
+}
+
+/** The session of whoever uses the page. Nothing is read or asked before `start`, so a server can make one too. */
+export const createUserSession = ({ baseUrl, projectId, keep = 'tab' }: SessionOptions): UserSession => {
+  const visitor = createClient({ baseUrl, projectId })
+  const shown = createState()
+  const { state, become, subscribe, fail } = shown
+  const tokens = createTokens({
+    baseUrl,
+    projectId,
+    keep,
+    onUser: (user) => become({ status: 'logged_in', user }),
+    onEnd: (error) => become({ status: 'logged_out', error }),
+  })
+  let started: Promise<void> | null = null
+
+  const start = (): void => {
+    if (started !== null) return
+    started = arrive({ projectId, tokens, shown })
+    // The browser may keep the page as it was when it left for the login page, and show it again.
+    window.addEventListener('pageshow', ({ persisted }) => {
+      if (persisted && state().status === 'loading' && isCancelled(projectId)) fail(cancelled())
+    })
+  }
+  const accessToken = async (): Promise<string> => {
+    await started
+    return tokens.token()
+  }
+  const logIn = async ({ redirectUri }: LoginOptions = {}): Promise<void> => {
+    await started
+    if (state().status !== 'logged_out') return
+    become(LOADING)
+    try {
+      // After a time without the service.
+      if (await tokens.restore()) return
+      become(LOADING)
+      // Otherwise the browser's own page would say that nothing is there.
+      await visitor.healthz()
+      location.assign(beginLogin({ baseUrl, projectId, redirectUri }))
+    } catch (error) {
+      fail(error)
+    }
+  }
+  const logOut = async (): Promise<void> => {
+    await started
+    const last = tokens.forget()
+    become({ status: 'logged_out', error: null })
+    if (last === undefined) return
+    try {
+      await createClient({ baseUrl, projectId, accessToken: last }).users.logout()
+    } catch (error) {
+      fail(error)
+    }
+  }
+  const client = createClient({ baseUrl, projectId, accessToken, fetch: tokens.fetchAsUser })
+  return { client, start, state, subscribe, logIn, logOut }
+}

@@ -1,0 +1,50 @@
+// What a tab of the browser keeps while it lives: sessionStorage, of which other tabs see nothing.
+
+import { isObject } from './provider-error.ts'
+
+/** null where the browser keeps nothing, as some do in private windows or if the user has turned it off. */
+const storageOf = (): Storage | null => {
+  try {
+    return sessionStorage
+  } catch {
+    return null
+  }
+}
+
+export const readTab = (name: string): Readonly<Record<string, unknown>> | null => {
+  try {
+    const value: unknown = JSON.parse(storageOf()?.getItem(name) ?? 'null')
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** @returns whether it is kept */
+export const writeTab = (name: string, value: object | null): boolean => {
+  try {
+    const storage = storageOf()
+    if (value === null) storage?.removeItem(name)
+    else storage?.setItem(name, JSON.stringify(value))
+    return storage !== null
+  } catch {
+    return false
+  }
+}
+
+const LOCK_MS = 2_000
+
+/**
+ * Whether this tab alone has what is named, until it ends. A duplicated tab begins with a copy of what its original keeps. A page
+ * that is being reloaded may give its lock back a moment later.
+ */
+export const isOnlyTabWith = (name: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    // Only pages by HTTPS and of localhost have locks.
+    if (navigator.locks === undefined) return resolve(true)
+    const held = () => {
+      resolve(true)
+      return new Promise(() => {})
+    }
+    navigator.locks.request(name, { signal: AbortSignal.timeout(LOCK_MS) }, held).catch(() => resolve(false))
+  })

@@ -1,0 +1,151 @@
+// The tokens of one session. The access token is only in memory. The refresh token can be used once; with `keep: 'tab'` it is also
+// kept in the tab, so that a reload does not end the login.
+
+import { readAccessToken, type User } from './access-token.ts'
+import type { Fetch } from './call.ts'
+import { type Client, createClient } from './client.ts'
+import { StrongroomError } from './errors.ts'
+import { isOnlyTabWith, readTab, writeTab } from './tab-storage.ts'
+
+type Held = { readonly session_id: string; readonly refresh_token: string }
+
+type Opened = { readonly accessToken: string; readonly renewAt: number }
+
+type Session = Awaited<ReturnType<Client['users']['refreshToken']>>
+
+type Keep = 'tab' | 'page'
+
+type Parts = {
+  readonly baseUrl: string
+  readonly projectId: string
+  readonly keep: Keep
+  readonly onUser: (user: User) => void
+  /** The service has ended the session. */
+  readonly onEnd: (error: StrongroomError) => void
+}
+
+const RENEW_BEFORE_MS = 60_000
+/** For ten seconds the service gives a lost answer again; later the same token would end the session. */
+const REFRESH_TIMEOUT_MS = 4_500
+
+const readHeld = (name: string): Held | null => {
+  const { session_id, refresh_token } = readTab(name) ?? {}
+  return typeof session_id === 'string' && typeof refresh_token === 'string' ? { session_id, refresh_token } : null
+}
+
+/** The refresh token, by the name under which the tab keeps it. */
+const createHeld = ({ name, keep }: { readonly name: string; readonly keep: Keep }) => {
+  let held: Held | null = null
+  const set = (next: Held | null): void => {
+    held = next
+    if (keep === 'tab') writeTab(name, next)
+  }
+  const claim = ({ session_id }: Held): Promise<boolean> => isOnlyTabWith(`${name} ${session_id}`)
+  return {
+    get: () => held,
+    set,
+    /** Keeps it from copies of this tab. */
+    claim,
+    /** Takes what the tab has kept. @returns whether there is something */
+    restore: async (): Promise<boolean> => {
+      if (held !== null) return true
+      const kept = keep === 'tab' ? readHeld(name) : null
+      if (kept === null) return false
+      const isOurs = await claim(kept)
+      set(isOurs ? kept : null)
+      return isOurs
+    },
+  }
+}
+
+const nobody = () => new StrongroomError('unauthorized', 'Nobody is logged in.')
+
+const isCode = (error: unknown, code: string): error is StrongroomError =>
+  error instanceof StrongroomError && error.code === code
+
+const twice = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+  try {
+    return await ask()
+  } catch (error) {
+    if (isCode(error, 'connection_failed')) return ask()
+    throw error
+  }
+}
+
+/** Repeats a call whose token was refused before its time, with a new one: then nothing was done yet. */
+const fetchRenewing =
+  (renew: (refused: string) => Promise<string>): Fetch =>
+  async (input, init) => {
+    const response = await fetch(input, init)
+    if (response.status !== 401) return response
+    const headers = new Headers(init.headers)
+    const refused = (headers.get('authorization') ?? '').replace('Bearer ', '')
+    headers.set('authorization', `Bearer ${await renew(refused)}`)
+    return fetch(input, { ...init, headers })
+  }
+
+export const createTokens = ({ baseUrl, projectId, keep, onUser, onEnd }: Parts) => {
+  const { users } = createClient({ baseUrl, projectId })
+  const refreshes = createClient({ baseUrl, projectId, timeoutMs: REFRESH_TIMEOUT_MS })
+  const held = createHeld({ name: `strongroom session ${projectId}`, keep })
+  let opened: Opened | null = null
+  let refreshing: Promise<string> | null = null
+
+  const accept = ({ access_token, id, refresh_token }: Session): Held => {
+    const { user, lifetimeMs } = readAccessToken(access_token)
+    const next = { session_id: id, refresh_token }
+    held.set(next)
+    opened = { accessToken: access_token, renewAt: Date.now() + lifetimeMs - RENEW_BEFORE_MS }
+    onUser(user)
+    return next
+  }
+  /** @returns the access token, if there was one in memory */
+  const forget = (): string | undefined => {
+    const accessToken = opened?.accessToken
+    opened = null
+    held.set(null)
+    return accessToken
+  }
+  const exchange = async (): Promise<string> => {
+    const used = held.get()
+    if (used === null) throw nobody()
+    try {
+      const session = await twice(() => refreshes.users.refreshToken(used))
+      // The user may have logged out meanwhile.
+      if (held.get() !== used) throw nobody()
+      accept(session)
+      return session.access_token
+    } catch (error) {
+      if (held.get() === used && isCode(error, 'session_ended')) {
+        forget()
+        onEnd(error)
+      }
+      throw error
+    }
+  }
+  const refresh = (): Promise<string> => {
+    refreshing ??= exchange().finally(() => {
+      refreshing = null
+    })
+    return refreshing
+  }
+  const token = async (): Promise<string> =>
+    opened !== null && Date.now() < opened.renewAt ? opened.accessToken : refresh()
+  const fetchAsUser = fetchRenewing((refused) => (refused === opened?.accessToken ? refresh() : token()))
+  /** Begins with the code of a login. */
+  const begin = async (code: string): Promise<void> => {
+    await held.claim(accept(await users.verifyLogin({ session_challenge_code: code })))
+  }
+  /** Continues a session from before a reload, or from before the service was away. @returns whether there is one */
+  const restore = async (): Promise<boolean> => {
+    try {
+      if (!(await held.restore())) return false
+      await refresh()
+      return true
+    } catch (error) {
+      if (isCode(error, 'session_ended')) return false
+      throw error
+    }
+  }
+  return { token, fetchAsUser, begin, restore, forget }
+}
