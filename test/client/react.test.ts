@@ -9,7 +9,7 @@ import { renderToString } from 'react-dom/server'
 import { type Address, verifyMessage } from 'viem'
 import { Login, StrongroomProvider, useTransaction, useWallets } from '../../client/src/react/index.ts'
 import { createUserSession } from '../../client/src/session.ts'
-import { type LoginWorld, newAddress, startLoginWorld, until } from '../e2e/login-world.ts'
+import { giveAuthenticator, type LoginWorld, newAddress, startLoginWorld, until } from '../e2e/login-world.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
 import { typeErrorsOf } from '../support/document-tools.ts'
@@ -47,6 +47,14 @@ test('a server renders that nothing is known yet, without a window', () => {
   expect(html).toContain('One moment…')
   expect(html.replaceAll('&quot;', '"')).toContain('[null,null,{"transaction":null,"error":null,"isSettled":false}]')
   expect('window' in globalThis).toBe(false)
+})
+
+test('the login has the words of the app, and needs a provider', () => {
+  const session = createUserSession({ baseUrl: 'https://wallets.example.com', projectId: crypto.randomUUID() })
+  const login = createElement(Login, { texts: { loading: 'Einen Moment…', logIn: 'Anmelden' }, className: 'login' })
+  const html = renderToString(createElement(StrongroomProvider, { session }, login))
+  for (const part of ['Einen Moment…', '>Anmelden</button>', 'class="login"']) expect(html).toContain(part)
+  expect(() => renderToString(login)).toThrow('There must be a StrongroomProvider')
 })
 
 test('the calls of a session that nobody has begun are refused without a request', async () => {
@@ -184,6 +192,22 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     await page.reload()
     await isLoggedOut(page)
     expect(await page.getByRole('alert').first().textContent()).toBe('')
+  })
+
+  test('a passkey that was made at the login opens the app the next time', async () => {
+    const page = await openApp()
+    await giveAuthenticator(page)
+    await press(page, 'Log in')
+    await page.locator('#ways').waitFor()
+    const email = newAddress()
+    await world.logInByCode(page, email)
+    await press(page, 'Add a passkey')
+    await page.getByText(`You are logged in as ${email}.`).waitFor()
+    await press(page, 'Log out')
+    await isLoggedOut(page)
+    await press(page, 'Log in')
+    await press(page, 'Use a passkey')
+    await page.getByText(`You are logged in as ${email}.`).waitFor()
   })
 
   test("with `keep: 'page'` nothing is kept, and a reload ends the login", async () => {
