@@ -5,22 +5,21 @@
 // 3. Migrations that begin with OUTSIDE run last, without a transaction: indexes made concurrently, constraints validated. They
 //    hold up nobody, so they wait as long as it takes. Nothing may depend on them.
 
-import { readdirSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
+import type { MigrationMeta } from 'drizzle-orm/migrator'
 import { runMigrations as runJobMigrations } from 'graphile-worker'
 import pg from 'pg'
 import { ownerConfig } from './client.ts'
 import { CREATE_ROLES, JOBS_ROLE } from './grants.ts'
 import { applyObjects, CREATE_APPLIED, changedObjects } from './objects.ts'
-
-const MIGRATIONS_FOLDER = fileURLToPath(new URL('./migrations', import.meta.url))
-
-/** The first line of a migration whose statements run one by one. Each must be repeatable: `if not exists`. */
-const OUTSIDE = '-- outside of a transaction'
+import {
+  isOutside,
+  jobMigrationOf,
+  newestJobMigration,
+  pendingOf,
+  readMigrations,
+  refuseOtherHistory,
+} from './pending.ts'
 
 /** An advisory lock: only one process migrates at a time. */
 const MIGRATION_LOCK = 7_215_001
@@ -54,8 +53,8 @@ type Options = {
  * @throws Error for a database from before the baseline, and if others keep a lock for too long; then nothing was changed.
  */
 export async function migrate(databaseUrl: string, options: Options = {}): Promise<void> {
-  const { migrationsFolder = MIGRATIONS_FOLDER, attemptsMax = ATTEMPTS_MAX, pauseMs = PAUSE_MS } = options
-  const migrations = readMigrationFiles({ migrationsFolder })
+  const { attemptsMax = ATTEMPTS_MAX, pauseMs = PAUSE_MS } = options
+  const migrations = readMigrations(options.migrationsFolder)
   const client = new pg.Client({ ...ownerConfig({ url: databaseUrl, applicationName }), lock_timeout: LOCK_TIMEOUT_MS })
   // A lost connection also fails its running statement, which reports it.
   client.on('error', () => {})
@@ -83,23 +82,6 @@ const takeTurn = async (client: pg.Client): Promise<void> => {
     await sleep(TURN_POLL_MS)
   }
   throw new Error('Another process has been migrating this database for half an hour: wait until it has ended.')
-}
-
-/** Refuses a database that is older than the baseline (another first migration, or another owner of the queue). */
-const refuseOtherHistory = async (client: pg.Client, migrations: readonly MigrationMeta[]): Promise<void> => {
-  const { rows: tables } = await client.query("select to_regclass('drizzle.__drizzle_migrations') as name")
-  if (tables[0]?.name == null) return
-  const { rows: history } = await client.query('select hash from drizzle.__drizzle_migrations order by id limit 1')
-  const { rows: queues } = await client.query(
-    "select pg_get_userbyid(nspowner) as owner from pg_namespace where nspname = 'graphile_worker'",
-  )
-  const [first, queue, baseline] = [history[0], queues[0], migrations[0]]
-  // Another owner of the queue may still own functions that our roles call.
-  const isOurs = queue === undefined || queue.owner === JOBS_ROLE
-  if (isOurs && (first === undefined || first.hash === baseline?.hash)) return
-  throw new Error(
-    'This database was made by an unreleased version and cannot be migrated: use an empty database (for `bun run dev`, delete its folder, `.dev` by default).',
-  )
 }
 
 const LOCK_NOT_AVAILABLE = '55P03'
@@ -135,17 +117,6 @@ const inTransaction = async (client: pg.Client, work: () => Promise<void>): Prom
     throw error
   }
 }
-
-const pendingOf = async (
-  client: pg.Client,
-  migrations: readonly MigrationMeta[],
-): Promise<readonly MigrationMeta[]> => {
-  const { rows } = await client.query<{ hash: string }>('select hash from drizzle.__drizzle_migrations')
-  const done = new Set(rows.map(({ hash }) => hash))
-  return migrations.filter(({ hash }) => !done.has(hash))
-}
-
-const isOutside = ({ sql }: MigrationMeta): boolean => sql[0]?.trimStart().startsWith(OUTSIDE) ?? false
 
 const record = async (client: pg.Client, { hash, folderMillis }: MigrationMeta): Promise<void> => {
   await client.query('insert into drizzle.__drizzle_migrations (hash, created_at) values ($1, $2)', [
@@ -183,18 +154,6 @@ const runOutside = async (client: pg.Client, migrations: readonly MigrationMeta[
     for (const statement of migration.sql) await client.query(statement)
     await record(client, migration)
   }
-}
-
-/** The number of graphile-worker's newest migration: it exports no list. */
-const newestJobMigration = (): number => {
-  const entry = createRequire(import.meta.url).resolve('graphile-worker')
-  return Math.max(...readdirSync(join(dirname(entry), '../sql')).map((name) => Number.parseInt(name, 10)))
-}
-
-const jobMigrationOf = async (client: pg.Client): Promise<number> => {
-  const { rows } = await client.query("select to_regclass('graphile_worker.migrations') as name")
-  if (rows[0]?.name == null) return 0
-  return (await client.query('select max(id) as id from graphile_worker.migrations')).rows[0]?.id ?? 0
 }
 
 /** graphile-worker commits each of its migrations by itself. It has none but in a release with a newer version of it. */

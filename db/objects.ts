@@ -15,6 +15,8 @@ reset role;
 
 const PARTS = { ...GRANTS, views: VIEWS } as const
 
+export const objectNames: readonly string[] = Object.keys(PARTS)
+
 /** What the database has of each part, as lines of text. Reads only the catalog. */
 const FOUND = `
 with found(part, line) as (

@@ -1,26 +1,21 @@
 // Migrations of a database in use: what they wait for, whom they hold up, and what is left when they give up.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import postgres, { type Sql } from 'postgres'
 import { migrate } from '../../db/migrate.ts'
 import { isDatabaseAway } from '../../db/trouble.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { holdTable, untilNobodyWaits, untilReadable, untilWaiting } from '../support/locks.ts'
+import { withMigrations } from '../support/migrations.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const network = 'Ethereum'
-const FOLDER = fileURLToPath(new URL('../../db/migrations', import.meta.url))
 
 let chain: TestChain
 let service: Service
 let sql: Sql
 let wallet: string
-const folders: string[] = []
 
 beforeAll(async () => {
   chain = await startChain(network)
@@ -35,7 +30,6 @@ afterAll(async () => {
   await sql.end()
   await service.close()
   await chain.stop()
-  for (const folder of folders) await rm(folder, { recursive: true })
 })
 
 const send = () =>
@@ -70,23 +64,6 @@ const objects = async (): Promise<readonly string[]> => {
       where pronamespace in ('public'::regnamespace, 'strongroom_views'::regnamespace)
     order by 1`
   return rows.map(({ line }) => line)
-}
-
-/** A folder with the migrations and these behind them. */
-const withMigrations = async (...texts: readonly string[]): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'strongroom-migrations-'))
-  folders.push(folder)
-  await cp(FOLDER, folder, { recursive: true })
-  const path = join(folder, 'meta', '_journal.json')
-  const journal = JSON.parse(await readFile(path, 'utf8'))
-  const last = journal.entries.at(-1)
-  for (const [index, text] of texts.entries()) {
-    const tag = `${String(index + 1).padStart(4, '0')}_later`
-    await writeFile(join(folder, `${tag}.sql`), text)
-    journal.entries.push({ ...last, idx: index + 1, when: last.when + index + 1, tag })
-  }
-  await writeFile(path, JSON.stringify(journal))
-  return folder
 }
 
 describe('a migration of a database that is up to date', () => {
