@@ -35,6 +35,7 @@ const version = (): string => JSON.parse(readFileSync(new URL('../../package.jso
 
 const programOf = async ([first = '']: readonly string[], shell: Shell): Promise<Command> => {
   const program = new Command('strongroom')
+    .enablePositionalOptions()
     .version(version(), '--version', 'print the version')
     .description(
       "Strongroom's commands for operators. They read the same environment variables as the servers. Add `--help` to a command for details.",
