@@ -3,7 +3,9 @@
 import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, transactions, wallets } from '../schema.ts'
+import type { Network } from '../words.ts'
 import { ofSigner, type Signer } from './transactions.ts'
+import type { WalletRow } from './wallets.ts'
 
 /** @returns false if the wallet is there, or another one of its owner or with its address. */
 export const insertWalletUnlessKnown = async (db: Queryable, row: typeof wallets.$inferInsert): Promise<boolean> =>
@@ -61,4 +63,29 @@ export const lacksAttempt = async (
     .where(and(eq(transactions.id, id), eq(transactions.final, false), sql`${attempts.hash} is null`))
     .for('update', { of: transactions })
   return row !== undefined
+}
+
+/** Those of these hashes that a transaction of ours has. */
+export const knownHashes = async (
+  db: Queryable,
+  { network, hashes }: { readonly network: Network; readonly hashes: readonly string[] },
+): Promise<ReadonlySet<string>> => {
+  if (hashes.length === 0) return new Set()
+  const rows = await db
+    .select({ hash: attempts.hash })
+    .from(attempts)
+    .where(and(eq(attempts.network, network), eq(attempts.hash, sql`any(${sql.param(hashes)}::text[])`)))
+  return new Set(rows.map(({ hash }) => hash))
+}
+
+/** The wallets of all projects that have one of these addresses. */
+export const walletsAmong = async (
+  db: Queryable,
+  { network, addresses }: { readonly network: Network; readonly addresses: readonly string[] },
+): Promise<readonly Pick<WalletRow, 'id' | 'address' | 'type'>[]> => {
+  if (addresses.length === 0) return []
+  return db
+    .select({ id: wallets.id, address: wallets.address, type: wallets.type })
+    .from(wallets)
+    .where(and(eq(wallets.network, network), eq(wallets.address, sql`any(${sql.param(addresses)}::text[])`)))
 }

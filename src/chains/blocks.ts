@@ -20,6 +20,11 @@ export type Head = {
 
 export type BlockWithHashes = BlockRef & { readonly transactionHashes: readonly Hex[] }
 
+/** `from` and `to` in the chain's form of an address; `to` is null where it is unknown, or a contract is created. */
+export type SentTransaction = { readonly hash: Hex; readonly from: string; readonly to: string | null }
+
+export type BlockWithSenders = Pick<BlockRef, 'number'> & { readonly transactions: readonly SentTransaction[] }
+
 export type BlockMovements = BlockRef & {
   readonly movements: readonly RecordedMovement[]
   /** Whether the movements include those of coins inside transactions (internal transfers). */
@@ -45,6 +50,8 @@ export type Blocks = {
   block(number: bigint): Promise<BlockWithHashes | null>
   /** At most `limit` blocks from a number on, each the child of the one before, in few round trips. It ends where one is missing. */
   blocksFrom(input: { readonly number: bigint; readonly limit: number }): Promise<readonly BlockWithHashes[]>
+  /** The same with who sent each transaction. Those that nobody signed are left out. */
+  sendersFrom(input: { readonly number: bigint; readonly limit: number }): Promise<readonly BlockWithSenders[]>
   /**
    * All movements in a range of blocks, both ends included; null if the node does not have all of them (yet).
    * @throws RangeTooWide

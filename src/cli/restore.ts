@@ -1,7 +1,8 @@
 import { Command } from 'commander'
+import { checkRestored, releaseChecked } from '../restore/check.ts'
 import { type Restored, restore } from '../restore/restore.ts'
 import { withEachVault } from './journal.ts'
-import { counted, rowAsJson } from './operator.ts'
+import { counted, OPERATOR, rowAsJson } from './operator.ts'
 import type { Shell } from './shell.ts'
 
 const WHY = {
@@ -19,6 +20,37 @@ const linesOf = (restored: Restored): readonly string[] => [
   ...restored.skipped.map(({ id, why }) => `Transaction ${id} was signed and is not recorded: ${WHY[why]}.`),
   'The vaults open keys again. Start the APIs and the workers.',
 ]
+
+const checkCommand = ({ print, printJson, note, withAskingIdentityCtx }: Shell): Command =>
+  new Command('check')
+    .summary('After a restore without a journal: find what wallets have done since the backup.')
+    .description(
+      'Read the blocks since the backup. Name transactions of our wallets that the database does not have, and freeze these ' +
+        'wallets. Run it before the workers start, and then again with --release. It can be killed and run again.',
+    )
+    .option('--release', 'wait until the workers have read the blocks that are there now, and unfreeze these wallets')
+    .option('--json', 'print a JSON object')
+    .action(({ release, json }: { release?: boolean; json?: boolean }) =>
+      withAskingIdentityCtx(async (ctx) => {
+        if (release) {
+          const released = await releaseChecked(ctx, { actor: OPERATOR })
+          if (json) return printJson({ released })
+          return print(`${counted(released.length, 'wallet')} can be used again.`)
+        }
+        const onProgress = ({ network, block, to }: { network: string; block: bigint; to: bigint }) =>
+          note(`${network}: block ${block} of ${to}`)
+        const { unknown, frozen, read } = await checkRestored(ctx, { actor: OPERATOR, onProgress })
+        if (json) return printJson({ unknown: unknown.map(rowAsJson), frozen, read: read.map(rowAsJson) })
+        for (const { network, from, to } of read) print(`${network}: blocks ${from} to ${to}`)
+        for (const { network, block, hash, address } of unknown)
+          print(`${network}, block ${block}: the transaction ${hash} of ${address} is not in the database`)
+        print(
+          unknown.length === 0
+            ? 'The database has all transactions of our wallets. Start the workers and the APIs.'
+            : `${counted(frozen.length, 'wallet')} frozen. Start the workers and the APIs, and run this with --release.`,
+        )
+      }),
+    )
 
 export const restoreCommands = (shell: Shell): Command =>
   new Command('restore')
@@ -41,3 +73,6 @@ export const restoreCommands = (shell: Shell): Command =>
         for (const line of linesOf(restored)) shell.print(line)
       }),
     )
+    // `--json` after `check` belongs to that.
+    .enablePositionalOptions()
+    .addCommand(checkCommand(shell))

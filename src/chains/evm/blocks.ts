@@ -1,9 +1,10 @@
 // Reads block headers: hash, parent hash and transaction hashes.
 
-import { chained } from '../blocks.ts'
+import { type BlockWithSenders, chained } from '../blocks.ts'
 import type { BlockRef, BlockWithHashes, Head, Hex } from '../chain.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
-import { bytes, hash, listOf, nullable, quantity, record, smallQuantity, toQuantity } from '../node/wire.ts'
+import { bytes, hash, listOf, nullable, quantity, rawAddress, record, smallQuantity, toQuantity } from '../node/wire.ts'
+import { checksum } from './address.ts'
 import { isBlockMissing } from './node-errors.ts'
 
 export const parseRef = (value: unknown): BlockRef => {
@@ -68,6 +69,30 @@ export const readBlocksFrom = async (
       Array.from({ length: limit }, (_, index) => number + BigInt(index)),
     ),
   )
+
+const parseSenders = (value: unknown): BlockWithSenders & BlockRef => ({
+  ...parseRef(value),
+  transactions: listOf(record)(record(value).transactions).map((sent) => ({
+    hash: hash(sent.hash),
+    from: checksum(rawAddress(sent.from)),
+    to: nullable((to) => checksum(rawAddress(to)))(sent.to),
+  })),
+})
+
+/** See `Blocks.sendersFrom`. */
+export const readSendersFrom = async (
+  rpc: Rpc,
+  { number, limit }: { readonly number: bigint; readonly limit: number },
+): Promise<readonly BlockWithSenders[]> => {
+  const numbers = Array.from({ length: limit }, (_, index) => number + BigInt(index))
+  const answers: readonly Answer<(BlockWithSenders & BlockRef) | null>[] = await rpc.tryAll(
+    numbers.map((each) => question('eth_getBlockByNumber', [toQuantity(each), true], nullable(parseSenders))),
+    { size: 'bulk' },
+  )
+  const blocks = answers.map((answer) => (!answer.ok && isBlockMissing(answer.error) ? null : rpc.need(answer)))
+  const end = blocks.indexOf(null)
+  return blocks.slice(0, end === -1 ? undefined : end).filter((block) => block !== null)
+}
 
 /** The newest block, and the newest final one if the node supports that tag. */
 export const readHead = async (rpc: Rpc): Promise<Head> => {

@@ -8,7 +8,7 @@ import { createNodePool, type NodesInput, nodesOf } from '../node/pool.ts'
 import type { Rpc } from '../node/rpc.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
-import { readBlock, readBlocksFrom, readHead } from './blocks.ts'
+import { readBlock, readBlocksFrom, readHead, readSendersFrom } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { declaredCalls } from './compile-function.ts'
 import { readAccountState, readCountAt, readCounts } from './counts.ts'
@@ -122,6 +122,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     head: createMonotonicHead(pool, readHead),
     block: (number) => readBlock(certain, number),
     blocksFrom: (from) => readBlocksFrom(certain, from),
+    sendersFrom: (from) => readSendersFrom(certain, from),
     movements: (range) => readMovements({ rpc, tracing }, range),
     eventMovements: (range) => readEventMovements(rpc, range),
     checkBalances: (block, scope) => checkBalances(rpc, { block, scope }),

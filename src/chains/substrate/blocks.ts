@@ -1,8 +1,10 @@
 // Reads finalized blocks. Nothing else is indexed, so there are no reorganizations.
 
+import type { BlockWithSenders } from '../blocks.ts'
 import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
 import { type Answer, NodeUnavailable, type Question, question } from '../node/rpc.ts'
 import { bytes, hash, listOf, nullable, record } from '../node/wire.ts'
+import { addressOf } from './address.ts'
 import type { SubstrateNode } from './node.ts'
 import { type Runtime, type RuntimeVersion, versionQuestion } from './runtime.ts'
 import { blake2Hash, fromHex, littleEndian, toHex } from './scale.ts'
@@ -83,6 +85,41 @@ const TIMESTAMP_SET = /^0x280[45][0-9a-f]{2}000b([0-9a-f]{12})$/
 const timestampIn = ({ extrinsics }: Block): number | null => {
   const found = extrinsics.map((each) => TIMESTAMP_SET.exec(each)?.[1]).find((digits) => digits !== undefined)
   return found === undefined ? null : Number(littleEndian(Buffer.from(found, 'hex')))
+}
+
+/** A signed extrinsic of version 4 after its length: the signer follows as `MultiAddress::Id`. */
+const SIGNED_BY_ID = Uint8Array.of(0x84, 0x00)
+const PUBLIC_KEY_BYTES = 32
+/** By the two lowest bits of a compact number: how many bytes it takes. A length never needs the fourth mode. */
+const COMPACT_BYTES = [1, 2, 4] as const
+
+/** The public key that signed an extrinsic, in whose name it pays; null if it is not signed. */
+const signerOf = (raw: Hex): Uint8Array | null => {
+  const data = fromHex(raw)
+  const at = COMPACT_BYTES[(data[0] ?? 0) & 3] ?? 0
+  const isSigned = at > 0 && SIGNED_BY_ID.every((byte, index) => data[at + index] === byte)
+  const key = data.subarray(at + SIGNED_BY_ID.length, at + SIGNED_BY_ID.length + PUBLIC_KEY_BYTES)
+  return isSigned && key.length === PUBLIC_KEY_BYTES ? key : null
+}
+
+/** See `Blocks.sendersFrom`. It reads the node's current chain, so it is for final blocks. */
+export const readSendersFrom = async (
+  { rpc, row }: Pick<SubstrateNode, 'rpc' | 'row'>,
+  { number, limit }: { readonly number: bigint; readonly limit: number },
+): Promise<readonly BlockWithSenders[]> => {
+  const numbers = Array.from({ length: limit }, (_, index) => number + BigInt(index))
+  const hashes = await rpc.askAll(numbers.map(hashQuestion))
+  const end = hashes.indexOf(null)
+  const there = hashes.slice(0, end === -1 ? undefined : end).filter((each) => each !== null)
+  const blocks = await rpc.askAll(there.map(blockQuestion), { size: 'bulk' })
+  return blocks.flatMap((block, index) => {
+    if (block === null) throw new NodeUnavailable('refused', 'A node has no block whose hash it knows.')
+    const transactions = block.extrinsics.flatMap((raw) => {
+      const signer = signerOf(raw)
+      return signer === null ? [] : [{ hash: hashOfExtrinsic(raw), from: addressOf(row, signer), to: null }]
+    })
+    return [{ number: number + BigInt(index), transactions }]
+  })
 }
 
 /** The questions whose answers blockOf needs. */

@@ -8,7 +8,7 @@ import { notProvided } from '../provided.ts'
 import { accountQuestion, readCounts } from './account.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
-import { createRecentState, type FinalState, readFinalHead, readFinalState } from './blocks.ts'
+import { createRecentState, type FinalState, readFinalHead, readFinalState, readSendersFrom } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { assemble, payloadOf } from './extrinsic.ts'
 import { readFacts } from './facts.ts'
@@ -152,6 +152,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     head: createMonotonicHead(node, async () => headOf(await finalBlocks.head())),
     block: finalBlocks.block,
     blocksFrom: finalBlocks.blocksFrom,
+    sendersFrom: (from) => readSendersFrom(node, from),
     movements: (range) => readMovements(node, range),
     eventMovements: (input) => readEventMovements(node, input),
     checkBalances: (block, scope) => checkBalances(node, { block, scope }),
