@@ -31,8 +31,10 @@ type PolicySigner = {
   readonly rules: PolicyTerms['argumentRules']
 }
 
-/** `safe`: the address of the key's contract wallet. */
-type CostContext = Omit<PolicySigner, 'publicKey'> & { readonly safe: string }
+type CostContext = Omit<PolicySigner, 'publicKey'> & {
+  /** The address of the key's contract wallet. A payment needs none, and computing it takes as long as all else. */
+  readonly safe: () => string
+}
 
 /** In base units of the coin, and of each token. */
 type Cost = { readonly value: bigint; readonly fee: bigint; readonly tokens: Tokens }
@@ -57,7 +59,7 @@ const takenBy = ({ limitedTokens }: CostContext, calls: readonly Call[]): Tokens
 }
 
 const readTransaction = (context: CostContext, unsigned: Uint8Array): Read => {
-  const { chain, safe } = context
+  const { chain } = context
   const fields = fieldsOfTransaction(unsigned)
   if (integerOf(fields.chainId) !== BigInt(chain.chainId ?? 0)) throw new Error("a policy is for its wallet's network")
   const { data } = fields
@@ -65,7 +67,7 @@ const readTransaction = (context: CostContext, unsigned: Uint8Array): Read => {
   const isCall = data.length > 0
   // Both Safe contracts serve any caller, and own nothing.
   const doesNothing = value === 0n && (!isCall || to === PROXY_FACTORY || to === MULTI_SEND_CALL_ONLY)
-  const executed = isCall && to === safe ? callsExecuted(safe, data) : []
+  const executed = isCall && to === context.safe() ? callsExecuted(to, data) : []
   return {
     value: value + sumOf(executed),
     tokens: takenBy(context, [{ to, value, data }, ...executed]),
@@ -78,13 +80,13 @@ const readTransaction = (context: CostContext, unsigned: Uint8Array): Read => {
 /** The transaction of the key's contract wallet. */
 const readSafeTransaction = (context: CostContext, typedData: TypedData): Read => {
   const { chain, safe } = context
-  const calls = callsSigned({ safe, chainId: chain.chainId ?? 0 }, typedData)
+  const calls = callsSigned({ safe: safe(), chainId: chain.chainId ?? 0 }, typedData)
   const transactionKey = `inner nonce ${typedData.message.nonce}`
   return { value: sumOf(calls), fee: 0n, tokens: takenBy(context, calls), transactionKey, isUse: true }
 }
 
 const readTypedData = ({ safe, limitedTokens, rules }: CostContext, typedData: TypedData): Read => {
-  const never = neverSigned(typedData, `0x${safe}`)
+  const never = neverSigned(typedData, `0x${safe()}`)
   if (never !== null) throw new Error(never)
   if (typedDataMismatch(rules, typedData) !== null)
     throw new Error('the rules of the policy do not allow this typed data')
@@ -101,17 +103,17 @@ const refuseTransaction = ({ rules }: CostContext): void => {
 }
 
 const read = (context: CostContext, payload: Payload): Read => {
-  const { chain, safe, limitedTokens } = context
+  const { chain, limitedTokens } = context
   switch (payload.kind) {
     case 'evm_transaction':
       refuseTransaction(context)
       return readTransaction(context, payload.unsigned)
     case 'typed_data':
-      if (!isOfSafe(payload.typedData, safe)) return readTypedData(context, payload.typedData)
+      if (!isOfSafe(payload.typedData, context.safe())) return readTypedData(context, payload.typedData)
       refuseTransaction(context)
       return readSafeTransaction(context, payload.typedData)
     case 'safe_typed_data':
-      if (payload.safe.toLowerCase() !== `0x${safe}` || payload.chainId !== chain.chainId) {
+      if (payload.safe.toLowerCase() !== `0x${context.safe()}` || payload.chainId !== chain.chainId) {
         throw new Error('a policy signs only for the contract wallet of its key, on its chain')
       }
       return readTypedData(context, payload.typedData)
@@ -148,7 +150,11 @@ export const worstCostOf = (
   { publicKey, ...signer }: PolicySigner,
   payloads: readonly Payload[],
 ): Cost & { readonly uses: readonly string[] } => {
-  const safe = signer.chain.chainId === undefined ? '' : safeOf(publicKey)
+  let known: string | null = null
+  const safe = () => {
+    known ??= signer.chain.chainId === undefined ? '' : safeOf(publicKey)
+    return known
+  }
   const byTransaction = new Map<string, Cost>()
   const uses: string[] = []
   for (const { transactionKey, isUse, ...cost } of payloads.map((payload) => read({ ...signer, safe }, payload))) {
