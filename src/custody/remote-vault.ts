@@ -21,7 +21,7 @@ export type Remote<Of> = Of & {
 }
 
 /** The keys that it opens stay with the vault that opened them. */
-const openingOf = (client: Client): Pick<Vault, 'openKey' | 'openKeyByPolicy'> => ({
+const openingOf = (client: Client): Pick<Vault, 'openKey' | 'openKeyByPolicy' | 'openPolicies'> => ({
   openKey: async (request) => {
     const { output: handle, held } = await client.hold(keys.openKey, request)
     return {
@@ -36,12 +36,20 @@ const openingOf = (client: Client): Pick<Vault, 'openKey' | 'openKeyByPolicy'> =
       [Symbol.dispose]: () => held.end(keys.closeKey, { handle }),
     }
   },
+  openPolicies: async (request) => {
+    const { output, held } = await client.hold(keys.openPolicies, request)
+    const { handle, policies } = output
+    return {
+      policies,
+      sign: (by, ...uses) => held.ask(keys.signOnceByPolicy, { handle, ...by, uses }),
+      [Symbol.dispose]: () => held.end(keys.closeKey, { handle }),
+    }
+  },
 })
 
 const apiOf = (client: Client): Vault => ({
   ...openingOf(client),
   signOnce: (input) => client.ask(of.signOnce, input),
-  signOnceByPolicy: (input) => client.ask(of.signOnceByPolicy, input),
   signMessage: (input) => client.ask(of.signMessage, input),
   signAuthorization: (input) => client.ask(of.signAuthorization, input),
   publicKeyOf: (input) => client.ask(of.publicKeyOf, input),

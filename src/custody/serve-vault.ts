@@ -8,7 +8,14 @@ import { AppError } from '../errors.ts'
 import type { Audit } from './audit.ts'
 import { createRefusedConnections } from './refused-connections.ts'
 import { operatorSocketOf } from './remote-vault.ts'
-import { KeyClosed, type OpenKey, type OpenPolicyKey, type OperatorVault, type Vault } from './vault.ts'
+import {
+  KeyClosed,
+  type OpenKey,
+  type OpenPolicies,
+  type OpenPolicyKey,
+  type OperatorVault,
+  type Vault,
+} from './vault.ts'
 import { Refused } from './wire/data.ts'
 import { doorAtPath, type PeerUsers } from './wire/door.ts'
 import { type Connection, type Listener, type ListenOptions, listen, type Served, serve } from './wire/listen.ts'
@@ -23,6 +30,7 @@ const KEYS_A_CONNECTION_MAX = 10_000
 type Opened =
   | { readonly by: 'credential'; readonly key: OpenKey }
   | { readonly by: 'policy'; readonly key: OpenPolicyKey }
+  | { readonly by: 'policies'; readonly key: OpenPolicies }
 
 const notOpen = () => new Refused('a key is not open on this connection')
 
@@ -38,15 +46,15 @@ const createOpenKeys = () => {
   }
 
   return {
-    /** @returns the key's handle. */
-    open: async (connection: Connection, opening: () => Promise<Opened>): Promise<number> => {
+    /** @returns the key with its handle. */
+    open: async <One extends Opened>(connection: Connection, opening: () => Promise<One>) => {
       if (of(connection).size >= KEYS_A_CONNECTION_MAX) throw new AppError('busy', 'Too many keys are open: try again.')
       const opened = await opening()
       // Nobody would close it.
       if (connection.ended.aborted) opened.key[Symbol.dispose]()
       lastHandle += 1
       of(connection).set(lastHandle, opened)
-      return lastHandle
+      return { handle: lastHandle, opened }
     },
     /** @throws Refused */
     get: (connection: Connection, handle: number): Opened => {
@@ -81,12 +89,19 @@ const kept = <Request extends { readonly wallet: { readonly publicKey: Uint8Arra
 })
 
 const keyMethods = (vault: Vault, open: ReturnType<typeof createOpenKeys>): readonly Served[] => [
-  serve(keys.openKey, (request, { connection }) =>
-    open.open(connection, async () => ({ by: 'credential', key: await vault.openKey(kept(request)) })),
-  ),
-  serve(keys.openKeyByPolicy, (request, { connection }) =>
-    open.open(connection, async () => ({ by: 'policy', key: await vault.openKeyByPolicy(kept(request)) })),
-  ),
+  serve(keys.openKey, async (request, { connection }) => {
+    const opening = async () => ({ by: 'credential', key: await vault.openKey(kept(request)) }) as const
+    return (await open.open(connection, opening)).handle
+  }),
+  serve(keys.openKeyByPolicy, async (request, { connection }) => {
+    const opening = async () => ({ by: 'policy', key: await vault.openKeyByPolicy(kept(request)) }) as const
+    return (await open.open(connection, opening)).handle
+  }),
+  serve(keys.openPolicies, async (request, { connection }) => {
+    const opening = async () => ({ by: 'policies', key: await vault.openPolicies(kept(request)) }) as const
+    const { handle, opened } = await open.open(connection, opening)
+    return { handle, policies: opened.key.policies }
+  }),
   serve(keys.sign, async ({ handle, uses }, { connection }) => {
     const opened = open.get(connection, handle)
     if (opened.by !== 'credential') throw notOpen()
@@ -97,12 +112,16 @@ const keyMethods = (vault: Vault, open: ReturnType<typeof createOpenKeys>): read
     if (opened.by !== 'policy') throw notOpen()
     return await refusingClosed(opened.key.sign(spends, ...uses))
   }),
+  serve(keys.signOnceByPolicy, async ({ handle, uses, ...by }, { connection }) => {
+    const opened = open.get(connection, handle)
+    if (opened.by !== 'policies') throw notOpen()
+    return await refusingClosed(opened.key.sign(by, ...uses))
+  }),
   serve(keys.closeKey, async ({ handle }, { connection }) => open.close(connection, handle)),
 ]
 
 const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>> => ({
   signOnce: serve(METHODS.signOnce, vault.signOnce),
-  signOnceByPolicy: serve(METHODS.signOnceByPolicy, vault.signOnceByPolicy),
   signMessage: serve(METHODS.signMessage, vault.signMessage),
   signAuthorization: serve(METHODS.signAuthorization, vault.signAuthorization),
   publicKeyOf: serve(METHODS.publicKeyOf, vault.publicKeyOf),

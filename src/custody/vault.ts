@@ -31,7 +31,7 @@ import { forgedRows } from './verify-rows.ts'
 import { changeDelegates, listDelegates } from './wallets/delegates.ts'
 import { exportKeyring } from './wallets/keyring.ts'
 import { newWallet } from './wallets/new-wallet.ts'
-import { openKeyByPolicy, signOnceByPolicy } from './wallets/policy-key.ts'
+import { openKeyByPolicy, openPolicies } from './wallets/policy-key.ts'
 import { newPolicy, revokePolicy } from './wallets/policy-locks.ts'
 import { signAuthorization } from './wallets/sign-authorization.ts'
 import { putUnderPolicies, releaseFromPolicies } from './wallets/under-policies.ts'
@@ -52,7 +52,7 @@ export type { ProjectRotation } from './rotation/rotate-project.ts'
 export type { Progress } from './rotation/rotate-root.ts'
 export type { Approval } from './wallets/approved.ts'
 export type { ExportedKeyring } from './wallets/keyring.ts'
-export type { OpenPolicyKey } from './wallets/policy-key.ts'
+export type { OpenPolicies, OpenPolicyKey } from './wallets/policy-key.ts'
 export {
   KeyClosed,
   type KeyUse,
@@ -189,8 +189,11 @@ export const createVault = (settings: CustodySettings) => {
      * Another policy may still allow the use.
      */
     openKeyByPolicy: bind(openKeyByPolicy),
-    /** Opens the key, charges the policy and signs in one call, if everything is known beforehand. */
-    signOnceByPolicy: bind(signOnceByPolicy),
+    /**
+     * Checks the developer secret, and reads the wallet's policies with what opens the key by one of them: for one use, which the
+     * caller judges by them. It then signs as `openKeyByPolicy` does.
+     */
+    openPolicies: bind(openPolicies),
     /** Opens the wallet's key with the credential of its control mode, signs and closes it, if everything is known beforehand. */
     signOnce: bind(signOnce),
     /**

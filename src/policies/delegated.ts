@@ -17,7 +17,7 @@ import type { Signatory } from '../auth/caller.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { Approval, KeyUse, Signatures, UnrevokedPolicy } from '../custody/vault.ts'
+import type { Approval, KeyUse, OpenPolicyKey, Signatures, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { createJudge } from './judge.ts'
@@ -103,12 +103,10 @@ const withOwnKey = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise
  * if a policy allows all intents (the oldest such policy is used).
  */
 export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
-  const { wallet } = use
-  const readPolicies = () => ctx.vault.unrevokedPolicies({ walletId: wallet.id, limit: POLICIES_A_WALLET_MAX })
   if (isDelegated(use) || use.approvalId !== undefined) {
-    const policies = await readPolicies()
-    const isJudged = policies.length > 0 || use.approvalId !== undefined
-    if (isJudged) return withPolicy(ctx, { ...use, policies, readPolicies }, act)
+    using first = await openPolicies(ctx, use)
+    const isJudged = first.policies.length > 0 || use.approvalId !== undefined
+    if (isJudged) return await withPolicy(ctx, { ...use, first }, act)
   }
   try {
     return await withOwnKey(ctx, use, act)
@@ -116,7 +114,8 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
     // Only the vault knows whether a wallet is under policies. It refuses before anything is signed.
     if (!(error instanceof AppError) || error.code !== 'under_policies') throw error
   }
-  return withPolicy(ctx, { ...use, policies: await readPolicies(), readPolicies }, act)
+  using first = await openPolicies(ctx, use)
+  return await withPolicy(ctx, { ...use, first }, act)
 }
 
 type Granting = {
@@ -136,24 +135,35 @@ const grantedFor = async (ctx: Ctx, { use, approval, policy, intents }: Granting
   return grantedApproval(ctx, { projectId, walletId, actor, request, policy, required, approval })
 }
 
-type PolicyUse = Use & {
+/** A wallet's policies. */
+type Policies = Disposable & {
   readonly policies: readonly UnrevokedPolicy[]
-  readonly readPolicies: () => Promise<readonly UnrevokedPolicy[]>
+  /** Opens the key by one of them, now or when it signs. */
+  readonly keyBy: (by: {
+    readonly terms: UnrevokedPolicy
+    readonly approval: Approval | undefined
+  }) => Promise<OpenPolicyKey>
 }
 
-/** Opens the key with these terms, now or when it signs. */
-const keyBy = async (
-  ctx: Ctx,
-  use: Use,
-  by: { readonly terms: UnrevokedPolicy; readonly approval: Approval | undefined },
-) => {
+const openPolicies = async ({ vault }: Ctx, use: Use): Promise<Policies> => {
   const { wallet, credentials, actor, signs } = use
-  const of = { wallet, credentials, actor, ...by }
-  if (signs !== 'at once') return ctx.vault.openKeyByPolicy(of)
-  const sign = (spends: { value: bigint; fee: bigint }, ...uses: readonly KeyUse[]) =>
-    ctx.vault.signOnceByPolicy({ ...of, spends, uses })
-  return { sign, [Symbol.dispose]: () => {} }
+  const [of, limit] = [{ wallet, credentials, actor }, POLICIES_A_WALLET_MAX]
+  if (signs !== 'at once') {
+    const policies = await vault.unrevokedPolicies({ walletId: wallet.id, limit })
+    return { policies, keyBy: (by) => vault.openKeyByPolicy({ ...of, ...by }), [Symbol.dispose]: () => {} }
+  }
+  const opened = await vault.openPolicies({ ...of, limit })
+  return {
+    policies: opened.policies,
+    keyBy: async ({ terms: { id: policyId }, approval }) => ({
+      sign: (spends, ...uses) => opened.sign({ policyId, approval, spends }, ...uses),
+      [Symbol.dispose]: () => {},
+    }),
+    [Symbol.dispose]: opened[Symbol.dispose],
+  }
 }
+
+type PolicyUse = Use & { readonly first: Policies }
 
 /** The approval that a request names. It belongs to one policy, and then only this policy is judged. */
 const approvalOf = async (ctx: Ctx, { wallet, approvalId: id }: Use): Promise<ApprovalRow | null> =>
@@ -169,9 +179,8 @@ const noteUse = async ({ db, log }: Ctx, { id }: Approval): Promise<void> => {
 }
 
 const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): Promise<Result> => {
-  const { wallet, credentials, readPolicies } = use
+  const { wallet, credentials, first } = use
   const approval = await approvalOf(ctx, use)
-  let { policies } = use
   const intended = await use.intents()
   const judge = await createJudge({ chain: use.chain, publicKey: wallet.publicKey }, intended)
   if (judge.never !== null) throw denied(judge.never)
@@ -180,12 +189,13 @@ const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): P
   let refusal: AppError | null = null
   for (let tries = 1; ; tries += 1) {
     const isAsked = ({ id }: UnrevokedPolicy) => !closed.has(id) && (approval?.policyId ?? id) === id
-    const terms = judge.choose(policies.filter(isAsked))
+    using opened = tries === 1 ? first : await openPolicies(ctx, use)
+    const terms = judge.choose(opened.policies.filter(isAsked))
     if (terms === null) throw refusal ?? deniedFor(use, owed)
     const intents = judge.intents()
     const granted = await grantedFor(ctx, { use, approval, policy: terms, intents })
     try {
-      using key = await orRefused(keyBy(ctx, use, { terms, approval: granted }))
+      using key = await orRefused(opened.keyBy({ terms, approval: granted }))
       let value = sumOfValues(intents)
       const sign: Signing['sign'] = async (fee, ...uses) => {
         owed = fee
@@ -202,7 +212,6 @@ const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): P
       if (!(error instanceof PolicyRefused)) throw error
       if (tries >= TRIES_MAX) throw error.refusal
       closed.add(terms.id)
-      policies = await readPolicies()
       const { message, event } = error.refusal
       if (event === null) continue
       refusal = denied(message)

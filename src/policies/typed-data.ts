@@ -8,7 +8,7 @@ import type { Ctx } from '../context.ts'
 import type { TypedData } from '../custody/payload.ts'
 import { contractOf, countUse } from '../custody/policy-limits.ts'
 import { neverSigned, tokensGranted, typedDataMismatch } from '../custody/typed-data-rules.ts'
-import type { KeyUse, Signatures, UnrevokedPolicy } from '../custody/vault.ts'
+import type { KeyUse, OpenPolicies, Signatures, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { isDelegated, POLICIES_A_WALLET_MAX, TRIES_MAX } from './delegated.ts'
 
@@ -30,35 +30,27 @@ const mayUse = (policy: UnrevokedPolicy, typedData: TypedData): boolean => {
   return tokens !== null && typeof countUse(policy, { counts, at, use: { value: 0n, uses: 1, tokens } }) !== 'string'
 }
 
-const policiesOf = (ctx: Ctx, { wallet }: TypedDataUse) =>
-  ctx.vault.unrevokedPolicies({ walletId: wallet.id, limit: POLICIES_A_WALLET_MAX })
+const policiesOf = (ctx: Ctx, { wallet, credentials, actor }: TypedDataUse) =>
+  ctx.vault.openPolicies({ wallet, credentials, actor, limit: POLICIES_A_WALLET_MAX })
 
-const signByPolicy = async (ctx: Ctx, asked: TypedDataUse & { readonly policies: readonly UnrevokedPolicy[] }) => {
-  const { chain, wallet, credentials, actor, typedData, use } = asked
+const signByPolicy = async (ctx: Ctx, asked: TypedDataUse & { readonly first: OpenPolicies }) => {
+  const { chain, wallet, credentials, typedData, use, first } = asked
   const safe = chain.contractWallets?.of(chain.addressOf(wallet.publicKey)).address ?? ''
   const never = neverSigned(typedData, safe)
   if (never !== null) throw denied(never)
   const closed = new Set<string>()
-  let { policies } = asked
   const instead = wallet.controlMode === 'user' ? ': it needs the "user_pin" or a "user_secret"' : ''
   let refusal = denied(`No policy of this wallet allows this typed data, or has enough left for it${instead}.`)
   for (let tries = 1; ; tries += 1) {
-    const terms = policies.find((policy) => !closed.has(policy.id) && mayUse(policy, typedData))
+    using opened = tries === 1 ? first : await policiesOf(ctx, asked)
+    const terms = opened.policies.find((policy) => !closed.has(policy.id) && mayUse(policy, typedData))
     if (terms === undefined) throw refusal
     try {
-      return await ctx.vault.signOnceByPolicy({
-        wallet,
-        credentials,
-        actor,
-        terms,
-        spends: { value: 0n, fee: 0n },
-        uses: [use],
-      })
+      return await opened.sign({ policyId: terms.id, spends: { value: 0n, fee: 0n } }, use)
     } catch (error) {
       // The policy has ended meanwhile, or its row was edited. Another one may allow it.
       if (!(error instanceof AppError) || error.code !== 'policy_denied' || tries >= TRIES_MAX) throw error
       closed.add(terms.id)
-      policies = await policiesOf(ctx, asked)
       if (error.event === null) continue
       refusal = denied(error.message)
       ctx.securityEvents.record({ event: error.event, from: credentials.from ?? '' })
@@ -73,8 +65,8 @@ const signByPolicy = async (ctx: Ctx, asked: TypedDataUse & { readonly policies:
 export const signWithPolicies = async (ctx: Ctx, asked: TypedDataUse): Promise<Signatures> => {
   const { wallet, credentials, actor, use } = asked
   if (isDelegated(asked)) {
-    const policies = await policiesOf(ctx, asked)
-    if (policies.length > 0) return await signByPolicy(ctx, { ...asked, policies })
+    using first = await policiesOf(ctx, asked)
+    if (first.policies.length > 0) return await signByPolicy(ctx, { ...asked, first })
   }
   try {
     return await ctx.vault.signMessage({ wallet, credentials, actor, uses: [use] })
@@ -82,5 +74,6 @@ export const signWithPolicies = async (ctx: Ctx, asked: TypedDataUse): Promise<S
     // Only the vault knows whether a wallet is under policies. It refuses before anything is signed.
     if (!(error instanceof AppError) || error.code !== 'under_policies') throw error
   }
-  return await signByPolicy(ctx, { ...asked, policies: await policiesOf(ctx, asked) })
+  using first = await policiesOf(ctx, asked)
+  return await signByPolicy(ctx, { ...asked, first })
 }

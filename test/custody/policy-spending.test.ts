@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
-import { type OperatorVault, openJournal } from '../../src/custody/vault.ts'
+import { KeyClosed, type OpenPolicies, type OperatorVault, openJournal } from '../../src/custody/vault.ts'
 import { withPolicyKey } from '../support/keys.ts'
 import { untilWaiting } from '../support/locks.ts'
 import {
@@ -156,6 +156,88 @@ test('a key that was closed charges nothing', async () => {
   const kept = await withPolicyKey(custody.vault, request, async (key) => key)
   await expect(signOneBy(kept)).rejects.toThrow('after it was closed')
   expect(await spent(of)).toEqual([0, '0', '0'])
+})
+
+describe('policies that were opened for one use', () => {
+  const opened = ({ wallet }: Pick<Delegated, 'wallet'>, vault = custody.vault) =>
+    vault.openPolicies({ wallet, credentials: secret, actor: ACTOR, limit: 9 })
+  const signBy = (policies: OpenPolicies, { terms }: Pick<Delegated, 'terms'>, value = 0n) =>
+    policies.sign(
+      { policyId: terms.id, spends: { value, fee: 0n } },
+      { action: 'transaction_signed', details: {}, payloads: [EVM_PAYLOAD] },
+    )
+
+  test('exceed no limit, however many were opened before the first was charged', async () => {
+    const of = await newPolicy({ maxTotalValue: 20n })
+    const all = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => opened(of, index % 2 ? other : custody.vault)),
+    )
+    expect(await tally(all.map((policies) => signBy(policies, of, 3n)))).toEqual({ resolved: 6, policy_denied: 94 })
+    expect(await spent(of)).toEqual([6, '18', '0'])
+  })
+
+  test('sign once, and not after their end', async () => {
+    const of = await newPolicy({})
+    using policies = await opened(of)
+    expect(policies.policies).toEqual([expect.objectContaining({ ...of.terms, uses: 0, isExpired: false })])
+    const both = await Promise.allSettled([signBy(policies, of), signBy(policies, of)])
+    expect(both).toMatchObject([{ status: 'fulfilled' }, { reason: new KeyClosed() }])
+    const closed = await opened(of)
+    closed[Symbol.dispose]()
+    await expect(signBy(closed, of)).rejects.toThrow(KeyClosed)
+    expect(await spent(of)).toEqual([1, '0', '0'])
+  })
+
+  test('sign by none that was revoked or set back meanwhile, or that is not as its owner made it', async () => {
+    const forged = (id: string) => ({ event: { kind: 'policy_forged', projectId, actor: ACTOR, subject: id } })
+    const ended = { code: 'policy_denied', event: null }
+    const change = async (of: Delegated, edit: () => Promise<unknown>) => {
+      using before = await opened(of)
+      await edit()
+      using after = await opened(of)
+      return await Promise.allSettled([signBy(before, of), signBy(after, of)])
+    }
+    const revoked = await newPolicy({})
+    const { wallet, terms } = revoked
+    const revoke = () => custody.vault.revokePolicy({ wallet, credentials: pin, actor: ACTOR, policyId: terms.id })
+    expect(await change(revoked, revoke)).toMatchObject([{ reason: ended }, { reason: { name: 'KeyClosed' } }])
+    const back = await newPolicy({})
+    await charge(back)
+    const setBack = () => sql`update policies set uses = 0 where id = ${back.terms.id}`
+    expect(await change(back, setBack)).toMatchObject([
+      { reason: forged(back.terms.id) },
+      { reason: forged(back.terms.id) },
+    ])
+    const edited = await newPolicy({ maxUses: 1 })
+    const edit = () => sql`update policies set max_uses = 9 where id = ${edited.terms.id}`
+    expect(await change(edited, edit)).toMatchObject([{ status: 'fulfilled' }, { reason: forged(edited.terms.id) }])
+    await sql`update policies set max_uses = 1 where id = ${edited.terms.id}`
+    const unlocked = await newPolicy({})
+    const unlock = () => sql`delete from policy_locks where policy_id = ${unlocked.terms.id}`
+    expect(await change(unlocked, unlock)).toMatchObject([{ status: 'fulfilled' }, { reason: ended }])
+    expect([await spent(back), await spent(edited), await spent(unlocked)]).toEqual([
+      [0, '0', '0'],
+      [1, '0', '0'],
+      [1, '0', '0'],
+    ])
+  })
+
+  test('need the developer secret and a wallet that is not frozen, and sign by no policy of another wallet', async () => {
+    const [of, another] = [await newPolicy({}), await newPolicy({})]
+    const { wallet } = of
+    const wrong = { wallet, credentials: { developerSecret: 'wrong' }, actor: ACTOR, limit: 9 }
+    expect(await codeOf(custody.vault.openPolicies(wrong))).toBe('INVALID_SECRET')
+    expect(await codeOf(custody.vault.openPolicies({ ...wrong, credentials: pin }))).toBe('credential_required')
+    using policies = await opened(of)
+    expect(await codeOf(signBy(policies, another))).toBe('policy_denied')
+    await sql`insert into freezes (scope, project_id, wallet_id, reason) values ('wallet', ${projectId}, ${wallet.id}, 'test')`
+    expect(await codeOf(custody.vault.openPolicies(wrong))).toBe('frozen')
+    await sql`delete from freezes where wallet_id = ${wallet.id}`
+    expect([await spent(of), await spent(another)]).toEqual([
+      [0, '0', '0'],
+      [0, '0', '0'],
+    ])
+  })
 })
 
 test('policies and what they spent go on after a rotation of the project’s key, in every process', async () => {

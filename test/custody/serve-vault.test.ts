@@ -205,6 +205,16 @@ describe('over its sockets', () => {
       const signature = await signOneBy(key, { value: 5n, fee: 7n })
       expect(secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, VERIFY)).toBe(true)
     }
+    const opened = { ...request(wallet), limit: 5 }
+    using policies = await vault.openPolicies(opened)
+    using same = await custody.vault.openPolicies(opened)
+    const readAt = expect.any(Date)
+    expect(policies.policies).toEqual(same.policies.map((policy) => ({ ...policy, readAt })))
+    const spends = { value: 0n, fee: 0n }
+    const use = { action: 'transaction_signed', details: {}, payloads: [EVM_PAYLOAD] } as const
+    // Its second use in a day.
+    const second = policies.sign({ policyId: terms.id, spends }, use)
+    await expect(second).rejects.toMatchObject({ code: 'policy_denied', event: null })
     expect(await vault.policyRoom(room)).toEqual(await custody.vault.policyRoom(room))
     const slot = expect.any(Number)
     expect(await vault.unrevokedPolicies({ walletId: wallet.id, limit: 5 })).toEqual([

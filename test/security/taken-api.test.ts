@@ -420,6 +420,7 @@ describe('with full control of the API process every signature', () => {
 
 describe('with full control of the API process a key', () => {
   const use: KeyUse = { action: 'message_signed', details: {}, payloads: [transactions[0].payload] }
+  const charged: KeyUse = { ...use, action: 'transaction_signed' }
 
   test('of another connection, or of a policy without its charge, ends the connection', async () => {
     const wallet = await newWallet()
@@ -431,9 +432,26 @@ describe('with full control of the API process a key', () => {
     const terms = await newPolicy(wallet)
     const other = await openRaw()
     const uncharged = await ask(other, 1, 'openKeyByPolicy', { ...rawRequest(wallet, secret), terms })
-    expect(await refused(other, 'sign', { handle: uncharged, uses: [use] })).toEqual([
-      'a key is not open on this connection',
+    const policies = async (line: typeof other) =>
+      (await ask(line, 1, 'openPolicies', { ...rawRequest(wallet, secret), limit: 1 })).handle
+    const by = { policyId: terms.id, spends: { value: 0n, fee: 0n } }
+    const [line, twice, mixed] = [await openRaw(), await openRaw(), await openRaw()]
+    const used = await policies(twice)
+    expect(await ask(twice, 2, 'signOnceByPolicy', { handle: used, ...by, uses: [charged] })).toEqual([
+      [expect.any(Uint8Array)],
     ])
+    const ways = [
+      [other, 'sign', { handle: uncharged, uses: [use] }, 'a key is not open on this connection'],
+      [line, 'sign', { handle: await policies(line), uses: [use] }, 'a key is not open on this connection'],
+      [twice, 'signOnceByPolicy', { handle: used, ...by, uses: [charged] }, 'a key was used too often or too late'],
+      [
+        mixed,
+        'signByPolicy',
+        { handle: await policies(mixed), spends: by.spends, uses: [charged] },
+        'a key is not open on this connection',
+      ],
+    ] as const
+    for (const [of, method, input, why] of ways) expect(await refused(of, method, input)).toEqual([why])
   })
 
   test.each([

@@ -181,8 +181,11 @@ const useByPolicy = async (wallet: WalletRef, by: Credentials): Promise<void> =>
   const terms = newTerms(wallet)
   await vault.newPolicy({ wallet, credentials: { ...credentials, ...by }, actor: ACTOR, name: '', terms })
   const uses = [{ action: 'transaction_signed', details: {}, payloads: [payloadFor(wallet)] }] as const
-  const request = { wallet, credentials, actor: ACTOR, terms, spends: { value: 0n, fee: 0n }, uses }
-  for (let times = 0; times < 5; times += 1) await vault.signOnceByPolicy(request)
+  const request = { wallet, credentials, actor: ACTOR, limit: 1 }
+  for (let times = 0; times < 5; times += 1) {
+    using policies = await vault.openPolicies(request)
+    await policies.sign({ policyId: terms.id, spends: { value: 0n, fee: 0n } }, ...uses)
+  }
 }
 
 /** All secrets of a wallet that was used by its credential and by a policy. */

@@ -7,7 +7,7 @@ import { editedInstantIn, uint256In } from '../../columns.ts'
 import { policies, wallets } from '../../schema.ts'
 import type { ControlMode, Network } from '../../words.ts'
 import { type Page, type Reach, within } from '../wallets.ts'
-import { isUnrevoked, type PolicyRow, type PolicyTerms, policyColumns } from './policies.ts'
+import { isUnrevoked, type LockedPolicy, type PolicyRow, type PolicyTerms, policyColumns } from './policies.ts'
 
 /** A policy of any project, revoked or not. */
 export const findPolicy = async (db: Queryable, id: string): Promise<PolicyRow | null> => {
@@ -91,29 +91,52 @@ type UnrevokedRow = Omit<UnrevokedPolicy, 'expiresAt' | 'maxTotalValue' | 'maxTo
   readonly maxTotalFee: string
   readonly uses: string
   readonly spentValue: string
+  readonly spentFee: string
+  readonly mac: Uint8Array | null
+  readonly lockId: string | null
+  readonly sealed: Uint8Array | null
 }
 
-/** A wallet's policies, oldest first; those that need approval come last. A prepared statement. */
-export const unrevokedPolicies = async (
-  db: Db,
-  input: { readonly walletId: string; readonly limit: number },
-): Promise<readonly UnrevokedPolicy[]> => {
-  const rows = await db.prepared<UnrevokedRow>`
-    select id, network, argument_rules as "argumentRules", expires_at::text as "expiresAt",
-      max_total_value as "maxTotalValue", max_uses as "maxUses", max_total_fee as "maxTotalFee",
-      token_limits as "tokenLimits", rolling_limits as "rollingLimits", require_approval as "requireApproval",
-      uses, spent_value as "spentValue", limit_counts as "limitCounts",
-      coalesce(expires_at <= now(), false) as "isExpired", now() as "readAt"
-    from public.policies
-    where wallet_id = ${input.walletId} and revoked_at is null
-    order by require_approval is not null, created_at, id
-    limit ${input.limit}`
-  return rows.map(({ expiresAt, maxTotalValue, maxTotalFee, uses, spentValue, ...row }) => ({
-    ...row,
-    expiresAt: expiresAt === null ? null : editedInstantIn(expiresAt),
-    maxTotalValue: maxTotalValue === null ? null : uint256In(maxTotalValue),
-    maxTotalFee: uint256In(maxTotalFee),
-    uses: Number(uses),
-    spentValue: uint256In(spentValue),
-  }))
+type OpenablePolicy = Omit<LockedPolicy, 'lock'> & {
+  readonly policy: UnrevokedPolicy
+  /** null if somebody deleted it. */
+  readonly lock: LockedPolicy['lock'] | null
 }
+
+const openableOf = (row: UnrevokedRow): OpenablePolicy => {
+  const { expiresAt, maxTotalValue, maxTotalFee, spentFee, mac, lockId, sealed, ...same } = row
+  const [uses, spentValue] = [Number(row.uses), uint256In(row.spentValue)]
+  return {
+    policy: {
+      ...same,
+      expiresAt: expiresAt === null ? null : editedInstantIn(expiresAt),
+      maxTotalValue: maxTotalValue === null ? null : uint256In(maxTotalValue),
+      maxTotalFee: uint256In(maxTotalFee),
+      uses,
+      spentValue,
+    },
+    spending: { uses, spentValue, spentFee: uint256In(spentFee), limitCounts: row.limitCounts, mac },
+    lock: lockId === null || sealed === null ? null : { id: lockId, sealed },
+  }
+}
+
+type OfWallet = { readonly walletId: string; readonly limit: number }
+
+/** A wallet's policies with their locks, oldest first; those that need approval come last. A prepared statement. */
+export const openablePolicies = async (db: Db, { walletId, limit }: OfWallet): Promise<readonly OpenablePolicy[]> => {
+  const rows = await db.prepared<UnrevokedRow>`
+    select p.id, p.network, p.argument_rules as "argumentRules", p.expires_at::text as "expiresAt",
+      p.max_total_value as "maxTotalValue", p.max_uses as "maxUses", p.max_total_fee as "maxTotalFee",
+      p.token_limits as "tokenLimits", p.rolling_limits as "rollingLimits", p.require_approval as "requireApproval",
+      p.uses, p.spent_value as "spentValue", p.limit_counts as "limitCounts", p.spent_fee as "spentFee", p.mac,
+      coalesce(p.expires_at <= now(), false) as "isExpired", now() as "readAt", l.id as "lockId", l.sealed
+    from public.policies p left join public.policy_locks l on l.policy_id = p.id
+    where p.wallet_id = ${walletId} and p.revoked_at is null
+    order by p.require_approval is not null, p.created_at, p.id
+    limit ${limit}`
+  return rows.map(openableOf)
+}
+
+/** The same without what opens or charges them. */
+export const unrevokedPolicies = async (db: Db, input: OfWallet): Promise<readonly UnrevokedPolicy[]> =>
+  (await openablePolicies(db, input)).map(({ policy }) => policy)

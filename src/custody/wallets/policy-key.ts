@@ -1,6 +1,8 @@
 // Opening the key of a user-controlled wallet with the developer secret and a policy's lock.
 
+import type { WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
 import { type LockedPolicy, type PolicyTerms, readPolicyLock } from '../../../db/queries/custody/policies.ts'
+import { openablePolicies, type UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { AuditAct } from '../audit.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
@@ -14,7 +16,7 @@ import { type Approval, openApproval } from './approved.ts'
 import { openSpending, type Spends } from './policy-spending.ts'
 import { boundTerms, PolicyClosed, PolicyForged } from './policy-terms.ts'
 import { unlessForged, walletForged } from './wallet-forged.ts'
-import { holdKey, type KeyRequest, type KeyUse, type Signatures } from './wallet-key.ts'
+import { closeInTime, holdKey, KeyClosed, type KeyRequest, type KeyUse, type Signatures } from './wallet-key.ts'
 
 /** A use of a wallet's key by a policy. */
 type PolicyKeyRequest = KeyRequest & {
@@ -36,10 +38,8 @@ export type OpenPolicyKey = Disposable & {
   sign(spends: Spends, ...uses: readonly KeyUse[]): Promise<Signatures>
 }
 
-type Opening = PolicyKeyRequest & { readonly lock: LockedPolicy['lock']; readonly developerKey: Uint8Array }
-
 /** Opens the wallet key with the policy's lock. @throws PolicyForged if the owner did not agree to these terms. */
-const openLock = async (ctx: CustodyCtx, opening: Opening) => {
+const openLock = async (ctx: CustodyCtx, opening: Lockable) => {
   const { wallet, actor, terms, lock, developerKey } = opening
   const { id: walletId, projectId, keyringId } = wallet
   const of = { projectId, keyringId, walletId, lockId: lock.id, terms: boundTerms(terms) }
@@ -52,26 +52,43 @@ const openLock = async (ctx: CustodyCtx, opening: Opening) => {
   }
 }
 
-/** @returns the wallet's private key, zeroed by the caller, and what charges the policy, disposed of by the caller. */
-const openByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest) => {
-  using keys = new HeldKeys()
-  using held = new DisposableStack()
-  const { wallet, credentials, actor, terms } = request
-  const { id: walletId, projectId, keyringId, network, controlMode } = wallet
+const secretIn = ({ credentials }: Pick<KeyRequest, 'credentials'>) => {
   const { developerSecret: secret, from } = requireCredentials({ modes: ['developer'], credentials })
   if (secret === null) throw new Error('the developer secret was required')
-  const [policy, row] = await Promise.all([
-    readPolicyLock(ctx.db, { policyId: terms.id, walletId }),
-    ctx.readWalletKey(walletId),
-  ])
-  if (policy === null) throw new PolicyClosed()
-  // The lock does not say to which network the wallet belongs now.
-  if (terms.network !== wallet.network) throw new PolicyForged({ projectId, actor, policyId: terms.id })
+  return { secret, from }
+}
+
+type Read = {
+  readonly row: WalletKeyRow
+  /** Zeroed by whoever reads. */
+  readonly developerKey: Uint8Array
+}
+
+/** Checks the secret after the wallet's key was read. */
+const checkedBy = async (
+  ctx: CustodyCtx,
+  { row, ...request }: KeyRequest & { readonly row: WalletKeyRow | null },
+): Promise<Read> => {
+  const { actor, wallet } = request
+  const { projectId } = wallet
   if (row === null) throw walletForged(request)
   refuseFrozen(row.frozen)
-  const developerKey = keys.hold(await checkSecret(ctx, { projectId, actor, from, sealed: row.developerKey, secret }))
-  const walletKey = keys.hold(await openLock(ctx, { ...request, lock: policy.lock, developerKey }))
-  const spending = held.use(await openSpending(ctx, { projectId, actor, terms, row: policy.spending }))
+  const sealed = row.developerKey
+  return { row, developerKey: await checkSecret(ctx, { projectId, actor, sealed, ...secretIn(request) }) }
+}
+
+type Lockable = Omit<PolicyKeyRequest, 'credentials'> & Read & LockedPolicy
+
+/** @returns the wallet's private key, zeroed by the caller, and what charges the policy, disposed of by the caller. */
+const openByPolicy = async (ctx: CustodyCtx, request: Lockable) => {
+  using keys = new HeldKeys()
+  using held = new DisposableStack()
+  const { wallet, actor, terms, row } = request
+  const { id: walletId, projectId, keyringId, network, controlMode } = wallet
+  // The lock does not say to which network the wallet belongs now.
+  if (terms.network !== wallet.network) throw new PolicyForged({ projectId, actor, policyId: terms.id })
+  const walletKey = keys.hold(await openLock(ctx, request))
+  const spending = held.use(await openSpending(ctx, { projectId, actor, terms, row: request.spending }))
   const of = { projectId, keyringId, walletId, network, controlMode }
   const privateKey = await unlessForged(request, async () => openWalletKeyBy({ ...of, walletKey, sealed: row.sealed }))
   held.move()
@@ -86,8 +103,7 @@ const charged = (act: AuditAct, { uses, approval }: Charged): AuditAct => {
   return { ...act, details: approval === null ? details : { ...details, approval } }
 }
 
-/** Opens the wallet's key with the developer secret and a policy's lock, as `Vault.openKeyByPolicy` says. */
-export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest): Promise<OpenPolicyKey> => {
+const keyBy = async (ctx: CustodyCtx, request: Lockable): Promise<OpenPolicyKey> => {
   const { wallet, actor, terms } = request
   const { privateKey, spending } = await openByPolicy(ctx, request)
   using held = new DisposableStack()
@@ -131,13 +147,67 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
   }
 }
 
-type PolicySignRequest = PolicyKeyRequest & { readonly spends: Spends; readonly uses: readonly KeyUse[] }
+/** Opens the wallet's key with the developer secret and a policy's lock, as `Vault.openKeyByPolicy` says. */
+export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest): Promise<OpenPolicyKey> => {
+  using keys = new HeldKeys()
+  const { wallet, terms } = request
+  secretIn(request)
+  const [policy, row] = await Promise.all([
+    readPolicyLock(ctx.db, { policyId: terms.id, walletId: wallet.id }),
+    ctx.readWalletKey(wallet.id),
+  ])
+  if (policy === null) throw new PolicyClosed()
+  const checked = await checkedBy(ctx, { ...request, row })
+  keys.hold(checked.developerKey)
+  return await keyBy(ctx, { ...request, ...policy, ...checked })
+}
 
-/** Opens the key and signs at once, as `Vault.signOnceByPolicy` says. */
-export const signOnceByPolicy = async (
+/** By which of the opened policies to sign. */
+type SignBy = {
+  readonly policyId: string
+  /** The approval, if the policy has approvers. */
+  readonly approval?: Approval | undefined
+  readonly spends: Spends
+}
+
+/** A wallet's policies, and what opens its key by one of them, for one use. */
+export type OpenPolicies = Disposable & {
+  /** Oldest first; those that need approval come last. */
+  readonly policies: readonly UnrevokedPolicy[]
+  /**
+   * Opens the key by one of the policies, charges it and signs, as `OpenPolicyKey.sign` does. The terms are those that were read.
+   * @throws KeyClosed if it is asked again, or too late, or if there is no policy.
+   */
+  sign(by: SignBy, ...uses: readonly KeyUse[]): Promise<Signatures>
+}
+
+/** Reads a wallet's policies and checks the developer secret, as `Vault.openPolicies` says. */
+export const openPolicies = async (
   ctx: CustodyCtx,
-  { spends, uses, ...request }: PolicySignRequest,
-): Promise<Signatures> => {
-  using key = await openKeyByPolicy(ctx, request)
-  return await key.sign(spends, ...uses)
+  { limit, ...request }: KeyRequest & { readonly limit: number },
+): Promise<OpenPolicies> => {
+  const { wallet, actor } = request
+  secretIn(request)
+  const [openable, row] = await Promise.all([
+    openablePolicies(ctx.db, { walletId: wallet.id, limit }),
+    ctx.readWalletKey(wallet.id),
+  ])
+  // Without a policy the secret opens nothing here.
+  const checked = openable.length === 0 ? null : await checkedBy(ctx, { ...request, row })
+  const key = new DisposableStack()
+  key.defer(() => checked?.developerKey.fill(0))
+  closeInTime(ctx, key)
+  return {
+    policies: openable.map(({ policy }) => policy),
+    sign: ({ policyId, approval, spends }, ...uses) =>
+      ctx.refusals.recording(async () => {
+        if (key.disposed || checked === null) throw new KeyClosed()
+        using _once = key.move()
+        const { policy: terms, lock, spending } = openable.find(({ policy }) => policy.id === policyId) ?? {}
+        if (terms === undefined || !lock || spending === undefined) throw new PolicyClosed()
+        using opened = await keyBy(ctx, { wallet, actor, ...checked, terms, approval, lock, spending })
+        return await opened.sign(spends, ...uses)
+      }),
+    [Symbol.dispose]: () => key.dispose(),
+  }
 }

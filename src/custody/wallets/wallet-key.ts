@@ -191,6 +191,13 @@ const signerOf = (
 /** Signs, commits what must be durable before a signature leaves, and returns the signatures. */
 type SignAfter = (commit: (acts: readonly AuditAct[]) => Promise<void>, uses: readonly KeyUse[]) => Promise<Signatures>
 
+/** Ends what is open by itself, after the longest time of a request. */
+export const closeInTime = ({ keyLifetimeMs }: CustodyCtx, open: DisposableStack): void => {
+  const timer = setTimeout(() => open.dispose(), keyLifetimeMs)
+  timer.unref()
+  open.defer(() => clearTimeout(timer))
+}
+
 /** Holds an opened key until its end, and zeroes it then. If it throws, it has zeroed the key. */
 export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonly sign: SignAfter } => {
   const { privateKey } = opened
@@ -199,9 +206,7 @@ export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonl
   held.defer(() => privateKey.fill(0))
   const sign = signerOf(ctx, opened)
   const key = held.move()
-  const timer = setTimeout(() => key.dispose(), ctx.keyLifetimeMs)
-  timer.unref()
-  key.defer(() => clearTimeout(timer))
+  closeInTime(ctx, key)
   let signs = 0
   return {
     sign: async (commit, uses) => {

@@ -106,6 +106,17 @@ const approval = Fields({
   ),
 })
 
+const unrevokedPolicies = Type.Array(
+  Fields({
+    ...termsFields,
+    uses: Count,
+    spentValue: Type.BigInt(),
+    limitCounts,
+    isExpired: Type.Boolean(),
+    readAt: Type.Date(),
+  }),
+)
+
 /** Open keys: the client's objects with `sign` are made of these. */
 export const openKey = method('openKey', { input: Fields(keyRequest), output: handle, repeatable: true })
 export const openKeyByPolicy = method('openKeyByPolicy', {
@@ -113,9 +124,18 @@ export const openKeyByPolicy = method('openKeyByPolicy', {
   output: handle,
   repeatable: true,
 })
+export const openPolicies = method('openPolicies', {
+  input: Fields({ ...keyRequest, limit: Count }),
+  output: Fields({ handle, policies: unrevokedPolicies }),
+  repeatable: true,
+})
 export const sign = method('sign', { input: Fields({ handle, uses }), output: signatures })
 export const signByPolicy = method('signByPolicy', {
   input: Fields({ handle, spends, uses }),
+  output: signatures,
+})
+export const signOnceByPolicy = method('signOnceByPolicy', {
+  input: Fields({ handle, policyId: Id, approval: Maybe(approval), spends, uses }),
   output: signatures,
 })
 export const closeKey = method('closeKey', { input: Fields({ handle }), output: Nothing })
@@ -123,10 +143,6 @@ export const closeKey = method('closeKey', { input: Fields({ handle }), output: 
 /** All other methods that an API may ask. What is made has its caller's id, so it may be asked again. */
 export const METHODS = {
   signOnce: method('signOnce', { input: signRequest, output: signatures }),
-  signOnceByPolicy: method('signOnceByPolicy', {
-    input: Fields({ ...keyRequest, terms, approval: Maybe(approval), spends, uses }),
-    output: signatures,
-  }),
   signMessage: method('signMessage', { input: signRequest, output: signatures }),
   signAuthorization: method('signAuthorization', {
     input: Fields({
@@ -217,16 +233,7 @@ export const METHODS = {
   }),
   unrevokedPolicies: method('unrevokedPolicies', {
     input: Fields({ walletId: Id, limit: Count }),
-    output: Type.Array(
-      Fields({
-        ...termsFields,
-        uses: Count,
-        spentValue: Type.BigInt(),
-        limitCounts,
-        isExpired: Type.Boolean(),
-        readAt: Type.Date(),
-      }),
-    ),
+    output: unrevokedPolicies,
     repeatable: true,
   }),
   policyRoom: method('policyRoom', {
