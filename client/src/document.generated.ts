@@ -385,6 +385,22 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/transactions/sign-payload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["transactions_sign_payload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/transactions/sign-message": {
         parameters: {
             query?: never;
@@ -2209,6 +2225,185 @@ export type components = {
              * @enum {string}
              */
             code?: "execution_reverted" | "contract_wallet_not_deployed" | "expired" | "nonce_taken" | "reorganised";
+        };
+        /**
+         * SignerPayload
+         * @description `SignerPayloadJSON` of @polkadot/api.
+         * @example {
+         *       "address": "15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5",
+         *       "assetId": null,
+         *       "blockHash": "0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b",
+         *       "blockNumber": "0x00a1b2c0",
+         *       "era": "0x0500",
+         *       "genesisHash": "0x68d56f15f85d3136970ec16946040bc1752654e906147f7e43e9d539d7c3de2f",
+         *       "metadataHash": null,
+         *       "method": "0x0a0300d43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d04",
+         *       "mode": 0,
+         *       "nonce": "0x00000000",
+         *       "signedExtensions": [
+         *         "CheckNonZeroSender",
+         *         "CheckSpecVersion",
+         *         "CheckTxVersion",
+         *         "CheckGenesis",
+         *         "CheckMortality"
+         *       ],
+         *       "specVersion": "0x000f4240",
+         *       "tip": "0x00000000000000000000000000000000",
+         *       "transactionVersion": "0x0000000f",
+         *       "version": 4
+         *     }
+         */
+        SignerPayload: {
+            /**
+             * @description The account that signs: that of `signer_wallet_address`, with any prefix.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            address: string;
+            /**
+             * @description The call in SCALE.
+             * @example 0x0a0300d43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d04
+             */
+            method: string;
+            /**
+             * @description A mortal era of 2 bytes, or `0x00` for an immortal extrinsic.
+             * @example 0x0500
+             */
+            era: string;
+            /**
+             * @description The block where the era begins; for an immortal extrinsic the genesis block.
+             * @example 0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b
+             */
+            blockHash: string;
+            /**
+             * @description The number of that block. 0x hex or plain decimal digits.
+             * @example 0x00a1b2c0
+             */
+            blockNumber: string;
+            /**
+             * @description The genesis block of the network.
+             * @example 0x68d56f15f85d3136970ec16946040bc1752654e906147f7e43e9d539d7c3de2f
+             */
+            genesisHash: string;
+            /**
+             * @description Transaction count of the signer. 0x hex or plain decimal digits.
+             * @example 0x00000000
+             */
+            nonce: string;
+            /**
+             * @description The tip, in planck or in base units of the asset that pays the fee. 0x hex or plain decimal digits.
+             * @example 0x00000000000000000000000000000000
+             */
+            tip: string;
+            /**
+             * @description The asset that pays the fee, as an Option in SCALE; null: the coin.
+             * @example 0x01c0070000
+             */
+            assetId?: string | null;
+            /**
+             * @description The version of the runtime. 0x hex or plain decimal digits.
+             * @example 0x000f4240
+             */
+            specVersion: string;
+            /**
+             * @description The version of its transactions. 0x hex or plain decimal digits.
+             * @example 0x0000000f
+             */
+            transactionVersion: string;
+            /** @description The runtime's signed extensions, in their order. */
+            signedExtensions: string[];
+            /**
+             * @description 1: the signature covers the hash of the metadata. By default 0.
+             * @example 0
+             */
+            mode?: number;
+            /**
+             * @description The hash of the metadata (RFC 78), in mode 1.
+             * @example 0x5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e
+             */
+            metadataHash?: string | null;
+            /**
+             * @description The version of the extrinsic.
+             * @example 4
+             */
+            version: number;
+            /**
+             * @description It is not signed, and changes nothing.
+             * @example false
+             */
+            withSignedTransaction?: boolean;
+        };
+        /**
+         * SignPayload
+         * @example {
+         *       "network": "Polkadot",
+         *       "signer_wallet_address": "15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5",
+         *       "payload": {
+         *         "address": "15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5",
+         *         "assetId": null,
+         *         "blockHash": "0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b",
+         *         "blockNumber": "0x00a1b2c0",
+         *         "era": "0x0500",
+         *         "genesisHash": "0x68d56f15f85d3136970ec16946040bc1752654e906147f7e43e9d539d7c3de2f",
+         *         "metadataHash": null,
+         *         "method": "0x0a0300d43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d04",
+         *         "mode": 0,
+         *         "nonce": "0x00000000",
+         *         "signedExtensions": [
+         *           "CheckNonZeroSender",
+         *           "CheckSpecVersion",
+         *           "CheckTxVersion",
+         *           "CheckGenesis",
+         *           "CheckMortality"
+         *         ],
+         *         "specVersion": "0x000f4240",
+         *         "tip": "0x00000000000000000000000000000000",
+         *         "transactionVersion": "0x0000000f",
+         *         "version": 4
+         *       },
+         *       "developer_secret": "testnet-secret"
+         *     }
+         */
+        SignPayload: {
+            network?: components["schemas"]["Network"];
+            /**
+             * @description A wallet of the project.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            signer_wallet_address: string;
+            payload: components["schemas"]["SignerPayload"];
+            /**
+             * @description Proves control of developer-controlled wallets. On testnet: `testnet-secret`.
+             * @example testnet-secret
+             */
+            developer_secret?: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
+             * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            approval_id?: string;
+        } & (unknown | unknown | unknown);
+        /**
+         * SignedPayload
+         * @example {
+         *       "signature": "0x015e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e"
+         *     }
+         */
+        SignedPayload: {
+            /**
+             * @description Hex: the byte that names its type (`01`, sr25519), then the signature, 64 bytes.
+             * @example 0x015e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e
+             */
+            signature: string;
         };
         /**
          * SignMessage
@@ -5424,6 +5619,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TransactionStatusById"];
+                };
+            };
+        };
+    };
+    transactions_sign_payload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignPayload"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedPayload"];
+                };
+            };
+            /** @description It waits for approvers: nothing was done yet. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitingApproval"];
                 };
             };
         };

@@ -31,6 +31,7 @@ export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<str
     speedUp: { method: 'POST', path: '/transactions/speed-up', takesKey: true },
     statusByHash: { method: 'GET', path: '/transactions/status-by-hash' },
     statusById: { method: 'GET', path: '/transactions/status-by-id' },
+    signPayload: { method: 'POST', path: '/transactions/sign-payload' },
     signMessage: { method: 'POST', path: '/transactions/sign-message' },
     signAuthorization: { method: 'POST', path: '/transactions/sign-authorization' },
     previewTypedData: { method: 'POST', path: '/transactions/preview-typed-data' },
@@ -155,10 +156,12 @@ export type Operations = {
     batchSignAndSend: Method<'transactions_batch_sign_and_send'>
     /** Sign again at higher fees. Signs a transaction that is in no block again, for the same nonce, at fees above what was sent of it, and sends it, even if it was given up. Whichever is mined counts. Not on Substrate networks: an extrinsic there ends by itself. */
     speedUp: Method<'transactions_speed_up'>
-    /** Status by hash. For any transaction that the chain knows; for a replaced hash the answer has the mined one. On Substrate networks an extrinsic that `sign` returned is `pending` as long as a block may take it. */
+    /** Status by hash. For any transaction that the chain knows; for a replaced hash the answer has the mined one. On Substrate networks a mortal extrinsic that was only signed is `pending` as long as a block may take it. */
     statusByHash: Method<'transactions_status_by_hash'>
     /** Status by id. For an id that sign-and-send, mint, transfer or collections returned. */
     statusById: Method<'transactions_status_by_id'>
+    /** Sign a payload of @polkadot/api. Signs what a dapp shows its signer (`signPayload`), byte for byte, if the present runtime takes it. Sends nothing. Only on Substrate networks. */
+    signPayload: Method<'transactions_sign_payload'>
     /** Sign a message. Never with a policy. If developer and user share control, it needs both credentials, as an export does. */
     signMessage: Method<'transactions_sign_message'>
     /** Sign an authorisation (EIP-7702). Lets the account run the code of a contract, once somebody sends it in a transaction of type 4. Sends nothing. Only for contracts that the operator allowed for the project, and never with a policy. If developer and user share control, it needs both credentials. */

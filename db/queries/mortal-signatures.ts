@@ -3,7 +3,7 @@ import type { Queryable } from '../client.ts'
 import { audit } from '../schema.ts'
 import type { Network } from '../words.ts'
 
-/** A mortal extrinsic that `sign` returned, from its audit row. No block above `validUntilBlock` takes it. */
+/** A mortal extrinsic that was only signed, from its audit row. No block above `validUntilBlock` takes it. */
 export type MortalSignature = {
   readonly walletId: string
   readonly nonce: number

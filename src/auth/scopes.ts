@@ -17,6 +17,7 @@ const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeySc
   ['/transactions/batch-sign-and-send', 'sign'],
   ['/transactions/speed-up', 'sign'],
   ['/transactions/sign-message', 'sign'],
+  ['/transactions/sign-payload', 'sign'],
   ['/transactions/sign-authorization', 'sign'],
   ['/transactions/sign-typed-data', 'sign'],
   ['/nfts/collections', 'sign'],

@@ -13,6 +13,7 @@ import type { Messages } from './messages.ts'
 import type { NativeCoin, TokenDisplay } from './networks/network.ts'
 import type { Nfts } from './nfts.ts'
 import type { Nodes } from './nodes.ts'
+import type { SignerPayloads } from './signer-payload.ts'
 import type { Submission } from './submission.ts'
 import type { Tokens } from './tokens.ts'
 
@@ -26,6 +27,7 @@ export type * from './messages.ts'
 export * from './movements.ts'
 export * from './nfts.ts'
 export type * from './nodes.ts'
+export type * from './signer-payload.ts'
 export type * from './submission.ts'
 export type * from './tokens.ts'
 
@@ -78,4 +80,6 @@ export type Chain = NodelessChain &
   Nodes & {
     /** null for a network without a registry of names. */
     readonly names: Names | null
+    /** null for a family whose dapps show signers no payload in this form. */
+    readonly signerPayloads: SignerPayloads | null
   }

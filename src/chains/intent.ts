@@ -64,8 +64,8 @@ export type EvmUnsigned = Required<Omit<Intent, 'gasPrice' | 'accessList' | 'era
 }
 
 /**
- * A complete extrinsic without its signature. It is mortal: it cannot be included after `validUntilBlock`. The gas limit is 0
- * if the intent has none.
+ * A complete extrinsic without its signature. What is made here is mortal: it cannot be included after `validUntilBlock`. The gas
+ * limit is 0 if the intent has none.
  */
 export type SubstrateUnsigned = Required<Pick<Intent, 'to' | 'value' | 'input' | 'gasLimit' | 'nonce'>> & {
   readonly family: 'substrate'
@@ -81,10 +81,11 @@ export type SubstrateUnsigned = Required<Pick<Intent, 'to' | 'value' | 'input' |
   readonly specVersion: number
   readonly transactionVersion: number
   readonly genesisHash: Hex
-  /** The era: `period` blocks, starting at block `current`, which has the hash `blockHash`. */
-  readonly era: { readonly current: number; readonly period: number }
+  /** The era: `period` blocks, starting at block `current`, which has the hash `blockHash`. null: immortal, from the genesis block. */
+  readonly era: { readonly current: number; readonly period: number } | null
   readonly blockHash: Hex
-  readonly validUntilBlock: bigint
+  /** null if it is immortal. */
+  readonly validUntilBlock: bigint | null
 }
 
 /** Callers pass it back to the chain that made it, and do not read the fields of a family. */

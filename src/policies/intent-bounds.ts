@@ -30,14 +30,23 @@ const excessOf = async ({ feeRules }: Pick<Chain, 'feeRules'>, { intent, ordinar
 export const isExcessive = async (chain: Pick<Chain, 'feeRules'>, measured: Measured): Promise<boolean> =>
   (await excessOf(chain, measured)) !== null
 
+/** How a request names the fields of an intent. */
+export type FieldOf = (name: keyof Intent) => string
+
 /** Refuses gas and fees for which `isExcessive` is true. */
-export const refuseExcess = async (chain: Pick<Chain, 'feeRules'>, measured: Measured): Promise<void> => {
+export const refuseExcess = async (
+  chain: Pick<Chain, 'feeRules'>,
+  {
+    fieldOf = (name) => `unsigned_transaction.${name}`,
+    ...measured
+  }: Measured & { readonly fieldOf?: FieldOf | undefined },
+): Promise<void> => {
   const excess = await excessOf(chain, measured)
   if (excess === null) return
   const { field, most } = excess
   const which =
     field === 'gasPrice' ? 'the "maxFeePerGas" that is chosen' : 'twice the value that is chosen if it is absent'
-  throw denied(`Under a policy, field "unsigned_transaction.${field}" must be at most ${most}: ${which}.`)
+  throw denied(`Under a policy, field "${fieldOf(field)}" must be at most ${most}: ${which}.`)
 }
 
 /** Refuses later nonces, because such a signature would outlive the policy. */

@@ -7,6 +7,7 @@ import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, NONCE, SIGNING } from '../http
 import { describedAs, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { parseFees } from './intent.ts'
+import { SignedPayload, SignPayloadBody } from './payload-schema.ts'
 import { previewTransactions } from './preview.ts'
 import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.ts'
 import {
@@ -27,6 +28,7 @@ import { batchSignAndSend, signAndSend } from './send.ts'
 import { signTransaction } from './sign.ts'
 import { signAuthorization } from './sign-authorization.ts'
 import { signMessage } from './sign-message.ts'
+import { signPayload } from './sign-payload.ts'
 import { speedUpTransaction } from './speed-up.ts'
 import { statusByHash, statusById } from './status.ts'
 
@@ -186,7 +188,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: { 200: TransactionStatusByHash },
         ...detail(
           'Status by hash',
-          'For any transaction that the chain knows; for a replaced hash the answer has the mined one. On Substrate networks an extrinsic that `sign` returned is `pending` as long as a block may take it.',
+          'For any transaction that the chain knows; for a replaced hash the answer has the mined one. On Substrate networks a mortal extrinsic that was only signed is `pending` as long as a block may take it.',
           [...NODE, 'transaction_not_found'],
         ),
       },
@@ -200,6 +202,26 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...detail('Status by id', 'For an id that sign-and-send, mint, transfer or collections returned.', [
           'transaction_not_found',
         ]),
+      },
+    )
+    .post(
+      '/sign-payload',
+      async ({ body, caller }) => ({
+        signature: await signPayload(ctx, {
+          ...signatoryOf(caller, body),
+          network: body.network,
+          signerAddress: body.signer_wallet_address,
+          payload: body.payload,
+        }),
+      }),
+      {
+        body: SignPayloadBody,
+        response: { 200: SignedPayload, 202: WaitingApproval },
+        ...detail(
+          'Sign a payload of @polkadot/api',
+          'Signs what a dapp shows its signer (`signPayload`), byte for byte, if the present runtime takes it. Sends nothing. Only on Substrate networks.',
+          [...SIGNING, ...NAMED_WALLET],
+        ),
       },
     )
     .post(

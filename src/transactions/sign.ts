@@ -8,7 +8,7 @@ import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { onlySignature } from '../custody/vault.ts'
 import { isDelegated, type Signing, withKeyFor } from '../policies/delegated.ts'
-import { refuseExcess, refuseLaterNonce } from '../policies/intent-bounds.ts'
+import { type FieldOf, refuseExcess, refuseLaterNonce } from '../policies/intent-bounds.ts'
 import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { executionOf, withInnerReason } from './execution.ts'
@@ -73,6 +73,7 @@ type SigningInput = {
   readonly intent: Intent
   /** null before the key is open. Only a contract wallet needs it here. */
   readonly key: Signing | null
+  readonly fieldOf?: FieldOf
 }
 
 /** The transaction to sign, with missing fields filled in. */
@@ -86,8 +87,8 @@ const unsignedOf = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> =>
  * The transaction to sign with a policy: only for the next nonce, because a signature outlives its policy, and with gas and
  * fees close to what we would choose.
  */
-const unsignedByPolicy = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> => {
-  const { chain, wallet, intent } = signing
+export const unsignedByPolicy = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> => {
+  const { chain, wallet, intent, fieldOf } = signing
   const open = openOf(intent)
   const choose = nonceByPolicy(ctx, signing)
   const ordinary =
@@ -95,7 +96,7 @@ const unsignedByPolicy = async (ctx: Ctx, signing: SigningInput): Promise<Unsign
       ? await chain.fill(open, wallet.address, { nonce: choose })
       : await unsignedOf(ctx, { ...signing, intent: { ...open, nonce: await choose(await countsOf(signing)) } })
   if (isOpen(intent)) return ordinary
-  await refuseExcess(chain, { intent, ordinary })
+  await refuseExcess(chain, { intent, ordinary, fieldOf })
   return unsignedOf(ctx, { ...signing, intent: { ...intent, nonce: ordinary.nonce } })
 }
 

@@ -32,7 +32,7 @@ type StatusQuery = Reach & { readonly network: Network; readonly hash: string }
 
 /**
  * The status of any hash: from our record if the hash is of an attempt within reach (the answer then has the mined hash), else
- * from the chain. A mortal extrinsic that `sign` returned and no node knows is `pending` as long as a block may take it.
+ * from the chain. A mortal extrinsic that was only signed and no node knows is `pending` as long as a block may take it.
  */
 export const statusByHash = async (ctx: StatusCtx, input: StatusQuery): Promise<StatusOfHash> => {
   const chain = ctx.chains.withNode(input.network)

@@ -6,6 +6,7 @@ import { encodeAddress } from '@polkadot/util-crypto'
 import type { SubstrateNetwork } from '../../src/chains/networks.ts'
 import { type Service, startService } from '../support/service.ts'
 import { devAccount } from '../support/substrate.ts'
+import { somePayload } from '../transactions/payloads.ts'
 import { mail } from '../typed-data/data.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
@@ -89,6 +90,11 @@ const CASES: readonly Case[] = [
     'POST /transactions/sign-message',
     'signer_wallet_address',
     (signer) => ({ signer_wallet_address: signer, message: 'hello', ...SECRET }),
+  ],
+  [
+    'POST /transactions/sign-payload',
+    'signer_wallet_address',
+    (signer, own) => ({ signer_wallet_address: signer, payload: somePayload(own), ...SECRET }),
   ],
   [
     'POST /transactions/sign-authorization',
@@ -299,9 +305,9 @@ test('every request field with an address is tested', async () => {
     [...CASES, ...PROGRAM_CASES].map(([operation, field]) => `${operation} ${field.replace(/\.\d+/g, '')}`),
   )
   const isAddress = (name: string) => /(^|_)(address|addresses|from|to|recipient)$/.test(name)
-  // Ids of users and assets, and contracts of the EVM networks alone.
+  // Ids of users and assets, contracts of the EVM networks alone, and a payload, in which dapps write any prefix.
   const isNone = (found: string) =>
-    / (require_approval\.from|token_limits\.contract_address|authorization\.contract_address|.*\.accessList\.address)$|^POST \/tokens\/mint contract_address$/.test(
+    / (payload\.address|require_approval\.from|token_limits\.contract_address|authorization\.contract_address|.*\.accessList\.address)$|^POST \/tokens\/mint contract_address$/.test(
       found,
     )
   const found: string[] = []

@@ -28,6 +28,7 @@ const ENDPOINTS = {
   'POST /transactions/batch-sign-and-send': 'sign',
   'POST /transactions/speed-up': 'sign',
   'POST /transactions/sign-message': 'sign',
+  'POST /transactions/sign-payload': 'sign',
   'POST /transactions/sign-authorization': 'sign',
   'POST /transactions/sign-typed-data': 'sign',
   'POST /nfts/collections': 'sign',

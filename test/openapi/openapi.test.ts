@@ -114,6 +114,7 @@ describe('the document', () => {
       'POST /transactions/sign-and-send',
       'POST /transactions/batch-sign-and-send',
       'POST /transactions/speed-up',
+      'POST /transactions/sign-payload',
       'POST /transactions/sign-message',
       'POST /transactions/sign-authorization',
       'POST /transactions/sign-typed-data',

@@ -7,6 +7,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+import { somePayload } from '../transactions/payloads.ts'
 import { mail } from '../typed-data/data.ts'
 
 const network = 'Ethereum'
@@ -139,6 +140,9 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'POST /transactions/speed-up': ({ transaction: transaction_id }) => ({ body: { transaction_id, user_pin: PIN } }),
   'POST /transactions/sign-message': ({ wallet }) => ({
     body: { network, signer_wallet_address: wallet, message: 'hello', user_pin: PIN },
+  }),
+  'POST /transactions/sign-payload': ({ wallet }) => ({
+    body: { network, signer_wallet_address: wallet, payload: somePayload(wallet), user_pin: PIN },
   }),
   'POST /transactions/sign-authorization': ({ wallet }) => ({
     body: {

@@ -60,7 +60,7 @@ const nftTransfers =
 
 /** Creates the chain. It connects to the node at the first request. */
 export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain => {
-  const { network, chainId } = row
+  const { network, chainId, maxFeePerGasCapWei: ceilingWei } = row
   const pool = createNodePool({ ...nodes, row, family: evmFamily(chainId) })
   const { rpc, certain } = pool
   const limits = createLimits()
@@ -84,18 +84,12 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     transactionCountAt: (at) => readCountAt(certain, at),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
     ladder: ({ unsigned, atMarket, ...request }) =>
-      ladderOf({
-        ...request,
-        unsigned: ours(unsigned),
-        atMarket: ours(atMarket),
-        ceilingWei: row.maxFeePerGasCapWei,
-      }),
+      ladderOf({ ...request, unsigned: ours(unsigned), atMarket: ours(atMarket), ceilingWei }),
     lifetimeOf: () => null,
     replacement: {
       disassemble: async (raw) => ({ unsigned: disassemble(raw), from: await signerOf(raw) }),
       effectOf: (unsigned) => effectOf(ours(unsigned)),
-      outbid: ({ unsigned, ...input }) =>
-        outbidding({ ...input, unsigned: ours(unsigned), ceilingWei: row.maxFeePerGasCapWei }),
+      outbid: ({ unsigned, ...input }) => outbidding({ ...input, unsigned: ours(unsigned), ceilingWei }),
     },
     payloadOf: (unsigned) => payloadOf(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
@@ -117,6 +111,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     mintIntent: (request) => mintIntent(asked, request),
     batchMintIntent: (request) => batchMintIntent(asked, request),
     transferNftIntent: nftTransfers(sureFacts),
+    signerPayloads: null,
     collections: { creation: async (request) => collectionIntent(request) },
     ...createTokens(asked),
     head: createMonotonicHead(pool, readHead),

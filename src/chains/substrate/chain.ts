@@ -23,6 +23,7 @@ import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
 import { readCall, readMessage } from './read-call.ts'
 import { createSearch } from './search.ts'
+import { createSignerPayloads } from './signer-payload.ts'
 import { findStatus, readStatuses } from './status.ts'
 import { unlessPruned } from './storage.ts'
 import { createTokens } from './tokens.ts'
@@ -54,7 +55,10 @@ const readCountAt = async (
 /** Only final blocks are read, so the newest final block is the newest block. */
 const headOf = (ref: BlockRef): Head => ({ latest: ref, finalized: ref, baseFeePerGas: null })
 
-const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submission => {
+const createSubmission = (
+  node: SubstrateNode,
+  finalBlocks: FinalBlocks,
+): Submission & Pick<Chain, 'signerPayloads'> => {
   const { rpc } = node
   const recentState = createRecentState(node)
   const countsAsOf = (address: string, { head, runtime }: FinalState) =>
@@ -81,7 +85,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
     replacement: null,
     lifetimeOf: (unsigned) => {
       const { era, validUntilBlock } = ours(unsigned)
-      return { bornAtBlock: BigInt(era.current), validUntilBlock }
+      return era === null || validUntilBlock === null ? null : { bornAtBlock: BigInt(era.current), validUntilBlock }
     },
     payloadOf: (unsigned) => payloadOf(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
@@ -93,6 +97,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
       isBound: false,
     }),
     feeRules: createFeeRules({ node, ours, recentState }),
+    signerPayloads: createSignerPayloads({ node, ours, recentState }),
   }
 }
 

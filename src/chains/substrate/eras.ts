@@ -2,7 +2,7 @@
 // between networks (2 to 12 seconds), so they are measured on the newest final blocks from time to time.
 
 import { AppError } from '../../errors.ts'
-import type { BlockRef, SubstrateUnsigned } from '../chain.ts'
+import type { BlockRef } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import type { Rpc } from '../node/rpc.ts'
 import { hashQuestion } from './blocks.ts'
@@ -55,11 +55,15 @@ export const createEras = (input: {
 /**
  * Checks a period that the caller chose, in blocks. It is limited to the block hashes that the runtime keeps: without the hash
  * of its first block an extrinsic is invalid.
+ * @param field the one that names it.
  */
-export const chosenEra = (runtime: Pick<Runtime, 'constants'>, period: number): SubstrateUnsigned['era']['period'] => {
+export const chosenEra = (
+  runtime: Pick<Runtime, 'constants'>,
+  { period, field = 'unsigned_transaction.era' }: { readonly period: number; readonly field?: string },
+): number => {
   const kept = Number(constantOf(runtime, 'system', 'blockHashCount') ?? 0n)
   const most = kept === 0 ? PERIOD_MAX : Math.min(PERIOD_MAX, powerAbove(kept + 1) / 2)
   if (period >= PERIOD_MIN && period <= most && Number.isInteger(Math.log2(period))) return period
-  const sentence = `Field "unsigned_transaction.era" must be a power of two from ${PERIOD_MIN} to ${most}, the number of blocks for which the extrinsic is valid.`
+  const sentence = `Field "${field}" must be a power of two from ${PERIOD_MIN} to ${most}, the number of blocks for which the extrinsic is valid.`
   throw new AppError('invalid_input', sentence)
 }

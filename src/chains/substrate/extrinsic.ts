@@ -12,8 +12,10 @@ const SIGNED_VERSION = Uint8Array.of(0x84)
 const SIGNATURE_BYTES = 64
 const U32_BYTES = 4
 
-/** A mortal era (sp_runtime, Era): the period, a power of two, and the phase of the first block in it. */
-const eraBytes = ({ current, period }: SubstrateUnsigned['era']): Buffer => {
+/** An era (sp_runtime, Era). Of a mortal one: the period, a power of two, and the phase of the first block in it. Pure. */
+export const eraBytes = (era: SubstrateUnsigned['era']): Buffer => {
+  if (era === null) return Buffer.of(0)
+  const { current, period } = era
   // For long periods the phase is encoded in steps of several blocks.
   const step = Math.max(period >> 12, 1)
   const phase = Math.floor((current % period) / step)

@@ -4,6 +4,7 @@
 import { AppError } from '../../errors.ts'
 import { displayAmount } from '../amount.ts'
 import type { Hex, Intent, Prepared, PrepareOptions, RecordedIntent, SubstrateUnsigned } from '../chain.ts'
+import type { SubstrateNetworkRow } from '../networks.ts'
 import { NodeUnavailable } from '../node/unavailable.ts'
 import { notProvided } from '../provided.ts'
 import { type Account, accountQuestion, existentialDeposit, larger, nextIndexQuestion } from './account.ts'
@@ -24,6 +25,12 @@ import { headerQuestion } from './storage.ts'
 /** The fee may rise with the congestion of the block that takes it (TransactionPayment.NextFeeMultiplier). */
 const FEE_MARGIN_PERCENT = 25n
 
+/** An extrinsic that is made here. */
+type MortalUnsigned = SubstrateUnsigned & {
+  readonly era: NonNullable<SubstrateUnsigned['era']>
+  readonly validUntilBlock: bigint
+}
+
 /** The highest fee to expect by the time that a block takes the extrinsic. Pure. */
 export const withMargin = (fee: bigint): bigint => fee + (fee * FEE_MARGIN_PERCENT) / 100n
 
@@ -35,19 +42,21 @@ type Filling = FinalState & {
   readonly eraBlocks: number
 }
 
+/** @throws not_implemented for a runtime whose extrinsics cannot be made here. */
+export const requireForm = ({ form }: Runtime, { network }: Pick<SubstrateNetworkRow, 'network'>): void => {
+  if (form.unsupported.length === 0) return
+  const names = form.unsupported.join(', ')
+  throw notProvided(`The runtime of ${network} requires signatures to cover ${names}, which is not supported here.`)
+}
+
 /** Builds the unsigned extrinsic, still without the metadata hash. */
 export const unsignedOf = (
   { row }: Pick<SubstrateNode, 'row'>,
   { runtime, intent, from, nonce, head, eraBlocks }: Filling,
-): SubstrateUnsigned => {
+): MortalUnsigned => {
+  requireForm(runtime, row)
   const { form } = runtime
-  if (form.unsupported.length > 0) {
-    const names = form.unsupported.join(', ')
-    throw notProvided(
-      `The runtime of ${row.network} requires signatures to cover ${names}, which is not supported here.`,
-    )
-  }
-  const period = intent.era === undefined ? eraBlocks : chosenEra(runtime, intent.era)
+  const period = intent.era === undefined ? eraBlocks : chosenEra(runtime, { period: intent.era })
   return {
     family: 'substrate',
     from,
@@ -135,7 +144,7 @@ const pendingCalls = (
     .map(({ gasLimit, ...intent }) => callOf(runtime, row, gasLimit ? { ...intent, gasLimit } : intent))
 
 /** Sets the gas limit and builds the extrinsic, still without the metadata hash. */
-const draftOf = async (node: SubstrateNode, filling: Omit<Filling, 'eraBlocks'>): Promise<SubstrateUnsigned> => {
+const draftOf = async (node: SubstrateNode, filling: Omit<Filling, 'eraBlocks'>): Promise<MortalUnsigned> => {
   const intent = await withGasLimit(node, { ...filling, blockHash: filling.head.hash })
   return unsignedOf(node, { ...filling, intent, eraBlocks: await node.eras.blocks(filling.head) })
 }

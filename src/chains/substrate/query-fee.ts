@@ -36,7 +36,16 @@ export const harmlessCall = (runtime: Runtime): Hex =>
  */
 export const unlessUndecodable = async <Answer>(
   { rpc }: Pick<SubstrateNode, 'rpc'>,
-  { runtime, drafts }: { readonly runtime: Runtime; readonly drafts: () => readonly SubstrateUnsigned[] },
+  {
+    runtime,
+    drafts,
+    field = 'unsigned_transaction.input',
+  }: {
+    readonly runtime: Runtime
+    readonly drafts: () => readonly SubstrateUnsigned[]
+    /** The one with the call. */
+    readonly field?: string
+  },
   ask: () => Promise<Answer>,
 ): Promise<Answer> => {
   try {
@@ -53,7 +62,7 @@ export const unlessUndecodable = async <Answer>(
     if (harmless?.ok !== true || own.every(({ ok }) => ok)) throw error
     throw new AppError(
       'invalid_input',
-      'Field "unsigned_transaction.input" must be a call that the runtime can read: a list is too long, or a number too large for its type.',
+      `Field "${field}" must be a call that the runtime can read: a list is too long, or a number too large for its type.`,
       { cause: error },
     )
   }

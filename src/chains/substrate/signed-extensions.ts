@@ -165,6 +165,10 @@ const extensionsIn = (metadata: Metadata): readonly Listed[] => {
   }))
 }
 
+/** The names of a runtime's signed extensions, in their order. Pure. */
+export const extensionNamesOf = (metadata: Metadata): readonly string[] =>
+  extensionsIn(metadata).map(({ identifier }) => identifier.toString())
+
 /** The bytes before an account: none if addresses are plain accounts, else the index of MultiAddress::Id. */
 const addressPrefixOf = (lookup: Lookup, id: TypeId): Hex | null =>
   shapeOf(lookup, id) === '[U8;32]' ? '0x' : variantPrefix(lookup.getSiType(id), 'Id')
@@ -199,9 +203,4 @@ const NOTHING = { extrinsic: {}, payload: {} }
 
 /** Declares unknown extensions to the codec as empty, so that it prints no warning. The codec encodes no extrinsics here. */
 export const unknownToCodec = (metadata: Metadata): NonNullable<Parameters<TypeRegistry['setMetadata']>[2]> =>
-  Object.fromEntries(
-    findUnknownExtensions(extensionsIn(metadata).map(({ identifier }) => identifier.toString())).map((name) => [
-      name,
-      NOTHING,
-    ]),
-  )
+  Object.fromEntries(findUnknownExtensions([...extensionNamesOf(metadata)]).map((name) => [name, NOTHING]))

@@ -90,6 +90,8 @@ export type Trust = {
    * @throws metadata_untrusted if nothing may be signed with this metadata.
    */
   metadataHash(input: HashInput): Promise<Hex | null>
+  /** Whether the operator confirmed this metadata. Then signatures need not cover it. */
+  isPinned(runtime: Runtime): boolean
 }
 
 type Decision = { readonly hash: Promise<Hex | null>; againAtMs: number }
@@ -113,8 +115,10 @@ export const createTrust = (input: TrustInput): Trust => {
     }
   }
 
+  const isPinned = ({ specVersion, bytesHash }: Runtime): boolean => pins.get(specVersion) === bytesHash
+
   const requirePin = (runtime: Runtime, why: string): void => {
-    if (pins.get(runtime.specVersion) !== runtime.bytesHash) throw untrusted(runtime, `${why}, and it is not pinned`)
+    if (!isPinned(runtime)) throw untrusted(runtime, `${why}, and it is not pinned`)
   }
 
   const decide = async (input: HashInput): Promise<Hex | null> => {
@@ -142,5 +146,5 @@ export const createTrust = (input: TrustInput): Trust => {
     })
     return decision.hash
   }
-  return { metadataHash }
+  return { metadataHash, isPinned }
 }

@@ -85,11 +85,11 @@ describe('a caller’s own era', () => {
 
   // This runtime keeps the hashes of 4,096 blocks.
   test.each([4, 64, 4_096])('may have %d blocks', (period) => {
-    expect(chosenEra(runtime, period)).toBe(period)
+    expect(chosenEra(runtime, { period })).toBe(period)
   })
 
   test.each([0, 1, 2, 3, 100, 8_192, 2 ** 17])('is refused with %d blocks', (period) => {
-    expect(() => chosenEra(runtime, period)).toThrow(
+    expect(() => chosenEra(runtime, { period })).toThrow(
       'Field "unsigned_transaction.era" must be a power of two from 4 to 4096',
     )
   })
