@@ -2,6 +2,7 @@ import type { Signer, SignerResult } from '@polkadot/api/types'
 import { addressEq } from '@polkadot/util-crypto'
 import type { Client } from './client.ts'
 import { type CredentialSource, credentialOf } from './credential.ts'
+import { type Code, StrongroomError } from './errors.ts'
 
 type RawPayload = Parameters<NonNullable<Signer['signRaw']>>[0]
 type Payload = Parameters<NonNullable<Signer['signPayload']>>[0]
@@ -12,6 +13,11 @@ export type SubstrateWallet = {
   readonly network: string
   readonly address: string
   readonly credential: CredentialSource
+}
+
+const isUncovered = (error: unknown): boolean => {
+  const codes: readonly Code[] = ['metadata_untrusted']
+  return error instanceof StrongroomError && codes.includes(error.code)
 }
 
 const OPENING = '3c42797465733e' // <Bytes>
@@ -31,6 +37,19 @@ const blocksOf = (era: string): number | null => {
   return bytes.length === 2 ? null : 2 ** ((Number.parseInt(bytes.slice(0, 2), 16) & 0xf) + 1)
 }
 
+/** The call with the same nonce, tip and length of era, for an extrinsic that the service makes. */
+const unsignedOf = ({ assetId, era, method, nonce, tip }: Payload) => {
+  const blocks = blocksOf(era)
+  if (assetId || blocks === null)
+    throw new Error('Without pinned metadata the wallet signs no immortal extrinsics, and pays fees in the coin only.')
+  return {
+    input: method,
+    nonce: String(BigInt(nonce)),
+    maxPriorityFeePerGas: String(BigInt(tip)),
+    era: String(blocks),
+  }
+}
+
 /** Where the signature is in an extrinsic of version 4: after its length, the version, an address (tag and 32 bytes) and a tag. */
 const signatureIn = (extrinsic: string): `0x${string}` => {
   const bytes = extrinsic.replace(/^0x/, '')
@@ -41,9 +60,9 @@ const signatureIn = (extrinsic: string): `0x${string}` => {
 }
 
 /**
- * A signer for @polkadot/api. `signRaw` signs bytes. For `signPayload` the service makes the extrinsic: the same call, nonce, tip and
- * length of era, but from the block that it sees, and with the hash of the metadata. So calls need the option
- * `withSignedTransaction`.
+ * A signer for @polkadot/api. `signRaw` signs bytes, and `signPayload` the payload that the dapp made, byte for byte. If the service
+ * refuses a payload because its signature would not cover the metadata, and the call has the option `withSignedTransaction`, the
+ * service makes an extrinsic of the same call itself.
  */
 export const toSigner = ({ client, network, address: own, credential }: SubstrateWallet): Signer => {
   /** Dapps write an address with any prefix. */
@@ -64,23 +83,15 @@ export const toSigner = ({ client, network, address: own, credential }: Substrat
     return { id: nextId(), signature: hexOf(signature) }
   }
   const signPayload = async (payload: Payload): Promise<SignerResult> => {
-    if (payload.withSignedTransaction !== true)
-      throw new Error('The wallet makes the extrinsic itself: sign with the option withSignedTransaction.')
-    if (payload.assetId) throw new Error('The wallet pays fees in the coin only.')
-    const blocks = blocksOf(payload.era)
-    if (blocks === null) throw new Error('The wallet signs no immortal extrinsics.')
     const fields = await fieldsFor(payload.address)
-    const signedTransaction = hexOf(
-      await client.transactions.sign({
-        ...fields,
-        unsigned_transaction: {
-          input: payload.method,
-          nonce: String(BigInt(payload.nonce)),
-          maxPriorityFeePerGas: String(BigInt(payload.tip)),
-          era: String(blocks),
-        },
-      }),
-    )
+    try {
+      const { signature } = await client.transactions.signPayload({ ...fields, payload })
+      return { id: nextId(), signature: hexOf(signature) }
+    } catch (error) {
+      if (!isUncovered(error) || payload.withSignedTransaction !== true) throw error
+    }
+    const unsigned_transaction = unsignedOf(payload)
+    const signedTransaction = hexOf(await client.transactions.sign({ ...fields, unsigned_transaction }))
     return { id: nextId(), signature: signatureIn(signedTransaction), signedTransaction }
   }
   return { signRaw, signPayload }

@@ -36,11 +36,24 @@ afterAll(async () => {
   await chain.stop()
 })
 
+/** The wallet of a service that answers each payload as if the metadata were not pinned. */
+const unpinnedSigner = () => {
+  const refusing = async (input: string, init: RequestInit) =>
+    input.endsWith('/transactions/sign-payload')
+      ? Response.json({ error: 'Field "payload.mode" must be 1.', code: 'metadata_untrusted' }, { status: 503 })
+      : fetch(input, init)
+  const { projectId, apiKey } = service.project
+  const client = createClient({ baseUrl: service.baseUrl, projectId, apiKey, fetch: refusing })
+  return toSigner({ client, network, address, credential: { developer_secret: 'testnet-secret' } })
+}
+
 /** Signs and sends a call. @returns the names of its events, once it is in a block */
-const send = async (call: SubmittableExtrinsic<'promise'>): Promise<readonly string[]> => {
+const send = async (call: SubmittableExtrinsic<'promise'>, options = {}): Promise<readonly string[]> => {
   const done = Promise.withResolvers<readonly string[]>()
-  const unsubscribe = await call.signAndSend(address, { signer, withSignedTransaction: true }, (result) => {
-    if (result.isInBlock) done.resolve(result.events.map(({ event }) => `${event.section}.${event.method}`))
+  const unsubscribe = await call.signAndSend(address, { signer, ...options }, (result) => {
+    // Once it is final, @polkadot/api no longer reads the events for the notice that it is in a block.
+    if (result.isInBlock || result.isFinalized)
+      done.resolve(result.events.map(({ event }) => `${event.section}.${event.method}`))
     if (result.isError) done.reject(new Error(result.status.type))
   })
   try {
@@ -64,13 +77,22 @@ test('sends a coin', async () => {
   expect((await freeOf()) - before).toBe(70_000_000_000n)
 })
 
-test('calls another pallet, with the nonce and the tip of the call', async () => {
+const remark = () => {
   const call = api.tx.system?.remarkWithEvent?.('hello')
   if (call === undefined) throw new Error('the runtime has pallet System')
-  const signed = await call.signAsync(address, { signer, withSignedTransaction: true, tip: 5 })
-  expect([signed.method.toHex(), signed.tip.toNumber(), signed.nonce.toNumber()]).toEqual([call.method.toHex(), 5, 1])
-  expect(signed.era.isMortalEra).toBe(true)
-  expect(await send(call)).toContain('system.Remarked')
+  return call
+}
+
+test.each([
+  ['immortal', { era: 0 }],
+  ['mortal for 8 blocks, with a tip', { era: 8, tip: 5 }],
+  ['one that the dapp lets be changed', { withSignedTransaction: true, era: 8 }],
+])('calls another pallet by an extrinsic: %s', async (_, options) => {
+  const call = remark()
+  expect(await send(call, options)).toContain('system.Remarked')
+  const { era, tip } = { tip: 0, ...options }
+  expect([call.tip.toNumber(), call.era.isImmortalEra]).toEqual([tip, era === 0])
+  if (era !== 0) expect(call.era.asMortalEra.period.toNumber()).toBe(era)
 })
 
 test('signs bytes, which cannot be an extrinsic', async () => {
@@ -84,10 +106,29 @@ test('signs bytes, which cannot be an extrinsic', async () => {
   await expect(signer.signRaw?.({ address, data: '0x00', type: 'payload' })).rejects.toThrow('signPayload')
 })
 
-test('refuses what it would have to change', async () => {
-  const call = api.tx.system?.remarkWithEvent?.('hello')
-  if (call === undefined) throw new Error('the runtime has pallet System')
-  await expect(call.signAsync(address, { signer })).rejects.toThrow('withSignedTransaction')
-  const immortal = { signer, withSignedTransaction: true, era: 0 }
-  await expect(call.signAsync(address, immortal)).rejects.toThrow('immortal')
+test('lets the service make the extrinsic where the metadata is not pinned, if the dapp allows it', async () => {
+  const options = { signer: unpinnedSigner(), withSignedTransaction: true, era: 8, tip: 5 }
+  expect(await send(remark(), options)).toContain('system.Remarked')
+  const nonce = (await api.rpc.system.accountNextIndex(address)).toNumber()
+  const made = await remark().signAsync(address, options)
+  expect([made.method.toHex(), made.tip.toNumber(), made.nonce.toNumber()]).toEqual([remark().method.toHex(), 5, nonce])
+  expect(made.era.asMortalEra.period.toNumber()).toBe(8)
+  for (const other of [{ era: 0 }, { assetId: 1984 }])
+    await expect(remark().signAsync(address, { ...options, ...other })).rejects.toThrow('Without pinned metadata')
+  const unchanged = remark().signAsync(address, { ...options, withSignedTransaction: false })
+  await expect(unchanged).rejects.toMatchObject({ code: 'metadata_untrusted' })
+})
+
+test('refuses another account, and says which field of a payload is wrong', async () => {
+  const payload = await new Promise<Parameters<NonNullable<typeof signer.signPayload>>[0]>((resolve, reject) => {
+    const signPayload = async (shown: Parameters<NonNullable<typeof signer.signPayload>>[0]) => {
+      resolve(shown)
+      return { id: 1, signature: `0x01${'00'.repeat(64)}` as const }
+    }
+    remark().signAsync(address, { signer: { signPayload } }).catch(reject)
+  })
+  const { address: other } = await devAccount('Bob')
+  await expect(signer.signPayload?.({ ...payload, address: other })).rejects.toThrow('not this wallet')
+  const wrong = signer.signPayload?.({ ...payload, genesisHash: payload.blockHash })
+  await expect(wrong).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringContaining('genesisHash') })
 })
