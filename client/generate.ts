@@ -44,6 +44,18 @@ const answersOf = ({ responses }: Operation) =>
 const mapValues = <From, To>(values: Readonly<Record<string, From>>, change: (value: From) => To): Record<string, To> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]))
 
+/**
+ * A schema without its list of credentials, of which one is required: a type cannot say that, and a union with a schema that has no
+ * type is `unknown`.
+ */
+const withoutRequiredLists = (schema: Schema): Schema => {
+  const isRequiredList = (value: unknown): boolean =>
+    Array.isArray(value) && value.every((each) => Object.keys(Object(each)).toSorted().join() === 'required,title')
+  return Object.fromEntries(
+    Object.entries(schema).filter(([name, value]) => !['anyOf', 'oneOf'].includes(name) || !isRequiredList(value)),
+  )
+}
+
 /** The types of the document. A deployment can have further networks, and later versions further codes. */
 const typesOf = async ({ openapi, info, paths, components }: ApiDocument): Promise<string> => {
   const read = {
@@ -57,7 +69,7 @@ const typesOf = async ({ openapi, info, paths, components }: ApiDocument): Promi
         responses: answersOf(operation),
       })),
     ),
-    components: { schemas: components.schemas },
+    components: { schemas: mapValues(components.schemas, withoutRequiredLists) },
   }
   const text = astToString(await openapiTS(JSON.stringify(read), { exportType: true }))
   return text.replace(/^( +(?:Network|ErrorCode): )(.*);$/gm, '$1$2 | (string & {});')

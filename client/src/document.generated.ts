@@ -1304,7 +1304,7 @@ export type components = {
              * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
              */
             user_secret?: string;
-        } | unknown | unknown | unknown;
+        };
         /**
          * Wallet
          * @example {
@@ -1404,7 +1404,7 @@ export type components = {
              * @example bottom drive obey lake curtain smoke basket hold race lonely fit walk
              */
             mnemonic_phrase?: string;
-        } | unknown | unknown | unknown;
+        };
         /**
          * ChangeUserPin
          * @example {
@@ -1436,7 +1436,7 @@ export type components = {
              * @example 493817
              */
             new_user_pin: string;
-        } & (unknown | unknown);
+        };
         /** Success */
         Success: {
             /** @constant */
@@ -1472,7 +1472,7 @@ export type components = {
              * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
              */
             user_secret?: string;
-        } | unknown | unknown | unknown;
+        };
         /**
          * ExportedWallet
          * @example {
@@ -1532,7 +1532,7 @@ export type components = {
              * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
              */
             user_secret?: string;
-        } & (unknown | unknown);
+        };
         /**
          * RecoveryCode
          * @example {
@@ -1583,7 +1583,7 @@ export type components = {
              * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
              */
             user_secret?: string;
-        } & (unknown | unknown);
+        };
         /**
          * RemovePasskeySecret
          * @example {
@@ -1615,7 +1615,7 @@ export type components = {
              * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
              */
             user_secret?: string;
-        } & (unknown | unknown);
+        };
         /**
          * UserSecret
          * @example {
@@ -2021,7 +2021,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /**
          * RawTransaction
          * @description The raw signed transaction, as `eth_sendRawTransaction` takes it; on Substrate networks the extrinsic, as `author_submitExtrinsic` takes it.
@@ -2115,7 +2115,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /**
          * SpeedUpTransaction
          * @example {
@@ -2159,7 +2159,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /**
          * TransactionStatus
          * @example {
@@ -2391,7 +2391,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /**
          * SignedPayload
          * @example {
@@ -2453,7 +2453,7 @@ export type components = {
              * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
              */
             user_secret?: string;
-        } | unknown | unknown | unknown;
+        };
         /** SignedMessage */
         SignedMessage: {
             /**
@@ -2512,7 +2512,7 @@ export type components = {
              * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
              */
             user_secret?: string;
-        } | unknown | unknown | unknown;
+        };
         /** SignedAuthorization */
         SignedAuthorization: {
             /** @example 11155111 */
@@ -2917,7 +2917,7 @@ export type components = {
              * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
              */
             user_secret?: string;
-        } | unknown | unknown | unknown;
+        };
         /**
          * SignedTypedData
          * @example {
@@ -3042,7 +3042,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /** UploadImage */
         UploadImage: {
             /**
@@ -3157,7 +3157,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /**
          * NftToMint
          * @example {
@@ -3221,7 +3221,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /**
          * TransferNft
          * @example {
@@ -3280,7 +3280,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /**
          * ArgumentRule
          * @description A rule never matches a transaction without the argument.
@@ -3477,7 +3477,7 @@ export type components = {
              * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
              */
             user_secret?: string;
-        } | unknown | unknown | unknown;
+        };
         /** ShownTokenLimit */
         ShownTokenLimit: {
             /**
@@ -3855,7 +3855,7 @@ export type components = {
              * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
              */
             user_secret?: string;
-        } & (unknown | unknown | unknown);
+        };
         /**
          * ApprovalWords
          * @description The request in English, for its approvers.
@@ -4276,7 +4276,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /**
          * MintToken
          * @example {
@@ -4329,7 +4329,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /**
          * TransferToken
          * @example {
@@ -4383,7 +4383,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /**
          * TokenTransfer
          * @example {
@@ -4455,7 +4455,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
-        } & (unknown | unknown | unknown);
+        };
         /** NameLookup */
         NameLookup: {
             /**

@@ -35,6 +35,11 @@ test('the generated files are those of the present document', async () => {
   }
 })
 
+test('no call takes just anything', async () => {
+  // A union with a schema that has no type would be `unknown`.
+  expect(await readFile(join(ROOT, 'client/src/document.generated.ts'), 'utf8')).not.toMatch(/[|&] \(?unknown/)
+})
+
 describe('what is published', () => {
   test('has no problem for publint', async () => {
     const args = [client.tarball, '--strict']
