@@ -2,6 +2,7 @@
 
 import type { Client } from './client.ts'
 import { type CredentialSource, credentialOf } from './credential.ts'
+import type { components } from './document.generated.ts'
 import { StrongroomError } from './errors.ts'
 
 export type Hex = `0x${string}`
@@ -30,12 +31,8 @@ export type EvmTransaction = {
   readonly accessList?: readonly unknown[] | null | undefined
 }
 
-export type TypedData = {
-  readonly domain: Readonly<Record<string, unknown>>
-  readonly types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>
-  readonly primaryType: string
-  readonly message: Readonly<Record<string, unknown>>
-}
+/** EIP-712. */
+export type TypedData = components['schemas']['TypedData']
 
 /** Without absent fields. */
 const present = (fields: Readonly<Record<string, unknown>>) =>
@@ -87,11 +84,11 @@ export const signTransaction = async (wallet: EvmWallet, transaction: EvmTransac
 
 /** EIP-712. The message's numbers are text. */
 export const signTypedData = async (wallet: EvmWallet, typedData: TypedData): Promise<Hex> => {
-  const operation = { method: 'POST', path: '/transactions/sign-typed-data' } as const
   const { domain, types, primaryType, message } = typedData
   const typed_data = { domain, types, primaryType, message }
-  const answer = await wallet.client.request(operation, { ...(await signerFields(wallet)), typed_data })
-  return hexOf(Object(answer).signature)
+  const fields = await signerFields(wallet)
+  const { signature } = await wallet.client.transactions.signTypedData({ ...fields, typed_data })
+  return hexOf(signature)
 }
 
 /** Refuses a transaction that was signed for another chain than the caller has in mind. */
