@@ -30,11 +30,17 @@ export const packClient = async () => {
     await run(join(folder, 'node_modules'), 'tar', '-xzf', tarball)
     await run(join(folder, 'node_modules'), 'mv', 'package', 'strongroom-client')
     await rm(source, { recursive: true })
-    /** Runs a program that imports the package. @returns what it prints */
-    const runProgram = async (input: { readonly text: string; readonly env: Readonly<Record<string, string>> }) => {
-      const script = join(folder, `${crypto.randomUUID()}.ts`)
+    /** Runs a program that imports the package, by default in TypeScript on Bun. @returns what it prints */
+    const runProgram = async (input: {
+      readonly text: string
+      readonly env: Readonly<Record<string, string>>
+      /** The command of another runtime, for JavaScript. */
+      readonly runtime?: readonly string[]
+    }) => {
+      const script = join(folder, `${crypto.randomUUID()}.${input.runtime === undefined ? 'ts' : 'mjs'}`)
       await writeFile(script, input.text)
-      const child = Bun.spawn([process.execPath, '--no-env-file', script], {
+      const { runtime = [process.execPath, '--no-env-file'] } = input
+      const child = Bun.spawn([...runtime, script], {
         cwd: folder,
         env: { PATH: process.env.PATH ?? '', ...input.env },
         stdout: 'pipe',
