@@ -79,7 +79,7 @@ type Answer = (params: unknown) => unknown
 const createMethods = ({ wallet, own, selected }: Chains): Readonly<Record<string, Answer>> => {
   const transactionAt = (params: unknown): EvmTransaction => {
     // The service chooses the fees: a gas price would make a transaction that cannot be sped up.
-    const { from, input, data, gasPrice: _, ...rest } = objectAt(params, 0)
+    const { from, input, data, gasPrice: _price, type: _type, ...rest } = objectAt(params, 0)
     own(from)
     if (rest.chainId !== undefined && Number(rest.chainId) !== selected())
       throw new ProviderError(4901, `The provider is connected to the chain ${selected()}.`)

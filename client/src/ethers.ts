@@ -55,6 +55,10 @@ export class StrongroomSigner extends AbstractSigner {
       maxPriorityFeePerGas: request.maxPriorityFeePerGas,
       nonce: request.nonce,
       accessList: accessList ? accessListify(accessList) : undefined,
+      type: request.type,
+      blobs: request.blobs,
+      blobVersionedHashes: request.blobVersionedHashes,
+      authorizationList: request.authorizationList,
     })
     checkChain(Transaction.from(signed), request.chainId)
     return signed

@@ -29,6 +29,12 @@ export type EvmTransaction = {
   readonly maxPriorityFeePerGas?: Quantity
   readonly nonce?: Quantity
   readonly accessList?: readonly unknown[] | null | undefined
+  /** 0, 1 or 2. By default the other fields decide. */
+  readonly type?: Quantity
+  /** Of the types 3 and 4, which the service does not sign. */
+  readonly blobs?: readonly unknown[] | null | undefined
+  readonly blobVersionedHashes?: readonly unknown[] | null | undefined
+  readonly authorizationList?: readonly unknown[] | null | undefined
 }
 
 /** EIP-712. */
@@ -40,9 +46,22 @@ const present = (fields: Readonly<Record<string, unknown>>) =>
 
 const quantity = (value: Quantity) => (value === undefined || value === null ? undefined : String(BigInt(value)))
 
+/** They would be lost otherwise. */
+const refuseOtherTypes = (transaction: EvmTransaction): void => {
+  const names = ['blobs', 'blobVersionedHashes', 'authorizationList'] as const
+  const found = names.find((name) => (transaction[name] ?? []).length > 0)
+  if (found === undefined) return
+  throw new StrongroomError(
+    'invalid_input',
+    `The service signs transactions of the types 0, 1 and 2, without "${found}".`,
+  )
+}
+
 /** The service's `unsigned_transaction`. */
-export const unsignedOf = (transaction: EvmTransaction) =>
-  present({
+export const unsignedOf = (transaction: EvmTransaction) => {
+  refuseOtherTypes(transaction)
+  const isLegacy = quantity(transaction.type) === '0'
+  return present({
     to: transaction.to,
     value: quantity(transaction.value),
     input: transaction.data,
@@ -52,8 +71,11 @@ export const unsignedOf = (transaction: EvmTransaction) =>
     maxFeePerGas: quantity(transaction.maxFeePerGas),
     maxPriorityFeePerGas: quantity(transaction.maxPriorityFeePerGas),
     nonce: quantity(transaction.nonce),
-    accessList: transaction.accessList?.length ? transaction.accessList : undefined,
+    // Beside a gas price an empty one makes a transaction of type 1.
+    accessList: isLegacy && transaction.accessList?.length === 0 ? undefined : transaction.accessList,
+    type: quantity(transaction.type),
   })
+}
 
 /** The fields of every request that signs. */
 export const signerFields = async ({ network, address, credential }: EvmWallet) => ({
@@ -89,6 +111,33 @@ export const signTypedData = async (wallet: EvmWallet, typedData: TypedData): Pr
   const fields = await signerFields(wallet)
   const { signature } = await wallet.client.transactions.signTypedData({ ...fields, typed_data })
   return hexOf(signature)
+}
+
+type SignedAuthorization = {
+  readonly chainId: number
+  readonly address: Hex
+  readonly nonce: number
+  readonly yParity: number
+  readonly r: Hex
+  readonly s: Hex
+}
+
+/** EIP-7702: lets the account run the code of a contract that the operator allowed for the project. */
+export const signAuthorization = async (
+  wallet: EvmWallet,
+  { address, chainId, nonce }: Pick<SignedAuthorization, 'address' | 'chainId' | 'nonce'>,
+): Promise<SignedAuthorization> => {
+  const fields = await signerFields(wallet)
+  const authorization = { contract_address: address, chain_id: String(chainId), nonce: String(nonce) }
+  const signed = await wallet.client.transactions.signAuthorization({ ...fields, authorization })
+  return {
+    chainId: signed.chain_id,
+    address: hexOf(signed.address),
+    nonce: signed.nonce,
+    yParity: signed.y_parity,
+    r: hexOf(signed.r),
+    s: hexOf(signed.s),
+  }
 }
 
 /** Refuses a transaction that was signed for another chain than the caller has in mind. */
