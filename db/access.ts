@@ -8,6 +8,7 @@ type Rights = {
   readonly api?: string
   readonly vault?: string
   readonly worker?: string
+  readonly console?: string
   /** The worker deletes only rows for which this SQL condition holds. */
   readonly workerDeletes?: string
   /** The operators' views read the table. */

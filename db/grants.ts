@@ -8,6 +8,8 @@ export const API_ROLE = 'strongroom_api'
 /** Custody. Alone it reads and writes keys, locks and policies. */
 export const VAULT_ROLE = 'strongroom_vault'
 export const WORKER_ROLE = 'strongroom_worker'
+/** The operators' console: reads much, and writes what an operator may change. */
+export const CONSOLE_ROLE = 'strongroom_console'
 /**
  * Owns the job queue's tables, the functions that add jobs, and the operators' views. Only the migrating role is a member: a
  * process that owned these functions and views could change them, and so act with the rights of their other users.
@@ -25,6 +27,7 @@ const TABLE_GRANTS = ACCESS.flatMap(({ table, rights }) => {
     ...grant(rights.api, API_ROLE),
     ...grant(rights.vault, VAULT_ROLE),
     ...grant(rights.worker, WORKER_ROLE),
+    ...grant(rights.console, CONSOLE_ROLE),
     ...grant(rights.views, JOBS_ROLE),
   ]
 }).join('\n')
@@ -41,12 +44,13 @@ const DELETE_POLICIES = ACCESS.flatMap(({ table, rights }) => {
     `alter table public.${table} enable row level security;`,
     policy('api', `to ${API_ROLE} using (true) with check (true)`),
     ...(rights.vault === undefined ? [] : [policy('vault', `to ${VAULT_ROLE} using (true) with check (true)`)]),
+    ...(rights.console === undefined ? [] : [policy('console', `to ${CONSOLE_ROLE} using (true) with check (true)`)]),
     policy('worker_sees', `for select to ${WORKER_ROLE} using (true)`),
     policy('worker_clears', `for delete to ${WORKER_ROLE} using (${rights.workerDeletes})`),
   ]
 }).join('\n')
 
-export const CREATE_ROLES = [API_ROLE, VAULT_ROLE, WORKER_ROLE, JOBS_ROLE, VIEWER_ROLE]
+export const CREATE_ROLES = [API_ROLE, VAULT_ROLE, WORKER_ROLE, CONSOLE_ROLE, JOBS_ROLE, VIEWER_ROLE]
   .map(
     (role) => `do $$ begin
   if not exists (select from pg_roles where rolname = '${role}') then create role ${role} nologin; end if;
@@ -56,8 +60,8 @@ end $$;`,
   .join('\n')
 
 /**
- * Adding a job and retrying a failed one are functions with the rights of the queue's owner. The API can call them, and has no
- * other access to jobs but the operators' views.
+ * Adding a job and retrying a failed one are functions with the rights of the queue's owner. The API and the console can call
+ * them, and have no other access to jobs but the operators' views.
  */
 const JOB_FUNCTIONS = `
 create or replace function public.add_strongroom_job(
@@ -74,7 +78,7 @@ $$;
 ${['add_strongroom_job', 'retry_strongroom_jobs']
   .map(
     (name) => `revoke all on function public.${name} from public;
-grant execute on function public.${name} to ${API_ROLE}, ${WORKER_ROLE};
+grant execute on function public.${name} to ${API_ROLE}, ${WORKER_ROLE}, ${CONSOLE_ROLE};
 alter function public.${name} owner to ${JOBS_ROLE};`,
   )
   .join('\n')}
@@ -109,7 +113,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   group by task.identifier;
 $$;
 revoke all on function public.strongroom_job_numbers from public;
-grant execute on function public.strongroom_job_numbers to ${API_ROLE}, ${WORKER_ROLE};
+grant execute on function public.strongroom_job_numbers to ${API_ROLE}, ${WORKER_ROLE}, ${CONSOLE_ROLE};
 alter function public.strongroom_job_numbers owner to ${JOBS_ROLE};
 `
 
@@ -164,9 +168,11 @@ create or replace trigger keep_holdings_changed after update on public.movements
   referencing old table as removed new table as added for each statement execute function public.keep_holdings();
 `
 
+const OWN_ROLES = [API_ROLE, VAULT_ROLE, WORKER_ROLE, CONSOLE_ROLE].join(', ')
+
 const TABLES = `
-revoke all on all tables in schema public from ${API_ROLE}, ${VAULT_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
-grant usage on schema public to ${API_ROLE}, ${VAULT_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
+revoke all on all tables in schema public from ${OWN_ROLES}, ${JOBS_ROLE};
+grant usage on schema public to ${OWN_ROLES}, ${JOBS_ROLE};
 ${TABLE_GRANTS}
 `
 

@@ -444,5 +444,5 @@ do $$ declare same record; begin
   end loop;
 end $$;
 
-grant usage on schema strongroom_views to strongroom_api, strongroom_viewer;
-grant select on all tables in schema strongroom_views to strongroom_api, strongroom_viewer;
+grant usage on schema strongroom_views to strongroom_api, strongroom_console, strongroom_viewer;
+grant select on all tables in schema strongroom_views to strongroom_api, strongroom_console, strongroom_viewer;

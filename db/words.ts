@@ -193,6 +193,10 @@ const API_ACTIONS = [
   'anonymous_login_changed',
   'approval_requested',
   'approval_decided',
+  'operator_invited',
+  'operator_logged_in',
+  'operator_passkey_added',
+  'operator_removed',
   ...API_EVENTS,
 ] as const
 export type ApiAction = (typeof API_ACTIONS)[number]
@@ -231,3 +235,11 @@ export const NONCE_KINDS = ['wallet', 'passkey_login', 'passkey_registration'] a
  */
 export const SESSION_ENDS = ['logout', 'user', 'reuse', 'pin_changed', 'passkey_removed', 'operator'] as const
 export type SessionEnd = (typeof SESSION_ENDS)[number]
+
+/** What an operator may do at the console: a viewer only reads. */
+export const OPERATOR_ROLES = ['viewer', 'operator'] as const
+export type OperatorRole = (typeof OPERATOR_ROLES)[number]
+
+/** What a hash in `operator_tokens` is of. */
+export const OPERATOR_TOKEN_KINDS = ['link', 'session', 'challenge'] as const
+export type OperatorTokenKind = (typeof OPERATOR_TOKEN_KINDS)[number]

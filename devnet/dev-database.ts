@@ -1,19 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { API_ROLE, VAULT_ROLE, WORKER_ROLE } from '../db/grants.ts'
+import { API_ROLE, CONSOLE_ROLE, VAULT_ROLE, WORKER_ROLE } from '../db/grants.ts'
 import { migrate } from '../db/migrate.ts'
 
-/** The database's URLs for its four users. */
+/** The database's URLs for its users. */
 export type DevDatabase = {
   readonly ownerUrl: string
   readonly apiUrl: string
   readonly vaultUrl: string
   readonly workerUrl: string
+  readonly consoleUrl: string
 }
 
 const DATABASE = 'strongroom'
 
-/** Creates and migrates the database, and creates the users of the API, the vault and the worker. */
+/** Creates and migrates the database, and creates the users of the processes. */
 export const prepareDatabase = async (superuserUrl: string): Promise<DevDatabase> => {
   const urlOf = (user?: { readonly name: string; readonly password: string }): string => {
     const url = new URL(superuserUrl)
@@ -41,6 +42,7 @@ export const prepareDatabase = async (superuserUrl: string): Promise<DevDatabase
       apiUrl: await makeLogin('strongroom_dev_api', API_ROLE),
       vaultUrl: await makeLogin('strongroom_dev_vault', VAULT_ROLE),
       workerUrl: await makeLogin('strongroom_dev_worker', WORKER_ROLE),
+      consoleUrl: await makeLogin('strongroom_dev_console', CONSOLE_ROLE),
     }
   } finally {
     await client.end()

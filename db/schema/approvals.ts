@@ -38,7 +38,10 @@ export const approvals = pgTable(
   ],
 )
 
-export const approvalsAccess = access(approvals, { api: 'select, insert, update (rejected_at, used_at)' })
+export const approvalsAccess = access(approvals, {
+  api: 'select, insert, update (rejected_at, used_at)',
+  console: 'select',
+})
 
 /** An approver's decision, with the assertion of their passkey. */
 export const approvalDecisions = pgTable(
@@ -63,4 +66,5 @@ export const approvalDecisions = pgTable(
 
 export const approvalDecisionsAccess = access(approvalDecisions, {
   api: 'select, insert, update (decision, credential_id, client_data_json, authenticator_data, signature, decided_at)',
+  console: 'select (approval_id, user_id, decision, decided_at)',
 })

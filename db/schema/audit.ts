@@ -43,7 +43,12 @@ export const audit = pgTable(
   ],
 )
 
-export const auditAccess = access(audit, { api: 'select, insert', vault: 'select, insert', worker: 'select, insert' })
+export const auditAccess = access(audit, {
+  api: 'select, insert',
+  vault: 'select, insert',
+  worker: 'select, insert',
+  console: 'select, insert',
+})
 
 /**
  * A hash chain over the audit rows of each project, and over those of the deployment. Vaults append to it about once a second.
@@ -66,7 +71,11 @@ export const auditChain = pgTable(
   (table) => [primaryKey({ columns: [table.chain, table.position] }), unique('audit_chain_once').on(table.auditId)],
 )
 
-export const auditChainAccess = access(auditChain, { api: 'select (audit_id)', vault: 'select, insert' })
+export const auditChainAccess = access(auditChain, {
+  api: 'select (audit_id)',
+  vault: 'select, insert',
+  console: 'select (audit_id)',
+})
 
 /** What an operator has frozen, one row each; deleted when it is released. */
 export const freezes = pgTable(
@@ -99,4 +108,8 @@ export const freezes = pgTable(
   ],
 )
 
-export const freezesAccess = access(freezes, { api: 'select, insert, delete', vault: 'select' })
+export const freezesAccess = access(freezes, {
+  api: 'select, insert, delete',
+  vault: 'select',
+  console: 'select, insert, delete',
+})

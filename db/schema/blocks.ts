@@ -28,7 +28,12 @@ export const cursors = pgTable(
   ],
 )
 
-export const cursorsAccess = access(cursors, { api: 'select', worker: 'select, insert, update', views: 'select' })
+export const cursorsAccess = access(cursors, {
+  api: 'select',
+  worker: 'select, insert, update',
+  console: 'select',
+  views: 'select',
+})
 
 /** For operators: the networks that workers follow, and with which settings. Every worker refreshes its rows. */
 export const followedNetworks = pgTable('followed_networks', {

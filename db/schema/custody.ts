@@ -272,7 +272,12 @@ export const wallets = pgTable(
   ],
 )
 
-export const walletsAccess = access(wallets, { api: 'select, insert', vault: 'select', worker: 'select' })
+export const walletsAccess = access(wallets, {
+  api: 'select, insert',
+  vault: 'select',
+  worker: 'select',
+  console: 'select',
+})
 
 /**
  * The wallet's derived private key, sealed with its wallet key. Signing opens this and not the seed. Custody writes it before the

@@ -27,4 +27,9 @@ export const networkName = () =>
     .notNull()
     .references(() => networks.name)
 
-export const networksAccess = access(networks, { api: 'select', vault: 'select, insert', worker: 'select' })
+export const networksAccess = access(networks, {
+  api: 'select',
+  vault: 'select, insert',
+  worker: 'select',
+  console: 'select',
+})

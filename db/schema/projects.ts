@@ -28,6 +28,7 @@ export const deploymentAccess = access(deployment, {
   api: 'select, update (service_key_id, identity_key_id)',
   vault: 'select, insert, update (root_key_id)',
   worker: 'select',
+  console: 'select',
 })
 
 export const projects = pgTable('projects', {
@@ -54,6 +55,7 @@ export const projectsAccess = access(projects, {
   api: 'select, insert, update',
   vault: 'select (id)',
   worker: 'select',
+  console: 'select',
 })
 
 export const apiKeys = pgTable(

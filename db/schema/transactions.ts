@@ -122,6 +122,7 @@ export const transactions = pgTable(
     index('transactions_project').on(table.projectId, table.createdAt),
     // For the operators' view and command line: the newest of all projects.
     index('transactions_newest').on(table.createdAt),
+    index('transactions_failed').on(table.createdAt).where(sql`status = 'failed'`),
     index('transactions_mortal')
       .on(table.network, table.validUntilBlock)
       .where(sql`not ${table.final} and ${table.validUntilBlock} is not null`),
@@ -167,12 +168,15 @@ export const OUTCOME_COLUMNS = [
   'updatedAt',
 ] as const satisfies readonly (keyof typeof transactions.$inferSelect)[]
 
-// The worker may change only the outcome: the API signs again from the other columns (speed-up), and simulates later intents
+// The worker and the console may change only the outcome: the API signs again from the other columns (speed-up), and simulates later intents
 // after them.
+
+const outcome = `select, update (${OUTCOME_COLUMNS.map((key) => transactions[key].name).join(', ')})`
 
 export const transactionsAccess = access(transactions, {
   api: 'select, insert, update',
-  worker: `select, update (${OUTCOME_COLUMNS.map((key) => transactions[key].name).join(', ')})`,
+  worker: outcome,
+  console: outcome,
   views: 'select',
 })
 
@@ -205,5 +209,6 @@ export const attempts = pgTable(
 export const attemptsAccess = access(attempts, {
   api: 'select, insert, update, delete',
   worker: 'select, update (raw, broadcast_at, last_error)',
+  console: 'select',
   views: 'select',
 })

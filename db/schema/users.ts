@@ -46,6 +46,7 @@ export const users = pgTable(
 export const usersAccess = access(users, {
   api: 'select, insert, update',
   worker: 'select, delete',
+  console: 'select (id, project_id, email, sign_in_wallet, created_at)',
 })
 
 const ofUser = (table: { readonly projectId: AnyPgColumn; readonly userId: AnyPgColumn }) =>
@@ -82,6 +83,7 @@ export const passkeys = pgTable(
 export const passkeysAccess = access(passkeys, {
   api: 'select, insert, update, delete',
   worker: 'select (project_id, user_id)',
+  console: 'select (project_id, user_id)',
 })
 
 /** The MAC of the one live code that was mailed for a user. The user may not exist yet. */
@@ -251,6 +253,7 @@ export const throttlesAccess = access(throttles, {
   api: 'select, insert, update, delete',
   vault: 'select, insert, update',
   worker: 'select (window_ends_at), delete',
+  console: 'select, insert, update',
   workerDeletes: 'window_ends_at < now()',
 })
 

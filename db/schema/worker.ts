@@ -27,4 +27,8 @@ export const vaultProcesses = pgTable('vault_processes', {
   seenAt: instant('seen_at').notNull().default(now),
 })
 
-export const vaultProcessesAccess = access(vaultProcesses, { api: 'select', vault: 'select, insert, update, delete' })
+export const vaultProcessesAccess = access(vaultProcesses, {
+  api: 'select',
+  vault: 'select, insert, update, delete',
+  console: 'select',
+})

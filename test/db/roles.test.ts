@@ -34,11 +34,12 @@ let owner: Sql
 let api: Sql
 let vault: Sql
 let worker: Sql
+let operators: Sql
 let end: () => Promise<unknown>
 
 beforeAll(async () => {
   database = await createDatabase()
-  ;({ owner, api, vault, worker, end } = connectAsEach(database))
+  ;({ owner, api, vault, worker, operators, end } = connectAsEach(database))
 })
 afterAll(async () => {
   await end()
@@ -72,6 +73,7 @@ describe('no role but the vault’s', () => {
     test(`can read or write ${getTableName(table)}`, async () => {
       expect(await tried(api, table)).toEqual(DENIED)
       expect(await tried(worker, table)).toEqual(DENIED)
+      expect(await tried(operators, table)).toEqual(DENIED)
     })
   }
 
@@ -118,5 +120,54 @@ describe('the vault’s role', () => {
       if ((await codeOf(vault.unsafe(`delete from ${table} where false`))) === 'allowed') deletable.push(table)
     }
     expect(deletable).toEqual(['policy_locks', 'vault_processes'])
+  })
+})
+
+describe('the console’s role', () => {
+  /** The tables on which a kind of statement is allowed, for at least one column. */
+  const allowed = async (statement: (table: string, column: string) => string): Promise<readonly string[]> => {
+    const names: string[] = []
+    for (const table of tablesOf(schema)) {
+      for (const { name } of Object.values(getTableColumns(table))) {
+        if ((await codeOf(operators.unsafe(statement(getTableName(table), `"${name}"`)))) === '42501') continue
+        names.push(getTableName(table))
+        break
+      }
+    }
+    return names.sort()
+  }
+
+  test('writes only what an operator does, and what lets operators in', async () => {
+    expect(await allowed((table, column) => `insert into ${table} (${column}) values (default)`)).toEqual([
+      'audit',
+      'freezes',
+      'operator_passkeys',
+      'operator_tokens',
+      'throttles',
+    ])
+    expect(await allowed((table, column) => `update ${table} set ${column} = default where false`)).toEqual([
+      'operator_passkeys',
+      'throttles',
+      'transactions',
+    ])
+    expect(await allowed((table) => `delete from ${table} where false`)).toEqual(['freezes', 'operator_tokens'])
+  })
+
+  test('cannot change what a transaction does, who an operator is, or read what logs users in', async () => {
+    for (const statement of [
+      'update transactions set "to" = null',
+      'update transactions set value = 0',
+      'update operators set role = role',
+      'select hash from api_keys',
+      'select id from sessions',
+      'select code_mac from email_codes',
+      'select sealed from token_keys',
+      'select public_key from passkeys',
+      'select mac from users',
+      'select from graphile_worker._private_jobs',
+      'update audit set actor = actor',
+    ]) {
+      expect([statement, await codeOf(operators.unsafe(statement))]).toEqual([statement, '42501'])
+    }
   })
 })

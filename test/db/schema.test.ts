@@ -136,7 +136,7 @@ describe('the roles', () => {
     const owned = await owner`
       select pg_describe_object(classid, objid, 0) as what from pg_shdepend
       where deptype = 'o' and dbid = (select oid from pg_database where datname = current_database())
-        and refobjid in (select oid from pg_roles where rolname in ('strongroom_api', 'strongroom_vault', 'strongroom_worker', 'strongroom_viewer'))`
+        and refobjid in (select oid from pg_roles where rolname in ('strongroom_api', 'strongroom_vault', 'strongroom_worker', 'strongroom_console', 'strongroom_viewer'))`
     expect([...owned]).toEqual([])
     for (const sql of [api, vault, worker]) {
       await denied(sql`alter function public.add_strongroom_job security invoker`)

@@ -85,7 +85,7 @@ test('a role that may create roles and owns the database can migrate it; no supe
   as('createrole', async (somebody, name) => {
     // If the group roles exist already, they must have been granted to it.
     await owner.unsafe(
-      `grant strongroom_api, strongroom_worker, strongroom_jobs, strongroom_viewer to ${name} with admin option`,
+      `grant strongroom_api, strongroom_worker, strongroom_console, strongroom_jobs, strongroom_viewer to ${name} with admin option`,
     )
     await owner.unsafe(`create database ${name} owner ${name}`)
     const url = new URL(database.url)

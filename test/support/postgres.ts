@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import postgres, { type Sql } from 'postgres'
-import { API_ROLE, VAULT_ROLE, WORKER_ROLE } from '../../db/grants.ts'
+import { API_ROLE, CONSOLE_ROLE, VAULT_ROLE, WORKER_ROLE } from '../../db/grants.ts'
 import { migrate } from '../../db/migrate.ts'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { isRunning } from '../../devnet/process-info.ts'
@@ -25,6 +25,8 @@ export type TestDatabase = {
   readonly vaultUrl: string
   /** The URL for a login user with only the worker's rights. */
   readonly workerUrl: string
+  /** The URL for a login user with only the console's rights. */
+  readonly consoleUrl: string
   /**
    * Drops the database.
    * @throws Error if a client is still connected: a test must end every pool and process that it started
@@ -36,6 +38,7 @@ const LOGIN_USERS = {
   strongroom_test_api: API_ROLE,
   strongroom_test_vault: VAULT_ROLE,
   strongroom_test_worker: WORKER_ROLE,
+  strongroom_test_console: CONSOLE_ROLE,
 }
 /** These users can log in only to a test server on this machine, which has only test data. */
 const LOGIN_PASSWORD = 'test'
@@ -152,6 +155,7 @@ const urlsOn = (serverUrl: string, database: string) => ({
   apiUrl: urlOn(serverUrl, database, 'strongroom_test_api'),
   vaultUrl: urlOn(serverUrl, database, 'strongroom_test_vault'),
   workerUrl: urlOn(serverUrl, database, 'strongroom_test_worker'),
+  consoleUrl: urlOn(serverUrl, database, 'strongroom_test_console'),
 })
 
 /** The same for the same migrations, so that a server that outlives a run never serves an old template. */
@@ -246,7 +250,13 @@ export const createDatabase = async (
 /** A connection with the rights of each kind of process, and one of the superuser. */
 export const connectAsEach = (database: TestDatabase) => {
   const as = (url: string) => postgres(url, { max: 1, onnotice: () => {} })
-  const { url, apiUrl, vaultUrl, workerUrl } = database
-  const each = { owner: as(url), api: as(apiUrl), vault: as(vaultUrl), worker: as(workerUrl) }
+  const { url, apiUrl, vaultUrl, workerUrl, consoleUrl } = database
+  const each = {
+    owner: as(url),
+    api: as(apiUrl),
+    vault: as(vaultUrl),
+    worker: as(workerUrl),
+    operators: as(consoleUrl),
+  }
   return { ...each, end: () => Promise.all(Object.values(each).map((sql) => sql.end())) }
 }
