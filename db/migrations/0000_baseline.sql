@@ -36,7 +36,7 @@ CREATE TABLE "audit" (
 	"subject" text NOT NULL,
 	"details" jsonb NOT NULL,
 	"mac" "bytea" NOT NULL,
-	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'user_secret_added', 'user_secret_removed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'authorization_signed', 'delegates_changed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'approval_requested', 'approval_decided', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost'))
+	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'user_secret_added', 'user_secret_removed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'authorization_signed', 'delegates_changed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'approval_requested', 'approval_decided', 'operator_invited', 'operator_logged_in', 'operator_passkey_added', 'operator_removed', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost'))
 );
 --> statement-breakpoint
 CREATE TABLE "audit_chain" (
@@ -421,6 +421,35 @@ CREATE TABLE "networks" (
 	CONSTRAINT "networks_family" CHECK ("family" in ('evm', 'substrate'))
 );
 --> statement-breakpoint
+CREATE TABLE "operator_passkeys" (
+	"credential_id" "bytea" PRIMARY KEY NOT NULL,
+	"operator_name" text NOT NULL,
+	"public_key" "bytea" NOT NULL,
+	"sign_count" bigint NOT NULL,
+	"backup_eligible" boolean NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"last_used_at" timestamp (6) with time zone,
+	"mac" "bytea" NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "operator_tokens" (
+	"hash" "bytea" PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"operator_name" text NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"expires_at" timestamp (6) with time zone NOT NULL,
+	"mac" "bytea" NOT NULL,
+	CONSTRAINT "operator_tokens_kind" CHECK ("kind" in ('link', 'session', 'challenge'))
+);
+--> statement-breakpoint
+CREATE TABLE "operators" (
+	"name" text PRIMARY KEY NOT NULL,
+	"role" text NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"mac" "bytea" NOT NULL,
+	CONSTRAINT "operators_role" CHECK ("role" in ('viewer', 'operator'))
+);
+--> statement-breakpoint
 CREATE TABLE "api_keys" (
 	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
 	"project_id" uuid NOT NULL,
@@ -726,6 +755,8 @@ ALTER TABLE "wallets" ADD CONSTRAINT "wallets_project_id_projects_id_fk" FOREIGN
 ALTER TABLE "wallets" ADD CONSTRAINT "wallets_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallets" ADD CONSTRAINT "wallets_keyring_id_keyrings_id_fk" FOREIGN KEY ("keyring_id") REFERENCES "public"."keyrings"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "delegate_lists" ADD CONSTRAINT "delegate_lists_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "operator_passkeys" ADD CONSTRAINT "operator_passkeys_operator_name_operators_name_fk" FOREIGN KEY ("operator_name") REFERENCES "public"."operators"("name") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "operator_tokens" ADD CONSTRAINT "operator_tokens_operator_name_operators_name_fk" FOREIGN KEY ("operator_name") REFERENCES "public"."operators"("name") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "idempotency_keys" ADD CONSTRAINT "idempotency_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "attempts" ADD CONSTRAINT "attempts_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -764,6 +795,9 @@ CREATE INDEX "policies_listed" ON "policies" USING btree ("project_id","network"
 CREATE INDEX "user_key_locks_project" ON "user_key_locks" USING btree ("project_id","id");--> statement-breakpoint
 CREATE INDEX "wallets_watched" ON "wallets" USING btree ("network","address");--> statement-breakpoint
 CREATE INDEX "wallets_listed" ON "wallets" USING btree ("project_id","network","created_at","id");--> statement-breakpoint
+CREATE INDEX "operator_passkeys_operator" ON "operator_passkeys" USING btree ("operator_name");--> statement-breakpoint
+CREATE INDEX "operator_tokens_operator" ON "operator_tokens" USING btree ("operator_name");--> statement-breakpoint
+CREATE INDEX "operator_tokens_expiry" ON "operator_tokens" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "api_keys_project" ON "api_keys" USING btree ("project_id");--> statement-breakpoint
 CREATE INDEX "idempotency_keys_age" ON "idempotency_keys" USING btree ("created_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "transactions_one_a_nonce" ON "transactions" USING btree ("network","signer_address","nonce") WHERE "transactions"."holds_nonce";--> statement-breakpoint
@@ -772,6 +806,7 @@ CREATE INDEX "transactions_in_a_block" ON "transactions" USING btree ("network",
 CREATE INDEX "transactions_untold" ON "transactions" USING btree ("network","mined_block_number") WHERE not "transactions"."final" and "transactions"."mined_block_number" is not null and "transactions"."settled_at" is null;--> statement-breakpoint
 CREATE INDEX "transactions_project" ON "transactions" USING btree ("project_id","created_at");--> statement-breakpoint
 CREATE INDEX "transactions_newest" ON "transactions" USING btree ("created_at");--> statement-breakpoint
+CREATE INDEX "transactions_failed" ON "transactions" USING btree ("created_at") WHERE status = 'failed';--> statement-breakpoint
 CREATE INDEX "transactions_mortal" ON "transactions" USING btree ("network","valid_until_block") WHERE not "transactions"."final" and "transactions"."valid_until_block" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_of_contract_wallet" ON "transactions" USING btree ("network","contract_wallet") WHERE not "transactions"."final" and "transactions"."contract_wallet" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_deployments" ON "transactions" USING btree ("network","contract_wallet") WHERE "transactions"."kind" = 'deployment';--> statement-breakpoint
