@@ -2,11 +2,9 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import type { AuditRecord } from '../../db/queries/audit-rows.ts'
 import { SECURITY_EVENTS, type SecurityEventKind } from '../../db/words.ts'
 import { listAudit } from '../audit/list.ts'
-import { type Callers, verifyCallers } from '../audit/verify-callers.ts'
-import { type ServiceRows, verifyServiceRows } from '../audit/verify-service-rows.ts'
-import type { Broken, NotedHead, OperatorVault, Verification } from '../custody/vault.ts'
-import type { CustodyRows, ForgedRow } from '../custody/verify-rows.ts'
-import type { IdentityCtx, ReadingCtx } from '../environment/contexts.ts'
+import { brokenOf, type Held, isIntact, linesOf, type Verified, verifyAll } from '../audit/verify.ts'
+import type { NotedHead, OperatorVault } from '../custody/vault.ts'
+import type { ReadingCtx } from '../environment/contexts.ts'
 import { listSecurityEvents } from '../security/events.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
 import { rowAsJson, usageError } from './operator.ts'
@@ -21,37 +19,6 @@ const head = (text: string): NotedHead => {
     throw new InvalidArgumentError('It must be CHAIN:POSITION:HEX, as in the log.')
   }
   return { chain: chain.toLowerCase(), position: BigInt(position), head: new Uint8Array(Buffer.from(hex, 'hex')) }
-}
-
-const sentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
-  const where = [position === null ? [] : `position ${position}`, auditId === null ? [] : `audit row ${auditId}`]
-  return `BROKEN: ${[`chain ${chain}`, ...where.flat()].join(', ')}: ${trouble}.`
-}
-
-const placeOf = ({ table, id, projectId }: ForgedRow): string =>
-  `table ${table}, row ${id}${projectId === null ? '' : `, project ${projectId}`}`
-
-const forgedSentenceOf = (row: ForgedRow): string => `FORGED: ${placeOf(row)}: ${row.trouble}.`
-
-/** Each is null if it was not checked. */
-type Verified = {
-  /** What the vault says of the chains, and of the rows in them that vaults have written. */
-  readonly chains: Verification | null
-  /** The rows of the audit that others have written. */
-  readonly service: ServiceRows | null
-  /** The rows that decide who a caller is. */
-  readonly callers: Callers | null
-  readonly custody: CustodyRows | null
-}
-
-const brokenOf = ({ chains, service }: Verified): readonly Broken[] => [
-  ...(chains?.broken ?? []),
-  ...(service?.broken ?? []),
-]
-
-const isIntact = (verified: Verified): boolean => {
-  const { callers, custody } = verified
-  return [brokenOf(verified), callers?.forged ?? [], custody?.forged ?? []].every((rows) => rows.length === 0)
 }
 
 const shownVerification = (verified: Verified) => {
@@ -70,62 +37,7 @@ const shownVerification = (verified: Verified) => {
   }
 }
 
-const callerLinesOf = (callers: Callers | null): readonly string[] => {
-  if (callers === null)
-    return [
-      'Rows that admit somebody, and MACs of wallets, were not checked: that needs IDENTITY_KEY and the login of the API.',
-    ]
-  const { forged, rows } = callers
-  if (forged.length > 0) return forged.map(forgedSentenceOf)
-  return [`Rows that admit somebody, and MACs of wallets: all ${rows} are as the service wrote them.`]
-}
-
-const custodyLinesOf = (custody: CustodyRows | null): readonly string[] => {
-  if (custody === null)
-    return ['Counts of wrong PINs, policies, wallets and keyrings were not checked: that needs VAULT_SOCKET.']
-  const { forged, unfinished } = custody
-  const left = unfinished.map((row) => `UNFINISHED: ${placeOf(row)}: ${row.trouble}.`)
-  if (forged.length > 0) return [...forged.map(forgedSentenceOf), ...left]
-  return ['Counts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them.', ...left]
-}
-
-const serviceLinesOf = (service: ServiceRows | null): readonly string[] => {
-  if (service === null)
-    return ['Audit rows of APIs, workers and commands were not checked: that needs IDENTITY_KEY and SERVICE_KEY.']
-  if (service.broken.length > 0) return []
-  return [`Audit rows of APIs, workers and commands: all ${service.rows} are as they were written.`]
-}
-
-const chainLinesOf = (chains: Verification | null): readonly string[] => {
-  if (chains === null) return ['The chains and the audit rows of vaults were not checked: that needs VAULT_SOCKET.']
-  const { rows, oldest } = chains.unchained
-  return [`Unchained tail: ${rows} rows${oldest === null ? '' : `, the oldest of ${oldest.toISOString()}`}.`]
-}
-
-const lastLineOf = (verified: Verified): string => {
-  const { chains } = verified
-  if (!isIntact(verified)) return 'The audit does not hold.'
-  if (chains === null) return 'What was checked holds.'
-  return `The audit holds: ${chains.rows} rows in ${chains.heads.length} chains.`
-}
-
-const linesOf = (verified: Verified, input: { readonly heads: boolean }) => [
-  ...brokenOf(verified).map(sentenceOf),
-  ...callerLinesOf(verified.callers),
-  ...custodyLinesOf(verified.custody),
-  ...serviceLinesOf(verified.service),
-  ...(input.heads ? (verified.chains?.heads ?? []) : []),
-  ...chainLinesOf(verified.chains),
-  lastLineOf(verified),
-]
-
 type VerifyOptions = { project?: string; head?: readonly NotedHead[]; heads?: boolean; json?: boolean }
-
-type Held = {
-  /** The two secrets that a vault does not have. */
-  readonly keys: Pick<IdentityCtx, 'sealer' | 'identity'> | null
-  readonly vault: OperatorVault | null
-}
 
 const isSet = ({ variables }: Shell, name: string): boolean => Boolean(variables[name]?.trim())
 
@@ -133,8 +45,9 @@ const isSet = ({ variables }: Shell, name: string): boolean => Boolean(variables
 const withWhatIsSet = (shell: Shell, run: (ctx: ReadingCtx, held: Held) => Promise<void>) => {
   const { withReadingCtx, withIdentityCtx, withVault } = shell
   const withKeys = (vault: OperatorVault | null) => {
-    if (isSet(shell, 'IDENTITY_KEY')) return withIdentityCtx((ctx) => run(ctx, { keys: ctx, vault }))
-    return withReadingCtx((ctx) => run(ctx, { keys: null, vault }))
+    if (isSet(shell, 'IDENTITY_KEY'))
+      return withIdentityCtx((ctx) => run(ctx, { keys: ctx, vault, readsCallers: true }))
+    return withReadingCtx((ctx) => run(ctx, { keys: null, vault, readsCallers: true }))
   }
   return isSet(shell, 'VAULT_SOCKET') ? withVault(({ vault }) => withKeys(vault)) : withKeys(null)
 }
@@ -158,16 +71,9 @@ const verify =
     if (!hasVault && !isSet(shell, 'IDENTITY_KEY')) {
       usageError(command, 'VAULT_SOCKET must be set, or IDENTITY_KEY and SERVICE_KEY, or all three.')
     }
-    return withWhatIsSet(shell, async ({ db }, { keys, vault }) => {
-      const chain = project ?? null
-      const of = { projectId: chain }
-      const [noteChained, noteService] = [createNoteRows(shell), createNoteRows(shell)]
-      const verified = {
-        chains: vault && (await vault.verifyAudit({ chain, heads }, ({ rows }) => noteChained(rows))),
-        service: keys && (await verifyServiceRows({ ...keys, db }, { chain, onProgress: noteService })),
-        callers: keys && (await verifyCallers({ ...keys, db }, of)),
-        custody: vault && (await vault.forgedRows(of)),
-      }
+    return withWhatIsSet(shell, async (ctx, held) => {
+      const onRows = { chained: createNoteRows(shell), service: createNoteRows(shell) }
+      const verified = await verifyAll(ctx, held, { chain: project ?? null, heads, onRows })
       if (json) shell.printJson(shownVerification(verified))
       else for (const line of linesOf(verified, { heads: showHeads })) shell.print(line)
       if (!isIntact(verified)) shell.fail()

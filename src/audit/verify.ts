@@ -1,0 +1,120 @@
+// What `audit verify` and the console check, and how they say it.
+
+import type { Broken, NotedHead, OperatorVault, Verification } from '../custody/vault.ts'
+import type { CustodyRows, ForgedRow } from '../custody/verify-rows.ts'
+import type { IdentityCtx, ReadingCtx } from '../environment/contexts.ts'
+import { type Callers, verifyCallers } from './verify-callers.ts'
+import { type ServiceRows, verifyServiceRows } from './verify-service-rows.ts'
+
+/** Each is null if it was not checked. */
+export type Verified = {
+  /** What the vault says of the chains, and of the rows in them that vaults have written. */
+  readonly chains: Verification | null
+  /** The rows of the audit that others have written. */
+  readonly service: ServiceRows | null
+  /** The rows that decide who a caller is. */
+  readonly callers: Callers | null
+  readonly custody: CustodyRows | null
+}
+
+export const brokenOf = ({ chains, service }: Verified): readonly Broken[] => [
+  ...(chains?.broken ?? []),
+  ...(service?.broken ?? []),
+]
+
+export const isIntact = (verified: Verified): boolean => {
+  const { callers, custody } = verified
+  return [brokenOf(verified), callers?.forged ?? [], custody?.forged ?? []].every((rows) => rows.length === 0)
+}
+
+/** What a process has to check with. What is null is not checked. */
+export type Held = {
+  /** The two secrets that a vault does not have. */
+  readonly keys: Pick<IdentityCtx, 'sealer' | 'identity'> | null
+  readonly vault: OperatorVault | null
+  /** Whether its login may read the rows that admit somebody. */
+  readonly readsCallers: boolean
+}
+
+/**
+ * Recomputes the audit with what is held.
+ * @param input.chain a project's id, or null for all.
+ * @param input.onRows called with the number of rows so far: of the chains, and of those that no vault writes.
+ */
+export const verifyAll = async (
+  { db }: Pick<ReadingCtx, 'db'>,
+  { keys, vault, readsCallers }: Held,
+  input: {
+    readonly chain: string | null
+    readonly heads: readonly NotedHead[]
+    readonly onRows: Readonly<Record<'chained' | 'service', (rows: bigint) => void>>
+  },
+): Promise<Verified> => {
+  const { chain, heads, onRows } = input
+  const of = { projectId: chain }
+  return {
+    chains: vault && (await vault.verifyAudit({ chain, heads }, ({ rows }) => onRows.chained(rows))),
+    service: keys && (await verifyServiceRows({ ...keys, db }, { chain, onProgress: onRows.service })),
+    callers: keys && readsCallers ? await verifyCallers({ ...keys, db }, of) : null,
+    custody: vault && (await vault.forgedRows(of)),
+  }
+}
+
+const sentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
+  const where = [position === null ? [] : `position ${position}`, auditId === null ? [] : `audit row ${auditId}`]
+  return `BROKEN: ${[`chain ${chain}`, ...where.flat()].join(', ')}: ${trouble}.`
+}
+
+const placeOf = ({ table, id, projectId }: ForgedRow): string =>
+  `table ${table}, row ${id}${projectId === null ? '' : `, project ${projectId}`}`
+
+const forgedSentenceOf = (row: ForgedRow): string => `FORGED: ${placeOf(row)}: ${row.trouble}.`
+
+const callerLinesOf = (callers: Callers | null): readonly string[] => {
+  if (callers === null)
+    return [
+      'Rows that admit somebody, and MACs of wallets, were not checked: that needs IDENTITY_KEY and the login of the API.',
+    ]
+  const { forged, rows } = callers
+  if (forged.length > 0) return forged.map(forgedSentenceOf)
+  return [`Rows that admit somebody, and MACs of wallets: all ${rows} are as the service wrote them.`]
+}
+
+const custodyLinesOf = (custody: CustodyRows | null): readonly string[] => {
+  if (custody === null)
+    return ['Counts of wrong PINs, policies, wallets and keyrings were not checked: that needs VAULT_SOCKET.']
+  const { forged, unfinished } = custody
+  const left = unfinished.map((row) => `UNFINISHED: ${placeOf(row)}: ${row.trouble}.`)
+  if (forged.length > 0) return [...forged.map(forgedSentenceOf), ...left]
+  return ['Counts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them.', ...left]
+}
+
+const serviceLinesOf = (service: ServiceRows | null): readonly string[] => {
+  if (service === null)
+    return ['Audit rows of APIs, workers and commands were not checked: that needs IDENTITY_KEY and SERVICE_KEY.']
+  if (service.broken.length > 0) return []
+  return [`Audit rows of APIs, workers and commands: all ${service.rows} are as they were written.`]
+}
+
+const chainLinesOf = (chains: Verification | null): readonly string[] => {
+  if (chains === null) return ['The chains and the audit rows of vaults were not checked: that needs VAULT_SOCKET.']
+  const { rows, oldest } = chains.unchained
+  return [`Unchained tail: ${rows} rows${oldest === null ? '' : `, the oldest of ${oldest.toISOString()}`}.`]
+}
+
+const lastLineOf = (verified: Verified): string => {
+  const { chains } = verified
+  if (!isIntact(verified)) return 'The audit does not hold.'
+  if (chains === null) return 'What was checked holds.'
+  return `The audit holds: ${chains.rows} rows in ${chains.heads.length} chains.`
+}
+
+export const linesOf = (verified: Verified, input: { readonly heads: boolean }) => [
+  ...brokenOf(verified).map(sentenceOf),
+  ...callerLinesOf(verified.callers),
+  ...custodyLinesOf(verified.custody),
+  ...serviceLinesOf(verified.service),
+  ...(input.heads ? (verified.chains?.heads ?? []) : []),
+  ...chainLinesOf(verified.chains),
+  lastLineOf(verified),
+]
