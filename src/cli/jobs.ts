@@ -1,52 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander'
-import type { Tx } from '../../db/client.ts'
 import { JOB_PAYLOADS, type JobName } from '../../db/jobs.ts'
-import { findJob, type JobFilter, type JobOverview, listJobs, retryJobs } from '../../db/queries/overview.ts'
-import type { Ctx } from '../context.ts'
-import { AppError } from '../errors.ts'
+import { listJobs } from '../../db/queries/overview.ts'
+import { retryFailedJobs, retryJob } from '../background/retry.ts'
 import { oneOf, wholeNumber } from './arguments.ts'
 import { OPERATOR, rowAsJson, table, usageError } from './operator.ts'
 import type { Shell } from './shell.ts'
-
-/** The most jobs that one run retries. */
-const BATCH = 1_000
-
-const RUNS = 'A worker is running this job. If that worker died, another one takes the job back within a minute.'
-
-/** @returns the jobs that will run again. It skips a job that a worker has taken in the meantime. */
-const retry = async (
-  ctx: Pick<Ctx, 'audit'>,
-  tx: Tx,
-  jobs: readonly JobOverview[],
-): Promise<readonly JobOverview[]> => {
-  const ids = await retryJobs(
-    tx,
-    jobs.map((job) => job.id),
-  )
-  const retried = jobs.filter((job) => ids.has(job.id))
-  for (const { id, projectId, task, key } of retried) {
-    const details = { task, ...(key === null ? {} : { key }) }
-    await ctx.audit.record(tx, { projectId, actor: OPERATOR, action: 'job_retried', subject: String(id), details })
-  }
-  return retried
-}
-
-/** Makes a job run now, as if it had never failed. @throws not_found, busy if a worker is running it. */
-const retryJob = (ctx: Pick<Ctx, 'db' | 'audit'>, id: bigint): Promise<JobOverview> =>
-  ctx.db.transaction(async (tx) => {
-    const job = await findJob(tx, id)
-    if (job === null) throw new AppError('not_found', 'There is no job with this id; jobs that succeeded are deleted.')
-    const [retried] = await retry(ctx, tx, [job])
-    if (retried === undefined) throw new AppError('busy', RUNS)
-    return retried
-  })
-
-/** Makes failed jobs run now, at most 1,000. */
-const retryFailedJobs = (
-  ctx: Pick<Ctx, 'db' | 'audit'>,
-  filter: Pick<JobFilter, 'task'>,
-): Promise<readonly JobOverview[]> =>
-  ctx.db.transaction(async (tx) => retry(ctx, tx, await listJobs(tx, { ...filter, failed: true, limit: BATCH })))
 
 const TASKS = Object.keys(JOB_PAYLOADS) as JobName[]
 
@@ -89,7 +47,9 @@ const runAgain =
     if (task !== undefined && failed === undefined) usageError(command, '--task needs --failed.')
     return withIdentityCtx(async (ctx) => {
       const jobs =
-        id === undefined ? await retryFailedJobs(ctx, task === undefined ? {} : { task }) : [await retryJob(ctx, id)]
+        id === undefined
+          ? await retryFailedJobs(ctx, { actor: OPERATOR, ...(task === undefined ? {} : { task }) })
+          : [await retryJob(ctx, { id, actor: OPERATOR })]
       for (const job of jobs) print(`Job ${job.id} (${job.task}) runs again now, if a worker runs.`)
       if (jobs.length === 0) print('No job has failed.')
     })
