@@ -10,6 +10,7 @@ import {
   SUBSTRATE_NETWORKS,
   variableOf,
 } from './chains/networks.ts'
+import { consolePlaceOf } from './environment/console-place.ts'
 import { rightDatabaseUrl } from './environment/database-url.ts'
 import { isLocal, isPrivate } from './environment/hosts.ts'
 import { refuseRootKey } from './environment/refuse-root-key.ts'
@@ -257,8 +258,13 @@ export const readDatabaseUrl = (variables: Variables = process.env): Secret => {
 const publicBaseUrlOf = (variables: Variables, { port, reader }: { port: number; reader: Reader }): string => {
   const text = variables.PUBLIC_BASE_URL?.trim() || `http://localhost:${port}`
   const { protocol, hostname } = new URL(url('PUBLIC_BASE_URL', text, ['http:', 'https:']))
-  // It is written into token URIs, for good, but not by a vault.
-  if (reader !== 'vault' && isMainnet(variables) && (protocol !== 'https:' || isPrivate(hostname))) {
+  // It is written into token URIs, for good, but not by a vault or a console.
+  if (
+    reader !== 'vault' &&
+    reader !== 'console' &&
+    isMainnet(variables) &&
+    (protocol !== 'https:' || isPrivate(hostname))
+  ) {
     throw problem(
       'PUBLIC_BASE_URL',
       'set on mainnet to the https:// URL by which everybody reaches the API, not to a host of a private network',
@@ -298,7 +304,7 @@ const nodesOf = (variables: Variables) => {
  * The connections of each process, by default: a vault holds one only while a statement runs, and jobs mostly wait for nodes
  * and hold none meanwhile.
  */
-const CONNECTIONS = { vault: 6, api: 12, worker: 9, command: 12 }
+const CONNECTIONS = { vault: 6, api: 12, worker: 9, command: 12, console: 6 }
 
 /** Who reads the environment. */
 type Reader = keyof typeof CONNECTIONS
@@ -330,7 +336,7 @@ export const readConfig = (given: Variables = process.env, reader: Reader = 'com
 }
 
 const configOf = (variables: Variables, reader: Reader) => {
-  if (reader === 'api' || reader === 'worker') refuseRootKey(variables)
+  if (reader === 'api' || reader === 'worker' || reader === 'console') refuseRootKey(variables)
   const { environment, devnet } = settingOf(variables)
   if (devnet && environment === 'mainnet') throw new Error('DEVNET must be false where ENVIRONMENT is mainnet.')
   const port = wholeNumber(variables, 'PORT', 3000, 65_535, 0)
@@ -366,6 +372,7 @@ const configOf = (variables: Variables, reader: Reader) => {
     /** Where an API process serves `/metrics` besides its main address. */
     metricsListener: metricsListenerOf(variables, 'METRICS_PORT'),
     workerMetricsListener: metricsListenerOf(variables, 'WORKER_METRICS_PORT'),
+    ...consolePlaceOf(variables),
     /** How long an API process that is about to end still accepts requests, while it says that it is not ready. */
     shutdownGraceSeconds: wholeNumber(variables, 'SHUTDOWN_GRACE_SECONDS', devnet ? 0 : 5, 300, 0),
     /** How many of our own proxies are in front of this service and add to X-Forwarded-For. */

@@ -176,13 +176,23 @@ export const listTransactions = async (
     )
     .orderBy(order(transactions.createdAt), order(transactions.nonce))
     .limit(input.limit)
-  const ids = sql.param(listed.map(({ id }) => id))
+  const ids = listed.map(({ id }) => id)
+  const rows = await transactionsByIds(db, { ids, order: isLive ? 'oldest first' : 'newest first' })
+  // What is late is among the oldest.
+  return late ? rows.filter((row) => row.late) : rows
+}
+
+export const transactionsByIds = async (
+  db: Queryable,
+  input: { readonly ids: readonly string[]; readonly order: 'oldest first' | 'newest first' },
+): Promise<readonly TransactionOverview[]> => {
+  const order = input.order === 'oldest first' ? asc : desc
   return (
     db
       .select()
       .from(transactionOverview)
-      // As an array, which an index looks up; what is late is among the oldest.
-      .where(and(sql`${transactionOverview.id} = any(${ids}::uuid[])`, late ? transactionOverview.late : undefined))
+      // As an array, which an index looks up.
+      .where(sql`${transactionOverview.id} = any(${sql.param([...input.ids])}::uuid[])`)
       .orderBy(order(transactionOverview.createdAt), order(transactionOverview.nonce))
   )
 }
@@ -253,12 +263,24 @@ const ofJobs = ({ task, failed, transactionId }: JobFilter) =>
 /** In the order in which they are to run. */
 export const listJobs = async (
   db: Queryable,
-  input: JobFilter & { readonly limit: number },
+  input: JobFilter & {
+    readonly limit: number
+    /** Only those that run later than this one. */
+    readonly after?: bigint
+  },
 ): Promise<readonly JobOverview[]> =>
   db
     .select()
     .from(jobOverview)
-    .where(ofJobs(input))
+    .where(
+      and(
+        ofJobs(input),
+        input.after === undefined
+          ? undefined
+          : sql`(${jobOverview.runAt}, ${jobOverview.id}) > (
+              select run_at, id from strongroom_views.jobs where id = ${input.after})`,
+      ),
+    )
     .orderBy(asc(jobOverview.runAt), asc(jobOverview.id))
     .limit(input.limit)
 

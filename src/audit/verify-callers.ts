@@ -12,9 +12,13 @@ import {
   revivedPasskeys,
   revivedSessions,
 } from '../../db/queries/caller-rows.ts'
+import { allOperatorRows } from '../../db/queries/operators.ts'
 import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
 import {
   apiKeyMac,
+  operatorMac,
+  operatorPasskeyMac,
+  operatorTokenMac,
   passkeyMac,
   projectMac,
   sessionChallengeMac,
@@ -74,6 +78,21 @@ const verifyTokenKeys = async ({ db, identity }: VerifyCtx): Promise<Callers> =>
   return { rows: rows.length, forged }
 }
 
+/** What admits operators to the console, which is of no project. */
+const verifyOperators = async ({ db, identity }: VerifyCtx): Promise<Callers> => {
+  const { operators, passkeys, tokens } = await allOperatorRows(db)
+  const named = (table: string, id: string): ForgedRow => ({ table, id, projectId: null, trouble: NOT_OURS })
+  const [operator, passkey, token] = [operatorMac(identity), operatorPasskeyMac(identity), operatorTokenMac(identity)]
+  return {
+    rows: operators.length + passkeys.length + tokens.length,
+    forged: [
+      ...operators.filter((row) => !operator.holds(row)).map(({ name }) => named(operator.table, name)),
+      ...passkeys.filter((row) => !passkey.holds(row)).map((row) => named(passkey.table, row.operatorName)),
+      ...tokens.filter((row) => !token.holds(row)).map((row) => named(token.table, row.operatorName)),
+    ],
+  }
+}
+
 /**
  * Checks all rows that decide who a caller is, and those of wallets: that the service wrote them, that they are not ended in the
  * audit, and that no row that the audit names is gone.
@@ -84,7 +103,9 @@ export const verifyCallers = async (
   of: { readonly projectId: string | null },
 ): Promise<Callers> => {
   const tables = [
-    ...(of.projectId === null ? [await verifyTokenKeys({ db, identity })] : []),
+    ...(of.projectId === null
+      ? [await verifyTokenKeys({ db, identity }), await verifyOperators({ db, identity })]
+      : []),
     await verifyTable(projectMac(identity), {
       ...of,
       readPage: (page) => pageOfProjects(db, page),

@@ -10,6 +10,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
 import type { ContractFacts } from '../../db/queries/facts.ts'
 import type { NonceRow } from '../../db/queries/logins.ts'
+import type { OperatorFacts, OperatorPasskeyFacts, OperatorTokenFacts } from '../../db/queries/operators.ts'
 import type { PasskeyFacts } from '../../db/queries/passkeys.ts'
 import type { ProjectSettings } from '../../db/queries/projects.ts'
 import type { SessionChallengeFacts } from '../../db/queries/session-challenges.ts'
@@ -91,6 +92,16 @@ export const walletMac = rowMac<WalletFacts>('wallets', (row) => {
 export const contractFactsMac = rowMac<ContractFacts>('contract_facts', (row) => {
   const { network, address, standard, name, symbol, decimals } = row
   return [network, address, standard, name, symbol, String(decimals)]
+})
+
+export const operatorMac = rowMac<OperatorFacts>('operators', ({ name, role }) => [name, role])
+
+export const operatorPasskeyMac = rowMac<OperatorPasskeyFacts>('operator_passkeys', (row) => {
+  return [row.operatorName, row.credentialId, row.publicKey, String(row.backupEligible)]
+})
+
+export const operatorTokenMac = rowMac<OperatorTokenFacts>('operator_tokens', (row) => {
+  return [row.operatorName, row.kind, row.hash, timeOf(row.expiresAt)]
 })
 
 type ReportCtx = Pick<Ctx, 'securityEvents'>

@@ -23,6 +23,7 @@ const GROUPS: Readonly<Record<string, () => Promise<(shell: Shell) => Command>>>
   audit: async () => (await import('./audit.ts')).auditCommands,
   journal: async () => (await import('./journal.ts')).journalCommands,
   restore: async () => (await import('./restore.ts')).restoreCommands,
+  console: async () => (await import('./console.ts')).consoleCommands,
   db: async () => (await import('./db.ts')).databaseCommands,
 }
 

@@ -10,7 +10,7 @@ export class Html {
   }
 }
 
-type Value = string | number | Html | readonly Html[] | null
+export type Value = string | number | Html | readonly Html[] | null
 
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',

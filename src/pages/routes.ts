@@ -5,8 +5,6 @@ import { AppError } from '../errors.ts'
 import { html, PAGE_HEADERS, page } from './page.ts'
 
 const hidden = { detail: { hide: true } }
-/** The style sheets: that of all pages, and that of the API's page. */
-const STYLES = ['style.css', 'api.css'] as const
 
 const reading = html`
       <p><a href="openapi">Read about each call</a></p>
@@ -29,9 +27,10 @@ const welcomePage = ({ config }: Pick<Ctx, 'config'>): string =>
 
 const isForPeople = ({ headers }: Request): boolean => headers.get('accept')?.includes('text/html') ?? false
 
-const styleRoutes = () => {
+/** Serves style sheets: `style.css` is that of all pages. */
+export const styleRoutes = (...names: readonly ('style.css' | 'api.css' | 'console.css')[]) => {
   const routes = new Elysia({ prefix: '/pages' })
-  for (const name of STYLES) {
+  for (const name of names) {
     routes.get(
       `/${name}`,
       async ({ set }) => {
@@ -60,7 +59,7 @@ const documentationRoute = () =>
 /** Serves `/` for browsers, the style sheets, and the documentation if the page of the API is off. */
 export const pageRoutes = (ctx: Pick<Ctx, 'config'>) =>
   new Elysia()
-    .use(styleRoutes())
+    .use(styleRoutes('style.css', 'api.css'))
     .use(documentationRoute())
     .get(
       '/',

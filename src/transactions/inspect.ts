@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type AttemptOverview,
   findSigner,
@@ -45,10 +46,14 @@ export type Inspection = {
 
 type InspectCtx = Pick<WorkerCtx, 'db' | 'chains'>
 
-/** For operators: all about a transaction of any project but its signed bytes. */
+/**
+ * For operators: all about a transaction of any project but its signed bytes.
+ * @param options.nodeMaxMs how long to wait for the node; by default as long as it may take.
+ */
 export const inspectTransaction = async (
   ctx: InspectCtx,
   key: { readonly id: string } | { readonly hash: string },
+  options: { readonly nodeMaxMs?: number } = {},
 ): Promise<Inspection> => {
   const transaction = await findTransactionOverview(ctx.db, key)
   if (transaction === null) throw noSuchTransaction()
@@ -69,8 +74,14 @@ export const inspectTransaction = async (
       offer: chain === null || raw === null ? null : chain.offerOf({ raw: raw as Hex, recordedCost }),
     }
   })
-  const node = transaction.final ? null : await askNode({ chain, transaction, attempts })
+  const node = transaction.final ? null : await inTime(askNode({ chain, transaction, attempts }), options.nodeMaxMs)
   return { transaction, attempts, signer, jobs, acts, node }
+}
+
+const inTime = (answer: Promise<NodeView>, nodeMaxMs: number | undefined): Promise<NodeView> => {
+  if (nodeMaxMs === undefined) return answer
+  const late = { kind: 'unavailable', sentence: `The node did not answer within ${nodeMaxMs} ms.` } as const
+  return Promise.race([answer, sleep(nodeMaxMs, late, { ref: false })])
 }
 
 const askNode = async (input: {

@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { buildClient } from '../../src/login/client/build.ts'
 import { readProvider } from '../../src/login/oauth-page.ts'
 import type { Login } from '../../src/login/open.ts'
 import { loginPage, refusedPage } from '../../src/login/page.ts'
+import { buildScript, generatedUrl, SCRIPTS } from '../../src/pages/build.ts'
 import { PAGE_HEADERS } from '../../src/pages/page.ts'
 
 const login: Login = {
@@ -47,9 +47,8 @@ describe('the login page', () => {
     ])
   })
 
-  test('has a script that is built from the current sources', async () => {
-    const built = await buildClient()
-    expect(readFileSync(new URL('../../src/login/client.generated.ts', import.meta.url), 'utf8') === built).toBe(true)
+  test.each(SCRIPTS)('$what is built from the current sources', async (script) => {
+    expect(readFileSync(generatedUrl(script), 'utf8') === (await buildScript(script))).toBe(true)
   })
 
   test('may not be framed or cached', () => {

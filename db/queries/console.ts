@@ -1,0 +1,291 @@
+// What the pages of the console list. A page goes on below its last row, which is named by its id: so it costs the same everywhere.
+
+import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import type { Queryable } from '../client.ts'
+import { approvals, audit, projects, transactions, users, type wallets } from '../schema.ts'
+import { type Network, SECURITY_EVENTS } from '../words.ts'
+import { type AuditRecord, ofChain } from './audit-rows.ts'
+import { type TransactionOverview, transactionsByIds } from './overview.ts'
+
+type Below = {
+  /** The id of the row above the first one; null: from the top. */
+  readonly after: string | null
+  readonly limit: number
+}
+
+type ProjectChoice = Pick<typeof projects.$inferSelect, 'id' | 'name'>
+
+/** The projects to choose from, oldest first. */
+export const projectChoices = (db: Queryable, limit: number): Promise<readonly ProjectChoice[]> =>
+  db
+    .select({ id: projects.id, name: projects.name })
+    .from(projects)
+    .orderBy(asc(projects.createdAt), asc(projects.id))
+    .limit(limit)
+
+export const TRANSACTION_FILTERS = ['all', 'unfinished', 'failed'] as const
+export type TransactionFilter = (typeof TRANSACTION_FILTERS)[number]
+
+/** Written as in the indexes' conditions. */
+const CONDITIONS: Record<TransactionFilter, SQL | undefined> = {
+  all: undefined,
+  unfinished: sql`not ${transactions.final}`,
+  failed: sql`${transactions.status} = 'failed'`,
+}
+
+/** Newest first. */
+export const pageOfTransactions = async (
+  db: Queryable,
+  input: Below & { readonly filter: TransactionFilter; readonly projectId: string | null },
+): Promise<readonly TransactionOverview[]> => {
+  const { after, projectId } = input
+  const last = sql`(select created_at, id from public.transactions where id = ${after}::uuid)`
+  const listed = await db
+    .select({ id: transactions.id })
+    .from(transactions)
+    .where(
+      and(
+        CONDITIONS[input.filter],
+        projectId === null ? undefined : eq(transactions.projectId, projectId),
+        after === null ? undefined : sql`(${transactions.createdAt}, ${transactions.id}) < ${last}`,
+      ),
+    )
+    .orderBy(desc(transactions.createdAt), desc(transactions.id))
+    .limit(input.limit)
+  const ids = listed.map(({ id }) => id)
+  const rows = new Map((await transactionsByIds(db, { ids, order: 'newest first' })).map((row) => [row.id, row]))
+  return ids.flatMap((id) => rows.get(id) ?? [])
+}
+
+export type ListedWallet = Pick<
+  typeof wallets.$inferSelect,
+  'id' | 'network' | 'ownerId' | 'name' | 'address' | 'controlMode' | 'type' | 'createdAt'
+>
+
+const WALLET = sql`w.id, w.network, w.owner_id as "ownerId", w.name, w.address, w.control_mode as "controlMode", w.type,
+  w.created_at as "createdAt"`
+
+type RawWallet = Omit<ListedWallet, 'createdAt'> & { readonly createdAt: string }
+
+const walletsOf = async (db: Queryable, query: SQL): Promise<readonly ListedWallet[]> => {
+  const { rows } = await db.execute<RawWallet>(query)
+  return rows.map((row) => ({ ...row, createdAt: new Date(row.createdAt) }))
+}
+
+/** A project's wallets, newest first: each network's are found by its index, and then put together. */
+export const pageOfWallets = (
+  db: Queryable,
+  input: Below & { readonly projectId: string },
+): Promise<readonly ListedWallet[]> => {
+  const { after, projectId, limit } = input
+  const below =
+    after === null
+      ? sql``
+      : sql`and (each.created_at, each.id) < (select created_at, id from public.wallets where id = ${after}::uuid)`
+  return walletsOf(
+    db,
+    sql`select ${WALLET} from public.networks network cross join lateral (
+      select * from public.wallets each
+      where each.project_id = ${projectId}::uuid and each.network = network.name ${below}
+      order by each.created_at desc, each.id desc limit ${limit}
+    ) w order by w.created_at desc, w.id desc limit ${limit}`,
+  )
+}
+
+/** Wallets of any project by address or id, and of this project by their owner. */
+export const findWallets = (
+  db: Queryable,
+  input: { readonly projectId: string; readonly text: string; readonly id: string | null; readonly limit: number },
+): Promise<readonly ListedWallet[]> => {
+  const { projectId, text, id, limit } = input
+  const found = sql`
+    select * from public.wallets where id = ${id}::uuid
+    union select wallet.* from public.networks network join public.wallets wallet
+      on wallet.network = network.name and wallet.address = ${text}
+    union select wallet.* from public.networks network join public.wallets wallet
+      on wallet.project_id = ${projectId}::uuid and wallet.network = network.name and wallet.owner_id = ${text}`
+  return walletsOf(db, sql`select ${WALLET} from (${found}) w order by w.created_at desc, w.id desc limit ${limit}`)
+}
+
+type ListedUser = Pick<typeof users.$inferSelect, 'id' | 'email' | 'signInWallet' | 'createdAt'> & {
+  readonly passkeys: number
+}
+
+const USER = {
+  id: users.id,
+  email: users.email,
+  signInWallet: users.signInWallet,
+  createdAt: users.createdAt,
+  passkeys: sql<number>`(
+    select count(*)::int from public.passkeys p where p.project_id = users.project_id and p.user_id = users.id)`,
+}
+
+/** A project's users, in the order of their ids. */
+export const pageOfUsers = (
+  db: Queryable,
+  { projectId, after, limit }: Below & { readonly projectId: string },
+): Promise<readonly ListedUser[]> =>
+  db
+    .select(USER)
+    .from(users)
+    .where(and(eq(users.projectId, projectId), after === null ? undefined : sql`${users.id} > ${after}::uuid`))
+    .orderBy(asc(users.id))
+    .limit(limit)
+
+/** A project's user by the id, the e-mail address or the wallet. */
+export const findUsers = (
+  db: Queryable,
+  { projectId, text, id }: { readonly projectId: string; readonly text: string; readonly id: string | null },
+): Promise<readonly ListedUser[]> => {
+  const isNamed = sql`(${users.email} = ${text.toLowerCase()} or ${users.signInWallet} = ${text} or ${users.id} = ${id}::uuid)`
+  return db
+    .select(USER)
+    .from(users)
+    .where(and(eq(users.projectId, projectId), isNamed))
+}
+
+export type ConsoleApproval = Pick<
+  typeof approvals.$inferSelect,
+  'id' | 'walletId' | 'policyId' | 'askedBy' | 'required' | 'createdAt' | 'expiresAt' | 'rejectedAt' | 'usedAt'
+> & { readonly approved: number; readonly isExpired: boolean }
+
+/** A project's approvals, newest first. */
+export const pageOfApprovals = (
+  db: Queryable,
+  { projectId, after, limit }: Below & { readonly projectId: string },
+): Promise<readonly ConsoleApproval[]> => {
+  const { id, walletId, policyId, askedBy, required, createdAt, expiresAt, rejectedAt, usedAt } = approvals
+  const last = sql`(select created_at, id from public.approvals where id = ${after}::uuid)`
+  return db
+    .select({
+      id,
+      walletId,
+      policyId,
+      askedBy,
+      required,
+      createdAt,
+      expiresAt,
+      rejectedAt,
+      usedAt,
+      isExpired: sql<boolean>`${expiresAt} <= now()`,
+      approved: sql<number>`(select count(*)::int from public.approval_decisions d
+        where d.approval_id = approvals.id and d.decision = 'approve')`,
+    })
+    .from(approvals)
+    .where(and(eq(approvals.projectId, projectId), after === null ? undefined : sql`(${createdAt}, ${id}) < ${last}`))
+    .orderBy(desc(createdAt), desc(id))
+    .limit(limit)
+}
+
+/** Audit rows, newest first. @param input.chain a project's id, `deployment`, or null for all. */
+export const pageOfAudit = (
+  db: Queryable,
+  input: {
+    readonly chain: string | null
+    readonly isSecurityOnly: boolean
+    readonly after: bigint | null
+    readonly limit: number
+  },
+): Promise<readonly AuditRecord[]> => {
+  // Written as in the index's condition.
+  const isEvent = sql.raw(`"action" in (${SECURITY_EVENTS.map((each) => `'${each}'`).join(', ')})`)
+  return db
+    .select()
+    .from(audit)
+    .where(
+      and(
+        ofChain(input.chain),
+        input.isSecurityOnly ? isEvent : undefined,
+        input.after === null ? undefined : sql`${audit.id} < ${input.after}`,
+      ),
+    )
+    .orderBy(desc(audit.id))
+    .limit(input.limit)
+}
+
+export type FollowedNetwork = {
+  readonly network: Network
+  readonly unfinished: number
+  readonly late: number
+  readonly trackedBlock: bigint | null
+  readonly trackedSeconds: number | null
+  readonly indexedBlock: bigint | null
+  readonly indexedSeconds: number | null
+}
+
+type RawFollowed = Omit<FollowedNetwork, 'trackedBlock' | 'indexedBlock'> & {
+  readonly trackedBlock: string | null
+  readonly indexedBlock: string | null
+}
+
+const blockIn = (text: string | null): bigint | null => (text === null ? null : BigInt(text))
+
+/** The followers of each network, and what is under way there. */
+export const readFollowedNetworks = async (db: Queryable): Promise<readonly FollowedNetwork[]> => {
+  const { rows } = await db.execute<RawFollowed>(sql`
+    select network.name as network, coalesce(live.unfinished, 0)::int as unfinished, coalesce(live.late, 0)::int as late,
+      track.block_number::text as "trackedBlock", extract(epoch from now() - track.updated_at)::float8 as "trackedSeconds",
+      index.block_number::text as "indexedBlock", extract(epoch from now() - index.updated_at)::float8 as "indexedSeconds"
+    from public.networks network
+    left join public.cursors track on track.network = network.name and track.purpose = 'track'
+    left join public.cursors index on index.network = network.name and index.purpose = 'index'
+    left join (
+      select network, count(*) as unfinished,
+        count(*) filter (where status in ('submitted', 'pending') and created_at < now() - interval '1 minute') as late
+      from public.transactions where not final group by network
+    ) live on live.network = network.name
+    order by network.created_at, network.name`)
+  return rows.map((row) => ({
+    ...row,
+    trackedBlock: blockIn(row.trackedBlock),
+    indexedBlock: blockIn(row.indexedBlock),
+  }))
+}
+
+export type Interval = {
+  /** From 0, the oldest. */
+  readonly index: number
+  readonly recorded: number
+  readonly failed: number
+  /** Seconds from recording to outcome: the median, and what 95 of 100 are below. null if none has an outcome. */
+  readonly medianSeconds: number | null
+  readonly slowSeconds: number | null
+}
+
+/** What was recorded in each of the intervals up to now; those without a transaction are left out. */
+export const readIntervals = async (
+  db: Queryable,
+  input: { readonly intervals: number; readonly seconds: number; readonly network: Network | null },
+): Promise<readonly Interval[]> => {
+  const { intervals, seconds, network } = input
+  const took = sql`extract(epoch from settled_at - created_at)`
+  const { rows } = await db.execute<Interval>(sql`
+    select ${intervals - 1} - floor(extract(epoch from now() - created_at) / ${seconds})::int as index,
+      count(*)::int as recorded, count(*) filter (where status = 'failed')::int as failed,
+      (percentile_cont(0.5) within group (order by ${took}))::float8 as "medianSeconds",
+      (percentile_cont(0.95) within group (order by ${took}))::float8 as "slowSeconds"
+    from public.transactions
+    where created_at > now() - make_interval(secs => ${intervals * seconds})
+      ${network === null ? sql`` : sql`and network = ${network}`}
+    group by 1 order by 1`)
+  return rows
+}
+
+type Totals = {
+  readonly jobsReady: number
+  readonly jobsFailed: number
+  readonly workers: number
+  readonly freezes: number
+}
+
+export const readTotals = async (db: Queryable): Promise<Totals> => {
+  const {
+    rows: [row],
+  } = await db.execute<Totals>(sql`
+    select coalesce(sum(ready), 0)::int as "jobsReady", coalesce(sum(failed), 0)::int as "jobsFailed",
+      (select count(*)::int from strongroom_views.workers where lives) as workers,
+      (select count(*)::int from public.freezes) as freezes
+    from public.strongroom_job_numbers()`)
+  if (row === undefined) throw new Error('The totals were not read.')
+  return row
+}

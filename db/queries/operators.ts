@@ -1,0 +1,117 @@
+// Operators of the console, and what admits their browsers.
+
+import { and, asc, eq, gt, lte, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../client.ts'
+import { operatorPasskeys, operators, operatorTokens } from '../schema.ts'
+import type { OperatorTokenKind } from '../words.ts'
+
+type OperatorRow = typeof operators.$inferSelect
+type PasskeyRow = typeof operatorPasskeys.$inferSelect
+type TokenRow = typeof operatorTokens.$inferSelect
+
+export type OperatorFacts = Pick<OperatorRow, 'name' | 'role'>
+export type OperatorPasskeyFacts = Pick<PasskeyRow, 'operatorName' | 'credentialId' | 'publicKey' | 'backupEligible'>
+export type OperatorTokenFacts = Pick<TokenRow, 'hash' | 'kind' | 'operatorName' | 'expiresAt'>
+
+/** Makes an operator, or changes the role of one. */
+export const saveOperator = async (tx: Tx, row: OperatorFacts & Pick<OperatorRow, 'mac'>): Promise<void> => {
+  const { role, mac } = row
+  await tx.insert(operators).values(row).onConflictDoUpdate({ target: operators.name, set: { role, mac } })
+}
+
+/** Deletes an operator, and with it their passkeys and tokens. @returns false if there is none. */
+export const deleteOperator = async (tx: Tx, name: string): Promise<boolean> =>
+  (await tx.delete(operators).where(eq(operators.name, name))).rowCount === 1
+
+const passkeys = sql<number>`(
+  select count(*)::int from public.operator_passkeys p where p.operator_name = operators.name)`
+const sessions = sql<number>`(
+  select count(*)::int from public.operator_tokens t
+  where t.operator_name = operators.name and t.kind = 'session' and t.expires_at > now())`
+
+export type ListedOperator = OperatorRow & { readonly passkeys: number; readonly sessions: number }
+
+/** By name. */
+export const listOperators = (db: Queryable): Promise<readonly ListedOperator[]> =>
+  db
+    .select({
+      name: operators.name,
+      role: operators.role,
+      createdAt: operators.createdAt,
+      mac: operators.mac,
+      passkeys,
+      sessions,
+    })
+    .from(operators)
+    .orderBy(asc(operators.name))
+
+/** For tokens that end on their own. Whoever adds one removes those that have ended. */
+export const insertToken = async (tx: Tx, row: OperatorTokenFacts & Pick<TokenRow, 'mac'>): Promise<boolean> => {
+  await tx.delete(operatorTokens).where(lte(operatorTokens.expiresAt, sql`now()`))
+  return (await tx.insert(operatorTokens).values(row).onConflictDoNothing()).rowCount === 1
+}
+
+export type FoundToken = { readonly token: TokenRow; readonly operator: OperatorRow }
+
+/** A token that has not expired, with its operator. */
+export const findToken = async (
+  db: Queryable,
+  { kind, hash }: { readonly kind: OperatorTokenKind; readonly hash: Uint8Array },
+): Promise<FoundToken | null> => {
+  const [row] = await db
+    .select({ token: operatorTokens, operator: operators })
+    .from(operatorTokens)
+    .innerJoin(operators, eq(operators.name, operatorTokens.operatorName))
+    .where(and(eq(operatorTokens.hash, hash), eq(operatorTokens.kind, kind), gt(operatorTokens.expiresAt, sql`now()`)))
+  return row ?? null
+}
+
+/** @returns false if it was deleted before: a link logs in only once. */
+export const deleteToken = async (db: Queryable, hash: Uint8Array): Promise<boolean> =>
+  (await db.delete(operatorTokens).where(eq(operatorTokens.hash, hash))).rowCount === 1
+
+export const insertOperatorPasskey = async (
+  tx: Tx,
+  row: OperatorPasskeyFacts & Pick<PasskeyRow, 'signCount' | 'mac'>,
+): Promise<boolean> => (await tx.insert(operatorPasskeys).values(row).onConflictDoNothing()).rowCount === 1
+
+export const findOperatorPasskey = async (
+  db: Queryable,
+  credentialId: Uint8Array,
+): Promise<{ readonly passkey: PasskeyRow; readonly operator: OperatorRow } | null> => {
+  const [row] = await db
+    .select({ passkey: operatorPasskeys, operator: operators })
+    .from(operatorPasskeys)
+    .innerJoin(operators, eq(operators.name, operatorPasskeys.operatorName))
+    .where(eq(operatorPasskeys.credentialId, credentialId))
+  return row ?? null
+}
+
+export const passkeysOfOperator = (
+  db: Queryable,
+  operatorName: string,
+): Promise<readonly Pick<PasskeyRow, 'credentialId'>[]> =>
+  db
+    .select({ credentialId: operatorPasskeys.credentialId })
+    .from(operatorPasskeys)
+    .where(eq(operatorPasskeys.operatorName, operatorName))
+
+export const noteOperatorPasskeyUse = async (
+  tx: Tx,
+  { credentialId, signCount }: Pick<PasskeyRow, 'credentialId' | 'signCount'>,
+): Promise<void> => {
+  await tx
+    .update(operatorPasskeys)
+    .set({ signCount, lastUsedAt: sql`now()` })
+    .where(eq(operatorPasskeys.credentialId, credentialId))
+}
+
+/** All rows that admit operators, for `audit verify`: there are few. */
+export const allOperatorRows = async (db: Queryable) => {
+  const [of, theirPasskeys, tokens] = await Promise.all([
+    db.select().from(operators),
+    db.select().from(operatorPasskeys),
+    db.select().from(operatorTokens),
+  ])
+  return { operators: of, passkeys: theirPasskeys, tokens }
+}

@@ -1,0 +1,67 @@
+// `audit verify` in the background, as it reads every row and may take minutes. One check runs at a time, and the last result is
+// kept until the process ends.
+
+import { access, constants } from 'node:fs/promises'
+import { type Held, isIntact, linesOf, verifyAll } from '../audit/verify.ts'
+import { isByTls, operatorSocketOf } from '../custody/remote-vault.ts'
+import type { IdentityCtx } from '../environment/contexts.ts'
+import { sentenceOf } from '../environment/failure.ts'
+import { openVaultsAsOperator } from '../environment/vaults.ts'
+import type { Log } from '../security/log.ts'
+
+export type AuditCheck =
+  | { readonly state: 'running'; readonly by: string; readonly since: Date; readonly rows: bigint }
+  | {
+      readonly state: 'done'
+      readonly by: string
+      readonly since: Date
+      readonly isIntact: boolean
+      readonly lines: readonly string[]
+    }
+
+/** The operator's sockets that this process's user may open: usually none, as only the vault's user may. */
+const isOpen = async (sockets: readonly string[]): Promise<boolean> => {
+  const paths = sockets.filter((socket) => !isByTls(socket)).map(operatorSocketOf)
+  const open = await Promise.allSettled(paths.map((path) => access(path, constants.R_OK | constants.W_OK)))
+  return open.some(({ status }) => status === 'fulfilled')
+}
+
+export const createAuditCheck = (ctx: IdentityCtx & { readonly log: Log }) => {
+  let last: AuditCheck | null = null
+
+  const verify = async (begun: { readonly by: string; readonly since: Date }): Promise<AuditCheck> => {
+    const rows = { chained: 0n, service: 0n }
+    const note = (of: keyof typeof rows) => (count: bigint) => {
+      rows[of] = count
+      last = { state: 'running', ...begun, rows: rows.chained + rows.service }
+    }
+    const vault = (await isOpen(ctx.config.vaultSockets))
+      ? openVaultsAsOperator({ config: ctx.config, process: 'console-verify' })
+      : null
+    try {
+      const held: Held = { keys: ctx, vault, readsCallers: false }
+      const onRows = { chained: note('chained'), service: note('service') }
+      const verified = await verifyAll(ctx, held, { chain: null, heads: [], onRows })
+      return { state: 'done', ...begun, isIntact: isIntact(verified), lines: linesOf(verified, { heads: false }) }
+    } catch (err) {
+      ctx.log.error({ err }, 'the check of the audit failed')
+      return { state: 'done', ...begun, isIntact: false, lines: [`The check failed: ${sentenceOf(err)}`] }
+    } finally {
+      vault?.close()
+    }
+  }
+
+  return {
+    last: (): AuditCheck | null => last,
+    /** @returns false if a check is running. */
+    begin: (by: string): boolean => {
+      if (last?.state === 'running') return false
+      const begun = { by, since: ctx.now() }
+      last = { state: 'running', ...begun, rows: 0n }
+      void verify(begun).then((done) => {
+        last = done
+      })
+      return true
+    },
+  }
+}

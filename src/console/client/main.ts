@@ -1,0 +1,40 @@
+// The console's only script: passkeys. It asks the browser for what a form's data attributes say, puts the answer into the form,
+// and sends it like any other form.
+
+const FAILURES: Readonly<Record<string, string>> = {
+  NotAllowedError: 'No passkey was used: you cancelled, it took too long, or this device has none for this address.',
+  InvalidStateError: 'This device has a passkey of yours already.',
+  SecurityError: 'Passkeys do not work at the address at which this page was opened.',
+}
+
+const ask = (form: HTMLFormElement): Promise<Credential | null> => {
+  const options = JSON.parse(form.dataset.options ?? '{}')
+  return form.dataset.passkey === 'create'
+    ? navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) })
+    : navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) })
+}
+
+const answer = async (form: HTMLFormElement): Promise<void> => {
+  const problem = form.querySelector('[data-problem]')
+  const field = form.elements.namedItem('answer')
+  if (problem === null || !(field instanceof HTMLInputElement)) return
+  problem.textContent = ''
+  try {
+    const credential = await ask(form)
+    if (!(credential instanceof PublicKeyCredential)) throw new Error('This browser gave no passkey.')
+    field.value = JSON.stringify(credential.toJSON())
+    form.submit()
+  } catch (error) {
+    const known = error instanceof DOMException ? FAILURES[error.name] : undefined
+    problem.textContent = known ?? (error instanceof Error ? error.message : 'It did not work.')
+  }
+}
+
+const knowsPasskeys = 'PublicKeyCredential' in window && 'parseRequestOptionsFromJSON' in PublicKeyCredential
+
+for (const form of document.querySelectorAll<HTMLFormElement>('form[data-passkey]')) {
+  const button = form.querySelector('button')
+  if (button === null || !knowsPasskeys) continue
+  button.hidden = false
+  button.addEventListener('click', () => void answer(form))
+}

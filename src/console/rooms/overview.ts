@@ -1,0 +1,179 @@
+import {
+  type FollowedNetwork,
+  type Interval,
+  readFollowedNetworks,
+  readIntervals,
+  readTotals,
+} from '../../../db/queries/console.ts'
+import { listTransactions, type TransactionOverview } from '../../../db/queries/overview.ts'
+import { type Html, html } from '../../pages/page.ts'
+import type { Asked, Room } from '../frame.ts'
+import type { WatchedNode } from '../node-watch.ts'
+import { plot } from '../plot.ts'
+import { linkTo, short, span, table, word } from '../table.ts'
+
+const LATE_ROWS = 20
+const NODE_WAIT_MS = 40
+
+/** By its word in the query: how many intervals, and how long each is. */
+const RANGES = {
+  '1h': { intervals: 60, seconds: 60 },
+  '6h': { intervals: 36, seconds: 600 },
+  '24h': { intervals: 48, seconds: 1_800 },
+  '7d': { intervals: 56, seconds: 10_800 },
+} as const
+const RANGE_NAMES = ['1h', '6h', '24h', '7d'] as const satisfies readonly (keyof typeof RANGES)[]
+type Range = (typeof RANGE_NAMES)[number]
+
+const rangeIn = ({ query }: Asked): Range => RANGE_NAMES.find((each) => each === query.get('range')) ?? '6h'
+
+const tile = (name: string, count: number, of: { readonly path: string; readonly isBad: boolean }): Html =>
+  html`<li><a href="${of.path}" class="${of.isBad && count > 0 ? 'tile bad' : 'tile'}"><strong>${count}</strong> ${name}</a></li>`
+
+const tiles = (followed: readonly FollowedNetwork[], totals: Awaited<ReturnType<typeof readTotals>>): Html => {
+  const sum = (count: (each: FollowedNetwork) => number) => followed.reduce((all, each) => all + count(each), 0)
+  return html`<ul class="tiles">
+${tile(
+  'late transactions',
+  sum(({ late }) => late),
+  { path: '#late', isBad: true },
+)}
+${tile(
+  'unfinished',
+  sum(({ unfinished }) => unfinished),
+  { path: '/transactions?show=unfinished', isBad: false },
+)}
+${tile('failed jobs', totals.jobsFailed, { path: '/jobs?failed=yes', isBad: true })}
+${tile('jobs due', totals.jobsReady, { path: '/jobs', isBad: false })}
+${tile('workers', totals.workers, { path: '/nodes', isBad: false })}
+${tile('freezes', totals.freezes, { path: '/freezes', isBad: true })}
+</ul>`
+}
+
+/** The newest block that a node of the network has. */
+const headOf = (nodes: readonly WatchedNode[], network: string): bigint | null =>
+  nodes.reduce<bigint | null>((highest, node) => {
+    if (node.network !== network || node.height === null) return highest
+    return highest === null || node.height > highest ? node.height : highest
+  }, null)
+
+const lag = (head: bigint | null, block: bigint | null, seconds: number | null): Html => {
+  if (block === null) return html`–`
+  const behind =
+    head === null ? html`` : html` <span class="quiet">−${head > block ? String(head - block) : '0'}</span>`
+  return html`${String(block)}${behind} <span class="quiet">${span(seconds)} ago</span>`
+}
+
+const isServed = (nodes: readonly WatchedNode[]) => (row: FollowedNetwork) =>
+  row.unfinished > 0 || row.trackedBlock !== null || nodes.some(({ network }) => network === row.network)
+
+const networks = (rows: readonly FollowedNetwork[], nodes: readonly WatchedNode[]): Html =>
+  table({
+    caption: 'Networks',
+    columns: [
+      { head: 'Network', cell: ({ network }) => network },
+      {
+        head: 'Nodes',
+        cell: ({ network }) => {
+          const states = nodes.filter((node) => node.network === network).map(({ state }) => html`${word(state)} `)
+          return states.length === 0 ? html`<span class="quiet">none here</span>` : states
+        },
+      },
+      { head: 'Head', cell: ({ network }) => String(headOf(nodes, network) ?? '–'), is: 'number' },
+      {
+        head: 'Tracked to',
+        cell: (row) => lag(headOf(nodes, row.network), row.trackedBlock, row.trackedSeconds),
+        is: 'number',
+      },
+      {
+        head: 'Indexed to',
+        cell: (row) => lag(headOf(nodes, row.network), row.indexedBlock, row.indexedSeconds),
+        is: 'number',
+      },
+      { head: 'Unfinished', cell: ({ unfinished }) => unfinished, is: 'number' },
+      { head: 'Late', cell: ({ late }) => late, is: 'number' },
+    ],
+    rows,
+    none: 'No network is followed, and this process has no node.',
+  })
+
+const late = (rows: readonly TransactionOverview[]): Html =>
+  html`<section id="late"><h2>What is late, and why</h2>${table({
+    caption: 'The oldest transactions that have been live for more than a minute',
+    columns: [
+      { head: 'Transaction', cell: ({ id }) => html`<a href="/transactions/${id}">${short(id)}</a>` },
+      { head: 'Network', cell: ({ network }) => network },
+      { head: 'Age', cell: ({ age }) => age, is: 'number' },
+      { head: 'Cause', cell: ({ cause }) => (cause === null ? '–' : word(cause)) },
+      { head: 'Why', cell: ({ why }) => why, is: 'long' },
+    ],
+    rows,
+    none: 'Nothing is late.',
+  })}</section>`
+
+/** When an interval began, by the hour, and for the longest range by the day too. */
+const labelsOf = (now: Date, range: Range): readonly string[] => {
+  const { intervals, seconds } = RANGES[range]
+  return Array.from({ length: intervals }, (_, index) => {
+    const at = new Date(now.getTime() - (intervals - index) * seconds * 1_000).toISOString()
+    return range === '7d' ? at.slice(5, 16).replace('T', ' ') : at.slice(11, 16)
+  })
+}
+
+const plots = (now: Date, range: Range, intervals: readonly Interval[]): Html => {
+  const byIndex = new Map(intervals.map((each) => [each.index, each]))
+  const valuesOf = (value: (each: Interval) => number | null) =>
+    Array.from({ length: RANGES[range].intervals }, (_, index) => {
+      const found = byIndex.get(index)
+      return found === undefined ? null : value(found)
+    })
+  const labels = labelsOf(now, range)
+  return html`<div class="plots">${plot({
+    title: `Transactions in each ${span(RANGES[range].seconds)}`,
+    labels,
+    series: [
+      { name: 'recorded', tone: 'first', form: 'bars', values: valuesOf(({ recorded }) => recorded) },
+      { name: 'failed', tone: 'bad', form: 'bars', values: valuesOf(({ failed }) => failed) },
+    ],
+    format: (value) => String(value),
+  })}${plot({
+    title: 'From recorded to reported',
+    labels,
+    series: [
+      { name: 'median', tone: 'first', form: 'line', values: valuesOf(({ medianSeconds }) => medianSeconds) },
+      { name: '95 of 100 below', tone: 'second', form: 'line', values: valuesOf(({ slowSeconds }) => slowSeconds) },
+    ],
+    format: span,
+  })}</div>`
+}
+
+const choices = (range: Range, network: string | null, followed: readonly FollowedNetwork[]): Html => {
+  const link = (text: string, query: Readonly<Record<string, string | null>>, isHere: boolean) =>
+    html`<a href="${linkTo('/', { range, network, ...query })}"${isHere ? html` aria-current="true"` : null}>${text}</a> `
+  return html`<p class="choices">${RANGE_NAMES.map((each) => link(each, { range: each }, each === range))}
+<span class="gap"></span>${link('all networks', { network: null }, network === null)}${followed.map((each) => link(each.network, { network: each.network }, each.network === network))}</p>`
+}
+
+/** The networks, what is late, and throughput and latency over time. */
+export const overview: Room = async (ctx, asked) => {
+  const range = rangeIn(asked)
+  const wanted = asked.query.get('network')
+  const network = ctx.config.networks.find((each) => each.network === wanted)?.network ?? null
+  const [followed, totals, lateRows, intervals, nodes] = await Promise.all([
+    readFollowedNetworks(ctx.db),
+    readTotals(ctx.db),
+    listTransactions(ctx.db, { statuses: ['submitted', 'pending'], late: true, limit: LATE_ROWS }),
+    readIntervals(ctx.db, { ...RANGES[range], network }),
+    ctx.nodes.read({ waitMs: NODE_WAIT_MS }),
+  ])
+  const served = followed.filter(isServed(nodes))
+  return {
+    title: 'Overview',
+    body: html`${tiles(followed, totals)}
+${networks(served, nodes)}
+<h2>Throughput and latency</h2>
+${choices(range, network, served)}
+${plots(ctx.now(), range, intervals)}
+${late(lateRows)}`,
+  }
+}

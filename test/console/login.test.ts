@@ -1,0 +1,216 @@
+// Who gets into the console, in real Chromium: links of the command line, passkeys, sessions and their ends.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { giveAuthenticator } from '../e2e/login-world.ts'
+import { hasChromium } from '../support/chromium.ts'
+import { type ConsoleWorld, startConsole, startConsoleWorld } from './console-world.ts'
+
+const isHere = hasChromium()
+let world: ConsoleWorld
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const heading = (page: Page) => page.locator('h1').textContent()
+const isIn = (page: Page) => page.getByRole('heading', { name: 'Overview' }).waitFor()
+
+/** Opens a link, and presses its button. */
+const use = async (page: Page, link: string): Promise<string | null> => {
+  await page.goto(link)
+  await press(page, 'Log in')
+  await page.getByRole('heading').first().waitFor()
+  return page.locator('main').textContent()
+}
+
+const REFUSED = 'This link was used, has expired, or is not complete.'
+
+const audited = async (action: string) => [
+  ...(await world.sql`select actor, subject, details from audit where action = ${action} order by id`),
+]
+
+/** A page whose operator has a passkey. */
+const withPasskey = async (name: string): Promise<Page> => {
+  const page = await world.logIn(name, 'operator')
+  await giveAuthenticator(page)
+  await page.goto(`${world.origin}/account`)
+  await press(page, 'Add a passkey')
+  await page.getByText('Passkeys1').waitFor()
+  return page
+}
+
+describe.skipIf(!isHere)('the console lets in', () => {
+  beforeAll(async () => {
+    world = await startConsoleWorld()
+  })
+  afterAll(() => world?.close())
+
+  test('whoever has a link of the command line, once, with a session that only its cookie opens', async () => {
+    const link = await world.linkFor('ann', 'operator')
+    // What a scanner does.
+    expect((await fetch(link)).status).toBe(200)
+    const page = await world.newPage()
+    await use(page, link)
+    await isIn(page)
+    expect(new URL(page.url()).pathname).toBe('/')
+    const [cookie, ...others] = await page.context().cookies()
+    expect(others).toEqual([])
+    expect(cookie).toMatchObject({
+      name: '__Host-strongroom-console',
+      path: '/',
+      httpOnly: true,
+      secure: true,
+      sameSite: 'Strict',
+    })
+    const [row] = await world.sql`select count(*)::int as rows from operator_tokens
+      where encode(hash, 'escape') like ${`%${cookie?.value}%`} or hash = decode(${cookie?.value ?? ''}, 'escape')`
+    expect(row).toEqual({ rows: 0 })
+    expect(await use(await world.newPage(), link)).toContain(REFUSED)
+    expect((await audited('operator_invited')).at(-1)).toEqual({
+      actor: 'operator',
+      subject: 'ann',
+      details: { role: 'operator' },
+    })
+    expect((await audited('operator_logged_in')).at(-1)).toEqual({
+      actor: 'operator:ann',
+      subject: 'ann',
+      details: { by: 'link' },
+    })
+  })
+
+  test('nobody with a link that has expired, or that was never made', async () => {
+    const link = await world.linkFor('ben', 'viewer')
+    await world.sql`update operator_tokens set expires_at = now() where operator_name = 'ben'`
+    const page = await world.newPage()
+    expect(await use(page, link)).toContain(REFUSED)
+    expect(await use(page, `${world.origin}/link?secret=${'A'.repeat(43)}`)).toContain(REFUSED)
+    expect(await use(page, `${world.origin}/link`)).toContain(REFUSED)
+    await page.goto(world.origin)
+    expect(await heading(page)).toBe('Log in to the console')
+    expect(await page.context().cookies()).toEqual([])
+  })
+
+  test('whoever has a passkey that was added after a link, and only as long as they are an operator', async () => {
+    const page = await withPasskey('eve')
+    await press(page, 'Log out')
+    expect(await heading(page)).toBe('Log in to the console')
+    await press(page, 'Use a passkey')
+    await isIn(page)
+    expect(await page.locator('.who').textContent()).toContain('eve operator')
+    expect((await audited('operator_logged_in')).at(-1)).toMatchObject({ details: { by: 'passkey' } })
+    expect(await audited('operator_passkey_added')).toEqual([{ actor: 'operator:eve', subject: 'eve', details: {} }])
+
+    const listed = await world.cliJson('console', 'operators', 'list')
+    expect(listed.find(({ name }: { name: string }) => name === 'eve')).toMatchObject({ passkeys: 1, sessions: 1 })
+    const removed = await world.cli('console', 'operators', 'remove', 'eve')
+    expect(removed).toMatchObject({ exitCode: 0 })
+    await page.reload()
+    expect(await heading(page)).toBe('Log in to the console')
+    await press(page, 'Use a passkey')
+    await page.getByText('That did not work.').waitFor()
+    expect((await world.cli('console', 'operators', 'remove', 'eve')).errors).toBe(
+      'There is no operator with this name.\n',
+    )
+  })
+
+  test('nobody by an answer of a passkey that was sent before, or that is for another challenge', async () => {
+    const page = await withPasskey('flo')
+    await press(page, 'Log out')
+    let sent = ''
+    await page.route('**/login', (route) => {
+      sent = route.request().postData() ?? sent
+      return route.continue()
+    })
+    await press(page, 'Use a passkey')
+    await isIn(page)
+    const answer = new URLSearchParams(sent).get('answer') ?? ''
+    const post = (body: string) =>
+      fetch(`${world.origin}/login`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { origin: world.origin, 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ answer: body }).toString(),
+      })
+    // The passkey's counter would refuse it too.
+    await world.sql`update operator_passkeys set sign_count = 0`
+    expect((await post(answer)).status).toBe(401)
+    const other = JSON.parse(answer)
+    const clientData = JSON.parse(Buffer.from(other.response.clientDataJSON, 'base64url').toString())
+    clientData.challenge = clientData.challenge.replace(/^./, (first: string) => (first === 'A' ? 'B' : 'A'))
+    other.response.clientDataJSON = Buffer.from(JSON.stringify(clientData)).toString('base64url')
+    for (const body of [JSON.stringify(other), '{}', 'no JSON', '']) expect((await post(body)).status).toBe(401)
+  })
+
+  test('nobody after a logout, after the end of a session, or with a role that the database was given', async () => {
+    const page = await world.logIn('gus', 'viewer')
+    const cookies = await page.context().cookies()
+    await press(page, 'Log out')
+    await page.context().addCookies(cookies)
+    await page.goto(world.origin)
+    expect(await heading(page)).toBe('Log in to the console')
+
+    const late = await world.logIn('hal', 'viewer')
+    await world.sql`update operator_tokens set expires_at = expires_at + interval '1 day' where operator_name = 'hal'`
+    await late.reload()
+    expect(await heading(late)).toBe('Log in to the console')
+
+    const risen = await world.logIn('ida', 'viewer')
+    await world.sql`update operators set role = 'operator' where name = 'ida'`
+    await risen.reload()
+    expect(await heading(risen)).toBe('Log in to the console')
+    await world.ours.ctx.securityEvents.flush()
+    const [row] = await world.sql`select details->>'table' as forged from audit
+      where action = 'row_forged' and subject = 'ida'`
+    expect(row).toEqual({ forged: 'operators' })
+    const { output, exitCode } = await world.cli('audit', 'verify')
+    expect(exitCode).toBe(1)
+    expect(output).toContain('FORGED: table operators, row ida: it is not as the service wrote it.')
+    expect(output).toContain('FORGED: table operator_tokens, row hal: it is not as the service wrote it.')
+  })
+
+  test('nobody who tries too often', async () => {
+    const strict = await startConsole(world.service, { DEVNET: 'false', LOG_LEVEL: 'silent' })
+    try {
+      const answers: number[] = []
+      for (let tries = 0; tries < 32; tries += 1) {
+        const { status } = await fetch(`${strict.origin}/link`, {
+          method: 'POST',
+          headers: { origin: strict.origin, 'content-type': 'application/x-www-form-urlencoded' },
+          body: 'secret=x',
+        })
+        answers.push(status)
+      }
+      expect(new Set(answers)).toEqual(new Set([401, 429]))
+      expect(answers.at(-1)).toBe(429)
+    } finally {
+      await strict.close()
+    }
+  })
+
+  test('no page of another site: neither by a form nor in a frame', async () => {
+    const link = await world.linkFor('jan', 'operator')
+    const secret = new URL(link).searchParams.get('secret') ?? ''
+    for (const headers of [{}, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
+      const answer = await fetch(`${world.origin}/link`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+        body: new URLSearchParams({ secret }).toString(),
+      })
+      expect(answer.status).toBe(403)
+    }
+    const { headers } = await fetch(world.origin)
+    expect(headers.get('content-security-policy')).toMatch(
+      /default-src 'none'.*script-src 'self'.*frame-ancestors 'none'/,
+    )
+    expect(headers.get('x-frame-options')).toBe('DENY')
+    expect(await use(await world.newPage(), link)).toContain('Overview')
+  })
+
+  test('a name that the audit can show, and nothing else', async () => {
+    for (const name of ['', 'A', 'a b', '<b>', 'a'.repeat(33), '-a']) {
+      const { exitCode, errors } = await world.cli('console', 'link', `--name=${name}`, '--role', 'viewer')
+      expect([name, exitCode]).toEqual([name, 1])
+      expect(errors).toContain('The name must be')
+    }
+    const { exitCode } = await world.cli('console', 'link', '--name', 'kim', '--role', 'admin')
+    expect(exitCode).toBe(2)
+  })
+})

@@ -1,0 +1,314 @@
+// The pages of the console in real Chromium, with the service, workers and a chain: what they show, and what they do.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { createProject } from '../../src/projects/projects.ts'
+import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
+import { type ConsoleWorld, startConsoleWorld } from './console-world.ts'
+
+const isHere = hasChromium()
+const NASTY = '<img src=x onerror="document.title=1"><script>document.title=2</script>"\'&'
+
+let world: ConsoleWorld
+let operator: Page
+let viewer: Page
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const follow = (page: Page, name: string) => page.getByRole('link', { name, exact: true }).first().click()
+const open = async (page: Page, path: string) => (await page.goto(`${world.origin}${path}`))?.status()
+const textOf = async (page: Page) => (await page.locator('main').textContent()) ?? ''
+
+const audited = async (action: string) => [
+  ...(await world.sql`select actor, subject from audit where action = ${action} order by id`),
+]
+
+const ROOMS = [
+  '/',
+  '/?range=7d&network=Ethereum',
+  '/transactions',
+  '/jobs',
+  '/wallets',
+  '/users',
+  '/policies',
+  '/approvals',
+  '/freezes',
+  '/audit',
+  '/audit?only=security',
+  '/audit/check',
+  '/nodes',
+  '/operators',
+  '/account',
+] as const
+
+describe.skipIf(!isHere)('the pages of the console', () => {
+  beforeAll(async () => {
+    world = await startConsoleWorld()
+    operator = await world.logIn('olga', 'operator')
+    viewer = await world.logIn('vera', 'viewer')
+  })
+  afterAll(() => world?.close())
+
+  test('lead from what is late to its transaction, which is retried and then given up', async () => {
+    const wallet = await world.wallet()
+    await world.chain.setAutomine(false)
+    const id = await world.send(wallet)
+    await world.startWorker()
+    await world.becomes(id, 'in_pool')
+    await world.sql`update transactions set created_at = created_at - interval '5 minutes' where id = ${id}`
+    await open(operator, '/')
+    expect(await operator.locator('#late').textContent()).toContain('in pool')
+    await operator.locator(`#late a[href="/transactions/${id}"]`).click()
+    expect(await textOf(operator)).toContain("in the node's pool for")
+    expect(await operator.locator('table').first().locator('tbody tr').count()).toBe(7)
+
+    await follow(operator, 'Send again…')
+    expect(await textOf(operator)).toContain(`The attempt that is chosen now of transaction ${id} is sent`)
+    expect(await audited('transaction_retried')).toEqual([])
+    await press(operator, 'Send it now')
+    expect(await textOf(operator)).toContain('A job sends it now')
+    expect(await audited('transaction_retried')).toEqual([{ actor: 'operator:olga', subject: id }])
+
+    await follow(operator, 'Go on')
+    await follow(operator, 'Give up…')
+    await press(operator, 'Give it up')
+    expect(await audited('transaction_cancelled')).toEqual([{ actor: 'operator:olga', subject: id }])
+    expect(await world.whyOf(id)).toMatchObject({ cancelling: true })
+    await world.until(
+      () => world.whyOf(id),
+      ({ why }) => why?.startsWith('given up; in the node') === true,
+    )
+    await world.chain.mine(4)
+    await world.until(
+      () => world.whyOf(id),
+      ({ status }) => status === 'failed',
+    )
+    await world.chain.setAutomine(true)
+    await open(operator, `/transactions/${id}`)
+    expect(await textOf(operator)).toContain('expired')
+    expect(await operator.getByRole('link', { name: 'Send again…' }).count()).toBe(0)
+  })
+
+  test('run a failed job again', async () => {
+    await world.stopWorkers()
+    await world.sql`select graphile_worker.add_job('reconcile', '{"again":false}', job_key := 'once', run_at := now() + interval '1 day')`
+    await world.sql`update graphile_worker._private_jobs set last_error = 'It failed.', attempts = 3 where key = 'once'`
+    await open(operator, '/jobs?failed=yes')
+    expect(await textOf(operator)).toContain('It failed.')
+    await follow(operator, 'Run now…')
+    await press(operator, 'Run it now')
+    expect(await textOf(operator)).toContain('(reconcile) runs again now')
+    expect((await audited('job_retried')).at(-1)).toMatchObject({ actor: 'operator:olga' })
+    const [job] =
+      await world.sql`select attempts, run_at <= now() as due from graphile_worker._private_jobs where key = 'once'`
+    expect(job).toEqual({ attempts: 0, due: true })
+    await world.startWorker()
+  })
+
+  test('freeze a wallet, whose requests are refused until it is released', async () => {
+    const { id, address } = await world.service.newWallet({ network: 'Ethereum' })
+    const sign = async () =>
+      (
+        await world.service.post('/transactions/sign-message', {
+          ...{ network: 'Ethereum', signer_wallet_address: address, message: 'x', developer_secret: 'testnet-secret' },
+        })
+      ).status
+    await open(operator, `/wallets?q=${address}`)
+    await follow(operator, 'Freeze…')
+    expect(await textOf(operator)).toContain('Transactions that are already recorded are still sent.')
+    await operator.getByLabel('Why?').fill('A stranger has the secret.')
+    await press(operator, 'Freeze')
+    expect(await textOf(operator)).toContain(`Frozen: the wallet ${id}.`)
+    expect(await sign()).toBe(403)
+    await open(operator, '/freezes')
+    expect(await textOf(operator)).toContain('A stranger has the secret.')
+    await follow(operator, 'Release…')
+    await operator.getByLabel('Why?').fill('It was changed.')
+    await press(operator, 'Release')
+    expect(await sign()).toBe(200)
+    expect(await audited('frozen')).toEqual([{ actor: 'operator:olga', subject: id }])
+    expect(await audited('unfrozen')).toEqual([{ actor: 'operator:olga', subject: id }])
+  })
+
+  test('freeze what the form names, and refuse what does not exist', async () => {
+    await open(operator, '/freezes')
+    await operator.locator('select[name=scope]').selectOption('network')
+    await operator.locator('select[name=network]').selectOption('Base')
+    await press(operator, 'Freeze…')
+    await operator.getByLabel('Why?').fill('A fork.')
+    await press(operator, 'Freeze')
+    expect(await textOf(operator)).toContain('Frozen: the network Base, for all projects.')
+    expect(await open(operator, '/do/freeze?scope=network&network=Nowhere')).toBe(400)
+    expect(await open(operator, '/do/freeze?scope=wallet&wallet=1')).toBe(400)
+    expect(await open(operator, '/do/freeze?scope=all')).toBe(400)
+    expect(await open(operator, '/do/constructor')).toBe(404)
+    expect(await open(operator, '/nowhere')).toBe(404)
+    expect(await open(operator, '/transactions/00000000-0000-4000-8000-000000000000')).toBe(404)
+    await world.cli('unfreeze', 'network', 'Base')
+  })
+
+  test('show a viewer everything, and let them do nothing', async () => {
+    const { id } = await world.service.newWallet({ network: 'Ethereum' })
+    for (const path of ROOMS) expect([path, await open(viewer, path)]).toEqual([path, 200])
+    for (const path of ['/wallets', '/jobs', '/freezes', '/audit']) {
+      await open(viewer, path)
+      expect(await viewer.locator('main a[href^="/do/"], main form[action^="/do/"]').count()).toBe(0)
+    }
+    expect(await open(viewer, `/do/freeze?scope=wallet&wallet=${id}`)).toBe(403)
+    await open(viewer, '/account')
+    const status = await viewer.evaluate(async (wallet) => {
+      const csrf = document.querySelector<HTMLInputElement>('input[name=csrf]')?.value ?? ''
+      const body = new URLSearchParams({ csrf, scope: 'wallet', wallet, reason: 'Because.' })
+      return (await fetch('/do/freeze', { method: 'POST', body })).status
+    }, id)
+    expect(status).toBe(403)
+    expect(await world.sql`select from freezes`).toHaveLength(0)
+  })
+
+  test('refuse a form that is not of the session, and one of another site', async () => {
+    const { id } = await world.service.newWallet({ network: 'Ethereum' })
+    await open(viewer, '/account')
+    const foreign = await viewer.locator('input[name=csrf]').first().inputValue()
+    await open(operator, `/do/freeze?scope=wallet&wallet=${id}`)
+    const own = await operator.locator('main input[name=csrf]').inputValue()
+    const cookies = await operator.context().cookies()
+    const post = async (csrf: string, headers: Readonly<Record<string, string>>) => {
+      const answer = await fetch(`${world.origin}/do/freeze`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
+          ...headers,
+        },
+        body: new URLSearchParams({ csrf, scope: 'wallet', wallet: id, reason: 'Because.' }).toString(),
+      })
+      return answer.status
+    }
+    const ours = { 'sec-fetch-site': 'same-origin' }
+    expect(await post('', ours)).toBe(403)
+    expect(await post(foreign, ours)).toBe(403)
+    expect(await post(own, { 'sec-fetch-site': 'cross-site' })).toBe(403)
+    expect(await post(own, { 'sec-fetch-site': 'same-site' })).toBe(403)
+    expect(await post(own, { origin: 'https://evil.example' })).toBe(403)
+    expect(await post(own, {})).toBe(403)
+    expect(await world.sql`select from freezes`).toHaveLength(0)
+    expect(await post(own, ours)).toBe(200)
+    await world.cli('unfreeze', 'wallet', id)
+  })
+
+  test('show names as text, whoever chose them', async () => {
+    const { projectId } = await createProject(world.service.ctx, { name: NASTY, actor: 'operator' })
+    await world.sql`update wallets set name = ${NASTY}, owner_id = ${NASTY} where project_id = ${projectId}`
+    await world.sql`insert into users (id, project_id, email, mac) values (gen_random_uuid(), ${projectId}, ${NASTY}, '')`
+    await world.sql`insert into audit (project_id, at, actor, action, subject, details, mac)
+      values (${projectId}, now(), ${NASTY}, 'frozen', ${NASTY}, ${world.sql.json({ [NASTY]: NASTY })}, '')`
+    await world.sql`insert into freezes (scope, project_id, reason) values ('project', ${projectId}, ${NASTY})`
+    await world.sql`select graphile_worker.add_job('reconcile', '{"again":false}', job_key := 'nasty', run_at := now() + interval '1 day')`
+    await world.sql`update graphile_worker._private_jobs set last_error = ${NASTY}, attempts = 1 where key = 'nasty'`
+    const dialogs: string[] = []
+    operator.on('console', (message) => dialogs.push(message.text()))
+    for (const path of [
+      `/wallets?project=${projectId}`,
+      `/users?project=${projectId}`,
+      `/audit?project=${projectId}`,
+      '/freezes',
+      '/jobs',
+      `/wallets?project=${projectId}&q=${encodeURIComponent(NASTY)}`,
+      `/transactions/find?q=${encodeURIComponent(NASTY)}`,
+    ]) {
+      await open(operator, path)
+      expect(await operator.title()).toEndWith('Strongroom console')
+      expect(await operator.locator('main img, main script').count()).toBe(0)
+      if (!path.includes('find')) expect(await textOf(operator)).toContain(NASTY.slice(0, 40))
+    }
+    expect(dialogs.filter((text) => !text.includes('status of 400'))).toEqual([])
+    await world.sql`delete from freezes`
+  })
+
+  test('page through transactions, each once', async () => {
+    const [one] = await world.sql`select * from transactions limit 1`
+    // Many of the same moment.
+    const rows = Array.from({ length: 120 }, (_, index) => ({
+      ...one,
+      id: crypto.randomUUID(),
+      nonce: 1_000 + index,
+      final: true,
+      status: 'success',
+      error_code: null,
+      error: null,
+      created_at: new Date(Date.UTC(2026, 0, 1, 0, 0, Math.floor(index / 40))),
+    }))
+    await world.sql`insert into transactions ${world.sql(rows)}`
+    const [{ count } = { count: 0 }] = await world.sql`select count(*)::int from transactions`
+    await open(operator, '/transactions')
+    const seen: (string | null)[] = []
+    for (let pages = 1; ; pages += 1) {
+      const links = await operator.locator('tbody a').all()
+      seen.push(...(await Promise.all(links.map((link) => link.getAttribute('href')))))
+      if ((await operator.getByRole('link', { name: 'Next page' }).count()) === 0) break
+      await follow(operator, 'Next page')
+      expect(pages).toBeLessThan(10)
+    }
+    expect(seen).toHaveLength(count)
+    expect(new Set(seen).size).toBe(count)
+  })
+
+  test('check the audit, and say what is not as it was written', async () => {
+    await open(operator, '/audit')
+    await follow(operator, 'Check the audit…')
+    await press(operator, 'Check it')
+    await follow(operator, 'Go on')
+    await world.until(
+      async () => {
+        await open(operator, '/audit/check')
+        return textOf(operator)
+      },
+      (text) => text.includes('The audit does not hold.'),
+    )
+    const text = await textOf(operator)
+    // The row of the test before.
+    expect(text).toMatch(/BROKEN: chain .*its audit row is not as it was written/)
+    expect(text).toContain('that needs IDENTITY_KEY and the login of the API')
+    expect(text).toContain('by operator:olga')
+  })
+
+  test('can be read without JavaScript', async () => {
+    const page = await world.logIn('nora', 'viewer', { javaScriptEnabled: false })
+    for (const path of ROOMS) {
+      expect([path, await open(page, path)]).toEqual([path, 200])
+      expect((await textOf(page)).length).toBeGreaterThan(60)
+    }
+    await open(page, '/')
+    expect(await page.locator('svg rect').count()).toBeGreaterThan(0)
+    expect(await page.locator('figure table').first().textContent()).toContain('recorded')
+    await page.context().clearCookies()
+    await open(page, '/')
+    expect(await textOf(page)).toContain('A link works without it.')
+  })
+
+  test('have no accessibility problems, wide and narrow, light and dark, and no script or style within', async () => {
+    const [{ id } = { id: '' }] = await world.sql`select id from transactions order by created_at desc limit 1`
+    const complaints: string[] = []
+    operator.on('console', (message) => complaints.push(message.text()))
+    for (const path of [...ROOMS, `/transactions/${id}`, `/do/transaction-cancel?id=${id}`]) {
+      await open(operator, path)
+      const inline = await operator.evaluate(
+        () =>
+          [...document.querySelectorAll('*')].filter(
+            (each) =>
+              each.matches('style, [style], script:not([src="/console.js"])') ||
+              each.getAttributeNames().some((name) => name.startsWith('on')),
+          ).length,
+      )
+      expect([path, inline]).toEqual([path, 0])
+      for (const width of [1440, 390]) {
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await operator.setViewportSize({ width, height: 900 })
+          await operator.emulateMedia({ colorScheme })
+          expect([path, width, await accessibilityProblemsOn(operator)]).toEqual([path, width, []])
+        }
+        expect([path, await operator.evaluate(() => document.documentElement.scrollWidth)]).toEqual([path, width])
+      }
+    }
+    expect(complaints).toEqual([])
+  })
+})
