@@ -4,7 +4,7 @@ import { scripts } from '../package.json'
 
 const FOLDER = new URL('../deploy/systemd/', import.meta.url)
 /** The script of package.json that starts the same process. */
-const SCRIPTS = { vault: scripts.vault, api: scripts.start, worker: scripts.worker }
+const SCRIPTS = { vault: scripts.vault, api: scripts.start, worker: scripts.worker, console: scripts.console }
 
 /** Each setting of a unit, with all its values. */
 const settingsOf = (name: string): ReadonlyMap<string, readonly string[]> => {
@@ -67,7 +67,7 @@ test('docs/deployment.md makes the files and users that the units name', () => {
     expect(PAGE).toContain(`cat > ${settings.get('EnvironmentFile')?.[0]} <<END`)
     expect(settings.get('WorkingDirectory')).toEqual(['/opt/strongroom'])
   }
-  expect(PAGE).toContain('for name in vault api worker; do\n  useradd')
+  expect(PAGE).toContain('for name in vault api worker console; do\n  useradd')
   expect(PAGE).toContain(`VAULT_SOCKET=/run/${vault.get('RuntimeDirectory')?.[0]}/vault.sock\n`)
   expect(PAGE).toContain(`VAULT_JOURNAL=/var/lib/${vault.get('StateDirectory')?.[0]}/journal\n`)
 })

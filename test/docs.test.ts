@@ -180,7 +180,9 @@ describe('tables that name the code', () => {
     const { prose = '' } = pages.find((page) => page.path === path) ?? {}
     return [...prose.matchAll(/^\| ([^|\n]+) \|/gm)].map(([, cell = '']) => cell)
   }
-  const configuration = `${read('src/config.ts')}${read('src/environment/vault-places.ts')}`
+  const configuration = ['src/config.ts', 'src/environment/vault-places.ts', 'src/environment/console-place.ts']
+    .map(read)
+    .join('\n')
   const literals = [...configuration.matchAll(/'([A-Z][A-Z_]{3,})'|variables\.([A-Z][A-Z_]{3,})/g)].map(
     ([, quoted, member]) => quoted ?? member ?? '',
   )

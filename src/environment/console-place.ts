@@ -7,17 +7,19 @@ type Variables = Readonly<Record<string, string | undefined>>
 const PORT_MAX = 65_535
 const PORT_DEFAULT = 3_900
 
-const portOf = ({ CONSOLE_PORT: text }: Variables): number => {
-  if (!text?.trim()) return PORT_DEFAULT
-  const port = /^[0-9]{1,5}$/.test(text.trim()) ? Number(text) : Number.NaN
+const portOf = (variables: Variables): number => {
+  const text = variables.CONSOLE_PORT?.trim()
+  if (!text) return PORT_DEFAULT
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (!(port <= PORT_MAX)) throw new Error(`CONSOLE_PORT must be a whole number from 0 to ${PORT_MAX}.`)
   return port
 }
 
 /** A passkey works only on the host for which it was made, so this is not taken from requests. */
-const originOf = ({ CONSOLE_BASE_URL: text }: Variables): string | null => {
-  if (!text?.trim()) return null
-  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : null
+const originOf = (variables: Variables): string | null => {
+  const text = variables.CONSOLE_BASE_URL?.trim()
+  if (!text) return null
+  const url = URL.canParse(text) ? new URL(text) : null
   const isFit = url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && isLocal(url.hostname)))
   if (!isFit || url.pathname !== '/') {
     throw new Error(
