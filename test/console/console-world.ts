@@ -2,41 +2,11 @@
 // database login, and Chromium.
 
 import type { Browser, Page } from 'playwright-core'
-import { freePort } from '../../devnet/port.ts'
-import { readConfig } from '../../src/config.ts'
-import { createConsoleCtx } from '../../src/console/context.ts'
-import { consoleRoutes } from '../../src/console/routes.ts'
-import { listen } from '../../src/http/listen.ts'
 import { startOperatorWorld } from '../cli/operator-world.ts'
 import { startChromium } from '../support/chromium.ts'
-import type { Service } from '../support/service.ts'
+import { startConsole } from '../support/console.ts'
 
 const WAIT_MS = 20_000
-
-/** The console of a service, in this process. */
-export const startConsole = async (service: Service, changes: Readonly<Record<string, string>> = {}) => {
-  const port = await freePort()
-  const origin = `http://localhost:${port}`
-  const variables = {
-    ...service.variables,
-    DATABASE_URL: service.database.consoleUrl,
-    CONSOLE_PORT: String(port),
-    ...changes,
-  }
-  const ctx = await createConsoleCtx({ config: readConfig(variables, 'console'), process: 'console' })
-  const server = listen({
-    fetch: consoleRoutes({ ...ctx, origin }).fetch,
-    hostname: '127.0.0.1',
-    port,
-    log: ctx.log,
-  })
-  const close = async () => {
-    await server.stop(true)
-    await ctx.securityEvents.flush()
-    await ctx.close({ timeoutSeconds: 5 })
-  }
-  return { ctx, port, origin, close }
-}
 
 export const startConsoleWorld = async () => {
   const world = await startOperatorWorld()

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { giveAuthenticator } from '../e2e/login-world.ts'
 import { hasChromium } from '../support/chromium.ts'
-import { type ConsoleWorld, startConsole, startConsoleWorld } from './console-world.ts'
+import { startConsole } from '../support/console.ts'
+import { type ConsoleWorld, startConsoleWorld } from './console-world.ts'
 
 const isHere = hasChromium()
 let world: ConsoleWorld

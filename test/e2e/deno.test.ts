@@ -1,11 +1,12 @@
-// The same code and packages on Deno 2: the vault, the API, the worker and a command run as Deno processes, from a wallet to its
-// activity.
+// The same code and packages on Deno 2: the vault, the API, the worker, the console and a command run as Deno processes, from a
+// wallet to its activity.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { platform } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { verifyMessage } from 'viem'
+import { inviteOperator } from '../../src/console/operators.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { denoCommand } from '../support/deno.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -26,6 +27,7 @@ let service: Service
 let vault: ReturnType<typeof deno>
 let api: ReturnType<typeof deno>
 let worker: ReturnType<typeof deno>
+let operators: ReturnType<typeof deno>
 let onDeno: Service
 
 const deno = (file: string, variables: Record<string, string>, ...args: readonly string[]) =>
@@ -80,11 +82,17 @@ beforeAll(async () => {
     LOG_LEVEL: 'info',
   })
   const { url } = JSON.parse(await untilSaid(api, '"listening"'))
+  operators = deno('src/console.ts', {
+    VAULT_SOCKET: socket,
+    DATABASE_URL: service.database.consoleUrl,
+    CONSOLE_PORT: '0',
+    LOG_LEVEL: 'info',
+  })
   onDeno = { ...service, ...service.as({ projectId, apiKey }, url) }
 }, START_MAX_MS)
 
 afterAll(async () => {
-  for (const child of [api, worker, vault]) {
+  for (const child of [api, worker, operators, vault]) {
     if (child !== undefined && child.exitCode === null) child.kill('SIGKILL')
   }
   await service.close()
@@ -180,14 +188,35 @@ test('the login page has its script', async () => {
   expect(script.text.length).toBeGreaterThan(10_000)
 })
 
+test('an operator logs in at the console by a link, and sees the wallets', async () => {
+  const { origin } = JSON.parse(await untilSaid(operators, '"listening"'))
+  const secret = await inviteOperator(service.ctx, { name: 'dan', role: 'viewer', actor: 'operator' })
+  const entered = await fetch(`${origin}/link`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { origin, 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ secret }).toString(),
+  })
+  expect(entered.status).toBe(303)
+  const cookie = entered.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+  for (const path of ['/', '/wallets', '/transactions', '/policies', '/nodes', '/console.js', '/pages/console.css']) {
+    const answer = await fetch(`${origin}${path}`, { headers: { cookie } })
+    expect([path, answer.status]).toEqual([path, 200])
+  }
+  const wallets = await (
+    await fetch(`${origin}/wallets?project=${service.project.projectId}`, { headers: { cookie } })
+  ).text()
+  expect(wallets).toContain('Project wallet')
+})
+
 test.if(platform === 'linux')('no process can leave a core dump', () => {
-  for (const { pid } of [vault, api, worker]) {
+  for (const { pid } of [vault, api, worker, operators]) {
     expect(readFileSync(`/proc/${pid}/limits`, 'utf8')).toMatch(/^Max core file size +0 +0 /m)
   }
 })
 
 test('SIGTERM ends each with exit code 0', async () => {
-  for (const child of [api, worker, vault]) {
+  for (const child of [api, worker, operators, vault]) {
     child.kill('SIGTERM')
     expect(await child.exited).toBe(0)
   }
