@@ -95,6 +95,9 @@ curl -sS ${dev.base_url}/wallets \\
 Ctrl-C ends it; the next start finds everything as it was.`
 }
 
+const showConsole = (link: string): void =>
+  console.log(`\nThe operators' console, by this link once within ten minutes, and then by a passkey:\n\n  ${link}`)
+
 /** Resolves when this process gets a signal to stop. */
 const askedToEnd = (): Promise<void> =>
   new Promise((resolve) => {
@@ -122,12 +125,14 @@ const run = async (): Promise<number> => {
   const stack = createStack({ folder, port, inherited, progress })
   const end = askedToEnd().then(() => undefined)
   try {
-    const dev = await Promise.race([stack.start(), stack.failed.then(fail), end])
+    const started = await Promise.race([stack.start(), stack.failed.then(fail), end])
     progress.end()
-    if (dev === undefined) return 0
-    await writeDevJson(folder.root, dev)
-    console.log(welcome(dev, shownFolder))
-    await Promise.race([stack.failed.then(fail), end])
+    if (started === undefined) return 0
+    await writeDevJson(folder.root, started.dev)
+    console.log(welcome(started.dev, shownFolder))
+    // Nobody waits for it: most of those who start the stack need no console.
+    const consoleShown = started.startConsole().then(showConsole)
+    await Promise.race([stack.failed.then(fail), end, consoleShown.then(() => end)])
     return 0
   } finally {
     progress.end()

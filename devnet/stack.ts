@@ -14,6 +14,7 @@ import {
   LOCAL_METADATA_PIN,
   startChopsticks,
 } from './chopsticks.ts'
+import { consoleLink } from './dev-console.ts'
 import { type DevDatabase, prepareDatabase } from './dev-database.ts'
 import { type DevFolder, type DevProject, ensureKeys, parseProject, readProject, writeProject } from './dev-folder.ts'
 import type { DevJson } from './dev-json.ts'
@@ -26,8 +27,11 @@ import { startTethered, type TetheredProcess } from './tether.ts'
 
 /** Everything that `bun run dev` runs. */
 type Stack = {
-  /** Starts everything. @returns the details for users and programs. @throws Error if a part does not start */
-  readonly start: () => Promise<DevJson>
+  /**
+   * Starts everything but the console. @returns the details for users and programs, and what starts the console afterwards, and
+   * gives a link to it. @throws Error if a part does not start
+   */
+  readonly start: () => Promise<{ readonly dev: DevJson; readonly startConsole: () => Promise<string> }>
   /** Resolves with a sentence when a part ends unexpectedly. */
   readonly failed: Promise<string>
   /** Stops in the opposite direction of the data: API and worker first, then chains and database. */
@@ -109,6 +113,10 @@ const isListening = async ({ logPath }: ServicePart): Promise<true | undefined> 
 /** The worker chooses a free port and logs it; a port that we choose could be taken by then. */
 const readMetricsUrl = async ({ logPath }: ServicePart): Promise<string | undefined> =>
   /"metricsUrl":"([^"]+)"/.exec(await readFile(logPath, 'utf8').catch(() => ''))?.[1]
+
+/** The console chooses a free port, too. */
+const readOrigin = async ({ logPath }: ServicePart): Promise<string | undefined> =>
+  /"origin":"([^"]+)"/.exec(await readFile(logPath, 'utf8').catch(() => ''))?.[1]
 
 const createProject = async (env: Environment): Promise<DevProject> => {
   const args = [...BUN_FLAGS, 'src/cli/main.ts', 'project', 'create', '--name', 'Dev project', '--json']
@@ -252,7 +260,7 @@ export const createStack = (options: StackOptions): Stack => {
   const { folder, port, progress } = options
   const parts = createParts()
 
-  const start = async (): Promise<DevJson> => {
+  const start: Stack['start'] = async () => {
     await ensureKeys(folder)
     const [database, chains] = await settled([startDatabase(options, parts), startChains(options, parts)])
     const environment = environmentOf(options, chains)
@@ -282,7 +290,12 @@ export const createStack = (options: StackOptions): Stack => {
       prepare(),
       progress.step('worker', () => ready(worker, () => readMetricsUrl(worker))),
     ])
-    return describe({ baseUrl: baseUrlOf(port), workerMetricsUrl }, project, database, chains)
+    const startConsole = async (): Promise<string> => {
+      const env = { ...apiEnv, DATABASE_URL: database.consoleUrl, CONSOLE_PORT: '0' }
+      const console = await startService(options, parts, { name: 'console', script: 'src/console.ts', env })
+      return consoleLink(apiEnv, await ready(console, () => readOrigin(console)))
+    }
+    return { dev: describe({ baseUrl: baseUrlOf(port), workerMetricsUrl }, project, database, chains), startConsole }
   }
   return { start, failed: parts.failed, stop: parts.stop }
 }

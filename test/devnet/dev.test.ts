@@ -175,7 +175,9 @@ test(
     expect(samePort.output()).toContain('PORT=')
 
     const children = childrenOf(first.child.pid)
-    expect(children.length).toBe(11)
+    expect(children.length).toBe(12)
+    const link = /^ {2}(http:\/\/localhost:[0-9]+\/link\?secret=\S+)$/m.exec(first.output())?.[1] ?? ''
+    expect(await (await fetch(link)).text()).toContain('Log in to the console?')
     // Nobody can clean up after SIGKILL: the children end by themselves, and the next start copes.
     first.child.kill('SIGKILL')
     expect(await first.exited).toBe('SIGKILL')
