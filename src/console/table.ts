@@ -105,4 +105,4 @@ const TONES: Readonly<Record<string, 'good' | 'bad' | 'warn'>> = {
 
 /** A word of a state, in its colour. */
 export const word = (state: string): Html =>
-  html`<span class="word ${TONES[state] ?? 'plain'}">${state.replaceAll('_', ' ')}</span>`
+  html`<span class="word ${TONES[state] ?? 'neutral'}">${state.replaceAll('_', ' ')}</span>`

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { giveAuthenticator } from '../e2e/login-world.ts'
-import { hasChromium } from '../support/chromium.ts'
+import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import { startConsole } from '../support/console.ts'
 import { type ConsoleWorld, startConsoleWorld } from './console-world.ts'
 
@@ -203,6 +203,22 @@ describe.skipIf(!isHere)('the console lets in', () => {
     )
     expect(headers.get('x-frame-options')).toBe('DENY')
     expect(await use(await world.newPage(), link)).toContain('Overview')
+  })
+
+  test('on pages without accessibility problems, wide and narrow, light and dark', async () => {
+    const link = await world.linkFor('lea', 'viewer')
+    const page = await world.newPage()
+    for (const address of [`${world.origin}/login`, link, `${world.origin}/link?secret=x`]) {
+      await page.goto(address)
+      if (address.endsWith('=x')) await press(page, 'Log in')
+      for (const width of [1440, 390]) {
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.setViewportSize({ width, height: 900 })
+          await page.emulateMedia({ colorScheme })
+          expect([address, await accessibilityProblemsOn(page)]).toEqual([address, []])
+        }
+      }
+    }
   })
 
   test('a name that the audit can show, and nothing else', async () => {

@@ -43,7 +43,7 @@ ${tile(
   sum(({ unfinished }) => unfinished),
   { path: '/transactions?show=unfinished', isBad: false },
 )}
-${tile('failed jobs', totals.jobsFailed, { path: '/jobs?failed=yes', isBad: true })}
+${tile('jobs given up', totals.jobsFailed, { path: '/jobs?failed=yes', isBad: true })}
 ${tile('jobs due', totals.jobsReady, { path: '/jobs', isBad: false })}
 ${tile('workers', totals.workers, { path: '/nodes', isBad: false })}
 ${tile('freezes', totals.freezes, { path: '/freezes', isBad: true })}
@@ -59,9 +59,8 @@ const headOf = (nodes: readonly WatchedNode[], network: string): bigint | null =
 
 const lag = (head: bigint | null, block: bigint | null, seconds: number | null): Html => {
   if (block === null) return html`–`
-  const behind =
-    head === null ? html`` : html` <span class="quiet">−${head > block ? String(head - block) : '0'}</span>`
-  return html`${String(block)}${behind} <span class="quiet">${span(seconds)} ago</span>`
+  const behind = head === null ? '' : `${head > block ? head - block : 0n} behind, `
+  return html`${String(block)} <span class="quiet">${behind}${span(seconds)} ago</span>`
 }
 
 const isServed = (nodes: readonly WatchedNode[]) => (row: FollowedNetwork) =>
