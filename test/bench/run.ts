@@ -1,4 +1,4 @@
-// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size] [index]
+// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size] [console] [index]
 // [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [policy] [dev]`: tables with the baseline of the same run
 // beside each figure.
 
@@ -12,6 +12,7 @@ import { type Service, startService } from '../support/service.ts'
 import { benchActivity } from './activity.ts'
 import { benchBody, bodyTable } from './body.ts'
 import { benchBroadcast } from './broadcast.ts'
+import { benchConsole, consoleTable } from './console.ts'
 import { benchCustody } from './custody.ts'
 import { benchDevStart } from './dev-start.ts'
 import { benchFar } from './far.ts'
@@ -207,6 +208,11 @@ try {
     const size = await benchSize({ start: startAlone })
     results.size = size
     for (const text of sizeTable(size)) say(text)
+  }
+  if (wants('console')) {
+    const pages = await onService(benchConsole)
+    results.console = pages
+    for (const text of consoleTable(pages)) say(text)
   }
   if (wants('index')) {
     const index = await benchIndex({ databaseUrl: server.url })

@@ -1,0 +1,124 @@
+// What each page of the console takes in a database as years of use leave it (size-rows.ts): over HTTP, at the top of a list and in
+// the middle of it.
+
+import postgres from 'postgres'
+import { inviteOperator } from '../../src/console/operators.ts'
+import { startConsole } from '../support/console.ts'
+import type { Service } from '../support/service.ts'
+import { BIG, makeSizeRows, type Sizes } from './size-rows.ts'
+
+const SIZES: Sizes = { ...BIG, movements: 10_000_000 }
+const USERS = 1_000_000
+const WARM_UP_ROUNDS = 3
+const ROUNDS = 20
+
+type PageCost = { readonly path: string; readonly p50Ms: number; readonly slowestMs: number }
+
+export type ConsoleBench = { readonly seconds: number; readonly sizes: Sizes; readonly costs: readonly PageCost[] }
+
+const logIn = async (service: Service, origin: string): Promise<string> => {
+  const secret = await inviteOperator(service.ctx, { name: 'bench', role: 'operator', actor: 'operator' })
+  const answer = await fetch(`${origin}/link`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { origin, 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ secret }).toString(),
+  })
+  return answer.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+}
+
+/** The pages, and the ids of rows in the middle of their lists. */
+const pathsOf = async (url: string, projectId: string): Promise<readonly string[]> => {
+  const sql = postgres(url, { max: 1, onnotice: () => {} })
+  try {
+    await sql`insert into users (id, project_id, email, mac, created_at)
+      select md5('user' || n)::uuid, ${projectId}, n || '@example.com', '', now() from generate_series(1, ${USERS}) n`
+    await sql.unsafe('vacuum analyze users')
+    // These bytes are none of a transaction.
+    await sql`update attempts set raw = null where raw is not null`
+    const middle = async (table: string, order: string) => {
+      const [row] = await sql.unsafe(
+        `select id from ${table} order by ${order} offset (select count(*) / 2 from ${table}) limit 1`,
+      )
+      return String(row?.id)
+    }
+    const [transaction, live] = [
+      await middle('transactions', 'created_at'),
+      String((await sql`select id from transactions where not final limit 1`)[0]?.id),
+    ]
+    const [wallet] = await sql`select id, address from wallets where id = ${await middle('wallets', 'created_at')}`
+    return [
+      '/',
+      '/?range=1h',
+      '/?range=24h',
+      '/?range=7d',
+      '/transactions',
+      '/transactions?show=unfinished',
+      '/transactions?show=failed',
+      `/transactions?after=${transaction}`,
+      `/transactions?project=${projectId}&after=${transaction}`,
+      `/transactions/${transaction}`,
+      `/transactions/${live}`,
+      '/jobs',
+      '/wallets',
+      `/wallets?after=${wallet?.id}`,
+      `/wallets?q=${wallet?.address}`,
+      '/users',
+      `/users?after=${await middle('users', 'id')}`,
+      '/users?q=500000@example.com',
+      '/policies',
+      '/approvals',
+      '/freezes',
+      '/audit',
+      `/audit?project=${projectId}&after=${await middle('audit', 'id')}`,
+      '/audit?only=security',
+      '/nodes',
+      '/operators',
+    ]
+  } finally {
+    await sql.end()
+  }
+}
+
+const measured = async (path: string, get: () => Promise<Response>): Promise<PageCost> => {
+  const times: number[] = []
+  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round += 1) {
+    const begun = performance.now()
+    const answer = await get()
+    const text = await answer.text()
+    if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}: ${text}`)
+    if (round >= WARM_UP_ROUNDS) times.push(performance.now() - begun)
+  }
+  times.sort((a, b) => a - b)
+  const shown = path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…')
+  return { path: shown, p50Ms: times[ROUNDS / 2] ?? 0, slowestMs: times.at(-1) ?? 0 }
+}
+
+export const benchConsole = async (service: Service): Promise<ConsoleBench> => {
+  const { url } = service.database
+  const { seconds, projectId } = await makeSizeRows({ url, sizes: SIZES })
+  const paths = await pathsOf(url, projectId)
+  const ours = await startConsole(service)
+  try {
+    const cookie = await logIn(service, ours.origin)
+    const costs: PageCost[] = []
+    for (const path of paths) {
+      costs.push(
+        await measured(path, () => fetch(`${ours.origin}${path}`, { redirect: 'manual', headers: { cookie } })),
+      )
+    }
+    return { seconds, sizes: SIZES, costs }
+  } finally {
+    await ours.close()
+  }
+}
+
+export const consoleTable = ({ seconds, sizes, costs }: ConsoleBench): readonly string[] => {
+  const { wallets, movements, attempts, auditRows } = sizes
+  const figure = (ms: number) => ms.toFixed(1).padStart(12)
+  return [
+    `\nThe console at ${wallets} wallets, ${movements} movements, ${attempts} attempts, ${auditRows} audit rows, ${USERS} users, made in ${seconds.toFixed(0)} s`,
+    `  ${''.padEnd(44)}${'p50 ms'.padStart(12)}${'slowest ms'.padStart(12)}   (aim: 100)`,
+    ...costs.map(({ path, p50Ms, slowestMs }) => `  ${path.padEnd(44)}${figure(p50Ms)}${figure(slowestMs)}`),
+  ]
+}
