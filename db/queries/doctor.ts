@@ -10,14 +10,15 @@ type Server = {
   readonly user: string
   readonly isSuperuser: boolean
   readonly ownsDatabase: boolean
-  readonly isApi: boolean
+  /** Whether it is a member of the role that it should have. */
+  readonly hasRole: boolean
   /** The settings that are off although what is committed would survive a crash only with them. */
   readonly unsafeSettings: readonly string[]
   readonly archives: boolean
 }
 
-/** How the server is set up, and what this user may do. */
-export const readServer = async (db: Queryable): Promise<Server> => {
+/** How the server is set up, and what this user may do. @param role the one that the user should have. */
+export const readServer = async (db: Queryable, role: string): Promise<Server> => {
   const { rows } = await db.execute<Server>(sql`
     select current_setting('server_version_num')::int as version,
       coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as "isEncrypted",
@@ -25,7 +26,7 @@ export const readServer = async (db: Queryable): Promise<Server> => {
       current_user as "user",
       (select rolsuper from pg_roles where rolname = current_user) as "isSuperuser",
       exists (select from pg_database where datname = current_database() and pg_has_role(datdba, 'usage')) as "ownsDatabase",
-      exists (select from pg_roles where rolname = 'strongroom_api' and pg_has_role(oid, 'usage')) as "isApi",
+      exists (select from pg_roles where rolname = ${role} and pg_has_role(oid, 'usage')) as "hasRole",
       array(
         select name from unnest(array['fsync', 'full_page_writes', 'synchronous_commit']) name
         where current_setting(name) = 'off'

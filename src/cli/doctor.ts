@@ -23,7 +23,7 @@ const examineHere = async ({ withExaminedCtx }: Shell): Promise<readonly Finding
     let findings: readonly Finding[] = []
     await withExaminedCtx(async (ctx) => {
       const { examine } = await import('../doctor/doctor.ts')
-      findings = await examine(ctx)
+      findings = await examine({ ...ctx, role: 'strongroom_api' })
     })
     return findings
   } catch (error) {

@@ -31,6 +31,7 @@ const ROOMS = [
   ['/freezes', 'Freezes'],
   ['/audit', 'Audit'],
   ['/nodes', 'Nodes'],
+  ['/doctor', 'Installation'],
   ['/operators', 'Operators'],
 ] as const
 

@@ -14,6 +14,7 @@ import { addOperatorPasskey, logInByLink, logInByPasskey } from './login.ts'
 import { askedPage, donePage } from './rooms/action.ts'
 import { approvals } from './rooms/approvals.ts'
 import { audit, auditCheck } from './rooms/audit.ts'
+import { doctor } from './rooms/doctor.ts'
 import { freezes } from './rooms/freezes.ts'
 import { jobs } from './rooms/jobs.ts'
 import { linkPage, loginPage, problemPage } from './rooms/login.ts'
@@ -47,6 +48,7 @@ const ROOMS: Readonly<Record<string, Room>> = {
   '/audit': audit,
   '/audit/check': auditCheck,
   '/nodes': nodes,
+  '/doctor': doctor,
   '/operators': operators,
   '/account': account,
 }

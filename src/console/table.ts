@@ -1,5 +1,6 @@
 // The one form of all lists: a table, which on a narrow screen becomes a card for each row.
 
+import { UUID } from '../http/text.ts'
 import { type Html, html, type Value } from '../pages/page.ts'
 
 type Column<Row> = {
@@ -78,17 +79,19 @@ export const span = (seconds: number | null): string => {
 }
 
 /** The beginning of an id; the whole of it is its title. */
-export const short = (id: string): Html => html`<code title="${id}">${id.slice(0, 8)}</code>`
+export const short = (id: string): Html => html`<code class="short" title="${id}">${id.slice(0, 8)}</code>`
 
-/** An actor of the audit, with the beginning of its id. */
+/** An actor of the audit: an operator's whole name, but only the beginning of an id. */
 export const actor = (text: string): Html => {
-  const [kind = '', id] = text.split(':', 2)
-  return html`<code title="${text}">${id === undefined ? kind : `${kind}:${id.slice(0, 12)}`}</code>`
+  const at = text.indexOf(':') + 1
+  const id = text.slice(at)
+  return at > 0 && UUID.test(id) ? html`<code>${text.slice(0, at)}</code>${short(id)}` : code(text)
 }
 
 export const code = (text: string | null): Html => (text === null ? html`–` : html`<code>${text}</code>`)
 
 const TONES: Readonly<Record<string, 'good' | 'bad' | 'warn'>> = {
+  ok: 'good',
   success: 'good',
   up: 'good',
   failed: 'bad',
@@ -98,6 +101,7 @@ const TONES: Readonly<Record<string, 'good' | 'bad' | 'warn'>> = {
   down: 'bad',
   wrong_chain: 'bad',
   late: 'warn',
+  warning: 'warn',
   behind: 'warn',
   slow: 'warn',
   resting: 'warn',

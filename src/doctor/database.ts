@@ -17,10 +17,15 @@ const CLOCK_WARNING_MS = 1_000
 /** Access tokens, nonces and one-time codes would seem expired, or not valid yet. */
 const CLOCK_FAILED_MS = 30_000
 
-type Checked = { readonly db: Db; readonly config: Pick<Config, 'environment' | 'devnet'> }
+export type Checked = {
+  readonly db: Db
+  readonly config: Pick<Config, 'environment' | 'devnet'>
+  /** The role that the login should have. */
+  readonly role: 'strongroom_api' | 'strongroom_console'
+}
 
-const ofServer = async ({ db, config }: Checked): Promise<readonly Finding[]> => {
-  const server = await readServer(db)
+const ofServer = async ({ db, config, role }: Checked): Promise<readonly Finding[]> => {
+  const server = await readServer(db, role)
   const major = Math.floor(server.version / 10_000)
   const version = findingsOf('database version')
   const tls = findingsOf('database TLS')
@@ -44,13 +49,13 @@ const ofServer = async ({ db, config }: Checked): Promise<readonly Finding[]> =>
     tooMany.length > 0
       ? user.failed(
           `${server.user} ${tooMany.join(' and ')}`,
-          'Use a login that is only in the role strongroom_api: this one may read and change what only a vault may.',
+          `Use a login that is only in the role ${role}: this one may read and change what only a vault may.`,
         )
-      : server.isApi
-        ? user.ok(`${server.user} has the role strongroom_api`)
+      : server.hasRole
+        ? user.ok(`${server.user} has the role ${role}`)
         : user.failed(
-            `${server.user} does not have the role strongroom_api`,
-            `As the owner of the database, run: grant strongroom_api to "${server.user}"`,
+            `${server.user} does not have the role ${role}`,
+            `As the owner of the database, run: grant ${role} to "${server.user}"`,
           ),
     server.unsafeSettings.length === 0
       ? settings.ok('what is committed survives a crash')

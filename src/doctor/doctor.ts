@@ -6,15 +6,16 @@ import type { ReadingCtx } from '../environment/contexts.ts'
 import { sentenceOf } from '../environment/failure.ts'
 import { isPrivate } from '../environment/hosts.ts'
 import type { Mailer } from '../mail/mailer.ts'
-import { checkDatabase } from './database.ts'
+import { type Checked, checkDatabase } from './database.ts'
 import { type Finding, findingsOf } from './finding.ts'
 import { checkCertificates, checkJournals, checkKeys, checkVaults } from './keys.ts'
 import { checkNodes, checkWorkers } from './nodes.ts'
 
-export type Examined = Pick<ReadingCtx, 'config' | 'db'> & {
-  readonly chains: Chains
-  readonly mailer: Mailer | null
-}
+export type Examined = Pick<ReadingCtx, 'config' | 'db'> &
+  Pick<Checked, 'role'> & {
+    readonly chains: Chains
+    readonly mailer: Mailer | null
+  }
 
 const checkVariables = ({ environment, publicBaseUrl, unknownVariables, networks }: Config): readonly Finding[] => {
   const variables = findingsOf('variables')

@@ -51,7 +51,7 @@ const pathsOf = async (url: string, projectId: string): Promise<readonly string[
       '/',
       '/?range=1h',
       '/?range=24h',
-      '/?range=7d',
+      '/?range=24h&network=Ethereum',
       '/transactions',
       '/transactions?show=unfinished',
       '/transactions?show=failed',

@@ -24,7 +24,7 @@ const audited = async (action: string) => [
 
 const ROOMS = [
   '/',
-  '/?range=7d&network=Ethereum',
+  '/?range=24h&network=Ethereum',
   '/transactions',
   '/jobs',
   '/wallets',
@@ -36,6 +36,7 @@ const ROOMS = [
   '/audit?only=security',
   '/audit/check',
   '/nodes',
+  '/doctor',
   '/operators',
   '/account',
 ] as const
@@ -250,6 +251,15 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     }
     expect(seen).toHaveLength(count)
     expect(new Set(seen).size).toBe(count)
+  })
+
+  test('say how the installation is', async () => {
+    await open(viewer, '/doctor')
+    const text = await textOf(viewer)
+    expect(text).toContain('has the role strongroom_console')
+    expect(text).toContain('environment, networks and keys belong to this database')
+    expect(text).toContain('it has the root key')
+    expect(await viewer.locator('.word.bad').count()).toBe(0)
   })
 
   test('check the audit, and say what is not as it was written', async () => {

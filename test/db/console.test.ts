@@ -11,6 +11,7 @@ import {
   pageOfAudit,
   pageOfUsers,
   pageOfWallets,
+  readIntervals,
 } from '../../db/queries/console.ts'
 import { listJobs } from '../../db/queries/overview.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
@@ -154,4 +155,26 @@ test('jobs, in the order in which they run', async () => {
     listJobs(db, { limit: LIMIT, ...(after === null ? {} : { after: BigInt(after) }) }),
   )
   expect(idsOf(rows)).toEqual(await idsIn('select id from graphile_worker._private_jobs order by run_at, id'))
+})
+
+test('what was recorded in intervals, how much of it failed, and how long it took', async () => {
+  const [wallet] = await owner`select id from wallets where project_id = ${projectId} limit 1`
+  await owner`insert into signers (network, address) values ('Ethereum', 'signer'), ('Base', 'signer')`
+  const record = async (nonce: number, network: string, minutesAgo: number, took: number | null, failed = false) => {
+    await owner`insert into transactions (id, project_id, wallet_id, network, signer_address, kind, nonce, value, input, gas_limit,
+        worst_cost, rungs, status, error_code, created_at, settled_at)
+      select gen_random_uuid(), ${projectId}, ${wallet?.id}, ${network}, 'signer', 'send', ${nonce}, 0, '0x', 0, 0, 1,
+        ${failed ? 'failed' : 'success'}, ${failed ? 'expired' : null}, at, at + make_interval(secs => ${took})
+      from (select now() - make_interval(mins => ${minutesAgo}) as at) recorded`
+  }
+  for (let nonce = 0; nonce < 5; nonce += 1) await record(nonce, 'Ethereum', 15, nonce + 1, nonce === 4)
+  await record(0, 'Base', 15, null)
+  await record(5, 'Ethereum', 35, 100)
+  await record(6, 'Ethereum', 65, 100)
+  const read = (network: string | null) => readIntervals(db, { intervals: 6, seconds: 600, network })
+  expect(await read(null)).toEqual([
+    { index: 2, recorded: 1, failed: 0, medianSeconds: 100, slowSeconds: 100 },
+    { index: 4, recorded: 6, failed: 1, medianSeconds: 3, slowSeconds: expect.closeTo(4.8, 5) },
+  ])
+  expect(await read('Base')).toEqual([{ index: 4, recorded: 1, failed: 0, medianSeconds: null, slowSeconds: null }])
 })

@@ -20,9 +20,8 @@ const RANGES = {
   '1h': { intervals: 60, seconds: 60 },
   '6h': { intervals: 36, seconds: 600 },
   '24h': { intervals: 48, seconds: 1_800 },
-  '7d': { intervals: 56, seconds: 10_800 },
 } as const
-const RANGE_NAMES = ['1h', '6h', '24h', '7d'] as const satisfies readonly (keyof typeof RANGES)[]
+const RANGE_NAMES = ['1h', '6h', '24h'] as const satisfies readonly (keyof typeof RANGES)[]
 type Range = (typeof RANGE_NAMES)[number]
 
 const rangeIn = ({ query }: Asked): Range => RANGE_NAMES.find((each) => each === query.get('range')) ?? '6h'
@@ -110,12 +109,12 @@ const late = (rows: readonly TransactionOverview[]): Html =>
     none: 'Nothing is late.',
   })}</section>`
 
-/** When an interval began, by the hour, and for the longest range by the day too. */
+/** When an interval began. */
 const labelsOf = (now: Date, range: Range): readonly string[] => {
   const { intervals, seconds } = RANGES[range]
   return Array.from({ length: intervals }, (_, index) => {
-    const at = new Date(now.getTime() - (intervals - index) * seconds * 1_000).toISOString()
-    return range === '7d' ? at.slice(5, 16).replace('T', ' ') : at.slice(11, 16)
+    const at = new Date(now.getTime() - (intervals - index) * seconds * 1_000)
+    return at.toISOString().slice(11, 16)
   })
 }
 
