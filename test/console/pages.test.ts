@@ -225,6 +225,24 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     await world.sql`delete from freezes`
   })
 
+  test('list the policies that only a vault may read', async () => {
+    const { address } = await world.service.newWallet({ network: 'Ethereum', ownerId: 'pia', pin: '493817' })
+    const made = await world.service.post('/policies', {
+      network: 'Ethereum',
+      wallet_address: address,
+      name: NASTY,
+      argument_rules: [{ argument: 'to', operator: 'eq', value: address }],
+      max_uses: 7,
+      user_pin: '493817',
+    })
+    expect(made.status).toBe(200)
+    await open(viewer, '/policies')
+    expect(await viewer.locator('tbody tr').count()).toBe(1)
+    expect(await textOf(viewer)).toContain('0 of 7')
+    expect(await textOf(viewer)).toContain(NASTY)
+    expect(await viewer.locator('main img').count()).toBe(0)
+  })
+
   test('page through transactions, each once', async () => {
     const [one] = await world.sql`select * from transactions limit 1`
     // Many of the same moment.
