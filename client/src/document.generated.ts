@@ -1846,7 +1846,7 @@ export type components = {
         };
         /**
          * PolicyPreview
-         * @description Whether a policy of the sender allows this, after the transactions before it in a bundle. Absent unless the sender is a wallet within reach; a developer-controlled one must have a policy, which counts once the wallet is under policies. Gas and fees are judged only when it is signed.
+         * @description Whether a policy of the sender or signer allows this, after the transactions before it in a bundle. Absent unless it is a wallet within reach; a developer-controlled one must have a policy, which counts once the wallet is under policies. Gas and fees are judged only when it is signed.
          * @example {
          *       "allowed": true,
          *       "uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
@@ -1875,7 +1875,7 @@ export type components = {
                  * @example rule_not_matched
                  * @enum {string}
                  */
-                reason: "expired" | "used_up" | "value_exceeded" | "value_unknown" | "token_exceeded" | "token_unknown" | "rolling_exceeded" | "function_not_named" | "rule_not_matched";
+                reason: "expired" | "used_up" | "value_exceeded" | "value_unknown" | "token_exceeded" | "token_unknown" | "rolling_exceeded" | "function_not_named" | "type_not_named" | "rule_not_matched";
                 /** @description The first of its `argument_rules` that does not match, from 0. */
                 rule: number | null;
             }[];
@@ -2845,6 +2845,7 @@ export type components = {
             changes: components["schemas"]["TypedDataChange"][];
             /** @description What is dangerous or odd about it; empty if nothing is. */
             warnings: string[];
+            policy?: components["schemas"]["PolicyPreview"];
         };
         /**
          * SignTypedData

@@ -15,11 +15,12 @@ export const REFUSALS = [
   'token_unknown',
   'rolling_exceeded',
   'function_not_named',
+  'type_not_named',
   'rule_not_matched',
 ] as const
 
 /** `rule`: the number of the first rule that does not match, from 0. */
-type PolicyRefusal = { readonly reason: (typeof REFUSALS)[number]; readonly rule: number | null }
+export type PolicyRefusal = { readonly reason: (typeof REFUSALS)[number]; readonly rule: number | null }
 
 const isCall = ({ to, input }: Intent): boolean => to === null || input !== '0x'
 

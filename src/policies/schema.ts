@@ -317,7 +317,7 @@ export const PolicyPreview = ClosedObject(
   },
   {
     description:
-      'Whether a policy of the sender allows this, after the transactions before it in a bundle. Absent unless the sender is a wallet within reach; a developer-controlled one must have a policy, which counts once the wallet is under policies. Gas and fees are judged only when it is signed.',
+      'Whether a policy of the sender or signer allows this, after the transactions before it in a bundle. Absent unless it is a wallet within reach; a developer-controlled one must have a policy, which counts once the wallet is under policies. Gas and fees are judged only when it is signed.',
     examples: [
       {
         allowed: true,

@@ -11,32 +11,53 @@ import { neverSigned, tokensGranted, typedDataMismatch } from '../custody/typed-
 import type { KeyUse, OpenPolicies, Signatures, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { isDelegated, POLICIES_A_WALLET_MAX, TRIES_MAX } from './delegated.ts'
+import type { PolicyRefusal } from './judge.ts'
 
 type TypedDataUse = Pick<Signatory, 'actor' | 'credentials'> & {
-  readonly chain: Pick<NodelessChain, 'addressOf' | 'contractWallets'>
+  readonly chain: Signer['chain']
   readonly wallet: WalletRow
   readonly typedData: TypedData
   readonly use: KeyUse
 }
 
+// Approvers see transactions only.
+const mayUse = (policy: UnrevokedPolicy, typedData: TypedData): boolean =>
+  policy.requireApproval === null && typedDataRefusal(policy, typedData) === null
+
 const denied = (sentence: string): AppError => new AppError('policy_denied', sentence)
 
-const mayUse = (policy: UnrevokedPolicy, typedData: TypedData): boolean => {
-  const { isExpired, uses, maxUses, requireApproval, tokenLimits, limitCounts: counts, readAt: at } = policy
-  // Approvers see transactions only.
-  if (isExpired || requireApproval !== null || (maxUses !== null && uses + 1 > maxUses)) return false
-  if (typedDataMismatch(policy.argumentRules, typedData) !== null) return false
+const refused = (reason: PolicyRefusal['reason'], rule: number | null = null): PolicyRefusal => ({ reason, rule })
+
+/** Why a policy does not allow the typed data; null if it does. Pure. @param typedData checked before */
+export const typedDataRefusal = (policy: UnrevokedPolicy, typedData: TypedData): PolicyRefusal | null => {
+  const { isExpired, uses, maxUses, argumentRules, tokenLimits, limitCounts: counts, readAt: at } = policy
+  if (isExpired) return refused('expired')
+  if (maxUses !== null && uses + 1 > maxUses) return refused('used_up')
+  const mismatch = typedDataMismatch(argumentRules, typedData)
+  if (mismatch !== null)
+    return mismatch === 'type_not_named' ? refused(mismatch) : refused('rule_not_matched', mismatch)
   const tokens = tokensGranted(tokenLimits.map(contractOf), typedData)
-  return tokens !== null && typeof countUse(policy, { counts, at, use: { value: 0n, uses: 1, tokens } }) !== 'string'
+  if (tokens === null) return refused('token_unknown')
+  const counted = countUse(policy, { counts, at, use: { value: 0n, uses: 1, tokens } })
+  if (typeof counted !== 'string') return null
+  return refused(counted === 'token' ? 'token_exceeded' : 'rolling_exceeded')
 }
+
+type Signer = {
+  readonly chain: Pick<NodelessChain, 'addressOf' | 'contractWallets'>
+  readonly wallet: Pick<WalletRow, 'publicKey'>
+}
+
+/** Why no policy of a wallet can allow the typed data, as a sentence; null if one may. Pure. */
+export const neverSignedBy = ({ chain, wallet }: Signer, typedData: TypedData): string | null =>
+  neverSigned(typedData, chain.contractWallets?.of(chain.addressOf(wallet.publicKey)).address ?? '')
 
 const policiesOf = (ctx: Ctx, { wallet, credentials, actor }: TypedDataUse) =>
   ctx.vault.openPolicies({ wallet, credentials, actor, limit: POLICIES_A_WALLET_MAX })
 
 const signByPolicy = async (ctx: Ctx, asked: TypedDataUse & { readonly first: OpenPolicies }) => {
-  const { chain, wallet, credentials, typedData, use, first } = asked
-  const safe = chain.contractWallets?.of(chain.addressOf(wallet.publicKey)).address ?? ''
-  const never = neverSigned(typedData, safe)
+  const { wallet, credentials, typedData, use, first } = asked
+  const never = neverSignedBy(asked, typedData)
   if (never !== null) throw denied(never)
   const closed = new Set<string>()
   const instead = wallet.controlMode === 'user' ? ': it needs the "user_pin" or a "user_secret"' : ''

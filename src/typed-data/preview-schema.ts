@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { AddressField, closed, NetworkField, OneOf } from '../http/schema.ts'
+import { PolicyPreview } from '../policies/schema.ts'
 import { AssetChange, PreviewResult } from '../transactions/preview-schema.ts'
 import { EFFECTS, KINDS } from './meaning.ts'
 import { Domain, EXAMPLE_TYPED_DATA, TypedDataField } from './schema.ts'
@@ -63,6 +64,7 @@ export const TypedDataPreview = Type.Object(
       description: 'What it moves or lets others take, or the calls of a Safe. Of unknown typed data all values.',
     }),
     warnings: Type.Array(Type.String(), { description: 'What is dangerous or odd about it; empty if nothing is.' }),
+    policy: Type.Optional(PolicyPreview),
   },
   {
     ...closed,

@@ -3,6 +3,7 @@ import type { Network } from '../../db/words.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { TypedData } from '../custody/payload.ts'
+import { previewSignaturePolicy } from '../policies/preview.ts'
 import { nativeToken, type TokenDisplays, tokenDisplays, tokenOf } from '../tokens/token.ts'
 import { previewTransactions } from '../transactions/preview.ts'
 import { resolveSigner } from '../wallets/signer.ts'
@@ -99,7 +100,11 @@ export const previewTypedData = async (ctx: Previewing, input: PreviewInput): Pr
   const { typedData } = parseTypedData(chain, input.typedData)
   const meaning = meaningOf(chain, { typedData, signer })
   const addresses = addressesIn(meaning)
-  const [facts, displays] = await Promise.all([chain.sureFacts(addresses), tokenDisplays(ctx.db, { chain, addresses })])
+  const [facts, displays, policy] = await Promise.all([
+    chain.sureFacts(addresses),
+    tokenDisplays(ctx.db, { chain, addresses }),
+    previewSignaturePolicy(ctx, { ...input, chain, from: signer, typedData }),
+  ])
   const known = { chain, facts, displays, listed: new Set(displays.keys()), signer, now: ctx.now() }
   const calls = callsIn(chain, meaning)
   const { primaryType, domain } = typedData
@@ -111,5 +116,6 @@ export const previewTypedData = async (ctx: Previewing, input: PreviewInput): Pr
     domain: input.typedData.domain,
     changes: [...(await changesOf(ctx, { ...input, chain, meaning, calls, known, typedData }))],
     warnings: [...warningsOf(known, read)],
+    ...(policy === null ? {} : { policy }),
   }
 }

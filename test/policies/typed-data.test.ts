@@ -300,6 +300,67 @@ describe('a wallet', () => {
   })
 })
 
+describe('a preview', () => {
+  const previewed = async (wallet: Pick<Wallet, 'address'>, typed_data: object) => {
+    const body = { network, signer_wallet_address: wallet.address, typed_data }
+    const answer = await service.post('/transactions/preview-typed-data', body)
+    if (answer.status !== 200) throw new Error(answer.text)
+    return answer.json.policy
+  }
+  const refused = (...refusals: readonly object[]) => ({
+    ...{ allowed: false, uuid: null, needs_approval: false, never: null, refusals },
+  })
+
+  test('names the policy that would be charged, or what each lacks', async () => {
+    const wallet = await usersWallet()
+    expect(await previewed(wallet, permit(wallet, '5'))).toEqual(refused())
+    const ended = await allow(wallet, on('Permit', token), { max_uses: 1 })
+    expect(told(await sign(wallet, permit(wallet, '5')))).toEqual(SIGNED)
+    const spender = rule('typedData.message.spender', OTHER.toLowerCase())
+    const other = await allow(wallet, on('Permit', token, spender))
+    const payments = await allow(wallet, [rule('to', OTHER)])
+    const small = await allow(wallet, on('Permit', token), limit('10'))
+    const rolling = await allow(wallet, on('Mail', token), { rolling_limits: [{ per_seconds: 3600, max_uses: 1 }] })
+    const of = ({ uuid }: { uuid: string }, reason: string, index: number | null = null) => ({
+      uuid,
+      reason,
+      rule: index,
+    })
+    const lacks = [
+      of(ended, 'used_up'),
+      of(other, 'rule_not_matched', 2),
+      of(payments, 'type_not_named'),
+      of(small, 'token_exceeded'),
+      of(rolling, 'rule_not_matched', 0),
+    ]
+    expect(await previewed(wallet, permit(wallet, '11'))).toEqual(refused(...lacks))
+    const allowed = { ...refused(), allowed: true }
+    expect(await previewed(wallet, permit(wallet, '10'))).toEqual({ ...allowed, uuid: small.uuid })
+    expect(told(await sign(wallet, permit(wallet, '10')))).toEqual(SIGNED)
+    expect((await previewed(wallet, permit(wallet, '10'))).refusals[3]).toEqual(of(small, 'token_exceeded'))
+    const mail = data.mail(at(token))
+    expect(await previewed(wallet, mail)).toEqual({ ...allowed, uuid: rolling.uuid })
+    expect(told(await sign(wallet, mail))).toEqual(SIGNED)
+    expect((await previewed(wallet, mail)).refusals[4]).toEqual(of(rolling, 'rolling_exceeded'))
+    const daiPermit = { holder: wallet.address, spender: SPENDER, nonce: 0, expiry: 0, allowed: true }
+    await allow(wallet, on('Mail', token), limit('10'))
+    expect((await previewed(wallet, mail)).refusals[5]).toMatchObject({ reason: 'token_unknown' })
+    expect((await previewed(wallet, data.daiPermit(at(token), daiPermit))).refusals[3]).toEqual(
+      of(small, 'token_exceeded'),
+    )
+    const { domain: _, ...rest } = mail
+    const never = await previewed(wallet, { ...rest, domain: { verifyingContract: token } })
+    expect(never).toEqual({ ...refused(), never: expect.stringContaining('typed_data.domain.chainId') })
+  })
+
+  test('shows no policy of an address that is no wallet, or that needs none', async () => {
+    const developers: Wallet = await service.newWallet({ network })
+    for (const wallet of [developers, { address: OTHER }] as const) {
+      expect(await previewed(wallet, data.mail(at(token)))).toBeUndefined()
+    }
+  })
+})
+
 describe('is refused when it is made:', () => {
   const value = rule('typedData.message.value', '5')
   const cases: readonly (readonly [string, () => readonly Rule[], object, string])[] = [
