@@ -2918,6 +2918,11 @@ export type components = {
              * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
              */
             user_secret?: string;
+            /**
+             * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            approval_id?: string;
         };
         /**
          * SignedTypedData
@@ -3950,7 +3955,7 @@ export type components = {
              */
             wallet_address: string;
             /**
-             * @description What would be done: `sign`, `send`, `batch`, `mint`, `transfer`, `collection` or `speed-up`.
+             * @description What would be done: `sign`, `sign-typed-data`, `send`, `batch`, `mint`, `transfer`, `collection`, `token`, `token_mint`, `token_transfer` or `speed-up`.
              * @example send
              */
             action: string;
@@ -3958,10 +3963,14 @@ export type components = {
             transaction_id: string | null;
             /** @description Its nonce; null for other actions. */
             signer_nonce: string | null;
-            /** @description The calls in their order. Absent fields are chosen when the approval is used. */
+            /** @description The calls in their order; empty for typed data. Absent fields are chosen when the approval is used. */
             unsigned_transactions: components["schemas"]["UnsignedTransaction"][];
-            /** @description What each would do now, decoded and simulated; null once it has ended, or while no node answers. */
+            /** @description What each would do now, decoded and simulated; null once it has ended, while no node answers, and for typed data. */
             previews: components["schemas"]["PreviewResult"][] | null;
+            /** @description The typed data that would be signed; null for transactions. */
+            typed_data: components["schemas"]["TypedData"] | null;
+            /** @description What it does; null once the approval has ended, while no node answers, and for transactions. */
+            typed_data_preview: components["schemas"]["TypedDataPreview"] | null;
             words: components["schemas"]["ApprovalWords"];
             /**
              * @description How many must approve.
@@ -5749,6 +5758,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SignedTypedData"];
+                };
+            };
+            /** @description It waits for approvers: nothing was done yet. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitingApproval"];
                 };
             };
         };

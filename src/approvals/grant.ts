@@ -9,6 +9,7 @@ import {
   approvingAssertions,
   findApproval,
   insertApproval,
+  noteApprovalUse,
   openApprovals,
   readApprovalEnd,
 } from '../../db/queries/approvals.ts'
@@ -56,11 +57,21 @@ export const requireStillOpen = async ({ db }: Pick<Ctx, 'db'>, { id }: Approval
   requireOpen(end)
 }
 
-/** Finds the approval that a request names. It must be of the same wallet. */
+/** Marks the approval as used, for lists only. A failure is logged and does not fail the request. */
+export const noteUse = async ({ db, log }: Pick<Ctx, 'db' | 'log'>, { id }: Approval): Promise<void> => {
+  try {
+    await noteApprovalUse(db, id)
+  } catch (error) {
+    log.warn({ err: error, approval: id }, 'an approval was used, and lists do not show it')
+  }
+}
+
+/** Finds the approval that a request names, or null if it names none. It must be of the same wallet. */
 export const namedApproval = async (
   ctx: Pick<Ctx, 'db'>,
-  of: { readonly projectId: string; readonly walletId: string; readonly id: string },
-): Promise<ApprovalRow> => {
+  of: { readonly projectId: string; readonly walletId: string; readonly id: string | undefined },
+): Promise<ApprovalRow | null> => {
+  if (of.id === undefined) return null
   const found = await findApproval(ctx.db, { projectId: of.projectId, id: of.id.toLowerCase() })
   if (found === null || found.walletId !== of.walletId) throw notFound('approval')
   return found

@@ -6,6 +6,8 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { previewTransactions } from '../transactions/preview.ts'
 import type { PreviewResult } from '../transactions/preview-schema.ts'
+import { previewTypedData } from '../typed-data/preview.ts'
+import type { TypedDataPreview } from '../typed-data/preview-schema.ts'
 import { readRequest } from './request.ts'
 import { type ApprovalWords, approvalWords } from './words.ts'
 
@@ -19,6 +21,8 @@ export type ShownApproval = {
   readonly status: Status
   /** null once it has ended, or while no node answers. */
   readonly previews: readonly PreviewResult[] | null
+  /** The same for typed data; null for transactions. */
+  readonly signed: TypedDataPreview | null
   /** The request in English, for its approvers. */
   readonly words: ApprovalWords
 }
@@ -30,16 +34,25 @@ const statusOf = ({ usedAt, rejectedAt, isExpired, decisions, required }: Listed
   return decisions.filter(({ decision }) => decision === 'approve').length >= required ? 'granted' : 'waiting'
 }
 
-type Listing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets'>
+type Listing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets' | 'now'>
 
-const previewsOf = async (ctx: Listing, { projectId, request }: ListedApproval) => {
-  const { network, wallet_address: from, intents } = readRequest(request)
+type Previews = Pick<ShownApproval, 'previews' | 'signed'>
+const NONE: Previews = { previews: null, signed: null }
+
+const previewsOf = async (ctx: Listing, { projectId, request }: ListedApproval): Promise<Previews> => {
+  const { network, wallet_address: address, intents, typed_data: typedData } = readRequest(request)
+  // Without an owner, so that the preview does not judge policies: approvers do not decide about them.
+  const of = { projectId, ownedBy: '', network }
   try {
-    // Without an owner, so that the preview does not judge policies: approvers do not decide about them.
-    const reach = { projectId, ownedBy: '' }
-    return await previewTransactions(ctx, { ...reach, network, from, unsignedTransactions: intents })
+    if (typedData !== undefined) {
+      return { previews: null, signed: await previewTypedData(ctx, { ...of, signerAddress: address, typedData }) }
+    }
+    return {
+      previews: await previewTransactions(ctx, { ...of, from: address, unsignedTransactions: intents }),
+      signed: null,
+    }
   } catch (error) {
-    if (error instanceof AppError) return null
+    if (error instanceof AppError) return NONE
     throw error
   }
 }
@@ -47,9 +60,10 @@ const previewsOf = async (ctx: Listing, { projectId, request }: ListedApproval) 
 const shownApproval = async (ctx: Listing, row: ListedApproval): Promise<ShownApproval> => {
   const status = statusOf(row)
   const isOpen = status === 'waiting' || status === 'granted'
-  const previews = isOpen ? await previewsOf(ctx, row) : null
+  const previews = isOpen ? await previewsOf(ctx, row) : NONE
   const request = readRequest(row.request)
-  return { row, status, previews, words: approvalWords(ctx.chains.of(request.network), { request, previews }) }
+  const words = approvalWords(ctx.chains.of(request.network), { request, ...previews })
+  return { row, status, ...previews, words: isOpen ? words : { ...words, warnings: [] } }
 }
 
 /** A bound, because a preview makes several calls to the node, and a page may have a hundred approvals. */

@@ -5,7 +5,8 @@
 // - each call in its order: recipient, value and data, with gas, fees, nonce, era and fee asset if the caller fixed them;
 // - for a speed-up, which transaction is signed again, with its nonce. Otherwise the same calls could be signed for another
 //   nonce, and be made twice;
-// - for a call of a Substrate runtime, the metadata with which it was read. After an upgrade the same bytes may mean another call.
+// - for a call of a Substrate runtime, the metadata with which it was read. After an upgrade the same bytes may mean another call;
+// - typed data, in full as the caller sent it.
 //
 // It does not contain what the caller left open. That is chosen at the use, within the policy's limits and budgets.
 
@@ -13,9 +14,12 @@ import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { TransactionKind } from '../../db/words.ts'
 import type { AccessList, Intent } from '../chains/chain.ts'
 import { canonicalJson } from '../custody/canonical-json.ts'
+import { AppError } from '../errors.ts'
+import type { TypedDataField } from '../typed-data/schema.ts'
 
-/** `sign` only signs, `speed-up` signs again; the others send. */
-export type ApprovedAction = TransactionKind | 'sign' | 'speed-up'
+/** `sign` and `sign-typed-data` only sign, `speed-up` signs again; the others send. */
+export type ApprovedAction = TransactionKind | 'sign' | 'sign-typed-data' | 'speed-up'
+export type TransactionAction = Exclude<ApprovedAction, 'sign-typed-data'>
 
 /** An intent as `unsigned_transaction` has it. */
 type UnsignedText = {
@@ -51,12 +55,17 @@ const unsignedText = ({ to, value, input, feeAsset, ...chosen }: Intent): Unsign
   ...present('asset_id', feeAsset),
 })
 
+/** Approvers read it, and lists contain a hundred of them. */
+const TYPED_DATA_CHARACTERS_MAX = 65_536
+
 /** The transaction that a speed-up signs again. */
 export type SpedUp = { readonly id: string; readonly nonce: number }
 
+type Requesting = Pick<WalletRow, 'network' | 'address' | 'type'>
+
 type Requested = {
-  readonly action: ApprovedAction
-  readonly wallet: Pick<WalletRow, 'network' | 'address' | 'type'>
+  readonly action: TransactionAction
+  readonly wallet: Requesting
   readonly intents: readonly Intent[]
   readonly spedUp?: SpedUp | undefined
 }
@@ -78,6 +87,21 @@ export const requestOf = ({ action, wallet, intents, spedUp }: Requested): strin
     ...madeByOf(intents),
   })
 
+/** @throws invalid_input if it is too long for people to read. */
+export const typedDataRequestOf = (wallet: Requesting, typedData: TypedDataField): string => {
+  const request = canonicalJson({
+    action: 'sign-typed-data',
+    network: wallet.network,
+    wallet_address: wallet.address,
+    wallet_type: wallet.type,
+    intents: [],
+    typed_data: typedData,
+  })
+  if (request.length <= TYPED_DATA_CHARACTERS_MAX) return request
+  const sentence = `Field "typed_data" must have at most ${TYPED_DATA_CHARACTERS_MAX} characters, because people must approve it.`
+  throw new AppError('invalid_input', sentence)
+}
+
 export type ReadRequest = {
   readonly action: ApprovedAction
   /** For a speed-up: the transaction that is signed again, and its nonce. */
@@ -85,7 +109,9 @@ export type ReadRequest = {
   readonly signer_nonce?: string
   readonly network: string
   readonly wallet_address: string
+  /** Empty for typed data. */
   readonly intents: readonly UnsignedText[]
+  readonly typed_data?: TypedDataField
 }
 
 /** Parses a text that this file made. */

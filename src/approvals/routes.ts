@@ -18,8 +18,10 @@ import {
   ListApprovalsQuery,
 } from './schema.ts'
 
-const shown = ({ row, status, previews, words }: ShownApproval): Approval => {
-  const { action, network, wallet_address, transaction_id, signer_nonce, intents } = readRequest(row.request)
+const shown = ({ row, status, previews, signed, words }: ShownApproval): Approval => {
+  const { action, network, wallet_address, transaction_id, signer_nonce, intents, typed_data } = readRequest(
+    row.request,
+  )
   return {
     approval_id: row.id,
     status,
@@ -33,6 +35,8 @@ const shown = ({ row, status, previews, words }: ShownApproval): Approval => {
     signer_nonce: signer_nonce ?? null,
     unsigned_transactions: [...intents],
     previews: previews === null ? null : [...previews],
+    typed_data: typed_data ?? null,
+    typed_data_preview: signed,
     words: {
       wants: [...words.wants],
       calls: words.calls.map((call) => call.map((sentence) => [...sentence])),

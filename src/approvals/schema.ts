@@ -5,6 +5,8 @@ import { AddressField, ClosedObject, closed, NetworkField, OneOf, PagingFields, 
 import { Sentence, Sentences } from '../policies/schema.ts'
 import { PreviewResult } from '../transactions/preview-schema.ts'
 import { UnsignedTransaction } from '../transactions/schema.ts'
+import { TypedDataPreview } from '../typed-data/preview-schema.ts'
+import { TypedDataField } from '../typed-data/schema.ts'
 import { PasskeyAssertion } from '../users/passkey-schema.ts'
 import { APPROVAL_STATUSES } from './list.ts'
 
@@ -30,7 +32,8 @@ export const Approval = ClosedObject('Approval', {
   network: NetworkField,
   wallet_address: AddressField('The wallet that would be used.'),
   action: Type.String({
-    description: 'What would be done: `sign`, `send`, `batch`, `mint`, `transfer`, `collection` or `speed-up`.',
+    description:
+      'What would be done: `sign`, `sign-typed-data`, `send`, `batch`, `mint`, `transfer`, `collection`, `token`, `token_mint`, `token_transfer` or `speed-up`.',
     examples: ['send'],
   }),
   transaction_id: Type.Union([UuidField('The transaction.'), Type.Null()], {
@@ -40,10 +43,17 @@ export const Approval = ClosedObject('Approval', {
     description: 'Its nonce; null for other actions.',
   }),
   unsigned_transactions: Type.Array(UnsignedTransaction, {
-    description: 'The calls in their order. Absent fields are chosen when the approval is used.',
+    description: 'The calls in their order; empty for typed data. Absent fields are chosen when the approval is used.',
   }),
   previews: Type.Union([Type.Array(PreviewResult), Type.Null()], {
-    description: 'What each would do now, decoded and simulated; null once it has ended, or while no node answers.',
+    description:
+      'What each would do now, decoded and simulated; null once it has ended, while no node answers, and for typed data.',
+  }),
+  typed_data: Type.Union([TypedDataField, Type.Null()], {
+    description: 'The typed data that would be signed; null for transactions.',
+  }),
+  typed_data_preview: Type.Union([TypedDataPreview, Type.Null()], {
+    description: 'What it does; null once the approval has ended, while no node answers, and for transactions.',
   }),
   words: ClosedObject(
     'ApprovalWords',

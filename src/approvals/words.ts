@@ -6,7 +6,9 @@ import { coins, tokens } from '../policies/rule-words.ts'
 import { code, name, type Sentence, say } from '../policies/sentence.ts'
 import { isNamedLikeApproval } from '../policies/standard-calls.ts'
 import type { AssetChange, PreviewResult } from '../transactions/preview-schema.ts'
+import type { TypedDataPreview } from '../typed-data/preview-schema.ts'
 import type { ApprovedAction, ReadRequest } from './request.ts'
+import { typedDataWarnings, typedDataWords } from './typed-data-words.ts'
 
 export type ApprovalWords = {
   readonly wants: Sentence
@@ -17,6 +19,7 @@ export type ApprovalWords = {
 
 const ACTIONS: Readonly<Record<ApprovedAction, string>> = {
   sign: 'Sign a transaction, which the app can send when it likes,',
+  'sign-typed-data': 'Sign typed data, which contracts take in place of a transaction,',
   send: 'Send a transaction',
   batch: 'Send several calls, all of them or none,',
   mint: 'Mint an NFT',
@@ -29,9 +32,15 @@ const ACTIONS: Readonly<Record<ApprovedAction, string>> = {
   'speed-up': 'Send a waiting transaction again, at higher fees,',
 }
 
+const typeWords = ({ primaryType, domain }: NonNullable<ReadRequest['typed_data']>): Sentence => {
+  const { verifyingContract: contract } = domain
+  return say`${code(primaryType)}${contract === undefined ? say`` : say` for the contract ${code(contract)}`}`
+}
+
 const wantsWords = (request: ReadRequest): Sentence => {
-  const { action, network, wallet_address: wallet, transaction_id: id, signer_nonce: nonce } = request
-  const which = id === undefined ? say`` : say`: the transaction ${code(id)}, with the nonce ${code(nonce ?? '')}`
+  const { action, network, wallet_address: wallet, transaction_id: id, signer_nonce: nonce, typed_data: data } = request
+  const again = id === undefined ? say`` : say`: the transaction ${code(id)}, with the nonce ${code(nonce ?? '')}`
+  const which = data === undefined ? again : say`: ${typeWords(data)}`
   return say`${ACTIONS[action]} of the wallet ${code(wallet)} on ${network}${which}.`
 }
 
@@ -110,17 +119,29 @@ const approvalWarnings = ({ function_name: called }: PreviewResult): readonly Se
       ]
     : []
 
+const UNTRIED = say`The network does not answer, so nobody has tried what this would do.`
+
 const warningsOf = (previews: readonly PreviewResult[] | null): readonly Sentence[] => {
-  if (previews === null) return [say`The network does not answer, so nobody has tried what this would do.`]
+  if (previews === null) return [UNTRIED]
   return previews.flatMap((preview) => [...simulationWarnings(preview), ...approvalWarnings(preview)])
 }
 
-/** @param input.previews null if none could be made. */
+/** @param input.previews, input.signed null if none could be made */
 export const approvalWords = (
   coin: Coin,
-  input: { readonly request: ReadRequest; readonly previews: readonly PreviewResult[] | null },
+  input: {
+    readonly request: ReadRequest
+    readonly previews: readonly PreviewResult[] | null
+    /** The preview of typed data. */
+    readonly signed: TypedDataPreview | null
+  },
 ): ApprovalWords => {
-  const { request, previews } = input
+  const { request, previews, signed } = input
+  const { typed_data: typedData } = request
+  if (typedData !== undefined) {
+    const warnings = signed === null ? [UNTRIED] : typedDataWarnings(signed)
+    return { wants: wantsWords(request), calls: [typedDataWords(typedData, signed)], warnings }
+  }
   return {
     wants: wantsWords(request),
     calls: request.intents.map((unsigned, index) => {

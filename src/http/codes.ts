@@ -32,6 +32,9 @@ export const CREDENTIAL = [
 /** One of the caller's wallets, named by its address and perhaps the network. */
 export const NAMED_WALLET = [...ADDRESS, 'network_required', 'not_found'] as const satisfies Codes
 
+/** A use that policies judge, perhaps with an approval. */
+export const POLICY = ['policy_denied', 'approval_mismatch', 'approval_ended'] as const satisfies Codes
+
 /** Preparing and signing a transaction, perhaps under a policy. */
 export const SIGNING = [
   ...CREDENTIAL,
@@ -39,9 +42,7 @@ export const SIGNING = [
   'execution_reverted',
   'balance_insufficient',
   'fee_ceiling_reached',
-  'policy_denied',
-  'approval_mismatch',
-  'approval_ended',
+  ...POLICY,
   'contract_wallet_changed',
 ] as const satisfies Codes
 

@@ -9,10 +9,10 @@
 // The key opens only with the terms that the owner agreed to. An edited policy row opens nothing: record a security event and try
 // the next policy. For a contract wallet, a policy judges what the wallet does, not what its owner's key signs for it.
 
-import { type ApprovalRow, noteApprovalUse } from '../../db/queries/approvals.ts'
+import type { ApprovalRow } from '../../db/queries/approvals.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
-import { grantedApproval, namedApproval, requireStillOpen } from '../approvals/grant.ts'
-import { type ApprovedAction, requestOf, type SpedUp } from '../approvals/request.ts'
+import { grantedApproval, namedApproval, noteUse, requireStillOpen } from '../approvals/grant.ts'
+import { requestOf, type SpedUp, type TransactionAction } from '../approvals/request.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
@@ -32,7 +32,7 @@ type Use = Pick<Signatory, 'actor' | 'credentials' | 'approvalId'> & {
   readonly chain: Chain
   readonly wallet: WalletRow
   /** What is done, as approvers see it. */
-  readonly action: ApprovedAction
+  readonly action: TransactionAction
   /** The transaction that a speed-up signs again. */
   readonly spedUp?: SpedUp
   /** `at once`: the key signs once, and need not be open before. */
@@ -165,22 +165,10 @@ const openPolicies = async ({ vault }: Ctx, use: Use): Promise<Policies> => {
 
 type PolicyUse = Use & { readonly first: Policies }
 
-/** The approval that a request names. It belongs to one policy, and then only this policy is judged. */
-const approvalOf = async (ctx: Ctx, { wallet, approvalId: id }: Use): Promise<ApprovalRow | null> =>
-  id === undefined ? null : namedApproval(ctx, { projectId: wallet.projectId, walletId: wallet.id, id })
-
-/** Marks the approval as used, for lists only. A failure is logged and does not fail the request. */
-const noteUse = async ({ db, log }: Ctx, { id }: Approval): Promise<void> => {
-  try {
-    await noteApprovalUse(db, id)
-  } catch (error) {
-    log.warn({ err: error, approval: id }, 'an approval was used, and lists do not show it')
-  }
-}
-
 const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): Promise<Result> => {
-  const { wallet, credentials, first } = use
-  const approval = await approvalOf(ctx, use)
+  const { wallet, credentials, first, approvalId } = use
+  // An approval belongs to one policy, and then only this policy is judged.
+  const approval = await namedApproval(ctx, { projectId: wallet.projectId, walletId: wallet.id, id: approvalId })
   const intended = await use.intents()
   const judge = await createJudge({ chain: use.chain, publicKey: wallet.publicKey }, intended)
   if (judge.never !== null) throw denied(judge.never)

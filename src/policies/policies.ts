@@ -6,7 +6,6 @@ import { type ProposedApproval, requiredApproval } from '../approvals/approvers.
 import type { Signatory } from '../auth/caller.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
-import { areOnTypedData } from '../custody/typed-data-rules.ts'
 import { type PolicyRow, requireConsent } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
@@ -114,17 +113,11 @@ export const proposedIn = (
  */
 export const checkProposed = (
   ctx: Pick<Ctx, 'chains'>,
-  { network, walletAddress, argumentRules, limitTexts, requireApproval }: ProposedPolicy,
+  { network, walletAddress, argumentRules, limitTexts }: ProposedPolicy,
 ): { readonly chain: Chain; readonly address: string; readonly limits: Limits } => {
   const chain = ctx.chains.withNode(network)
   const address = chain.parseAddress(walletAddress, 'wallet_address')
   checkRules(chain, argumentRules)
-  if (requireApproval !== null && areOnTypedData(argumentRules)) {
-    throw new AppError(
-      'invalid_input',
-      'Field "require_approval" must be absent with rules on typed data: approvers are shown transactions only.',
-    )
-  }
   return { chain, address, limits: limitsIn(chain, limitTexts) }
 }
 

@@ -1,28 +1,28 @@
 // Signatures of typed data with the developer's secret within a policy. The vault judges the rules itself, by the same code as here,
 // and charges the policy before the signature leaves it.
 
+import type { ApprovalRow } from '../../db/queries/approvals.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
+import { grantedApproval, namedApproval, noteUse, requireStillOpen } from '../approvals/grant.ts'
+import { typedDataRequestOf } from '../approvals/request.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { TypedData } from '../custody/payload.ts'
 import { contractOf, countUse } from '../custody/policy-limits.ts'
 import { neverSigned, tokensGranted, typedDataMismatch } from '../custody/typed-data-rules.ts'
-import type { KeyUse, OpenPolicies, Signatures, UnrevokedPolicy } from '../custody/vault.ts'
+import type { Approval, KeyUse, OpenPolicies, Signatures, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import type { TypedDataField } from '../typed-data/schema.ts'
 import { isDelegated, POLICIES_A_WALLET_MAX, TRIES_MAX } from './delegated.ts'
 import type { PolicyRefusal } from './judge.ts'
 
-type TypedDataUse = Pick<Signatory, 'actor' | 'credentials'> & {
+type TypedDataUse = Pick<Signatory, 'actor' | 'credentials' | 'approvalId'> & {
   readonly chain: Signer['chain']
   readonly wallet: WalletRow
-  readonly typedData: TypedData
+  readonly typedData: TypedDataField
   readonly use: KeyUse
 }
-
-// Approvers see transactions only.
-const mayUse = (policy: UnrevokedPolicy, typedData: TypedData): boolean =>
-  policy.requireApproval === null && typedDataRefusal(policy, typedData) === null
 
 const denied = (sentence: string): AppError => new AppError('policy_denied', sentence)
 
@@ -55,8 +55,37 @@ export const neverSignedBy = ({ chain, wallet }: Signer, typedData: TypedData): 
 const policiesOf = (ctx: Ctx, { wallet, credentials, actor }: TypedDataUse) =>
   ctx.vault.openPolicies({ wallet, credentials, actor, limit: POLICIES_A_WALLET_MAX })
 
+type Granting = { readonly policy: UnrevokedPolicy; readonly approval: ApprovalRow | null }
+
+/** The approval of a use; undefined if the policy needs none. */
+const grantedFor = async (
+  ctx: Ctx,
+  { wallet, actor, typedData }: TypedDataUse,
+  { policy, approval }: Granting,
+): Promise<Approval | undefined> => {
+  const { requireApproval: required } = policy
+  if (required === null) return undefined
+  const request = typedDataRequestOf(wallet, typedData)
+  const { id: walletId, projectId } = wallet
+  return grantedApproval(ctx, { projectId, walletId, actor, request, policy, required, approval })
+}
+
+const signWith = async (
+  ctx: Ctx,
+  { use }: TypedDataUse,
+  by: { readonly opened: OpenPolicies; readonly policyId: string; readonly approval: Approval | undefined },
+): Promise<Signatures> => {
+  const { opened, policyId, approval } = by
+  if (approval !== undefined) await requireStillOpen(ctx, approval)
+  const signatures = await opened.sign({ policyId, approval, spends: { value: 0n, fee: 0n } }, use)
+  if (approval !== undefined) await noteUse(ctx, approval)
+  return signatures
+}
+
 const signByPolicy = async (ctx: Ctx, asked: TypedDataUse & { readonly first: OpenPolicies }) => {
-  const { wallet, credentials, typedData, use, first } = asked
+  const { wallet, credentials, typedData, first, approvalId } = asked
+  // An approval belongs to one policy, and then only this policy is judged.
+  const approval = await namedApproval(ctx, { projectId: wallet.projectId, walletId: wallet.id, id: approvalId })
   const never = neverSignedBy(asked, typedData)
   if (never !== null) throw denied(never)
   const closed = new Set<string>()
@@ -64,10 +93,12 @@ const signByPolicy = async (ctx: Ctx, asked: TypedDataUse & { readonly first: Op
   let refusal = denied(`No policy of this wallet allows this typed data, or has enough left for it${instead}.`)
   for (let tries = 1; ; tries += 1) {
     using opened = tries === 1 ? first : await policiesOf(ctx, asked)
-    const terms = opened.policies.find((policy) => !closed.has(policy.id) && mayUse(policy, typedData))
+    const isAsked = ({ id }: UnrevokedPolicy) => !closed.has(id) && (approval?.policyId ?? id) === id
+    const terms = opened.policies.find((policy) => isAsked(policy) && typedDataRefusal(policy, typedData) === null)
     if (terms === undefined) throw refusal
+    const granted = await grantedFor(ctx, asked, { policy: terms, approval })
     try {
-      return await opened.sign({ policyId: terms.id, spends: { value: 0n, fee: 0n } }, use)
+      return await signWith(ctx, asked, { opened, policyId: terms.id, approval: granted })
     } catch (error) {
       // The policy has ended meanwhile, or its row was edited. Another one may allow it.
       if (!(error instanceof AppError) || error.code !== 'policy_denied' || tries >= TRIES_MAX) throw error
@@ -84,10 +115,10 @@ const signByPolicy = async (ctx: Ctx, asked: TypedDataUse & { readonly first: Op
  * policy is used).
  */
 export const signWithPolicies = async (ctx: Ctx, asked: TypedDataUse): Promise<Signatures> => {
-  const { wallet, credentials, actor, use } = asked
-  if (isDelegated(asked)) {
+  const { wallet, credentials, actor, use, approvalId } = asked
+  if (isDelegated(asked) || approvalId !== undefined) {
     using first = await policiesOf(ctx, asked)
-    if (first.policies.length > 0) return await signByPolicy(ctx, { ...asked, first })
+    if (first.policies.length > 0 || approvalId !== undefined) return await signByPolicy(ctx, { ...asked, first })
   }
   try {
     return await ctx.vault.signMessage({ wallet, credentials, actor, uses: [use] })

@@ -2,8 +2,8 @@ import { Elysia } from 'elysia'
 import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE } from '../http/codes.ts'
-import { describedAs } from '../http/schema.ts'
+import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, POLICY } from '../http/codes.ts'
+import { describedAs, WaitingApproval } from '../http/schema.ts'
 import { previewTypedData } from './preview.ts'
 import { PreviewTypedDataBody, TypedDataPreview } from './preview-schema.ts'
 import { SignedTypedData, SignTypedDataBody } from './schema.ts'
@@ -45,11 +45,11 @@ export const typedDataRoutes = (ctx: Ctx, authentication: Authentication) =>
       }),
       {
         body: SignTypedDataBody,
-        response: { 200: SignedTypedData },
+        response: { 200: SignedTypedData, 202: WaitingApproval },
         ...detail(
           'Sign typed data',
           'EIP-712, as `eth_signTypedData_v4`; only on EVM networks. If developer and user share control, it needs both credentials, as a message does. With `developer_secret` alone, if a policy names the primary type and the verifying contract.',
-          [...CREDENTIAL, ...NODE, ...NAMED_WALLET, 'contract_wallet_changed', 'policy_denied'],
+          [...CREDENTIAL, ...NODE, ...NAMED_WALLET, 'contract_wallet_changed', ...POLICY],
         ),
       },
     )

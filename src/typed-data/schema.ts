@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { AddressField, ClosedObject, CredentialFields, closed, NetworkField, takesCredentials } from '../http/schema.ts'
+import { AddressField, ClosedObject, closed, NetworkField, SigningFields, takesCredentials } from '../http/schema.ts'
 
 const SIGNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 const TOKEN = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'
@@ -89,7 +89,7 @@ export const SignTypedDataBody = Type.Object(
     network: Type.Optional(NetworkField),
     signer_wallet_address: AddressField('A wallet of the project.'),
     typed_data: TypedDataField,
-    ...CredentialFields,
+    ...SigningFields,
   },
   {
     ...closed,

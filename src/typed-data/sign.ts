@@ -21,10 +21,11 @@ type SignTypedDataInput = Signatory & {
  * developer's secret and a policy that names the type and the contract.
  */
 export const signTypedData = async (ctx: Ctx, input: SignTypedDataInput): Promise<Hex> => {
-  const { credentials, actor } = input
+  const { credentials, actor, approvalId } = input
   const signer = await resolveKeySigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
   const { chain } = signer
-  const { typedData, keyTypedData } = parseTypedData(chain, input.typedData)
+  const { keyTypedData } = parseTypedData(chain, input.typedData)
+  const { typedData } = input
   const wallet = await walletOf(ctx, { ...input, signer })
   const contract = await readContractWallet(chain, wallet)
   const { payload, ...signable } =
@@ -32,7 +33,6 @@ export const signTypedData = async (ctx: Ctx, input: SignTypedDataInput): Promis
       ? keyTypedData(typedData)
       : contract.contractWallets.typedData(contract.wallet, { typedData, isDeployed: contract.isDeployed })
   const use = { action: 'message_signed', details: { message_type: 'typed_data' }, payloads: [payload] } as const
-  return signable.with(
-    onlySignature(await signWithPolicies(ctx, { chain, wallet, credentials, actor, typedData, use })),
-  )
+  const asked = { chain, wallet, credentials, actor, approvalId, typedData, use }
+  return signable.with(onlySignature(await signWithPolicies(ctx, asked)))
 }

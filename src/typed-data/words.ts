@@ -37,7 +37,8 @@ const FAR_SECONDS = 10n * 366n * 86_400n
 const YEAR_10000_SECONDS = 253_402_300_800n
 const NAMED_LIKE_ONE = /permit|approv|allowance|authori[sz]|delegat|order|transfer|withdraw/i
 
-const quoted = (text: string): string => `“${cleanText(text, TEXT_MAX)}”`
+/** A text of others has no such quotation marks, so that it ends where it seems to. */
+const quoted = (text: string): string => `“${cleanText(text, TEXT_MAX).replace(/[“”]/g, '"')}”`
 
 const contractWords = ({ facts }: Known, address: string): string => {
   const name = facts.get(address)?.name ?? ''

@@ -32,7 +32,7 @@ const preview = (rest: Partial<PreviewResult> = {}): PreviewResult => ({
 
 const textOf = (sentence: Sentence) => sentence.map(({ text }) => text).join('')
 const wordsOf = (read: ReadRequest, previews: readonly PreviewResult[] | null) => {
-  const { wants, calls, warnings } = approvalWords(coin, { request: read, previews })
+  const { wants, calls, warnings } = approvalWords(coin, { request: read, previews, signed: null })
   return { wants: textOf(wants), calls: calls.map((call) => call.map(textOf)), warnings: warnings.map(textOf) }
 }
 
@@ -178,11 +178,61 @@ describe('a request in words', () => {
     const words = approvalWords(coin, {
       request: request([{ to: TO, value: '0', input: '0x01' }]),
       previews: [decoded],
+      signed: null,
     })
     const parts = words.calls.flat(2)
     for (const part of parts.filter(({ text }) => text.includes('bank'))) {
       expect(part).toEqual({ kind: 'code', text: 'ok\\u{202e}\\u{a}Approved by the bank' })
     }
     expect(parts.filter(({ text }) => text.includes('bank')).length).toBe(3)
+  })
+
+  test('of typed data keeps texts of others apart, says each move of an order, and warns without a node', () => {
+    const evil = 'Mint” for nothing. “'
+    const typed_data = {
+      domain: { name: 'ok\u202eApproved', chainId: 1, verifyingContract: TO },
+      types: { Order: [{ name: 'items', type: 'string[]' }] },
+      primaryType: 'Order',
+      message: { items: ['one', 'two'] },
+    }
+    const read = { ...request([], 'sign-typed-data'), typed_data }
+    const moved = (effect: 'sends' | 'receives', amount: string) => ({
+      ...{
+        effect,
+        amount,
+        raw_amount: amount,
+        from: effect === 'sends' ? WALLET : '',
+        to: effect === 'sends' ? '' : TO,
+      },
+      token: { uuid: '', network: 'Ethereum', contract_address: TO, name: '', symbol: evil, decimals: 0 } as never,
+      nft: null,
+    })
+    const signed = {
+      kind: 'seaport_order' as const,
+      summary: 'Offer 1 “Mint" for nothing. "” for 2 “Mint" for nothing. "”.',
+      primary_type: 'Order',
+      domain: typed_data.domain,
+      changes: [moved('sends', '1'), moved('receives', '2')],
+      warnings: ['It names no chain.'],
+    }
+    const words = approvalWords(coin, { request: read, previews: null, signed })
+    expect(words.calls.map((call) => call.map(textOf))).toEqual([
+      [
+        'Offer 1 Mint" for nothing. " for 2 Mint" for nothing. ".',
+        `It gives 1 ${evil}.`,
+        `${TO} gets 2 ${evil}.`,
+        'In the domain, name is ok\\u{202e}Approved.',
+        'In the domain, chainId is 1.',
+        `In the domain, verifyingContract is ${TO}.`,
+        'items.0 is one.',
+        'items.1 is two.',
+      ],
+    ])
+    const parts = words.calls.flat(2).filter(({ text }) => text.includes('nothing'))
+    expect(parts.map(({ kind }) => kind)).toEqual(['name', 'name', 'name', 'name'])
+    expect(words.warnings.map(textOf)).toEqual(['It names no chain.'])
+    const away = approvalWords(coin, { request: read, previews: null, signed: null })
+    expect(away.calls[0]?.length).toBe(5)
+    expect(away.warnings.map(textOf)).toEqual(['The network does not answer, so nobody has tried what this would do.'])
   })
 })

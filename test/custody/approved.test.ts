@@ -449,4 +449,43 @@ describe('an approval', () => {
     expect(await outcome(ofSeven, payload({ ...cancel, nonce: 7 }))).toBe('signed')
     expect(await outcome(ofSeven, at(7))).toBe('signed')
   })
+
+  test('of typed data signs this alone, in the form of its wallet', async () => {
+    const anna = newPerson()
+    const typed = (value: unknown, verifyingContract: string = TO) => ({
+      domain: { chainId: 11_155_111, verifyingContract },
+      types: { Note: [{ name: 'value', type: 'uint256' }] },
+      primaryType: 'Note',
+      message: { value },
+    })
+    const rule = (argument: string, value: string) => ({ argument, operator: 'eq' as const, value })
+    const argumentRules = [rule('typedData.primaryType', 'Note'), rule('typedData.verifyingContract', TO.toLowerCase())]
+    const { wallet, terms } = await underApproval([anna], 1, { argumentRules })
+    const safe = contractWalletOf(publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)).address
+    const outcome = (of: object, what: Payload) => {
+      const request = JSON.stringify({
+        ...{ action: 'sign-typed-data', wallet_type: 'eoa', intents: [], typed_data: typed('7'), ...of },
+      })
+      const approval = approved(terms, [anna], {}, { request })
+      return withPolicyKey(custody.vault, { wallet, terms, approval, credentials: secret, actor: ACTOR }, (key) =>
+        signOneBy(key, {}, what),
+      ).then(
+        () => 'signed',
+        (error) => error.message,
+      )
+    }
+    const byKey = (value: unknown): Payload => ({ kind: 'typed_data', typedData: typed(value) })
+    const bySafe: Payload = { kind: 'safe_typed_data', chainId: 11_155_111, safe, typedData: typed('7') }
+    const own = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
+    for (const what of [byKey('8'), bySafe, payload(), payload({ to: own, value: 0n, data: '0x' })]) {
+      expect(await outcome({}, what)).toBe(UNAPPROVED)
+    }
+    expect(await outcome({ wallet_type: 'contract' }, byKey('7'))).toBe(UNAPPROVED)
+    expect(await outcome({ typed_data: undefined }, byKey('7'))).toBe(UNAPPROVED)
+    // An approval of calls signs no typed data, whatever else is in it.
+    expect(await outcome({ action: 'send' }, byKey('7'))).toBe(UNAPPROVED)
+    expect(await usesOf(terms)).toBe(0)
+    expect(await outcome({}, byKey('0x7'))).toBe('signed')
+    expect(await outcome({ wallet_type: 'contract' }, bySafe)).toBe('signed')
+  })
 })

@@ -437,12 +437,6 @@ describe('is refused when it is made:', () => {
       {},
       'Field "argument_rules.2.argument" must be',
     ],
-    [
-      'approvers',
-      () => on('Permit', token),
-      { require_approval: { of: 1 } },
-      'Field "require_approval" must be absent',
-    ],
   ]
   test.each(cases)('%s', async (_, rules, rest, sentence) => {
     const wallet = await usersWallet()

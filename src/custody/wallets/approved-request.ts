@@ -2,12 +2,14 @@
 //
 // On EVM networks the vault reads the payload. It must contain the approved calls of the wallet, or of the contract wallet that
 // obeys its key, with the nonce, gas and fees that the request fixes. Cancels are allowed. policy-key.ts ensures that one use signs
-// one transaction. An extrinsic cannot be read without the runtime's metadata: there the vault relies on the API.
+// one transaction. An extrinsic cannot be read without the runtime's metadata: there the vault relies on the API. Typed data must
+// have the digest of the approved one.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from '../keys/safe.ts'
 import { fieldsOfTransaction, type TransactionFields } from '../keys/transaction-fields.ts'
-import type { Payload } from '../payload.ts'
+import type { Payload, TypedData } from '../payload.ts'
+import { typedDataDigest } from '../typed-data.ts'
 import type { KeyUse } from './wallet-key.ts'
 
 /** In decimal digits; absent if the request leaves it open. */
@@ -27,6 +29,7 @@ type ApprovedRequest = {
   readonly action: string
   readonly wallet_type: string
   readonly intents: readonly ApprovedIntent[]
+  readonly typed_data?: TypedData
   /** The nonce of the transaction that a speed-up signs again. */
   readonly signer_nonce?: string
 }
@@ -106,20 +109,38 @@ const isAsFixed = (fixed: Fixed, { is, fields }: Signed): boolean => {
   )
 }
 
+type Check = (uses: readonly KeyUse[]) => void
+
+const payloadsOf = (uses: readonly KeyUse[]): readonly Payload[] => uses.flatMap(({ payloads }) => payloads)
+
+/** A contract wallet signs typed data in a form of its own. */
+const createTypedDataReader = ({ wallet_type: type, typed_data: approved }: ApprovedRequest): Check => {
+  if (approved === undefined) throw unapproved()
+  const digest = typedDataDigest(approved)
+  const kind = type === 'contract' ? 'safe_typed_data' : 'typed_data'
+  return (uses) => {
+    for (const payload of payloadsOf(uses)) {
+      if (payload.kind !== kind || !Buffer.from(typedDataDigest(payload.typedData)).equals(digest)) throw unapproved()
+    }
+  }
+}
+
 /**
  * Makes a check that refuses payloads that were not approved. On EVM networks the calls of a transaction must be the approved ones,
  * in their order.
  * @param request the approved request, as canonical JSON.
  */
-export const createApprovedReader = (request: string, of: Omit<SigningWallet, 'isContractWallet'>) => {
-  const { action, wallet_type: type, intents, signer_nonce: signerNonce }: ApprovedRequest = JSON.parse(request)
+export const createApprovedReader = (request: string, of: Omit<SigningWallet, 'isContractWallet'>): Check => {
+  const approved: ApprovedRequest = JSON.parse(request)
+  const { action, wallet_type: type, intents, signer_nonce: signerNonce } = approved
+  if (action === 'sign-typed-data') return createTypedDataReader(approved)
   const signer = { ...of, isContractWallet: type === 'contract' }
   const isSpeedUp = action === 'speed-up'
   // Gas, fees and nonce of the first intent apply to the whole transaction.
   const fixed: Fixed = { ...intents[0], ...(signerNonce === undefined ? {} : { nonce: signerNonce }) }
   if (isSpeedUp && signerNonce === undefined) throw unapproved()
-  return (uses: readonly KeyUse[]): void => {
-    for (const payload of uses.flatMap(({ payloads }) => payloads)) {
+  return (uses) => {
+    for (const payload of payloadsOf(uses)) {
       if (payload.kind === 'extrinsic') continue
       const signed = signedIn(signer, payload)
       const { calls, fields } = signed

@@ -87,12 +87,16 @@ export const approvalItem = (
   approval: Approval,
   own: { readonly isApproved: boolean; readonly actions: readonly HTMLButtonElement[] },
 ): HTMLLIElement => {
-  const { words, required, decisions, expires_at, unsigned_transactions: exact } = approval
+  const { words, required, decisions, expires_at, unsigned_transactions, typed_data } = approval
   const ends = make('time', timeText(expires_at))
   ends.dateTime = expires_at
   const soFar = `${decisions.length} of ${required}`
   const facts = make('dl', make('dt', 'Approved so far by'), make('dd', soFar), make('dt', 'Until'), make('dd', ends))
-  const bytes = make('details', make('summary', 'Exactly'), make('code', JSON.stringify(exact)))
+  const bytes = make(
+    'details',
+    make('summary', 'Exactly'),
+    make('code', JSON.stringify(typed_data ?? unsigned_transactions)),
+  )
   const wants = make('p', make('strong', ...words.wants.map(partOf)))
   const approved = own.isApproved ? [make('p', 'You have approved it. You can reject it until it is used.')] : []
   const item = make('li', wants, ...warningsOf(words), ...callsOf(approval), facts, bytes, ...approved, ...own.actions)
