@@ -3177,6 +3177,16 @@ export type components = {
              */
             recipient?: string;
             metadata?: components["schemas"]["MetadataToHost"];
+            /**
+             * @description An existing ERC-1155 token, to mint more pieces of it; by default a new one. 0x hex or plain decimal digits.
+             * @example 1
+             */
+            token_id?: string;
+            /**
+             * @description How many pieces of an ERC-1155 token; 1 by default. For other tokens it must be absent.
+             * @example 1
+             */
+            amount?: string;
         };
         /**
          * BatchMintNfts

@@ -24,6 +24,8 @@ export type BatchMintRequest = {
     readonly recipient: string
     readonly uri: string
     readonly digest: string | null
+    /** As for a mint. */
+    readonly pieces?: MintRequest['pieces']
   }[]
   /** The URI of a digest, which is written between these as 64 hex digits. */
   readonly digestUri: { readonly prefix: string; readonly suffix: string }

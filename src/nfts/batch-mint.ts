@@ -8,12 +8,18 @@ import { pinMetadata } from '../metadata/pin.ts'
 import type { NftMetadata } from '../metadata/schema.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { pendingBefore, resolveSender } from '../wallets/sender.ts'
+import { piecesIn } from './mint.ts'
 
 type BatchMintInput = Signatory & {
   readonly network?: Network | undefined
   readonly from?: string | undefined
   readonly contractAddress: string
-  readonly mints: readonly { readonly recipient?: string | undefined; readonly metadata?: NftMetadata | undefined }[]
+  readonly mints: readonly {
+    readonly recipient?: string | undefined
+    readonly metadata?: NftMetadata | undefined
+    readonly tokenId?: string | undefined
+    readonly amount?: string | undefined
+  }[]
   readonly remember?: Remember<Submitted> | undefined
 }
 
@@ -30,6 +36,7 @@ export const batchMintNfts = async (ctx: Ctx, input: BatchMintInput): Promise<Su
   const named = input.mints.map(({ recipient }, index) =>
     recipient === undefined ? null : chain.parseAddress(recipient, `mints.${index}.recipient`),
   )
+  const pieces = input.mints.map((mint, index) => piecesIn(mint, `mints.${index}.`))
   const batchMintIntent = provided(chain.batchMintIntent, `${chain.network} mints one NFT in a transaction.`)
   const documents = input.mints.map(({ metadata }) =>
     metadata === undefined ? null : describeMetadata(ctx.config, metadata),
@@ -49,6 +56,7 @@ export const batchMintNfts = async (ctx: Ctx, input: BatchMintInput): Promise<Su
           recipient: named[index] ?? wallet.address,
           uri: document?.uri ?? '',
           digest: document?.digest ?? null,
+          pieces: pieces[index],
         })),
         digestUri: digestUriOf(ctx.config),
         pending: pendingBefore(ctx, { chain, wallet, turn }),

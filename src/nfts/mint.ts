@@ -23,16 +23,19 @@ type MintInput = Signatory & {
   readonly remember?: Remember<Submitted> | undefined
 }
 
-/** undefined for one NFT of any standard. */
-const piecesIn = ({ tokenId, amount, metadata, uri }: MintInput): MintRequest['pieces'] => {
+type Asked = Pick<MintInput, 'metadata' | 'uri' | 'tokenId' | 'amount'>
+
+/** undefined for one NFT of any standard. @param place of the fields, such as `mints.0.` */
+export const piecesIn = ({ tokenId, amount, metadata, uri }: Asked, place = ''): MintRequest['pieces'] => {
   if (tokenId === undefined && amount === undefined) return undefined
   const extra = metadata === undefined ? (uri === undefined ? null : 'uri') : 'metadata'
   if (tokenId !== undefined && extra !== null) {
-    throw new AppError('invalid_input', `Field "${extra}" must be absent with "token_id": that token has its metadata.`)
+    const sentence = `Field "${place}${extra}" must be absent with "token_id": that token has its metadata.`
+    throw new AppError('invalid_input', sentence)
   }
   return {
-    tokenId: tokenId === undefined ? null : parseQuantity(tokenId, 'token_id', UINT256_END),
-    amount: parseAmount(amount ?? '1', 'amount'),
+    tokenId: tokenId === undefined ? null : parseQuantity(tokenId, `${place}token_id`, UINT256_END),
+    amount: parseAmount(amount ?? '1', `${place}amount`),
   }
 }
 

@@ -175,7 +175,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
             network: body.network,
             from: body.from,
             contractAddress: body.contract_address,
-            mints: body.mints,
+            mints: body.mints.map(({ token_id: tokenId, ...mint }) => ({ ...mint, tokenId })),
           }),
         ),
       {

@@ -36,6 +36,15 @@ const PiecesField = (description: string) =>
     examples: ['1'],
   })
 
+const PieceFields = {
+  token_id: Type.Optional(
+    Quantity('An existing ERC-1155 token, to mint more pieces of it; by default a new one.', '1'),
+  ),
+  amount: Type.Optional(
+    PiecesField('How many pieces of an ERC-1155 token; 1 by default. For other tokens it must be absent.'),
+  ),
+}
+
 export const CreateCollectionBody = Type.Object(
   {
     network: NetworkField,
@@ -110,12 +119,7 @@ export const MintBody = Type.Object(
     recipient: Type.Optional(AddressField('Who gets the NFT; by default the sender.')),
     metadata: Type.Optional(MetadataBody),
     uri: Type.Optional(UriField('The URI of an existing EIP-721 metadata document; instead of `metadata`.')),
-    token_id: Type.Optional(
-      Quantity('An existing ERC-1155 token, to mint more pieces of it; by default a new one.', '1'),
-    ),
-    amount: Type.Optional(
-      PiecesField('How many pieces of an ERC-1155 token; 1 by default. For other tokens it must be absent.'),
-    ),
+    ...PieceFields,
     ...SigningFields,
   },
   {
@@ -150,6 +154,7 @@ export const BatchMintBody = Type.Object(
         {
           recipient: Type.Optional(AddressField('Who gets the NFT; by default the sender.')),
           metadata: Type.Optional(MetadataBody),
+          ...PieceFields,
         },
         { ...closed, title: 'NftToMint', examples: [{ recipient: RECIPIENT }] },
       ),

@@ -90,6 +90,13 @@ export const STANDARD_DECLARATIONS: readonly Declarations[] = [
   },
   {
     standard: 'erc1155',
+    source: 'StrongroomEditions',
+    functions: [
+      'function mintToBatch((address to, uint256 tokenId, uint256 amount, bytes32 digest)[] mints, string prefix, string suffix)',
+    ],
+  },
+  {
+    standard: 'erc1155',
     source: 'EIP-1155, and the preset of OpenZeppelin Contracts',
     functions: [
       'function safeTransferFrom(address from, address to, uint256 id, uint256 value, bytes data)',

@@ -7,11 +7,12 @@ import type { BatchMintRequest, Hex, Intent, MintRequest } from '../chain.ts'
 import { question } from '../node/rpc.ts'
 import { bytes, hexText } from '../node/wire.ts'
 import { collectionAbi } from './contracts/collection.generated.ts'
+import { editionsAbi } from './contracts/editions.generated.ts'
 import { supportsInterface } from './interfaces.ts'
 import type { NodeContext } from './limits.ts'
 import { usableMint } from './mint-trials.ts'
 
-/** thirdweb's TokenERC1155: this id creates a new token. */
+/** thirdweb's TokenERC1155, and our collections: this id creates a new token. */
 const NEW_TOKEN_ID = 2n ** 256n - 1n
 
 type Pieces = NonNullable<MintRequest['pieces']>
@@ -68,33 +69,51 @@ export const mintIntent = async (context: NodeContext, request: MintRequest): Pr
   })
 }
 
-/** The selector of safeMintBatch of our own collections, which is also its ERC-165 id. */
+/** The selectors of the batches of our own collections, which are also their ERC-165 ids. */
 const BATCH_MINT = '0x93fe996c'
+const BATCH_MINT_PIECES = '0x206a6548'
 const NO_DIGEST: Hex = `0x${'00'.repeat(32)}`
+
+const digestWord = ({ digest }: BatchMintRequest['mints'][number]): Hex =>
+  digest === null ? NO_DIGEST : hexText(`0x${digest}`)
+
+const singlesBatch = ({ mints, digestUri: { prefix, suffix } }: BatchMintRequest): Candidate => {
+  const withPieces = mints.findIndex(({ pieces }) => pieces !== undefined)
+  if (withPieces >= 0) {
+    const sentence = `Fields "mints.${withPieces}.token_id" and "amount" must be absent: contract_address is an ERC-721 collection.`
+    throw new AppError('invalid_input', sentence)
+  }
+  const args = [mints.map(({ recipient }) => hexText(recipient)), mints.map(digestWord), prefix, suffix] as const
+  const input = encodeFunctionData({ abi: collectionAbi, functionName: 'safeMintBatch', args })
+  return { name: 'safeMintBatch', input }
+}
+
+const piecesBatch = ({ mints, digestUri: { prefix, suffix } }: BatchMintRequest): Candidate => {
+  const each = mints.map((mint) => ({
+    to: hexText(mint.recipient),
+    tokenId: mint.pieces?.tokenId ?? NEW_TOKEN_ID,
+    amount: mint.pieces?.amount ?? 1n,
+    digest: digestWord(mint),
+  }))
+  const input = encodeFunctionData({ abi: editionsAbi, functionName: 'mintToBatch', args: [each, prefix, suffix] })
+  return { name: 'mintToBatch', input }
+}
 
 /** @throws batch_unsupported for a collection that was not created here. */
 export const batchMintIntent = async (context: NodeContext, request: BatchMintRequest): Promise<Intent> => {
-  const { contract, from, mints, digestUri } = request
+  const { contract, from, mints } = request
   const [first] = mints
   if (first === undefined) throw new Error('expected at least one mint')
-  if (!(await supportsInterface(context.rpc, { contract, interfaceId: BATCH_MINT }))) {
-    throw new AppError(
-      'batch_unsupported',
-      'Only an ERC-721 collection that was created here mints several NFTs at once.',
-    )
+  const has = (interfaceId: Hex) => supportsInterface(context.rpc, { contract, interfaceId })
+  const [hasSingles, hasPieces] = await Promise.all([has(BATCH_MINT), has(BATCH_MINT_PIECES)])
+  if (!hasSingles && !hasPieces) {
+    throw new AppError('batch_unsupported', 'Only a collection that was created here mints several NFTs at once.')
   }
-  const recipients = mints.map(({ recipient }) => hexText(recipient))
-  const digests = mints.map(({ digest }) => (digest === null ? NO_DIGEST : hexText(`0x${digest}`)))
-  const input = encodeFunctionData({
-    abi: collectionAbi,
-    functionName: 'safeMintBatch',
-    args: [recipients, digests, digestUri.prefix, digestUri.suffix],
-  })
   return usableMint(context, {
     contract,
     from,
     recipient: first.recipient,
-    standards: ['erc721'],
-    candidates: [{ name: 'safeMintBatch', input }],
+    standards: [hasSingles ? 'erc721' : 'erc1155'],
+    candidates: [hasSingles ? singlesBatch(request) : piecesBatch(request)],
   })
 }

@@ -1,6 +1,6 @@
 // Implements Chain for a Substrate network. Each verb is in a file of this folder; this file puts them together.
 
-import type { BlockRef, Chain, Head, Opinion, Submission, SubstrateUnsigned, Unsigned } from '../chain.ts'
+import type { BlockRef, Chain, Head, MintRequest, Opinion, Submission, SubstrateUnsigned, Unsigned } from '../chain.ts'
 import { deliver } from '../node/deliver.ts'
 import { createMonotonicHead } from '../node/monotonic-head.ts'
 import { nodesOf } from '../node/pool.ts'
@@ -38,6 +38,14 @@ const CHECKED_PERCENT = 100
 const ours = (unsigned: Unsigned): SubstrateUnsigned => {
   if (unsigned.family !== 'substrate') throw new Error('expected an extrinsic of a Substrate network')
   return unsigned
+}
+
+const refusePieces = (
+  { network }: { readonly network: string },
+  mints: readonly Pick<MintRequest, 'pieces'>[],
+): void => {
+  if (mints.every(({ pieces }) => pieces === undefined)) return
+  throw notProvided(`NFTs of ${network} have no pieces, so "token_id" and "amount" must be absent.`)
 }
 
 /** The number of transactions of an account up to a final block; null if the node does not have that block. */
@@ -135,10 +143,15 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
       },
     },
     mintIntent: async (request) => {
-      if (request.pieces === undefined) return nfts.mintIntent(node, request)
-      throw notProvided(`NFTs of ${row.network} have no pieces, so "token_id" and "amount" must be absent.`)
+      refusePieces(row, [request])
+      return nfts.mintIntent(node, request)
     },
-    batchMintIntent: row.hasPrograms ? null : (request) => palletNfts.batchMintIntent(node, request),
+    batchMintIntent: row.hasPrograms
+      ? null
+      : async (request) => {
+          refusePieces(row, request.mints)
+          return palletNfts.batchMintIntent(node, request)
+        },
     transferNftIntent: (request) => nfts.transferIntent(node, request),
     // A VNFT collection is a program. This service does not create it.
     collections: row.hasPrograms ? null : { creation: (request) => palletNfts.collectionIntent(node, request) },

@@ -186,6 +186,7 @@ const FUNCTIONS: readonly (readonly [string, string])[] = [
 const OURS: typeof FUNCTIONS = [
   ['0x88d695b2', 'batchTransfer(address[],uint256[])'],
   ['0x93fe996c', 'safeMintBatch(address[],bytes32[],string,string)'],
+  ['0x206a6548', 'mintToBatch((address,uint256,uint256,bytes32)[],string,string)'],
 ]
 
 /** Common errors, from the same databases. */

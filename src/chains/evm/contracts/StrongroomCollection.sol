@@ -5,7 +5,7 @@ import {IERC165} from "@openzeppelin/contracts/interfaces/IERC165.sol";
 import {IERC4906} from "@openzeppelin/contracts/interfaces/IERC4906.sol";
 import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
 import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
-import {Strings} from "@openzeppelin/contracts/utils/Strings.sol";
+import {DigestUris} from "./DigestUris.sol";
 import {OwnedCollection} from "./OwnedCollection.sol";
 
 /// ERC-5192: tokens that cannot be transferred.
@@ -31,25 +31,14 @@ interface IBatchMint {
  * @notice Token ids are 1, 2, 3, … in the order of minting.
  * A token with a URI of its own answers exactly that URI, whatever the base URI is: hosted metadata is addressed by its
  * digest, so a prefix would break it. OpenZeppelin's ERC721URIStorage prefixes it, which is why it is not used here.
- * A token of a batch stores only the digest of its metadata: 32 bytes in place of a URI's hundred keep 200 mints within the gas
- * of one transaction.
  */
-contract StrongroomCollection is ERC721, OwnedCollection, IERC4906, IERC5192, IBatchMint {
+contract StrongroomCollection is ERC721, OwnedCollection, DigestUris, IERC4906, IERC5192, IBatchMint {
     // ERC-4906 defines events only; its interface id is the standard's number rather than a hash of functions.
     bytes4 private constant ERC4906_INTERFACE_ID = 0x49064906;
 
     uint256 private _lastTokenId;
     string private _baseUri;
     mapping(uint256 tokenId => string) private _tokenUris;
-    mapping(uint256 tokenId => bytes32) private _digests;
-
-    /// How digests are written as URIs, from a token id on.
-    struct DigestForm {
-        uint256 fromTokenId;
-        string prefix;
-        string suffix;
-    }
-    DigestForm[] private _digestForms;
 
     /// @notice The two lists of a batch have different lengths.
     error BatchLengthMismatch(uint256 recipients, uint256 digests);
@@ -99,7 +88,7 @@ contract StrongroomCollection is ERC721, OwnedCollection, IERC4906, IERC5192, IB
         _lastTokenId += recipients.length;
         _useDigestForm(firstTokenId, prefix, suffix);
         for (uint256 i = 0; i < recipients.length; i++) {
-            if (digests[i] != 0) _digests[firstTokenId + i] = digests[i];
+            _setDigest(firstTokenId + i, digests[i]);
             _safeMint(recipients[i], firstTokenId + i);
         }
     }
@@ -133,8 +122,8 @@ contract StrongroomCollection is ERC721, OwnedCollection, IERC4906, IERC5192, IB
         _requireOwned(tokenId);
         string memory own = _tokenUris[tokenId];
         if (bytes(own).length > 0) return own;
-        bytes32 digest = _digests[tokenId];
-        return digest == 0 ? super.tokenURI(tokenId) : _uriOf(tokenId, digest);
+        string memory ofDigest = _digestUri(tokenId);
+        return bytes(ofDigest).length > 0 ? ofDigest : super.tokenURI(tokenId);
     }
 
     /// @inheritdoc IERC165
@@ -156,27 +145,5 @@ contract StrongroomCollection is ERC721, OwnedCollection, IERC4906, IERC5192, IB
         if (!_isSoulbound) return from;
         if (from != address(0)) revert Soulbound();
         emit Locked(tokenId);
-    }
-
-    /// Adds a form only if it differs from the last one.
-    function _useDigestForm(uint256 fromTokenId, string calldata prefix, string calldata suffix) private {
-        uint256 count = _digestForms.length;
-        if (count > 0) {
-            DigestForm storage last = _digestForms[count - 1];
-            if (Strings.equal(last.prefix, prefix) && Strings.equal(last.suffix, suffix)) return;
-        }
-        _digestForms.push(DigestForm(fromTokenId, prefix, suffix));
-    }
-
-    /// The newest form that begins at or before the token. There are few: the service changes its form only when it moves.
-    function _uriOf(uint256 tokenId, bytes32 digest) private view returns (string memory) {
-        uint256 last = _digestForms.length - 1;
-        while (_digestForms[last].fromTokenId > tokenId) last--;
-        DigestForm storage form = _digestForms[last];
-        // Without 0x.
-        bytes memory digits = bytes(Strings.toHexString(uint256(digest), 32));
-        bytes memory bare = new bytes(64);
-        for (uint256 i = 0; i < 64; i++) bare[i] = digits[i + 2];
-        return string.concat(form.prefix, string(bare), form.suffix);
     }
 }

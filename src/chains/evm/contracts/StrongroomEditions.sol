@@ -4,13 +4,27 @@ pragma solidity ^0.8.24;
 import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
 import {ERC1155} from "@openzeppelin/contracts/token/ERC1155/ERC1155.sol";
 import {Strings} from "@openzeppelin/contracts/utils/Strings.sol";
+import {DigestUris} from "./DigestUris.sol";
 import {OwnedCollection} from "./OwnedCollection.sol";
+
+/// Mints pieces of several tokens in one call. Its ERC-165 id is the selector of the function.
+interface IBatchMintPieces {
+    /// Pieces for one recipient. `tokenId` as for mintTo; `digest` of a new token's metadata, or 0.
+    struct Mint {
+        address to;
+        uint256 tokenId;
+        uint256 amount;
+        bytes32 digest;
+    }
+
+    function mintToBatch(Mint[] calldata mints, string calldata prefix, string calldata suffix) external;
+}
 
 /**
  * @title A collection of ERC-1155 tokens that its owner mints, in any number of pieces.
  * @notice Token ids are 1, 2, 3, … in the order of their first mint.
  */
-contract StrongroomEditions is ERC1155, OwnedCollection {
+contract StrongroomEditions is ERC1155, OwnedCollection, DigestUris, IBatchMintPieces {
     /// The id with which mintTo makes a new token, as in thirdweb's TokenERC1155.
     uint256 private constant NEW_TOKEN = type(uint256).max;
 
@@ -66,6 +80,27 @@ contract StrongroomEditions is ERC1155, OwnedCollection {
         _mint(to, mintedId, amount, "");
     }
 
+    /**
+     * @notice Mints pieces in the order of the list: all of them, or none.
+     * @param prefix of the URI of a digest: prefix, the digest as 64 hex digits, suffix.
+     */
+    function mintToBatch(Mint[] calldata mints, string calldata prefix, string calldata suffix) external onlyOwner {
+        _useDigestForm(_lastTokenId + 1, prefix, suffix);
+        for (uint256 i = 0; i < mints.length; i++) {
+            Mint calldata each = mints[i];
+            uint256 tokenId = each.tokenId;
+            if (tokenId == NEW_TOKEN) {
+                tokenId = ++_lastTokenId;
+                _setDigest(tokenId, each.digest);
+                if (each.digest != 0) emit URI(uri(tokenId), tokenId);
+            } else {
+                _requireToken(tokenId);
+                if (each.digest != 0) revert TokenHasUri(tokenId);
+            }
+            _mint(each.to, tokenId, each.amount, "");
+        }
+    }
+
     /// @notice Gives a token its own metadata URI; "" makes it follow the base URI again.
     function setTokenURI(uint256 tokenId, string calldata uri_) external onlyOwner {
         _requireToken(tokenId);
@@ -77,16 +112,17 @@ contract StrongroomEditions is ERC1155, OwnedCollection {
         return _lastTokenId;
     }
 
-    /// @notice The token's own URI; else base URI and token id; else "".
+    /// @notice The token's own URI; else that of its digest; else base URI and token id; else "".
     function uri(uint256 tokenId) public view override returns (string memory) {
         _requireToken(tokenId);
         string memory own = _tokenUris[tokenId];
+        if (bytes(own).length == 0) own = _digestUri(tokenId);
         if (bytes(own).length > 0 || bytes(_baseUri).length == 0) return own;
         return string.concat(_baseUri, Strings.toString(tokenId));
     }
 
     function supportsInterface(bytes4 interfaceId) public view override(ERC1155, ERC2981) returns (bool) {
-        return super.supportsInterface(interfaceId);
+        return interfaceId == type(IBatchMintPieces).interfaceId || super.supportsInterface(interfaceId);
     }
 
     /// Pieces are never burned, so what has an owner can only be transferred.

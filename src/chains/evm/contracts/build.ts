@@ -12,7 +12,7 @@ const CONTRACTS = {
 type Prefix = keyof typeof CONTRACTS
 
 /** Sources that these import. */
-const IMPORTED = ['OwnedCollection.sol']
+const IMPORTED = ['OwnedCollection.sol', 'DigestUris.sol']
 
 const FILES: Readonly<Record<Prefix, string>> = {
   collection: 'collection.generated.ts',

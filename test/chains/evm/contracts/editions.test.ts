@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { type Address, encodeDeployData } from 'viem'
+import { type Address, encodeDeployData, parseEventLogs } from 'viem'
 import { editionsAbi as abi, editionsBytecode } from '../../../../src/chains/evm/contracts/editions.generated.ts'
 import { fundedAccount, startChain, type TestChain } from '../../../support/chains.ts'
 
@@ -50,8 +50,8 @@ test('has the name, symbol, owner, royalty and metadata given to its constructor
   expect(await read('royaltyInfo', [1n, 10_000n])).toEqual([stranger.address, 250n])
 })
 
-test('declares ERC-165, ERC-1155 with metadata, and ERC-2981', async () => {
-  for (const id of ['0x01ffc9a7', '0xd9b67a26', '0x0e89341c', '0x2a55205a']) {
+test('declares ERC-165, ERC-1155 with metadata, ERC-2981 and batches', async () => {
+  for (const id of ['0x01ffc9a7', '0xd9b67a26', '0x0e89341c', '0x2a55205a', '0x206a6548']) {
     expect([id, await read('supportsInterface', [id])]).toEqual([id, true])
   }
   expect(await read('supportsInterface', ['0xffffffff'])).toBe(false)
@@ -83,9 +83,61 @@ test('refuses unknown tokens, and a URI for an existing one', async () => {
   await expect(write('mintTo', [address, NEW, '', 1n])).rejects.toThrow('ERC1155InvalidReceiver')
 })
 
+/** Every digit, in different places of both halves. */
+const DIGEST = `0x${'0123456789abcdef'.repeat(2)}${'fedcba9876543210'.repeat(2)}`
+const NONE = `0x${'00'.repeat(32)}`
+const each = (to: Address, tokenId: bigint, amount: bigint, digest = NONE) => ({ to, tokenId, amount, digest })
+
+test('a batch makes new tokens with the URIs of their digests, and further pieces of others', async () => {
+  address = await deploy({ baseUri: 'https://example.org/t/' })
+  await write('mintTo', [owner.address, NEW, 'ipfs://own', 1n])
+  const form = ['https://example.com/m/', '.json'] as const
+  const mints = [
+    each(stranger.address, NEW, 5n, DIGEST),
+    each(owner.address, 1n, 2n),
+    each(owner.address, NEW, 1n),
+    each(owner.address, 2n, 3n),
+  ]
+  const { logs } = await write('mintToBatch', [mints, ...form])
+  const uris = parseEventLogs({ abi, logs, eventName: 'URI' }).map(({ args }) => [args.id, args.value])
+  const ofDigest = `https://example.com/m/${DIGEST.slice(2)}.json`
+  expect(uris).toEqual([[2n, ofDigest]])
+  await write('mintToBatch', [[each(owner.address, NEW, 1n, DIGEST)], 'ipfs://f01551220', ''])
+  expect(await Promise.all([1n, 2n, 3n, 4n].map((id) => read('uri', [id])))).toEqual([
+    'ipfs://own',
+    ofDigest,
+    'https://example.org/t/3',
+    `ipfs://f01551220${DIGEST.slice(2)}`,
+  ])
+  const all = [owner.address, stranger.address, owner.address, owner.address]
+  expect(await read('balanceOfBatch', [all, [1n, 2n, 2n, 3n]])).toEqual([3n, 5n, 3n, 1n])
+  await write('setTokenURI', [2n, 'ipfs://later'])
+  expect(await read('uri', [2n])).toBe('ipfs://later')
+})
+
+test('a batch is minted whole or not at all', async () => {
+  for (const [last, error] of [
+    [each(address, NEW, 1n), 'ERC1155InvalidReceiver'],
+    [each(owner.address, 9n, 1n), 'UnknownToken'],
+    [each(owner.address, 1n, 1n, DIGEST), 'TokenHasUri'],
+  ] as const) {
+    await expect(write('mintToBatch', [[each(owner.address, NEW, 1n), last], 'a', 'b'])).rejects.toThrow(error)
+  }
+  expect(await read('totalTokens')).toBe(0n)
+})
+
+test('200 new tokens with metadata fit into the gas that one transaction may have since EIP-7825', async () => {
+  const mints = Array.from({ length: 200 }, (_, index) =>
+    each(`0x${(index + 1).toString(16).padStart(40, 'a')}`, NEW, 1n, DIGEST),
+  )
+  const { gasUsed } = await write('mintToBatch', [mints, 'https://wallets.example.org/custody/metadata/', '.json'])
+  expect(gasUsed).toBeLessThan(2n ** 24n)
+})
+
 test('only the owner mints or changes anything', async () => {
   const calls: readonly (readonly [string, readonly unknown[]])[] = [
     ['mintTo', [stranger.address, NEW, '', 1n]],
+    ['mintToBatch', [[], '', '']],
     ['setTokenURI', [1n, 'ipfs://x']],
     ['setContractURI', ['ipfs://x']],
     ['setDefaultRoyalty', [stranger.address, 1n]],
