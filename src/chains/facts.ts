@@ -3,6 +3,9 @@
 import type { AbiItemKind, AssetStandard, Network } from '../../db/words.ts'
 import type { AddedAbiItem } from './calls.ts'
 
+/** By canonical address. */
+export type FactsByAddress = ReadonlyMap<string, AddressFacts>
+
 /** Facts about an address, read from the chain and stored. Names are untrusted: they are cut to a limit and cleaned. */
 export type AddressFacts = {
   readonly isContract: boolean
@@ -27,11 +30,11 @@ export type ChainMemory = {
     selectors: readonly string[]
     name?: string
   }): Promise<readonly AddedAbiItem[]>
-  /** `isDoubtful`: the facts may have changed since they were read. `isOwn`: a process like this one has read them. */
+  /** `isDoubtful`: the facts may have changed since they were read. `isOwn`: a process like this one wrote them as sure. */
   readFacts(
     asked: AskedAddresses,
   ): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean; readonly isOwn: boolean }>>
-  writeFacts(input: { network: Network; facts: ReadonlyMap<string, AddressFacts> }): Promise<void>
+  writeFacts(input: { network: Network; sure: FactsByAddress; unsure: FactsByAddress }): Promise<void>
   /** Names and symbols of the collections that this service created, by address. They are public: any project may read them. */
   readCollectionNames(asked: AskedAddresses): Promise<ReadonlyMap<string, Pick<AddressFacts, 'name' | 'symbol'>>>
 }

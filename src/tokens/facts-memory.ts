@@ -1,10 +1,11 @@
-// The stored facts of contracts. APIs and workers write them, and an attacker with the database can, too. Facts that an API wrote
-// have a MAC (src/auth/row-macs.ts), so that APIs recognise them. Other facts are shown, but no signature relies on them.
+// The stored facts of contracts. APIs and workers write them, and an attacker with the database can, too. Facts that an API read and
+// had confirmed have a MAC (src/auth/row-macs.ts), so that APIs recognise them. Other facts are shown, but no signature relies on
+// them.
 
 import type { Db } from '../../db/client.ts'
 import { readFacts, writeFacts } from '../../db/queries/facts.ts'
 import { contractFactsMac } from '../auth/row-macs.ts'
-import type { ChainMemory } from '../chains/chain.ts'
+import type { AddressFacts, ChainMemory } from '../chains/chain.ts'
 import type { Sealer } from '../custody/sealer.ts'
 
 /** @param of.identity null in a process without IDENTITY_KEY: no facts are its own. */
@@ -23,12 +24,14 @@ export const createFactsMemory = (of: {
           return [address, { isContract: true, standard, name, symbol, decimals, isDoubtful, isOwn }]
         }),
       ),
-    writeFacts: async ({ network, facts }) => {
-      const rows = [...facts].map(([address, { standard, name, symbol, decimals }]) => {
-        const row = { network, address, standard, name, symbol, decimals }
-        return { ...row, mac: mac?.of(row) ?? null }
-      })
-      await writeFacts(db, rows)
+    writeFacts: async ({ network, sure, unsure }) => {
+      const rowOf = ([address, { standard, name, symbol, decimals }]: readonly [string, AddressFacts]) => {
+        return { network, address, standard, name, symbol, decimals }
+      }
+      await writeFacts(db, [
+        ...[...sure].map(rowOf).map((row) => ({ ...row, mac: mac?.of(row) ?? null })),
+        ...[...unsure].map(rowOf).map((row) => ({ ...row, mac: null })),
+      ])
     },
   }
 }

@@ -114,7 +114,7 @@ describe('an imported list', () => {
 test('the network gives its coin and known tokens their logo and display decimals', async () => {
   await chain.rpc('anvil_setCode', [USDC, await chain.publicClient.getCode({ address: coin.address })])
   const said = { isContract: true, standard: 'erc20', name: 'USD Coin', symbol: 'USDC', decimals: 6 } as const
-  await createFactsMemory(service.ctx).writeFacts({ network, facts: new Map([[USDC, said]]) })
+  await createFactsMemory(service.ctx).writeFacts({ network, sure: new Map([[USDC, said]]), unsure: new Map() })
   const usdc = { ...coin, address: getAddress(USDC) }
   await chain.write({ contract: usdc, functionName: 'mint', args: [wallet, 1_000_000n] })
   await insertReceived([USDC])

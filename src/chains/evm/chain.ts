@@ -65,7 +65,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
   const { rpc, certain } = pool
   const limits = createLimits()
   const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
-  const stored = { rpc: certain, memory, network }
+  const stored = { pool, memory, network }
   const asked = { rpc, limits, memory, network }
   const sureFacts: Chain['sureFacts'] = (addresses) => readAddressFacts({ ...stored, believed: 'own' }, addresses)
 

@@ -3,10 +3,12 @@
 
 import { decodeAbiParameters, encodeFunctionData, parseAbi } from 'viem'
 import type { AssetStandard, Network } from '../../../db/words.ts'
-import type { AddressFacts, ChainMemory, Hex } from '../chain.ts'
+import type { AddressFacts, ChainMemory, FactsByAddress, Hex } from '../chain.ts'
+
+import type { NodePool } from '../node/pool.ts'
 import { question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
-import { type Believed, type Facts, rememberedFacts } from '../remembered.ts'
+import { type Believed, rememberedFacts } from '../remembered.ts'
 import { cleanText } from '../text.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { decoded, readQuestion, returned, wordIn } from './call.ts'
@@ -84,7 +86,7 @@ const factsOf = (reads: Reads): AddressFacts => {
 }
 
 type Context = {
-  readonly rpc: Rpc
+  readonly pool: Pick<NodePool, 'certain' | 'hasSeveral' | 'peers'>
   readonly memory: ChainMemory
   readonly network: Network
   readonly believed: Believed
@@ -93,7 +95,7 @@ type Context = {
 /** EIP-7702: the code of an account that delegates is 0xef0100 and an address; the account is not a contract. */
 const isContractCode = (code: Hex): boolean => code !== '0x' && !code.startsWith('0xef0100')
 
-const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<Facts> => {
+const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<FactsByAddress> => {
   const questions = contracts.flatMap((to) =>
     READ_NAMES.map((name) => readQuestion({ to, data: READS[name], gasLimit: READ_GAS_LIMIT })),
   )
@@ -108,12 +110,18 @@ const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<Fa
 }
 
 /** Facts of the addresses with code. */
-const readExisting = async (rpc: Rpc, addresses: readonly string[]): Promise<Facts> => {
+const readExisting = async (rpc: Rpc, addresses: readonly string[]): Promise<FactsByAddress> => {
   const codes = await rpc.askAll(addresses.map((address) => question('eth_getCode', [address, 'latest'], bytes)))
   const contracts = addresses.filter((_, index) => isContractCode(codes[index] ?? '0x'))
   return readContracts(rpc, contracts)
 }
 
 /** Facts for each address, from memory first. */
-export const readAddressFacts = async ({ rpc, ...context }: Context, addresses: readonly string[]): Promise<Facts> =>
-  rememberedFacts(context, { asked: addresses, read: (unsure) => readExisting(rpc, unsure) })
+export const readAddressFacts = async (
+  { pool, ...context }: Context,
+  addresses: readonly string[],
+): Promise<FactsByAddress> => {
+  const by = (rpc: Rpc) => (unsure: readonly string[]) => readExisting(rpc, unsure)
+  const peers = () => (pool.hasSeveral ? pool.peers().map(by) : null)
+  return rememberedFacts(context, { asked: addresses, read: by(pool.certain), peers })
+}

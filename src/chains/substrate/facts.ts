@@ -1,8 +1,10 @@
 // Reads name, symbol and decimals of assets and collections from the runtime's metadata entries. A program is asked for its
 // name. An account that is not a program is no contract.
 
-import type { AddressFacts, Hex } from '../chain.ts'
-import { type Believed, type Facts, NO_CONTRACT, rememberedFacts } from '../remembered.ts'
+import type { AddressFacts, FactsByAddress, Hex } from '../chain.ts'
+
+import type { Rpc } from '../node/rpc.ts'
+import { type Believed, NO_CONTRACT, rememberedFacts } from '../remembered.ts'
 import { cleanText } from '../text.ts'
 import { programIdOf } from './address.ts'
 import { readFinalState } from './blocks.ts'
@@ -57,13 +59,13 @@ const factsOf = (contract: ContractId, metadata: Value | null): AddressFacts => 
 type Asking = { readonly runtime: Runtime; readonly blockHash: Hex; readonly texts: readonly string[] }
 
 /** Adds the names of collections made by this service. On chain their only text is a URI, so the names come from memory. */
-const withNames = async ({ memory, row }: SubstrateNode, facts: Facts): Promise<Facts> => {
+const withNames = async ({ memory, row }: SubstrateNode, facts: FactsByAddress): Promise<FactsByAddress> => {
   const nameless = [...facts].flatMap(([text, { standard, name }]) => (standard === 'erc721' && !name ? [text] : []))
   const names = await memory.readCollectionNames({ network: row.network, addresses: nameless })
   return new Map([...facts, ...[...names].map(([text, each]) => [text, collectionFacts(each)] as const)])
 }
 
-const readIds = async (node: SubstrateNode, { runtime, blockHash, texts }: Asking): Promise<Facts> => {
+const readIds = async (node: SubstrateNode, { runtime, blockHash, texts }: Asking): Promise<FactsByAddress> => {
   const ids = texts.flatMap((text) => {
     const contract = contractIdOf(text)
     return contract === null ? [] : [{ text, contract }]
@@ -77,7 +79,7 @@ const readIds = async (node: SubstrateNode, { runtime, blockHash, texts }: Askin
 }
 
 /** A program that answers the name queries of VNFT is a collection. Of other programs we only know that they exist. */
-const readPrograms = async (node: SubstrateNode, { runtime, blockHash, texts }: Asking): Promise<Facts> => {
+const readPrograms = async (node: SubstrateNode, { runtime, blockHash, texts }: Asking): Promise<FactsByAddress> => {
   // A stand-in runtime (devnet, tests) may lack the pallet of programs.
   if (!node.row.hasPrograms || runtime.storage.gearProgram === undefined) return new Map()
   const asked = texts.flatMap((text) => {
@@ -101,7 +103,7 @@ const readPrograms = async (node: SubstrateNode, { runtime, blockHash, texts }: 
   )
 }
 
-const readExisting = async (node: SubstrateNode, texts: readonly string[]): Promise<Facts> => {
+const readExisting = async (node: SubstrateNode, texts: readonly string[]): Promise<FactsByAddress> => {
   const { head, runtime } = await readFinalState(node)
   const asking = { runtime, blockHash: head.hash, texts }
   return new Map([...(await readIds(node, asking)), ...(await readPrograms(node, asking))])
@@ -111,10 +113,11 @@ const readExisting = async (node: SubstrateNode, texts: readonly string[]): Prom
 export const readFacts = async (
   node: SubstrateNode,
   { texts, believed }: { readonly texts: readonly string[]; readonly believed: Believed },
-): Promise<Facts> => {
+): Promise<FactsByAddress> => {
   const { row, memory } = node
   const asked = texts.filter((text) => contractIdOf(text) !== null || (row.hasPrograms && programIdOf(text) !== null))
-  const read = (unsure: readonly string[]) => readExisting(node, unsure)
-  const facts = await rememberedFacts({ memory, network: row.network, believed }, { asked, read })
+  const by = (rpc: Rpc) => (unsure: readonly string[]) => readExisting({ ...node, rpc }, unsure)
+  const peers = () => (node.hasSeveral ? node.peers().map(by) : null)
+  const facts = await rememberedFacts({ memory, network: row.network, believed }, { asked, read: by(node.rpc), peers })
   return new Map(texts.map((text) => [text, facts.get(text) ?? NO_CONTRACT]))
 }

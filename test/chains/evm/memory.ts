@@ -14,8 +14,8 @@ export const createMemory = (): ChainMemory & { readonly kept: Map<string, Addre
           return known === undefined ? [] : [[address, { ...known, isDoubtful: false, isOwn: true }] as const]
         }),
       ),
-    writeFacts: async ({ facts }) => {
-      for (const [address, read] of facts) kept.set(address, read)
+    writeFacts: async ({ sure, unsure }) => {
+      for (const [address, read] of [...sure, ...unsure]) kept.set(address, read)
     },
   }
 }

@@ -1,0 +1,118 @@
+// One of two nodes lies about a token: its amounts are not read, and nothing of the lie is kept.
+
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { decodeFunctionData, type Hex, parseAbi, toFunctionSelector } from 'viem'
+import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const SECRET = { developer_secret: 'testnet-secret' }
+const RECIPIENT = fundedAccount(5).address
+const DECIMALS = toFunctionSelector('decimals()')
+const ABI = parseAbi(['function transfer(address to, uint256 value)'])
+
+let chain: TestChain
+let nodes: readonly [ReturnType<typeof startFakeNode>, ReturnType<typeof startFakeNode>]
+let service: Service
+let sql: Sql
+let from: Hex
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  nodes = [startFakeNode({ behind: chain.rpcUrl }), startFakeNode({ behind: chain.rpcUrl })]
+  service = await startService({ rpcUrls: { [network]: nodes.map(({ rpcUrl }) => rpcUrl).join(' ') } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  from = (await service.newWallet({ network })).address
+  await chain.fund(from, 10n ** 18n)
+})
+afterAll(async () => {
+  await sql?.end()
+  await service?.close()
+  await Promise.all(nodes.map((node) => node.stop()))
+  await chain?.stop()
+})
+
+const HONEST: Behaviour = () => undefined
+const dataOf = ({ params: [call] }: Parameters<Behaviour>[0]): unknown =>
+  typeof call === 'object' && call !== null && 'data' in call ? call.data : undefined
+const isDecimals: (request: Parameters<Behaviour>[0]) => boolean = (request) =>
+  request.method === 'eth_call' && (dataOf(request) === DECIMALS || JSON.stringify(request.params).includes(DECIMALS))
+const LYING: Behaviour = (request) =>
+  isDecimals(request) ? { result: `0x${(12).toString(16).padStart(64, '0')}` } : undefined
+
+beforeEach(() => {
+  for (const node of nodes) node.behave(HONEST)
+})
+
+const newToken = async (): Promise<string> => {
+  const token = await chain.deploy('TestToken', ['Test', 'TST', 6])
+  await chain.write({ contract: token, functionName: 'mint', args: [from, 10n ** 18n] })
+  return token.address
+}
+
+const transfer = (token: string): Promise<Answer> =>
+  service.post('/tokens/transfer', { network, from, token, recipient: RECIPIENT, amount: '1.5', ...SECRET })
+
+const amountOf = async ({ json }: Answer): Promise<unknown> => {
+  const [row] = await sql<{ input: Hex }[]>`select input from transactions where id = ${json.transaction_id}`
+  return decodeFunctionData({ abi: ABI, data: row?.input ?? '0x' }).args[1]
+}
+
+const storedOf = async (address: string): Promise<unknown> => {
+  const rows = await sql`select decimals, mac is not null as own from contract_facts where address = ${address}`
+  return rows.map((row) => ({ ...row }))
+}
+
+test.each([0, 1])('node %i lies: 503 until it tells the truth, and then the right amount', async (index) => {
+  const token = await newToken()
+  nodes[index]?.behave(LYING)
+  for (const path of ['/tokens/transfer', '/tokens/batch-transfer']) {
+    const amounts = { recipient: RECIPIENT, amount: '1.5' }
+    const body = path === '/tokens/transfer' ? amounts : { transfers: [amounts] }
+    const { status, json } = await service.post(path, { network, from, token, ...body, ...SECRET })
+    expect([status, json]).toEqual([
+      503,
+      { code: 'unavailable', error: `The nodes of Ethereum disagree about the contract ${token}: try again later.` },
+    ])
+  }
+  expect(await storedOf(token)).toEqual([])
+  nodes[index]?.behave(HONEST)
+  expect(await amountOf(await transfer(token))).toBe(1_500_000n)
+  expect(await storedOf(token)).toEqual([{ decimals: 6, own: true }])
+  // What two nodes said is believed later.
+  nodes[index]?.behave(LYING)
+  expect(await amountOf(await transfer(token))).toBe(1_500_000n)
+})
+
+test('a preview shows no amount while the nodes disagree, and keeps none', async () => {
+  const token = await newToken()
+  nodes[0].behave(LYING)
+  const unsigned_transaction = { to: token, input: '0x18160ddd' }
+  const { status, json } = await service.post('/transactions/preview', { network, from, unsigned_transaction })
+  expect([status, json.code]).toEqual([503, 'unavailable'])
+  expect(await storedOf(token)).toEqual([])
+})
+
+test('a node that does not answer has no say, but one node alone is not believed later', async () => {
+  const token = await newToken()
+  nodes[1].behave((request) =>
+    isDecimals(request) ? { error: { code: -32_005, message: 'limit exceeded' } } : undefined,
+  )
+  expect(await amountOf(await transfer(token))).toBe(1_500_000n)
+  expect(await storedOf(token)).toEqual([{ decimals: 6, own: false }])
+  nodes[1].behave(LYING)
+  expect((await transfer(token)).status).toBe(503)
+})
+
+test('what lists read is not believed by what signs', async () => {
+  const token = await newToken()
+  nodes[0].behave(LYING)
+  nodes[1].behave(LYING)
+  await service.ctx.chains.withNode(network).facts([token])
+  expect(await storedOf(token)).toEqual([{ decimals: 12, own: false }])
+  for (const node of nodes) node.behave(HONEST)
+  expect(await amountOf(await transfer(token))).toBe(1_500_000n)
+  expect(await storedOf(token)).toEqual([{ decimals: 6, own: true }])
+})
