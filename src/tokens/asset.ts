@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 
 /** What a network can do with tokens. @throws not_implemented */
 export const tokensOf = ({ network, tokens }: Pick<Chain, 'network' | 'tokens'>): TokenCalls =>
-  provided(tokens, `Tokens of ${network} are not handled here; its coin is.`)
+  provided(tokens, `Tokens of ${network} are programs, which this service does not handle; it transfers the coin.`)
 
 /** A token or the network's coin, as amounts of it are read. */
 type Asset = {

@@ -144,7 +144,10 @@ test('a network whose tokens are programs has only its coin', async () => {
   // Nothing listens at this port.
   const vara = await startService({ rpcUrls: { Vara: 'http://127.0.0.1:9' } })
   try {
-    const refused = { error: 'Tokens of Vara are not handled here; its coin is.', code: 'not_implemented' }
+    const refused = {
+      error: 'Tokens of Vara are programs, which this service does not handle; it transfers the coin.',
+      code: 'not_implemented',
+    }
     const { address: from } = await vara.newWallet({ network: 'Vara' })
     for (const answer of [
       await vara.post('/tokens', { ...POINTS, network: 'Vara', ...SECRET }),
