@@ -40,6 +40,42 @@ const refuseOddHost = (request: Request): void => {
   throw new AppError('invalid_input', 'The header Host must name a host and perhaps a port.')
 }
 
+type Served = {
+  readonly stopping?: AbortSignal
+  readonly bytes: ReturnType<typeof byteRate>
+  readonly openApp: () => AnyElysia
+}
+
+/** The routes of each folder, in the order of the document. */
+const routesOf = (ctx: Ctx, { bytes, openApp, ...input }: Served): readonly AnyElysia[] => {
+  const auth = authentication(ctx, bytes)
+  const visitors = visitorAdmission(ctx, bytes)
+  return [
+    healthRoutes(ctx, input),
+    metricsRoutes(ctx),
+    walletRoutes(ctx, auth),
+    secretRoutes(ctx, auth),
+    transactionRoutes(ctx, auth),
+    typedDataRoutes(ctx, auth),
+    nftRoutes(ctx, auth),
+    policyRoutes(ctx, auth),
+    approvalRoutes(ctx, auth),
+    metadataRoutes(ctx),
+    activityRoutes(ctx, auth),
+    tokenRoutes(ctx, auth),
+    addressRoutes(ctx, auth),
+    tokenKeyRoutes(ctx),
+    userRoutes(ctx, visitors, auth),
+    linkRoutes(ctx, bytes),
+    pageRoutes(ctx),
+    loginRoutes(ctx),
+    consentRoutes(ctx),
+    oauthRoutes(ctx, bytes),
+    devMailboxRoutes(ctx),
+    openapiRoutes(ctx, openApp),
+  ]
+}
+
 /**
  * The whole HTTP interface; it does not listen. Unknown properties are refused rather than dropped (`normalize: false`),
  * bodies are read by our own parser, and every failure leaves through the one error handler.
@@ -48,8 +84,6 @@ const refuseOddHost = (request: Request): void => {
 export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } = {}): AnyElysia => {
   const requests = createRequestTimer(ctx.metrics)
   const bytes = byteRate(ctx.config)
-  const auth = authentication(ctx, bytes)
-  const visitors = visitorAdmission(ctx, bytes)
   const networks = ctx.chains.known.map(({ network }) => network)
   // By default the path begins at the first slash behind the eleventh character: a short host name would end before it.
   const app: AnyElysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
@@ -91,27 +125,6 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     .onAfterResponse({ as: 'global' }, ({ request, route, set }) =>
       requests.end(request, { route, status: set.status }),
     )
-    .use(healthRoutes(ctx, input))
-    .use(metricsRoutes(ctx))
-    .use(walletRoutes(ctx, auth))
-    .use(secretRoutes(ctx, auth))
-    .use(transactionRoutes(ctx, auth))
-    .use(typedDataRoutes(ctx, auth))
-    .use(nftRoutes(ctx, auth))
-    .use(policyRoutes(ctx, auth))
-    .use(approvalRoutes(ctx, auth))
-    .use(metadataRoutes(ctx))
-    .use(activityRoutes(ctx, auth))
-    .use(tokenRoutes(ctx, auth))
-    .use(addressRoutes(ctx, auth))
-    .use(tokenKeyRoutes(ctx))
-    .use(userRoutes(ctx, visitors, auth))
-    .use(linkRoutes(ctx, bytes))
-    .use(pageRoutes(ctx))
-    .use(loginRoutes(ctx))
-    .use(consentRoutes(ctx))
-    .use(oauthRoutes(ctx, bytes))
-    .use(devMailboxRoutes(ctx))
-    .use(openapiRoutes(ctx, () => app))
+  for (const routes of routesOf(ctx, { ...input, bytes, openApp: () => app })) app.use(routes)
   return app
 }
