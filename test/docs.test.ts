@@ -111,7 +111,7 @@ const spans = finds(/`([^`\n]+)`/g)
   .map(({ page, match }) => ({ page, span: match[1] ?? '' }))
 
 describe('code that pages name', () => {
-  const paths = spans.filter(({ span }) => /^(src|jobs|db|devnet|test|docs)\/[\w./-]*$/.test(span))
+  const paths = spans.filter(({ span }) => /^(src|jobs|db|devnet|test|docs|deploy)\/[\w./-]*$/.test(span))
 
   test('each path exists', () => {
     expect(paths.length).toBeGreaterThan(100)

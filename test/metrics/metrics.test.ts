@@ -10,6 +10,7 @@ import { readConfig } from '../../src/config.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { holdTable } from '../support/locks.ts'
+import { alerts, groupsIn, questions, selectorsIn } from '../support/monitoring.ts'
 import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type Metrics, readMetrics, type Series } from './exposition.ts'
@@ -590,7 +591,7 @@ describe('the exposed text', () => {
     expect(ran).toMatchObject({ type: 'HISTOGRAM' })
   })
 
-  test('matches the documentation: each metric with its labels, and alerts that sum the counters', async () => {
+  test('matches the documentation: each metric with its labels', async () => {
     const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
     const { series } = await scrape()
     const ours = series.filter(({ family }) => family.startsWith('strongroom_'))
@@ -606,18 +607,43 @@ describe('the exposed text', () => {
       ([, names = '', labels = '']) => wordsIn(names).map((name) => [name, wordsIn(labels).toSorted()] as const),
     )
     expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(shown))
+  })
 
-    const alerts = [...page.matchAll(/^ +expr: (.*strongroom_.*)$/gm)].map(([, expression = '']) => expression)
-    expect(alerts.length).toBeGreaterThan(20)
-    for (const expression of alerts) {
-      const [, name = '', suffix = ''] = /(strongroom_[a-z0-9_]+?)(_count)?(?![a-z0-9_])/.exec(expression) ?? []
-      const type = families.get(name)?.[0]?.type
-      const isAddedUp = /^sum(?: by \([a-z, ]+\) )?\((?:increase|rate)\(/.test(expression)
-      expect({ expression, type, isAddedUp }).toEqual({
-        expression,
-        type: suffix === '' ? (name.endsWith('_total') ? 'counter' : 'gauge') : 'histogram',
-        isAddedUp: type !== 'gauge',
-      })
+  test('has what each alert and each question of the dashboard asks for', async () => {
+    const { series } = await scrape()
+    // Prometheus adds these two. Statuses and routes come with requests.
+    const added = ['job', 'instance']
+    const comeLater = ['status', 'route']
+    const asked = [...alerts().map(({ expr }) => expr), ...questions()]
+    expect(asked.length).toBeGreaterThan(50)
+    for (const expression of asked) {
+      for (const { name, matchers } of selectorsIn(expression)) {
+        const of = series.filter((each) => each.name === name)
+        expect({ expression, name, isThere: of.length > 0 }).toEqual({ expression, name, isThere: true })
+        const labels = [...added, ...of.flatMap((each) => Object.keys(each.labels))]
+        for (const { label, values } of matchers) {
+          expect({ expression, labels }).toEqual({ expression, labels: expect.arrayContaining([label]) })
+          if (added.includes(label) || values === '.*' || (comeLater.includes(label) && name.includes('http'))) continue
+          const known = of.map((each) => each.labels[label])
+          expect({ expression, known }).toEqual({ expression, known: expect.arrayContaining(values.split('|')) })
+        }
+      }
+      const shown = series.filter((each) => selectorsIn(expression).some(({ name }) => each.name === name))
+      const all = [...added, ...shown.flatMap((each) => Object.keys(each.labels))]
+      expect({ expression, all }).toEqual({ expression, all: expect.arrayContaining([...groupsIn(expression)]) })
+    }
+  })
+
+  test('alerts and the dashboard add counters of all processes up, and take gauges of the deployment once', async () => {
+    const { series } = await scrape()
+    const typeOf = (name: string) => series.find((each) => each.name === name)?.type
+    for (const expression of [...alerts().map(({ expr }) => expr), ...questions()]) {
+      const [one] = selectorsIn(expression).filter(({ name }) => name.startsWith('strongroom_'))
+      if (one === undefined) continue
+      const isAddedUp = /\bsum(?: by \([a-z, ]+\))? ?\((?:increase|rate)\(/.test(expression)
+      expect({ expression, isAddedUp }).toEqual({ expression, isAddedUp: typeOf(one.name) !== 'gauge' })
+      const isOnce = /\b(?:max|min)(?: by \([a-z, ]+\))? ?\(strongroom_/.test(expression)
+      expect({ expression, isOnce }).toEqual({ expression, isOnce: typeOf(one.name) === 'gauge' })
     }
   })
 
