@@ -73,7 +73,7 @@ test('docs/deployment.md makes the files and users that the units name', () => {
 })
 
 test('each block of a shell in the pages is one', () => {
-  for (const page of ['deployment', 'operations']) {
+  for (const page of ['deployment', 'operations', 'containers']) {
     const text = readFileSync(new URL(`../docs/${page}.md`, import.meta.url), 'utf8')
     const blocks = [...text.matchAll(/^ *```sh\n([\s\S]*?)^ *```/gm)].map(([, block = '']) => block)
     expect(blocks.length).toBeGreaterThan(2)

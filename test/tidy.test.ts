@@ -370,6 +370,7 @@ describe('nothing is without an importer', () => {
     'src/cli/main.ts',
     'src/console.ts',
     'src/console/client/main.ts',
+    'src/health/check.ts',
     'src/login/client/main.ts',
     'src/server.ts',
     'src/vault.ts',

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ROOT } from '../support/imports.ts'
 import { alerts, panels, questions, RULES_PATH } from '../support/monitoring.ts'
 
 type Case = {
@@ -228,6 +229,10 @@ describe.skipIf(promtool === null)('promtool', () => {
     const rules = questions().map((expr, index) => ({ record: `dashboard:${index}`, expr }))
     await writeFile(path, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }))
     expect(run('check', 'rules', path)).toEqual({ exitCode: 0, told: '' })
+  })
+
+  test('takes the configuration of compose.yaml', () => {
+    expect(run('check', 'config', join(ROOT, 'deploy/prometheus/prometheus.yml'))).toEqual({ exitCode: 0, told: '' })
   })
 
   test('sees each alert when it should come, and none while all is well', async () => {
