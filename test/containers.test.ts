@@ -54,19 +54,20 @@ describe("the image's command", () => {
     expect(withoutExec('vault')).toBe(scripts.vault)
     expect(withoutExec('api')).toBe(scripts.start)
     expect(withoutExec('worker')).toBe(scripts.worker)
+    expect(withoutExec('console')).toBe(scripts.console)
     expect(withoutExec('cli')).toBe(`${scripts.cli} "$@"`)
   })
 
   test('can be executed, and each file that it starts exists', () => {
     expect(statSync(join(ROOT, 'deploy/container/strongroom')).mode & 0o111).toBe(0o111)
     const files = [...started.values()].map((command) => /exec bun (\S+)/.exec(command)?.[1] ?? '')
-    expect(files.length).toBe(5)
+    expect(files.length).toBe(6)
     expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
   })
 
   test('refuses another one', () => {
     const { exitCode, stderr } = Bun.spawnSync(['sh', '-c', text.replace(/^cd .*$/m, ''), 'strongroom', 'shell'])
-    expect([exitCode, stderr.toString()]).toEqual([2, 'The command must be vault, api, worker, cli or health.\n'])
+    expect([exitCode, stderr.toString()]).toEqual([2, 'The command must be vault, api, worker, console, cli or health.\n'])
   })
 })
 
