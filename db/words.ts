@@ -188,6 +188,8 @@ const API_ACTIONS = [
   'passkey_removed',
   'email_added',
   'token_key_rotated',
+  'identity_key_rotated',
+  'service_key_rotated',
   'origins_changed',
   'passkey_domain_changed',
   'anonymous_login_changed',
@@ -225,6 +227,10 @@ export type LoginWay = (typeof LOGIN_WAYS)[number]
 
 /** What a mailed code is for: to log in, or to give a user who is logged in an e-mail address. */
 export const EMAIL_CODE_PURPOSES = ['login', 'add_email'] as const
+
+/** The two secrets of a deployment that open no wallet. */
+export const SECRETS = ['SERVICE_KEY', 'IDENTITY_KEY'] as const
+export type Secret = (typeof SECRETS)[number]
 
 /** What must sign a login's nonce. */
 export const NONCE_KINDS = ['wallet', 'passkey_login', 'passkey_registration'] as const

@@ -8,6 +8,7 @@ import { logConnections } from '../src/environment/connections.ts'
 import { sentenceOf } from '../src/environment/failure.ts'
 import { warnOfUnknown } from '../src/environment/unknown-variables.ts'
 import { NotReadyYet } from '../src/errors.ts'
+import { startWatchingKeys } from '../src/keys/retired.ts'
 import { listenForScrapes } from '../src/metrics/routes.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/security/core-dumps.ts'
 import { startWritingEvents } from '../src/security/events.ts'
@@ -75,6 +76,7 @@ const main = async (): Promise<void> => {
   const most = connectionsOf({ maxConnections: config.databaseMaxConnections }) + QUEUE_CONNECTIONS
   await logConnections(ctx, most)
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
+  const stopWatchingKeys = startWatchingKeys(ctx)
   const stopping = new AbortController()
   const stop = (signal: string): void => {
     ctx.log.info({ signal }, 'stopping')
@@ -96,7 +98,7 @@ const main = async (): Promise<void> => {
   ctx.log.info({ networks: ctx.chains.all.map((chain) => chain.network) }, 'working')
   await keepWorking(ctx, { queue, stopping: stopping.signal })
   await metrics?.stop(true)
-  await stopWritingEvents()
+  await Promise.all([stopWritingEvents(), stopWatchingKeys()])
   await ctx.close({ timeoutSeconds: 2 })
   process.exit(0)
 }

@@ -362,8 +362,12 @@ const configOf = (variables: Variables, reader: Reader) => {
     nextRootKey: rootKeyOf(variables, 'ROOT_KEY_NEXT'),
     /** null in a process that only reads. */
     serviceKey: variables.SERVICE_KEY?.trim() || null,
+    /** The service key before or after it, while it is changed. */
+    otherServiceKey: variables.SERVICE_KEY_OTHER?.trim() || null,
     /** null in a process that neither creates nor verifies tokens, as a vault or a worker. */
     identityKey: variables.IDENTITY_KEY?.trim() || null,
+    /** The identity key before or after it, while it is changed. */
+    otherIdentityKey: variables.IDENTITY_KEY_OTHER?.trim() || null,
     ...nodesOf(variables),
     ...limitsOf(variables, { devnet, reader }),
     logLevel: oneOf(variables, 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),

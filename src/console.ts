@@ -9,6 +9,7 @@ import { logConnections } from './environment/connections.ts'
 import { sentenceOf } from './environment/failure.ts'
 import { warnOfUnknown } from './environment/unknown-variables.ts'
 import { listen } from './http/listen.ts'
+import { startWatchingKeys } from './keys/retired.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
 import { startWritingEvents } from './security/events.ts'
 
@@ -23,6 +24,7 @@ const main = async (): Promise<void> => {
   warnOfUnknown(base)
   await logConnections(base, connectionsOf({ maxConnections: config.databaseMaxConnections }))
   const stopWritingEvents = startWritingEvents(base.securityEvents)
+  const stopWatchingKeys = startWatchingKeys(base)
   const stopping = new AbortController()
   // The app is made when the port is known, because the origin of its pages may depend on it.
   const ready = Promise.withResolvers<{ readonly fetch: (request: Request) => Response | Promise<Response> }>()
@@ -41,7 +43,7 @@ const main = async (): Promise<void> => {
     stopping.abort()
     const givenUp = setTimeout(() => process.exit(1), DRAIN_MS)
     await server.stop(false)
-    await stopWritingEvents()
+    await Promise.all([stopWritingEvents(), stopWatchingKeys()])
     await base.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
     process.exit(0)

@@ -10,6 +10,7 @@ import { logConnections } from './environment/connections.ts'
 import { sentenceOf } from './environment/failure.ts'
 import { warnOfUnknown } from './environment/unknown-variables.ts'
 import { listen } from './http/listen.ts'
+import { startWatchingKeys } from './keys/retired.ts'
 import { listenForScrapes } from './metrics/routes.ts'
 import { createScrape } from './metrics/scrape.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
@@ -27,6 +28,7 @@ const main = async (): Promise<void> => {
   await logConnections(ctx, connectionsOf({ maxConnections: config.databaseMaxConnections }))
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
+  const stopWatchingKeys = startWatchingKeys(ctx)
   const { log } = ctx
   const stopping = new AbortController()
   const app = createApp(ctx, { stopping: stopping.signal })
@@ -48,7 +50,7 @@ const main = async (): Promise<void> => {
       process.exit(1)
     }, DRAIN_MS)
     await server.stop(false)
-    await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating()])
+    await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating(), stopWatchingKeys()])
     await ctx.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
     process.exit(0)

@@ -87,3 +87,15 @@ export const listReadableMails = async (
     .limit(input.limit)
   return rows.flatMap((row) => (row.sealed === null ? [] : [{ ...row, sealed: row.sealed }]))
 }
+
+/** The mails that still have a text; locks them until the transaction ends. */
+export const lockSealedMails = async (tx: Tx): Promise<readonly Mail[]> => {
+  const { id, recipient, subject, sealed } = mails
+  const rows = await tx.select({ id, recipient, subject, sealed }).from(mails).where(isNotNull(sealed)).for('update')
+  return rows.flatMap((row) => (row.sealed === null ? [] : [{ ...row, sealed: row.sealed }]))
+}
+
+/** Seals the text of a mail anew. */
+export const resealMail = async (tx: Tx, { id, sealed }: Pick<Mail, 'id' | 'sealed'>): Promise<void> => {
+  await tx.update(mails).set({ sealed }).where(eq(mails.id, id))
+}

@@ -1,10 +1,10 @@
 // The deployment, its projects and their API keys.
 
 import { sql } from 'drizzle-orm'
-import { boolean, check, index, json, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
+import { bigint, boolean, check, index, json, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { bytes, instant, now, oneOf } from '../columns.ts'
-import { API_KEY_SCOPES, ENVIRONMENTS } from '../words.ts'
+import { API_KEY_SCOPES, ENVIRONMENTS, SECRETS } from '../words.ts'
 
 /** The one row that binds this database to an environment and its keys. */
 export const deployment = pgTable(
@@ -29,6 +29,35 @@ export const deploymentAccess = access(deployment, {
   vault: 'select, insert, update (root_key_id)',
   worker: 'select',
   console: 'select',
+})
+
+/**
+ * What is kept of a service key or an identity key that was changed: keys that were derived from it, to verify what it made. They are
+ * sealed with the present key. Only the owner of the database writes here.
+ */
+export const retiredKeys = pgTable(
+  'retired_keys',
+  {
+    keyId: text('key_id').notNull(),
+    secret: text('secret', { enum: SECRETS }).notNull(),
+    /** What the derived key is for, as in src/custody/sealer.ts. */
+    purpose: text('purpose').notNull(),
+    /** null: the key was lost. */
+    sealed: bytes('sealed'),
+    /** Later rows of the audit are not the key's. */
+    lastAuditId: bigint('last_audit_id', { mode: 'bigint' }).notNull(),
+    retiredAt: instant('retired_at').notNull().default(now),
+  },
+  (table) => [
+    primaryKey({ columns: [table.keyId, table.purpose] }),
+    check('retired_keys_secret', oneOf('secret', SECRETS)),
+  ],
+)
+
+export const retiredKeysAccess = access(retiredKeys, {
+  api: 'select',
+  console: 'select',
+  worker: 'select (key_id)',
 })
 
 export const projects = pgTable('projects', {

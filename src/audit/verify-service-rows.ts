@@ -1,8 +1,10 @@
 import { type AuditRecord, chainOf, pageOfServiceRows } from '../../db/queries/audit-rows.ts'
-import { WORKER_EVENTS } from '../../db/words.ts'
+import { type Secret, WORKER_EVENTS } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
-import { auditVerifier } from '../custody/audit.ts'
+import { auditVerifier, auditVerifierWith } from '../custody/audit.ts'
+import { AUDIT_PURPOSE, type Sealer } from '../custody/sealer.ts'
 import type { Broken } from '../custody/vault.ts'
+import { retiredAuditKeys } from '../keys/retired.ts'
 
 const ROWS_A_PAGE = 1_000
 
@@ -10,9 +12,28 @@ export type ServiceRows = { readonly rows: number; readonly broken: readonly Bro
 
 type VerifyCtx = Pick<Ctx, 'db' | 'sealer' | 'identity'>
 
+/** By the present key, or by an earlier one for rows of its time. Nothing but the chains verifies rows of a lost key. */
+const verifierOf = async (
+  db: VerifyCtx['db'],
+  of: { readonly secret: Secret; readonly sealer: Sealer },
+): Promise<(row: AuditRecord) => boolean> => {
+  const byPresent = auditVerifier(of.sealer)
+  const earlier = (await retiredAuditKeys({ db, ...of }, { secret: of.secret, purpose: AUDIT_PURPOSE })).map((key) => ({
+    ...key,
+    verifies: key.verifies && auditVerifierWith(key.verifies),
+  }))
+  return (row) =>
+    byPresent(row) ||
+    earlier.some(({ firstAuditId, lastAuditId, verifies }) => {
+      const isOfItsTime = firstAuditId <= row.id && row.id <= lastAuditId
+      return isOfItsTime && (verifies === null || verifies(row))
+    })
+}
+
 /** Whether a row was written by an API, a command or, for its few actions, a worker. */
-const verifierOf = ({ sealer, identity }: VerifyCtx): ((row: AuditRecord) => boolean) => {
-  const [ofWorker, ofApi] = [auditVerifier(sealer), auditVerifier(identity)]
+const verifierOfAll = async ({ db, sealer, identity }: VerifyCtx): Promise<(row: AuditRecord) => boolean> => {
+  const ofWorker = await verifierOf(db, { secret: 'SERVICE_KEY', sealer })
+  const ofApi = await verifierOf(db, { secret: 'IDENTITY_KEY', sealer: identity })
   return (row) => {
     if (row.action === 'final_blocks_lost') return ofWorker(row)
     return ofApi(row) || (WORKER_EVENTS.some((each) => each === row.action) && ofWorker(row))
@@ -27,7 +48,7 @@ export const verifyServiceRows = async (
   ctx: VerifyCtx,
   input: { readonly chain: string | null; readonly onProgress: (rows: bigint) => void },
 ): Promise<ServiceRows> => {
-  const isAsWritten = verifierOf(ctx)
+  const isAsWritten = await verifierOfAll(ctx)
   const broken = new Map<string, Broken>()
   let rows = 0
   for (let after: bigint = 0n; ; ) {

@@ -157,14 +157,18 @@ type TokensCtx = KeysCtx & { readonly now: () => Date; readonly securityEvents: 
 const createKeyring = (ctx: TokensCtx) => {
   let rows: readonly TokenKeyRow[] = []
   let readAtMs = Number.NEGATIVE_INFINITY
+  /** When the other identity key is retired, the rows are sealed anew, or replaced. */
+  let readWith = ctx.identity.other()
   let reading: Promise<void> | null = null
   const publicKeys = new Map<string, Promise<Key>>()
   const privateKeys = new Map<string, Promise<Key>>()
 
   const read = (): Promise<void> => {
+    const other = ctx.identity.other()
     reading ??= listOwnKeys(ctx, ctx.db, ({ id }) => reportForged(ctx, { table: 'token_keys', id, projectId: null }))
       .then((found) => {
         rows = found
+        readWith = other
         readAtMs = ctx.now().getTime()
         for (const keys of [publicKeys, privateKeys]) {
           for (const id of keys.keys()) if (!found.some((row) => row.id === id)) keys.delete(id)
@@ -176,7 +180,7 @@ const createKeyring = (ctx: TokensCtx) => {
     return reading
   }
   const current = async (maxAgeMs = KEYS_KEPT_MS): Promise<readonly TokenKeyRow[]> => {
-    if (ctx.now().getTime() - readAtMs >= maxAgeMs) await read()
+    if (ctx.now().getTime() - readAtMs >= maxAgeMs || readWith !== ctx.identity.other()) await read()
     return rows
   }
   const rowOf = async (id: string): Promise<TokenKeyRow | undefined> =>

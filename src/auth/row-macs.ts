@@ -6,7 +6,6 @@
 // passkey's counter). The revocation of an API key and the end of a session erase the MAC, so nobody can undo them without a
 // copy of the row from before.
 
-import { timingSafeEqual } from 'node:crypto'
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
 import type { ContractFacts } from '../../db/queries/facts.ts'
 import type { NonceRow } from '../../db/queries/logins.ts'
@@ -20,7 +19,7 @@ import type { WalletFacts } from '../../db/queries/wallets.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
 
-type RowMac<Row> = {
+export type RowMac<Row> = {
   /** The table of the rows. */
   readonly table: string
   of(row: Row): Uint8Array
@@ -30,17 +29,10 @@ type RowMac<Row> = {
 
 const rowMac =
   <Row>(table: string, fieldsOf: (row: Row) => readonly (string | Uint8Array)[]) =>
-  (identity: Pick<Sealer, 'authenticator'>): RowMac<Row> => {
+  (identity: Pick<Sealer, 'authenticator' | 'verifier'>): RowMac<Row> => {
     const authenticate = identity.authenticator(`row of ${table}`)
-    const of = (row: Row) => authenticate(fieldsOf(row))
-    return {
-      table,
-      of,
-      holds: ({ mac, ...row }) => {
-        const expected = of(row as Row)
-        return mac?.length === expected.length && timingSafeEqual(mac, expected)
-      },
-    }
+    const verifies = identity.verifier(`row of ${table}`)
+    return { table, of: (row) => authenticate(fieldsOf(row)), holds: (row) => verifies(fieldsOf(row), row.mac) }
   }
 
 /** Milliseconds since 1970. Somebody who writes rows can also write times that are no number, such as infinity. */

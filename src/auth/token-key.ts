@@ -5,6 +5,7 @@
 import { calculateJwkThumbprint } from 'jose'
 import type { TokenKeyRow } from '../../db/queries/token-keys.ts'
 import type { Sealer } from '../custody/sealer.ts'
+import { AppError } from '../errors.ts'
 
 const PURPOSE = 'token key'
 
@@ -15,21 +16,22 @@ export const tokenKeyIdOf = (x: string): Promise<string> => calculateJwkThumbpri
 
 /** @param input.plaintext the private key, 32 bytes; the caller zeroes it. */
 export const sealTokenKey = (
-  identity: Sealer,
+  identity: Pick<Sealer, 'seal'>,
   input: { readonly id: string; readonly plaintext: Uint8Array },
 ): Uint8Array => identity.seal({ purpose: PURPOSE, rowId: input.id, plaintext: input.plaintext })
 
 /** @returns the private key, which the caller zeroes. @throws Error if the row was not sealed by us. */
-export const openTokenKey = (identity: Sealer, { id, sealed }: KeyRow): Uint8Array =>
+export const openTokenKey = (identity: Pick<Sealer, 'open'>, { id, sealed }: KeyRow): Uint8Array =>
   identity.open({ purpose: PURPOSE, rowId: id, sealed })
 
-/** Whether a process with the identity key made the row. */
-export const isOwnTokenKey = async (identity: Sealer, row: KeyRow): Promise<boolean> => {
+/** Whether a process with the identity key made the row. @throws unavailable if the key was changed meanwhile. */
+export const isOwnTokenKey = async (identity: Pick<Sealer, 'open'>, row: KeyRow): Promise<boolean> => {
   if ((await tokenKeyIdOf(row.publicKey)) !== row.id) return false
   try {
     openTokenKey(identity, row).fill(0)
     return true
-  } catch {
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'unavailable') throw error
     return false
   }
 }

@@ -5,6 +5,7 @@ import type { Progress } from '../custody/vault.ts'
 import { listProjects } from '../projects/projects.ts'
 import { uuid } from './arguments.ts'
 import { counted, OPERATOR, usageError } from './operator.ts'
+import { addSecretCommands } from './rotate-secrets.ts'
 import type { Shell } from './shell.ts'
 
 const noteProgress =
@@ -99,5 +100,6 @@ export const keyCommands = (shell: Shell): Command => {
     .option('--all', 'every project, one after the other')
     .option('--resume', 'finish what a killed run began, without another new version')
     .action(rotateProject(shell))
+  addSecretCommands(command, shell)
   return command
 }

@@ -88,6 +88,8 @@ export const createShell = (surroundings: Surroundings) => {
     withIdentityCtx: runIn(variables, async () => (await contexts()).createIdentityCtx),
     /** Runs a command that asks the vault, and reads the database. */
     withVault: runIn(variables, async () => (await import('../environment/vaults.ts')).createVaultCtx),
+    /** Runs a command with keys of which the identity key is not the database's, and the vault. */
+    withLostKey: runIn(variables, async () => (await import('../environment/vaults.ts')).createLostKeyCtx),
     /** Runs a command with the full context of an operator, which asks the vault too. */
     withOperatorCtx: runIn(variables, async () => (await largeContexts()).createOperatorCtx),
   }

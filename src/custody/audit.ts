@@ -8,7 +8,6 @@
 // So whoever has only the database cannot add or change a row unnoticed. Only a vault can write a row about what a vault did, and
 // a worker cannot write a row of an operator. Two security events come from APIs and from workers: the writer's own key is used.
 
-import { timingSafeEqual } from 'node:crypto'
 import type { Db, Tx } from '../../db/client.ts'
 import { type AuditRow, commitAuditRows, insertAuditRows } from '../../db/queries/custody/audit.ts'
 import {
@@ -20,9 +19,8 @@ import {
 } from '../../db/words.ts'
 import { createBatcher } from '../queue.ts'
 import type { DeploymentKey } from './root/deployment-key.ts'
-import type { Derived, Sealer } from './sealer.ts'
+import { AUDIT_PURPOSE, type Derived, type Sealer, type Verifier } from './sealer.ts'
 import { encodeFields } from './sealing/bytes.ts'
-import { hmac } from './sealing/kdf.ts'
 
 const ROWS_A_COMMIT_MAX = 500
 
@@ -64,29 +62,25 @@ const isDetails = (details: unknown): boolean =>
   Object.values(details).every((detail) => typeof detail === 'string')
 
 /** All fields of a row. Details are sorted by name, as a JSON column does not keep their order; other JSON is one text. */
-export const contentOf = (row: Row): Uint8Array => {
+const fieldsOf = (row: Row): readonly string[] => {
   const details = isDetails(row.details)
     ? Object.entries(row.details).sort(([a], [b]) => (a < b ? -1 : 1))
     : [[JSON.stringify(row.details)]]
-  return encodeFields([
-    row.projectId ?? '',
-    row.at.toISOString(),
-    row.actor,
-    row.action,
-    row.subject,
-    ...details.flat(),
-  ])
+  return [row.projectId ?? '', row.at.toISOString(), row.actor, row.action, row.subject, ...details.flat()]
 }
 
+/** All fields of a row as bytes. */
+export const contentOf = (row: Row): Uint8Array => encodeFields(fieldsOf(row))
+
+/** Checks that a row is as somebody with this key wrote it. */
+export const auditVerifierWith =
+  (verifies: Verifier): ((row: AuditRow) => boolean) =>
+  ({ mac, projectId = null, ...row }) =>
+    isDetails(row.details) && verifies(fieldsOf({ ...row, projectId }), mac)
+
 /** Checks that a row is as somebody with the key of its action wrote it. */
-export const auditVerifier = (secret: Derived): ((row: AuditRow) => boolean) => {
-  const key = secret.derive('audit')
-  return ({ mac, projectId = null, ...row }) => {
-    if (!isDetails(row.details)) return false
-    const expected = hmac({ key, message: contentOf({ ...row, projectId }) })
-    return mac.length === expected.length && timingSafeEqual(mac, expected)
-  }
-}
+export const auditVerifier = (secret: Pick<Derived, 'verifier'>): ((row: AuditRow) => boolean) =>
+  auditVerifierWith(secret.verifier(AUDIT_PURPOSE))
 
 type Parts = {
   readonly db: Db
@@ -95,13 +89,15 @@ type Parts = {
   readonly onCommitted?: (rows: readonly AuditRow[]) => void
 }
 
-const createAudit = <Action extends AuditAction>(parts: Parts & { readonly secret: Derived }): Audit<Action> => {
+const createAudit = <Action extends AuditAction>(
+  parts: Parts & { readonly secret: Pick<Derived, 'authenticator'> },
+): Audit<Action> => {
   const { db, now, secret, onCommitted = () => {} } = parts
-  const key = secret.derive('audit')
+  const authenticate = secret.authenticator(AUDIT_PURPOSE)
   const complete = (act: AuditAct<Action>): AuditRow => {
     const { projectId, actor, action, subject, details } = act
     const row = { projectId, actor, action, subject, details, at: now() }
-    return { ...row, mac: hmac({ key, message: contentOf(row) }) }
+    return { ...row, mac: authenticate(fieldsOf(row)) }
   }
   const commit = createBatcher({
     sizeMax: ROWS_A_COMMIT_MAX,

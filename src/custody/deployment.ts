@@ -16,6 +16,7 @@ import {
   readDeploymentKey,
   readNetworks,
 } from '../../db/queries/custody/deployment.ts'
+import { readRetiredKeyIds } from '../../db/queries/retired-keys.ts'
 import type { Environment } from '../../db/words.ts'
 import { NotReadyYet } from '../errors.ts'
 import { type DeploymentKey, newDeploymentKey, openDeploymentKey } from './root/deployment-key.ts'
@@ -136,9 +137,18 @@ export const bindDeployment = async (input: OfVault): Promise<DeploymentKey> => 
   return deploymentKey
 }
 
-const requireFit = (what: string, { id }: Sealer, bound: string | null): void => {
-  if (bound === id) return
-  throw new Error(`The ${what} key does not fit this database: it is ${id}, and should be ${bound}.`)
+/** The process's own key may also be the next one, if it has the present one beside it. */
+const requireFit = (
+  what: string,
+  key: Sealer,
+  of: { readonly bound: string | null; readonly retired: readonly string[] },
+): void => {
+  const { bound, retired } = of
+  const isNext = key.other()?.id === bound && !retired.includes(key.id)
+  if (bound !== key.id && !isNext) {
+    throw new Error(`The ${what} key does not fit this database: it is ${key.id}, and should be ${bound}.`)
+  }
+  key.retire(retired)
 }
 
 /**
@@ -149,7 +159,11 @@ const requireFit = (what: string, { id }: Sealer, bound: string | null): void =>
 export const checkDeployment = async (input: OfOthers): Promise<void> => {
   const { db, sealer, identity } = input
   let row = await requireEnvironment(input)
-  requireDifferentKeys({ ROOT_KEY: [row.rootKeyId], SERVICE_KEY: [sealer.id], IDENTITY_KEY: [identity?.id] })
+  requireDifferentKeys({
+    ROOT_KEY: [row.rootKeyId],
+    SERVICE_KEY: [sealer.id, sealer.other()?.id],
+    IDENTITY_KEY: [identity?.id, identity?.other()?.id],
+  })
   if (row.identityKeyId === null && identity !== null) {
     await bindApiKeys(db, { serviceKeyId: sealer.id, identityKeyId: identity.id })
     row = await requireEnvironment(input)
@@ -157,8 +171,9 @@ export const checkDeployment = async (input: OfOthers): Promise<void> => {
   if (row.identityKeyId === null) {
     throw new NotReadyYet('This database does not know the service key yet: start an API first.')
   }
-  requireFit('service', sealer, row.serviceKeyId)
-  if (identity !== null) requireFit('identity', identity, row.identityKeyId)
+  const retired = await readRetiredKeyIds(db)
+  requireFit('service', sealer, { bound: row.serviceKeyId, retired })
+  if (identity !== null) requireFit('identity', identity, { bound: row.identityKeyId, retired })
   await requireNetworks(input)
 }
 

@@ -5,10 +5,20 @@
 // codes, users' ids, throttles, the rows that decide who a caller is, and its audit rows. So the worker can neither make a
 // token nor find out a code.
 
+//
+// While one of them is changed, a process has two: its own, which seals and makes MACs, and another one, whose seals and MACs it
+// also accepts. When the database says that a key was retired (src/keys/rotate.ts), it accepts that key no more.
+
+import { timingSafeEqual } from 'node:crypto'
+import type { Secret } from '../../db/words.ts'
+import { AppError } from '../errors.ts'
 import { fingerprintOf, readKey } from './root/key-source.ts'
 import { encodeFields, HeldKeys } from './sealing/bytes.ts'
-import { NO_KEY_ID, open, seal } from './sealing/envelope.ts'
+import { EnvelopeError, NO_KEY_ID, open, seal } from './sealing/envelope.ts'
 import { deriveKey, hmac } from './sealing/kdf.ts'
+
+/** Whether a MAC is the one of these fields. */
+export type Verifier = (fields: readonly (string | Uint8Array)[], mac: Uint8Array | null) => boolean
 
 /** The uses of a secret other than sealing. */
 export type Derived = {
@@ -16,9 +26,12 @@ export type Derived = {
   derive(purpose: string): Uint8Array
   /** HMAC-SHA-256 under `derive(purpose)`, 32 bytes. Different lists of fields have different MACs. */
   authenticator(purpose: string): (fields: readonly (string | Uint8Array)[]) => Uint8Array
+  /** Checks what `authenticator` made with the same purpose. */
+  verifier(purpose: string): Verifier
 }
 
-export type Sealer = Derived & {
+/** One secret. */
+export type SealingKey = Derived & {
   /** Names the key, not the place where it is kept. */
   readonly id: string
   seal(input: { readonly purpose: string; readonly rowId: string; readonly plaintext: Uint8Array }): Uint8Array
@@ -26,18 +39,38 @@ export type Sealer = Derived & {
   open(input: { readonly purpose: string; readonly rowId: string; readonly sealed: Uint8Array }): Uint8Array
 }
 
+export type Sealer = SealingKey & {
+  /** Its own key alone. */
+  readonly own: SealingKey
+  /** The key that is accepted too; null if there is none, or if it was retired. */
+  other(): SealingKey | null
+  /** Accepts these keys no more. If its own is among them, everything but this is refused with `unavailable`. */
+  retire(ids: readonly string[]): void
+  /** @throws unavailable if its own key was retired. */
+  requirePresent(): void
+}
+
+/** The purpose of the keys with which MACs of audit rows are made. */
+export const AUDIT_PURPOSE = 'audit'
+
 /** By the secret's variable: its word in the identities of sealed values. */
-const KINDS = { SERVICE_KEY: 'service', IDENTITY_KEY: 'identity' } as const
+const KINDS = { SERVICE_KEY: 'service', IDENTITY_KEY: 'identity' } as const satisfies Record<Secret, string>
 
-type SealerName = keyof typeof KINDS
-
-const identityOf = (name: SealerName, of: { readonly purpose: string; readonly rowId: string }) => ({
+const identityOf = (name: Secret, of: { readonly purpose: string; readonly rowId: string }) => ({
   purpose: `${KINDS[name]} ${of.purpose}`,
   projectId: '',
   keyringId: '',
   walletId: '',
   rowId: of.rowId,
 })
+
+/** @param key what `derive` gave, 32 bytes, kept. */
+export const verifierWith =
+  (key: Uint8Array): Verifier =>
+  (fields, mac) => {
+    const expected = hmac({ key, message: encodeFields(fields) })
+    return mac?.length === expected.length && timingSafeEqual(mac, expected)
+  }
 
 /** @param secret 32 bytes, kept. */
 export const derivedFrom = (secret: Uint8Array): Derived => ({
@@ -46,15 +79,10 @@ export const derivedFrom = (secret: Uint8Array): Derived => ({
     const key = deriveKey(secret, [purpose])
     return (fields) => hmac({ key, message: encodeFields(fields) })
   },
+  verifier: (purpose) => verifierWith(deriveKey(secret, [purpose])),
 })
 
-/**
- * Opens the service key or the identity key.
- * @param input.spec `file:/path` or `fd:N`: 32 bytes, raw or in hex or base64.
- */
-export const openSealer = async (input: { readonly name: SealerName; readonly spec: string }): Promise<Sealer> => {
-  const { name } = input
-  const secret = readKey(input)
+const keyFrom = (name: Secret, secret: Uint8Array): SealingKey => {
   // One label more than in `derive`, so that no purpose gives the key that seals another purpose's values.
   const sealingKey = (purpose: string) => deriveKey(secret, ['seal', purpose])
   return {
@@ -69,6 +97,64 @@ export const openSealer = async (input: { readonly name: SealerName; readonly sp
       using keys = new HeldKeys()
       const key = keys.hold(sealingKey(of.purpose))
       return open({ key, keyId: NO_KEY_ID, identity: identityOf(name, of), sealed })
+    },
+  }
+}
+
+/**
+ * Opens the service key or the identity key, and the other one that is accepted too.
+ * @param input.spec `file:/path` or `fd:N`: 32 bytes, raw or in hex or base64. @param input.otherSpec the same, or null.
+ */
+export const openSealer = async (input: {
+  readonly name: Secret
+  readonly spec: string
+  readonly otherSpec?: string | null
+}): Promise<Sealer> => {
+  const { name, spec, otherSpec = null } = input
+  const own = keyFrom(name, readKey({ name, spec }))
+  let other = otherSpec === null ? null : keyFrom(name, readKey({ name: `${name}_OTHER`, spec: otherSpec }))
+  if (other?.id === own.id) throw new Error(`${name} and ${name}_OTHER must be two different keys.`)
+  let isRetired = false
+  const requirePresent = (): void => {
+    if (!isRetired) return
+    throw new AppError('unavailable', `${name} was changed: this process must be restarted with the present one.`)
+  }
+  return {
+    id: own.id,
+    own,
+    other: () => other,
+    requirePresent,
+    retire: (ids) => {
+      if (ids.includes(own.id)) isRetired = true
+      if (other !== null && ids.includes(other.id)) other = null
+    },
+    derive: own.derive,
+    authenticator: (purpose) => {
+      const authenticate = own.authenticator(purpose)
+      return (fields) => {
+        requirePresent()
+        return authenticate(fields)
+      }
+    },
+    verifier: (purpose) => {
+      const [isOwn, isOther] = [own.verifier(purpose), other?.verifier(purpose) ?? null]
+      return (fields, mac) => {
+        requirePresent()
+        return isOwn(fields, mac) || (other !== null && isOther?.(fields, mac) === true)
+      }
+    },
+    seal: (of) => {
+      requirePresent()
+      return own.seal(of)
+    },
+    open: (of) => {
+      requirePresent()
+      try {
+        return own.open(of)
+      } catch (error) {
+        if (other === null || !(error instanceof EnvelopeError)) throw error
+        return other.open(of)
+      }
     },
   }
 }

@@ -22,10 +22,11 @@ const openKey = async (
   name: 'SERVICE_KEY' | 'IDENTITY_KEY',
 ): Promise<{ readonly key: Sealer | null; readonly findings: readonly Finding[] }> => {
   const { failed, unchecked } = findingsOf(name)
-  const spec = name === 'SERVICE_KEY' ? config.serviceKey : config.identityKey
+  const [spec, otherSpec] =
+    name === 'SERVICE_KEY' ? [config.serviceKey, config.otherServiceKey] : [config.identityKey, config.otherIdentityKey]
   if (spec === null) return { key: null, findings: [unchecked('it is not set here')] }
   try {
-    return { key: await openSealer({ name, spec }), findings: [] }
+    return { key: await openSealer({ name, spec, otherSpec }), findings: [] }
   } catch (error) {
     return { key: null, findings: [failed('it cannot be read', sentenceOf(error))] }
   }

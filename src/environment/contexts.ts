@@ -47,14 +47,14 @@ export const openChecked = async <Checked>(
   }
 }
 
-const openServiceKey = ({ serviceKey: spec }: Config): Promise<Sealer> => {
+const openServiceKey = ({ serviceKey: spec, otherServiceKey: otherSpec }: Config): Promise<Sealer> => {
   if (spec === null) throw new Error('SERVICE_KEY must be where the service key is: file:/path or fd:N.')
-  return openSealer({ name: 'SERVICE_KEY', spec })
+  return openSealer({ name: 'SERVICE_KEY', spec, otherSpec })
 }
 
-const openIdentityKey = ({ identityKey: spec }: Config): Promise<Sealer> => {
+const openIdentityKey = ({ identityKey: spec, otherIdentityKey: otherSpec }: Config): Promise<Sealer> => {
   if (spec === null) throw new Error('IDENTITY_KEY must say where the identity key is: file:/path or fd:N.')
-  return openSealer({ name: 'IDENTITY_KEY', spec })
+  return openSealer({ name: 'IDENTITY_KEY', spec, otherSpec })
 }
 
 /** The networks of this process that the database is bound to, with or without a node. */
@@ -90,6 +90,14 @@ export const createReadingCtx = (input: Process): Promise<ReadingCtx> =>
 export const createServiceCtx = async (input: Process): Promise<ServiceCtx> => {
   const base = await createKeyedCtx(input, null)
   return { ...base, audit: createWorkerAudit(base) }
+}
+
+/** For the command that replaces a lost identity key: the database still belongs to that one. */
+export const createLostIdentityCtx = async (input: Process): Promise<IdentityCtx> => {
+  const [sealer, identity] = [await openServiceKey(input.config), await openIdentityKey(input.config)]
+  if (sealer.id === identity.id) throw new Error('IDENTITY_KEY and SERVICE_KEY must be two different keys.')
+  const base = { ...(await createReadingCtx(input)), sealer, identity }
+  return { ...base, audit: createApiAudit(base) }
 }
 
 /** @throws Error like createServiceCtx, and for the identity key. */

@@ -11,7 +11,7 @@ import {
 import type { OperatorVault, Vault } from '../custody/vault.ts'
 import { unreachable } from '../errors.ts'
 import { createLog } from '../security/log.ts'
-import { createReadingCtx, type Process, type ReadingCtx } from './contexts.ts'
+import { createLostIdentityCtx, createReadingCtx, type IdentityCtx, type Process, type ReadingCtx } from './contexts.ts'
 
 const optionsOf = (input: Process) => {
   const { vaultSockets: sockets, vaultTls: tls } = input.config
@@ -81,3 +81,7 @@ export const withVault = async <AnyVault, Base extends ReadingCtx>(
 /** For an operator's commands that ask the vault, and read the database. */
 export const createVaultCtx = (input: Process): Promise<ReadingCtx & { readonly vault: OperatorVault }> =>
   withVault(openVaultsAsOperator(input), () => createReadingCtx(input))
+
+/** For the command that replaces a lost identity key: the vault confirms the wallets. */
+export const createLostKeyCtx = (input: Process): Promise<IdentityCtx & { readonly vault: OperatorVault }> =>
+  withVault(openVaultsAsOperator(input), () => createLostIdentityCtx(input))

@@ -5,6 +5,7 @@ import type { Chain } from '../chains/chain.ts'
 import type { NodeState } from '../chains/nodes.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { requirePresentKeys } from '../keys/retired.ts'
 
 type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
 
@@ -14,7 +15,7 @@ type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
  * @throws unavailable if the database does not answer, has no space left, or does not fit this process any more.
  */
 export const readiness = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'log' | 'vault' | 'space'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'log' | 'vault' | 'space' | 'sealer' | 'identity'>,
 ): Promise<{ status: 'ready'; networks: Record<string, NetworkState>; nodes: Record<string, NodeState> }> => {
   await requireFit(ctx)
   const stalled = await stalledNetworks(ctx.db).catch(noAnswer)
@@ -41,7 +42,7 @@ const noAnswer = (cause: unknown): never => {
   throw new AppError('unavailable', 'The database does not answer.', { cause })
 }
 
-/** Reports a vault that is away, or whose root key was changed. */
+/** Reports a vault that is away, or a key that was changed. */
 const noVault = (error: unknown): never => {
   if (error instanceof AppError && error.code === 'unavailable') throw error
   return noAnswer(error)
@@ -50,8 +51,8 @@ const noVault = (error: unknown): never => {
 /** Load balancers wait only a few seconds, which is less than the time-out for nodes and vaults. */
 const CHECK_TIMEOUT_MS = 1_500
 
-/** Both fitted when the process started. Then somebody migrated the database or restored another one, or changed the root key. */
-const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): Promise<void> => {
+/** All fitted when the process started. Then somebody migrated the database or restored another one, or changed a key. */
+const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault' | 'sealer' | 'identity'>): Promise<void> => {
   const missing = await missingColumns(ctx.db).catch(noAnswer)
   if (missing.length > 0) {
     ctx.log.error({ missing }, 'the database does not have the schema of this version')
@@ -60,6 +61,7 @@ const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault'>): Promise<void>
       'The database does not have the schema of this version: migrate it, or start the version that fits.',
     )
   }
+  await requirePresentKeys(ctx).catch(noVault)
   const late = sleep(CHECK_TIMEOUT_MS, null, { ref: false })
   const status = await Promise.race([ctx.vault.status().catch(noVault), late])
   if (status === null) throw new AppError('unavailable', 'The vault does not answer.')

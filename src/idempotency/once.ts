@@ -4,7 +4,7 @@
 // What custody makes has a transaction of its own, which comes before. So the id of a new thing is computed from the request: if
 // the process dies in between, the request finds with the same id what it made.
 
-import { randomUUID, timingSafeEqual } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Queryable } from '../../db/client.ts'
 import {
   type FirstAnswer,
@@ -16,6 +16,7 @@ import { type Caller, type Signatory, signatoryOf } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { canonicalJson } from '../custody/canonical-json.ts'
 import { AppError } from '../errors.ts'
+import { retiredWhenMade } from '../keys/retired.ts'
 import { createQueues } from '../queue.ts'
 
 /** An operation calls it with its result, at the end of its database transaction if it has one. */
@@ -31,6 +32,7 @@ export type RememberedAnswer = IdempotencyScope & { readonly fingerprintHex: str
 export const storeAnswer = (db: Queryable, { fingerprintHex, answer, ...scope }: RememberedAnswer): Promise<boolean> =>
   insertFirstAnswer(db, scope, { fingerprint: Buffer.from(fingerprintHex, 'hex'), answer })
 
+const MAC_PURPOSE = 'idempotency'
 const MAX_KEY_CHARACTERS = 200
 
 const keyOf = (headers: Headers): string | null => {
@@ -73,13 +75,15 @@ export const submitRoute = <Result, Answer>(
   ctx: Pick<Ctx, 'db' | 'identity' | 'now'>,
   show: (result: Result) => Answer,
 ) => {
-  const fingerprintOf = ctx.identity.authenticator('idempotency')
+  const fingerprintOf = ctx.identity.authenticator(MAC_PURPOSE)
+  const isFingerprint = ctx.identity.verifier(MAC_PURPOSE)
   const newIdMacOf = ctx.identity.authenticator('new id')
   const queues = createQueues()
 
-  const firstAnswer = async (scope: IdempotencyScope, fingerprint: Uint8Array): Promise<FirstAnswer | null> => {
+  const firstAnswer = async (scope: IdempotencyScope, fields: readonly string[]): Promise<FirstAnswer | null> => {
     const first = await findFirstAnswer(ctx.db, scope)
-    if (first === null || timingSafeEqual(first.fingerprint, fingerprint)) return first
+    if (first === null || isFingerprint(fields, first.fingerprint)) return first
+    if (await retiredWhenMade(ctx, { purpose: MAC_PURPOSE, fields, mac: first.fingerprint })) return first
     throw new AppError(
       'idempotency_mismatch',
       'This Idempotency-Key was used with another body; send the same body or use a new key.',
@@ -96,7 +100,8 @@ export const submitRoute = <Result, Answer>(
     if (key === null) return show(await verb({ ...by, newId: randomUUID(), remember: async () => {} }))
     const scope = { projectId: caller.projectId, principal: by.actor, path, key }
     // An imported key is part of it: the MAC reveals nothing, and another key is another request.
-    const fingerprint = fingerprintOf([canonicalJson(withoutCredentials(body))])
+    const fields = [canonicalJson(withoutCredentials(body))]
+    const fingerprint = fingerprintOf(fields)
     // A key is forgotten after a day, and then the same request creates another thing.
     const day = String(Math.floor(ctx.now().getTime() / DAY_MS))
     const newId = uuidOf(newIdMacOf([...Object.values(scope), fingerprint, day]))
@@ -109,13 +114,13 @@ export const submitRoute = <Result, Answer>(
     const remember: Remember<Result> = Object.assign(store, { answerOf })
     // Simultaneous requests with one key wait for the first and find its answer.
     return queues.run(Object.values(scope).join('\n'), async () => {
-      const first = await firstAnswer(scope, fingerprint)
+      const first = await firstAnswer(scope, fields)
       if (first !== null) return first.answer as Answer
       try {
         return show(await verb({ ...by, newId, remember }))
       } catch (error) {
         // It may have failed because another process did the same request, or while it committed.
-        const meanwhile = await firstAnswer(scope, fingerprint).catch((reason: unknown) => {
+        const meanwhile = await firstAnswer(scope, fields).catch((reason: unknown) => {
           throw reason instanceof AppError ? reason : error
         })
         if (meanwhile === null) throw error

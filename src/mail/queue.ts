@@ -15,12 +15,19 @@ const rowIdOf = ({ id, recipient, subject }: Envelope): string => [id, recipient
 
 /** @returns null if somebody else than the service wrote the mail, its recipient or its subject. */
 export const openMail = (sealer: Sealer, mail: Envelope & { readonly sealed: Uint8Array }): string | null => {
+  sealer.requirePresent()
   try {
     return Buffer.from(sealer.open({ purpose: PURPOSE, rowId: rowIdOf(mail), sealed: mail.sealed })).toString()
   } catch {
     return null
   }
 }
+
+/** @param input.text of the mail. */
+export const sealMail = (
+  sealer: Pick<Sealer, 'seal'>,
+  { text, ...mail }: Envelope & { readonly text: string },
+): Uint8Array => sealer.seal({ purpose: PURPOSE, rowId: rowIdOf(mail), plaintext: Buffer.from(text) })
 
 export type Mail = {
   readonly projectId: string
@@ -56,8 +63,7 @@ export const queueMail = async (ctx: Pick<Ctx, 'sealer'>, tx: Tx, mail: Mail): P
     throw new Error('the recipient and the subject of a mail must be one line each')
   }
   const id = randomUUID()
-  const rowId = rowIdOf({ id, ...shown })
-  const sealed = ctx.sealer.seal({ purpose: PURPOSE, rowId, plaintext: Buffer.from(text) })
+  const sealed = sealMail(ctx.sealer, { id, recipient: shown.recipient, subject: shown.subject, text })
   await insertMail(tx, { id, ...shown, sealed })
   await addJob(tx, 'send_mail', { mailId: id })
 }

@@ -11,7 +11,7 @@ import type { Sealer } from '../custody/sealer.ts'
 /** @param of.identity null in a process without IDENTITY_KEY: no facts are its own. */
 export const createFactsMemory = (of: {
   readonly db: Db
-  readonly identity: Pick<Sealer, 'authenticator'> | null
+  readonly identity: Pick<Sealer, 'authenticator' | 'verifier'> | null
 }): Pick<ChainMemory, 'readFacts' | 'writeFacts'> => {
   const { db, identity } = of
   const mac = identity && contractFactsMac(identity)

@@ -1,7 +1,7 @@
 // Codes by e-mail: 6 digits, valid for 10 minutes and 5 tries. A user has at most one valid code for each purpose. We store
 // only a MAC of the code. The MAC covers the user, the purpose and the expiry, so that a code works for nothing else.
 
-import { randomInt, timingSafeEqual } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
 import { type CodeKey, putEmailCode, takeCodeTry, useEmailCode } from '../../db/queries/logins.ts'
 import { readPresent } from '../../db/queries/present.ts'
@@ -13,7 +13,6 @@ import type { Visitor } from '../auth/plugin.ts'
 import { userMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
-import type { Sealer } from '../custody/sealer.ts'
 import { AppError } from '../errors.ts'
 import type { Client } from '../http/peer.ts'
 import { readEmailAddress } from '../mail/address.ts'
@@ -32,10 +31,16 @@ const NO_CODE = { email: '', expiresAt: new Date(0) }
 
 type Said = { readonly email: string; readonly code: string; readonly expiresAt: Date }
 
-const macOf = (identity: Sealer, key: CodeKey, { email, code, expiresAt }: Said): Uint8Array => {
-  const expiry = String(Number(expiresAt))
-  return identity.authenticator('email code')([key.projectId, key.purpose, key.userId, email, code, expiry])
-}
+const MAC_PURPOSE = 'email code'
+
+const fieldsOf = (key: CodeKey, { email, code, expiresAt }: Said): readonly string[] => [
+  key.projectId,
+  key.purpose,
+  key.userId,
+  email,
+  code,
+  String(Number(expiresAt)),
+]
 
 const newCode = (): string => String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0')
 
@@ -64,7 +69,7 @@ const mailCode = async (
   const key = { projectId, userId, purpose }
   const code = newCode()
   const expiresAt = new Date((await readPresent(tx)).getTime() + CODE_SECONDS * 1_000)
-  const codeMac = macOf(ctx.identity, key, { email, code, expiresAt })
+  const codeMac = ctx.identity.authenticator(MAC_PURPOSE)(fieldsOf(key, { email, code, expiresAt }))
   await putEmailCode(tx, { ...key, email, codeMac, expiresAt })
   const { subject, request, otherwise } = WORDS[purpose](lineOf(project.name))
   const use = `Your code, valid for ${CODE_SECONDS / 60} minutes and for one use:`
@@ -82,10 +87,10 @@ type ProvenCode = {
 const proveCode = async (ctx: Pick<Ctx, 'db' | 'identity'>, key: CodeKey, code: string): Promise<ProvenCode | null> => {
   const live = await takeCodeTry(ctx.db, { ...key, triesMax: TRIES_MAX })
   const { email, expiresAt } = live ?? NO_CODE
-  const codeMac = macOf(ctx.identity, key, { email, code, expiresAt })
-  const isRight = timingSafeEqual(codeMac, live?.codeMac ?? NO_MAC)
+  const verifies = ctx.identity.verifier(MAC_PURPOSE)
+  const isRight = verifies(fieldsOf(key, { email, code, expiresAt }), live?.codeMac ?? NO_MAC)
   if (live === null || !isRight) return null
-  return { email, use: (tx) => useEmailCode(tx, { ...key, codeMac }) }
+  return { email, use: (tx) => useEmailCode(tx, { ...key, codeMac: live.codeMac }) }
 }
 
 /**

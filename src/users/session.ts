@@ -1,6 +1,7 @@
-// A refresh token is `base64url(generation, 4 bytes ‖ HMAC(identity key, session id ‖ generation))`. It is not stored.
+// A refresh token is `base64url(generation, 4 bytes ‖ HMAC(identity key, session id ‖ generation))`. It is not stored. After a change of
+// the identity key an earlier token is valid until its session is refreshed.
 
-import { randomUUID, timingSafeEqual } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
 import {
   advanceSession,
@@ -21,6 +22,7 @@ import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
 import { AppError, type SecurityEvent, unreachable } from '../errors.ts'
 import type { Client } from '../http/peer.ts'
+import { retiredWhenMade } from '../keys/retired.ts'
 import { recordEnd } from './end-sessions.ts'
 import { beginLimit } from './limits.ts'
 import { expiryOf, refreshOf, type SessionLifetimes } from './session-refresh.ts'
@@ -29,28 +31,33 @@ import { ensureUser, isOurUser } from './user.ts'
 const FORM = /^[A-Za-z0-9_-]{48}$/
 const GENERATION_BYTES = 4
 
-const macOf = (identity: Sealer, sessionId: string, generation: number): Uint8Array =>
-  identity.authenticator('refresh token')([sessionId, String(generation)])
+const MAC_PURPOSE = 'refresh token'
 
 export const refreshTokenOf = (
-  identity: Sealer,
+  identity: Pick<Sealer, 'authenticator'>,
   session: { readonly id: string; readonly generation: number },
 ): string => {
   const number = Buffer.alloc(GENERATION_BYTES)
   number.writeUInt32BE(session.generation)
-  return Buffer.concat([number, macOf(identity, session.id, session.generation)]).toString('base64url')
+  const mac = identity.authenticator(MAC_PURPOSE)([session.id, String(session.generation)])
+  return Buffer.concat([number, mac]).toString('base64url')
 }
 
-/** @returns the generation of the token, or null if we did not issue it for this session. */
-const readRefreshToken = (
-  identity: Sealer,
+/** `retiredAt`: when the identity key was changed with which the token was made, if it was. */
+type ReadToken = { readonly generation: number; readonly retiredAt: Date | null }
+
+/** @returns null if we did not issue the token for this session. */
+const readRefreshToken = async (
+  ctx: Pick<Ctx, 'db' | 'identity'>,
   input: { readonly sessionId: string; readonly token: string },
-): number | null => {
+): Promise<ReadToken | null> => {
   if (!FORM.test(input.token)) return null
   const bytes = Buffer.from(input.token, 'base64url')
   const generation = bytes.readUInt32BE()
-  const mac = macOf(identity, input.sessionId, generation)
-  return timingSafeEqual(bytes.subarray(GENERATION_BYTES), mac) ? generation : null
+  const [fields, mac] = [[input.sessionId, String(generation)], bytes.subarray(GENERATION_BYTES)]
+  if (ctx.identity.verifier(MAC_PURPOSE)(fields, mac)) return { generation, retiredAt: null }
+  const retiredAt = await retiredWhenMade(ctx, { purpose: MAC_PURPOSE, fields, mac })
+  return retiredAt && { generation, retiredAt }
 }
 
 const DAY_SECONDS = 86_400
@@ -145,15 +152,18 @@ export const refreshToken = async (
   input: { readonly projectId: string; readonly sessionId: string; readonly refreshToken: string },
 ): Promise<OpenSession> => {
   const { projectId, sessionId: id } = input
-  const generation = readRefreshToken(ctx.identity, { sessionId: id, token: input.refreshToken })
+  const token = await readRefreshToken(ctx, { sessionId: id, token: input.refreshToken })
   // No project: the one that the header names may not exist.
-  if (generation === null) throw sessionEnded({ kind: 'refresh_token_forged', projectId: null, subject: id })
+  if (token === null) throw sessionEnded({ kind: 'refresh_token_forged', projectId: null, subject: id })
   const mac = sessionMac(ctx.identity)
+  const { generation, retiredAt } = token
   const shown = { projectId, id, generation }
   for (let reads = 0; reads < READS_MAX; reads += 1) {
     const found = await findSessionToRefresh(ctx.db, shown)
     if (found === null || !isOurs(ctx, mac, found.row) || !isOurUser(ctx, found.user)) throw sessionEnded()
     const { row, user, now } = found
+    // Whoever has the earlier key can make it, but the session's present token is of the present key.
+    if (retiredAt !== null && generation === row.generation && row.refreshedAt > retiredAt) throw sessionEnded()
     const refresh = refreshOf(row, { generation, now, lifetimes: lifetimesOf(ctx) })
     switch (refresh.kind) {
       case 'advance': {

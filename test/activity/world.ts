@@ -66,6 +66,8 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   serviceKey: 'fd:0',
   networks: networkRows({ environment: 'testnet', devnet: true }),
   identityKey: null,
+  otherServiceKey: null,
+  otherIdentityKey: null,
   unknownVariables: [],
   rpcUrls: { Ethereum: [new Secret(rpcUrl)] },
   metadataPins: {},

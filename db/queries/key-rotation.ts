@@ -1,0 +1,99 @@
+// Changing a key: rows get other MACs, and what was made with the earlier key ends.
+
+import { and, eq, inArray, isNull, lte, sql } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../client.ts'
+import {
+  apiKeys,
+  emailCodes,
+  nonces,
+  operatorTokens,
+  passkeys,
+  sessionChallenges,
+  sessions,
+  tokenKeys,
+} from '../schema.ts'
+import { readPresent } from './present.ts'
+
+/** The tables with a MAC in each row, by the names that operators read. */
+export type MacTable = 'projects' | 'api_keys' | 'passkeys' | 'users' | 'wallets' | 'sessions' | 'session_challenges'
+
+type NewMac = { readonly id: string; readonly before: Uint8Array | null; readonly after: Uint8Array }
+
+const hexOf = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString('hex')
+
+/** Replaces MACs. A row that somebody has changed meanwhile stays as it is. @returns how many it replaced. */
+export const replaceMacs = async (
+  db: Queryable,
+  { table, rows }: { readonly table: MacTable; readonly rows: readonly NewMac[] },
+): Promise<number> => {
+  const ids = sql.param(rows.map(({ id }) => id))
+  const [before, after] = [
+    sql.param(rows.map((row) => hexOf(row.before))),
+    sql.param(rows.map((row) => hexOf(row.after))),
+  ]
+  const { rowCount } = await db.execute(sql`
+    update public.${sql.identifier(table)} t set mac = decode(v.after, 'hex')
+    from unnest(${ids}::uuid[], ${before}::text[], ${after}::text[]) as v(id, before, after)
+    where t.id = v.id and t.mac is not distinct from decode(v.before, 'hex')`)
+  return rowCount ?? 0
+}
+
+/** The same for the rows of operators, of which each has another MAC. */
+export const replaceOperatorMac = async (
+  db: Queryable,
+  of: { readonly table: 'operators' | 'operator_passkeys'; readonly before: Uint8Array; readonly after: Uint8Array },
+): Promise<number> => {
+  const [before, after] = [Buffer.from(of.before), Buffer.from(of.after)]
+  const { rowCount } = await db.execute(
+    sql`update public.${sql.identifier(of.table)} set mac = ${after} where mac = ${before}`,
+  )
+  return rowCount ?? 0
+}
+
+export const resealTokenKey = async (
+  tx: Tx,
+  { id, sealed }: { readonly id: string; readonly sealed: Uint8Array },
+): Promise<void> => {
+  await tx.update(tokenKeys).set({ sealed }).where(eq(tokenKeys.id, id))
+}
+
+const ended = { endedAt: sql`now()`, endedBy: 'operator', mac: null } as const
+
+const SESSIONS_AT_ONCE = 2_000
+
+/** Ends the sessions that had begun before this call, some at a time. */
+export const endOldSessions = async (db: Db): Promise<void> => {
+  const before = await readPresent(db)
+  for (let isDone = false; !isDone; ) {
+    const some = db
+      .select({ id: sessions.id })
+      .from(sessions)
+      .where(and(isNull(sessions.endedAt), lte(sessions.createdAt, before)))
+      .limit(SESSIONS_AT_ONCE)
+    const { rowCount } = await db.update(sessions).set(ended).where(inArray(sessions.id, some))
+    isDone = (rowCount ?? 0) === 0
+  }
+}
+
+/** Operators log in to the console again. */
+export const endConsoleSessions = async (tx: Tx): Promise<void> => {
+  await tx.delete(operatorTokens)
+}
+
+/** Ends all sessions of users, and all logins that have begun. */
+export const endLogins = async (tx: Tx): Promise<void> => {
+  await tx.update(sessions).set(ended).where(isNull(sessions.endedAt))
+  await tx.delete(sessionChallenges).where(isNull(sessionChallenges.usedAt))
+  await tx.delete(nonces)
+  await tx.delete(emailCodes)
+}
+
+const ROWS_AT_ONCE = 500
+
+export const listLiveApiKeys = (db: Db): Promise<readonly { readonly id: string }[]> =>
+  db.select({ id: apiKeys.id }).from(apiKeys).where(isNull(apiKeys.revokedAt)).limit(ROWS_AT_ONCE)
+
+export const listSomePasskeys = (db: Db) => {
+  const { id, projectId, userId, rpId } = passkeys
+  return db.select({ id, projectId, userId, rpId }).from(passkeys).orderBy(id).limit(ROWS_AT_ONCE)
+}

@@ -1,0 +1,108 @@
+// IDENTITY_KEY is lost, and another one takes its place: the vault confirms wallets, and nothing confirms what admits somebody.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { runCli, terminal } from '../support/cli.ts'
+import { DONE, peopleOf, statusAndCode } from '../users/people.ts'
+import { at, NETWORK, PIN, startWorld, type World } from './keys-world.ts'
+
+const EMAIL = 'somebody@example.com'
+const NOBODY = { authorization: undefined }
+const replace = ['keys', 'rotate-identity', '--lost']
+
+let world: World
+let sql: Sql
+
+beforeAll(async () => {
+  world = await startWorld('IDENTITY_KEY')
+  sql = postgres(world.service.database.url, { max: 1, onnotice: () => {} })
+}, 60_000)
+afterAll(async () => {
+  await sql.end()
+  await world.close()
+})
+
+test('users log in again and sign with their wallets; what nothing confirms has ended', async () => {
+  const { service, sets } = world
+  const people = peopleOf(service)
+  const session = await people.logIn(EMAIL)
+  expect(statusAndCode(await people.addPasskey(session))).toEqual(DONE)
+  const own = await people.as(session)('/wallets', {
+    network: NETWORK,
+    name: 'Own',
+    control_mode: 'user',
+    user_pin: PIN,
+  })
+  const { address } = own.json
+  const moved = await service.newWallet({ network: NETWORK, pin: PIN })
+  await sql`update wallets set address = '0x000000000000000000000000000000000000dEaD' where id = ${moved.id}`
+  const owner = { DATABASE_URL: service.database.url }
+
+  const invite = ['console', 'link', '--name', 'anna', '--role', 'operator']
+  expect((await runCli(invite, sets.present)).exitCode).toBe(0)
+
+  const declined = await runCli(replace, { ...sets.next, ...owner }, terminal('no\n'))
+  expect([declined.exitCode, declined.errors]).toEqual([1, expect.stringContaining('Nothing was done.')])
+  expect(declined.errors).toContain(`project ${service.project.projectId}, "Test": origins -, passkey domain -`)
+  expect(await people.reach(session)).toBe(200)
+
+  const done = await runCli([...replace, '--yes'], { ...sets.next, ...owner })
+  const [named, summary] = done.output.split('\n')
+  expect([done.exitCode, named]).toEqual([
+    1,
+    `NOT CHANGED: table wallets, row ${moved.id}, project ${service.project.projectId}: the audit has another address.`,
+  ])
+  expect(summary).toMatch(
+    /^The database belongs to key:[0-9a-f]{16} now; \d+ rows accepted, 1 API key revoked, 1 passkey removed\.$/,
+  )
+  expect((await runCli([...replace, '--yes'], { ...sets.next, ...owner })).output).toStartWith('The database already')
+
+  const { url } = await world.startApi('next')
+  const there = at(service, url)
+  const now = peopleOf(there)
+  expect([await now.reach(session), (await now.refresh(session)).status]).toEqual([401, 401])
+  expect((await there.get('/wallets', { network: NETWORK })).status).toBe(401)
+  const { user_id } = (await there.post('/users/login-with-email', { email: EMAIL }, NOBODY)).json
+  const proof = { user_id, verification_code: await now.codeTo(EMAIL) }
+  const again = (await there.post('/users/verify-login', proof, NOBODY)).json
+  expect(again.user_id).toBe(session.user_id)
+  const signed = await now.as(again)('/transactions/sign-message', {
+    network: NETWORK,
+    signer_wallet_address: address,
+    message: 'It works.',
+    user_pin: PIN,
+  })
+  expect(statusAndCode(signed)).toEqual(DONE)
+  expect((await now.get('/users/passkeys', again)).json).toEqual([])
+
+  const created = await runCli(
+    ['api-key', 'create', '--project', service.project.projectId, '--name', 'new', '--json'],
+    sets.next,
+  )
+  const server = service.as({ ...service.project, apiKey: JSON.parse(created.output).api_key }, url)
+  const wallets = (await server.get('/wallets', { network: NETWORK })).json
+  expect(wallets.map((wallet: { address: string }) => wallet.address)).toContain(address)
+
+  const verified = JSON.parse((await runCli(['audit', 'verify', '--json'], sets.next)).output)
+  expect([verified.broken, verified.callers.forged.map(({ id }: { id: string }) => id)]).toEqual([[], [moved.id]])
+  expect((await sql`select from operators`).length).toBe(0)
+  // If the key is found, it is not the database's any more.
+  expect((await service.call('/readyz')).status).toBe(503)
+  const found = await world.asOwner(['keys', 'rotate-identity'], 'presentFirst')
+  expect(found.errors).toContain('The identity key does not fit this database')
+}, 60_000)
+
+test('is refused if the audit does not hold, because nothing confirms the wallets then', async () => {
+  const other = await startWorld('IDENTITY_KEY')
+  const db = postgres(other.service.database.url, { max: 1, onnotice: () => {} })
+  try {
+    await db`alter table audit disable trigger append_only`
+    await db`update audit set details = details || '{"address": "0x"}' where action = 'wallet_created'`
+    const refused = await other.asOwner([...replace, '--yes'], 'next')
+    expect([refused.exitCode, refused.errors]).toEqual([1, expect.stringContaining('The audit does not hold')])
+    expect((await other.service.get('/wallets', { network: NETWORK })).status).toBe(200)
+  } finally {
+    await db.end()
+    await other.close()
+  }
+}, 60_000)

@@ -1,0 +1,233 @@
+// IDENTITY_KEY is changed under traffic: what users and servers have goes on, what somebody forged does not, and the earlier key is
+// worth nothing afterwards.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { randomBytes, randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { newApiKey } from '../../src/auth/api-key.ts'
+import { apiKeyMac, operatorPasskeyMac } from '../../src/auth/row-macs.ts'
+import { refreshTokenOf } from '../../src/users/session.ts'
+import { keyFile } from '../custody/support.ts'
+import { runCli, startCli } from '../support/cli.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
+import { DONE, peopleOf, type Session, statusAndCode } from '../users/people.ts'
+import { at, createTraffic, NETWORK, PIN, startWorld, type World } from './keys-world.ts'
+
+const ROTATE = ['keys', 'rotate-identity']
+const EMAIL = 'somebody@example.com'
+
+let world: World
+let sql: Sql
+let session: Session
+/** It is not refreshed before the key was changed. */
+let idle: Session
+let address: string
+/** An API that was started before the change, with both keys. */
+let running: string
+
+beforeAll(async () => {
+  world = await startWorld('IDENTITY_KEY')
+  sql = postgres(world.service.database.url, { max: 2, onnotice: () => {} })
+  const people = peopleOf(world.service)
+  session = await people.logIn(EMAIL)
+  idle = await people.logIn(EMAIL)
+  expect(statusAndCode(await people.addPasskey(session))).toEqual(DONE)
+  await addOperator()
+  ;({ address } = await world.service.newWallet({ network: NETWORK, pin: PIN }))
+}, 60_000)
+afterAll(async () => {
+  await sql.end()
+  await world.close()
+})
+
+/** With a passkey, and a link that nobody has used. */
+const addOperator = async () => {
+  const { service } = world
+  const invited = await runCli(['console', 'link', '--name', 'anna', '--role', 'operator'], {
+    ...service.variables,
+  })
+  expect(invited.exitCode).toBe(0)
+  const facts = {
+    operatorName: 'anna',
+    credentialId: randomBytes(16),
+    publicKey: randomBytes(77),
+    backupEligible: false,
+  }
+  await sql`insert into operator_passkeys ${sql({
+    operator_name: facts.operatorName,
+    credential_id: facts.credentialId,
+    public_key: facts.publicKey,
+    sign_count: 0,
+    backup_eligible: facts.backupEligible,
+    mac: Buffer.from(operatorPasskeyMac(service.ctx.identity).of(facts)),
+  })}`
+}
+
+const boundKey = async (): Promise<string> => {
+  const [row] = await sql<{ id: string }[]>`select identity_key_id as id from deployment`
+  return row?.id ?? ''
+}
+
+const verify = async (keys: keyof World['sets']) => {
+  const { exitCode, output } = await runCli(['audit', 'verify', '--json'], { ...world.sets[keys] })
+  return { exitCode, ...JSON.parse(output) }
+}
+
+const idempotent = (url: string) =>
+  at(world.service, url).post(
+    '/wallets',
+    { network: NETWORK, name: 'Once', control_mode: 'user', user_pin: PIN },
+    { 'idempotency-key': 'one' },
+  )
+
+test('goes on for everybody, also when the command is killed, and refuses what was forged', async () => {
+  const { service } = world
+  const forged = await service.newWallet({ network: NETWORK, pin: PIN })
+  await sql`update wallets set address = '0x000000000000000000000000000000000000dEaD' where id = ${forged.id}`
+  const old = await boundKey()
+  expect((await world.asOwner(ROTATE, 'presentFirst')).errors).toContain('needs the next key as IDENTITY_KEY')
+  const early = await runCli(ROTATE, { ...world.sets.next, DATABASE_URL: service.database.url })
+  expect(early.errors).toContain('The identity key does not fit this database')
+
+  const [first, second] = [await world.startApi('presentFirst'), await world.startApi('nextFirst')]
+  const traffic = createTraffic(service, { session, address })
+  const begun = await idempotent(first.url)
+  for (const url of [first.url, second.url, service.baseUrl, first.url])
+    if (url !== service.baseUrl) await traffic.round(url)
+  // A code that one mailed is right at the other.
+  const { user_id } = (
+    await at(service, first.url).post('/users/login-with-email', { email: EMAIL }, { authorization: undefined })
+  ).json
+  const code = await peopleOf(service).codeTo(EMAIL)
+  const proof = { user_id, verification_code: code }
+  const there = at(service, second.url)
+  const again = await there.post('/users/verify-login', proof, { authorization: undefined })
+  expect([again.status, again.json.user_id]).toEqual([200, session.user_id])
+  await first.stop()
+  running = second.url
+
+  // Killed with the rows of users changed, and those of wallets not.
+  const release = await holdTable(sql, 'wallets')
+  const child = startCli(ROTATE, { ...world.sets.nextFirst, DATABASE_URL: service.database.url })
+  await untilWaiting(sql)
+  child.kill('SIGKILL')
+  await child.exited
+  await traffic.round(second.url)
+  await release()
+  expect(await boundKey()).toBe(old)
+  await traffic.round(second.url)
+
+  const rotating = startCli(ROTATE, { ...world.sets.nextFirst, DATABASE_URL: service.database.url })
+  const third = await world.startApi('nextFirst')
+  while (rotating.exitCode === null) await traffic.round(third.url)
+  const output = await new Response(rotating.stdout).text()
+  expect([await rotating.exited, output]).toEqual([
+    1,
+    expect.stringMatching(
+      new RegExp(`^NOT CHANGED: table wallets, row ${forged.id}, project .*: it is not as the service wrote it.\n`),
+    ),
+  ])
+  const next = await boundKey()
+  expect(next).not.toBe(old)
+  for (const { url } of [second, third, await world.startApi('next')]) await traffic.round(url)
+  expect(traffic.failures).toEqual([])
+
+  const last = await world.startApi('next')
+  const repeated = await idempotent(last.url)
+  expect([repeated.status, repeated.text]).toEqual([200, begun.text])
+  expect(statusAndCode(await peopleOf(at(service, last.url)).refresh(idle))).toEqual(DONE)
+
+  const verified = await verify('next')
+  expect(verified.callers.forged.map(({ id }: { id: string }) => id)).toEqual([forged.id])
+  expect(verified.broken).toEqual([])
+  expect([...(await sql`select name from operators join operator_passkeys on operator_name = name`)]).toEqual([
+    { name: 'anna' },
+  ])
+  expect((await world.asOwner(ROTATE, 'next')).output).toStartWith('The database already belongs to')
+}, 180_000)
+
+test('the earlier key is refused: for a start, for rows, for tokens, and for rows of the audit', async () => {
+  const { service } = world
+  for (const keys of ['present', 'presentFirst'] as const) {
+    const refused = await runCli(
+      ['api-key', 'create', '--project', service.project.projectId, '--name', 'x'],
+      world.sets[keys],
+    )
+    expect([keys, refused.exitCode, refused.errors]).toEqual([
+      keys,
+      1,
+      expect.stringContaining('The identity key does not fit this database'),
+    ])
+  }
+  // A process that still runs with it answers 503.
+  expect((await service.call('/readyz')).status).toBe(503)
+  const stale = await service.get('/wallets', { network: NETWORK })
+  expect(statusAndCode(stale)).toEqual([503, 'unavailable'])
+
+  const leaked = service.ctx.identity.own
+  const { text, hash } = newApiKey()
+  const facts = {
+    id: randomUUID(),
+    projectId: service.project.projectId,
+    hash,
+    scopes: ['read' as const],
+    expiresAt: null,
+  }
+  await sql`insert into api_keys ${sql({
+    id: facts.id,
+    project_id: facts.projectId,
+    name: 'mine',
+    hash: Buffer.from(hash),
+    scopes: facts.scopes,
+    mac: Buffer.from(apiKeyMac(leaked).of(facts)),
+  })}`
+  for (const [keys, url] of [
+    ['next', (await world.startApi('next')).url],
+    ['next, and the earlier one beside it', (await world.startApi('nextFirst')).url],
+    ['both, since before', running],
+  ] as const) {
+    const thief = service.as({ ...service.project, apiKey: text }, url)
+    expect([keys, (await thief.get('/wallets', { network: NETWORK })).status]).toEqual([keys, 401])
+  }
+  await sql`delete from api_keys where id = ${facts.id}`
+
+  // The present token of a session that was refreshed after the change.
+  const [{ generation } = { generation: 0 }] = await sql<{ generation: number }[]>`
+    select generation from sessions where id = ${session.id}`
+  const refresh_token = refreshTokenOf(leaked, { id: session.id, generation })
+  const refreshed = await peopleOf(at(service, running)).refresh({ ...session, refresh_token })
+  expect(statusAndCode(refreshed)).toEqual([401, 'session_ended'])
+
+  const row = {
+    projectId: null,
+    at: new Date(),
+    actor: 'operator',
+    action: 'abi_added',
+    subject: 'x',
+    details: {},
+  } as const
+  const mac = leaked.authenticator('audit')(['', row.at.toISOString(), row.actor, row.action, row.subject])
+  const [made] = await sql<{ id: string }[]>`insert into audit (at, actor, action, subject, details, mac)
+    values (${row.at}, ${row.actor}, ${row.action}, ${row.subject}, '{}', ${Buffer.from(mac)}) returning id`
+  const { broken } = await verify('next')
+  expect(broken.map((each: { audit_id: string }) => each.audit_id)).toEqual([made?.id])
+}, 60_000)
+
+test('can be changed again, and what the first key wrote in the audit stays valid', async () => {
+  const { service, sets } = world
+  const third = keyFile(randomBytes(32))
+  try {
+    const before = (await verify('next')).broken
+    const keys = { ...sets.next, IDENTITY_KEY: third.spec, IDENTITY_KEY_OTHER: sets.next.IDENTITY_KEY ?? '' }
+    const done = await runCli(ROTATE, { ...keys, DATABASE_URL: service.database.url })
+    expect(done.output).toContain('The database belongs to key:')
+    const { output } = await runCli(['audit', 'verify', '--json'], { ...keys, IDENTITY_KEY_OTHER: '' })
+    expect(JSON.parse(output).broken).toEqual(before)
+    const earliest = { ...keys, IDENTITY_KEY_OTHER: sets.present.IDENTITY_KEY ?? '' }
+    expect((await runCli(ROTATE, { ...earliest, DATABASE_URL: service.database.url })).output).toStartWith(
+      'The database already belongs to',
+    )
+  } finally {
+    third.remove()
+  }
+}, 60_000)
