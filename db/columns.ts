@@ -7,6 +7,12 @@ export const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({
   dataType: () => 'bytea',
 })
 
+/** Hashes, 32 bytes each; as `0x` hex. PostgreSQL writes them. */
+export const hashes = customType<{ data: readonly string[]; driverData: readonly Buffer[] }>({
+  dataType: () => 'bytea[]',
+  fromDriver: (value) => value.map((hash) => `0x${hash.toString('hex')}`),
+})
+
 /** We never write NaN, but somebody else may. */
 export const uint256In = (text: string): bigint => (text === 'NaN' ? -1n : BigInt(text))
 

@@ -27,6 +27,8 @@ export const JOB_PAYLOADS = {
   drop_idempotency_keys: Type.Object({}),
   /** Deletes expired logins and sessions, and old mails. */
   clean_logins: Type.Object({}),
+  /** Folds the attempts of transactions that have been final for some days to their hashes. */
+  fold_attempts: Type.Object({}),
   /** Sends a mail that is waiting. */
   send_mail: Type.Object({ mailId: Type.String() }),
 } as const

@@ -109,6 +109,11 @@ left join strongroom_views.lowest_waiting lowest
 
 -- Transactions.
 
+-- The place of a folded attempt is its number, from 1.
+create function strongroom_views.attempt_kind(place bigint, rungs integer) returns text language sql immutable as $$
+  select case sign(place - rungs - 1) when -1 then 'rung' when 0 then 'cancel' else 'former_cancel' end
+$$;
+
 create view strongroom_views.attempts as
 select attempt.transaction_id, attempt.network,
   case attempt.kind when 'rung' then attempt.rung when 'cancel' then transaction.rungs
@@ -119,7 +124,13 @@ select attempt.transaction_id, attempt.network,
   coalesce(attempt.hash = transaction.shown_hash and transaction.mined_block_hash is not null, false) as mined,
   attempt.max_fee_per_gas, attempt.broadcast_at as accepted_at, attempt.last_error as refusal, attempt.raw is not null as sendable
 from public.attempts attempt
-join public.transactions transaction on transaction.id = attempt.transaction_id;
+join public.transactions transaction on transaction.id = attempt.transaction_id
+union all
+select transaction.id, transaction.network, folded.place::integer, strongroom_views.attempt_kind(folded.place, transaction.rungs),
+  '0x' || encode(folded.hash, 'hex'), folded.place = transaction.chosen + 1,
+  coalesce('0x' || encode(folded.hash, 'hex') = transaction.shown_hash and transaction.mined_block_hash is not null, false),
+  null, null, null, false
+from public.transactions transaction, unnest(transaction.attempt_hashes) with ordinality as folded(hash, place);
 
 -- First the cause as a word, from the strongest evidence to the weakest; then the sentence. Rows are looked up by key with a
 -- limit, because the planner's estimates would make it scan whole tables. The lowest waiting ones are one value, computed once and
@@ -133,7 +144,7 @@ select transaction.id, transaction.project_id, transaction.wallet_id, transactio
   cause.word as cause, why.sentence as why,
   case when cause.word = 'behind' then lowest.transaction_id end as waits_for,
   transaction.chosen + 1 as attempt, transaction.rungs, transaction.is_cut_by_funds as cut_by_funds, state.cancelling, transaction.given_up,
-  chosen.hash as attempt_hash,
+  coalesce(chosen.hash, '0x' || encode(transaction.attempt_hashes[transaction.chosen + 1], 'hex')) as attempt_hash,
   chosen.broadcast_at as accepted_at, chosen.last_error as refusal, clock.climbs_at, clock.gives_up_at,
   transaction.shown_hash, transaction.mined_block_number, transaction.mined_block_hash, shown.kind as mined_attempt,
   depth.blocks as confirmations, followed.confirmations as confirmations_needed,
@@ -152,6 +163,10 @@ left join lateral (
 left join lateral (
   select kind from public.attempts
   where network = transaction.network and hash = transaction.shown_hash and transaction.mined_block_hash is not null
+  union all
+  select strongroom_views.attempt_kind(folded.place, transaction.rungs)
+  from unnest(transaction.attempt_hashes) with ordinality as folded(hash, place)
+  where '0x' || encode(folded.hash, 'hex') = transaction.shown_hash and transaction.mined_block_hash is not null
   limit 1
 ) shown on true
 left join lateral jsonb_to_record(
@@ -370,7 +385,7 @@ comment on column strongroom_views.signers.pending_count is 'The same, with thos
 comment on column strongroom_views.signers.balance is 'Its balance then, in base units.';
 comment on column strongroom_views.signers.heard_at is 'When the node was asked.';
 
-comment on view strongroom_views.attempts is 'The signed encodings of each transaction: rungs at rising fees, then the cancel. Their bytes are not shown.';
+comment on view strongroom_views.attempts is 'The signed encodings of each transaction: rungs at rising fees, then the cancel. Their bytes are not shown. A week after the transaction is final only its hashes are kept.';
 comment on column strongroom_views.attempts.transaction_id is 'The transaction.';
 comment on column strongroom_views.attempts.network is 'The network.';
 comment on column strongroom_views.attempts.attempt is 'Its place on the ladder, from 1; the cancel is last.';
@@ -378,8 +393,8 @@ comment on column strongroom_views.attempts.kind is 'rung, cancel, or former_can
 comment on column strongroom_views.attempts.hash is 'Its hash.';
 comment on column strongroom_views.attempts.chosen is 'Whether it is the attempt that is sent now.';
 comment on column strongroom_views.attempts.mined is 'Whether it is in a block.';
-comment on column strongroom_views.attempts.max_fee_per_gas is 'Its fee cap in wei: no block with a higher base fee takes it. Null on Polkadot and Vara.';
-comment on column strongroom_views.attempts.accepted_at is 'When a node first accepted it.';
+comment on column strongroom_views.attempts.max_fee_per_gas is 'Its fee cap in wei: no block with a higher base fee takes it. Null on Polkadot and Vara, and when only hashes are kept.';
+comment on column strongroom_views.attempts.accepted_at is 'When a node first accepted it. Null when only hashes are kept.';
 comment on column strongroom_views.attempts.refusal is 'The node''s last refusal; null after it accepted the attempt.';
 comment on column strongroom_views.attempts.sendable is 'Whether its bytes are kept, which is until the transaction is final.';
 

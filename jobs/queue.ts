@@ -36,6 +36,7 @@ export const CRONTAB = [
   '* * * * * reconcile ?max=5&jobKey=reconcile {"again":true}',
   '17 * * * * drop_idempotency_keys',
   '41 * * * * clean_logins',
+  '*/10 * * * * fold_attempts ?max=5&jobKey=fold_attempts',
 ].join('\n')
 
 /** Running jobs get the abort signal this long after the queue begins to stop. */

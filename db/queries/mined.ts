@@ -4,6 +4,7 @@ import { and, asc, desc, eq, gt, isNotNull, isNull, lte, ne, type SQL, sql } fro
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, transactions } from '../schema.ts'
 import type { FailureCode, Network } from '../words.ts'
+import { unfoldAttempts } from './folded.ts'
 import { isUnfinished, type TransactionRow } from './transactions.ts'
 import type { Page } from './wallets.ts'
 
@@ -165,11 +166,6 @@ export const finalFromTheTop = async (
   )
 }
 
-export const hashesOf = async (db: Queryable, transactionId: string): Promise<readonly string[]> => {
-  const rows = await db.select({ hash: attempts.hash }).from(attempts).where(eq(attempts.transactionId, transactionId))
-  return rows.map(({ hash }) => hash)
-}
-
 type WasFinal = Pick<FinalRow, 'id' | 'blockHash'>
 
 /** A final transaction as it was read. */
@@ -203,6 +199,7 @@ export const reopenMoved = async (
   row: WasFinal,
   to: { readonly hash: string; readonly blockNumber: bigint; readonly blockHash: string },
 ): Promise<boolean> => {
+  await unfoldAttempts(tx, row.id)
   const { rowCount } = await tx
     .update(transactions)
     .set({

@@ -4,7 +4,7 @@ import { and, asc, desc, eq, inArray, or, sql } from 'drizzle-orm'
 import { bigint, boolean, integer, pgSchema, text, uuid } from 'drizzle-orm/pg-core'
 import type { Queryable, Tx } from '../client.ts'
 import { instant, uint256 } from '../columns.ts'
-import { attempts, audit, networks, transactions } from '../schema.ts'
+import { audit, transactions } from '../schema.ts'
 import {
   ATTEMPT_KINDS,
   GIVE_UPS,
@@ -13,6 +13,7 @@ import {
   TRANSACTION_STATUSES,
   type TransactionStatus,
 } from '../words.ts'
+import { hasHash } from './folded.ts'
 
 const overview = pgSchema('strongroom_views')
 
@@ -209,11 +210,11 @@ export const findTransactionOverview = async (
 }
 
 const transactionIdOf = async (db: Queryable, hash: string): Promise<string | null> => {
-  // The key of the table begins with the network.
   const [row] = await db
-    .select({ id: attempts.transactionId })
-    .from(attempts)
-    .where(and(inArray(attempts.network, db.select({ name: networks.name }).from(networks)), eq(attempts.hash, hash)))
+    .select({ id: transactions.id })
+    .from(transactions)
+    .where(hasHash({ network: null, hash }))
+    .orderBy(desc(transactions.createdAt))
     .limit(1)
   return row?.id ?? null
 }

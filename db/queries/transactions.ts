@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gte, inArray, isNull, lt, lte, not, or, sql } from 
 import type { Db, Queryable, Tx } from '../client.ts'
 import { attempts, OUTCOME_COLUMNS, signers, transactions } from '../schema.ts'
 import { type Network, TRANSACTION_STATUSES } from '../words.ts'
+import { hasHash } from './folded.ts'
 import { present } from './present.ts'
 import type { Reach } from './wallets.ts'
 
@@ -182,17 +183,21 @@ export const findTransaction = async (
   return row ?? null
 }
 
-/** The transaction within reach that one of its attempts' hashes belongs to. */
+/**
+ * The transaction within reach that one of its attempts' hashes belongs to. The newest, if the same bytes were signed again after a
+ * reorganisation had freed their nonce.
+ */
 export const findTransactionByHash = async (
   db: Queryable,
   input: Reach & { readonly network: Network; readonly hash: string },
 ): Promise<TransactionRow | null> => {
   const [row] = await db
-    .select({ transaction: transactions })
-    .from(attempts)
-    .innerJoin(transactions, eq(transactions.id, attempts.transactionId))
-    .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash), isWithinReach(input)))
-  return row?.transaction ?? null
+    .select()
+    .from(transactions)
+    .where(and(hasHash(input), eq(transactions.network, input.network), isWithinReach(input)))
+    .orderBy(desc(transactions.createdAt))
+    .limit(1)
+  return row ?? null
 }
 
 export type WithAttempts = { readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] }

@@ -16,7 +16,7 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
-import { instant, now, oneOf, uint256 } from '../columns.ts'
+import { hashes, instant, now, oneOf, uint256 } from '../columns.ts'
 import { ATTEMPT_KINDS, FAILURE_CODES, GIVE_UPS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from '../words.ts'
 import { wallets } from './custody.ts'
 import { networkName } from './networks.ts'
@@ -77,6 +77,10 @@ export const transactions = pgTable(
     holdsNonce: boolean('holds_nonce').notNull().default(true),
     /** No reorganisation can change it any more. */
     final: boolean('final').notNull().default(false),
+    /** The hashes of its attempts, by their numbers, once their rows are deleted (db/queries/folded.ts); null before. */
+    attemptHashes: hashes('attempt_hashes'),
+    /** The first eight bytes of each, by which they are found: an index of whole hashes would be twice as large. */
+    attemptHashKeys: bigint('attempt_hash_keys', { mode: 'bigint' }).array(),
     /** For mortal extrinsics of Substrate: the first and the last block that could take it. */
     bornAtBlock: bigint('born_at_block', { mode: 'bigint' }),
     validUntilBlock: bigint('valid_until_block', { mode: 'bigint' }),
@@ -131,10 +135,17 @@ export const transactions = pgTable(
       .where(sql`not ${table.final} and ${table.contractWallet} is not null`),
     index('transactions_deployments').on(table.network, table.contractWallet).where(sql`${table.kind} = 'deployment'`),
     index('transactions_created').on(table.network, table.contractAddress).where(sql`contract_address is not null`),
+    index('transactions_unfolded').on(table.updatedAt).where(sql`${table.final} and ${table.attemptHashes} is null`),
+    // Written in batches: a list of pending entries would have to be read for each hash.
+    index('transactions_attempt_hashes').using('gin', table.attemptHashKeys).with({ fastupdate: false }),
     check('transactions_kind', oneOf('kind', TRANSACTION_KINDS)),
     check('transactions_fee_asset', sql`(${table.feeAsset} is null) = (${table.feeAssetCost} is null)`),
     check('transactions_status', oneOf('status', TRANSACTION_STATUSES)),
     check('transactions_error_code', oneOf('error_code', FAILURE_CODES)),
+    check(
+      'transactions_folded_is_final',
+      sql`(${table.final} or ${table.attemptHashes} is null) and (${table.attemptHashes} is null) = (${table.attemptHashKeys} is null)`,
+    ),
     check('transactions_failed_says_why', sql`(${table.status} = 'failed') = (${table.errorCode} is not null)`),
     check('transactions_chosen', sql`${table.rungs} >= 1 and ${table.chosen} between 0 and ${table.rungs}`),
     check('transactions_given_up', oneOf('given_up', GIVE_UPS)),
@@ -148,7 +159,7 @@ export const transactions = pgTable(
   ],
 )
 
-/** The columns that change after a transaction is recorded. All others say what the transaction does. */
+/** The columns that change with the outcome. But for `attemptHashes`, all others say what the transaction does. */
 export const OUTCOME_COLUMNS = [
   'status',
   'errorCode',
@@ -168,19 +179,22 @@ export const OUTCOME_COLUMNS = [
   'updatedAt',
 ] as const satisfies readonly (keyof typeof transactions.$inferSelect)[]
 
-// The worker and the console may change only the outcome: the API signs again from the other columns (speed-up), and simulates later intents
-// after them.
+// The worker and the console may change only the outcome, and the worker folds the attempts: the API signs again from the other
+// columns (speed-up), and simulates later intents after them.
 
 const outcome = `select, update (${OUTCOME_COLUMNS.map((key) => transactions[key].name).join(', ')})`
 
 export const transactionsAccess = access(transactions, {
   api: 'select, insert, update',
-  worker: outcome,
+  worker: `${outcome}, update (attempt_hashes, attempt_hash_keys)`,
   console: outcome,
   views: 'select',
 })
 
-/** One signed encoding of a transaction. `raw` is erased when the transaction is final, because whoever has it can send it. */
+/**
+ * One signed encoding of a transaction. `raw` is erased when the transaction is final, because whoever has it can send it. Some days
+ * later the rows are folded to `attemptHashes`.
+ */
 export const attempts = pgTable(
   'attempts',
   {
@@ -204,11 +218,11 @@ export const attempts = pgTable(
     check('attempts_kind', oneOf('kind', ATTEMPT_KINDS)),
   ],
 )
-// A speed-up deletes attempts that were never sent.
+// A speed-up deletes attempts that were never sent, and the worker those that it folds.
 
 export const attemptsAccess = access(attempts, {
   api: 'select, insert, update, delete',
-  worker: 'select, update (raw, broadcast_at, last_error)',
+  worker: 'select, update (raw, broadcast_at, last_error), delete',
   console: 'select',
   views: 'select',
 })

@@ -4,6 +4,7 @@ import { createShares } from '../../src/queue.ts'
 import { backfillWalletTask } from './backfill-wallet.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'
 import { cleanLoginsTask, dropIdempotencyKeysTask } from './clean.ts'
+import { foldAttemptsTask } from './fold-attempts.ts'
 import { followBlocksTask } from './follow-blocks.ts'
 import { reconcileTask } from './reconcile.ts'
 import { sendMailTask } from './send-mail.ts'
@@ -22,6 +23,7 @@ export const createTasks = (ctx: WorkerCtx) => {
     backfill_wallet: backfillWalletTask(ctx, places),
     reconcile: reconcileTask(ctx),
     clean_logins: cleanLoginsTask(ctx),
+    fold_attempts: foldAttemptsTask(ctx),
     send_mail: sendMailTask(ctx),
     drop_idempotency_keys: dropIdempotencyKeysTask(ctx),
   } satisfies Record<JobName, unknown>

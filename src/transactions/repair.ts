@@ -4,14 +4,8 @@
 
 import type { Tx } from '../../db/client.ts'
 import { type BlockPoint, oldestSeen } from '../../db/queries/cursors.ts'
-import {
-  countedTooFew,
-  type FinalRow,
-  finalFromTheTop,
-  hashesOf,
-  releaseLost,
-  reopenMoved,
-} from '../../db/queries/mined.ts'
+import { hashesOf } from '../../db/queries/folded.ts'
+import { countedTooFew, type FinalRow, finalFromTheTop, releaseLost, reopenMoved } from '../../db/queries/mined.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { Ctx, WorkerCtx } from '../context.ts'
 import { FAILURE_SENTENCES } from './failure-words.ts'
