@@ -555,6 +555,8 @@ CREATE TABLE "transactions" (
 	"error" text,
 	"holds_nonce" boolean DEFAULT true NOT NULL,
 	"final" boolean DEFAULT false NOT NULL,
+	"attempt_hashes" "bytea"[],
+	"attempt_hash_keys" bigint[],
 	"born_at_block" bigint,
 	"valid_until_block" bigint,
 	"rungs" smallint NOT NULL,
@@ -576,6 +578,7 @@ CREATE TABLE "transactions" (
 	CONSTRAINT "transactions_fee_asset" CHECK (("transactions"."fee_asset" is null) = ("transactions"."fee_asset_cost" is null)),
 	CONSTRAINT "transactions_status" CHECK ("status" in ('submitted', 'pending', 'success', 'failed')),
 	CONSTRAINT "transactions_error_code" CHECK ("error_code" in ('execution_reverted', 'contract_wallet_not_deployed', 'expired', 'nonce_taken', 'reorganised')),
+	CONSTRAINT "transactions_folded_is_final" CHECK (("transactions"."final" or "transactions"."attempt_hashes" is null) and ("transactions"."attempt_hashes" is null) = ("transactions"."attempt_hash_keys" is null)),
 	CONSTRAINT "transactions_failed_says_why" CHECK (("transactions"."status" = 'failed') = ("transactions"."error_code" is not null)),
 	CONSTRAINT "transactions_chosen" CHECK ("transactions"."rungs" >= 1 and "transactions"."chosen" between 0 and "transactions"."rungs"),
 	CONSTRAINT "transactions_given_up" CHECK ("given_up" in ('expired', 'cancelled', 'contract_wallet_not_deployed')),
@@ -822,6 +825,8 @@ CREATE INDEX "transactions_mortal" ON "transactions" USING btree ("network","val
 CREATE INDEX "transactions_of_contract_wallet" ON "transactions" USING btree ("network","contract_wallet") WHERE not "transactions"."final" and "transactions"."contract_wallet" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_deployments" ON "transactions" USING btree ("network","contract_wallet") WHERE "transactions"."kind" = 'deployment';--> statement-breakpoint
 CREATE INDEX "transactions_created" ON "transactions" USING btree ("network","contract_address") WHERE contract_address is not null;--> statement-breakpoint
+CREATE INDEX "transactions_unfolded" ON "transactions" USING btree ("updated_at") WHERE "transactions"."final" and "transactions"."attempt_hashes" is null;--> statement-breakpoint
+CREATE INDEX "transactions_attempt_hashes" ON "transactions" USING gin ("attempt_hash_keys") WITH (fastupdate=false);--> statement-breakpoint
 CREATE INDEX "email_codes_expiry" ON "email_codes" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "mails_age" ON "mails" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "nonces_expiry" ON "nonces" USING btree ("expires_at");--> statement-breakpoint
