@@ -18,6 +18,7 @@ import { benchDevStart } from './dev-start.ts'
 import { benchFar } from './far.ts'
 import { benchHeads, headsTable } from './heads.ts'
 import { benchIndex, indexTable } from './index.ts'
+import { benchGrowth, growthTable } from './growth.ts'
 import { benchJournal, journalTable } from './journal.ts'
 import { benchPolicy, policyTable } from './policy.ts'
 import { benchPreview } from './preview.ts'
@@ -213,6 +214,11 @@ try {
     const pages = await onService(benchConsole)
     results.console = pages
     for (const text of consoleTable(pages)) say(text)
+  }
+  if (wants('growth')) {
+    const growth = await benchGrowth()
+    results.growth = growth
+    for (const text of growthTable(growth)) say(text)
   }
   if (wants('index')) {
     const index = await benchIndex({ databaseUrl: server.url })
