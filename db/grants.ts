@@ -117,17 +117,37 @@ grant execute on function public.strongroom_job_numbers to ${API_ROLE}, ${WORKER
 alter function public.strongroom_job_numbers owner to ${JOBS_ROLE};
 `
 
-/** Audit rows are append-only: not even the table's owner can change one without dropping this trigger. */
+/**
+ * Audit rows are append-only: not even the table's owner can change one without dropping this trigger. Only a vault may delete rows,
+ * by a function, and only those before a checkpoint.
+ */
 const APPEND_ONLY_AUDIT = `
 create or replace function public.refuse_change() returns trigger language plpgsql as $$
-begin raise exception '% is append-only', tg_table_name; end $$;
-${['audit', 'audit_chain']
+begin
+  if tg_op = 'DELETE' and current_setting('strongroom.drops_archived', true) = 'yes' then return null; end if;
+  raise exception '% is append-only', tg_table_name;
+end $$;
+${['audit', 'audit_chain', 'audit_checkpoints']
   .map(
     (table) => `drop trigger if exists append_only on public.${table};
 create trigger append_only before update or delete or truncate on public.${table}
   for each statement execute function public.refuse_change();`,
   )
   .join('\n')}
+create or replace function public.strongroom_drop_archived(of_chain text, ids bigint[]) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp set strongroom.drops_archived = 'yes' as $$
+declare dropped bigint[];
+begin
+  with links as (
+    delete from public.audit_chain where chain = of_chain and audit_id = any(ids)
+      and position <= (select max(position) from public.audit_checkpoints where chain = of_chain)
+    returning audit_id
+  ) select array_agg(audit_id) into dropped from links;
+  delete from public.audit where id = any(dropped);
+  return coalesce(cardinality(dropped), 0);
+end $$;
+revoke all on function public.strongroom_drop_archived from public;
+grant execute on function public.strongroom_drop_archived to ${VAULT_ROLE};
 `
 
 /** Adds a statement's movements to the holdings. Its writers of one network wait for each other by the indexer's cursor. */

@@ -206,6 +206,20 @@ export type ApiAction = (typeof API_ACTIONS)[number]
 /** Actions that workers write, under the service key. */
 export type WorkerAction = 'final_blocks_lost' | (typeof WORKER_EVENTS)[number]
 
+/**
+ * Rows of which nothing else depends: they may be archived. `audit verify` compares all other rows with the tables, and also a
+ * session's end by a token that was used twice.
+ */
+export const ARCHIVED_ACTIONS: ReadonlySet<AuditAction> = new Set([
+  ...SIGNING_ACTIONS,
+  'authorization_signed' as const,
+  'vault_connection_refused' as const,
+  'transaction_retried' as const,
+  'transaction_cancelled' as const,
+  'job_retried' as const,
+  ...SECURITY_EVENTS.filter((event) => event !== 'refresh_token_reused'),
+])
+
 /** Every act that leaves an audit row. Its list says whose key proves the row. */
 export const AUDIT_ACTIONS = [...CUSTODY_ACTIONS, ...API_ACTIONS, 'final_blocks_lost'] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]

@@ -77,6 +77,33 @@ export const auditChainAccess = access(auditChain, {
   console: 'select (audit_id)',
 })
 
+/**
+ * What a chain had up to a position, signed by a vault: the rows before it may be in an archive (src/custody/chain/checkpoint.ts).
+ */
+export const auditCheckpoints = pgTable(
+  'audit_checkpoints',
+  {
+    chain: text('chain').notNull(),
+    /** The last position of the archive's file, and the first one. */
+    position: bigint('position', { mode: 'bigint' }).notNull(),
+    fromPosition: bigint('from_position', { mode: 'bigint' }).notNull(),
+    /** All rows up to there are older. */
+    before: instant('before').notNull(),
+    /** Of the link at `position`: the next one continues it. */
+    head: bytes('head').notNull(),
+    /** SHA-256 of the file's lines, before they were compressed. */
+    linesHash: bytes('lines_hash').notNull(),
+    /** SHA-256 of the rows up to `position` that stay in the table. */
+    keptHash: bytes('kept_hash').notNull(),
+    /** Ed25519: 64 bytes. */
+    signature: bytes('signature').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [primaryKey({ columns: [table.chain, table.position] })],
+)
+
+export const auditCheckpointsAccess = access(auditCheckpoints, { vault: 'select, insert' })
+
 /** What an operator has frozen, one row each; deleted when it is released. */
 export const freezes = pgTable(
   'freezes',

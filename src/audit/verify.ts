@@ -3,6 +3,7 @@
 import type { Broken, NotedHead, OperatorVault, Verification } from '../custody/vault.ts'
 import type { CustodyRows, ForgedRow } from '../custody/verify-rows.ts'
 import type { IdentityCtx, ReadingCtx } from '../environment/contexts.ts'
+import { type ArchiveCheck, verifyArchive } from './archive.ts'
 import { type Callers, verifyCallers } from './verify-callers.ts'
 import { type ServiceRows, verifyServiceRows } from './verify-service-rows.ts'
 
@@ -15,10 +16,13 @@ export type Verified = {
   /** The rows that decide who a caller is. */
   readonly callers: Callers | null
   readonly custody: CustodyRows | null
+  /** The rows in front of the checkpoints. */
+  readonly archive: (ArchiveCheck & { readonly checkpoints: number; readonly isChecked: boolean }) | null
 }
 
-export const brokenOf = ({ chains, service }: Verified): readonly Broken[] => [
+export const brokenOf = ({ chains, service, archive }: Verified): readonly Broken[] => [
   ...(chains?.broken ?? []),
+  ...(archive?.broken ?? []),
   ...(service?.broken ?? []),
 ]
 
@@ -36,9 +40,16 @@ export type Held = {
   readonly readsCallers: boolean
 }
 
+const checkArchive = async (vault: OperatorVault, input: Parameters<typeof verifyArchive>[1]) => {
+  const { checkpoints } = await vault.auditCheckpoints()
+  const check = await verifyArchive({ checkpoints }, input)
+  return { ...check, checkpoints: checkpoints.length, isChecked: input.folder !== null }
+}
+
 /**
  * Recomputes the audit with what is held.
  * @param input.chain a project's id, or null for all.
+ * @param input.archive the folder of its files, or null: then these are not checked.
  * @param input.onRows called with the number of rows so far: of the chains, and of those that no vault writes.
  */
 export const verifyAll = async (
@@ -47,16 +58,18 @@ export const verifyAll = async (
   input: {
     readonly chain: string | null
     readonly heads: readonly NotedHead[]
+    readonly archive: string | null
     readonly onRows: Readonly<Record<'chained' | 'service', (rows: bigint) => void>>
   },
 ): Promise<Verified> => {
-  const { chain, heads, onRows } = input
+  const { chain, heads, archive: folder, onRows } = input
   const of = { projectId: chain }
   return {
     chains: vault && (await vault.verifyAudit({ chain, heads }, ({ rows }) => onRows.chained(rows))),
     service: keys && (await verifyServiceRows({ ...keys, db }, { chain, onProgress: onRows.service })),
     callers: keys && readsCallers ? await verifyCallers({ ...keys, db }, of) : null,
     custody: vault && (await vault.forgedRows(of)),
+    archive: vault && (await checkArchive(vault, { folder, chain, heads })),
   }
 }
 
@@ -102,6 +115,12 @@ const chainLinesOf = (chains: Verification | null): readonly string[] => {
   return [`Unchained tail: ${rows} rows${oldest === null ? '' : `, the oldest of ${oldest.toISOString()}`}.`]
 }
 
+const archiveLinesOf = (archive: Verified['archive']): readonly string[] => {
+  if (archive === null || archive.checkpoints === 0) return []
+  if (!archive.isChecked) return ['The archive was not checked: that needs --archive.']
+  return archive.broken.length > 0 ? [] : [`The archive holds: ${archive.rows} rows in ${archive.files} files.`]
+}
+
 const lastLineOf = (verified: Verified): string => {
   const { chains } = verified
   if (!isIntact(verified)) return 'The audit does not hold.'
@@ -115,6 +134,7 @@ export const linesOf = (verified: Verified, input: { readonly heads: boolean }) 
   ...custodyLinesOf(verified.custody),
   ...serviceLinesOf(verified.service),
   ...(input.heads ? (verified.chains?.heads ?? []) : []),
+  ...archiveLinesOf(verified.archive),
   ...chainLinesOf(verified.chains),
   lastLineOf(verified),
 ]

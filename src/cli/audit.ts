@@ -7,6 +7,7 @@ import type { NotedHead, OperatorVault } from '../custody/vault.ts'
 import type { ReadingCtx } from '../environment/contexts.ts'
 import { listSecurityEvents } from '../security/events.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
+import { auditArchiveCommand } from './audit-archive.ts'
 import { rowAsJson, usageError } from './operator.ts'
 import type { Shell } from './shell.ts'
 
@@ -22,7 +23,7 @@ const head = (text: string): NotedHead => {
 }
 
 const shownVerification = (verified: Verified) => {
-  const { chains, service, callers, custody } = verified
+  const { chains, service, callers, custody, archive } = verified
   return {
     ok: isIntact(verified),
     broken: brokenOf(verified).map(rowAsJson),
@@ -33,11 +34,18 @@ const shownVerification = (verified: Verified) => {
     },
     service: service && { rows: service.rows },
     callers: callers && { rows: callers.rows, forged: callers.forged.map(rowAsJson) },
+    archive: archive?.isChecked ? { files: archive.files, rows: Number(archive.rows) } : null,
     custody: custody && { forged: custody.forged.map(rowAsJson), unfinished: custody.unfinished.map(rowAsJson) },
   }
 }
 
-type VerifyOptions = { project?: string; head?: readonly NotedHead[]; heads?: boolean; json?: boolean }
+type VerifyOptions = {
+  project?: string
+  archive?: string
+  head?: readonly NotedHead[]
+  heads?: boolean
+  json?: boolean
+}
 
 const isSet = ({ variables }: Shell, name: string): boolean => Boolean(variables[name]?.trim())
 
@@ -63,17 +71,17 @@ const createNoteRows = ({ note }: Shell) => {
 
 const verify =
   (shell: Shell) =>
-  ({ project, head: heads = [], heads: showHeads = false, json }: VerifyOptions, command: Command) => {
+  ({ project, archive, head: heads = [], heads: showHeads = false, json }: VerifyOptions, command: Command) => {
     const hasVault = isSet(shell, 'VAULT_SOCKET')
-    if (!hasVault && (heads.length > 0 || showHeads)) {
-      usageError(command, '--head and --heads need VAULT_SOCKET, because a vault checks the chains.')
+    if (!hasVault && (heads.length > 0 || showHeads || archive !== undefined)) {
+      usageError(command, '--head, --heads and --archive need VAULT_SOCKET, because a vault checks the chains.')
     }
     if (!hasVault && !isSet(shell, 'IDENTITY_KEY')) {
       usageError(command, 'VAULT_SOCKET must be set, or IDENTITY_KEY and SERVICE_KEY, or all three.')
     }
     return withWhatIsSet(shell, async (ctx, held) => {
       const onRows = { chained: createNoteRows(shell), service: createNoteRows(shell) }
-      const verified = await verifyAll(ctx, held, { chain: project ?? null, heads, onRows })
+      const verified = await verifyAll(ctx, held, { chain: project ?? null, heads, archive: archive ?? null, onRows })
       if (json) shell.printJson(shownVerification(verified))
       else for (const line of linesOf(verified, { heads: showHeads })) shell.print(line)
       if (!isIntact(verified)) shell.fail()
@@ -131,8 +139,9 @@ export const auditCommands = (shell: Shell): Command => {
       'check that this head, taken from the log output, is still in its chain; can be repeated',
       several(head),
     )
+    .option('--archive <folder>', 'also check the files of "audit archive" in this folder')
     .option('--heads', 'print the head of each intact chain, so that you can note it')
-    .option('--json', 'print { ok, broken, chains, service, callers, custody }')
+    .option('--json', 'print { ok, broken, chains, service, callers, custody, archive }')
     .action(verify(shell))
   command
     .command('list')
@@ -154,5 +163,6 @@ export const auditCommands = (shell: Shell): Command => {
     .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
     .option('--json', 'print a JSON array')
     .action(security(shell))
+  command.addCommand(auditArchiveCommand(shell))
   return command
 }

@@ -41,7 +41,7 @@ export const createAuditCheck = (ctx: IdentityCtx & { readonly log: Log }) => {
     try {
       const held: Held = { keys: ctx, vault, readsCallers: false }
       const onRows = { chained: note('chained'), service: note('service') }
-      const verified = await verifyAll(ctx, held, { chain: null, heads: [], onRows })
+      const verified = await verifyAll(ctx, held, { chain: null, heads: [], archive: null, onRows })
       return { state: 'done', ...begun, isIntact: isIntact(verified), lines: linesOf(verified, { heads: false }) }
     } catch (err) {
       ctx.log.error({ err }, 'the check of the audit failed')

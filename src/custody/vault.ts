@@ -17,6 +17,7 @@ import {
 } from '../../db/queries/custody/unrevoked-policies.ts'
 import { userSecrets } from '../../db/queries/custody/user-key-locks.ts'
 import type { QueueLoad } from '../queue.ts'
+import { archiveLines, auditCheckpoints, dropArchived, planArchive, signCheckpoint } from './chain/archive.ts'
 import { verifyAudit } from './chain/verify.ts'
 import { changeDeveloperSecret, changeUserPin } from './credentials/change-credential.ts'
 import { addPasskeySecret, newRecoveryCode, removeUserSecret } from './credentials/change-user-secrets.ts'
@@ -41,6 +42,7 @@ import type { OPERATOR_METHODS } from './wire/vault-methods.ts'
 export type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
 export type { UnrevokedPolicy } from '../../db/queries/custody/unrevoked-policies.ts'
 export type { Audit, AuditAct } from './audit.ts'
+export type { Archivable, Checkpoint } from './chain/archive.ts'
 export type { Broken, NotedHead, Verification } from './chain/verify.ts'
 export { type Credentials, requireConsent } from './credentials/credentials.ts'
 export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
@@ -98,6 +100,10 @@ const readingOf = (ctx: CustodyCtx) => {
     /** Likewise the chains of the audit, and the rows in it that a vault has written. */
     verifyAudit: (input: Parameters<typeof verifyAudit>[1], onRows?: Parameters<typeof verifyAudit>[2]) =>
       verifyAudit(ctx, input, onRows),
+    /** For `audit archive`: the rows that can be archived, and the lines of their archive. */
+    planArchive: (input: Parameters<typeof planArchive>[1]) => planArchive(ctx, input),
+    archiveLines: (input: Parameters<typeof archiveLines>[1]) => archiveLines(ctx, input),
+    auditCheckpoints: () => auditCheckpoints(ctx),
   }
 }
 
@@ -138,6 +144,10 @@ const changingOf = (ctx: CustodyCtx) => {
 const operatingOf = (ctx: CustodyCtx) => {
   const bind = binding(ctx)
   return {
+    /** Verifies a chain up to a position, and signs a checkpoint for an archive of it. */
+    signCheckpoint: bind(signCheckpoint),
+    /** Deletes the rows that an archive has, without those that checks read. */
+    dropArchived: bind(dropArchived),
     /** Forgets all wrong PINs of an owner. */
     unlockOwner: bind(unlockOwner),
     /** Lets the developer secret open an owner's wallets again, which `putUnderPolicies` put under policies. */

@@ -2,11 +2,15 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
+import { openDb } from '../../db/client.ts'
+import { createCustodyAudit } from '../../src/custody/audit.ts'
+import { openDeploymentKey } from '../../src/custody/root/deployment-key.ts'
+import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
@@ -151,6 +155,7 @@ describe('audit verify', () => {
       service: { rows: expect.any(Number) },
       callers: { rows: expect.any(Number), forged: [] },
       custody: { forged: [], unfinished: [] },
+      archive: null,
     })
     await tamper(`update audit set actor = '${row?.actor}' where id = ${row?.id}`)
   })
@@ -160,7 +165,7 @@ describe('audit verify', () => {
     const { exitCode, output } = await cli(['verify', '--json'], asApi)
     expect(exitCode).toBe(0)
     const checked = { service: { rows: expect.any(Number) }, callers: { rows: expect.any(Number), forged: [] } }
-    expect(JSON.parse(output)).toEqual({ ok: true, broken: [], chains: null, custody: null, ...checked })
+    expect(JSON.parse(output)).toEqual({ ok: true, broken: [], chains: null, custody: null, archive: null, ...checked })
     expect((await cli(['verify'], asApi)).output).toMatch(
       /^Rows that admit somebody, and MACs of wallets: all \d+ .*\nCounts .* not checked: .*\nAudit rows of APIs, .*: all \d+ are as they were written\.\nThe chains and the audit rows of vaults were not checked: that needs VAULT_SOCKET\.\nWhat was checked holds\.\n$/,
     )
@@ -173,10 +178,10 @@ describe('audit verify', () => {
     const neither = await cli(['verify'], { ...asApi, IDENTITY_KEY: '' })
     expect(neither).toMatchObject({ exitCode: 2, output: '' })
     expect(neither.errors).toContain('VAULT_SOCKET must be set, or IDENTITY_KEY and SERVICE_KEY')
-    for (const option of [['--heads'], ['--head', `deployment:1:${'0'.repeat(64)}`]]) {
+    for (const option of [['--heads'], ['--archive', '.'], ['--head', `deployment:1:${'0'.repeat(64)}`]]) {
       const { exitCode, output, errors } = await cli(['verify', ...option], { VAULT_SOCKET: '' })
       expect({ exitCode, output }).toEqual({ exitCode: 2, output: '' })
-      expect(errors).toContain('--head and --heads need VAULT_SOCKET')
+      expect(errors).toContain('--head, --heads and --archive need VAULT_SOCKET')
     }
   })
 
@@ -260,3 +265,54 @@ test('audit verify with the vault names each count of wrong PINs that somebody h
   }
   expect((await cli(['verify'])).exitCode).toBe(0)
 })
+
+/** Rows of the deployment as a vault wrote them so long ago, which the vaults then chain. */
+const writeOldRows = async ({ days, count }: { readonly days: number; readonly count: number }): Promise<void> => {
+  const db = openDb({ url: database.vaultUrl, maxConnections: 1, applicationName: 'test' })
+  const [row] = await sql`select wrapped from deployment_key`
+  const deploymentKey = await openDeploymentKey(await openRootKey(rootKey.spec), row?.wrapped)
+  const audit = createCustodyAudit({ db, deploymentKey, now: () => new Date(Date.now() - days * 86_400_000) })
+  for (let written = 0; written < count; written += 1) {
+    const act = {
+      projectId: null,
+      actor: 'system',
+      action: 'vault_connection_refused',
+      subject: 'vault',
+      details: {},
+    } as const
+    await audit.commit(act)
+    await until(async () => (await unchained()) === 0)
+  }
+  await db.close({ timeoutSeconds: 5 })
+}
+
+test('audit archive moves old rows to a folder, and audit verify checks them there', async () => {
+  await writeOldRows({ days: 100, count: 4 })
+  const before = (days: number) => ['--before', new Date(Date.now() - days * 86_400_000).toISOString(), '--to', folder]
+  const late = await cli(['archive', ...before(29)])
+  expect(late).toMatchObject({ exitCode: 1, output: '' })
+  expect(late.errors).toContain('Rows of the last 30 days stay')
+  const done = await cli(['archive', ...before(50)])
+  expect(done).toMatchObject({ exitCode: 0, errors: '' })
+  expect(done.output).toBe(
+    'deployment-1-3.jsonl.gz: chain deployment, positions 1 to 3; 2 rows were deleted.\n' +
+      'Keep these files (1): "audit verify --archive" needs them.\n',
+  )
+  expect((await cli(['archive', ...before(50)])).output).toBe('Nothing is to be archived.\n')
+  const without = await cli(['verify'])
+  expect(without).toMatchObject({ exitCode: 0, errors: '' })
+  expect(without.output).toContain('The archive was not checked: that needs --archive.\n')
+  const verified = await cli(['verify', '--archive', folder])
+  expect(verified).toMatchObject({ exitCode: 0, errors: '' })
+  expect(verified.output).toContain('The archive holds: 3 rows in 1 files.\n')
+  expect(JSON.parse((await cli(['verify', '--archive', folder, '--json'])).output).archive).toEqual({
+    files: 1,
+    rows: 3,
+  })
+  await rename(join(folder, 'deployment-1-3.jsonl.gz'), join(folder, 'elsewhere'))
+  const missing = await cli(['verify', '--archive', folder])
+  expect(missing.exitCode).toBe(1)
+  expect(missing.output).toContain(
+    'BROKEN: chain deployment, position 1: the archive deployment-1-3.jsonl.gz is missing.\n',
+  )
+}, 60_000)

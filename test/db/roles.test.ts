@@ -16,6 +16,7 @@ const tablesOf = (exported: object): readonly PgTable[] =>
 const SHARED = [
   'audit',
   'audit_chain',
+  'audit_checkpoints',
   'deployment',
   'freezes',
   'networks',

@@ -115,16 +115,22 @@ export const listChains = async (db: Queryable): Promise<readonly string[]> => {
 /** A link and its row. */
 export type ReadLink = Link & { readonly row: TimedRecord | null }
 
-/** Links of a chain in order, after a position. */
+/** Links of a chain in order, after a position and up to another, if there is one. */
 export const readLinks = async (
   db: Queryable,
-  input: { readonly chain: string; readonly after: bigint; readonly limit: number },
+  input: { readonly chain: string; readonly after: bigint; readonly upTo?: bigint | null; readonly limit: number },
 ): Promise<readonly ReadLink[]> => {
   const rows = await db
     .select({ link: linkColumns, row: audit, exactTime: EXACT_TIME })
     .from(auditChain)
     .leftJoin(audit, eq(audit.id, auditChain.auditId))
-    .where(and(eq(auditChain.chain, input.chain), gt(auditChain.position, input.after)))
+    .where(
+      and(
+        eq(auditChain.chain, input.chain),
+        gt(auditChain.position, input.after),
+        typeof input.upTo === 'bigint' ? lte(auditChain.position, input.upTo) : undefined,
+      ),
+    )
     .orderBy(asc(auditChain.position))
     .limit(input.limit)
   return rows.map(({ link, row, exactTime: exact }) => ({

@@ -3,7 +3,9 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
 import { audit, vaultJournals } from '../../schema.ts'
+import { ARCHIVED_ACTIONS } from '../../words.ts'
 import type { AuditRow } from './audit.ts'
+import { isArchived } from './audit-archive.ts'
 
 type Kept = {
   readonly key: readonly string[]
@@ -184,7 +186,7 @@ const rangeOf = (rows: readonly AuditJson[]): SQL => {
   return sql`a.at between ${times[0]}::timestamptz and ${times.at(-1)}::timestamptz`
 }
 
-/** Writes audit rows that are missing. @returns how many. */
+/** Writes audit rows that are missing and were not archived. @returns how many. */
 export const applyAudit = async (tx: Tx, rows: readonly AuditJson[]): Promise<number> => {
   if (rows.length === 0) return 0
   const { rowCount } = await tx.execute(sql`
@@ -192,7 +194,9 @@ export const applyAudit = async (tx: Tx, rows: readonly AuditJson[]): Promise<nu
     select r."projectId", r.at, r.actor, r.action, r.subject, r.details, decode(r.mac, 'hex')
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(
       "projectId" uuid, at timestamptz, actor text, action text, subject text, details jsonb, mac text)
-    where not exists (select from ${audit} a where ${rangeOf(rows)} and a.at = r.at and a.mac = decode(r.mac, 'hex'))`)
+    where not exists (select from ${audit} a where ${rangeOf(rows)} and a.at = r.at and a.mac = decode(r.mac, 'hex'))
+      and not (r.action = any(${sql.param([...ARCHIVED_ACTIONS])}::text[])
+        and ${isArchived({ projectId: sql`r."projectId"`, at: sql`r.at` })})`)
   return rowCount ?? 0
 }
 

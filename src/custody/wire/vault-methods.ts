@@ -261,6 +261,18 @@ export const METHODS = {
   }),
 }
 
+const positions = { fromPosition: Type.BigInt(), position: Type.BigInt() }
+
+const checkpoint = Fields({
+  chain: Text,
+  ...positions,
+  before: Type.Date(),
+  head: Bytes,
+  linesHash: Bytes,
+  keptHash: Bytes,
+  signature: Bytes,
+})
+
 /** Methods for an operator only. For instance, an attacker who controls an API must not reset a count of wrong PINs. */
 export const OPERATOR_METHODS = {
   newProject: method('newProject', {
@@ -323,6 +335,30 @@ export const OPERATOR_METHODS = {
       unchained: Fields({ rows: Count, oldest: OrNull(Type.Date()) }),
     }),
     progress: Fields({ rows: Type.BigInt() }),
+    repeatable: true,
+  }),
+  planArchive: method('planArchive', {
+    input: Fields({ before: Type.Date() }),
+    output: Type.Array(Fields({ chain: Text, ...positions })),
+    repeatable: true,
+  }),
+  archiveLines: method('archiveLines', {
+    input: Fields({ chain: Text, after: Type.BigInt(), upTo: Type.BigInt() }),
+    output: Fields({ lines: Text, after: Type.BigInt() }),
+    repeatable: true,
+  }),
+  auditCheckpoints: method('auditCheckpoints', {
+    input: Fields({}),
+    output: Fields({ publicKey: Bytes, checkpoints: Type.Array(checkpoint) }),
+    repeatable: true,
+  }),
+  signCheckpoint: method('signCheckpoint', {
+    input: Fields({ chain: Text, position: Type.BigInt(), before: Type.Date(), linesHash: Bytes }),
+    output: checkpoint,
+  }),
+  dropArchived: method('dropArchived', {
+    input: Fields({ chain: Text }),
+    output: Fields({ dropped: Count }),
     repeatable: true,
   }),
   forgedRows: method('forgedRows', {
