@@ -49,6 +49,19 @@ CREATE TABLE "audit_chain" (
 	CONSTRAINT "audit_chain_once" UNIQUE("audit_id")
 );
 --> statement-breakpoint
+CREATE TABLE "audit_checkpoints" (
+	"chain" text NOT NULL,
+	"position" bigint NOT NULL,
+	"from_position" bigint NOT NULL,
+	"before" timestamp (6) with time zone NOT NULL,
+	"head" "bytea" NOT NULL,
+	"lines_hash" "bytea" NOT NULL,
+	"kept_hash" "bytea" NOT NULL,
+	"signature" "bytea" NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "audit_checkpoints_chain_position_pk" PRIMARY KEY("chain","position")
+);
+--> statement-breakpoint
 CREATE TABLE "freezes" (
 	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
 	"scope" text NOT NULL,
