@@ -135,15 +135,18 @@ create trigger append_only before update or delete or truncate on public.${table
   )
   .join('\n')}
 create or replace function public.strongroom_drop_archived(of_chain text, ids bigint[]) returns integer
-language plpgsql security definer set search_path = pg_catalog, pg_temp set strongroom.drops_archived = 'yes' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare dropped bigint[];
 begin
+  -- Not by SET of the function, which a superuser would have to allow.
+  perform set_config('strongroom.drops_archived', 'yes', true);
   with links as (
     delete from public.audit_chain where chain = of_chain and audit_id = any(ids)
       and position <= (select max(position) from public.audit_checkpoints where chain = of_chain)
     returning audit_id
   ) select array_agg(audit_id) into dropped from links;
   delete from public.audit where id = any(dropped);
+  perform set_config('strongroom.drops_archived', '', true);
   return coalesce(cardinality(dropped), 0);
 end $$;
 revoke all on function public.strongroom_drop_archived from public;
