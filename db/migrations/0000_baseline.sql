@@ -587,6 +587,7 @@ CREATE TABLE "transactions" (
 	"broadcast_at" timestamp (6) with time zone,
 	"settled_at" timestamp (6) with time zone,
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"traceparent" text,
 	CONSTRAINT "transactions_kind" CHECK ("kind" in ('send', 'batch', 'mint', 'transfer', 'collection', 'token', 'token_mint', 'token_transfer', 'deployment')),
 	CONSTRAINT "transactions_fee_asset" CHECK (("transactions"."fee_asset" is null) = ("transactions"."fee_asset_cost" is null)),
 	CONSTRAINT "transactions_status" CHECK ("status" in ('submitted', 'pending', 'success', 'failed')),
@@ -594,6 +595,7 @@ CREATE TABLE "transactions" (
 	CONSTRAINT "transactions_folded_is_final" CHECK (("transactions"."final" or "transactions"."attempt_hashes" is null) and ("transactions"."attempt_hashes" is null) = ("transactions"."attempt_hash_keys" is null)),
 	CONSTRAINT "transactions_failed_says_why" CHECK (("transactions"."status" = 'failed') = ("transactions"."error_code" is not null)),
 	CONSTRAINT "transactions_chosen" CHECK ("transactions"."rungs" >= 1 and "transactions"."chosen" between 0 and "transactions"."rungs"),
+	CONSTRAINT "transactions_traceparent" CHECK (length("transactions"."traceparent") = 55),
 	CONSTRAINT "transactions_given_up" CHECK ("given_up" in ('expired', 'cancelled', 'contract_wallet_not_deployed')),
 	CONSTRAINT "transactions_given_up_is_chosen" CHECK (("transactions"."chosen" = "transactions"."rungs") = ("transactions"."given_up" is not null)),
 	CONSTRAINT "transactions_live_holds_nonce" CHECK ("transactions"."holds_nonce" or "transactions"."status" = 'failed' or "transactions"."valid_until_block" is not null)

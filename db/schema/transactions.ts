@@ -106,6 +106,8 @@ export const transactions = pgTable(
     broadcastAt: instant('broadcast_at'),
     settledAt: instant('settled_at'),
     updatedAt: instant('updated_at').notNull().default(now),
+    /** The span of the request that recorded it (W3C Trace Context), if its trace is recorded. */
+    traceparent: text('traceparent'),
   },
   (table) => [
     foreignKey({
@@ -148,6 +150,7 @@ export const transactions = pgTable(
     ),
     check('transactions_failed_says_why', sql`(${table.status} = 'failed') = (${table.errorCode} is not null)`),
     check('transactions_chosen', sql`${table.rungs} >= 1 and ${table.chosen} between 0 and ${table.rungs}`),
+    check('transactions_traceparent', sql`length(${table.traceparent}) = 55`),
     check('transactions_given_up', oneOf('given_up', GIVE_UPS)),
     check('transactions_given_up_is_chosen', sql`(${table.chosen} = ${table.rungs}) = (${table.givenUp} is not null)`),
     // The nonces of a reaped account start again from 0, so its final transactions hold none. An extrinsic that a restore inserted
