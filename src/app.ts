@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { type AnyElysia, Elysia } from 'elysia'
 import { activityRoutes } from './activity/routes.ts'
 import { addressRoutes } from './addresses/routes.ts'
@@ -14,6 +13,7 @@ import { answerOf, methodNotAllowed } from './http/failure.ts'
 import { addressOf, subnetOf } from './http/peer.ts'
 import { checkNetwork, checkQuery } from './http/query.ts'
 import { byteRate } from './http/rate.ts'
+import { requestIdOf } from './http/request-id.ts'
 import { oauthRoutes } from './login/oauth-routes.ts'
 import { loginRoutes } from './login/routes.ts'
 import { devMailboxRoutes } from './mail/routes.ts'
@@ -89,7 +89,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
   const app: AnyElysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onRequest(({ request, set }) => {
       requests.begin(request)
-      set.headers['x-request-id'] = randomUUID()
+      set.headers['x-request-id'] = requestIdOf(request.headers)
       // By default nothing is cached: answers contain private data, tokens or codes, and refusals may end soon.
       set.headers['cache-control'] = 'no-store'
       refuseOddHost(request)

@@ -50,9 +50,10 @@ export const errorExamplesOf = (answered: ReadonlySet<ErrorCode>): Json =>
 
 export const HEADERS = {
   RequestId: {
-    description: "Names the request in the service's log; tell it to the operator after an error.",
+    description:
+      "Names the request in the service's log; tell it to the operator after an error. It is the request's own `X-Request-Id`, if it had one of 1 to 128 letters, digits and `_.:+/=-`.",
     required: true,
-    schema: { type: 'string', format: 'uuid', examples: ['0b5a9c1e-2f4d-4a6b-8c7d-9e0f1a2b3c4d'] },
+    schema: { type: 'string', maxLength: 128, examples: ['0b5a9c1e-2f4d-4a6b-8c7d-9e0f1a2b3c4d'] },
   },
   CacheControl: {
     description: '`no-store`: no cache may keep the answer.',

@@ -190,6 +190,16 @@ describe('methods', () => {
     expect(seen.size).toBe(3)
     expect(seen.has(null)).toBe(false)
   })
+
+  test('a request keeps its own id, unless that is no token', async () => {
+    const idOf = async (id: string) =>
+      (await service.call('/nowhere', { headers: { 'x-request-id': id } })).headers.get('x-request-id')
+    const tokens = ['9f1c2a', '0b5a9c1e-2f4d-4a6b-8c7d-9e0f1a2b3c4d', 'Root=1-67891233/abc+def==', 'a'.repeat(128)]
+    for (const token of tokens) expect(await idOf(token)).toBe(token)
+    for (const other of ['a b', 'a,b', '"a"', '{a}', 'ä', 'a'.repeat(129)]) {
+      expect(await idOf(other)).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/)
+    }
+  })
 })
 
 describe('when the database is unavailable', () => {
