@@ -1,9 +1,10 @@
 // The first argument of every operation: created once per process and passed down. Some modules keep state of their own, of
-// three kinds; test/tidy.test.ts lists them:
+// four kinds; test/tidy.test.ts lists them:
 // - caches of costly results: the canonical text of an address, the bytes of a namespace, that a public key was checked,
 //   the types of programs' payloads as a registry has read them, hashes of typed data's types and domains;
 // - facts about an object, in a WeakMap: how many blocks a chain's node serves at once, the range that is read ahead, the
 //   running balance check, and the address from which a request came;
+// - the call that a vault runs, whose parts are measured;
 // - the WebAssembly that signs with sr25519, whose memory is restored after each use.
 
 import type { Db } from '../db/client.ts'

@@ -349,6 +349,7 @@ describe('what no file may contain', () => {
       'src/chains/substrate/sails.ts',
       'src/custody/keys/key-types.ts',
       'src/custody/keys/sr25519.ts',
+      'src/custody/timings.ts',
       'src/custody/typed-data.ts',
       'src/http/peer.ts',
       'src/tokens/name-uuid.ts',

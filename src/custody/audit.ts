@@ -21,6 +21,7 @@ import { createBatcher } from '../queue.ts'
 import type { DeploymentKey } from './root/deployment-key.ts'
 import { AUDIT_PURPOSE, type Derived, type Sealer, type Verifier } from './sealer.ts'
 import { encodeFields } from './sealing/bytes.ts'
+import { part } from './timings.ts'
 
 const ROWS_A_COMMIT_MAX = 500
 
@@ -111,7 +112,7 @@ const createAudit = <Action extends AuditAction>(
     },
     commit: async (...acts) => {
       const rows = acts.map(complete)
-      await commit(rows)
+      await part('audit', () => commit(rows))
       onCommitted(rows)
     },
     commitBy: async (write, acts) => {

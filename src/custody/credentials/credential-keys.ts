@@ -9,6 +9,7 @@ import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, identityOf, openDeveloperKey, openUserKey, sealUserKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES, PIN_SALT_BYTES, stretchPin } from '../sealing/kdf.ts'
+import { part } from '../timings.ts'
 import { checkUserSecret } from './check-user-secret.ts'
 import { invalidSecret, type Proof, whereOf } from './credentials.ts'
 
@@ -44,13 +45,13 @@ const checkPin = async (
 ): Promise<Uint8Array> => {
   const { projectId, ownerId, actor, from, row, pin } = input
   // Before the guess is charged: a slow root key must cost neither a guess nor time of the lease.
-  const inner = await projectKeys.openOuter({
-    identity: identityOf.userKey({ projectId, ownerId }),
-    sealed: row.sealed,
-  })
-  await using lease = await guard.lease({ projectId, ownerId, actor, from, version: row.version })
+  const inner = await part('project key', () =>
+    projectKeys.openOuter({ identity: identityOf.userKey({ projectId, ownerId }), sealed: row.sealed }),
+  )
+  const guess = { projectId, ownerId, actor, from, version: row.version }
+  await using lease = await part('count the guess', () => guard.lease(guess))
   using keys = new HeldKeys()
-  const stretched = keys.hold(await stretchPin({ pin, salt: row.salt }))
+  const stretched = keys.hold(await part('argon2', () => stretchPin({ pin, salt: row.salt })))
   return await lease.settle(openUserKey({ projectId, ownerId, stretched, sealed: inner }))
 }
 

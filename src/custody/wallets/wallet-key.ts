@@ -15,6 +15,7 @@ import { coveredOf, traceOf } from '../keys/trace.ts'
 import { isFor, type Payload, type Purpose } from '../payload.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, openWalletKey } from '../sealing/hierarchy.ts'
+import { part } from '../timings.ts'
 import { requireChainId } from '../typed-data.ts'
 import { checkAllCredentials, lockFloor, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
 import { unlessForged, walletForged } from './wallet-forged.ts'
@@ -216,7 +217,7 @@ export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonl
       const signed = uses.map(sign)
       await commit(signed.map(({ act }) => act))
       ctx.journal.add({ notes: signed.flatMap(({ notes }) => notes) })
-      await ctx.journal.sync()
+      await part('journal', () => ctx.journal.sync())
       return signed.map(({ signatures }) => signatures)
     },
     [Symbol.dispose]: () => key.dispose(),

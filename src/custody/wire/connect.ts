@@ -9,6 +9,7 @@
 
 import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../errors.ts'
+import type { MeasureCall } from '../timings.ts'
 import { UnfitVault } from '../unfit-vault.ts'
 import { type Line, LineLost, openLine } from './line.ts'
 import type { Given, Method } from './method.ts'
@@ -28,6 +29,8 @@ export type ConnectOptions = {
   readonly tls?: TlsFiles | null
   /** As the client calls itself. */
   readonly name: string
+  /** Runs each call that goes to a server, and gets how long its parts took there. */
+  readonly measure?: MeasureCall
   /** A connection was opened, or an open one has ended, or its server said that its root key does not fit any more. */
   readonly onChange: (change: { readonly socket: string; readonly is: 'open' | 'lost' | 'unfit' }) => void
   /** A connection could not be opened; `error` is null if the server closed it or said nothing. It is tried again. */
@@ -84,7 +87,8 @@ const createTurns = () => {
 }
 
 /** Keeps a connection to each server, and lets one that leaves end beside the next one to that path. */
-const createLines = ({ sockets, tls = null, name, onChange, onUnreached }: ConnectOptions) => {
+const createLines = ({ sockets, tls = null, name, measure, onChange, onUnreached }: ConnectOptions) => {
+  const wantsTimings = measure !== undefined
   /** Each with its socket. */
   const lines = new Map<Line, string>()
   const turns = createTurns()
@@ -112,7 +116,7 @@ const createLines = ({ sockets, tls = null, name, onChange, onUnreached }: Conne
       if (state === 'new' && !isClosed) onUnreached?.({ socket, error })
       onOver()
     }
-    const line = openLine({ place: socket, tls, name, onOpen, onLeaving: onOver, onClosed })
+    const line = openLine({ place: socket, tls, name, wantsTimings, onOpen, onLeaving: onOver, onClosed })
     lines.set(line, socket)
   }
 
@@ -152,9 +156,18 @@ const createLines = ({ sockets, tls = null, name, onChange, onUnreached }: Conne
   }
 }
 
+/** How a line is asked, with what measures it. */
+const askingBy =
+  (measure: MeasureCall | undefined) =>
+  (line: Line): Line['ask'] =>
+    measure === undefined
+      ? line.ask
+      : (method, input, hooks) => measure(method.name, (onTimings) => line.ask(method, input, { ...hooks, onTimings }))
+
 /** Connects to servers, and stays connected until it is closed. */
 export const connect = (options: ConnectOptions): Client => {
   const lines = createLines(options)
+  const asking = askingBy(options.measure)
 
   const onAnyLine = async <Result>(
     { repeatable }: { readonly repeatable: boolean },
@@ -175,19 +188,20 @@ export const connect = (options: ConnectOptions): Client => {
   }
 
   return {
-    ask: (method, input, onProgress) => onAnyLine(method, (line) => line.ask(method, input, onProgress)),
+    ask: (method, input, onProgress) => onAnyLine(method, (line) => asking(line)(method, input, { onProgress })),
     hold: (method, input) =>
       onAnyLine(method, async (line) => {
         using held = new DisposableStack()
         held.use(line.hold())
-        const output = await line.ask(method, input)
+        const ask = asking(line)
+        const output = await ask(method, input)
         const keeping = held.move()
         const end: Held['end'] = (last, given) => {
           if (keeping.disposed) return
           line.notify(last, given)
           keeping.dispose()
         }
-        return { output, held: { ask: line.ask, end } }
+        return { output, held: { ask, end } }
       }),
     close: lines.close,
   }

@@ -2,6 +2,7 @@
 
 import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../errors.ts'
+import type { Timing } from '../timings.ts'
 import { openChannel } from './channel.ts'
 import { Refused } from './data.ts'
 import { dial } from './dial.ts'
@@ -36,7 +37,7 @@ export type Line = {
   ask<Input extends TSchema, Output extends TSchema, Progress extends TSchema>(
     method: Method<Input, Output, Progress>,
     input: unknown,
-    onProgress?: (progress: Static<Progress>) => void,
+    hooks?: Hooks<Static<Progress>>,
   ): Promise<Static<Output>>
   /** Sends a message that has no answer. */
   notify(method: AnyMethod, input: unknown): void
@@ -45,7 +46,14 @@ export type Line = {
   destroy(): void
 }
 
+type Hooks<Progress> = {
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Called before the answer, if the line asked for timings. */
+  readonly onTimings?: ((timings: readonly Timing[]) => void) | undefined
+}
+
 type PendingCall = {
+  readonly onTimings: (timings: readonly Timing[]) => void
   readonly onProgress: (progress: unknown) => void
   readonly onDone: (output: unknown) => void
   readonly onFailed: (error: unknown) => void
@@ -56,6 +64,7 @@ export const openLine = (input: {
   readonly place: string
   readonly tls: TlsFiles | null
   readonly name: string
+  readonly wantsTimings: boolean
   readonly onOpen: () => void
   readonly onLeaving: () => void
   /** It is over, or could not be opened. */
@@ -86,7 +95,7 @@ export const openLine = (input: {
 
   const onAnswer = (answer: unknown) => {
     if (!isAnswer.Check(answer)) throw new Refused('an answer is not as it should be')
-    const [id, kind, body] = answer
+    const [id, kind, body, timings = []] = answer
     if (kind === NOTICE) {
       if (body === ALIVE) return
       if (body !== LEAVING) throw new Refused('a notice is unknown')
@@ -101,6 +110,7 @@ export const openLine = (input: {
       call.onProgress(body)
       return
     }
+    call.onTimings(timings)
     if (kind === DONE) call.onDone(body)
     else call.onFailed(errorOf(body))
     pending.delete(id)
@@ -135,7 +145,7 @@ export const openLine = (input: {
   })
   socket.once(openedBy, () => {
     isKnown = true
-    channel.send({ protocol: PROTOCOL, name: input.name })
+    channel.send({ protocol: PROTOCOL, name: input.name, ...(input.wantsTimings && { timings: true }) })
   })
 
   /** The server would close the connection, which others use too. */
@@ -154,13 +164,14 @@ export const openLine = (input: {
 
   return {
     isOpen: () => state === 'open' && socket.writable,
-    ask: async (method, given, onProgress) => {
+    ask: async (method, given, { onProgress, onTimings = () => {} } = {}) => {
       if (channel.isClogged()) await channel.flowing()
       if (!socket.writable) throw new LineLost({ wasSent: false })
       lastId += 1
       send(lastId, method, given)
       return await new Promise((resolve, reject) => {
         pending.set(lastId, {
+          onTimings,
           onProgress: (progress) => {
             if (method.progress.fits(progress)) onProgress?.(progress)
           },

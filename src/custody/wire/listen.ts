@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net'
 import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../errors.ts'
+import { measureParts, type Timing } from '../timings.ts'
 import { type Channel, openChannel } from './channel.ts'
 import { Refused } from './data.ts'
 import type { Door, RefusedConnection } from './door.ts'
@@ -34,6 +35,7 @@ const HELLO_WAIT_MS = 5_000
 export type Connection = {
   /** The client's own name for itself. */
   readonly name: string
+  readonly wantsTimings: boolean
   /** Aborted when it has ended. */
   readonly ended: AbortSignal
 }
@@ -117,8 +119,10 @@ const answer = async (
     audience,
   }: Pick<Serving, 'onFailure' | 'audience'> & { connection: Connection; channel: Channel },
 ): Promise<void> => {
+  let timings: (() => readonly Timing[]) | null = null
   const send = (...message: readonly [kind: number, body: unknown]) => {
-    if (id !== 0) channel.send([id, ...message])
+    const isLast = message[0] !== PROGRESS
+    if (id !== 0) channel.send(isLast && timings !== null ? [id, ...message, timings()] : [id, ...message])
   }
   const fail = (error: unknown) => {
     if (!(error instanceof AppError)) onFailure({ error, method })
@@ -131,7 +135,10 @@ const answer = async (
   }
   const run = async () => {
     try {
-      return await work(connection, onProgress)
+      if (!connection.wantsTimings) return await work(connection, onProgress)
+      const measured = measureParts(() => work(connection, onProgress))
+      timings = measured.timings
+      return await measured.result
     } catch (error) {
       if (error instanceof Refused) throw error
       fail(error)
@@ -172,10 +179,10 @@ const createLoad = (underWayMax: number) => {
   }
 }
 
-const nameOf = (hello: unknown): string => {
+const helloOf = (hello: unknown): Pick<Connection, 'name' | 'wantsTimings'> => {
   if (!isHello.Check(hello)) throw new Refused('the first message is no hello')
   if (hello.protocol !== PROTOCOL) throw new Refused('the hello is of another version of the protocol')
-  return hello.name
+  return { name: hello.name, wantsTimings: hello.timings === true }
 }
 
 /** Serves a connection until it ends. */
@@ -219,7 +226,7 @@ const serveConnection = (serving: Serving) => {
     held.use(message)
     if (connection === null) {
       clearTimeout(waiting)
-      connection = { name: nameOf(message.value), ended: ended.signal }
+      connection = { ...helloOf(message.value), ended: ended.signal }
       return
     }
     const request = requestOf(message.value)

@@ -8,6 +8,8 @@
 //            [0, 3, 'leaving']         the server is about to end: what runs ends, new work goes elsewhere. The client ends the
 //                                      connection when nothing of it is left
 //
+// A client whose hello asks for `timings` gets them behind the body of an answer: the whole, then its parts.
+//
 // Anything else ends the connection.
 
 import { Type } from '@sinclair/typebox'
@@ -26,11 +28,20 @@ export const ALIVE_EVERY_MS = 500
 
 const Id = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Name = Type.String({ minLength: 1, maxLength: 64 })
+const Kind = Type.Integer({ minimum: DONE, maximum: NOTICE })
+const Milliseconds = Type.Number({ minimum: 0 })
+const Timings = Type.Array(
+  Type.Object({ name: Name, beganMs: Milliseconds, tookMs: Milliseconds }, { additionalProperties: false }),
+  { maxItems: 32 },
+)
 
 export const isHello = TypeCompiler.Compile(
-  Type.Object({ protocol: Type.Integer(), name: Name }, { additionalProperties: false }),
+  Type.Object(
+    { protocol: Type.Integer(), name: Name, timings: Type.Optional(Type.Literal(true)) },
+    { additionalProperties: false },
+  ),
 )
 export const isRequest = TypeCompiler.Compile(Type.Tuple([Id, Name, Type.Unknown()]))
 export const isAnswer = TypeCompiler.Compile(
-  Type.Tuple([Id, Type.Integer({ minimum: DONE, maximum: NOTICE }), Type.Unknown()]),
+  Type.Union([Type.Tuple([Id, Kind, Type.Unknown()]), Type.Tuple([Id, Kind, Type.Unknown(), Timings])]),
 )
