@@ -99,7 +99,7 @@ const main = async (): Promise<void> => {
   await keepWorking(ctx, { queue, stopping: stopping.signal })
   await metrics?.stop(true)
   await Promise.all([stopWritingEvents(), stopWatchingKeys()])
-  await ctx.close({ timeoutSeconds: 2 })
+  await Promise.all([ctx.tracer.close(), ctx.close({ timeoutSeconds: 2 })])
   process.exit(0)
 }
 

@@ -99,11 +99,15 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
         ? undefined
         : corsHeaders(ctx, origin).then((headers) => void Object.assign(set.headers, headers))
     })
-    .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
+    .onTransform({ as: 'global' }, ({ request, route }) => {
+      ctx.requests.note(request, { route })
+      checkQuery(request.url)
+    })
     .onBeforeHandle({ as: 'global' }, ({ body, query }) => {
       for (const part of [body, query]) checkNetwork(networks, part)
     })
-    .onError({ as: 'global' }, ({ error, code, request, set }) => {
+    .onError({ as: 'global' }, ({ error, code, request, route, set }) => {
+      if (route) ctx.requests.note(request, { route })
       const allowed = code === 'NOT_FOUND' ? methodNotAllowed(app.routes, request) : null
       const answer = answerOf(error)
       ctx.space.note(error)

@@ -16,6 +16,7 @@ import { isLocal, isPrivate } from './environment/hosts.ts'
 import { refuseRootKey } from './environment/refuse-root-key.ts'
 import { recorded } from './environment/unknown-variables.ts'
 import { vaultPlacesOf, wordsOf } from './environment/vault-places.ts'
+import { tracingOf } from './tracing/settings.ts'
 
 /** A text that prints as `[secret]` if it is logged, joined or serialised by accident. */
 export class Secret {
@@ -244,6 +245,12 @@ const refuseUnencrypted = (name: string, text: string): void => {
   throw problem(name, 'a URL with https or wss on mainnet, unless its host is this machine')
 }
 
+const traceSettingsOf = (variables: Variables) => {
+  const tracing = tracingOf(variables)
+  if (tracing !== null && isMainnet(variables)) refuseUnencrypted('OTEL_EXPORTER_OTLP_ENDPOINT', tracing.url)
+  return tracing
+}
+
 /** For commands that need only the database. */
 export const readDatabaseUrl = (variables: Variables = process.env): Secret => {
   const text = url('DATABASE_URL', required(variables, 'DATABASE_URL', 'the URL of a PostgreSQL database'), [
@@ -371,6 +378,10 @@ const configOf = (variables: Variables, reader: Reader) => {
     ...nodesOf(variables),
     ...limitsOf(variables, { devnet, reader }),
     logLevel: oneOf(variables, 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
+    /** Whether an API logs each request. */
+    accessLog: flag(variables, 'ACCESS_LOG'),
+    /** Where traces go; null if they are off. */
+    tracing: traceSettingsOf(variables),
     /** The bearer token of `/metrics`; null if none is set. */
     metricsToken: tokenOf(variables, 'METRICS_TOKEN'),
     /** Where an API process serves `/metrics` besides its main address. */

@@ -36,6 +36,10 @@ import { createOrderedQueues, type OrderedQueues } from './queue.ts'
 import { createSecurityEvents, type SecurityEvents } from './security/events.ts'
 import { createLog, type Log } from './security/log.ts'
 import { createFactsMemory } from './tokens/facts-memory.ts'
+import { traceNodeCalls, traceVaultCalls } from './tracing/calls.ts'
+import type { DropReason } from './tracing/exporter.ts'
+import { createRequests, type Requests } from './tracing/requests.ts'
+import { createTracer, type Tracer } from './tracing/tracer.ts'
 import { createObservationRecorder, type ObservationRecorder } from './transactions/record-observation.ts'
 import { createOurWallets, type OurWallets } from './wallets/ours.ts'
 
@@ -64,6 +68,10 @@ export type Ctx = {
   readonly mailer: Mailer | null
   /** The metrics of this process. */
   readonly metrics: Metrics
+  /** Traces what this process does for a request. */
+  readonly tracer: Tracer
+  /** Logs and traces requests. */
+  readonly requests: Requests
   /** Refusals that may be part of an attack. */
   readonly securityEvents: SecurityEvents
   readonly now: () => Date
@@ -75,8 +83,10 @@ export type Ctx = {
 /** The context of an operator's commands that ask the vault. */
 export type OperatorCtx = Ctx & { readonly vault: OperatorVault }
 
+type NotOfWorkers = 'vault' | 'signerQueues' | 'wallets' | 'tokens' | 'identity' | 'space' | 'audit' | 'requests'
+
 /** The worker's context. It has no vault and no identity key, so no job can open a wallet or create a token. */
-export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'wallets' | 'tokens' | 'identity' | 'space' | 'audit'> & {
+export type WorkerCtx = Omit<Ctx, NotOfWorkers> & {
   readonly audit: Audit<WorkerAction>
 }
 
@@ -91,7 +101,12 @@ const memoryOf = ({ db, identity = undefined }: Remembering): ChainMemory => ({
   readCollectionNames: (query) => readCollectionNames(db, query),
 })
 
-const chainsOf = ({ config, metrics, ...base }: Remembering & { readonly metrics: Metrics }): Promise<Chains> =>
+const chainsOf = ({
+  config,
+  metrics,
+  tracer,
+  ...base
+}: Remembering & Pick<Ctx, 'metrics' | 'tracer'>): Promise<Chains> =>
   createChains({
     rows: config.networks,
     memory: memoryOf({ config, ...base }),
@@ -106,24 +121,31 @@ const chainsOf = ({ config, metrics, ...base }: Remembering & { readonly metrics
             onTrouble: (trouble) => metrics.chains.nodeFailures.inc({ network, trouble }),
             onNodeTrouble: (node, trouble) => metrics.chains.nodeTroubles.inc({ network, node, trouble }),
             metadataPins: config.metadataPins[network],
+            ...(tracer.isOn && { aroundCall: traceNodeCalls(tracer, network) }),
           }
     },
   })
 
+/** What measures, logs and traces a process. */
+const watchOf = (input: Process): Pick<Ctx, 'metrics' | 'log' | 'tracer'> => {
+  const metrics = createMetrics(Object.keys(input.config.rpcUrls))
+  const log = createLog(input)
+  const onDropped = (reason: DropReason, spans: number) => metrics.spansDropped.inc({ reason }, spans)
+  return { metrics, log, tracer: createTracer({ ...input, log, onDropped }) }
+}
+
 /** Adds what asks nodes, and what measures and logs it. */
 const withChains = async <Of extends ReadingCtx & Partial<Pick<Ctx, 'identity'>>>(
   base: Of,
-  input: Process,
+  watch: ReturnType<typeof watchOf>,
 ): Promise<Of & AskingCtx> => {
   const { config, db } = base
-  const metrics = createMetrics(Object.keys(config.rpcUrls))
   return {
     ...base,
-    chains: await chainsOf({ ...base, metrics }),
-    metrics,
-    recordObservation: createObservationRecorder({ db, metrics }),
+    ...watch,
+    chains: await chainsOf({ ...base, ...watch }),
+    recordObservation: createObservationRecorder({ db, ...watch }),
     mailer: await createMailer(config),
-    log: createLog(input),
   }
 }
 
@@ -140,10 +162,13 @@ export const createCtx = (input: Process): Promise<Ctx> => createCtxWith(openVau
 export const createOperatorCtx = (input: Process): Promise<OperatorCtx> => createCtxWith(openVaultsAsOperator, input)
 
 const createCtxWith = async <AnyVault extends Vault>(
-  reach: (input: Process) => Remote<AnyVault>,
+  reach: (input: Parameters<typeof openVaults>[0]) => Remote<AnyVault>,
   input: Process,
 ): Promise<Ctx & { readonly vault: AnyVault }> => {
-  const base = await withVault(reach(input), async () => withChains(await createIdentityCtx(input), input))
+  const watch = watchOf(input)
+  const { tracer } = watch
+  const vault = reach({ ...input, ...(tracer.isOn && { measure: traceVaultCalls(tracer) }) })
+  const base = await withVault(vault, async () => withChains(await createIdentityCtx(input), watch))
   const securityEvents = createSecurityEvents({ ...base, written: API_EVENTS })
   return {
     ...base,
@@ -151,23 +176,25 @@ const createCtxWith = async <AnyVault extends Vault>(
     tokens: createAccessTokens({ ...base, securityEvents }),
     signerQueues: createOrderedQueues({ atOnce: PREPARED_TOGETHER_MAX }),
     wallets: createOurWallets({ ...base, securityEvents }),
+    requests: createRequests(base),
     space: watchSpace(base),
   }
 }
 
 /** The worker's context. @throws NotReadyYet if the worker comes before the first vault. */
 export const createWorkerCtx = async (input: Process): Promise<WorkerCtx> => {
-  const base = await withChains(await createServiceCtx(input), input)
+  const base = await withChains(await createServiceCtx(input), watchOf(input))
   return { ...base, securityEvents: createSecurityEvents({ ...base, written: WORKER_EVENTS }) }
 }
 
 /** The context of a command that asks nodes, and writes the audit. */
 export const createAskingIdentityCtx = async (input: Process): Promise<AskingCtx & IdentityCtx> =>
-  withChains(await createIdentityCtx(input), input)
+  withChains(await createIdentityCtx(input), watchOf(input))
 
 /** The context of a command that asks nodes, and looks itself whether the database can be used. */
-export const createExaminedCtx = async (input: Process): Promise<AskingCtx> => withChains(openUnchecked(input), input)
+export const createExaminedCtx = async (input: Process): Promise<AskingCtx> =>
+  withChains(openUnchecked(input), watchOf(input))
 
 /** The context of a command that asks nodes, and needs no key. */
 export const createAskingCtx = async (input: Process): Promise<AskingCtx> =>
-  withChains(await createReadingCtx(input), input)
+  withChains(await createReadingCtx(input), watchOf(input))

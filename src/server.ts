@@ -33,7 +33,7 @@ const main = async (): Promise<void> => {
   const stopping = new AbortController()
   const app = createApp(ctx, { stopping: stopping.signal })
   const server = listen({
-    fetch: app.fetch,
+    fetch: ctx.requests.watch(app.fetch),
     hostname: config.host,
     port: config.port,
     log,
@@ -51,7 +51,7 @@ const main = async (): Promise<void> => {
     }, DRAIN_MS)
     await server.stop(false)
     await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating(), stopWatchingKeys()])
-    await ctx.close({ timeoutSeconds: 2 })
+    await Promise.all([ctx.tracer.close(), ctx.close({ timeoutSeconds: 2 })])
     clearTimeout(givenUp)
     process.exit(0)
   }

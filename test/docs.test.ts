@@ -180,7 +180,12 @@ describe('tables that name the code', () => {
     const { prose = '' } = pages.find((page) => page.path === path) ?? {}
     return [...prose.matchAll(/^\| ([^|\n]+) \|/gm)].map(([, cell = '']) => cell)
   }
-  const configuration = ['src/config.ts', 'src/environment/vault-places.ts', 'src/environment/console-place.ts']
+  const configuration = [
+    'src/config.ts',
+    'src/environment/vault-places.ts',
+    'src/environment/console-place.ts',
+    'src/tracing/settings.ts',
+  ]
     .map(read)
     .join('\n')
   const literals = [...configuration.matchAll(/'([A-Z][A-Z_]{3,})'|variables\.([A-Z][A-Z_]{3,})/g)].map(

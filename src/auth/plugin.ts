@@ -13,14 +13,19 @@ import { requireScope } from './scopes.ts'
 type Incoming = { readonly request: Request; readonly route: string }
 
 /** Gives each route behind it a `caller`, before the body is read. */
-export const admission = <Who>(input: {
+export const admission = <Who extends { readonly projectId: string }>(input: {
   readonly name: string
   readonly admit: (incoming: Incoming) => Promise<Who>
   readonly bytes: Rate
+  readonly requests: Ctx['requests']
   /** For whom the bytes of the body count. */
   readonly spendersOf: (caller: Who) => readonly string[]
 }) => {
-  const admit = ({ request, route }: Incoming) => input.admit({ request, route })
+  const admit = async ({ request, route }: Incoming): Promise<Who> => {
+    const caller = await input.admit({ request, route })
+    input.requests.note(request, { route, projectId: caller.projectId })
+    return caller
+  }
   // The framework parses the body before its hooks run, but only if the request may have a body.
   return new Elysia({ name: input.name })
     .decorate('caller', null as Who | null)
@@ -37,7 +42,7 @@ export const admission = <Who>(input: {
     .derive({ as: 'scoped' }, async (context) => ({ caller: context.caller ?? (await admit(context)) }))
 }
 
-type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'tokens' | 'identity' | 'securityEvents'>
+type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'tokens' | 'identity' | 'securityEvents' | 'requests'>
 
 const rateKeyOf = (caller: Caller): string => (caller.kind === 'user' ? caller.userId : caller.apiKeyId)
 
@@ -49,6 +54,7 @@ export const authentication = (ctx: AuthCtx, bytes: Rate = byteRate(ctx.config))
   const authenticate = createAuthenticate(ctx)
   const requests = requestRate(ctx.config)
   return admission<Caller>({
+    requests: ctx.requests,
     name: 'authentication',
     admit: async ({ request, route }) => {
       const caller = await authenticate(request)
@@ -79,6 +85,7 @@ export type Visitor = {
 export const visitorAdmission = (ctx: AuthCtx, bytes: Rate) => {
   const requests = requestRate(ctx.config)
   return admission<Visitor>({
+    requests: ctx.requests,
     name: 'visitors',
     admit: async ({ request }) => {
       const client = clientOf(ctx.config, request)

@@ -28,6 +28,12 @@ export type NodeView = {
   readonly lastTrouble: { readonly trouble: NodeTrouble; readonly at: Date } | null
 }
 
+/** Runs a call of a node. @param call.node its name in the pool. */
+export type AroundCall = <Result>(
+  call: { readonly node: string; readonly methods: readonly string[] },
+  run: () => Promise<Result>,
+) => Promise<Result>
+
 /** What nodes are used for, and the methods of which one is enough for it. */
 export type NodeUse = {
   readonly what: string

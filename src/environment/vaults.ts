@@ -13,15 +13,20 @@ import { unreachable } from '../errors.ts'
 import { createLog } from '../security/log.ts'
 import { createLostIdentityCtx, createReadingCtx, type IdentityCtx, type Process, type ReadingCtx } from './contexts.ts'
 
-const optionsOf = (input: Process) => {
+/** @param input.measure runs each call, to trace it. */
+type Reaching = Process & Pick<ConnectOptions, 'measure'>
+
+const optionsOf = (input: Reaching) => {
   const { vaultSockets: sockets, vaultTls: tls } = input.config
   if (sockets.length === 0) throw new Error('VAULT_SOCKET must be the path of the socket at which the vault listens.')
+  const { measure } = input
   const log = createLog(input)
   const troubles = new Map<string, string>()
   return {
     sockets,
     tls,
     name: `strongroom-${input.process}`,
+    ...(measure && { measure }),
     onChange: ({ socket, is }: Parameters<ConnectOptions['onChange']>[0]) => {
       troubles.delete(socket)
       switch (is) {
@@ -45,7 +50,7 @@ const optionsOf = (input: Process) => {
 }
 
 /** Connects to the vaults that `VAULT_SOCKET` names. @throws Error if the certificate's files cannot be used. */
-export const openVaults = (input: Process): Remote<Vault> => connectVault(optionsOf(input))
+export const openVaults = (input: Reaching): Remote<Vault> => connectVault(optionsOf(input))
 
 /** The sockets for an operator. An operator is never served by TLS. */
 export const operatorSocketsOf = ({ vaultSockets }: Process['config']): readonly string[] => {
@@ -55,7 +60,7 @@ export const operatorSocketsOf = ({ vaultSockets }: Process['config']): readonly
 }
 
 /** Connects as an operator, at sockets that only the vault's own user may open. */
-export const openVaultsAsOperator = (input: Process): Remote<OperatorVault> => {
+export const openVaultsAsOperator = (input: Reaching): Remote<OperatorVault> => {
   const sockets = operatorSocketsOf(input.config).map(operatorSocketOf)
   return connectOperatorVault({ ...optionsOf(input), sockets })
 }

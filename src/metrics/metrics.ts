@@ -12,6 +12,7 @@ import {
   TRANSACTION_KINDS,
 } from '../../db/words.ts'
 import type { NodeTrouble } from '../chains/chain.ts'
+import { DROP_REASONS } from '../tracing/exporter.ts'
 
 export const PREFIX = 'strongroom_'
 
@@ -166,6 +167,9 @@ export const createMetrics = (networks: readonly Network[]) => {
     jobs: ofJobs(registry),
     securityEvents: counterIn(registry)('security_events_total', 'Refusals that may be part of an attack.', {
       kind: SECURITY_EVENTS,
+    }),
+    spansDropped: counterIn(registry)('spans_dropped_total', 'Spans of traces that no collector got.', {
+      reason: DROP_REASONS,
     }),
     requestDuration: new Histogram({
       name: `${PREFIX}http_request_duration_seconds`,

@@ -26,7 +26,7 @@ import { journalsElsewhere, notesByAge, recordedInTurn } from './journals.ts'
 /** The vaults of the deployment, each with its own journal. */
 type Vaults = readonly Pick<OperatorVault, 'journalState' | 'journalNotes' | 'replayJournal' | 'finishRestore'>[]
 
-type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics'>
+type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics' | 'tracer'>
 
 /** `answered`: its request was answered with another transaction, by another process. */
 type SkipReason = 'nonce_held' | 'no_wallet' | 'answered'

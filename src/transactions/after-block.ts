@@ -32,7 +32,7 @@ const RISE_DIVISOR = 8n
  * other. The clock stands still while blocks ask for more than the top rung offers.
  */
 export const runClocks = async (
-  ctx: Pick<WorkerCtx, 'db' | 'log' | 'metrics'>,
+  ctx: Pick<WorkerCtx, 'db' | 'log' | 'metrics' | 'tracer'>,
   { chain, head, cursor }: { readonly chain: Chain; readonly head: Head; readonly cursor: Cursor },
 ): Promise<void> => {
   const { network } = chain

@@ -12,6 +12,7 @@ import { isHex } from '../chains/intent.ts'
 import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
+import { traceBroadcast } from '../tracing/transactions.ts'
 import type { Observation } from './record-observation.ts'
 
 /** `try_again`: nothing certain is known, so the job should run again later. */
@@ -26,10 +27,18 @@ export const broadcastTransaction = async (ctx: WorkerCtx, transactionId: string
   if (found === null || found.transaction.minedBlockHash !== null || found.transaction.final) return 'done'
   const attempt = found.attempts[found.transaction.chosen]
   if (attempt === undefined || !isHex(attempt.raw)) return 'done'
+  const { raw } = attempt
+  return traceBroadcast(ctx.tracer, found.transaction, () => sendChosen(ctx, { found, attempt, raw }))
+}
+
+const sendChosen = async (
+  ctx: WorkerCtx,
+  { found, attempt, raw }: Pick<Broadcast, 'found' | 'attempt'> & { readonly raw: Hex },
+): Promise<BroadcastResult> => {
   const chain = ctx.chains.withNode(found.transaction.network)
   if (await waitsForDeployment(ctx, { chain, found, attempt })) return 'try_again'
   if (await resumeWithRung(ctx, { chain, found, attempt })) return 'done'
-  return handleOutcome(ctx, { chain, found, attempt, outcome: await chain.broadcast(attempt.raw) })
+  return handleOutcome(ctx, { chain, found, attempt, outcome: await chain.broadcast(raw) })
 }
 
 /**

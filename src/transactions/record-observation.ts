@@ -17,6 +17,7 @@ import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { createBatcher } from '../queue.ts'
+import { traceOutcome } from '../tracing/transactions.ts'
 import { FAILURE_SENTENCES } from './failure-words.ts'
 import {
   type ExecutionFailure,
@@ -190,13 +191,13 @@ export type ObservationRecorder = (observed: Observed) => Promise<void>
 const OBSERVATIONS_A_BATCH_MAX = 100
 
 /** Records observations, up to a hundred of them in one database transaction. */
-export const createObservationRecorder = (ctx: Pick<WorkerCtx, 'db' | 'metrics'>): ObservationRecorder =>
+export const createObservationRecorder = (ctx: Pick<WorkerCtx, 'db' | 'metrics' | 'tracer'>): ObservationRecorder =>
   createBatcher({
     sizeMax: OBSERVATIONS_A_BATCH_MAX,
     run: (observed: readonly Observed[]) => ctx.db.transaction((tx) => recordObservations(ctx, tx, observed)),
   })
 
-type RecordCtx = Pick<WorkerCtx, 'metrics'>
+type RecordCtx = Pick<WorkerCtx, 'metrics' | 'tracer'>
 
 /** Stores what an observation changes about a transaction. Idempotent: without a change it writes nothing. */
 export const recordObservation = (ctx: RecordCtx, tx: Tx, observed: Observed): Promise<void> =>
@@ -243,7 +244,10 @@ const recordOneEach = async (
       .map((each) => addBroadcastJob(tx, each)),
   ])
   tx.afterCommit(() => {
-    for (const change of changes) countOutcome(ctx.metrics, change)
+    for (const change of changes) {
+      countOutcome(ctx.metrics, change)
+      traceOutcome(ctx.tracer, change)
+    }
   })
   const deployments = changes.map(({ after }) => after).filter(hasDeploymentEnded)
   for (const execution of await pendingExecutions(tx, deployments)) await addBroadcastJob(tx, execution)

@@ -61,7 +61,7 @@ export const recordSubmitted = async (
 
 /** Replaces the attempts of a transaction that were never sent. */
 export const recordSpedUp = async (
-  ctx: Pick<WorkerCtx, 'metrics'>,
+  ctx: Pick<WorkerCtx, 'metrics' | 'tracer'>,
   tx: Tx,
   { network, ladder, firstRung, isCancelUnsent }: SpedUpRows,
   attempts: readonly SignedAttempt[],

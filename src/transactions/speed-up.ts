@@ -135,7 +135,7 @@ type RecordInput = {
   readonly offer: NewOffer
 }
 
-const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Promise<TransactionStatus> => {
+const record = async (ctx: Pick<Ctx, 'metrics' | 'tracer'>, tx: Tx, input: RecordInput): Promise<TransactionStatus> => {
   const { row, chain, key, offer } = input
   const { id, network, signerAddress: address } = row
   const signer = { network, address }

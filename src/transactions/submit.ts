@@ -66,7 +66,7 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
       await ctx.db.transaction(async (tx) => {
-        await record(ctx, tx, { ...input, signer, key, sending, submitted })
+        await record(ctx, tx, { ...input, signer, key, sending, submitted, traceparent: ctx.tracer.traceparent() })
         await input.remember?.(tx, submitted)
       })
       return submitted
@@ -79,6 +79,7 @@ type RecordInput = SubmitInput & {
   readonly key: Signing
   readonly sending: Sending
   readonly submitted: Submitted
+  readonly traceparent: string | null
 }
 
 const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Promise<void> => {
@@ -161,7 +162,7 @@ const plan = (input: RecordInput, { transaction, id, nonce, spare }: PlanInput):
 }
 
 const rowOf = (
-  { projectId, wallet, signer, sending, chain }: RecordInput,
+  { projectId, wallet, signer, sending, chain, traceparent }: RecordInput,
   { transaction, id, ladder }: Pick<Planned, 'transaction' | 'id' | 'ladder'>,
 ): SubmittedRows['row'] => {
   const { isFixed: hasFixedFees, isCutByFunds, rungs } = ladder
@@ -188,6 +189,7 @@ const rowOf = (
     rungs: rungs.length,
     hasFixedFees,
     isCutByFunds,
+    traceparent,
   }
 }
 

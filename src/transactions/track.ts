@@ -78,7 +78,7 @@ const ASKED_MAX = 1_000
 
 /** Asks by hash for what workers sent before the tracker's first block: the tracker reads no block below that. */
 const recordMinedBelow = async (
-  ctx: Pick<WorkerCtx, 'db' | 'metrics'>,
+  ctx: Pick<WorkerCtx, 'db' | 'metrics' | 'tracer'>,
   { chain, upToBlock }: { readonly chain: Chain; readonly upToBlock: bigint },
 ): Promise<void> => {
   const rows = await longQuiet(ctx.db, { network: chain.network, seconds: 0, limit: ASKED_MAX })

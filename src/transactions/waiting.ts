@@ -35,7 +35,7 @@ export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => 
  * @throws transaction_not_found, transaction_not_waiting, invalid_input for a mortal extrinsic.
  */
 export const cancelTransaction = (
-  ctx: Pick<Ctx, 'db' | 'audit' | 'metrics'>,
+  ctx: Pick<Ctx, 'db' | 'audit' | 'metrics' | 'tracer'>,
   { id, actor }: { readonly id: string; readonly actor: string },
 ): Promise<boolean> =>
   ctx.db.transaction(async (tx) => {

@@ -34,6 +34,8 @@ import { afterOf, ListNftsQuery, Nft, nftPaging } from '../../src/nfts/schema.ts
 import { createSecurityEvents } from '../../src/security/events.ts'
 import { createLog } from '../../src/security/log.ts'
 import { createFactsMemory } from '../../src/tokens/facts-memory.ts'
+import { createRequests } from '../../src/tracing/requests.ts'
+import { createTracer } from '../../src/tracing/tracer.ts'
 import { createObservationRecorder } from '../../src/transactions/record-observation.ts'
 import { createOurWallets } from '../../src/wallets/ours.ts'
 import { openTestIdentity, openTestSealer } from '../custody/support.ts'
@@ -79,6 +81,8 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   workerConcurrency: 1,
   balanceCheckPercent: null,
   logLevel: 'silent',
+  accessLog: false,
+  tracing: null,
   metricsToken: null,
   sessionDays: 90,
   metricsListener: null,
@@ -120,6 +124,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
   const now = () => new Date()
   const log = createLog({ config, process: 'test' })
   const metrics = createMetrics(['Ethereum'])
+  const tracer = createTracer({ config, process: 'test', log, onDropped: () => {} })
   const audit = createWorkerAudit({ db, sealer, now })
   return {
     config,
@@ -127,7 +132,8 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     chains: { get, withNode: get, of: get, all: [chain], served: [chain], known: [chain] },
     now,
     metrics,
-    recordObservation: createObservationRecorder({ db, metrics }),
+    tracer,
+    recordObservation: createObservationRecorder({ db, metrics, tracer }),
     mailer: null,
     log,
     sealer,
@@ -139,7 +145,8 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
 
 const createTestApp = (worker: WorkerCtx) => {
   const keyed = { ...worker, identity }
-  const ctx = { ...keyed, tokens: createAccessTokens(keyed), wallets: createOurWallets(keyed) }
+  const requests = createRequests(worker)
+  const ctx = { ...keyed, requests, tokens: createAccessTokens(keyed), wallets: createOurWallets(keyed) }
   return new Elysia({ normalize: false })
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
     .onBeforeHandle({ as: 'global' }, ({ query }) => checkNetwork(NETWORKS, query))

@@ -24,6 +24,7 @@ const openDoor = (): Authentication =>
     name: 'open-door',
     admit: async () => everybody(),
     bytes: { spend: async () => {} },
+    requests: ctx.requests,
     spendersOf: () => [],
   })
 

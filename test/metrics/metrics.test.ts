@@ -665,6 +665,7 @@ describe('the exposed text', () => {
         'network',
         'node',
         'purpose',
+        'reason',
         'route',
         'state',
         'status',

@@ -95,7 +95,12 @@ export const startService = async (
   const ctx: OperatorCtx = await createOperatorCtx({ config: readConfig(variables), process: 'test' })
   const app = createApp(ctx)
   const check = documentCheck(ctx, app)
-  const server = listen({ fetch: app.fetch, hostname: '127.0.0.1', port: input.port ?? 0, log: ctx.log })
+  const server = listen({
+    fetch: ctx.requests.watch(app.fetch),
+    hostname: '127.0.0.1',
+    port: input.port ?? 0,
+    log: ctx.log,
+  })
   const baseUrl = `http://127.0.0.1:${server.port}`
   const project = await createProject(ctx, { name: 'Test', actor: 'operator' })
   const workers = new Set<ReturnType<typeof Bun.spawn>>()
@@ -139,6 +144,7 @@ export const startService = async (
         await worker.exited
       }
       await server.stop(true)
+      await ctx.tracer.close()
       await ctx.close({ timeoutSeconds: 5 })
       await vault?.close()
       await database.close()

@@ -1,7 +1,7 @@
 // One node of a network's pool: its client, its health, and its newest block.
 
 import type { Network } from '../../../db/words.ts'
-import type { NodeTrouble, NodeUse } from '../nodes.ts'
+import type { AroundCall, NodeTrouble, NodeUse } from '../nodes.ts'
 import { createHealth, type Health } from './health.ts'
 import { type IdentifiedNode, identified, type NodeIdentity } from './identity.ts'
 import type { Subscription } from './new-heads.ts'
@@ -49,9 +49,10 @@ export const createMember = <Id extends string | number>(input: {
   readonly family: NodeFamily<Id>
   readonly report: (node: string, trouble: NodeTrouble) => void
   readonly onHead: (head: ReadHead) => void
+  readonly aroundCall: AroundCall | undefined
   readonly nowMs: () => number
 }): Member<Id> => {
-  const { rpcUrl, network, timeoutMs, family } = input
+  const { rpcUrl, network, timeoutMs, family, aroundCall } = input
   const name = `${input.position} (${new URL(rpcUrl).hostname})`
   let head: ReadHead | null = null
   let risenAtMs = input.nowMs()
@@ -72,7 +73,12 @@ export const createMember = <Id extends string | number>(input: {
 
   const health = createHealth({
     ...input,
-    plain: createRpc({ rpcUrl, network, timeoutMs }),
+    plain: createRpc({
+      rpcUrl,
+      network,
+      timeoutMs,
+      ...(aroundCall && { around: (methods, run) => aroundCall({ node: name, methods }, run) }),
+    }),
     probe,
     report: (trouble) => input.report(name, trouble),
   })

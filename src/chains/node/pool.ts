@@ -11,7 +11,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Network } from '../../../db/words.ts'
-import type { NodeState, Nodes, NodeTrouble, NodeView, Opinion } from '../nodes.ts'
+import type { AroundCall, NodeState, Nodes, NodeTrouble, NodeView, Opinion } from '../nodes.ts'
 import { createLag } from './lag.ts'
 import { createMember, type Member, type NodeFamily } from './member.ts'
 import { createNewHeads } from './new-heads.ts'
@@ -130,6 +130,8 @@ export type NodesInput = {
   readonly onTrouble?: (trouble: NodeTrouble) => void
   /** Called for each failure of one node, also if another one then answered. */
   readonly onNodeTrouble?: (node: string, trouble: NodeTrouble) => void
+  /** Runs each call of a node, for who wants to know of it. */
+  readonly aroundCall?: AroundCall
 }
 
 type PoolInput<Id> = NodesInput & {
@@ -143,14 +145,25 @@ const rpcUrlsOf = ({ rpcUrl, furtherRpcUrls = [] }: NodesInput): readonly string
 
 /** The members of a pool in order of preference, and how far each is behind. */
 const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
-  const { row, family, timeoutMs = RPC_TIMEOUT_MS, onNodeTrouble: report = () => {} } = input
+  const { row, family, timeoutMs = RPC_TIMEOUT_MS, onNodeTrouble: report = () => {}, aroundCall } = input
   const { nowMs = () => performance.now() } = input
   const { network, watch } = row
   const rpcUrls = rpcUrlsOf(input)
   const isOnly = rpcUrls.length === 1
   const lag = createLag()
   const members = rpcUrls.map((rpcUrl, index) =>
-    createMember({ rpcUrl, position: index + 1, isOnly, network, timeoutMs, family, report, onHead: lag.see, nowMs }),
+    createMember({
+      rpcUrl,
+      position: index + 1,
+      isOnly,
+      network,
+      timeoutMs,
+      family,
+      report,
+      onHead: lag.see,
+      aroundCall,
+      nowMs,
+    }),
   )
   let watchedAtMs = Number.NEGATIVE_INFINITY
 

@@ -86,7 +86,14 @@ export const question = <T>(
   parse: (result: unknown) => T,
 ): Question<T> => ({ method, params, parse })
 
-type Wire = { readonly transport: Transport; readonly network: Network; readonly timeoutMs: number; nextId: number }
+type Wire = {
+  readonly transport: Transport
+  readonly network: Network
+  readonly timeoutMs: number
+  readonly around: ((methods: readonly string[], run: () => Promise<Answers>) => Promise<Answers>) | undefined
+  nextId: number
+}
+type Answers = readonly Answer<unknown>[]
 type Sent = { readonly id: number; readonly question: Question<unknown> }
 
 const readError = (method: string, error: unknown): RpcError => {
@@ -141,9 +148,16 @@ type Batch = {
   readonly timeoutMs: number
 }
 
-const sendBatch = async (wire: Wire, batch: Batch): Promise<readonly Answer<unknown>[]> => {
-  const { along, timeoutMs } = batch
+const sendBatch = (wire: Wire, batch: Batch): Promise<Answers> => {
+  const { along } = batch
   const questions = along === undefined ? batch.questions : [along, ...batch.questions]
+  const send = () => sendQuestions(wire, { ...batch, questions })
+  const methods = () => questions.map(({ method }) => method)
+  return wire.around === undefined ? send() : wire.around(methods(), send)
+}
+
+/** @param batch.questions with `along` as the first. */
+const sendQuestions = async (wire: Wire, { questions, along, timeoutMs }: Batch): Promise<Answers> => {
   const sent = questions.map((each) => ({ id: wire.nextId++, question: each }))
   const requests = sent.map(({ id, question: { method, params } }) => ({ jsonrpc: '2.0', id, method, params }))
   const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
@@ -222,10 +236,11 @@ export const createRpc = (input: {
   readonly rpcUrl: string
   readonly network: Network
   readonly timeoutMs?: number
+  readonly around?: Wire['around']
 }): Rpc => {
-  const { network, timeoutMs = RPC_TIMEOUT_MS } = input
+  const { network, timeoutMs = RPC_TIMEOUT_MS, around } = input
   const transport = isWebSocketUrl(input.rpcUrl) ? webSocketTransport(input) : httpTransport(input)
-  const wire: Wire = { network, timeoutMs, transport, nextId: 1 }
+  const wire: Wire = { network, timeoutMs, transport, around, nextId: 1 }
   return rpcOf(input.network, async <const Q extends AnyQuestions>(questions: Q, options: AskOptions = {}) => {
     const asked = questions.filter((each) => each !== null)
     const answers = await sendAll(wire, asked, options)
