@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { verifyMessage } from 'viem'
 import { inviteOperator } from '../../src/console/operators.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { startCollector } from '../support/collector.ts'
 import { denoCommand } from '../support/deno.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -20,6 +21,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const START_MAX_MS = 60_000
 const NODE_TIMEOUT_MS = 3_000
 
+const collector = startCollector()
+const tracing = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
 let chain: TestChain
 /** Before the node, which is asked by WebSocket. */
 let proxy: TcpProxy
@@ -74,12 +77,13 @@ beforeAll(async () => {
   const cli = deno('src/cli/main.ts', { VAULT_SOCKET: socket }, 'project', 'create', '--name', 'On Deno', '--json')
   const { project_id: projectId, api_key: apiKey } = JSON.parse(await new Response(cli.stdout).text())
   expect(await cli.exited).toBe(0)
-  api = deno('src/server.ts', { VAULT_SOCKET: socket, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'info' })
+  api = deno('src/server.ts', { VAULT_SOCKET: socket, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'info', ...tracing })
   worker = deno('jobs/worker.ts', {
     VAULT_SOCKET: '',
     IDENTITY_KEY: '',
     DATABASE_URL: service.database.workerUrl,
     LOG_LEVEL: 'info',
+    ...tracing,
   })
   const { url } = JSON.parse(await untilSaid(api, '"listening"'))
   operators = deno('src/console.ts', {
@@ -98,6 +102,7 @@ afterAll(async () => {
   await service.close()
   await proxy.stop()
   await chain.stop()
+  await collector.stop()
 })
 
 test('a wallet with a PIN signs, sends, mints, and lists its activity', async () => {
@@ -138,6 +143,18 @@ test('a wallet with a PIN signs, sends, mints, and lists its activity', async ()
   }
   expect(listed.length).toBeGreaterThanOrEqual(2)
 }, 120_000)
+
+test('its transactions are traced from the request into the worker, with the times of the vault', async () => {
+  const named = (name: string) => collector.spans.filter((span) => span.name === name)
+  await collector.until(() => named('mined').length >= 2 && named('POST /transactions/sign-and-send').length >= 1)
+  const [request] = named('POST /transactions/sign-and-send')
+  const ofTrace = collector.spans.filter(({ traceId }) => traceId === request?.traceId)
+  const [mined] = ofTrace.filter(({ name }) => name === 'mined')
+  expect(mined?.parentSpanId).toBe(request?.spanId ?? '')
+  const parts = ['argon2', 'audit', 'eth_sendRawTransaction']
+  expect(parts.filter((part) => !ofTrace.some(({ name }) => name === part))).toEqual([])
+  expect(collector.malformed).toEqual([])
+})
 
 test('a user logs in by a mailed code, and wrong PINs and broken bodies are refused as on Bun', async () => {
   const people = peopleOf(onDeno)
