@@ -8,6 +8,7 @@ import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { type PolicyRow, requireConsent } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
+import { parseTime } from '../http/time.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { parseQuantity } from '../transactions/intent.ts'
 import { getWallet } from '../wallets/get.ts'
@@ -18,21 +19,6 @@ import { type Limits, type LimitTexts, limitsIn } from './limits.ts'
 import { asAsked, checkRules, compileRules } from './rules.ts'
 
 const UINT256_END = 1n << 256n
-
-/** Checks that the day exists. JavaScript would turn the 31st of a short month into the first of the next. */
-const isOnCalendar = (text: string): boolean => {
-  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10))
-}
-
-/** Checks the year in UTC too: PostgreSQL does not read JavaScript's years with six digits. */
-const hasFourDigitYear = (at: Date): boolean => at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9_999
-
-const parseTime = (text: string): Date => {
-  const at = new Date(text)
-  if (!Number.isNaN(at.getTime()) && isOnCalendar(text) && hasFourDigitYear(at)) return at
-  throw new AppError('invalid_input', 'Field "expires_at" must be an RFC 3339 time with an offset.')
-}
 
 type Agreed = {
   readonly expires_at?: string
@@ -48,7 +34,7 @@ type Agreed = {
 
 /** Parses the limits of a policy; null for absent ones. */
 const agreedIn = (body: Agreed) => ({
-  expiresAt: body.expires_at === undefined ? null : parseTime(body.expires_at),
+  expiresAt: body.expires_at === undefined ? null : parseTime({ text: body.expires_at, field: 'expires_at' }),
   maxTotalValue:
     body.max_total_value === undefined ? null : parseQuantity(body.max_total_value, 'max_total_value', UINT256_END),
   maxUses: body.max_uses ?? null,

@@ -15,6 +15,7 @@ import {
   takesCredentials,
   UuidField,
 } from '../http/schema.ts'
+import { TIME_PATTERN, TIME_RULE } from '../http/time.ts'
 import { REFUSALS } from './judge.ts'
 import { PART_KINDS } from './sentence.ts'
 
@@ -139,10 +140,9 @@ const proposedFields = {
   argument_rules: Rules,
   expires_at: Type.Optional(
     Type.String({
-      pattern:
-        '^[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})$',
+      pattern: `^${TIME_PATTERN}$`,
       description: 'When the policy ends; never if absent.',
-      rule: 'an RFC 3339 time with an offset',
+      rule: TIME_RULE,
       examples: ['2099-01-31T12:00:00Z'],
     }),
   ),
