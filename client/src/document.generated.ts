@@ -353,6 +353,38 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/transactions/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["transactions_cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/transactions/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["transactions_retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/transactions/status-by-hash": {
         parameters: {
             query?: never;
@@ -2159,6 +2191,19 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
+        };
+        /**
+         * WaitingTransaction
+         * @example {
+         *       "transaction_id": "0a3f9c31-6a0e-4d8c-b6f2-743b06c0a4c2"
+         *     }
+         */
+        WaitingTransaction: {
+            /**
+             * @description The transaction_id of an answer; it is in no block.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            transaction_id: string;
         };
         /**
          * TransactionStatus
@@ -5594,6 +5639,60 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WaitingApproval"];
+                };
+            };
+        };
+    };
+    transactions_cancel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description At most 200 characters, kept for 24 hours. The same key and body again get the first answer, and nothing is done twice; another body gets 409 `idempotency_mismatch`. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WaitingTransaction"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NftOperationResult"];
+                };
+            };
+        };
+    };
+    transactions_retry: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description At most 200 characters, kept for 24 hours. The same key and body again get the first answer, and nothing is done twice; another body gets 409 `idempotency_mismatch`. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WaitingTransaction"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NftOperationResult"];
                 };
             };
         };

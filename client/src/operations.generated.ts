@@ -29,6 +29,8 @@ export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<str
     signAndSend: { method: 'POST', path: '/transactions/sign-and-send', takesKey: true },
     batchSignAndSend: { method: 'POST', path: '/transactions/batch-sign-and-send', takesKey: true },
     speedUp: { method: 'POST', path: '/transactions/speed-up', takesKey: true },
+    cancel: { method: 'POST', path: '/transactions/cancel', takesKey: true },
+    retry: { method: 'POST', path: '/transactions/retry', takesKey: true },
     statusByHash: { method: 'GET', path: '/transactions/status-by-hash' },
     statusById: { method: 'GET', path: '/transactions/status-by-id' },
     signPayload: { method: 'POST', path: '/transactions/sign-payload' },
@@ -156,6 +158,10 @@ export type Operations = {
     batchSignAndSend: Method<'transactions_batch_sign_and_send'>
     /** Sign again at higher fees. Signs a transaction that is in no block again, for the same nonce, at fees above what was sent of it, and sends it, even if it was given up. Whichever is mined counts. Not on Substrate networks: an extrinsic there ends by itself. */
     speedUp: Method<'transactions_speed_up'>
+    /** Give a transaction up. For a transaction that is in no block: from now on only its cancelling transaction is sent, which uses the nonce and costs a fee. What a node already has may still be mined, and then counts. Otherwise it ends as failed (`expired`). It needs no credential: the cancelling transaction was signed with it. Once given up, it answers the same again. Not on Substrate networks: an extrinsic there ends by itself. */
+    cancel: Method<'transactions_cancel'>
+    /** Send a transaction again. For a transaction that is in no block: a job sends what is signed of it once more, now. This happens by itself, too; sending twice does no harm, and no new fee is offered (see speed-up). */
+    retry: Method<'transactions_retry'>
     /** Status by hash. For any transaction that the chain knows; for a replaced hash the answer has the mined one. On Substrate networks a mortal extrinsic that was only signed is `pending` as long as a block may take it. */
     statusByHash: Method<'transactions_status_by_hash'>
     /** Status by id. For an id that sign-and-send, mint, transfer or collections returned. */

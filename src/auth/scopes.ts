@@ -16,6 +16,8 @@ const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeySc
   ['/transactions/sign-and-send', 'sign'],
   ['/transactions/batch-sign-and-send', 'sign'],
   ['/transactions/speed-up', 'sign'],
+  ['/transactions/cancel', 'sign'],
+  ['/transactions/retry', 'sign'],
   ['/transactions/sign-message', 'sign'],
   ['/transactions/sign-payload', 'sign'],
   ['/transactions/sign-authorization', 'sign'],

@@ -236,7 +236,7 @@ const retry =
   ({ print, withAskingIdentityCtx }: Shell) =>
   (id: string) =>
     withAskingIdentityCtx(async (ctx) => {
-      await retryTransaction(ctx, { id, actor: OPERATOR })
+      await retryTransaction(ctx, { id, actor: OPERATOR, reach: null })
       print('A job sends it now, if a worker runs. `tx show` shows the outcome.')
     })
 
@@ -244,7 +244,7 @@ const cancel =
   ({ print, withAskingIdentityCtx }: Shell) =>
   (id: string) =>
     withAskingIdentityCtx(async (ctx) => {
-      const isNew = await cancelTransaction(ctx, { id, actor: OPERATOR })
+      const { isNew } = await cancelTransaction(ctx, { id, actor: OPERATOR, reach: null })
       print(
         isNew
           ? 'Given up: from now on only its cancelling transaction is sent, which uses the nonce.'

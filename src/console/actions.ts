@@ -51,7 +51,7 @@ const transactionRetry = (fields: Fields): Prepared => {
     fields: { id },
     back: `/transactions/${id}`,
     run: async (ctx, { actor }) => {
-      await retryTransaction(ctx, { id, actor })
+      await retryTransaction(ctx, { id, actor, reach: null })
       return 'A job sends it now, if a worker runs.'
     },
   }
@@ -70,7 +70,7 @@ const transactionCancel = (fields: Fields): Prepared => {
     fields: { id },
     back: `/transactions/${id}`,
     run: async (ctx, { actor }) =>
-      (await cancelTransaction(ctx, { id, actor }))
+      (await cancelTransaction(ctx, { id, actor, reach: null })).isNew
         ? 'Given up: it ends as failed (expired) once the cancel is final, unless an attempt is mined before.'
         : 'It was already given up.',
   }

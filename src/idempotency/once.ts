@@ -60,7 +60,8 @@ const uuidOf = (mac: Uint8Array): string => {
 class AnsweredMeanwhile extends Error {}
 
 type Submitting = {
-  readonly body: Parameters<typeof signatoryOf>[1]
+  /** It may have credentials. */
+  readonly body: object & Parameters<typeof signatoryOf>[1]
   readonly caller: Caller
   readonly request: { readonly headers: Headers }
   /** The template of the path. */

@@ -241,7 +241,7 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
     retry: 'no',
   },
   transaction_not_waiting: {
-    means: 'The transaction is not waiting any more, so it cannot be sped up.',
+    means: 'The transaction is not waiting any more, so it can be neither sped up, given up nor sent again.',
     remedy: 'Read its status.',
     retry: 'no',
   },

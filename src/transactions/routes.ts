@@ -23,6 +23,7 @@ import {
   StatusByIdQuery,
   TransactionStatusByHash,
   TransactionStatusById,
+  WaitingBody,
 } from './schema.ts'
 import { batchSignAndSend, signAndSend } from './send.ts'
 import { signTransaction } from './sign.ts'
@@ -31,6 +32,7 @@ import { signMessage } from './sign-message.ts'
 import { signPayload } from './sign-payload.ts'
 import { speedUpTransaction } from './speed-up.ts'
 import { statusByHash, statusById } from './status.ts'
+import { cancelTransaction, retryTransaction } from './waiting.ts'
 
 const { detail, idempotent } = describedAs('Transactions')
 
@@ -165,6 +167,38 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
           'Sign again at higher fees',
           'Signs a transaction that is in no block again, for the same nonce, at fees above what was sent of it, and sends it, even if it was given up. Whichever is mined counts. Not on Substrate networks: an extrinsic there ends by itself.',
           [...SIGNING, 'fee_too_low', 'transaction_not_found', 'transaction_not_waiting'],
+        ),
+      },
+    )
+    .post(
+      '/cancel',
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, ({ actor, remember, ...reach }) =>
+          cancelTransaction(ctx, { actor, remember, reach, id: body.transaction_id }),
+        ),
+      {
+        body: WaitingBody,
+        response: { 200: TransactionResult },
+        ...idempotent(
+          'Give a transaction up',
+          'For a transaction that is in no block: from now on only its cancelling transaction is sent, which uses the nonce and costs a fee. What a node already has may still be mined, and then counts. Otherwise it ends as failed (`expired`). It needs no credential: the cancelling transaction was signed with it. Once given up, it answers the same again. Not on Substrate networks: an extrinsic there ends by itself.',
+          ['transaction_not_found', 'transaction_not_waiting'],
+        ),
+      },
+    )
+    .post(
+      '/retry',
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, ({ actor, remember, ...reach }) =>
+          retryTransaction(ctx, { actor, remember, reach, id: body.transaction_id }),
+        ),
+      {
+        body: WaitingBody,
+        response: { 200: TransactionResult },
+        ...idempotent(
+          'Send a transaction again',
+          'For a transaction that is in no block: a job sends what is signed of it once more, now. This happens by itself, too; sending twice does no harm, and no new fee is offered (see speed-up).',
+          ['transaction_not_found', 'transaction_not_waiting'],
         ),
       },
     )

@@ -297,6 +297,16 @@ export const SpeedUpBody = Type.Object(
   },
 )
 
+/** For what is done with a recorded transaction without a credential. */
+export const WaitingBody = Type.Object(
+  { transaction_id: UuidField('The transaction_id of an answer; it is in no block.') },
+  {
+    ...closed,
+    title: 'WaitingTransaction',
+    examples: [{ transaction_id: '0a3f9c31-6a0e-4d8c-b6f2-743b06c0a4c2' }],
+  },
+)
+
 export const RawTransaction = Type.String({
   title: 'RawTransaction',
   description:

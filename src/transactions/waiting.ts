@@ -1,7 +1,15 @@
 import type { Tx } from '../../db/client.ts'
-import { lockTransaction, type WithAttempts } from '../../db/queries/transactions.ts'
+import {
+  findTransaction,
+  lockTransaction,
+  type TransactionRow,
+  type WithAttempts,
+} from '../../db/queries/transactions.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
+import type { Network, TransactionStatus } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import type { Remember } from '../idempotency/once.ts'
 import { addBroadcastJob, recordObservation } from './record-observation.ts'
 
 export const noSuchTransaction = (): AppError =>
@@ -28,38 +36,75 @@ export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => 
   return found
 }
 
+type Act = {
+  readonly id: string
+  readonly actor: string
+  /** null: of any project, for operators. */
+  readonly reach: Reach | null
+  readonly remember?: Remember<ActedOn> | undefined
+}
+
+type ActedOn = {
+  readonly transactionId: string
+  readonly network: Network
+  readonly status: TransactionStatus
+}
+
+const actedOn = ({ id: transactionId, network, status }: TransactionRow): ActedOn => ({
+  transactionId,
+  network,
+  status,
+})
+
+/** Nobody locks what is beyond their reach. */
+const lockWithin = async (tx: Tx, { id, reach }: Act): Promise<WithAttempts> => {
+  if (reach !== null && (await findTransaction(tx, { ...reach, id })) === null) throw noSuchTransaction()
+  return lockWaiting(tx, id)
+}
+
 /**
  * Gives up a transaction at once, at any fees: chooses its cancel, and nothing else of it is sent from then on. A rung that a
- * node already has may still be mined, and then counts.
- * @returns false if it was given up before.
+ * node already has may still be mined, and then counts. The cancel was signed with the transaction, so it needs no credential.
+ * @returns `isNew`: false if it was given up before.
  * @throws transaction_not_found, transaction_not_waiting, invalid_input for a mortal extrinsic.
  */
 export const cancelTransaction = (
   ctx: Pick<Ctx, 'db' | 'audit' | 'metrics' | 'tracer'>,
-  { id, actor }: { readonly id: string; readonly actor: string },
-): Promise<boolean> =>
+  input: Act,
+): Promise<ActedOn & { readonly isNew: boolean }> =>
   ctx.db.transaction(async (tx) => {
-    const { transaction, attempts } = await lockWaiting(tx, id)
-    if (transaction.chosen === transaction.rungs) return false
-    if (attempts[transaction.rungs] === undefined) {
-      throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${transaction.validUntilBlock}.`)
+    const { transaction, attempts } = await lockWithin(tx, input)
+    const { id, projectId, network, rungs, chosen, validUntilBlock } = transaction
+    const isNew = chosen !== rungs
+    if (isNew && attempts[rungs] === undefined) {
+      throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${validUntilBlock}.`)
     }
-    await recordObservation(ctx, tx, { transactionId: id, observation: { kind: 'cancel_requested' } })
-    const { projectId, network, rungs } = transaction
-    const details = { network, transaction: id, hash: attempts[rungs]?.hash ?? '' }
-    await ctx.audit.record(tx, { projectId, actor, action: 'transaction_cancelled', subject: id, details })
-    return true
+    if (isNew) {
+      await recordObservation(ctx, tx, { transactionId: id, observation: { kind: 'cancel_requested' } })
+      const details = { network, transaction: id, hash: attempts[rungs]?.hash ?? '' }
+      await ctx.audit.record(tx, {
+        projectId,
+        actor: input.actor,
+        action: 'transaction_cancelled',
+        subject: id,
+        details,
+      })
+    }
+    await input.remember?.(tx, actedOn(transaction))
+    return { ...actedOn(transaction), isNew }
   })
 
-/** Adds a job that sends the chosen attempt now. Idempotent. */
-export const retryTransaction = (
-  ctx: Pick<Ctx, 'db' | 'audit'>,
-  { id, actor }: { readonly id: string; readonly actor: string },
-): Promise<void> =>
+/**
+ * Adds a job that sends the chosen attempt now. Sending is idempotent.
+ * @throws transaction_not_found, transaction_not_waiting.
+ */
+export const retryTransaction = (ctx: Pick<Ctx, 'db' | 'audit'>, input: Act): Promise<ActedOn> =>
   ctx.db.transaction(async (tx) => {
-    const { transaction } = await lockWaiting(tx, id)
+    const { transaction } = await lockWithin(tx, input)
     await addBroadcastJob(tx, transaction)
-    const { projectId, network, chosen } = transaction
+    const { id, projectId, network, chosen } = transaction
     const details = { network, transaction: id, attempt: String(chosen + 1) }
-    await ctx.audit.record(tx, { projectId, actor, action: 'transaction_retried', subject: id, details })
+    await ctx.audit.record(tx, { projectId, actor: input.actor, action: 'transaction_retried', subject: id, details })
+    await input.remember?.(tx, actedOn(transaction))
+    return actedOn(transaction)
   })

@@ -27,6 +27,8 @@ const ENDPOINTS = {
   'POST /transactions/sign-and-send': 'sign',
   'POST /transactions/batch-sign-and-send': 'sign',
   'POST /transactions/speed-up': 'sign',
+  'POST /transactions/cancel': 'sign',
+  'POST /transactions/retry': 'sign',
   'POST /transactions/sign-message': 'sign',
   'POST /transactions/sign-payload': 'sign',
   'POST /transactions/sign-authorization': 'sign',

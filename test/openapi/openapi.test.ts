@@ -115,6 +115,8 @@ describe('the document', () => {
       'POST /transactions/batch-sign-and-send',
       'POST /transactions/speed-up',
       'POST /transactions/sign-payload',
+      'POST /transactions/cancel',
+      'POST /transactions/retry',
       'POST /transactions/sign-message',
       'POST /transactions/sign-authorization',
       'POST /transactions/sign-typed-data',

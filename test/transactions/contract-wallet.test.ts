@@ -444,7 +444,7 @@ describe('a call that fails', () => {
         select last_error from attempts join transactions t on t.id = transaction_id
         where contract_wallet = ${safe.address} and last_error like '%deployed%'`
       await until(errors, (rows) => rows.length === 2)
-      await cancelTransaction(service.ctx, { id: deployment.id, actor: 'operator' })
+      await cancelTransaction(service.ctx, { id: deployment.id, actor: 'operator', reach: null })
       await until(
         () => sql`select from transactions t join attempts on transaction_id = id
           where id = ${deployment.id} and attempts.kind = 'cancel' and attempts.broadcast_at is not null`,

@@ -159,7 +159,7 @@ describe('a transaction that the node never accepts', () => {
     world.node.refuse((tx) => (tx.from === from.toLowerCase() ? 'invalid sender' : null))
     const [given, next] = await pairOf(from, {})
     await world.refused(given)
-    await cancelTransaction(world.service.ctx, { id: given, actor: 'operator' })
+    await cancelTransaction(world.service.ctx, { id: given, actor: 'operator', reach: null })
     await world.refused(given)
     world.node.refuse(() => null)
     await ends({ from, given, next })

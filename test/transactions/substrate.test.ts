@@ -563,12 +563,14 @@ describe('a worker that starts late', () => {
     const shown = (await runCli(['tx', 'show', poor.id], { ...service.variables, VAULT_SOCKET: '' })).output
     expect(shown).toContain(`the signer lacks`)
     expect(shown).toMatch(/ [0-9.]+ DOT as far as is known /)
-    await expect(cancelTransaction(service.ctx, { id: poor.id, actor: 'operator' })).rejects.toMatchObject({
-      ...{
-        code: 'invalid_input',
-        message: expect.stringMatching(/^It is mortal: it ends by itself after block [0-9]+\.$/),
+    await expect(cancelTransaction(service.ctx, { id: poor.id, actor: 'operator', reach: null })).rejects.toMatchObject(
+      {
+        ...{
+          code: 'invalid_input',
+          message: expect.stringMatching(/^It is mortal: it ends by itself after block [0-9]+\.$/),
+        },
       },
-    })
+    )
     expect(shown).not.toContain('gwei')
   }, 30_000)
 })

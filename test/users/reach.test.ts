@@ -138,6 +138,8 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
     body: { network, signer_wallet_address: wallet, unsigned_transactions: [unsigned_transaction], user_pin: PIN },
   }),
   'POST /transactions/speed-up': ({ transaction: transaction_id }) => ({ body: { transaction_id, user_pin: PIN } }),
+  'POST /transactions/cancel': ({ transaction: transaction_id }) => ({ body: { transaction_id } }),
+  'POST /transactions/retry': ({ transaction: transaction_id }) => ({ body: { transaction_id } }),
   'POST /transactions/sign-message': ({ wallet }) => ({
     body: { network, signer_wallet_address: wallet, message: 'hello', user_pin: PIN },
   }),
