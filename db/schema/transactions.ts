@@ -125,7 +125,12 @@ export const transactions = pgTable(
     index('transactions_untold')
       .on(table.network, table.minedBlockNumber)
       .where(sql`not ${table.final} and ${table.minedBlockNumber} is not null and ${table.settledAt} is null`),
-    index('transactions_project').on(table.projectId, table.createdAt),
+    // For callers' lists (transaction-lists.ts); failed ones are few, and a list of them does not pass the others.
+    index('transactions_of_project').on(table.projectId, table.network, table.createdAt, table.id),
+    index('transactions_of_wallet').on(table.walletId, table.createdAt, table.id),
+    index('transactions_failed_of_project')
+      .on(table.projectId, table.network, table.createdAt, table.id)
+      .where(sql`${table.status} = 'failed'`),
     // For the operators' view and command line: the newest of all projects.
     index('transactions_newest').on(table.createdAt),
     index('transactions_failed').on(table.createdAt).where(sql`status = 'failed'`),
