@@ -257,6 +257,22 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/transactions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["transactions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/transactions/preview": {
         parameters: {
             query?: never;
@@ -1671,6 +1687,68 @@ export type components = {
             /**
              * Format: date-time
              * @description When it was made, or replaced the one before. ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+        };
+        /**
+         * ListedTransaction
+         * @example {
+         *       "transaction_id": "0a3f9c31-6a0e-4d8c-b6f2-743b06c0a4c2",
+         *       "transaction_hash": "0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b",
+         *       "network": "Ethereum",
+         *       "status": "success",
+         *       "contract_address": null,
+         *       "wallet_address": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *       "kind": "send",
+         *       "created_at": "2026-01-31T12:00:00.000Z"
+         *     }
+         */
+        ListedTransaction: {
+            /**
+             * @description Our id of the transaction.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            transaction_id: string;
+            /**
+             * @description null until broadcast.
+             * @example 0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b
+             */
+            transaction_hash: string | null;
+            network: components["schemas"]["Network"];
+            /**
+             * @description `submitted` (recorded) → `pending` (broadcast) → `success` or `failed`.
+             * @enum {string}
+             */
+            status: "submitted" | "pending" | "success" | "failed";
+            /** @description Of a contract creation; the id of a collection that a Substrate runtime created; else null. */
+            contract_address: string | null;
+            /**
+             * @description Why a transaction is in no block yet, if there is a special reason. `waiting_for_fees`: blocks ask for more than it offers at the moment; its fee is raised as far as possible, and it is not given up before fees fall. `nonce_used`: another transaction of the same key used its nonce; when that is final, the status becomes failed (`nonce_taken`).
+             * @enum {string}
+             */
+            waiting?: "waiting_for_fees" | "nonce_used";
+            /** @description Why it failed. */
+            error?: string;
+            /**
+             * @description Why it failed, for programs; docs/errors.md says what to do about each.
+             * @enum {string}
+             */
+            code?: "execution_reverted" | "contract_wallet_not_deployed" | "expired" | "nonce_taken" | "reorganised";
+            /**
+             * @description The wallet that it is of.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            wallet_address: string;
+            /**
+             * @description The endpoint that recorded it; `deployment`: that of a contract wallet, which goes before its first transaction.
+             * @example send
+             * @enum {string}
+             */
+            kind: "send" | "batch" | "mint" | "transfer" | "collection" | "token" | "token_mint" | "token_transfer" | "deployment";
+            /**
+             * Format: date-time
+             * @description When it was recorded: ISO 8601, UTC.
              * @example 2026-01-31T12:00:00.000Z
              */
             created_at: string;
@@ -5450,6 +5528,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UserSecret"][];
+                };
+            };
+        };
+    };
+    transactions_list: {
+        parameters: {
+            query?: {
+                network?: components["schemas"]["Network"];
+                wallet_address?: string;
+                status?: string;
+                created_from?: string;
+                created_until?: string;
+                before?: string;
+                page_size?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListedTransaction"][];
                 };
             };
         };

@@ -23,6 +23,7 @@ export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<str
     userSecrets: { method: 'GET', path: '/wallets/user-secrets' },
   },
   transactions: {
+    list: { method: 'GET', path: '/transactions' },
     preview: { method: 'POST', path: '/transactions/preview' },
     previewBundle: { method: 'POST', path: '/transactions/preview-bundle' },
     sign: { method: 'POST', path: '/transactions/sign' },
@@ -146,6 +147,8 @@ export type Operations = {
     userSecrets: Method<'wallets_user_secrets'>
   }
   transactions: {
+    /** List transactions. Those of all wallets that the caller can see, or of one, newest first. For the next page ask with `before`, the `transaction_id` of the last item seen: each page is equally fast. */
+    list: Method<'transactions_list'>
     /** Preview a transaction. Simulates it and sends nothing: the decoded call and the asset changes. */
     preview: Method<'transactions_preview'>
     /** Preview a bundle. In sequence: later transactions see the effects of earlier ones. */

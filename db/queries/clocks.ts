@@ -87,23 +87,29 @@ export const waitingBelow = async (
     and(ofSigner(signer), isLive, isNull(transactions.minedBlockHash), lt(transactions.nonce, signer.nonce)),
   )
 
-/** What a transaction in no block waits for; null if only for the next blocks. */
-export const waitsFor = async (
-  db: Queryable,
-  { id, network }: { readonly id: string; readonly network: Network },
-): Promise<WaitsFor | null> => {
-  const [row] = await db
+/** What each of these transactions waits for, if it is in no block and waits for more than the next blocks. */
+export const waitsFor = async (db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, WaitsFor>> => {
+  if (ids.length === 0) return new Map()
+  const rows = await db
     .select({
+      id: transactions.id,
       said: attempts.lastError,
       isTooLow: sql<boolean>`coalesce(${attempts.maxFeePerGas} < ${cursors.baseFeePerGas}, false)`,
     })
     .from(transactions)
     .innerJoin(attempts, and(eq(attempts.transactionId, transactions.id), isChosen))
-    .leftJoin(cursors, and(eq(cursors.network, network), eq(cursors.purpose, 'track')))
-    .where(and(eq(transactions.id, id), isLive, isNull(transactions.minedBlockHash)))
-  if (row === undefined) return null
-  if (row.said === NONCE_USED) return 'nonce_used'
-  return row.isTooLow ? 'waiting_for_fees' : null
+    .leftJoin(cursors, and(eq(cursors.network, transactions.network), eq(cursors.purpose, 'track')))
+    .where(and(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`), isLive, isNull(transactions.minedBlockHash)))
+  const reasonOf = ({ said, isTooLow }: (typeof rows)[number]): WaitsFor | null => {
+    if (said === NONCE_USED) return 'nonce_used'
+    return isTooLow ? 'waiting_for_fees' : null
+  }
+  return new Map(
+    rows.flatMap((row): readonly (readonly [string, WaitsFor])[] => {
+      const reason = reasonOf(row)
+      return reason === null ? [] : [[row.id, reason]]
+    }),
+  )
 }
 
 /** Starts the clocks of these transactions now. */

@@ -103,6 +103,7 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   'get /activity': 'activity_list',
   'get /wallets': 'wallets_list',
   'post /wallets': 'wallets_create',
+  'get /transactions': 'transactions_list',
   'get /nfts': 'nfts_list',
   'post /nfts/collections': 'nfts_create_collection',
   'get /nfts/collections': 'nfts_list_collections',

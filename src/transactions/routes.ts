@@ -7,6 +7,8 @@ import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, NONCE, SIGNING } from '../http
 import { describedAs, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { parseFees } from './intent.ts'
+import { listTransactions } from './list.ts'
+import { ListedTransaction, ListTransactionsQuery, listedBy } from './list-schema.ts'
 import { SignedPayload, SignPayloadBody } from './payload-schema.ts'
 import { previewTransactions } from './preview.ts'
 import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.ts'
@@ -31,7 +33,7 @@ import { signAuthorization } from './sign-authorization.ts'
 import { signMessage } from './sign-message.ts'
 import { signPayload } from './sign-payload.ts'
 import { speedUpTransaction } from './speed-up.ts'
-import { statusByHash, statusById } from './status.ts'
+import { type Recorded, statusByHash, statusById } from './status.ts'
 import { cancelTransaction, retryTransaction } from './waiting.ts'
 
 const { detail, idempotent } = describedAs('Transactions')
@@ -46,7 +48,7 @@ const signInput = (body: typeof SignBody.static) => ({
   unsignedTransaction: body.unsigned_transaction,
 })
 
-const shownStatus = ({ row, waiting }: Awaited<ReturnType<typeof statusById>>): TransactionStatusById => ({
+const shownStatus = ({ row, waiting }: Recorded): TransactionStatusById => ({
   transaction_id: row.id,
   transaction_hash: row.shownHash,
   network: row.network,
@@ -57,10 +59,31 @@ const shownStatus = ({ row, waiting }: Awaited<ReturnType<typeof statusById>>): 
   ...(row.errorCode === null ? {} : { code: row.errorCode }),
 })
 
+const shownListed = (recorded: Recorded): ListedTransaction => ({
+  ...shownStatus(recorded),
+  wallet_address: recorded.row.contractWallet ?? recorded.row.signerAddress,
+  kind: recorded.row.kind,
+  created_at: recorded.row.createdAt.toISOString(),
+})
+
 export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
   const submit = submitRoute(ctx, shownSubmitted)
   return new Elysia({ prefix: '/transactions', normalize: false })
     .use(authentication)
+    .get(
+      '',
+      async ({ query, caller }) =>
+        (await listTransactions(ctx, { ...reachOf(caller), ...listedBy(query) })).map(shownListed),
+      {
+        query: ListTransactionsQuery,
+        response: { 200: Type.Array(ListedTransaction) },
+        ...detail(
+          'List transactions',
+          'Those of all wallets that the caller can see, or of one, newest first. For the next page ask with `before`, the `transaction_id` of the last item seen: each page is equally fast.',
+          [...ADDRESS, 'network_required', 'wallet_forbidden'],
+        ),
+      },
+    )
     .post(
       '/preview',
       async ({ body, caller }) => {

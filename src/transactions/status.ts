@@ -17,15 +17,27 @@ type StatusOfHash = {
 
 const unknown = () => new AppError('transaction_not_found', 'No such transaction is known.')
 
-/** Our record of a transaction, and what it waits for. @throws transaction_not_found, also beyond the caller's reach. */
-export const statusById = async (
-  ctx: StatusCtx,
-  input: Reach & { readonly id: string },
-): Promise<{ readonly row: TransactionRow; readonly waiting: WaitsFor | null }> => {
+/** Our record of a transaction, and what it waits for. */
+export type Recorded = { readonly row: TransactionRow; readonly waiting: WaitsFor | null }
+
+/** @throws transaction_not_found, also beyond the caller's reach. */
+export const statusById = async (ctx: StatusCtx, input: Reach & { readonly id: string }): Promise<Recorded> => {
   const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
   if (row === null) throw unknown()
-  const mayWait = row.settledAt === null && row.minedBlockHash === null
-  return { row, waiting: mayWait ? await waitsFor(ctx.db, row) : null }
+  const [recorded] = await withWaiting(ctx, [row])
+  return recorded ?? { row, waiting: null }
+}
+
+export const withWaiting = async (
+  ctx: Pick<Ctx, 'db'>,
+  rows: readonly TransactionRow[],
+): Promise<readonly Recorded[]> => {
+  const mayWait = rows.filter((row) => row.settledAt === null && row.minedBlockHash === null)
+  const reasons = await waitsFor(
+    ctx.db,
+    mayWait.map(({ id }) => id),
+  )
+  return rows.map((row) => ({ row, waiting: reasons.get(row.id) ?? null }))
 }
 
 type StatusQuery = Reach & { readonly network: Network; readonly hash: string }

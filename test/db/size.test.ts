@@ -6,6 +6,7 @@ import postgres, { type Sql } from 'postgres'
 import type { Db, Tx } from '../../db/client.ts'
 import { holdingsOfAddress, holdingsOfContract } from '../../db/queries/movements.ts'
 import { listActs } from '../../db/queries/overview.ts'
+import { listTransactionsOf } from '../../db/queries/transaction-lists.ts'
 import { createWalletList } from '../../src/wallets/list.ts'
 import { createOurWallets } from '../../src/wallets/ours.ts'
 import { makeSizeRows, type SizeRows } from '../bench/size-rows.ts'
@@ -116,6 +117,105 @@ describe('the NFTs of a collection', () => {
       expect(await holdingsOfAddress(tx, { network, address, after, limit, offset })).toHaveLength(20)
     })
     expect(ofWallet).toBe(20)
+  })
+})
+
+describe('a page of transactions', () => {
+  const EARLIEST_FAILED = 5
+  /** The items of a page are read once from an index for the list, and once by their ids. */
+  const READ_AN_ITEM = 2
+  /** The transaction before the page, and its time. */
+  const READ_BEFORE = 1
+  const limit = 20
+
+  const page = (of: Partial<Parameters<typeof listTransactionsOf>[1]>) => ({
+    ...{ projectId: made.projectId, ownedBy: null, network: null, walletId: null, statuses: [] },
+    ...{ createdFrom: null, createdUntil: null, before: null, limit, ...of },
+  })
+  const expectRead = async (of: Parameters<typeof page>[0], { items, atMost }: { items: number; atMost: number }) => {
+    const entries = await entriesOf('transactions', async (tx) => {
+      const rows = await listTransactionsOf(tx, page(of))
+      expect(rows).toHaveLength(items)
+    })
+    expect(entries).toBeLessThanOrEqual(atMost)
+  }
+  let middle: { readonly id: string; readonly walletId: string; readonly createdAt: Date }
+
+  beforeAll(async () => {
+    await sql`update transactions set status = 'failed', error_code = 'expired' where id in (
+      select id from transactions where status = 'success' order by created_at limit ${EARLIEST_FAILED})`
+    await sql`vacuum (index_cleanup on, analyze) transactions`
+    const [row] = await sql<(typeof middle)[]>`
+      select id, wallet_id as "walletId", created_at as "createdAt" from transactions where status = 'success' order by created_at offset 5000 limit 1`
+    if (row === undefined) throw new Error('there are too few transactions')
+    middle = row
+  })
+
+  test('of a project reads its items, from the newest on, from another on, or of a time', async () => {
+    const atMost = limit * READ_AN_ITEM + READ_BEFORE
+    await expectRead({}, { items: limit, atMost })
+    await expectRead({ network: 'Ethereum', before: middle }, { items: limit, atMost })
+    await expectRead({ createdUntil: middle.createdAt }, { items: limit, atMost })
+    await expectRead({ createdUntil: middle.createdAt, before: middle }, { items: limit, atMost })
+    const { createdAt } = middle
+    await expectRead(
+      { createdFrom: createdAt, createdUntil: new Date(createdAt.getTime() + 5_000) },
+      { items: 5, atMost },
+    )
+    await expectRead({ statuses: ['success'], before: middle }, { items: limit, atMost })
+  })
+
+  test('of a wallet or of a user reads its items', async () => {
+    const [owner] = await sql`select owner_id from wallets where id = ${middle.walletId}`
+    const atMost = limit * READ_AN_ITEM + READ_BEFORE
+    await expectRead({ walletId: middle.walletId }, { items: limit, atMost })
+    await expectRead({ ownedBy: owner?.owner_id }, { items: limit, atMost })
+    const [another] = await sql`select min(id::text) as id, owner_id from wallets w where project_id = ${made.projectId}
+      group by owner_id having not bool_or(exists (select from transactions t where t.wallet_id = w.id)) limit 1`
+    await expectRead({ walletId: another?.id }, { items: 0, atMost: 0 })
+    await expectRead({ ownedBy: another?.owner_id }, { items: 0, atMost: 0 })
+  })
+
+  test('has what a plain query finds', async () => {
+    const { projectId } = made
+    const { walletId, createdAt } = middle
+    const until = new Date(createdAt.getTime() + 100_000)
+    const newest = new Date(until.getTime() + 100_000)
+    const older = sql`and (created_at, id) < (select created_at, id from transactions where id = ${middle.id})`
+    const cases = [
+      [{}, sql``],
+      [{ before: middle }, older],
+      [{ before: middle, createdUntil: until, walletId }, sql`and wallet_id = ${walletId} ${older}`],
+      [{ before: middle, createdUntil: createdAt }, sql`and created_at < ${createdAt}`],
+      [{ createdFrom: until, createdUntil: newest }, sql`and created_at >= ${until} and created_at < ${newest}`],
+      [
+        { statuses: ['failed', 'success'], createdUntil: createdAt } as const,
+        sql`and status in ('failed', 'success') and created_at < ${createdAt}`,
+      ],
+    ] as const
+    for (const [of, condition] of cases) {
+      const expected = await sql<
+        { id: string }[]
+      >`select id from transactions where project_id = ${projectId} ${condition}
+        order by created_at desc, id desc limit ${limit}`
+      expect(expected.length).toBeGreaterThan(0)
+      expect((await listTransactionsOf(service.ctx.db, page(of))).map(({ id }) => id)).toEqual(
+        expected.map(({ id }) => id),
+      )
+    }
+  })
+
+  test('of a network without any reads nothing', async () => {
+    await expectRead({ network: 'Vara' }, { items: 0, atMost: 0 })
+  })
+
+  test('of the few that failed or wait reads none of the others', async () => {
+    const failed = { items: EARLIEST_FAILED, atMost: EARLIEST_FAILED * READ_AN_ITEM }
+    await expectRead({ statuses: ['failed'] }, failed)
+    await expectRead({ statuses: ['pending'] }, { items: limit, atMost: limit * READ_AN_ITEM })
+    // All that wait are read for each of their two statuses.
+    const both = { items: limit, atMost: 2 * limit + EARLIEST_FAILED + limit }
+    await expectRead({ statuses: ['submitted', 'pending', 'failed'] }, both)
   })
 })
 

@@ -222,6 +222,7 @@ const CASES: readonly Case[] = [
   ['GET /wallets/user-secrets', 'address', (address) => ({ address })],
   ['GET /wallets/get-by-address', 'address', (address) => ({ address })],
   ['GET /activity', 'wallet_address', (wallet_address) => ({ wallet_address })],
+  ['GET /transactions', 'wallet_address', (wallet_address) => ({ wallet_address })],
   ['GET /tokens/balances', 'wallet_address', (wallet_address) => ({ wallet_address })],
   ['GET /nfts', 'wallet_address', (wallet_address) => ({ wallet_address })],
   ['GET /nfts/collections', 'wallet_address', (wallet_address) => ({ wallet_address })],
@@ -305,9 +306,9 @@ test('every request field with an address is tested', async () => {
     [...CASES, ...PROGRAM_CASES].map(([operation, field]) => `${operation} ${field.replace(/\.\d+/g, '')}`),
   )
   const isAddress = (name: string) => /(^|_)(address|addresses|from|to|recipient)$/.test(name)
-  // Ids of users and assets, contracts of the EVM networks alone, and a payload, in which dapps write any prefix.
+  // Ids of users and assets, times, contracts of the EVM networks alone, and a payload, in which dapps write any prefix.
   const isNone = (found: string) =>
-    / (payload\.address|require_approval\.from|token_limits\.contract_address|authorization\.contract_address|.*\.accessList\.address)$|^POST \/tokens\/mint contract_address$/.test(
+    / (payload\.address|require_approval\.from|token_limits\.contract_address|authorization\.contract_address|.*\.accessList\.address|created_from)$|^POST \/tokens\/mint contract_address$/.test(
       found,
     )
   const found: string[] = []

@@ -29,6 +29,7 @@ const ENDPOINTS = {
   'POST /transactions/speed-up': 'sign',
   'POST /transactions/cancel': 'sign',
   'POST /transactions/retry': 'sign',
+  'GET /transactions': 'read',
   'POST /transactions/sign-message': 'sign',
   'POST /transactions/sign-payload': 'sign',
   'POST /transactions/sign-authorization': 'sign',
@@ -126,7 +127,7 @@ describe.each(Object.entries(ENDPOINTS))('%s needs "%s"', (endpoint, scope) => {
       if (scopes.some((each) => each === scope)) {
         // It passes authorization, and its input is checked; a list of everything needs none.
         expect(answer.json.code).not.toBe('scope_required')
-        const needsNone = ['GET /policies/described', 'GET /approvals'].includes(endpoint)
+        const needsNone = ['GET /policies/described', 'GET /approvals', 'GET /transactions'].includes(endpoint)
         const isForm = endpoint === 'POST /nfts/upload'
         expect(needsNone ? [200] : isForm ? [415] : [400, 501]).toContain(answer.status)
       } else {

@@ -117,6 +117,7 @@ describe('the document', () => {
       'POST /transactions/sign-payload',
       'POST /transactions/cancel',
       'POST /transactions/retry',
+      'GET /transactions',
       'POST /transactions/sign-message',
       'POST /transactions/sign-authorization',
       'POST /transactions/sign-typed-data',

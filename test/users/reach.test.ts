@@ -140,6 +140,8 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'POST /transactions/speed-up': ({ transaction: transaction_id }) => ({ body: { transaction_id, user_pin: PIN } }),
   'POST /transactions/cancel': ({ transaction: transaction_id }) => ({ body: { transaction_id } }),
   'POST /transactions/retry': ({ transaction: transaction_id }) => ({ body: { transaction_id } }),
+  'GET /transactions': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
+  'GET /transactions (from one on)': ({ transaction: before }) => ({ query: { before } }),
   'POST /transactions/sign-message': ({ wallet }) => ({
     body: { network, signer_wallet_address: wallet, message: 'hello', user_pin: PIN },
   }),
@@ -250,6 +252,19 @@ describe("another user's resource", () => {
     )
     expect(operations.length).toBeGreaterThan(20)
     expect(operations.filter((each) => !(each in CALLS) && !NAMES_NOTHING.has(each))).toEqual([])
+  })
+
+  test('is in no list of transactions', async () => {
+    type Item = { readonly transaction_id: string; readonly wallet_address: string }
+    const listedFor = async (who: Pick<User, 'get'>): Promise<readonly Item[]> =>
+      (await who.get('/transactions', { page_size: '100' })).json
+    const own = await listedFor(boris)
+    expect(own.map((item) => item.transaction_id)).toContain(theirs.transaction)
+    expect(new Set(own.map((item) => item.wallet_address))).toEqual(new Set([theirs.wallet]))
+    const annas = await listedFor(anna)
+    expect(annas.filter((item) => item.wallet_address === theirs.wallet)).toEqual([])
+    const all = new Set((await listedFor(service)).map((item) => item.transaction_id))
+    expect([...own, ...annas].filter((item) => !all.has(item.transaction_id))).toEqual([])
   })
 
   test("a hash of another user's transaction returns the chain's public data", async () => {
