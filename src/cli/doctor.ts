@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { Config } from '../config.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { sentenceOf } from '../environment/failure.ts'
 import { rowAsJson } from './operator.ts'
@@ -17,13 +18,19 @@ const linesOf = ({ check, state, found, advice }: Finding): readonly string[] =>
   ...(advice === null ? [] : [`${' '.repeat(MARK_LENGTH)}${advice}`]),
 ]
 
+/** The role of the process whose variables these are: only a vault has a root key, and a worker has no identity key. */
+const roleOf = ({ rootKey, identityKey }: Config) => {
+  if (rootKey !== null) return 'strongroom_vault'
+  return identityKey === null ? 'strongroom_worker' : 'strongroom_api'
+}
+
 const examineHere = async ({ withExaminedCtx }: Shell): Promise<readonly Finding[]> => {
   const { findingsOf } = await import('../doctor/finding.ts')
   try {
     let findings: readonly Finding[] = []
     await withExaminedCtx(async (ctx) => {
       const { examine } = await import('../doctor/doctor.ts')
-      findings = await examine({ ...ctx, role: 'strongroom_api' })
+      findings = await examine({ ...ctx, role: roleOf(ctx.config) })
     })
     return findings
   } catch (error) {

@@ -21,7 +21,7 @@ export type Checked = {
   readonly db: Db
   readonly config: Pick<Config, 'environment' | 'devnet'>
   /** The role that the login should have. */
-  readonly role: 'strongroom_api' | 'strongroom_console'
+  readonly role: 'strongroom_vault' | 'strongroom_api' | 'strongroom_worker' | 'strongroom_console'
 }
 
 const ofServer = async ({ db, config, role }: Checked): Promise<readonly Finding[]> => {

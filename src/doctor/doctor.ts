@@ -49,7 +49,8 @@ const checkMail = async ({ config, mailer }: Examined): Promise<readonly Finding
 
 /** Runs all checks, each also if others fail. */
 export const examine = async (examined: Examined): Promise<readonly Finding[]> => {
-  const { config } = examined
+  const { config, role } = examined
+  const readsWorkers = role === 'strongroom_api' || role === 'strongroom_console'
   const database = await checkDatabase(examined)
   const isAway = database.some(({ check, state }) => check === 'database' && state === 'failed')
   const onDatabase = async (name: string, check: () => Promise<readonly Finding[]>) => {
@@ -63,7 +64,13 @@ export const examine = async (examined: Examined): Promise<readonly Finding[]> =
     checkVaults(config),
     checkCertificates(config),
     checkJournals(config),
-    onDatabase('workers', () => checkWorkers(examined)),
+    readsWorkers
+      ? onDatabase('workers', () => checkWorkers(examined))
+      : [
+          findingsOf('workers').unchecked(
+            `the role ${role} does not read who works: run this with the variables of an API`,
+          ),
+        ],
     checkNodes(examined),
     checkMail(examined),
   ])

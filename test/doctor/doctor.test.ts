@@ -70,6 +70,21 @@ test('an installation that works has no failure, and each part of it was checked
   expect(checked('unchecked')).toEqual(['node Polygon', 'node Base', 'node Avalanche', 'node Vara'])
 })
 
+test('the variables of a worker and of a vault are held against their own roles', async () => {
+  const ofWorker = await examine({ IDENTITY_KEY: '', VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl })
+  expect(ofWorker.failed).toEqual([])
+  expect(stateOf(ofWorker.findings, 'database user')).toEqual([
+    { state: 'ok', found: expect.stringMatching(/ has the role strongroom_worker$/) },
+  ])
+  const ofVault = await examine({
+    ...{ SERVICE_KEY: '', IDENTITY_KEY: '', VAULT_SOCKET: '', ROOT_KEY: `file:${join(folder, 'absent')}` },
+    DATABASE_URL: service.database.workerUrl,
+  })
+  expect(stateOf(ofVault.findings, 'database user')).toEqual([
+    { state: 'failed', found: expect.stringMatching(/ does not have the role strongroom_vault$/) },
+  ])
+})
+
 test('for people it prints what to do below each trouble, and ends with 1', async () => {
   const { exitCode, output } = await runCliProcess(['doctor'], { ...service.variables, VAULT_SOCKET: '/nowhere/vault' })
   expect(exitCode).toBe(1)
