@@ -76,7 +76,8 @@ const run = async (story: Story): Promise<boolean> => {
     }
   }
   console.log('\nWhat was checked on the chains:\n')
-  for (const [step, result] of done) console.log(`  ${step.title.padEnd(44)} ${result}`)
+  const width = Math.max(...done.map(([{ title }]) => title.length))
+  for (const [step, result] of done) console.log(`  ${step.title.padEnd(width)}  ${result}`)
   return true
 }
 

@@ -33,7 +33,7 @@ const textIn = (base64url: string): string => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(base64url, 'base64url'))
   } catch {
-    return refuse('The parameter policy must be JSON in UTF-8, as base64url.')
+    return refuse('It must be JSON in UTF-8, as base64url.')
   }
 }
 
@@ -46,7 +46,7 @@ const aboutParameter = (error: unknown): never => {
 /** Parses the app's request, and checks everything that `POST /policies` checks and that needs no user. */
 const readProposal = async (ctx: Pick<Ctx, 'db' | 'chains'>, text: string): Promise<ProposedPolicyBody> => {
   if (text.length > PROPOSAL_MAX || !BASE64URL.test(text)) {
-    return refuse(`The parameter policy must be base64url without padding, of at most ${PROPOSAL_MAX} characters.`)
+    return refuse(`It must be JSON as base64url without padding, of at most ${PROPOSAL_MAX} characters.`)
   }
   const body = parseJsonText(textIn(text))
   if (!Value.Check(ProposedPolicyBody, body)) return refuse(mistakeIn(ProposedPolicyBody, body))

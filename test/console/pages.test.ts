@@ -225,6 +225,18 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     await world.sql`delete from freezes`
   })
 
+  test('say that a project is empty, and not that a search found nothing', async () => {
+    const { projectId } = await createProject(world.service.ctx, { name: 'Empty', actor: 'operator' })
+    await open(operator, `/users?project=${projectId}`)
+    expect(await textOf(operator)).toContain('This project has no users.')
+    await open(operator, `/users?project=${projectId}&q=nobody`)
+    expect(await textOf(operator)).toContain('There is no such user.')
+    await open(operator, `/wallets?project=${projectId}&q=nothing`)
+    expect(await textOf(operator)).toContain('There is no such wallet.')
+    await open(operator, `/transactions?project=${projectId}`)
+    expect(await textOf(operator)).toContain('There are no transactions here.')
+  })
+
   test('list the policies that only a vault may read', async () => {
     const { address } = await world.service.newWallet({ network: 'Ethereum', ownerId: 'pia', pin: '493817' })
     const made = await world.service.post('/policies', {

@@ -33,7 +33,7 @@ const list = (ctx: ConsoleCtx, rows: readonly TransactionOverview[]): Html =>
       { head: 'Why', cell: ({ why, error }) => why ?? error ?? '', is: 'long' },
     ],
     rows,
-    none: 'There is no such transaction.',
+    none: 'There are no transactions here.',
   })
 
 const look = html`<form class="filter" method="get" action="${PATH}/find">

@@ -35,7 +35,7 @@ ${table({
     },
   ],
   rows: shown(rows),
-  none: 'There is no such user.',
+  none: text === null ? 'This project has no users.' : 'There is no such user.',
 })}
 ${pager({ path: PATH, query: { project: projectId }, after, rows })}`,
   }

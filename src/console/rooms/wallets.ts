@@ -6,7 +6,10 @@ import { projectForm, readProjects, searchField, textIn, uuidIn } from './choose
 
 const PATH = '/wallets'
 
-const list = (rows: readonly ListedWallet[], mayFreeze: boolean): Html =>
+const list = (
+  rows: readonly ListedWallet[],
+  { none, mayFreeze }: { readonly none: string; readonly mayFreeze: boolean },
+): Html =>
   table({
     caption: 'Wallets, newest first',
     columns: [
@@ -29,7 +32,7 @@ const list = (rows: readonly ListedWallet[], mayFreeze: boolean): Html =>
         : []),
     ],
     rows,
-    none: 'There is no such wallet.',
+    none,
   })
 
 /** The wallets of a project, or those that a text names. */
@@ -44,10 +47,11 @@ export const wallets: Room = async (ctx, asked) => {
       ? await pageOfWallets(ctx.db, { projectId, after, limit: READ_ROWS })
       : await findWallets(ctx.db, { projectId, text, id: uuidIn(text), limit: PAGE_ROWS })
   const fields = searchField('Address, owner or id', text)
+  const none = text === null ? 'This project has no wallets.' : 'There is no such wallet.'
   return {
     title: 'Wallets',
     body: html`<div class="filters">${projectForm({ path: PATH, projects, chosen: projectId, all: null, fields })}</div>
-${list(shown(rows), asked.session.operator.role === 'operator')}
+${list(shown(rows), { none, mayFreeze: asked.session.operator.role === 'operator' })}
 ${pager({ path: PATH, query: { project: projectId }, after, rows })}`,
   }
 }
