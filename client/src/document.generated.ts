@@ -2951,11 +2951,11 @@ export type components = {
          */
         TypedDataPreview: {
             /**
-             * @description By the text of its type: `permit` (ERC-2612, DAI), `permit2_allowance` and `permit2_transfer`, `transfer_authorization` and `authorization_cancelled` (ERC-3009), `safe_transaction`, `safe_message`, `seaport_order`; `unknown` for any other.
+             * @description By the text of its type: `permit` (ERC-2612, DAI), `permit2_allowance` and `permit2_transfer`, `transfer_authorization` and `authorization_cancelled` (ERC-3009), `safe_transaction`, `safe_message`, `seaport_order`, `seaport_bulk_order`; `unknown` for any other.
              * @example permit
              * @enum {string}
              */
-            kind: "permit" | "permit2_allowance" | "permit2_transfer" | "transfer_authorization" | "authorization_cancelled" | "safe_transaction" | "safe_message" | "seaport_order" | "unknown";
+            kind: "permit" | "permit2_allowance" | "permit2_transfer" | "transfer_authorization" | "authorization_cancelled" | "safe_transaction" | "safe_message" | "seaport_order" | "seaport_bulk_order" | "unknown";
             /** @description What it does, in one sentence. Texts of others are between “ and ”. */
             summary: string;
             /**

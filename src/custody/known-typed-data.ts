@@ -12,6 +12,8 @@ const OFFER_ITEM =
   'OfferItem(uint8 itemType,address token,uint256 identifierOrCriteria,uint256 startAmount,uint256 endAmount)'
 const CONSIDERATION_ITEM =
   'ConsiderationItem(uint8 itemType,address token,uint256 identifierOrCriteria,uint256 startAmount,uint256 endAmount,address recipient)'
+const ORDER =
+  'OrderComponents(address offerer,address zone,OfferItem[] offer,ConsiderationItem[] consideration,uint8 orderType,uint256 startTime,uint256 endTime,bytes32 zoneHash,uint256 salt,bytes32 conduitKey,uint256 counter)'
 
 /** Sources: ERC-2612, the source of DAI, Permit2 (PermitHash.sol), ERC-3009, Safe 1.4.1, Seaport 1.6. */
 const TYPES = {
@@ -27,14 +29,26 @@ const TYPES = {
   safe_transaction:
     'SafeTx(address to,uint256 value,bytes data,uint8 operation,uint256 safeTxGas,uint256 baseGas,uint256 gasPrice,address gasToken,address refundReceiver,uint256 nonce)',
   safe_message: 'SafeMessage(bytes message)',
-  seaport_order: `OrderComponents(address offerer,address zone,OfferItem[] offer,ConsiderationItem[] consideration,uint8 orderType,uint256 startTime,uint256 endTime,bytes32 zoneHash,uint256 salt,bytes32 conduitKey,uint256 counter)${CONSIDERATION_ITEM}${OFFER_ITEM}`,
+  seaport_order: `${ORDER}${CONSIDERATION_ITEM}${OFFER_ITEM}`,
 } as const
 
-export type KnownType = keyof typeof TYPES | 'permit2_witness_transfer' | 'permit2_witness_transfers'
+export type KnownType =
+  | keyof typeof TYPES
+  | 'permit2_witness_transfer'
+  | 'permit2_witness_transfers'
+  | 'seaport_bulk_order'
 
-const BY_TEXT: ReadonlyMap<string, KnownType> = new Map(
-  Object.entries(TYPES).map(([kind, text]) => [text, kind as keyof typeof TYPES]),
+/** A tree of orders, each of which can be used alone. Seaport accepts no higher ones. */
+const BULK_ORDER_HEIGHT_MAX = 24
+const BULK_ORDERS = Array.from(
+  { length: BULK_ORDER_HEIGHT_MAX },
+  (_, below) => `BulkOrder(OrderComponents${'[2]'.repeat(below + 1)} tree)${CONSIDERATION_ITEM}${OFFER_ITEM}${ORDER}`,
 )
+
+const BY_TEXT: ReadonlyMap<string, KnownType> = new Map([
+  ...Object.entries(TYPES).map(([kind, text]) => [text, kind as keyof typeof TYPES] as const),
+  ...BULK_ORDERS.map((text) => [text, 'seaport_bulk_order'] as const),
+])
 
 /** Permit2's transfers with a witness: a further member of any type. */
 const WITNESS: Readonly<Record<string, { readonly type: KnownType; readonly permitted: string }>> = {
@@ -64,10 +78,10 @@ type Values = Readonly<Record<string, unknown>>
 
 const isValues = (value: unknown): value is Values => typeof value === 'object' && value !== null
 
-/** A member that is a struct, or the items of a list of structs. Data that was checked has it. */
+/** A member that is a struct, or the structs in a list, also in lists of lists. Data that was checked has it. */
 export const structsAt = (values: Values, name: string): readonly Values[] => {
   const value = values[name]
-  return (Array.isArray(value) ? value : [value]).filter(isValues)
+  return (Array.isArray(value) ? value.flat(BULK_ORDER_HEIGHT_MAX) : [value]).filter(isValues)
 }
 
 export const integerAt = (values: Values, name: string): bigint => integerIn(values[name], `message.${name}`)
@@ -87,6 +101,18 @@ const grantAt = (amountName: string) => (values: Values) => ({
 const offered = (item: Values): Grant => {
   const [start, end] = [integerAt(item, 'startAmount'), integerAt(item, 'endAmount')]
   return { token: addressAt(item, 'token'), amount: start > end ? start : end }
+}
+
+/**
+ * The orders that are signed. A tree is filled up with orders that neither offer nor ask for anything; they are left out. Pure.
+ * @param message checked before, of this known type
+ */
+export const ordersIn = (type: KnownType, message: Values): readonly Values[] => {
+  if (type === 'seaport_order') return [message]
+  if (type !== 'seaport_bulk_order') return []
+  return structsAt(message, 'tree').filter(
+    (order) => structsAt(order, 'offer').length + structsAt(order, 'consideration').length > 0,
+  )
 }
 
 /**
@@ -111,7 +137,9 @@ export const grantsOf = (type: KnownType, { domain, message }: TypedData): reado
     case 'permit2_witness_transfers':
       return structsAt(message, 'permitted').map(grantAt('amount'))
     case 'seaport_order':
-      return structsAt(message, 'offer')
+    case 'seaport_bulk_order':
+      return ordersIn(type, message)
+        .flatMap((order) => structsAt(order, 'offer'))
         .filter((item) => integerAt(item, 'itemType') === ITEM.erc20)
         .map(offered)
     case 'cancel_authorization':

@@ -9,6 +9,7 @@ import {
   integerAt,
   type KnownType,
   knownTypeOf,
+  ordersIn,
   structsAt,
 } from '../custody/known-typed-data.ts'
 import type { TypedData } from '../custody/payload.ts'
@@ -22,6 +23,7 @@ export const KINDS = [
   'safe_transaction',
   'safe_message',
   'seaport_order',
+  'seaport_bulk_order',
   'unknown',
 ] as const
 type Kind = (typeof KINDS)[number]
@@ -42,6 +44,13 @@ export type Move = {
   readonly to: string
 }
 
+/** What an order of Seaport gives and asks for. */
+export type Order = {
+  readonly account: string
+  readonly moves: readonly Move[]
+  readonly endsAt: bigint
+}
+
 export type Meaning = {
   readonly kind: Kind
   readonly type: KnownType | null
@@ -52,6 +61,8 @@ export type Meaning = {
   /** Who may use it; null: anybody. */
   readonly spender: string | null
   readonly moves: readonly Move[]
+  /** Each of them can be used alone. */
+  readonly orders: readonly Order[]
   /** Seconds since 1970, until which it can be used; null if it has no such time. */
   readonly endsAt: bigint | null
   /** The end of the allowance that it makes (Permit2). */
@@ -80,6 +91,7 @@ const KIND_OF: Readonly<Record<KnownType, Kind>> = {
   safe_transaction: 'safe_transaction',
   safe_message: 'safe_message',
   seaport_order: 'seaport_order',
+  seaport_bulk_order: 'seaport_bulk_order',
 }
 
 /** An item of a Seaport order. */
@@ -98,15 +110,16 @@ const itemMove = (chain: Chain, item: Values, between: Pick<Move, 'effect' | 'fr
   }
 }
 
-const orderMoves = (chain: Chain, message: Values): readonly Move[] => {
-  const offerer = chain.parseShown(addressAt(message, 'offerer'), 'typed_data')
-  return [
-    ...structsAt(message, 'offer').map((item) => itemMove(chain, item, { effect: 'sends', from: offerer, to: '' })),
-    ...structsAt(message, 'consideration').map((item) => {
-      const to = chain.parseShown(addressAt(item, 'recipient'), 'typed_data')
-      return itemMove(chain, item, { effect: 'receives', from: '', to })
-    }),
-  ]
+const orderOf = (chain: Chain, order: Values): Order => {
+  const account = chain.parseShown(addressAt(order, 'offerer'), 'typed_data')
+  const sent = structsAt(order, 'offer').map((item) =>
+    itemMove(chain, item, { effect: 'sends', from: account, to: '' }),
+  )
+  const received = structsAt(order, 'consideration').map((item) => {
+    const to = chain.parseShown(addressAt(item, 'recipient'), 'typed_data')
+    return itemMove(chain, item, { effect: 'receives', from: '', to })
+  })
+  return { account, moves: [...sent, ...received], endsAt: integerAt(order, 'endTime') }
 }
 
 const operationIn = (chain: Chain, message: Values): Meaning['operation'] => ({
@@ -134,7 +147,8 @@ const MEMBERS: Readonly<
   cancel_authorization: { account: 'authorizer' },
   safe_transaction: {},
   safe_message: {},
-  seaport_order: { account: 'offerer', end: 'endTime' },
+  seaport_order: {},
+  seaport_bulk_order: {},
 }
 
 const tokenMoves = (
@@ -157,10 +171,19 @@ const tokenMoves = (
   }))
 }
 
+const latestOf = (ends: readonly bigint[]): bigint | null =>
+  ends.length === 0 ? null : ends.reduce((one, other) => (one > other ? one : other))
+
 /** The latest end of the allowances. */
-const allowanceEnd = (message: Values): bigint | null => {
-  const ends = structsAt(message, 'details').map((details) => integerAt(details, 'expiration'))
-  return ends.length === 0 ? null : ends.reduce((one, other) => (one > other ? one : other))
+const allowanceEnd = (message: Values): bigint | null =>
+  latestOf(structsAt(message, 'details').map((details) => integerAt(details, 'expiration')))
+
+/** Until when it can be used: of several orders the latest end. */
+const endOf = (type: KnownType, message: Values, orders: readonly Order[]): bigint | null => {
+  const { end } = MEMBERS[type]
+  const endsAt = end === undefined ? latestOf(orders.map((order) => order.endsAt)) : integerAt(message, end)
+  // DAI: 0 means that it never ends.
+  return type === 'dai_permit' && endsAt === 0n ? null : endsAt
 }
 
 /** @param input.typedData checked before. @param input.signer canonical */
@@ -174,11 +197,16 @@ export const meaningOf = (
   const contract = domain.verifyingContract === undefined ? null : shown(domain.verifyingContract)
   // Without a contract nobody accepts it, whatever its types are.
   const type = contract === null ? null : found
-  const unknown = { type, contract, account: null, spender: null, moves: [], endsAt: null, allowanceEndsAt: null }
-  if (type === null) return { ...unknown, kind: 'unknown', operation: null }
-  const { account: accountAt, spender, end } = MEMBERS[type]
-  const account = accountAt === undefined ? null : shown(addressAt(message, accountAt))
-  const endsAt = end === undefined ? null : integerAt(message, end)
+  const nothing = { account: null, spender: null, moves: [], orders: [], endsAt: null, allowanceEndsAt: null }
+  if (type === null) return { type, contract, ...nothing, kind: 'unknown', operation: null }
+  const { account: accountAt, spender } = MEMBERS[type]
+  const orders = ordersIn(type, message).map((order) => orderOf(chain, order))
+  // A tree can have orders of several accounts: another one than the signer is worth a warning.
+  const ofOrders = orders.map(({ account }) => account)
+  const account =
+    accountAt === undefined
+      ? (ofOrders.find((each) => each !== signer) ?? ofOrders[0] ?? null)
+      : shown(addressAt(message, accountAt))
   const from = account ?? signer
   return {
     kind: KIND_OF[type],
@@ -186,9 +214,11 @@ export const meaningOf = (
     contract,
     account,
     spender: spender === undefined ? null : shown(addressAt(message, spender)),
-    moves: type === 'seaport_order' ? orderMoves(chain, message) : tokenMoves(chain, { type, typedData, from }),
-    // DAI: 0 means that it never ends.
-    endsAt: type === 'dai_permit' && endsAt === 0n ? null : endsAt,
+    moves: KIND_OF[type].startsWith('seaport')
+      ? orders.flatMap(({ moves }) => moves)
+      : tokenMoves(chain, { type, typedData, from }),
+    orders,
+    endsAt: endOf(type, message, orders),
     allowanceEndsAt: allowanceEnd(message),
     operation: type === 'safe_transaction' ? operationIn(chain, message) : null,
   }

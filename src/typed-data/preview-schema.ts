@@ -54,7 +54,7 @@ export const TypedDataPreview = Type.Object(
   {
     kind: OneOf(KINDS, {
       description:
-        'By the text of its type: `permit` (ERC-2612, DAI), `permit2_allowance` and `permit2_transfer`, `transfer_authorization` and `authorization_cancelled` (ERC-3009), `safe_transaction`, `safe_message`, `seaport_order`; `unknown` for any other.',
+        'By the text of its type: `permit` (ERC-2612, DAI), `permit2_allowance` and `permit2_transfer`, `transfer_authorization` and `authorization_cancelled` (ERC-3009), `safe_transaction`, `safe_message`, `seaport_order`, `seaport_bulk_order`; `unknown` for any other.',
       examples: ['permit'],
     }),
     summary: Type.String({ description: 'What it does, in one sentence. Texts of others are between “ and ”.' }),

@@ -4,7 +4,7 @@
 import { displayAmount } from '../chains/amount.ts'
 import type { AddressFacts, Intent, NodelessChain } from '../chains/chain.ts'
 import { cleanText } from '../chains/text.ts'
-import type { Meaning, Move } from './meaning.ts'
+import type { Meaning, Move, Order } from './meaning.ts'
 
 export type Known = {
   readonly chain: Pick<NodelessChain, 'network' | 'coin'>
@@ -33,6 +33,8 @@ const SEAPORTS: readonly string[] = [
   '0x0000000000000068F116a894984e2DB1123eB395',
 ]
 const TEXT_MAX = 64
+/** How many orders the summary has. `changes` has what all of them move. */
+const ORDERS_SHOWN = 10
 const FAR_SECONDS = 10n * 366n * 86_400n
 const YEAR_10000_SECONDS = 253_402_300_800n
 const NAMED_LIKE_ONE = /permit|approv|allowance|authori[sz]|delegat|order|transfer|withdraw/i
@@ -74,7 +76,7 @@ const moveWords = (known: Known, move: Move): string => {
 const listOf = (known: Known, moves: readonly Move[]): string =>
   moves.length === 0 ? 'nothing' : moves.map((move) => moveWords(known, move)).join(', ')
 
-const untilWords = ({ endsAt }: Meaning): string => {
+const untilWords = ({ endsAt }: Pick<Meaning, 'endsAt'>): string => {
   if (endsAt === null || endsAt >= YEAR_10000_SECONDS) return ''
   return ` until ${new Date(Number(endsAt) * 1_000).toISOString()}`
 }
@@ -84,11 +86,23 @@ const callsWords = ({ calls }: Read): string => {
   return calls.length === 1 ? 'to make one call' : `to make ${calls.length} calls`
 }
 
-const orderWords = (known: Known, { meaning }: Read): string => {
-  const { moves, account } = meaning
+const givesNothing = ({ account, moves }: Order): boolean =>
+  !moves.some(({ effect, to }) => effect === 'receives' && to === account)
+
+const offerWords = (known: Known, order: Order): string => {
+  const { moves, account } = order
   const given = moves.filter(({ effect }) => effect === 'sends')
   const got = moves.filter(({ effect, to }) => effect === 'receives' && to === account)
-  return `Offer ${listOf(known, given)} for ${listOf(known, got)}${untilWords(meaning)}.`
+  return `${listOf(known, given)} for ${listOf(known, got)}${untilWords(order)}`
+}
+
+const ordersWords = (known: Known, { meaning: { orders } }: Read): string => {
+  if (orders.length === 0) return 'Sign a list of orders that is empty.'
+  const [first, second] = orders
+  if (first !== undefined && second === undefined) return `Offer ${offerWords(known, first)}.`
+  const shown = orders.slice(0, ORDERS_SHOWN).map((order, at) => `(${at + 1}) ${offerWords(known, order)}`)
+  const rest = orders.length > ORDERS_SHOWN ? `; and ${orders.length - ORDERS_SHOWN} more` : ''
+  return `Sign ${orders.length} orders, each of which can be used alone. They offer ${shown.join('; ')}${rest}.`
 }
 
 const takingWords = (known: Known, { meaning }: Read): string => {
@@ -120,7 +134,8 @@ export const summaryOf = (known: Known, read: Read): string => {
     case 'safe_message':
       return `Sign a message for the Safe ${contract}; only its bytes are known.`
     case 'seaport_order':
-      return orderWords(known, read)
+    case 'seaport_bulk_order':
+      return ordersWords(known, read)
     case 'unknown':
       return `Sign ${quoted(primaryType)}${contract === '' ? '' : ` for the contract ${contract}`}. This service does not know what it does.`
     default:
@@ -152,8 +167,8 @@ const spenderWarnings = ({ facts, listed }: Known, { kind, spender }: Meaning): 
 const contractWarnings = ({ facts }: Known, { kind, contract }: Meaning): readonly string[] => {
   if (contract === null) return ['The domain names no contract.']
   const isOdd =
-    (kind.startsWith('permit2') && contract !== PERMIT2) || (kind === 'seaport_order' && !SEAPORTS.includes(contract))
-  const usual = kind === 'seaport_order' ? 'Seaport' : 'Permit2'
+    (kind.startsWith('permit2') && contract !== PERMIT2) || (kind.startsWith('seaport') && !SEAPORTS.includes(contract))
+  const usual = kind.startsWith('seaport') ? 'Seaport' : 'Permit2'
   return [
     ...(facts.get(contract)?.isContract === false ? [`There is no contract at ${contract}.`] : []),
     ...(isOdd ? [`${contract} is not the usual address of ${usual}.`] : []),
@@ -183,12 +198,20 @@ const safeWarnings = ({ meaning: { operation, contract }, calls }: Read): readon
   ]
 }
 
+const nothingWarnings = ({ orders }: Meaning): readonly string[] => {
+  const numbers = orders.flatMap((order, at) => (givesNothing(order) ? [at + 1] : []))
+  if (numbers.length === 0) return []
+  return [
+    orders.length === 1
+      ? 'This wallet gets nothing for it.'
+      : `This wallet gets nothing for ${numbers.length === 1 ? 'order' : 'the orders'} ${numbers.join(', ')}.`,
+  ]
+}
+
 /** What is dangerous or odd about it; empty if nothing is. */
 export const warningsOf = (known: Known, read: Read): readonly string[] => {
   const { meaning, primaryType, hasChainId } = read
-  const { kind, account, moves } = meaning
-  const getsNothing =
-    kind === 'seaport_order' && !moves.some(({ effect, to }) => effect === 'receives' && to === account)
+  const { kind, account } = meaning
   return [
     ...(account !== null && account !== known.signer ? [`It is for the account ${account}, not for this wallet.`] : []),
     ...(hasChainId ? [] : ['It names no chain: the signature is valid on every chain with such a contract.']),
@@ -197,7 +220,7 @@ export const warningsOf = (known: Known, read: Read): readonly string[] => {
     ...timeWarnings(known, meaning),
     ...spenderWarnings(known, meaning),
     ...safeWarnings(read),
-    ...(getsNothing ? ['This wallet gets nothing for it.'] : []),
+    ...nothingWarnings(meaning),
     ...(meaning.type?.includes('witness') ? ['It has a witness: what else it does is decided by the spender.'] : []),
     ...(kind === 'safe_message' ? ['A contract that asks the Safe may accept it for anything.'] : []),
     ...(kind === 'unknown' && NAMED_LIKE_ONE.test(primaryType)

@@ -239,9 +239,18 @@ describe('a limit on a token', () => {
         return data.seaportOrder(at(OTHER), { offerer: wallet.address, offer: [item], consideration: [], endTime: 1 })
       },
     ],
+    [
+      'the sum of several orders under one signature',
+      'BulkOrder',
+      (wallet) => {
+        const item = { itemType: 1, token, identifierOrCriteria: 0, startAmount: 1, endAmount: 2 }
+        const order = { offerer: wallet.address, offer: [item], consideration: [], endTime: 1 }
+        return data.seaportBulkOrder(at(OTHER), [order, order, order], 2)
+      },
+    ],
   ])('counts %s, at another contract', async (_, type, typed) => {
     const wallet = await usersWallet()
-    await allow(wallet, on(type, type === 'OrderComponents' ? OTHER : PERMIT2), limit('10'))
+    await allow(wallet, on(type, type.includes('Order') ? OTHER : PERMIT2), limit('10'))
     expect(told(await sign(wallet, typed(wallet)))).toEqual(SIGNED)
     expect(await spent(wallet)).toBe('6')
     expect(told(await sign(wallet, typed(wallet)))).toEqual(DENIED)

@@ -133,19 +133,38 @@ export const cancelAuthorization = (domain: Domain, message: Message) =>
 export const safeMessage = (domain: Domain, message: Message) =>
   built({ SafeMessage: 'bytes message' }, domain, message)
 
+const ORDER_TYPES = {
+  OrderComponents:
+    'address offerer,address zone,OfferItem[] offer,ConsiderationItem[] consideration,uint8 orderType,uint256 startTime,uint256 endTime,bytes32 zoneHash,uint256 salt,bytes32 conduitKey,uint256 counter',
+  OfferItem: ORDER_ITEM,
+  ConsiderationItem: `${ORDER_ITEM},address recipient`,
+}
+
+const orderComponents = (message: Message) => ({
+  ...{ zone: `0x${'00'.repeat(20)}`, orderType: 0, startTime: 0, counter: 0, salt: '1' },
+  ...{ zoneHash: `0x${'00'.repeat(32)}`, conduitKey: `0x${'00'.repeat(32)}` },
+  ...message,
+})
+
+const seaport = (domain: Domain) => ({ name: 'Seaport', version: '1.6', ...domain })
+
 /** Seaport 1.6. */
 export const seaportOrder = (domain: Domain, message: Message) =>
-  built(
-    {
-      OrderComponents:
-        'address offerer,address zone,OfferItem[] offer,ConsiderationItem[] consideration,uint8 orderType,uint256 startTime,uint256 endTime,bytes32 zoneHash,uint256 salt,bytes32 conduitKey,uint256 counter',
-      OfferItem: ORDER_ITEM,
-      ConsiderationItem: `${ORDER_ITEM},address recipient`,
-    },
-    { name: 'Seaport', version: '1.6', ...domain },
-    {
-      ...{ zone: `0x${'00'.repeat(20)}`, orderType: 0, startTime: 0, counter: 0, salt: '1' },
-      ...{ zoneHash: `0x${'00'.repeat(32)}`, conduitKey: `0x${'00'.repeat(32)}` },
-      ...message,
-    },
-  )
+  built(ORDER_TYPES, seaport(domain), orderComponents(message))
+
+/** `OrderComponents[2][2]` for a height of 2. */
+export const bulkOrderTypes = (height: number) =>
+  typesOf({ BulkOrder: `OrderComponents${'[2]'.repeat(height)} tree`, ...ORDER_TYPES })
+
+const pairs = (list: readonly unknown[]): unknown[] =>
+  Array.from({ length: list.length / 2 }, (_, at) => [list[2 * at], list[2 * at + 1]])
+
+/** A tree of orders of Seaport 1.6, filled up with empty ones as the marketplace's own library does it. */
+export const seaportBulkOrder = (domain: Domain, orders: readonly Message[], height: number) => {
+  const empty = { offerer: `0x${'00'.repeat(20)}`, offer: [], consideration: [], endTime: 0, salt: '0' }
+  const filled = Array.from({ length: 2 ** height }, (_, at) => orderComponents(orders[at] ?? empty))
+  const tree = Array.from({ length: height - 1 }).reduce<unknown[]>(pairs, filled)
+  return {
+    ...{ domain: seaport(domain), types: bulkOrderTypes(height), primaryType: 'BulkOrder', message: { tree } },
+  }
+}

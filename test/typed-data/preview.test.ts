@@ -252,6 +252,78 @@ const CASES: readonly Case[] = [
     () => [unusual(contract, 'Seaport'), NO_DEADLINE, 'This wallet gets nothing for it.'],
   ],
   [
+    'several orders under one signature',
+    () =>
+      data.seaportBulkOrder(
+        at(SEAPORT),
+        [
+          {
+            offerer: SIGNER,
+            offer: [item(2, nfts, { identifierOrCriteria: '7' })],
+            consideration: [{ ...item(0, NOBODY, amount(2n * ONE)), recipient: SIGNER }],
+            endTime: LATER,
+          },
+          { offerer: OTHER, offer: [item(1, token, amount(ONE))], consideration: [], endTime: 1 },
+          { offerer: SIGNER, offer: [item(1, token, amount(3n * ONE))], consideration: [], endTime: LATER },
+        ],
+        2,
+      ),
+    'seaport_bulk_order',
+    () =>
+      'Sign 3 orders, each of which can be used alone. They offer ' +
+      `(1) the NFT 7 of ${nfts}, which calls itself “Wizard Collection” for 2 ETH until ${UNTIL}; ` +
+      `(2) 1 “SIG” for nothing until 1970-01-01T00:00:01.000Z; (3) 3 “SIG” for nothing until ${UNTIL}.`,
+    () => [
+      `It is for the account ${OTHER}, not for this wallet.`,
+      noCode(SEAPORT),
+      'This wallet gets nothing for the orders 2, 3.',
+    ],
+  ],
+  [
+    'one order in a tree, at a contract that is not Seaport',
+    () =>
+      data.seaportBulkOrder(
+        at(contract),
+        [{ offerer: SIGNER, offer: [item(1, token, amount(ONE))], consideration: [], endTime: UINT256_MAX }],
+        1,
+      ),
+    'seaport_bulk_order',
+    () => 'Offer 1 “SIG” for nothing.',
+    () => [unusual(contract, 'Seaport'), NO_DEADLINE, 'This wallet gets nothing for it.'],
+  ],
+  [
+    'more orders than the summary has room for',
+    () => {
+      const order = {
+        ...{ offerer: SIGNER, offer: [item(1, token, amount(ONE))], endTime: LATER },
+        consideration: [{ ...item(0, NOBODY, amount(ONE)), recipient: SIGNER }],
+      }
+      return data.seaportBulkOrder(at(contract), Array.from({ length: 12 }).fill(order) as (typeof order)[], 4)
+    },
+    'seaport_bulk_order',
+    () =>
+      `Sign 12 orders, each of which can be used alone. They offer ${Array.from({ length: 10 }, (_, index) => `(${index + 1}) 1 “SIG” for 1 ETH until ${UNTIL}`).join('; ')}; and 2 more.`,
+    () => [unusual(contract, 'Seaport')],
+  ],
+  [
+    'a tree without an order',
+    () => data.seaportBulkOrder(at(contract), [], 1),
+    'seaport_bulk_order',
+    () => 'Sign a list of orders that is empty.',
+    () => [unusual(contract, 'Seaport'), NO_DEADLINE],
+  ],
+  [
+    'orders in a list that Seaport does not accept',
+    () => {
+      const { types, ...rest } = data.seaportBulkOrder(at(contract), [], 1)
+      const tree = [{ name: 'tree', type: 'OrderComponents[]' }]
+      return { ...rest, types: { ...types, BulkOrder: tree } }
+    },
+    'unknown',
+    () => `Sign “BulkOrder” for the contract ${contract}. This service does not know what it does.`,
+    () => ['By its name it may let somebody take assets of this wallet.'],
+  ],
+  [
     'a message of a Safe',
     () => data.safeMessage(at(contract), { message: '0x1234' }),
     'safe_message',
@@ -319,6 +391,24 @@ describe('what it moves', () => {
       },
       { effect: 'receives', amount: '1', from: '', to: OTHER, token: { contract_address: 'ETH' }, nft: null },
     ])
+  })
+
+  test('of several orders is what each of them moves, also beyond the summary', async () => {
+    const order = (id: number) => ({
+      ...{ offerer: SIGNER, offer: [item(2, nfts, { identifierOrCriteria: `${id}` })], endTime: LATER },
+      consideration: [{ ...item(0, NOBODY, amount(ONE)), recipient: SIGNER }],
+    })
+    const { changes } = await previewOf(
+      data.seaportBulkOrder(at(SEAPORT), [...Array.from({ length: 11 }).keys()].map(order), 4),
+    )
+    expect(
+      changes.map(({ effect, nft }: { effect: string; nft: { token_id: string } | null }) => [effect, nft?.token_id]),
+    ).toEqual(
+      [...Array.from({ length: 11 }).keys()].flatMap((id) => [
+        ['sends', `${id}`],
+        ['receives', undefined],
+      ]),
+    )
   })
 
   test('of unknown typed data is every value, in the order of its types', async () => {
