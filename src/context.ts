@@ -35,6 +35,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createOrderedQueues, type OrderedQueues } from './queue.ts'
 import { createSecurityEvents, type SecurityEvents } from './security/events.ts'
 import { createLog, type Log } from './security/log.ts'
+import { createDisputeNotes } from './tokens/dispute-notes.ts'
 import { createFactsMemory } from './tokens/facts-memory.ts'
 import { traceNodeCalls, traceVaultCalls } from './tracing/calls.ts'
 import type { DropReason } from './tracing/exporter.ts'
@@ -93,12 +94,13 @@ export type WorkerCtx = Omit<Ctx, NotOfWorkers> & {
 /** For commands that ask nodes, and need no key. */
 export type AskingCtx = Omit<WorkerCtx, 'sealer' | 'audit' | 'securityEvents'>
 
-type Remembering = { readonly config: Config; readonly db: Db; readonly identity?: Sealer }
+type Remembering = Pick<AskingCtx, 'config' | 'db' | 'log'> & { readonly identity?: Sealer }
 
-const memoryOf = ({ db, identity = undefined }: Remembering): ChainMemory => ({
+const memoryOf = ({ db, log, identity = undefined }: Remembering): ChainMemory => ({
   ...createFactsMemory({ db, identity: identity ?? null }),
   readAbiItems: (query) => readAbiItems(db, query),
   readCollectionNames: (query) => readCollectionNames(db, query),
+  noteDispute: createDisputeNotes({ log }),
 })
 
 const chainsOf = ({

@@ -67,7 +67,10 @@ describe("the image's command", () => {
 
   test('refuses another one', () => {
     const { exitCode, stderr } = Bun.spawnSync(['sh', '-c', text.replace(/^cd .*$/m, ''), 'strongroom', 'shell'])
-    expect([exitCode, stderr.toString()]).toEqual([2, 'The command must be vault, api, worker, console, cli or health.\n'])
+    expect([exitCode, stderr.toString()]).toEqual([
+      2,
+      'The command must be vault, api, worker, console, cli or health.\n',
+    ])
   })
 })
 

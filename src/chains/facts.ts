@@ -16,6 +16,13 @@ export type AddressFacts = {
   readonly decimals: number
 }
 
+/** What the nodes of a network say of a contract, where they disagree. */
+export type DisputedFacts = {
+  readonly network: Network
+  readonly address: string
+  readonly said: readonly AddressFacts[]
+}
+
 export type Balances = { readonly coin: bigint; readonly tokens: ReadonlyMap<string, bigint> }
 
 /** Storage that outlives a process; context.ts provides it. */
@@ -35,6 +42,8 @@ export type ChainMemory = {
     asked: AskedAddresses,
   ): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean; readonly isOwn: boolean }>>
   writeFacts(input: { network: Network; sure: FactsByAddress; unsure: FactsByAddress }): Promise<void>
+  /** Is called each time that nodes disagree. Nothing of what they say is stored. */
+  noteDispute(disputed: DisputedFacts): void
   /** Names and symbols of the collections that this service created, by address. They are public: any project may read them. */
   readCollectionNames(asked: AskedAddresses): Promise<ReadonlyMap<string, Pick<AddressFacts, 'name' | 'symbol'>>>
 }

@@ -47,7 +47,7 @@ export const rememberedFacts = async (
     // What only lists show need not be confirmed, and is not believed later.
     const others = peers()
     const isListed = believed === 'any' && others !== null
-    const split = isListed ? { sure: NOTHING, unsure: found } : await confirmedFacts(network, { found, peers: others })
+    const split = isListed ? { sure: NOTHING, unsure: found } : await confirmedFacts(of, { found, peers: others })
     await memory.writeFacts({ network, ...split })
     for (const address of unsure) facts.set(address, found.get(address) ?? NO_CONTRACT)
   } catch (error) {

@@ -114,6 +114,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     memory: {
       readAbiItems: async () => [],
       readCollectionNames: async () => new Map(),
+      noteDispute: () => {},
       ...createFactsMemory({ db, identity: null }),
     },
   })

@@ -30,6 +30,7 @@ const chain = createEvmChain({
   memory: {
     readAbiItems: async () => [],
     readCollectionNames: async () => new Map(),
+    noteDispute: () => {},
     readFacts: async () => new Map(),
     writeFacts: async () => {},
   },

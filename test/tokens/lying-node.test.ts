@@ -86,6 +86,30 @@ test.each([0, 1])('node %i lies: 503 until it tells the truth, and then the righ
   expect(await amountOf(await transfer(token))).toBe(1_500_000n)
 })
 
+test('the operator learns of it once for each contract, with what the nodes say', async () => {
+  const warned: object[] = []
+  const { log } = service.ctx
+  const { warn } = log
+  Object.assign(log, { warn: (facts: object, sentence: string) => warned.push({ ...facts, sentence }) })
+  try {
+    const [one, other] = [await newToken(), await newToken()]
+    expect((await transfer(one)).status).toBe(200)
+    expect(warned).toEqual([])
+    const { address } = await chain.deploy('TestToken', ['Third', 'TRD', 6])
+    nodes[0].behave(LYING)
+    for (const token of [other, address, other, address, other]) expect((await transfer(token)).status).toBe(503)
+    const warning = (contract: string, name: string, symbol: string) => ({
+      ...{ network, contract, sentence: 'the nodes disagree about the facts of a contract' },
+      said: expect.arrayContaining(
+        [12, 6].map((decimals) => ({ isContract: true, standard: 'erc20', name, symbol, decimals })),
+      ),
+    })
+    expect(warned).toEqual([warning(other, 'Test', 'TST'), warning(address, 'Third', 'TRD')])
+  } finally {
+    Object.assign(log, { warn })
+  }
+})
+
 test('a preview shows no amount while the nodes disagree, and keeps none', async () => {
   const token = await newToken()
   nodes[0].behave(LYING)

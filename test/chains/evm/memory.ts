@@ -7,6 +7,7 @@ export const createMemory = (): ChainMemory & { readonly kept: Map<string, Addre
     kept,
     readAbiItems: async () => [],
     readCollectionNames: async () => new Map(),
+    noteDispute: () => {},
     readFacts: async ({ addresses }) =>
       new Map(
         addresses.flatMap((address) => {
