@@ -50,6 +50,10 @@ export type UserSession = {
 
 export const LOADING: SessionState = { status: 'loading' }
 
+/** There was no session, or it has ended before. */
+const isNobody = (error: unknown): boolean =>
+  error instanceof StrongroomError && (error.code === 'unauthorized' || error.code === 'session_ended')
+
 const cancelled = () => new StrongroomError('login_cancelled', 'You came back without logging in.')
 
 /** A state that tells its listeners when it changes. */
@@ -120,7 +124,7 @@ export const createUserSession = ({ baseUrl, projectId, keep = 'tab' }: SessionO
     started = arrive({ projectId, tokens, shown })
     // The browser may keep the page as it was when it left for the login page, and show it again.
     window.addEventListener('pageshow', ({ persisted }) => {
-      if (persisted && state().status === 'loading' && isCancelled(projectId)) fail(cancelled())
+      if (persisted && state().status === 'loading') started = arrive({ projectId, tokens, shown })
     })
   }
   const accessToken = async (): Promise<string> => {
@@ -144,13 +148,15 @@ export const createUserSession = ({ baseUrl, projectId, keep = 'tab' }: SessionO
   }
   const logOut = async (): Promise<void> => {
     await started
-    const last = tokens.forget()
+    // Renewed if it has expired: the service would refuse to end the session by it.
+    const [last] = await Promise.allSettled([tokens.token()])
+    tokens.forget()
     become({ status: 'logged_out', error: null })
-    if (last === undefined) return
     try {
-      await createClient({ baseUrl, projectId, accessToken: last }).users.logout()
+      if (last.status === 'rejected') throw last.reason
+      await createClient({ baseUrl, projectId, accessToken: last.value }).users.logout()
     } catch (error) {
-      fail(error)
+      if (!isNobody(error)) fail(error)
     }
   }
   const client = createClient({ baseUrl, projectId, accessToken, fetch: tokens.fetchAsUser })

@@ -99,12 +99,9 @@ export const createTokens = ({ baseUrl, projectId, keep, onUser, onEnd }: Parts)
     onUser(user)
     return next
   }
-  /** @returns the access token, if there was one in memory */
-  const forget = (): string | undefined => {
-    const accessToken = opened?.accessToken
+  const forget = (): void => {
     opened = null
     held.set(null)
-    return accessToken
   }
   const exchange = async (): Promise<string> => {
     const used = held.get()

@@ -260,6 +260,41 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     await page.getByText(/^Payment: /).waitFor()
   })
 
+  test('a logout after the access token has expired ends the session', async () => {
+    const page = await world.newPage()
+    await page.clock.install()
+    await openApp(app, page)
+    const user = await world.userIdOf(await logIn(page))
+    await page.clock.fastForward('24:00:00')
+    const [refreshed] = await Promise.all([
+      page.waitForResponse((response) => response.url().endsWith('/users/refresh-token')),
+      page.waitForResponse((response) => response.url().endsWith('/users/logout')),
+      press(page, 'Log out'),
+    ])
+    expect(refreshed.status()).toBe(200)
+    await isLoggedOut(page)
+    expect(await page.getByRole('alert').first().textContent()).toBe('')
+    expect(await world.sessionsOf(user)).toEqual(['email_code logout', 'session_challenge logout'])
+  })
+
+  test('a page from before the login that the browser has kept is logged in, too', async () => {
+    const browser = await startChromium({ without: ['--disable-back-forward-cache'] })
+    try {
+      const page = await browser.newPage()
+      await openApp(app, page)
+      await page.evaluate(() => document.documentElement.setAttribute('data-kept', ''))
+      const email = await logIn(page)
+      const isKept = () => page.evaluate(() => document.documentElement.hasAttribute('data-kept'))
+      for (let steps = 0; !(await isKept()); steps += 1) {
+        expect(steps).toBeLessThan(5)
+        await page.goBack({ waitUntil: 'commit' })
+      }
+      await page.getByText(`You are logged in as ${email}.`).waitFor()
+    } finally {
+      await browser.close()
+    }
+  })
+
   describe('tells what went wrong', () => {
     test('if the user comes back without logging in', async () => {
       const page = await openApp()
