@@ -1,8 +1,8 @@
 // Operators of the console, and what admits their browsers.
 
-import { and, asc, eq, gt, lte, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, lte, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { operatorPasskeys, operators, operatorTokens } from '../schema.ts'
+import { audit, operatorPasskeys, operators, operatorTokens } from '../schema.ts'
 import type { OperatorTokenKind } from '../words.ts'
 
 type OperatorRow = typeof operators.$inferSelect
@@ -115,3 +115,16 @@ export const allOperatorRows = async (db: Queryable) => {
   ])
   return { operators: of, passkeys: theirPasskeys, tokens }
 }
+
+/** What the audit says of operators and of their passkeys, oldest first. */
+export const operatorActs = (db: Queryable) =>
+  db
+    .select({
+      name: audit.subject,
+      action: audit.action,
+      role: sql<string | null>`details->>'role'`,
+      credentialId: sql<string | null>`details->>'credential_id'`,
+    })
+    .from(audit)
+    .where(inArray(audit.action, ['operator_invited', 'operator_passkey_added', 'operator_removed']))
+    .orderBy(asc(audit.id))

@@ -12,7 +12,7 @@ import {
   revivedPasskeys,
   revivedSessions,
 } from '../../db/queries/caller-rows.ts'
-import { allOperatorRows } from '../../db/queries/operators.ts'
+import { allOperatorRows, operatorActs } from '../../db/queries/operators.ts'
 import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
 import {
   apiKeyMac,
@@ -32,6 +32,7 @@ import type { ForgedRow } from '../custody/verify-rows.ts'
 
 const ROWS_A_PAGE = 1_000
 const NOT_OURS = 'it is not as the service wrote it'
+const REVIVED = 'the audit says that it was revoked, removed or ended'
 const GONE = 'the audit names it, and it is gone'
 
 export type Callers = { readonly rows: number; readonly forged: readonly ForgedRow[] }
@@ -50,7 +51,7 @@ const verifyTable = async <Row>(
 ): Promise<Callers> => {
   const { table } = mac
   const named = (trouble: string) => (row: Keyed) => ({ table, id: row.id, projectId: row.projectId, trouble })
-  const forged = input.revived.map(named('the audit says that it was revoked, removed or ended'))
+  const forged = input.revived.map(named(REVIVED))
   let rows = 0
   for (let after: string | null = null; ; ) {
     const page: readonly (Row & Keyed)[] = await input.readPage({
@@ -78,14 +79,41 @@ const verifyTokenKeys = async ({ db, identity }: VerifyCtx): Promise<Callers> =>
   return { rows: rows.length, forged }
 }
 
+type OperatorRows = Awaited<ReturnType<typeof allOperatorRows>>
+
+/** Operators with another role than the one they were given last, and what was removed and is there again. */
+const revivedOperators = async (db: VerifyCtx['db'], { operators, passkeys }: OperatorRows) => {
+  const known = new Map<string, { readonly role: string | null; readonly credentialIds: ReadonlySet<string | null> }>()
+  for (const { name, action, role, credentialId } of await operatorActs(db)) {
+    const before = known.get(name) ?? { role: null, credentialIds: new Set() }
+    if (action === 'operator_removed') known.delete(name)
+    else if (action === 'operator_invited') known.set(name, { ...before, role })
+    else known.set(name, { ...before, credentialIds: new Set([...before.credentialIds, credentialId]) })
+  }
+  const isAdded = ({ operatorName, credentialId }: OperatorRows['passkeys'][number]) =>
+    known.get(operatorName)?.credentialIds.has(Buffer.from(credentialId).toString('base64url')) === true
+  return {
+    operators: operators.flatMap(({ name, role }) => {
+      const given = known.get(name)?.role ?? null
+      if (given === role) return []
+      return [{ name, trouble: given === null ? REVIVED : `the audit says that its role is ${given}` }]
+    }),
+    passkeys: passkeys.filter((row) => !isAdded(row)),
+  }
+}
+
 /** What admits operators to the console, which is of no project. */
 const verifyOperators = async ({ db, identity }: VerifyCtx): Promise<Callers> => {
-  const { operators, passkeys, tokens } = await allOperatorRows(db)
-  const named = (table: string, id: string): ForgedRow => ({ table, id, projectId: null, trouble: NOT_OURS })
+  const rows = await allOperatorRows(db)
+  const { operators, passkeys, tokens } = rows
+  const revived = await revivedOperators(db, rows)
+  const named = (table: string, id: string, trouble = NOT_OURS): ForgedRow => ({ table, id, projectId: null, trouble })
   const [operator, passkey, token] = [operatorMac(identity), operatorPasskeyMac(identity), operatorTokenMac(identity)]
   return {
     rows: operators.length + passkeys.length + tokens.length,
     forged: [
+      ...revived.operators.map(({ name, trouble }) => named(operator.table, name, trouble)),
+      ...revived.passkeys.map((row) => named(passkey.table, row.operatorName, REVIVED)),
       ...operators.filter((row) => !operator.holds(row)).map(({ name }) => named(operator.table, name)),
       ...passkeys.filter((row) => !passkey.holds(row)).map((row) => named(passkey.table, row.operatorName)),
       ...tokens.filter((row) => !token.holds(row)).map((row) => named(token.table, row.operatorName)),

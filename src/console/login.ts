@@ -179,7 +179,7 @@ export const addOperatorPasskey = async (ctx: ConsoleCtx, { operator }: Session,
       actor: actorOf(operator),
       action: 'operator_passkey_added',
       subject: operatorName,
-      details: {},
+      details: { credential_id: Buffer.from(credentialId).toString('base64url') },
     })
   })
 }

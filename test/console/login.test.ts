@@ -97,7 +97,8 @@ describe.skipIf(!isHere)('the console lets in', () => {
     await isIn(page)
     expect(await page.locator('.who').textContent()).toContain('eve operator')
     expect((await audited('operator_logged_in')).at(-1)).toMatchObject({ details: { by: 'passkey' } })
-    expect(await audited('operator_passkey_added')).toEqual([{ actor: 'operator:eve', subject: 'eve', details: {} }])
+    const details = { credential_id: expect.stringMatching(/^[\w-]{22,}$/) }
+    expect(await audited('operator_passkey_added')).toEqual([{ actor: 'operator:eve', subject: 'eve', details }])
 
     const listed = await world.cliJson('console', 'operators', 'list')
     expect(listed.find(({ name }: { name: string }) => name === 'eve')).toMatchObject({ passkeys: 1, sessions: 1 })
@@ -165,6 +166,39 @@ describe.skipIf(!isHere)('the console lets in', () => {
     expect(exitCode).toBe(1)
     expect(output).toContain('FORGED: table operators, row ida: it is not as the service wrote it.')
     expect(output).toContain('FORGED: table operator_tokens, row hal: it is not as the service wrote it.')
+  })
+
+  test('an operator whose earlier row somebody put back: the audit names it', async () => {
+    const verify = async () => (await world.cli('audit', 'verify')).output
+    const page = await withPasskey('mia')
+    await world.logIn('ned', 'operator')
+    await world.sql`create table kept_operators as table operators`
+    await world.sql`create table kept_passkeys as table operator_passkeys`
+    try {
+      await world.linkFor('ned', 'viewer')
+      await world.cli('console', 'operators', 'remove', 'mia')
+      expect(await verify()).not.toMatch(/row (mia|ned): the audit/)
+      await world.sql`update operators o set role = k.role, mac = k.mac from kept_operators k
+        where k.name = o.name and o.name = 'ned'`
+      await world.sql`insert into operators select * from kept_operators where name = 'mia'`
+      await world.sql`insert into operator_passkeys select * from kept_passkeys where operator_name = 'mia'`
+      // The MACs hold.
+      await page.goto(`${world.origin}/login`)
+      await press(page, 'Use a passkey')
+      await isIn(page)
+      const output = await verify()
+      expect(output).toContain('FORGED: table operators, row ned: the audit says that its role is viewer.')
+      for (const table of ['operators', 'operator_passkeys'])
+        expect(output).toContain(
+          `FORGED: table ${table}, row mia: the audit says that it was revoked, removed or ended.`,
+        )
+      // A removed passkey stays removed if the same operator is added again.
+      await world.linkFor('mia', 'operator')
+      expect(await verify()).toContain('FORGED: table operator_passkeys, row mia: the audit says')
+    } finally {
+      await world.sql`drop table kept_operators, kept_passkeys`
+      for (const name of ['mia', 'ned']) await world.cli('console', 'operators', 'remove', name)
+    }
   })
 
   test('nobody who tries too often', async () => {
