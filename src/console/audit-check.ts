@@ -35,10 +35,11 @@ export const createAuditCheck = (ctx: IdentityCtx & { readonly log: Log }) => {
       rows[of] = count
       last = { state: 'running', ...begun, rows: rows.chained + rows.service }
     }
-    const vault = (await isOpen(ctx.config.vaultSockets))
-      ? openVaultsAsOperator({ config: ctx.config, process: 'console-verify' })
-      : null
+    let vault: ReturnType<typeof openVaultsAsOperator> | null = null
     try {
+      if (await isOpen(ctx.config.vaultSockets)) {
+        vault = openVaultsAsOperator({ config: ctx.config, process: 'console-verify' })
+      }
       const held: Held = { keys: ctx, vault, readsCallers: false }
       const onRows = { chained: note('chained'), service: note('service') }
       const verified = await verifyAll(ctx, held, { chain: null, heads: [], archive: null, onRows })

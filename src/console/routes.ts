@@ -55,7 +55,14 @@ const ROOMS: Readonly<Record<string, Room>> = {
 
 const FORM_BYTES_MAX = 65_536
 
-const queryOf = (request: Request): ReadonlyMap<string, string> => new Map(new URL(request.url).searchParams)
+/** PostgreSQL takes this character in no text. @throws invalid_input */
+const withoutNul = (fields: ReadonlyMap<string, string>): ReadonlyMap<string, string> => {
+  if (![...fields.values()].some((value) => value.includes('\0'))) return fields
+  throw new AppError('invalid_input', 'No field may contain the character U+0000.')
+}
+
+const queryOf = (request: Request): ReadonlyMap<string, string> =>
+  withoutNul(new Map(new URL(request.url).searchParams))
 
 const pageOf = (text: string, status = 200): Response => new Response(text, { status, headers: PAGE_HEADERS })
 
@@ -65,8 +72,8 @@ const redirect = (to: string, cookie?: string): Response =>
     headers: { ...PAGE_HEADERS, location: to, ...(cookie === undefined ? {} : { 'set-cookie': cookie }) },
   })
 
-const formOf = (request: Request): Promise<ReadonlyMap<string, string>> =>
-  readFormBody(request, { maxBytes: FORM_BYTES_MAX, spend: async () => {} })
+const formOf = async (request: Request): Promise<ReadonlyMap<string, string>> =>
+  withoutNul(await readFormBody(request, { maxBytes: FORM_BYTES_MAX, spend: async () => {} }))
 
 /** Answers a request of somebody who is logged in; others get to the login. */
 const inSession =

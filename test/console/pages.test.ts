@@ -237,6 +237,13 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     expect(await textOf(operator)).toContain('There are no transactions here.')
   })
 
+  test('refuse a character that the database takes in no text', async () => {
+    for (const path of ['/wallets?q=%00', '/users?q=a%00b', '/audit?project=%00']) {
+      expect([path, await open(viewer, path)]).toEqual([path, 400])
+      expect(await textOf(viewer)).toContain('U+0000')
+    }
+  })
+
   test('list the policies that only a vault may read', async () => {
     const { address } = await world.service.newWallet({ network: 'Ethereum', ownerId: 'pia', pin: '493817' })
     const made = await world.service.post('/policies', {
