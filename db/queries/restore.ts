@@ -2,7 +2,7 @@
 
 import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { attempts, transactions, wallets } from '../schema.ts'
+import { attempts, networks, transactions, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 import { ofSigner, type Signer } from './transactions.ts'
 import type { WalletRow } from './wallets.ts'
@@ -88,4 +88,24 @@ export const walletsAmong = async (
     .select({ id: wallets.id, address: wallets.address, type: wallets.type })
     .from(wallets)
     .where(and(eq(wallets.network, network), eq(wallets.address, sql`any(${sql.param(addresses)}::text[])`)))
+}
+
+/** All contract wallets of a network. */
+export const contractWalletsOf = (
+  db: Queryable,
+  network: Network,
+): Promise<readonly Pick<WalletRow, 'id' | 'address' | 'type' | 'publicKey'>[]> =>
+  db
+    .select({ id: wallets.id, address: wallets.address, type: wallets.type, publicKey: wallets.publicKey })
+    .from(wallets)
+    .where(and(eq(wallets.network, network), eq(wallets.type, 'contract')))
+
+/** The networks that have a wallet, in alphabetical order. */
+export const networksWithWallets = async (db: Queryable): Promise<readonly Network[]> => {
+  const rows = await db
+    .select({ network: networks.name })
+    .from(networks)
+    .where(sql`exists (select from public.wallets wallet where wallet.network = networks.name)`)
+    .orderBy(networks.name)
+  return rows.map(({ network }) => network)
 }

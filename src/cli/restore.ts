@@ -21,7 +21,12 @@ const linesOf = (restored: Restored): readonly string[] => [
   'The vaults open keys again. Start the APIs and the workers.',
 ]
 
-const checkCommand = ({ print, printJson, note, withAskingIdentityCtx }: Shell): Command =>
+const UNREAD = {
+  no_node: 'this command has no node of it',
+  not_followed: 'no worker had followed it before the backup, so it is unknown where to begin',
+} as const
+
+const checkCommand = ({ print, printJson, note, fail, withAskingIdentityCtx }: Shell): Command =>
   new Command('check')
     .summary('After a restore without a journal: find what wallets have done since the backup.')
     .description(
@@ -39,14 +44,19 @@ const checkCommand = ({ print, printJson, note, withAskingIdentityCtx }: Shell):
         }
         const onProgress = ({ network, block, to }: { network: string; block: bigint; to: bigint }) =>
           note(`${network}: block ${block} of ${to}`)
-        const { unknown, frozen, read } = await checkRestored(ctx, { actor: OPERATOR, onProgress })
-        if (json) return printJson({ unknown: unknown.map(rowAsJson), frozen, read: read.map(rowAsJson) })
-        for (const { network, from, to } of read) print(`${network}: blocks ${from} to ${to}`)
+        const { unknown, frozen, read, unread } = await checkRestored(ctx, { actor: OPERATOR, onProgress })
+        if (unread.length > 0) fail()
+        if (json) return printJson({ unknown: unknown.map(rowAsJson), frozen, read: read.map(rowAsJson), unread })
+        for (const { network, from, to } of read)
+          print(`${network}: ${from > to ? 'no block since the backup' : `blocks ${from} to ${to}`}`)
+        for (const { network, why } of unread) print(`${network}: NOT READ, although it has wallets: ${UNREAD[why]}`)
         for (const { network, block, hash, address } of unknown)
           print(`${network}, block ${block}: the transaction ${hash} of ${address} is not in the database`)
         print(
           unknown.length === 0
-            ? 'The database has all transactions of our wallets. Start the workers and the APIs.'
+            ? unread.length === 0
+              ? 'The database has all transactions of our wallets. Start the workers and the APIs.'
+              : 'The database has all transactions of our wallets on the networks that were read.'
             : `${counted(frozen.length, 'wallet')} frozen. Start the workers and the APIs, and run this with --release.`,
         )
       }),

@@ -2,18 +2,21 @@
 // until the followers have read the same blocks. It begins at the blocks up to which the restored database has followed each
 // network, so it runs before the workers start.
 //
-// A transaction of a wallet is one that the wallet's address has sent, or that was sent to a contract wallet.
+// A transaction of a wallet is one that the address of its key has sent, or that was sent to a contract wallet. What deploys a
+// contract wallet is sent to another contract: only its sender tells whose it is.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readCursor } from '../../db/queries/cursors.ts'
 import { listFreezes } from '../../db/queries/freezes.ts'
-import { knownHashes, walletsAmong } from '../../db/queries/restore.ts'
-import { findWalletById } from '../../db/queries/wallets.ts'
+import { contractWalletsOf, knownHashes, networksWithWallets, walletsAmong } from '../../db/queries/restore.ts'
+import { findWalletById, type WalletRow } from '../../db/queries/wallets.ts'
 import { CURSOR_PURPOSES, type Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Chains } from '../chains/chains.ts'
 import type { IdentityCtx } from '../environment/contexts.ts'
+import { AppError } from '../errors.ts'
 import { freeze, unfreeze } from '../freezes/freeze.ts'
+import { signerAddressOf } from '../wallets/contract-wallet.ts'
 
 type CheckCtx = Pick<IdentityCtx, 'db' | 'audit'> & { readonly chains: Chains }
 
@@ -32,31 +35,44 @@ type Checked = {
   readonly frozen: readonly string[]
   /** The blocks that were read, both ends included. */
   readonly read: readonly { readonly network: Network; readonly from: bigint; readonly to: bigint }[]
+  /** Networks with wallets that were not read: we have no node, or no worker had followed it before the backup. */
+  readonly unread: readonly { readonly network: Network; readonly why: 'no_node' | 'not_followed' }[]
 }
 
 const BLOCKS_AT_ONCE = 50
 /** Begins the reason of these freezes, by which `release` knows them. */
 const REASON = 'cli restore check'
 
+type Ours = Pick<WalletRow, 'id' | 'address' | 'type'> & { readonly keyAddress: string }
+
+const readContractWallets = async ({ db }: CheckCtx, chain: Chain): Promise<readonly Ours[]> => {
+  const rows = await contractWalletsOf(db, chain.network)
+  return rows.map((row) => ({ ...row, keyAddress: signerAddressOf(chain, row) }))
+}
+
+type Blocks = Awaited<ReturnType<Chain['sendersFrom']>>
+
 const unknownAmong = async (
   ctx: CheckCtx,
-  chain: Chain,
-  blocks: Awaited<ReturnType<Chain['sendersFrom']>>,
+  of: { readonly network: Network; readonly blocks: Blocks; readonly contractWallets: readonly Ours[] },
 ): Promise<readonly UnknownTransaction[]> => {
-  const { network } = chain
+  const { network, blocks, contractWallets } = of
   const sent = blocks.flatMap(({ number, transactions }) => transactions.map((each) => ({ ...each, block: number })))
-  const addresses = [...new Set(sent.flatMap(({ from, to }) => (to === null ? [from] : [from, to])))]
-  const wallets = await walletsAmong(ctx.db, { network, addresses })
-  const ofContract = new Set(wallets.filter(({ type }) => type === 'contract').map(({ address }) => address))
-  const isOf = (address: string, { from, to }: (typeof sent)[number]) =>
-    from === address || (to === address && ofContract.has(address))
-  const theirs = sent.filter((each) => wallets.some(({ address }) => isOf(address, each)))
+  const addresses = new Set(sent.flatMap(({ from, to }) => (to === null ? [from] : [from, to])))
+  const found = await walletsAmong(ctx.db, { network, addresses: [...addresses] })
+  const wallets: readonly Ours[] = [
+    ...found.filter(({ type }) => type === 'eoa').map((row) => ({ ...row, keyAddress: row.address })),
+    ...contractWallets.filter(({ address, keyAddress }) => addresses.has(address) || addresses.has(keyAddress)),
+  ]
+  const isOf = ({ type, address, keyAddress }: Ours, { from, to }: (typeof sent)[number]) =>
+    from === keyAddress || (type === 'contract' && to === address)
+  const theirs = sent.filter((each) => wallets.some((wallet) => isOf(wallet, each)))
   const known = await knownHashes(ctx.db, { network, hashes: theirs.map(({ hash }) => hash) })
   return theirs
     .filter(({ hash }) => !known.has(hash))
     .flatMap((each) =>
       wallets
-        .filter(({ address }) => isOf(address, each))
+        .filter((wallet) => isOf(wallet, each))
         .map(({ id, address }) => ({ network, block: each.block, hash: each.hash, wallet: id, address })),
     )
 }
@@ -68,16 +84,32 @@ const checkNetwork = async (ctx: CheckCtx, chain: Chain, onProgress: Progress) =
   const cursor = await readCursor(ctx.db, { network, purpose: 'track' })
   if (cursor === null) return null
   const to = (await chain.head()).latest.number
+  const contractWallets = await readContractWallets(ctx, chain)
   const unknown: UnknownTransaction[] = []
   for (let number = cursor.number + 1n; number <= to; ) {
     const limit = Math.min(BLOCKS_AT_ONCE, Number(to - number) + 1)
     const blocks = await chain.sendersFrom({ number, limit })
-    if (blocks.length === 0) break
-    unknown.push(...(await unknownAmong(ctx, chain, blocks)))
+    if (blocks.length === 0) {
+      const sentence = `The ${network} node does not have block ${number}: use one that has all blocks since the backup, and run this again.`
+      throw new AppError('node_unavailable', sentence)
+    }
+    unknown.push(...(await unknownAmong(ctx, { network, blocks, contractWallets })))
     number += BigInt(blocks.length)
     onProgress({ network, block: number - 1n, to })
   }
   return { unknown, read: { network, from: cursor.number + 1n, to } }
+}
+
+/** A network that has neither a node nor a follower has wallets only because each owner's key gives an address there. */
+const unreadAmong = async (ctx: CheckCtx, read: Checked['read']): Promise<Checked['unread']> => {
+  const unread: Checked['unread'][number][] = []
+  for (const network of await networksWithWallets(ctx.db)) {
+    if (read.some((each) => each.network === network)) continue
+    if (ctx.chains.all.some((chain) => chain.network === network)) unread.push({ network, why: 'not_followed' })
+    else if ((await readCursor(ctx.db, { network, purpose: 'track' })) !== null)
+      unread.push({ network, why: 'no_node' })
+  }
+  return unread
 }
 
 /**
@@ -96,13 +128,14 @@ export const checkRestored = async (
     unknown.push(...checked.unknown)
     read.push(checked.read)
   }
+  const unread = await unreadAmong(ctx, read)
   const frozen: string[] = []
   for (const walletId of new Set(unknown.map(({ wallet }) => wallet))) {
     const count = unknown.filter(({ wallet }) => wallet === walletId).length
     const reason = `${REASON}: the chain has ${count} of its transactions since the backup, which the database does not have`
     if (await freeze(ctx, { target: { scope: 'wallet', walletId }, reason, actor: input.actor })) frozen.push(walletId)
   }
-  return { unknown, frozen, read }
+  return { unknown, frozen, read, unread }
 }
 
 const LOOK_EVERY_MS = 1_000

@@ -2,6 +2,7 @@
 // done since, freezes these wallets, and releases them when the workers have read the same blocks. Real servers and chains.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import postgres from 'postgres'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
@@ -87,13 +88,14 @@ const check = async (...options: readonly string[]) => {
 
 test('what wallets did since the backup is found, and they sign again when the workers know it', async () => {
   await startWorker()
-  const [busy, quiet, safe, extrinsic] = [
+  const [busy, quiet, safe, undeployed, extrinsic] = [
     await newWallet('Ethereum'),
     await newWallet('Ethereum'),
     await newSafe(),
+    await newSafe(),
     await newWallet('Polkadot'),
   ]
-  for (const { address } of [busy, quiet, safe]) await chain.fund(address)
+  for (const { address } of [busy, quiet, safe, undeployed]) await chain.fund(address)
   await polkadot.fund(extrinsic.address)
   const before = [await pay('Ethereum', busy.address), await pay('Ethereum', quiet.address)]
   await pay('Ethereum', safe.address)
@@ -106,28 +108,34 @@ test('what wallets did since the backup is found, and they sign again when the w
     await pay('Ethereum', busy.address),
     await pay('Ethereum', busy.address),
     await pay('Ethereum', safe.address),
+    // A transaction before it deploys the wallet, and is sent to another contract.
+    await pay('Ethereum', undeployed.address),
     await pay('Polkadot', extrinsic.address),
   ]
   await stopWorker()
   await server.goBack()
 
   const found = await check()
-  const hashes = found.unknown.map(({ hash }: { hash: string }) => hash)
-  expect(hashes.toSorted()).toEqual(since.toSorted())
+  const hashes: string[] = found.unknown.map(({ hash }: { hash: string }) => hash)
+  expect(hashes.filter((hash) => since.includes(hash)).toSorted()).toEqual(since.toSorted())
+  const others = found.unknown.filter(({ hash }: { hash: string }) => !since.includes(hash))
+  expect(others).toEqual([expect.objectContaining({ wallet: undeployed.id })])
   expect(hashes).not.toContain(before[0])
-  expect(found.frozen.toSorted()).toEqual([busy.id, safe.id, extrinsic.id].toSorted())
+  const theirs = [busy.id, safe.id, undeployed.id, extrinsic.id].toSorted()
+  expect(found.frozen.toSorted()).toEqual(theirs)
+  expect(found.unread).toEqual([])
   // A second run finds the same, and freezes nobody again.
   expect(await check()).toMatchObject({ unknown: found.unknown, frozen: [] })
 
   const payment = { to: RECIPIENT, value: '1' }
-  for (const { address } of [busy, safe]) {
+  for (const { address } of [busy, safe, undeployed]) {
     expect((await send('Ethereum', address, payment)).json).toMatchObject({ code: 'frozen' })
   }
   expect((await send('Ethereum', quiet.address, payment)).json).toMatchObject({ status: 'submitted' })
 
   await startWorker()
   const { released } = await check('--release')
-  expect(released.toSorted()).toEqual([busy.id, safe.id, extrinsic.id].toSorted())
+  expect(released.toSorted()).toEqual(theirs)
   await pay('Ethereum', busy.address)
   await pay('Ethereum', safe.address)
   await pay('Polkadot', extrinsic.address)
@@ -152,4 +160,54 @@ test('a node that does not answer ends the check with a sentence, and nothing is
     ETHEREUM_RPC_URL: 'http://127.0.0.1:1',
   })
   expect({ exitCode, errors }).toEqual({ exitCode: 1, errors: expect.stringMatching(/Ethereum node/) })
+})
+
+test('a node that lacks the blocks since the backup ends the check: they were not read', async () => {
+  await chain.mine(2)
+  // A node that has deleted them answers with null.
+  const pruned = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const text = await request.text()
+      const answer = await fetch(chain.rpcUrl, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: text,
+      })
+      const asked: { id: number; method: string; params: unknown[] }[] = [JSON.parse(text)].flat()
+      const lacks = new Set(
+        asked
+          .filter(({ method, params }) => method === 'eth_getBlockByNumber' && params[1] === true)
+          .map(({ id }) => id),
+      )
+      const json = await answer.json()
+      const replies = [json].flat().map((reply) => (lacks.has(reply.id) ? { ...reply, result: null } : reply))
+      return Response.json(Array.isArray(json) ? replies : replies[0])
+    },
+  })
+  try {
+    const variables = { ...service.variables, ETHEREUM_RPC_URL: pruned.url.href }
+    const { exitCode, output, errors } = await runCli(['restore', 'check'], variables)
+    expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
+    expect(errors).toMatch(/The Ethereum node does not have block \d+: use one that has all blocks since the backup/)
+  } finally {
+    await pruned.stop(true)
+  }
+})
+
+test('networks with wallets that cannot be read are named, and the command fails', async () => {
+  await stopWorker()
+  const sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  try {
+    await sql`delete from cursors where network = 'Polkadot'`
+  } finally {
+    await sql.end()
+  }
+  const { ETHEREUM_RPC_URL: _, ...variables } = service.variables
+  const { exitCode, output } = await runCli(['restore', 'check'], variables)
+  expect(exitCode).toBe(1)
+  expect(output).toContain('Ethereum: NOT READ, although it has wallets: this command has no node of it')
+  expect(output).toContain('Polkadot: NOT READ, although it has wallets: no worker had followed it before the backup')
+  expect(output).not.toContain('Start the workers')
 })
