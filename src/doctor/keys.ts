@@ -68,16 +68,18 @@ export const checkKeys = async ({
 const checkVault = async (config: Config, socket: string): Promise<Finding> => {
   const { ok, failed } = findingsOf(`vault ${socket}`)
   let reason = ''
-  const vault = connectVault({
-    sockets: [socket],
-    tls: config.vaultTls,
-    name: 'strongroom-doctor',
-    onChange: () => {},
-    onUnreached: ({ error }) => {
-      reason = error?.message ?? 'it closed the connection, or said nothing'
-    },
-  })
+  let vault: ReturnType<typeof connectVault> | null = null
   try {
+    // It also throws if the certificate's files cannot be used.
+    vault = connectVault({
+      sockets: [socket],
+      tls: config.vaultTls,
+      name: 'strongroom-doctor',
+      onChange: () => {},
+      onUnreached: ({ error }) => {
+        reason = error?.message ?? 'it closed the connection, or said nothing'
+      },
+    })
     const { rootKeyIds, isBehind, argon2 } = await vault.status()
     if (isBehind) return failed('the database lacks what its journal has', 'Run "bun run cli restore".')
     return ok(`it has the root key ${rootKeyIds.join(' and ')}; PINs that wait: ${argon2.waiting}`)
@@ -87,7 +89,7 @@ const checkVault = async (config: Config, socket: string): Promise<Finding> => {
       'Check that it runs, that its socket is in a folder that this user may enter, and its log ("The vault" in docs/operations.md).',
     )
   } finally {
-    vault.close()
+    vault?.close()
   }
 }
 

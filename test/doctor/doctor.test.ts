@@ -128,6 +128,16 @@ describe('it finds', () => {
     expect(misspelt.map(({ found }) => found)).toContain('RATE_LIMIT_PER_SECONDS is not a variable of this service')
   })
 
+  test('a certificate that cannot be read: all else is checked', async () => {
+    const file = '/nowhere/file.pem'
+    const { findings, failed } = await examine({
+      ...{ VAULT_SOCKET: 'tls://127.0.0.1:1', VAULT_TLS_CERT_FILE: file, VAULT_TLS_KEY_FILE: file },
+      VAULT_TLS_CA_FILE: file,
+    })
+    expect(new Set(failed.map(({ check }) => check))).toEqual(new Set(['vault tls://127.0.0.1:1', 'vault certificate']))
+    expect(findings.map(({ check }) => check)).toContain('database version')
+  })
+
   test('a database that is away: what needs it is not checked, and all else is', async () => {
     const away = new URL(service.variables.DATABASE_URL ?? '')
     away.port = '1'
