@@ -1,6 +1,7 @@
-import { readConfig, type Variables } from '../src/config.ts'
+import { readConfig } from '../src/config.ts'
 import { inviteOperator } from '../src/console/operators.ts'
 import { createIdentityCtx } from '../src/environment/contexts.ts'
+import type { Variables } from '../src/environment/variables.ts'
 
 /** A link that logs the developer in at the console, once, within ten minutes. @param variables as of the API. */
 export const consoleLink = async (variables: Variables, origin: string): Promise<string> => {

@@ -15,6 +15,7 @@ import { rightDatabaseUrl } from './environment/database-url.ts'
 import { isLocal, isPrivate } from './environment/hosts.ts'
 import { refuseRootKey } from './environment/refuse-root-key.ts'
 import { recorded } from './environment/unknown-variables.ts'
+import { flag, oneOf, problem, required, url, type Variables, wholeNumber } from './environment/variables.ts'
 import { vaultPlacesOf, wordsOf } from './environment/vault-places.ts'
 import { tracingOf } from './tracing/settings.ts'
 
@@ -47,47 +48,6 @@ type RootKeyConfig = {
     readonly namespace: string | null
   } | null
 }
-
-export type Variables = Readonly<Record<string, string | undefined>>
-
-const problem = (name: string, right: string): Error => new Error(`${name} must be ${right}.`)
-
-const required = (variables: Variables, name: string, right: string): string => {
-  const value = variables[name]?.trim()
-  if (!value) throw problem(name, right)
-  return value
-}
-
-const oneOf = <Word extends string>(
-  variables: Variables,
-  name: string,
-  words: readonly Word[],
-  fallback?: Word,
-): Word => {
-  const value = variables[name]?.trim() || fallback
-  const word = words.find((each) => each === value)
-  if (word === undefined) throw problem(name, `one of ${words.join(', ')}`)
-  return word
-}
-
-const wholeNumber = (variables: Variables, name: string, fallback: number, most: number, least = 1): number => {
-  const text = variables[name]?.trim()
-  if (!text) return fallback
-  const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= least && value <= most)) throw problem(name, `a whole number from ${least} to ${most}`)
-  return value
-}
-
-const url = (name: string, text: string, protocols: readonly string[]): string => {
-  const parsed = URL.canParse(text) ? new URL(text) : null
-  if (parsed === null || !protocols.includes(parsed.protocol)) {
-    throw problem(name, `a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`)
-  }
-  return text
-}
-
-const flag = (variables: Variables, name: string, fallback: 'true' | 'false' = 'false'): boolean =>
-  oneOf(variables, name, ['true', 'false'], fallback) === 'true'
 
 const vaultOf = (variables: Variables): RootKeyConfig['vault'] => {
   const [token, file] = [variables.VAULT_TOKEN?.trim(), variables.VAULT_TOKEN_FILE?.trim()]

@@ -3,7 +3,8 @@
 import { InvalidArgumentError } from 'commander'
 import type { Network } from '../../db/words.ts'
 import { EVM_NETWORKS, NETWORKS } from '../chains/networks.ts'
-import { readNetworks, type Variables } from '../config.ts'
+import { readNetworks } from '../config.ts'
+import type { Variables } from '../environment/variables.ts'
 import { UUID } from '../http/text.ts'
 
 const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/

@@ -3,8 +3,9 @@
 
 import { createInterface } from 'node:readline/promises'
 import type { Readable, Writable } from 'node:stream'
-import { type Config, readConfig, type Variables } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import type { Process, ReadingCtx } from '../environment/contexts.ts'
+import type { Variables } from '../environment/variables.ts'
 import { readSecrets } from './secrets.ts'
 
 export type Surroundings = {
