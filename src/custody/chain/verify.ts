@@ -214,6 +214,8 @@ export const verifyAudit = async (
   const known = input.chain === null ? await listChains(ctx.db) : [input.chain]
   // All links of a chain with checkpoints may be gone.
   const checkpoints = await listCheckpoints(ctx.db, { chain: input.chain })
+  // First the rows that are in no chain yet: one that is chained meanwhile would be in neither.
+  const tails = await brokenTails(ctx, check, input)
   const heads: string[] = []
   const broken: Broken[] = []
   for (const chain of new Set([...known, ...[...checkpoints, ...input.heads].map((each) => each.chain)])) {
@@ -221,6 +223,6 @@ export const verifyAudit = async (
     if (walked.broken !== null) broken.push(walked.broken)
     else if (walked.end !== null) heads.push(shownHead(walked.end))
   }
-  broken.push(...(await brokenTails(ctx, check, input)))
+  broken.push(...tails.filter((tail) => !broken.some(({ auditId }) => auditId === tail.auditId)))
   return { heads, broken, rows, unchained: await countUnchained(ctx.db, input) }
 }
