@@ -30,10 +30,20 @@ const originOf = (variables: Variables): string | null => {
 }
 
 /** @throws Error with one sentence that names the variable and what it must be. */
-export const consolePlaceOf = (variables: Variables) => ({
-  consoleHost: variables.CONSOLE_HOST?.trim() || '127.0.0.1',
-  /** 0 chooses a free port and logs it. */
-  consolePort: portOf(variables),
-  /** null: `http://localhost` with the console's port. */
-  consoleOrigin: originOf(variables),
-})
+export const consolePlaceOf = (variables: Variables) => {
+  const consoleHost = variables.CONSOLE_HOST?.trim() || '127.0.0.1'
+  const consoleOrigin = originOf(variables)
+  // A link's secret would cross the network in plain text.
+  if (!isLocal(consoleHost) && !consoleOrigin?.startsWith('https:')) {
+    throw new Error(
+      'CONSOLE_BASE_URL must be an https:// URL if CONSOLE_HOST is not this machine: put a proxy with TLS before the console.',
+    )
+  }
+  return {
+    consoleHost,
+    /** 0 chooses a free port and logs it. */
+    consolePort: portOf(variables),
+    /** null: `http://localhost` with the console's port. */
+    consoleOrigin,
+  }
+}

@@ -58,6 +58,7 @@ test('does not start with the root key, with another login, or at an address wit
   for (const [changes, said] of [
     [{ ROOT_KEY: 'file:/nowhere' }, 'ROOT_KEY must not be set in this process'],
     [{ DATABASE_URL: service.database.workerUrl, IDENTITY_KEY: '' }, 'IDENTITY_KEY must say where the identity key is'],
+    [{ CONSOLE_HOST: '0.0.0.0' }, 'CONSOLE_BASE_URL must be an https:// URL if CONSOLE_HOST is not this machine'],
     [{ CONSOLE_BASE_URL: 'http://console.example.com' }, 'CONSOLE_BASE_URL must be an https:// URL'],
     [{ CONSOLE_BASE_URL: 'https://example.com/console' }, 'CONSOLE_BASE_URL must be an https:// URL without a path'],
     [{ CONSOLE_PORT: '70000' }, 'CONSOLE_PORT must be a whole number'],
