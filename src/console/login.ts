@@ -26,7 +26,7 @@ import {
   type RequestOptions,
 } from '../users/passkey-schema.ts'
 import type { ConsoleCtx } from './context.ts'
-import { actorOf, beginSession, isOurOperator, readToken, type Session } from './session.ts'
+import { actorOf, beginSession, isFresh, isOurOperator, readToken, type Session } from './session.ts'
 import { hashOf } from './token.ts'
 
 const PASSKEYS_MAX = 20
@@ -145,6 +145,9 @@ export const logInByPasskey = async (
   })
 }
 
+export const FRESH_REQUIRED =
+  'A passkey is added within ten minutes of a login: log out, log in again, and add it then.'
+
 /** The options for a further passkey of the operator. */
 export const registrationOptions = async (ctx: ConsoleCtx, { operator }: Session): Promise<CreationOptions> => {
   const { name } = operator
@@ -156,8 +159,13 @@ export const registrationOptions = async (ctx: ConsoleCtx, { operator }: Session
   })
 }
 
-/** Adds a passkey to the operator. @param text RegistrationResponseJSON. */
-export const addOperatorPasskey = async (ctx: ConsoleCtx, { operator }: Session, text: string): Promise<void> => {
+/**
+ * Adds a passkey to the operator.
+ * @param text RegistrationResponseJSON.
+ * @throws fresh_login_required, invalid_input, passkey_exists
+ */
+export const addOperatorPasskey = async (ctx: ConsoleCtx, session: Session, text: string): Promise<void> => {
+  const { operator } = session
   const { name: operatorName } = operator
   const failed = () => new AppError('invalid_input', 'The passkey was not added: open the page again, and repeat it.')
   const answer = parsed(text)
@@ -169,6 +177,7 @@ export const addOperatorPasskey = async (ctx: ConsoleCtx, { operator }: Session,
   if ('refused' in result) throw failed()
   const { credentialId, publicKey, signCount, backupEligible } = result.verified
   await ctx.db.transaction(async (tx) => {
+    if (!(await isFresh(tx, session))) throw new AppError('fresh_login_required', FRESH_REQUIRED)
     if (!(await useChallenge(ctx, tx, { challenge, operatorName, expiresAt }))) throw failed()
     if ((await passkeysOfOperator(tx, operatorName)).length >= PASSKEYS_MAX) throw failed()
     const row = { operatorName, credentialId, publicKey, backupEligible }

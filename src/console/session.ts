@@ -14,6 +14,8 @@ import type { ConsoleCtx, OperatingCtx } from './context.ts'
 import { hashOf, isSecret } from './token.ts'
 
 const HOURS = 12
+/** A way in is added only this soon after a login, so that a stolen cookie does not become lasting access. */
+const FRESH_MINUTES = 10
 
 /** The prefix keeps other hosts of the domain from setting it (RFC 6265bis §4.1.3.2). */
 const COOKIE = '__Host-strongroom-console'
@@ -68,6 +70,12 @@ export const sessionOf = async (
   const { hash, expiresAt } = found.token
   const csrf = Buffer.from(ctx.identity.authenticator('form of the console')([hash])).toString('base64url')
   return { operator: found.operator, hash, expiresAt, csrf }
+}
+
+/** Whether a session began with a login just now. */
+export const isFresh = async (db: Parameters<typeof readPresent>[0], { expiresAt }: Session): Promise<boolean> => {
+  const begunMs = expiresAt.getTime() - HOURS * 3_600_000
+  return (await readPresent(db)).getTime() - begunMs <= FRESH_MINUTES * 60_000
 }
 
 /** Begins a session. @returns its cookie. */

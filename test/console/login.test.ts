@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { operatorTokenMac } from '../../src/auth/row-macs.ts'
 import { giveAuthenticator } from '../e2e/login-world.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import { startConsole } from '../support/console.ts'
@@ -111,6 +112,30 @@ describe.skipIf(!isHere)('the console lets in', () => {
     expect((await world.cli('console', 'operators', 'remove', 'eve')).errors).toBe(
       'There is no operator with this name.\n',
     )
+  })
+
+  test('nobody who adds a passkey to a session that was begun a while ago', async () => {
+    const page = await world.logIn('ned', 'operator')
+    await giveAuthenticator(page)
+    await page.goto(`${world.origin}/account`)
+    // Twenty minutes pass. The page is still open.
+    const [session] = await world.sql<{ hash: Buffer; expires_at: Date }[]>`
+      select hash, expires_at from operator_tokens where operator_name = 'ned' and kind = 'session'`
+    if (session === undefined) throw new Error('no session')
+    const row = {
+      hash: new Uint8Array(session.hash),
+      kind: 'session' as const,
+      operatorName: 'ned',
+      expiresAt: new Date(session.expires_at.getTime() - 20 * 60_000),
+    }
+    const mac = Buffer.from(operatorTokenMac(world.service.ctx.identity).of(row))
+    await world.sql`
+      update operator_tokens set expires_at = ${row.expiresAt}, mac = ${mac} where hash = ${session.hash}`
+    await press(page, 'Add a passkey')
+    await page.getByText('within ten minutes of a login').waitFor()
+    expect(await world.sql`select from operator_passkeys where operator_name = 'ned'`).toHaveLength(0)
+    await page.goto(`${world.origin}/account`)
+    expect(await page.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0)
   })
 
   test('nobody by an answer of a passkey that was sent before, or that is for another challenge', async () => {

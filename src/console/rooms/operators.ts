@@ -1,7 +1,8 @@
 import { html } from '../../pages/page.ts'
 import { csrfField, type Room } from '../frame.ts'
-import { registrationOptions } from '../login.ts'
+import { FRESH_REQUIRED, registrationOptions } from '../login.ts'
 import { allOperators } from '../operators.ts'
+import { isFresh } from '../session.ts'
 import { facts, table, time } from '../table.ts'
 
 /** Who may use the console. Only the command line changes it. */
@@ -25,6 +26,7 @@ ${table({
 /** The operator's own session and passkeys. */
 export const account: Room = async (ctx, { session }) => {
   const { publicKey } = await registrationOptions(ctx, session)
+  const mayAdd = await isFresh(ctx.db, session)
   return {
     title: 'Your account',
     hasScript: true,
@@ -35,11 +37,15 @@ export const account: Room = async (ctx, { session }) => {
       ['Passkeys', publicKey.excludeCredentials.length],
     ])}
 <p>With a passkey you log in without a link. It works only at this address.</p>
-<form method="post" action="/account/passkey" data-passkey="create" data-options="${JSON.stringify(publicKey)}">
+${
+  mayAdd
+    ? html`<form method="post" action="/account/passkey" data-passkey="create" data-options="${JSON.stringify(publicKey)}">
 ${csrfField(session)}<input type="hidden" name="answer">
 <button class="small" type="button" hidden>Add a passkey</button>
 <p class="hint" data-problem role="alert"></p>
 <noscript><p class="hint">Adding a passkey needs JavaScript.</p></noscript>
-</form>`,
+</form>`
+    : html`<p class="hint">${FRESH_REQUIRED}</p>`
+}`,
   }
 }
