@@ -36,10 +36,12 @@ with found(part, line) as (
   union all
   select 'queue', format('schema %s', nspacl) from pg_namespace where nspname = 'graphile_worker'
   union all
-  select case proname when 'refuse_change' then 'audit' when 'keep_holdings' then 'holdings' else 'functions' end,
+  select case when proname in ('refuse_change', 'strongroom_drop_archived') then 'audit'
+    when proname = 'keep_holdings' then 'holdings' else 'functions' end,
     format('%s %s %s', pg_get_functiondef(oid), proacl, proowner::regrole)
   from pg_proc where pronamespace = to_regnamespace('public')
-    and proname in ('add_strongroom_job', 'retry_strongroom_jobs', 'strongroom_job_numbers', 'refuse_change', 'keep_holdings')
+    and proname in ('add_strongroom_job', 'retry_strongroom_jobs', 'strongroom_job_numbers', 'refuse_change',
+      'strongroom_drop_archived', 'keep_holdings')
   union all
   select case tgname when 'append_only' then 'audit' else 'holdings' end,
     format('%s %s', pg_get_triggerdef(pg_trigger.oid), tgenabled)

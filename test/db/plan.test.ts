@@ -64,6 +64,7 @@ test('an empty database needs everything, and gets nothing by being looked at', 
 
 test('what was dropped by hand is named, and the check ends with 1', async () => {
   await sql`drop trigger append_only on audit`
+  await sql`drop function strongroom_drop_archived`
   const { exitCode, output } = await cli('check')
   expect({ exitCode, output }).toEqual({
     exitCode: 1,
