@@ -119,7 +119,8 @@ alter function public.strongroom_job_numbers owner to ${JOBS_ROLE};
 
 /**
  * Audit rows are append-only: not even the table's owner can change one without dropping this trigger. Only a vault may delete rows,
- * by a function, and only those before a checkpoint.
+ * by a function, and only those before a checkpoint. The owner could make the function's mark, as they could drop the trigger:
+ * `audit verify` finds what is gone.
  */
 const APPEND_ONLY_AUDIT = `
 create or replace function public.refuse_change() returns trigger language plpgsql as $$

@@ -86,7 +86,8 @@ describe('a migration of a database that is up to date', () => {
     expect((await send()).status).toBe(200)
     await expect(sql`delete from audit`).rejects.toThrow('append-only')
     expect(await sql`select from pg_trigger where tgname = 'keep_holdings_added'`).toHaveLength(1)
-    const isOther = (line: string) => !/^trigger|wallets|refuse_change|strongroom_drop_archived|keep_holdings/.test(line)
+    const isOther = (line: string) =>
+      !/^trigger|wallets|refuse_change|strongroom_drop_archived|keep_holdings/.test(line)
     expect((await objects()).filter(isOther)).toEqual(before.filter(isOther))
   })
 })
