@@ -61,6 +61,13 @@ const addOperator = async () => {
     backup_eligible: facts.backupEligible,
     mac: Buffer.from(operatorPasskeyMac(service.ctx.identity).of(facts)),
   })}`
+  await service.ctx.audit.commit({
+    projectId: null,
+    actor: 'operator:anna',
+    action: 'operator_passkey_added',
+    subject: 'anna',
+    details: { credential_id: facts.credentialId.toString('base64url') },
+  })
 }
 
 const boundKey = async (): Promise<string> => {
