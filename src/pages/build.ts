@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
+import { buildSync } from 'esbuild'
 
 type Script = {
   /** Its folder in src. */
@@ -20,8 +20,9 @@ export const SCRIPTS: readonly Script[] = [
 export const generatedUrl = ({ room }: Script): URL => new URL(`../${room}/client.generated.ts`, import.meta.url)
 
 /** The text of `client.generated.ts` as the present sources give it. */
-export const buildScript = async ({ room, constant, what }: Script): Promise<string> => {
-  const { outputFiles } = await build({
+export const buildScript = ({ room, constant, what }: Script): string => {
+  // Not `build`, whose helper process hung in a second use by a process of `bun test` (esbuild 0.25, Bun 1.4).
+  const { outputFiles } = buildSync({
     entryPoints: [fileURLToPath(new URL(`../${room}/client/main.ts`, import.meta.url))],
     bundle: true,
     write: false,
@@ -41,5 +42,5 @@ export const buildScript = async ({ room, constant, what }: Script): Promise<str
 }
 
 if (import.meta.main) {
-  for (const script of SCRIPTS) writeFileSync(generatedUrl(script), await buildScript(script))
+  for (const script of SCRIPTS) writeFileSync(generatedUrl(script), buildScript(script))
 }
