@@ -253,7 +253,7 @@ test('from the last version to this one, under load: no request fails, and no tr
   )
   const load = startLoad(balancer.next, wallets)
   const untilMore = async () => {
-    for (const enough = load.answered() + 60; load.answered() < enough; ) await Bun.sleep(20)
+    for (const enough = load.answered() + 24; load.answered() < enough; ) await Bun.sleep(20)
   }
   await untilMore()
 
