@@ -1,31 +1,9 @@
-import {
-  goneCallerRows,
-  type Page,
-  pageOfApiKeys,
-  pageOfPasskeys,
-  pageOfProjects,
-  pageOfSessionChallenges,
-  pageOfSessions,
-  pageOfUsers,
-  pageOfWallets,
-  revivedApiKeys,
-  revivedPasskeys,
-  revivedSessions,
-} from '../../db/queries/caller-rows.ts'
+import { goneCallerRows, revivedApiKeys, revivedPasskeys, revivedSessions } from '../../db/queries/caller-rows.ts'
+import type { MacTable } from '../../db/queries/key-rotation.ts'
 import { allOperatorRows, operatorActs } from '../../db/queries/operators.ts'
 import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
-import {
-  apiKeyMac,
-  operatorMac,
-  operatorPasskeyMac,
-  operatorTokenMac,
-  passkeyMac,
-  projectMac,
-  sessionChallengeMac,
-  sessionMac,
-  userMac,
-  walletMac,
-} from '../auth/row-macs.ts'
+import { type CallerRow, type CallerTable, withEachCallerTable } from '../auth/caller-tables.ts'
+import { operatorMac, operatorPasskeyMac, operatorTokenMac } from '../auth/row-macs.ts'
 import { isOwnTokenKey } from '../auth/token-key.ts'
 import type { Ctx } from '../context.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
@@ -37,36 +15,35 @@ const GONE = 'the audit names it, and it is gone'
 
 export type Callers = { readonly rows: number; readonly forged: readonly ForgedRow[] }
 
-type Keyed = { readonly id: string; readonly projectId: string }
+type VerifyCtx = Pick<Ctx, 'db' | 'identity'>
+type OfProject = { readonly projectId: string | null }
+type Keyed = Pick<CallerRow, 'id' | 'projectId'>
+
+/** The rows that are ended in the audit, where an end is in it. */
+const REVIVED_OF: Partial<Record<MacTable, (db: VerifyCtx['db'], of: OfProject) => Promise<readonly Keyed[]>>> = {
+  api_keys: revivedApiKeys,
+  passkeys: revivedPasskeys,
+  sessions: revivedSessions,
+}
 
 /** One table of such rows. */
 const verifyTable = async <Row>(
-  mac: { readonly table: string; holds(row: Row): boolean },
-  input: {
-    readonly projectId: string | null
-    readonly readPage: (page: Page) => Promise<readonly (Row & Keyed)[]>
-    /** The rows that are ended in the audit. */
-    readonly revived: readonly Keyed[]
-  },
+  { db, identity }: VerifyCtx,
+  { projectId }: OfProject,
+  { table, macOf, readPage }: CallerTable<Row>,
 ): Promise<Callers> => {
-  const { table } = mac
+  const mac = macOf(identity)
   const named = (trouble: string) => (row: Keyed) => ({ table, id: row.id, projectId: row.projectId, trouble })
-  const forged = input.revived.map(named(REVIVED))
+  const forged = ((await REVIVED_OF[table]?.(db, { projectId })) ?? []).map(named(REVIVED))
   let rows = 0
   for (let after: string | null = null; ; ) {
-    const page: readonly (Row & Keyed)[] = await input.readPage({
-      projectId: input.projectId,
-      after,
-      limit: ROWS_A_PAGE,
-    })
+    const page: readonly (Row & CallerRow)[] = await readPage(db, { projectId, after, limit: ROWS_A_PAGE })
     rows += page.length
     forged.push(...page.filter((row) => !mac.holds(row)).map(named(NOT_OURS)))
     if (page.length < ROWS_A_PAGE) return { rows, forged }
     after = page.at(-1)?.id ?? null
   }
 }
-
-type VerifyCtx = Pick<Ctx, 'db' | 'identity'>
 
 /** The keys of access tokens, which are of no project. */
 const verifyTokenKeys = async ({ db, identity }: VerifyCtx): Promise<Callers> => {
@@ -126,55 +103,16 @@ const verifyOperators = async ({ db, identity }: VerifyCtx): Promise<Callers> =>
  * audit, and that no row that the audit names is gone.
  * @param of.projectId null: of all projects, and of the deployment.
  */
-export const verifyCallers = async (
-  { db, identity }: VerifyCtx,
-  of: { readonly projectId: string | null },
-): Promise<Callers> => {
+export const verifyCallers = async (ctx: VerifyCtx, of: OfProject): Promise<Callers> => {
   const tables = [
-    ...(of.projectId === null
-      ? [await verifyTokenKeys({ db, identity }), await verifyOperators({ db, identity })]
-      : []),
-    await verifyTable(projectMac(identity), {
-      ...of,
-      readPage: (page) => pageOfProjects(db, page),
-      revived: [],
-    }),
-    await verifyTable(apiKeyMac(identity), {
-      ...of,
-      readPage: (page) => pageOfApiKeys(db, page),
-      revived: await revivedApiKeys(db, of),
-    }),
-    await verifyTable(passkeyMac(identity), {
-      ...of,
-      readPage: (page) => pageOfPasskeys(db, page),
-      revived: await revivedPasskeys(db, of),
-    }),
-    await verifyTable(userMac(identity), {
-      ...of,
-      readPage: (page) => pageOfUsers(db, page),
-      revived: [],
-    }),
-    await verifyTable(walletMac(identity), {
-      ...of,
-      readPage: (page) => pageOfWallets(db, page),
-      revived: [],
-    }),
-    await verifyTable(sessionMac(identity), {
-      ...of,
-      readPage: (page) => pageOfSessions(db, page),
-      revived: await revivedSessions(db, of),
-    }),
-    await verifyTable(sessionChallengeMac(identity), {
-      ...of,
-      readPage: (page) => pageOfSessionChallenges(db, page),
-      revived: [],
-    }),
+    ...(of.projectId === null ? [await verifyTokenKeys(ctx), await verifyOperators(ctx)] : []),
+    ...(await withEachCallerTable((table) => verifyTable(ctx, of, table))),
   ]
   return {
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
     forged: [
       ...tables.flatMap(({ forged }) => forged),
-      ...(await goneCallerRows(db, of)).map((row) => ({ ...row, trouble: GONE })),
+      ...(await goneCallerRows(ctx.db, of)).map((row) => ({ ...row, trouble: GONE })),
     ],
   }
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { listProjects } from '../../db/queries/projects.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
-
 import { counted, OPERATOR, usageError } from './operator.ts'
 import type { Shell } from './shell.ts'
 

@@ -1,30 +1,10 @@
 // The rows with a MAC under the identity key that get another one when it is changed. Facts of contracts are not among them: the
 // service reads those without a valid MAC again. Nonces and mailed codes expire within minutes.
 
-import {
-  type Page,
-  pageOfApiKeys,
-  pageOfPasskeys,
-  pageOfProjects,
-  pageOfSessionChallenges,
-  pageOfSessions,
-  pageOfUsers,
-  pageOfWallets,
-} from '../../db/queries/caller-rows.ts'
-import { type MacTable, replaceMacs, replaceOperatorMac } from '../../db/queries/key-rotation.ts'
+import { replaceMacs, replaceOperatorMac } from '../../db/queries/key-rotation.ts'
 import { allOperatorRows } from '../../db/queries/operators.ts'
-import {
-  apiKeyMac,
-  operatorMac,
-  operatorPasskeyMac,
-  passkeyMac,
-  projectMac,
-  type RowMac,
-  sessionChallengeMac,
-  sessionMac,
-  userMac,
-  walletMac,
-} from '../auth/row-macs.ts'
+import { type CallerRow, type CallerTable, withEachCallerTable } from '../auth/caller-tables.ts'
+import { operatorMac, operatorPasskeyMac, type RowMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import type { SealingKey } from '../custody/sealer.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
@@ -39,10 +19,8 @@ export type Remade = {
   readonly forged: readonly ForgedRow[]
 }
 
-type Stored = { readonly id: string; readonly projectId: string; readonly mac: Uint8Array | null }
-
 /** Says why a row gets no MAC under the next key, or null. */
-type Refusal<Row> = (row: Row) => string | null
+type Refusal<Row> = (row: Row & CallerRow) => string | null
 
 type Work = {
   readonly db: Ctx['db']
@@ -51,20 +29,16 @@ type Work = {
   readonly onRows: (rows: number) => void
 }
 
-const remakeTable = async <Row extends Stored>(
-  { db, onRows }: Work,
-  of: {
-    readonly table: MacTable
-    readonly next: RowMac<Row>
-    readonly refusalOf: Refusal<Row>
-    readonly readPage: (db: Ctx['db'], page: Page) => Promise<readonly Row[]>
-  },
+const remakeTable = async <Row>(
+  { db, to, onRows }: Work,
+  { table, macOf, readPage }: CallerTable<Row>,
+  refusalOf: Refusal<Row>,
 ): Promise<Remade> => {
-  const { table, next, refusalOf } = of
+  const next = macOf(to)
   const forged: ForgedRow[] = []
   let [rows, remade] = [0, 0]
   for (let after: string | null = null; ; ) {
-    const page: readonly Row[] = await of.readPage(db, { projectId: null, after, limit: ROWS_A_PAGE })
+    const page: readonly (Row & CallerRow)[] = await readPage(db, { projectId: null, after, limit: ROWS_A_PAGE })
     const given: { id: string; before: Uint8Array | null; after: Uint8Array }[] = []
     for (const row of page) {
       if (next.holds(row)) continue
@@ -132,39 +106,30 @@ const remakeOperators = async (work: Work & { readonly from: SealingKey }): Prom
 
 /** Gives each row that the present key verifies a MAC under the next one. It may be killed and run again. */
 export const remakeRows = async (work: Work & { readonly from: SealingKey }): Promise<Remade> => {
-  const { from, to } = work
-  const given = <Row>(macOf: (key: SealingKey) => RowMac<Row>) => {
-    const before = macOf(from)
-    const refusalOf = (row: Row & Stored) => (before.holds(row) ? null : NOT_OURS)
-    return { next: macOf(to), refusalOf }
-  }
-  return sumOf([
-    ...(await remakeOperators(work)),
-    await remakeTable(work, { table: 'projects', readPage: pageOfProjects, ...given(projectMac) }),
-    await remakeTable(work, { table: 'api_keys', readPage: pageOfApiKeys, ...given(apiKeyMac) }),
-    await remakeTable(work, { table: 'passkeys', readPage: pageOfPasskeys, ...given(passkeyMac) }),
-    await remakeTable(work, { table: 'users', readPage: pageOfUsers, ...given(userMac) }),
-    await remakeTable(work, { table: 'wallets', readPage: pageOfWallets, ...given(walletMac) }),
-    await remakeTable(work, { table: 'sessions', readPage: pageOfSessions, ...given(sessionMac) }),
-    await remakeTable(work, {
-      table: 'session_challenges',
-      readPage: pageOfSessionChallenges,
-      ...given(sessionChallengeMac),
-    }),
-  ])
+  const remade = await withEachCallerTable((table) => {
+    const before = table.macOf(work.from)
+    return remakeTable(work, table, (row) => (before.holds(row) ? null : NOT_OURS))
+  })
+  return sumOf([...(await remakeOperators(work)), ...remade])
 }
+
+const NOTHING: Remade = { rows: 0, remade: 0, forged: [] }
 
 /** Gives rows a MAC without the key of their present one: projects and users as they are, and wallets that the vault confirms. */
 export const acceptRows = async (
   work: Work & { readonly walletTroubles: ReadonlyMap<string, string> },
 ): Promise<Remade> => {
-  const { to, walletTroubles } = work
-  const given = <Row>(next: RowMac<Row>, refusalOf: (row: Row & Stored) => string | null) => ({ next, refusalOf })
-  const accepted = () => null
-  const ofWallet = ({ id }: Stored) => walletTroubles.get(id) ?? null
-  return sumOf([
-    await remakeTable(work, { table: 'projects', readPage: pageOfProjects, ...given(projectMac(to), accepted) }),
-    await remakeTable(work, { table: 'users', readPage: pageOfUsers, ...given(userMac(to), accepted) }),
-    await remakeTable(work, { table: 'wallets', readPage: pageOfWallets, ...given(walletMac(to), ofWallet) }),
-  ])
+  const remade = await withEachCallerTable(async (of) => {
+    switch (of.table) {
+      case 'projects':
+      case 'users':
+        return remakeTable(work, of, () => null)
+      case 'wallets':
+        return remakeTable(work, of, ({ id }) => work.walletTroubles.get(id) ?? null)
+      default:
+        // They admit somebody by themselves, so they have ended.
+        return NOTHING
+    }
+  })
+  return sumOf(remade)
 }
