@@ -10,7 +10,7 @@ import { type Db, openDb } from '../../db/client.ts'
 import { sumHoldings } from '../../db/holdings.ts'
 import { migrate } from '../../db/migrate.ts'
 import { startPostgres } from '../../devnet/postgres.ts'
-import { connectToMortal } from '../support/mortal-postgres.ts'
+import { askAfresh, connectToMortal } from '../support/mortal-postgres.ts'
 import { createDatabase, createDatabaseOn, type TestDatabase } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 
@@ -109,6 +109,26 @@ describe.each(Object.entries(KINDS))('%s', (_, use) => {
       }),
     )
   })
+})
+
+test("a test's question is answered although the session before was ended within a question", async () => {
+  const [test, other] = [connectToMortal(database.url), connectToMortal(database.url)]
+  try {
+    const sleeping = test`select pg_sleep(60)`.then(
+      () => 'slept',
+      () => 'ended',
+    )
+    const endIt = () => other`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and query = 'select pg_sleep(60)'`
+    while ((await endIt()).length === 0);
+    expect(await sleeping).toBe('ended')
+    // One on each of its connections.
+    const asked = [1, 2].map((number) => askAfresh(() => test`select ${number}::int as number`))
+    expect((await Promise.all(asked)).map(([row]) => row?.number)).toEqual([1, 2])
+  } finally {
+    await Promise.all([test.end({ timeout: 0 }), other.end({ timeout: 0 })])
+  }
 })
 
 test('the API and the vault report PostgreSQL as unavailable while its Unix socket is missing', async () => {

@@ -15,6 +15,9 @@ const sessionsOf = async (pid: number): Promise<readonly number[]> => {
   return pids.split(' ').filter(Boolean).map(Number)
 }
 
+/** FATAL: its session was ended, for instance because the server's first process is dead. */
+const ADMIN_SHUTDOWN = '57P01'
+
 const killNow = (pid: number): void => {
   try {
     process.kill(pid, 'SIGKILL')
@@ -28,6 +31,19 @@ const killNow = (pid: number): void => {
  * in a promise that nobody awaits (postgres 3.4, fetchArrayTypes), and its failure would end the test. So arrays are read as JSON.
  */
 export const connectToMortal = (url: string): Sql => postgres(url, { max: 2, onnotice: () => {}, fetch_types: false })
+
+/**
+ * Asks, and asks again if the error is of the session before. The driver keeps the error that ended a session, and answers the
+ * first question of the next one with it (postgres 3.4, `errorResponse`).
+ */
+export const askAfresh = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+  try {
+    return await ask()
+  } catch (error) {
+    if (error instanceof postgres.PostgresError && error.code === ADMIN_SHUTDOWN) return ask()
+    throw error
+  }
+}
 
 /** A server with durable settings: what was committed survives. */
 export const startMortalPostgres = async () => {
@@ -67,7 +83,7 @@ export const startMortalPostgres = async () => {
         while (!isAlive) await sleep(POLL_MS)
         const killsBefore = kills
         try {
-          return await ask()
+          return await askAfresh(ask)
         } catch (error) {
           if (kills === killsBefore) throw error
         }
