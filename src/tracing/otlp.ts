@@ -1,6 +1,8 @@
 // Spans in OTLP's JSON (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding): ids are hex, 64-bit numbers are texts,
 // enumerations are numbers.
 
+import type { SpanContext } from './trace-context.ts'
+
 /** SpanKind of opentelemetry/proto/trace/v1/trace.proto. */
 const KINDS = { internal: 1, server: 2, client: 3, consumer: 5 } as const
 const STATUS_ERROR = 2
@@ -24,6 +26,8 @@ export type FinishedSpan = {
   readonly endMs: number
   readonly attributes: Attributes
   readonly isError: boolean
+  /** Spans of other traces that caused it. */
+  readonly links: readonly SpanContext[]
 }
 
 const anyValue = (value: string | number | boolean) => {
@@ -48,6 +52,7 @@ const spanOf = (span: FinishedSpan) => ({
   startTimeUnixNano: nanoseconds(span.startMs),
   endTimeUnixNano: nanoseconds(Math.max(span.endMs, span.startMs)),
   attributes: attributesOf(span.attributes),
+  ...(span.links.length === 0 ? {} : { links: span.links.map(({ traceId, spanId }) => ({ traceId, spanId })) }),
   status: span.isError ? { code: STATUS_ERROR } : {},
 })
 

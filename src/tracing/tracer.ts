@@ -37,7 +37,10 @@ export type Tracer = {
   part<Result>(begun: Begun, work: (span: Span | null) => Promise<Result>): Promise<Result>
   /** Runs `work` as a part of the trace of a transaction, if that has one. */
   resume<Result>(traceparent: string | null, begun: Begun, work: () => Promise<Result>): Promise<Result>
-  /** Adds a past span beneath another one. @param past.service another process, which sends no spans itself. */
+  /**
+   * Adds a past span beneath another one, with a link to the running span if that is of another trace.
+   * @param past.service another process, which sends no spans itself.
+   */
   add(parent: SpanContext, past: Past & { readonly service?: string }): SpanContext
   /** The running span as a `traceparent`, for a row that outlives it. */
   traceparent(): string | null
@@ -94,6 +97,7 @@ const createOn = (
         endMs: nowMs(),
         attributes: all,
         isError,
+        links: [],
       })
     }
     return { traceId, spanId, entry, startMs, nowMs, end }
@@ -137,7 +141,9 @@ const createOn = (
     add: ({ traceId, spanId: parentId }, past) => {
       const spanId = newSpanId()
       const { attributes = {}, isError = false } = past
-      exporter.add({ service, ...past, traceId, spanId, parentId, attributes, isError })
+      const cause = current()
+      const links = cause === null || cause.traceId === traceId ? [] : [cause]
+      exporter.add({ service, ...past, traceId, spanId, parentId, attributes, isError, links })
       return { traceId, spanId }
     },
     traceparent: () => {

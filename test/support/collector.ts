@@ -43,6 +43,7 @@ const SPAN = closed(
     startTimeUnixNano: NANOSECONDS,
     endTimeUnixNano: NANOSECONDS,
     attributes: listOf(ATTRIBUTE),
+    links: listOf(closed({ traceId: hex(32), spanId: hex(16) }, ['traceId', 'spanId'])),
     status: closed({ code: { type: 'integer', minimum: 0, maximum: 2 }, message: TEXT }, []),
   },
   ['traceId', 'spanId', 'name', 'kind', 'startTimeUnixNano', 'endTimeUnixNano'],
@@ -80,6 +81,7 @@ type ExportRequest = {
         readonly startTimeUnixNano: string
         readonly endTimeUnixNano: string
         readonly attributes: readonly Attribute[]
+        readonly links?: readonly { readonly traceId: string; readonly spanId: string }[]
         readonly status: { readonly code?: number }
       }[]
     }[]

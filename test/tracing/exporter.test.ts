@@ -44,7 +44,16 @@ const add = (exporter: Exporter, count: number): void => {
     const ids = { traceId: newTraceId(), spanId: newSpanId(), parentId: null }
     const times = { startMs: Date.now(), endMs: Date.now() }
     const attributes = { text: 'a', number: 1, part: 0.5, flag: true, none: undefined }
-    exporter.add({ service: 'test', ...ids, name: 'a', kind: 'internal', ...times, attributes, isError: false })
+    exporter.add({
+      service: 'test',
+      ...ids,
+      name: 'a',
+      kind: 'internal',
+      ...times,
+      attributes,
+      isError: false,
+      links: [],
+    })
   }
 }
 

@@ -49,17 +49,24 @@ afterAll(async () => {
 
 const ofTrace = (traceId: string) => collector.spans.filter((span) => span.traceId === traceId)
 
-const send = async (headers: Record<string, string>) => {
+const CREDENTIAL = { user_pin: PIN }
+
+const submit = async (headers: Record<string, string>) => {
   const wallet = await client.newWallet({ network, pin: PIN })
   await chain.fund(wallet.address)
   const body = {
     network,
     signer_wallet_address: wallet.address,
     unsigned_transaction: { to: fundedAccount(6).address, value: parseEther('1').toString() },
-    user_pin: PIN,
+    ...CREDENTIAL,
   }
   const sent = await client.post('/transactions/sign-and-send', body, headers)
   expect(sent.status).toBe(200)
+  return { wallet, sent }
+}
+
+const send = async (headers: Record<string, string>) => {
+  const { wallet, sent } = await submit(headers)
   return { wallet, sent, settled: await client.settled(sent.json.transaction_id) }
 }
 
@@ -127,6 +134,31 @@ test('a request, the vault, the nodes, the broadcast and the block are one trace
   expect(collector.malformed).toEqual([])
   expect(collector.headers.every((headers) => headers.get('authorization') === TOKEN)).toBe(true)
   expect(request?.resource).toMatchObject({ 'host.name': 'here', 'deployment.environment.name': 'testnet' })
+})
+
+test('a speed-up is a part of the trace of the transaction, with a link to its own', async () => {
+  const [first, second] = ['1af7651916cd43dd8448eb211c80319c', '2af7651916cd43dd8448eb211c80319c']
+  const headersOf = (traceId: string) => ({ traceparent: `00-${traceId}-${CLIENT.spanId}-01` })
+  await chain.setAutomine(false)
+  const { sent } = await submit(headersOf(first))
+  const { transaction_id: id } = sent.json
+  const again = await client.post('/transactions/speed-up', { transaction_id: id, ...CREDENTIAL }, headersOf(second))
+  expect(again.status).toBe(200)
+  await chain.setAutomine(true)
+  await chain.mine()
+  expect((await client.settled(id)).json.status).toBe('success')
+  const hasRequest = (traceId: string) => ofTrace(traceId).some(({ kind }) => kind === SERVER)
+  const raised = () => ofTrace(first).find(({ name }) => name === 'fee raised')
+  await collector.until(() => raised() !== undefined && hasRequest(first) && hasRequest(second))
+  const links = raised()?.links ?? []
+  expect(raised()?.attributes['strongroom.transaction.id']).toBe(id)
+  expect([raised()].flatMap((span) => (span === undefined ? [] : wayOf(span))).at(-1)).toBe(
+    'strongroom-api POST /transactions/sign-and-send',
+  )
+  const causes = ofTrace(second).filter(({ spanId }) => links.some((link) => link.spanId === spanId))
+  expect(links.map(({ traceId }) => traceId)).toEqual([second])
+  expect(causes.map((cause) => wayOf(cause).at(-1))).toEqual(['strongroom-api POST /transactions/speed-up'])
+  expect(collector.malformed).toEqual([])
 })
 
 test('a malformed traceparent begins another trace, and an unsampled one none', async () => {
