@@ -4,11 +4,17 @@
 import { API_EVENTS } from '../../db/words.ts'
 import { type AskingCtx, type Ctx, createAskingIdentityCtx } from '../context.ts'
 import type { Vault } from '../custody/vault.ts'
+import { examine } from '../doctor/doctor.ts'
+import type { Finding } from '../doctor/finding.ts'
 import type { IdentityCtx, Process } from '../environment/contexts.ts'
 import { openVaults, withVault } from '../environment/vaults.ts'
 import { createSecurityEvents } from '../security/events.ts'
+import { atMostEvery } from './at-most-every.ts'
 import { createAuditCheck } from './audit-check.ts'
 import { createNodeWatch } from './node-watch.ts'
+
+/** A check asks all nodes, vaults and the mail server. */
+const EXAMINE_INTERVAL_MS = 10_000
 
 /** What a verb of the console gets. */
 export type OperatingCtx = AskingCtx & IdentityCtx & Pick<Ctx, 'securityEvents'>
@@ -18,6 +24,8 @@ export type ConsoleCtx = OperatingCtx & {
   readonly vault: Vault | null
   readonly nodes: ReturnType<typeof createNodeWatch>
   readonly auditCheck: ReturnType<typeof createAuditCheck>
+  /** Checks the installation as this process finds it. */
+  readonly examine: () => Promise<readonly Finding[]>
   /** Where browsers reach the console. */
   readonly origin: string
 }
@@ -35,5 +43,6 @@ export const createConsoleCtx = async (input: Process): Promise<Omit<ConsoleCtx,
     securityEvents: createSecurityEvents({ ...base, written: API_EVENTS }),
     nodes: createNodeWatch(base),
     auditCheck: createAuditCheck(base),
+    examine: atMostEvery(EXAMINE_INTERVAL_MS, () => examine({ ...base, role: 'strongroom_console' })),
   }
 }

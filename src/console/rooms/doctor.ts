@@ -1,4 +1,3 @@
-import { examine } from '../../doctor/doctor.ts'
 import { html } from '../../pages/page.ts'
 import type { Room } from '../frame.ts'
 import { table, word } from '../table.ts'
@@ -8,10 +7,10 @@ const OF_OTHERS = ['PUBLIC_BASE_URL', 'mail']
 
 /** What `cli doctor` says, as this process finds the installation. */
 export const doctor: Room = async (ctx) => {
-  const findings = await examine({ ...ctx, role: 'strongroom_console' })
+  const findings = await ctx.examine()
   return {
     title: 'Installation',
-    body: html`<p class="quiet">As this process finds it, with its own variables. <code>bun run cli doctor</code> looks with those of the API.</p>
+    body: html`<p class="quiet">As this process found it within the last ten seconds, with its own variables. <code>bun run cli doctor</code> looks with those of the API.</p>
 ${table({
   caption: 'Checks',
   columns: [
