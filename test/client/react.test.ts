@@ -278,7 +278,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
   })
 
   test('a page from before the login that the browser has kept is logged in, too', async () => {
-    const browser = await startChromium({ without: ['--disable-back-forward-cache'] })
+    const browser = await startChromium({ keepsPages: true })
     try {
       const page = await browser.newPage()
       await openApp(app, page)
@@ -307,7 +307,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     })
 
     test('if the user comes back to the page as the browser has kept it', async () => {
-      const browser = await startChromium({ without: ['--disable-back-forward-cache'] })
+      const browser = await startChromium({ keepsPages: true })
       try {
         const page = await browser.newPage()
         await openApp(app, page)
