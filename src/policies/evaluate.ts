@@ -38,9 +38,11 @@ export type CheckedTransaction = {
 export const DECODED = 'decodedInput.'
 
 /** Argument names are compared without leading underscores. Pure. */
-export const bare = (path: string): string => path.replace(/(?<=^|\.)_+/g, '')
+export const bare = (path: string): string => (path.includes('_') ? path.replace(/(?<=^|\.)_+/g, '') : path)
 
-const isFunctionRule = ({ argument }: ArgumentRule): boolean => argument === `${DECODED}function`
+const FUNCTION = `${DECODED}function`
+
+const isFunctionRule = ({ argument }: ArgumentRule): boolean => argument === FUNCTION
 
 /** Whether it is the rule that says which function may be called. Pure. */
 export const namesFunction = (rule: ArgumentRule): boolean => rule.operator === 'eq' && isFunctionRule(rule)
@@ -65,6 +67,14 @@ const matches = (rule: ArgumentRule, transaction: CheckedTransaction): boolean =
   return found !== null && valueMatches(rule, found)
 }
 
+/** A loop, because each policy of a wallet asks this of each of its rules. */
+const matchesAll = (rule: ArgumentRule, transactions: readonly CheckedTransaction[]): boolean => {
+  for (const transaction of transactions) {
+    if (!matches(rule, transaction)) return false
+  }
+  return true
+}
+
 const arePayments = (transactions: readonly CheckedTransaction[]): boolean =>
   transactions.every(({ to, isCall }) => to !== null && !isCall)
 
@@ -76,8 +86,8 @@ export const mismatchOf = (
   rules: readonly ArgumentRule[],
   transactions: readonly CheckedTransaction[],
 ): Mismatch | null => {
-  const isNamed = arePayments(transactions) || rules.some(namesFunction)
+  const isNamed = rules.some(namesFunction) || arePayments(transactions)
   if (rules.length === 0 || transactions.length === 0 || !isNamed) return 'function_not_named'
-  const place = rules.findIndex((rule) => !transactions.every((transaction) => matches(rule, transaction)))
+  const place = rules.findIndex((rule) => !matchesAll(rule, transactions))
   return place < 0 ? null : place
 }

@@ -30,26 +30,31 @@ const isRuntimeCall = ({ to }: Intent): boolean => to === null
 const withReader = (intent: Intent, call: ReadCall | null): Intent =>
   call?.readBy === undefined ? intent : { ...intent, madeBy: call.readBy }
 
-type PlannedUse = { readonly intents: readonly Intent[]; readonly uses: number }
+type PlannedUse = {
+  readonly intents: readonly Intent[]
+  readonly uses: number
+  readonly value: bigint
+  /** Whether its value is known. */
+  readonly isCounted: boolean
+}
 
 /** One use together with the earlier ones. */
-const plannedAfter = (intents: readonly Intent[], earlier: readonly Intent[]): PlannedUse => ({
-  intents: [...earlier, ...intents],
-  uses: earlier.length + 1,
-})
+const plannedAfter = (intents: readonly Intent[], earlier: readonly Intent[]): PlannedUse => {
+  const all = [...earlier, ...intents]
+  return { intents: all, uses: earlier.length + 1, value: sumOfValues(all), isCounted: !all.some(isRuntimeCall) }
+}
 
 /** Why the policy has ended or has too little left; null if neither. */
 const limitReached = (policy: UnrevokedPolicy, planned: PlannedUse): PolicyRefusal['reason'] | null => {
   const { isExpired, uses, maxUses, spentValue, maxTotalValue, rollingLimits } = policy
-  const value = sumOfValues(planned.intents)
-  const isCounted = !planned.intents.some(isRuntimeCall)
+  const { value, isCounted } = planned
   if (isExpired) return 'expired'
   if (maxUses !== null && uses + planned.uses > maxUses) return 'used_up'
   const limitsValue = maxTotalValue !== null || rollingLimits.some((limit) => limit.maxTotalValue !== null)
   if (limitsValue && !isCounted) return 'value_unknown'
   // A negative limit is forged. The vault refuses it and records a security event.
   const isExceeded = maxTotalValue !== null && maxTotalValue >= 0n && spentValue + value > maxTotalValue
-  return isExceeded ? 'value_exceeded' : limitShort(policy, { ...planned, value })
+  return isExceeded ? 'value_exceeded' : limitShort(policy, planned)
 }
 
 /** What judging needs of a chain. */
@@ -111,18 +116,19 @@ const checked = (
 const createReading = (chain: Pick<Chain, 'addressKind'>, { readerOf }: DeclaredCalls, intents: readonly Intent[]) => {
   const unread = checked(chain, intents, [])
   const selectors = new Set(intents.map(({ input }) => input.slice(0, 10).toLowerCase()))
-  const read = new Map<string, Checked>()
+  /** By the declaration, then by the selector: no text is made for each policy. */
+  const read = new Map<string, Map<string, Checked>>()
   return (rules: readonly ArgumentRule[]): Checked => {
     const { selector, declaration } = rules.find(namesFunction) ?? {}
     // Compare selectors first, so that nothing is decoded for rules on another function.
     if (selector === undefined || declaration === undefined || !selectors.has(selector)) return unread
-    const key = `${selector} ${declaration}`
-    const known = read.get(key)
+    const bySelector = read.get(declaration) ?? new Map<string, Checked>()
+    const known = bySelector.get(selector)
     if (known !== undefined) return known
     const reader = readerOf({ selector, declaration })
     const calls = intents.map(({ input }) => reader?.read(input) ?? null)
     const transactions = checked(chain, intents, calls)
-    read.set(key, transactions)
+    read.set(declaration, bySelector.set(selector, transactions))
     return transactions
   }
 }
@@ -141,6 +147,7 @@ export const createJudge = async (key: Key, intents: readonly Intent[]) => {
   const described = isDescribed ? await Promise.all(intents.map((intent) => calls.read(intent))) : []
   const describedTransactions = checked(chain, intents, described)
   const readBy = calls.by === 'declaration' ? createReading(chain, calls, intents) : () => describedTransactions
+  const mismatchBy = ({ argumentRules: rules }: UnrevokedPolicy) => mismatchOf(rules, readBy(rules))
   /**
    * Why a policy does not allow it; null if it does.
    * @param earlier what the policy would be charged for first, one use each
@@ -148,7 +155,7 @@ export const createJudge = async (key: Key, intents: readonly Intent[]) => {
   const refusalBy = (policy: UnrevokedPolicy, earlier: readonly Intent[] = []): PolicyRefusal | null => {
     const reached = limitReached(policy, plannedAfter(intents, earlier))
     if (reached !== null) return { reason: reached, rule: null }
-    const mismatch = mismatchOf(policy.argumentRules, readBy(policy.argumentRules))
+    const mismatch = mismatchBy(policy)
     if (mismatch === null) return null
     return mismatch === 'function_not_named'
       ? { reason: mismatch, rule: null }
@@ -159,8 +166,12 @@ export const createJudge = async (key: Key, intents: readonly Intent[]) => {
     never,
     refusalBy,
     /** The first of the policies that allows it, or null. */
-    choose: (policies: readonly UnrevokedPolicy[]): UnrevokedPolicy | null =>
-      policies.find((policy) => refusalBy(policy) === null) ?? null,
+    choose: (policies: readonly UnrevokedPolicy[]): UnrevokedPolicy | null => {
+      const planned = plannedAfter(intents, [])
+      // Rules first: of many policies, most are about something else.
+      const allows = (policy: UnrevokedPolicy) => mismatchBy(policy) === null && limitReached(policy, planned) === null
+      return policies.find(allows) ?? null
+    },
     /** Substrate calls bound to the metadata with which they were judged. */
     intents: (): readonly Intent[] => intents.map((intent, index) => withReader(intent, described[index] ?? null)),
   }

@@ -130,7 +130,8 @@ export const limitShort = (
   policy: UnrevokedPolicy,
   { intents, value, uses }: ValuedUse,
 ): 'token_exceeded' | 'token_unknown' | 'rolling_exceeded' | null => {
-  const { tokenLimits, limitCounts: counts, readAt: at } = policy
+  const { tokenLimits, rollingLimits, limitCounts: counts, readAt: at } = policy
+  if (tokenLimits.length === 0 && rollingLimits.length === 0) return null
   const contracts = tokenLimits.map(contractOf)
   const calls = intents.flatMap(({ to: account, input }) => {
     const to = account?.slice(2).toLowerCase() ?? ''
