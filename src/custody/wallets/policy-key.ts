@@ -1,8 +1,11 @@
 // Opening the key of a user-controlled wallet with the developer secret and a policy's lock.
 
-import type { WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
 import { type LockedPolicy, type PolicyTerms, readPolicyLock } from '../../../db/queries/custody/policies.ts'
-import { openablePolicies, type UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
+import {
+  type DelegatedKeyRow,
+  openablePolicies,
+  type UnrevokedPolicy,
+} from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { AuditAct } from '../audit.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
@@ -59,7 +62,7 @@ const secretIn = ({ credentials }: Pick<KeyRequest, 'credentials'>) => {
 }
 
 type Read = {
-  readonly row: WalletKeyRow
+  readonly row: DelegatedKeyRow
   /** Zeroed by whoever reads. */
   readonly developerKey: Uint8Array
 }
@@ -67,7 +70,7 @@ type Read = {
 /** Checks the secret after the wallet's key was read. */
 const checkedBy = async (
   ctx: CustodyCtx,
-  { row, ...request }: KeyRequest & { readonly row: WalletKeyRow | null },
+  { row, ...request }: KeyRequest & { readonly row: DelegatedKeyRow | null },
 ): Promise<Read> => {
   const { actor, wallet } = request
   const { projectId } = wallet
@@ -188,10 +191,7 @@ export const openPolicies = async (
 ): Promise<OpenPolicies> => {
   const { wallet, actor } = request
   secretIn(request)
-  const [openable, row] = await Promise.all([
-    openablePolicies(ctx.db, { walletId: wallet.id, limit }),
-    ctx.readWalletKey(wallet.id),
-  ])
+  const { policies: openable, key: row } = await openablePolicies(ctx.db, { walletId: wallet.id, limit })
   // Without a policy the secret opens nothing here.
   const checked = openable.length === 0 ? null : await checkedBy(ctx, { ...request, row })
   const key = new DisposableStack()
