@@ -2,7 +2,7 @@
 // set-up call, salt nonce 0. Safe's contracts have the same addresses on all networks and testnets here, and CREATE2 hashes
 // nothing that differs between them. So a wallet has the same address on each network.
 
-import { concat, encodeFunctionData, getContractAddress, keccak256, parseAbi, toHex } from 'viem'
+import { concat, encodeFunctionData, getContractAddress, isAddress, keccak256, parseAbi, toHex } from 'viem'
 import type { Hex, Intent } from '../../chain.ts'
 import type { ContractWallet } from '../../contract-wallets.ts'
 import { hexText } from '../../node/wire.ts'
@@ -29,23 +29,33 @@ const FACTORY = parseAbi([
   'function createProxyWithNonce(address singleton, bytes initializer, uint256 saltNonce) returns (address proxy)',
 ])
 
-const initializerOf = (owner: string): Hex =>
+const encodeSetup = (owner: Hex): Hex =>
   encodeFunctionData({
     abi: SETUP,
     args: [
-      [hexText(owner)],
+      [owner],
       1n,
       ...([ZERO_ADDRESS, '0x', SAFE_ADDRESSES.fallbackHandler] as const),
       ...([ZERO_ADDRESS, 0n, ZERO_ADDRESS] as const),
     ],
   })
 
+/** Only the owner differs, so the rest is encoded once: each call that is judged asks for its signer's Safe. */
+const ANY_OWNER = 'aa'.repeat(20)
+const SETUP_OF_ANY = encodeSetup(`0x${ANY_OWNER}`)
+const SALT_END = toHex(SALT_NONCE, { size: 32 })
+
+const initializerOf = (owner: string): Hex => {
+  if (!isAddress(owner)) throw new Error('expected the address of an owner')
+  return hexText(SETUP_OF_ANY.replace(ANY_OWNER, owner.slice(2).toLowerCase()))
+}
+
 /** The Safe of an owner, deployed or not; checksummed. Pure. */
 export const contractWalletOf = (owner: string): ContractWallet => {
   const address = getContractAddress({
     opcode: 'CREATE2',
     from: SAFE_ADDRESSES.proxyFactory,
-    salt: keccak256(concat([keccak256(initializerOf(owner)), toHex(SALT_NONCE, { size: 32 })])),
+    salt: keccak256(concat([keccak256(initializerOf(owner)), SALT_END])),
     bytecodeHash: PROXY_INIT_CODE_HASH,
   })
   return { address, owner }
