@@ -1,4 +1,4 @@
-# One image for all processes. Its commands are `vault`, `api`, `worker`, `cli` and `health` (deploy/container/strongroom).
+# One image for all processes. Its commands are `vault`, `api`, `worker`, `console`, `cli` and `health` (deploy/container/strongroom).
 # docs/containers.md says how to build and run it.
 
 # An image with Debian 13. Give another one (`--build-arg DEBIAN=…`) to build from a copy of your own.
@@ -28,12 +28,12 @@ RUN bun install --frozen-lockfile --production --ignore-scripts \
 
 FROM ${DEBIAN}
 LABEL org.opencontainers.image.title="Strongroom" \
-  org.opencontainers.image.description="Self-hosted wallet custody: vault, API, worker and commands" \
+  org.opencontainers.image.description="Self-hosted wallet custody: vault, API, worker, console and commands" \
   org.opencontainers.image.licenses="MIT"
 # Each process has a user. An API is run in the vault's group, so that it may open the vault's socket.
 RUN groupadd --gid 10001 strongroom-vault \
   && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin strongroom-vault \
-  && for each in 10002:api 10003:worker 10000:strongroom; do \
+  && for each in 10002:api 10003:worker 10004:console 10000:strongroom; do \
     groupadd --gid "${each%:*}" "${each#*:}" \
     && useradd --uid "${each%:*}" --gid "${each%:*}" --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin "${each#*:}"; \
   done \

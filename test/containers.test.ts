@@ -107,7 +107,7 @@ describe('compose.yaml', () => {
     const others = all.filter(([, { image }]) => !image.includes('strongroom'))
     expect(others.map(([, { image }]) => image).filter((image) => !PINNED.test(image))).toEqual([])
     expect(new Set(ours.map(([, { image }]) => image)).size).toBe(1)
-    expect(ours.map(([name]) => name)).toEqual(['migrate', 'vault', 'api', 'worker', 'cli'])
+    expect(ours.map(([name]) => name)).toEqual(['migrate', 'vault', 'api', 'worker', 'console', 'cli'])
   })
 
   test('names only networks, volumes, services and files that exist', () => {
@@ -139,8 +139,8 @@ describe('compose.yaml', () => {
       const { read_only, cap_drop } = service
       expect({ name, read_only, cap_drop }).toEqual({ name, read_only: true, cap_drop: ['ALL'] })
     }
-    const users = ['vault', 'api', 'worker', 'cli'].map((name) => services[name]?.user)
-    expect(users).toEqual(['10001:10001', '10002:10001', '10003:10003', '10001:10001'])
+    const users = ['vault', 'api', 'worker', 'console', 'cli'].map((name) => services[name]?.user)
+    expect(users).toEqual(['10001:10001', '10002:10001', '10003:10003', '10004:10001', '10001:10001'])
   })
 
   test('only the proxy listens to other machines', () => {
@@ -162,7 +162,7 @@ describe('init', () => {
       const named = [...read(`${FOLDER}/compose.yaml`).matchAll(/\.\/(secrets\/[a-z.]+)/g)].map(([, path = '']) => path)
       expect(named.length).toBeGreaterThan(8)
       expect(named.filter((path) => !existsSync(join(folder, path)))).toEqual([])
-      const owners = { vault: 10001, api: 10002, worker: 10003, cli: 10001 }
+      const owners = { vault: 10001, api: 10002, worker: 10003, console: 10004, cli: 10001 }
       for (const [name, uid] of Object.entries(owners)) {
         for (const key of readdirSync(join(folder, 'secrets', name))) {
           const { uid: owner, mode, size } = statSync(join(folder, 'secrets', name, key))
@@ -175,7 +175,7 @@ describe('init', () => {
           })
         }
       }
-      for (const reader of ['vault', 'api', 'worker'] as const) {
+      for (const reader of ['vault', 'api', 'worker', 'console'] as const) {
         const lines = readFileSync(join(folder, 'secrets', `${reader}.env`), 'utf8')
           .trim()
           .split('\n')

@@ -46,6 +46,10 @@ const check = async (words: readonly string[]): Promise<void> => {
     // Without it a worker listens nowhere.
     if (at !== null) return checkUrl(`http://${here(at.host)}:${at.port}/metrics`)
   }
+  if (isOne('console', 'src/console.ts')) {
+    const { consoleHost, consolePort } = readConfig(undefined, 'console')
+    return checkUrl(`http://${here(consoleHost)}:${consolePort}/healthz`)
+  }
 }
 
 check(readFileSync('/proc/1/cmdline', 'utf8').split('\0')).then(
