@@ -47,6 +47,8 @@ const WELL: Readonly<Record<string, string>> = {
   'strongroom_security_events_total{instance="api-1",kind="api_key_unknown"}': '0+1x180',
   'strongroom_security_events_total{instance="api-1",kind="login_failed"}': '0+2x180',
   'strongroom_argon2_waiting{instance="api-1"}': '2x180',
+  'strongroom_spans_dropped_total{instance="worker-1",reason="queue_full"}': '7x180',
+  'strongroom_spans_dropped_total{instance="worker-1",reason="refused"}': '0x180',
   'strongroom_http_request_duration_seconds_count{instance="api-1",method="POST",route="/wallets",status="200"}':
     '0+600x180',
   'strongroom_http_request_duration_seconds_count{instance="api-1",method="POST",route="/wallets",status="500"}':
@@ -126,6 +128,10 @@ const CASES: Readonly<Record<string, Case>> = {
   StrongroomRefreshTokenReused: event('refresh_token_reused', '0x20 6x160'),
   StrongroomTokensForged: event('access_token_forged', '0+10x180'),
   StrongroomLoginsFail: event('login_throttled', '0+20x180'),
+  StrongroomSpansDropped: {
+    series: { 'strongroom_spans_dropped_total{instance="worker-1",reason="refused"}': '0x20 1x160' },
+    labels: { reason: 'refused' },
+  },
   StrongroomPinsWait: { series: { 'strongroom_argon2_waiting{instance="api-1"}': '0x9 51x170' }, after: 11 },
   StrongroomErrors: {
     series: {
