@@ -52,3 +52,21 @@ export const countLivingWorkers = async (db: Queryable): Promise<number> => {
   )
   return rows[0]?.count ?? 0
 }
+
+type NewestCheckpoint = {
+  /** Rows before this time are in files, of the chain that was archived furthest. In ISO 8601. */
+  readonly before: string
+  readonly createdAt: string
+  readonly ageDays: number
+}
+
+/** The newest checkpoint of the audit; null if nothing was archived yet. */
+export const readNewestCheckpoint = async (db: Queryable): Promise<NewestCheckpoint | null> => {
+  const { rows } = await db.execute<NewestCheckpoint>(sql`
+    select to_char(max(before) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as before,
+      to_char(max(created_at) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
+      floor(extract(epoch from now() - max(created_at)) / 86400)::int as "ageDays"
+    from audit_checkpoints
+    having count(*) > 0`)
+  return rows[0] ?? null
+}

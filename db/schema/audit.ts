@@ -102,7 +102,12 @@ export const auditCheckpoints = pgTable(
   (table) => [primaryKey({ columns: [table.chain, table.position] })],
 )
 
-export const auditCheckpointsAccess = access(auditCheckpoints, { vault: 'select, insert' })
+export const auditCheckpointsAccess = access(auditCheckpoints, {
+  vault: 'select, insert',
+  // For `cli doctor`: when was it archived?
+  api: 'select (before, created_at)',
+  console: 'select (before, created_at)',
+})
 
 /** What an operator has frozen, one row each; deleted when it is released. */
 export const freezes = pgTable(

@@ -6,6 +6,7 @@ import type { ReadingCtx } from '../environment/contexts.ts'
 import { sentenceOf } from '../environment/failure.ts'
 import { isPrivate } from '../environment/hosts.ts'
 import type { Mailer } from '../mail/mailer.ts'
+import { checkArchive } from './audit.ts'
 import { type Checked, checkDatabase } from './database.ts'
 import { type Finding, findingsOf } from './finding.ts'
 import { checkCertificates, checkJournals, checkKeys, checkVaults } from './keys.ts'
@@ -49,7 +50,7 @@ const checkMail = async ({ config, mailer }: Examined): Promise<readonly Finding
 
 /** Runs all checks, each also if others fail. */
 export const examine = async (examined: Examined): Promise<readonly Finding[]> => {
-  const { config, role } = examined
+  const { config, db, role } = examined
   const readsWorkers = role === 'strongroom_api' || role === 'strongroom_console'
   const database = await checkDatabase(examined)
   const isAway = database.some(({ check, state }) => check === 'database' && state === 'failed')
@@ -71,6 +72,7 @@ export const examine = async (examined: Examined): Promise<readonly Finding[]> =
             `the role ${role} does not read who works: run this with the variables of an API`,
           ),
         ],
+    role === 'strongroom_worker' ? [] : onDatabase('audit archive', () => checkArchive(db)),
     checkNodes(examined),
     checkMail(examined),
   ])

@@ -67,7 +67,7 @@ test('an installation that works has no failure, and each part of it was checked
   expect(stateOf(findings, 'database settings')).toEqual([
     { state: 'warning', found: 'fsync and full_page_writes and synchronous_commit off' },
   ])
-  expect(checked('unchecked')).toEqual(['node Polygon', 'node Base', 'node Avalanche', 'node Vara'])
+  expect(checked('unchecked')).toEqual(['audit archive', 'node Polygon', 'node Base', 'node Avalanche', 'node Vara'])
 })
 
 test('the variables of a worker and of a vault are held against their own roles', async () => {
@@ -188,6 +188,24 @@ describe('it finds', () => {
     } finally {
       await older.close()
     }
+  })
+
+  test('an audit that is archived no longer', async () => {
+    const archive = (position: number, days: number) =>
+      onServer(service.database.url, async (sql) => {
+        const [row] = await sql<{ created: Date }[]>`
+          insert into audit_checkpoints
+            (chain, position, from_position, before, head, lines_hash, kept_hash, signature, created_at)
+          values ('deployment', ${position}, 1, now() - interval '1 day' * ${days + 30}::int, '', '', '', '',
+            now() - interval '1 day' * ${days}::int)
+          returning created_at as created`
+        return `the newest checkpoint is of ${row?.created.toISOString().slice(0, 19)}Z, for rows before `
+      })
+    const former = await archive(1, 100)
+    const found = async () => stateOf((await examine()).findings, 'audit archive')
+    expect(await found()).toEqual([{ state: 'warning', found: expect.stringContaining(former) }])
+    const newest = await archive(2, 80)
+    expect(await found()).toEqual([{ state: 'ok', found: expect.stringContaining(newest) }])
   })
 
   test('that no worker runs', async () => {
