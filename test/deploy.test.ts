@@ -5,6 +5,8 @@ import { scripts } from '../package.json'
 const FOLDER = new URL('../deploy/systemd/', import.meta.url)
 /** The script of package.json that starts the same process. */
 const SCRIPTS = { vault: scripts.vault, api: scripts.start, worker: scripts.worker, console: scripts.console }
+/** There may be several of each but the console. */
+const unitOf = (name: string): string => `strongroom-${name}${name === 'console' ? '' : '@'}.service`
 
 /** Each setting of a unit, with all its values. */
 const settingsOf = (name: string): ReadonlyMap<string, readonly string[]> => {
@@ -14,15 +16,16 @@ const settingsOf = (name: string): ReadonlyMap<string, readonly string[]> => {
 }
 
 test('there is a unit for each process', () => {
-  const names = Object.keys(SCRIPTS).map((name) => `strongroom-${name}.service`)
+  const names = Object.keys(SCRIPTS).map(unitOf)
   expect(readdirSync(FOLDER).sort()).toEqual(names.sort())
 })
 
 describe.each(Object.entries(SCRIPTS))('the unit of the %s', (name, script) => {
-  const settings = settingsOf(`strongroom-${name}.service`)
+  const settings = settingsOf(unitOf(name))
 
   test('starts what the script starts, with the same variables', () => {
-    const started = [...(settings.get('Environment') ?? []), ...(settings.get('ExecStart') ?? [])]
+    const variables = (settings.get('Environment') ?? []).filter((each) => !each.includes('%i'))
+    const started = [...variables, ...(settings.get('ExecStart') ?? [])]
     expect(started.join(' ')).toBe(script)
   })
 
@@ -44,7 +47,7 @@ describe.each(Object.entries(SCRIPTS))('the unit of the %s', (name, script) => {
 })
 
 test("the vault's unit reaches no network but this machine's own", () => {
-  const settings = settingsOf('strongroom-vault.service')
+  const settings = settingsOf('strongroom-vault@.service')
   expect(settings.get('IPAddressDeny')).toEqual(['any'])
   expect(settings.get('IPAddressAllow')).toEqual(['localhost'])
   expect(settings.get('RestrictAddressFamilies')).toEqual(['AF_UNIX AF_INET AF_INET6'])
@@ -52,7 +55,7 @@ test("the vault's unit reaches no network but this machine's own", () => {
 
 test('the units differ only where the processes do', () => {
   const hardening = Object.keys(SCRIPTS).map((name) => {
-    const text = readFileSync(new URL(`strongroom-${name}.service`, FOLDER), 'utf8')
+    const text = readFileSync(new URL(unitOf(name), FOLDER), 'utf8')
     return text.slice(text.indexOf('# It gets no rights'))
   })
   expect(new Set(hardening).size).toBe(1)
@@ -61,15 +64,34 @@ test('the units differ only where the processes do', () => {
 const PAGE = readFileSync(new URL('../docs/deployment.md', import.meta.url), 'utf8')
 
 test('docs/deployment.md makes the files and users that the units name', () => {
-  const vault = settingsOf('strongroom-vault.service')
   for (const name of Object.keys(SCRIPTS)) {
-    const settings = settingsOf(`strongroom-${name}.service`)
+    const settings = settingsOf(unitOf(name))
     expect(PAGE).toContain(`cat > ${settings.get('EnvironmentFile')?.[0]} <<END`)
     expect(settings.get('WorkingDirectory')).toEqual(['/opt/strongroom'])
   }
   expect(PAGE).toContain('for name in vault api worker console; do\n  useradd')
-  expect(PAGE).toContain(`VAULT_SOCKET=/run/${vault.get('RuntimeDirectory')?.[0]}/vault.sock\n`)
-  expect(PAGE).toContain(`VAULT_JOURNAL=/var/lib/${vault.get('StateDirectory')?.[0]}/journal\n`)
+  const sockets = [1, 2].map((n) => `/run/strongroom-vault-${n}/vault.sock`)
+  expect(PAGE).toContain(`VAULT_SOCKET=${sockets.join(',')}\n`)
+})
+
+test('two processes of one kind share no folder and no port', () => {
+  const vault = settingsOf('strongroom-vault@.service')
+  expect([vault.get('RuntimeDirectory'), vault.get('StateDirectory')]).toEqual([
+    ['strongroom-vault-%i'],
+    ['strongroom-vault-%i'],
+  ])
+  expect(vault.get('Environment')).toContain(
+    'VAULT_SOCKET=/run/strongroom-vault-%i/vault.sock VAULT_JOURNAL=/var/lib/strongroom-vault-%i/journal',
+  )
+  expect(settingsOf('strongroom-api@.service').get('Environment')).toContain('PORT=300%i METRICS_PORT=910%i')
+  expect(settingsOf('strongroom-worker@.service').get('Environment')).toContain('WORKER_METRICS_PORT=911%i')
+})
+
+test('nginx and Prometheus know the ports of two APIs and two workers', () => {
+  const read = (path: string) => readFileSync(new URL(`../deploy/${path}`, import.meta.url), 'utf8')
+  const ports = (text: string) => [...text.matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => port)
+  expect(ports(read('nginx/strongroom.conf'))).toEqual(['3001', '3002'])
+  expect(ports(read('prometheus/one-machine.yml'))).toEqual(['9101', '9102', '9111', '9112'])
 })
 
 test('each block of a shell in the pages is one', () => {

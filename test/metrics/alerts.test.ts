@@ -1,7 +1,7 @@
 // deploy/prometheus and deploy/grafana: each alert comes when it should, and none comes while all is well. Prometheus' own promtool says so.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from '../support/imports.ts'
@@ -239,6 +239,13 @@ describe.skipIf(promtool === null)('promtool', () => {
 
   test('takes the configuration of compose.yaml', () => {
     expect(run('check', 'config', join(ROOT, 'deploy/prometheus/prometheus.yml'))).toEqual({ exitCode: 0, told: '' })
+  })
+
+  test('takes the configuration of docs/deployment.md', async () => {
+    const [config, rules] = [join(folder, 'prometheus.yml'), join(folder, 'strongroom-alerts.yml')]
+    await copyFile(join(ROOT, 'deploy/prometheus/one-machine.yml'), config)
+    await copyFile(RULES_PATH, rules)
+    expect(run('check', 'config', config)).toEqual({ exitCode: 0, told: '' })
   })
 
   test('sees each alert when it should come, and none while all is well', async () => {
