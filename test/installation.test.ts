@@ -1,0 +1,139 @@
+// docs/deployment.md, pasted command by command on an empty Debian with systemd. In the end there are two vaults, two APIs and two
+// workers behind nginx with TLS; each is stopped and updated under load without a failed request, and a backup is restored.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { startChain, type TestChain } from './support/chains.ts'
+import { type Debian, GATEWAY, startDebian, whyNoDebian } from './support/debian.ts'
+import { ROOT } from './support/imports.ts'
+import { isLeftOut } from './support/long.ts'
+
+const missing = whyNoDebian()
+if (missing !== null) console.log(`docs/deployment.md is not pasted on an empty Debian: ${missing}.`)
+
+const Load = Type.Object({ answered: Type.Integer(), failed: Type.Array(Type.String()) })
+
+/** The blocks of a shell below a heading of a page, up to another heading. */
+const blocksOf = async (page: string, from: string, to: string): Promise<readonly string[]> => {
+  const text = await Bun.file(join(ROOT, 'docs', page)).text()
+  const [start, end] = [text.indexOf(`\n${from}\n`), text.indexOf(`\n${to}\n`)]
+  if (start < 0 || end < start) throw new Error(`docs/${page} has no ${from} before ${to}`)
+  return [...text.slice(start, end).matchAll(/^( *)```sh\n([\s\S]*?)^ *```/gm)].map(([, indent = '', block = '']) =>
+    block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+  )
+}
+
+/** What a reader puts in place of the examples. Nothing else of a command is changed. */
+const REPOSITORY = 'file:///srv/strongroom.git'
+const filledIn = (block: string, rpcUrl: string): string =>
+  block.replace('REPOSITORY=https://…', `REPOSITORY=${REPOSITORY}`).replace('https://node.example.com', rpcUrl)
+
+/** Keeps what a shell knows for the next one, as all blocks are pasted into one. */
+const kept = (blocks: readonly string[]): string =>
+  [
+    'set -eu -o pipefail',
+    'test ! -f /root/shell || . /root/shell',
+    ...blocks.map((block, index) => `echo "== block ${index}"\n${block}`),
+    '(declare -p | grep -E "^declare -- (HOST|REPOSITORY|made|address|backup|owner|vault|api|worker|console)="; declare -f) > /root/shell',
+  ].join('\n')
+
+describe.skipIf(missing !== null || isLeftOut('docs/deployment.md on an empty Debian'))(
+  'the installation by the page',
+  () => {
+    let folder: string
+    let debian: Debian
+    let chain: TestChain
+
+    /** Pastes blocks into a shell of root. @throws with what they printed if a command failed */
+    const paste = async (blocks: readonly string[]): Promise<string> => {
+      const rpcUrl = `http://${GATEWAY}:${new URL(chain.rpcUrl).port}`
+      await writeFile(join(debian.root, 'root/script'), kept(blocks.map((block) => filledIn(block, rpcUrl))))
+      const { exitCode, out } = await debian.run('bash', '/root/script')
+      if (exitCode !== 0) throw new Error(`A command of the page ended with ${exitCode}: ${out.slice(-6_000)}`)
+      return out
+    }
+
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'strongroom-debian-'))
+      const shared = join(folder, 'shared')
+      await mkdir(shared)
+      const cloned = Bun.spawnSync(['git', 'clone', '--quiet', '--bare', ROOT, join(shared, 'strongroom.git')])
+      expect(cloned.stderr.toString()).toBe('')
+      await Bun.write(join(shared, 'load.ts'), Bun.file(join(ROOT, 'test/support/small-load.ts')))
+      ;[debian, chain] = await Promise.all([startDebian({ folder, shared }), startChain('Ethereum')])
+    })
+
+    afterAll(async () => {
+      await debian?.stop()
+      await chain?.stop()
+      await rm(folder, { recursive: true, force: true })
+    })
+
+    /** Runs commands while requests come through the proxy. */
+    const underLoad = async (commands: readonly string[]) => {
+      const variables = 'URL="https://$HOST" STOP=/root/stop ADDRESS="$address"'
+      const ofProject = `PROJECT=$(awk '/^project id/ {print $3}' <<< "$made") KEY=$(awk '/^api key/ {print $3}' <<< "$made")`
+      const out = await paste([
+        'rm -f /root/stop; trap "touch /root/stop" EXIT; grep -q "$HOST" /etc/hosts || echo "127.0.0.1 $HOST" >> /etc/hosts',
+        `(cd /opt/strongroom; env ${variables} ${ofProject} bun /srv/load.ts) > /root/load & load=$!`,
+        'sleep 3',
+        ...commands,
+        'sleep 3; touch /root/stop; wait $load; echo; cat /root/load',
+      ])
+      return Value.Parse(Load, JSON.parse(out.trim().split('\n').at(-1) ?? ''))
+    }
+
+    test('ends with a signature through the proxy, and with a doctor who finds nothing', async () => {
+      const installed = await blocksOf('deployment.md', '## Installing', '### Commands that call the vault')
+      const blocks = installed.filter((block) => !block.includes('certbot'))
+      expect(installed.length - blocks.length).toBe(1)
+      const out = await paste(blocks)
+      expect(out).toMatch(/\{"signature":"0x[0-9a-f]{130}"\}/)
+      expect(out.match(/\{"status":"ready"/g)?.length).toBe(2)
+      expect(out).not.toContain('FAILED')
+    })
+
+    test('has its backup and the further settings of the units', async () => {
+      const [backup = ''] = await blocksOf('operations.md', '## Backups', '## After a restore')
+      const units = await blocksOf('deployment.md', '### The units', '## Several of each')
+      expect(units.length).toBe(3)
+      await paste([backup, 'mkdir -p /mnt/other', ...units, 'ready 1; ready 2; as api bun run --silent cli doctor'])
+    })
+
+    test('answers each request while one process of each kind is stopped', async () => {
+      const stopped = [1, 2].flatMap((n) => [
+        `systemctl stop strongroom-vault@${n}; sleep 3; systemctl start strongroom-vault@${n}`,
+        `timeout 60 sh -c 'until test -S /run/strongroom-vault-${n}/vault.sock; do sleep 1; done'`,
+        `systemctl stop strongroom-api@${n}; sleep 3; systemctl start strongroom-api@${n}; ready ${n}`,
+        `systemctl stop strongroom-worker@${n}; sleep 3; systemctl start strongroom-worker@${n}`,
+      ])
+      const { answered, failed } = await underLoad(stopped)
+      expect(failed).toEqual([])
+      expect(answered).toBeGreaterThan(50)
+    })
+
+    test('answers each request while a new version is installed', async () => {
+      const { answered, failed } = await underLoad(
+        await blocksOf('deployment.md', '## A new version', '## The vault on a machine of its own'),
+      )
+      expect(failed).toEqual([])
+      expect(answered).toBeGreaterThan(50)
+    })
+
+    test('can be restored from its backup and the journals', async () => {
+      const restored =
+        (await blocksOf('operations.md', '## After a restore', '## Changing the identity key or the service key'))[0] ??
+        ''
+      const out = await paste([
+        restored,
+        'ready 1; ready 2',
+        `call /transactions/sign-message '{"network":"Ethereum","signer_wallet_address":"'$address'","user_pin":"493817","message":"Hello"}'`,
+      ])
+      expect(out).toMatch(/\{"signature":"0x[0-9a-f]{130}"\}/)
+    })
+  },
+)
