@@ -662,6 +662,7 @@ CREATE TABLE "session_challenges" (
 	"project_id" uuid NOT NULL,
 	"code_hash" "bytea" NOT NULL,
 	"link_hash" "bytea",
+	"verifier_hash" "bytea",
 	"email" text,
 	"user_id" uuid,
 	"asker_address" text NOT NULL,

@@ -152,6 +152,8 @@ export const sessionChallenges = pgTable(
     codeHash: bytes('code_hash').notNull(),
     /** The hash of the mailed link's secret; null if a logged-in device completes the login. */
     linkHash: bytes('link_hash'),
+    /** The hash of the secret that the first device keeps to itself; null if it has none apart from the code. */
+    verifierHash: bytes('verifier_hash'),
     email: text('email'),
     /** Who is logged in: for a mailed link known from the start, otherwise set when it is completed. */
     userId: uuid('user_id'),
