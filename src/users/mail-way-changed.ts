@@ -47,6 +47,11 @@ const WORDS = {
     happened: `One of your passkeys can no longer open your wallets at ${project}.`,
     otherwise: 'If it was not you: somebody knows your PIN. Change it, and make another recovery code.',
   }),
+  pin_changed: (project: string) => ({
+    subject: `The PIN of your wallets at ${project} was changed`,
+    happened: `The PIN of your wallets at ${project} was changed by somebody who had the earlier one.`,
+    otherwise: 'If it was not you: set another PIN with your recovery code, and end your other sessions.',
+  }),
   pin_set_anew: (project: string) => ({
     subject: `The PIN of your wallets at ${project} was set anew`,
     happened: `A recovery code or a passkey was used to set a new PIN for your wallets at ${project}.`,

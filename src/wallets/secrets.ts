@@ -39,9 +39,9 @@ export const putUnderPolicies = async (
 }
 
 /**
- * Changes the PIN of a wallet's owner, for all of the owner's user-controlled wallets, with the old PIN or another secret. If the owner is a user, their other
- * sessions end, because somebody logged in there may have seen the old PIN. They get a mail if another secret was used. Custody commits the change first: if this process
- * dies right after that, they stay.
+ * Changes the PIN of a wallet's owner, for all of the owner's user-controlled wallets, with the old PIN or another secret. If the
+ * owner is a user, they get a mail and their other sessions end, because somebody logged in there may have seen the old PIN.
+ * Custody commits the change first: if this process dies right after that, they stay.
  */
 export const changeUserPin = async (
   ctx: Ctx,
@@ -70,7 +70,7 @@ export const changeUserPin = async (
   if (oldPin === newPin) throw new AppError('invalid_input', 'Field "new_user_pin" must differ from "old_user_pin".')
   const { projectId, ownerId } = wallet
   await ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from })
-  if (userSecret !== undefined) await mailOwner(ctx, { wallet, change: 'pin_set_anew' })
+  await mailOwner(ctx, { wallet, change: userSecret === undefined ? 'pin_changed' : 'pin_set_anew' })
   if (!isUserId(ownerId)) return
   const of = { projectId, userId: ownerId, except: input.sessionId, by: 'pin_changed', actor } as const
   await ctx.db.transaction((tx) => endSessions(ctx, tx, of))

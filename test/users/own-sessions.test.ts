@@ -154,12 +154,30 @@ describe('a change of the PIN', () => {
     expect(await reachOf([...sessions, stranger])).toEqual([401, 401, 200])
   })
 
-  test('that fails ends none', async () => {
-    const [mine, other] = (await logIns(2)) as [Session, Session]
+  test('by the user or by an API key is reported by mail, without a PIN in it', async () => {
+    const email = newAddress()
+    const [mine] = (await logIns(1, email)) as [Session]
+    const address = await newWallet(mine)
+    expect(statusAndCode(await people.as(mine)('/wallets/change-user-pin', change(address)))).toEqual(DONE)
+    const back = { ...change(address, NEW_PIN), new_user_pin: PIN }
+    expect(statusAndCode(await service.post('/wallets/change-user-pin', back))).toEqual(DONE)
+    const mails = (await people.mailsTo(email)).filter(({ subject }) => !subject.startsWith('Log in'))
+    expect(mails.map(({ subject }) => subject)).toEqual(Array(2).fill('The PIN of your wallets at Test was changed'))
+    for (const { text } of mails) {
+      expect(text).toContain('If it was not you: ')
+      for (const pin of [PIN, NEW_PIN]) expect(text).not.toContain(pin)
+    }
+  })
+
+  test('that fails ends none, and is not reported', async () => {
+    const email = newAddress()
+    const [mine, other] = (await logIns(2, email)) as [Session, Session]
     const address = await newWallet(mine)
     const answer = await people.as(mine)('/wallets/change-user-pin', change(address, '852963'))
     expect(statusAndCode(answer)).toEqual([403, 'INVALID_SECRET'])
     expect(await reachOf([mine, other])).toEqual([200, 200])
+    const subjects = (await people.mailsTo(email)).map(({ subject }) => subject)
+    expect(subjects.filter((subject) => subject.includes('PIN'))).toEqual([])
   })
 
   test('works for an owner who is no user', async () => {

@@ -290,6 +290,22 @@ describe('making and removing', () => {
     expect(codeOf(await as('/wallets/recovery-code', { ...at(wallet), user_pin: NEW }))).toBe('session_ended')
   })
 
+  test('with a passkey by the user ends their other sessions, and not the calling one', async () => {
+    const people = peopleOf(service)
+    const email = `${randomUUID()}@example.com`
+    const [mine, other] = [await people.logIn(email), await people.logIn(email)]
+    const as = people.as(mine)
+    const wallet = (await as('/wallets', { network, name: 'Mine', control_mode: 'user', user_pin: PIN })).json
+    const passkey = await newPasskey(wallet, 'key-1')
+    const wrong = { user_secret: randomBytes(32).toString('base64url') }
+    const set = (secret: object) => as('/wallets/change-user-pin', { ...at(wallet), new_user_pin: NEW, ...secret })
+    expect(codeOf(await set(wrong))).toBe('INVALID_SECRET')
+    expect(await Promise.all([mine, other].map(people.reach))).toEqual([200, 200])
+    expect(codeOf(await set(passkey))).toBe(200)
+    expect(await Promise.all([mine, other].map(people.reach))).toEqual([200, 401])
+    expect(codeOf(await people.refresh(other))).toBe('session_ended')
+  })
+
   test("is refused for a developer's wallet, and for a malformed passkey, without checking anything", async () => {
     const theirs = await service.newWallet({ network })
     for (const path of ['recovery-code', 'recovery-code/remove']) {
