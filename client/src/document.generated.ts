@@ -4655,6 +4655,11 @@ export type components = {
              * @example 7KQ2-M9XD-0HRT-5VWA-C3EZ-8NPB-4GJS
              */
             session_challenge_code?: string;
+            /**
+             * @description The secret whose SHA-256 was given when the session challenge was made.
+             * @example dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk
+             */
+            code_verifier?: string;
             passkey_credential_assertion_response?: components["schemas"]["AuthenticationResponseJSON"];
         };
         /**
@@ -4995,6 +5000,19 @@ export type components = {
              */
             user_id: string;
         };
+        /** CodeChallenge */
+        CodeChallenge: {
+            /**
+             * @description The SHA-256 of a secret that the device makes and keeps, in base64url (RFC 7636). Then the code is worth nothing without the secret.
+             * @example E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM
+             */
+            code_challenge?: string;
+            /**
+             * @description How it was made; given together with `code_challenge`.
+             * @enum {string}
+             */
+            code_challenge_method?: "S256";
+        };
         /** SessionChallenge */
         SessionChallenge: {
             /**
@@ -5003,7 +5021,7 @@ export type components = {
              */
             id: string;
             /**
-             * @description Identifies the challenge. Once it is completed, the code is the proof for verify-login.
+             * @description Identifies the challenge. Once it is completed, the code is the proof for verify-login, together with the `code_verifier` if there is one.
              * @example 7KQ2-M9XD-0HRT-5VWA-C3EZ-8NPB-4GJS
              */
             code: string;
@@ -7052,7 +7070,11 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CodeChallenge"];
+            };
+        };
         responses: {
             /** @description Success. */
             200: {

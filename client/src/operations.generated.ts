@@ -279,7 +279,7 @@ export type Operations = {
     verifyEmail: Method<'users_verify_email'>
     /** Log in with a mailed code. Mails a code of 6 digits, valid for 10 minutes and 5 tries. A new code replaces the previous one. The answer does not reveal whether the address is known. */
     loginWithEmail: Method<'users_login_with_email'>
-    /** Ask to be logged in by another device. Show the code. The user enters it on a device where they are logged in. Poll session-challenge until the challenge is completed, then pass the code to verify-login. Valid for five minutes and one session. */
+    /** Ask to be logged in by another device. Show the code. The user enters it on a device where they are logged in. Poll session-challenge until the challenge is completed, then pass the code to verify-login, with the `code_verifier`. Without a `code_challenge` the code is accepted only from the address that asked. Valid for five minutes and one session. */
     createSessionChallenge: Method<'users_create_session_challenge'>
     /** Log in with a mailed link. Mails a link to a page on which the user confirms the login. Only the link completes this challenge. The answer does not reveal whether the address is known. */
     loginWithMagicLink: Method<'users_login_with_magic_link'>

@@ -14,6 +14,7 @@ export type SessionChallengeFacts = Pick<
   | 'projectId'
   | 'codeHash'
   | 'linkHash'
+  | 'verifierHash'
   | 'email'
   | 'userId'
   | 'askerAddress'

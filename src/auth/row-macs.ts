@@ -66,9 +66,17 @@ export const sessionMac = rowMac<SessionFacts>('sessions', (row) => {
 })
 
 export const sessionChallengeMac = rowMac<SessionChallengeFacts>('session_challenges', (row) => {
-  const { id, projectId, codeHash, linkHash, email, userId, askerAddress, askerDevice } = row
-  const texts = [id, projectId, codeHash, linkHash ?? '', email ?? '', userId ?? '', askerAddress, askerDevice]
-  return [...texts, timeOf(row.expiresAt), row.authenticatedAt === null ? '' : timeOf(row.authenticatedAt)]
+  const { id, projectId, codeHash, linkHash, verifierHash, email, userId, askerAddress, askerDevice } = row
+  const secrets = [codeHash, linkHash ?? '', verifierHash ?? '']
+  const texts = [email ?? '', userId ?? '', askerAddress, askerDevice]
+  return [
+    id,
+    projectId,
+    ...secrets,
+    ...texts,
+    timeOf(row.expiresAt),
+    row.authenticatedAt === null ? '' : timeOf(row.authenticatedAt),
+  ]
 })
 
 export const nonceMac = rowMac<Omit<NonceRow, 'mac'>>('nonces', (row) => {

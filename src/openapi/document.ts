@@ -1,5 +1,6 @@
 // The OpenAPI document: generated from the routes' schemas, with the generator's gaps filled in.
 
+import { OptionalKind } from '@sinclair/typebox'
 import type { ChainFamily, Network } from '../../db/words.ts'
 import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'
@@ -125,6 +126,11 @@ const bodyTypeOf = (body: Json): string =>
     ? 'multipart/form-data'
     : 'application/json'
 
+const requestBodyOf = (body: Json): Json => ({
+  required: !(OptionalKind in body),
+  content: { [bodyTypeOf(body)]: { schema: body } },
+})
+
 const takesHeader = ({ parameters }: Json, header: string): boolean =>
   Array.isArray(parameters) && parameters.some((each) => isJson(each) && each.name === header)
 
@@ -157,7 +163,7 @@ export const describe = (input: {
     return {
       ...operation,
       operationId: operationIdOf(method, path),
-      ...(body === null ? {} : { requestBody: { required: true, content: { [bodyTypeOf(body)]: { schema: body } } } }),
+      ...(body === null ? {} : { requestBody: requestBodyOf(body) }),
       responses: responsesOf({ success, accepted, codes, headerSet }),
       ...(security === null ? {} : { security }),
     }

@@ -1,8 +1,9 @@
-import { Elysia } from 'elysia'
+import { Elysia, t } from 'elysia'
 import { bearerOf } from '../auth/authenticate.ts'
 import { type Caller, requireUser } from '../auth/caller.ts'
 import type { Authentication, VisitorAdmission } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
 import { ADDRESS, FRESH_USER, NODE, USER } from '../http/codes.ts'
 import { clientOf } from '../http/peer.ts'
 import { describedAs, SUCCESS, Success, successOf } from '../http/schema.ts'
@@ -15,6 +16,7 @@ import {
   ChallengeAsker,
   ChallengeCodeBody,
   ChallengeCodeQuery,
+  CodeChallengeBody,
   EmailBody,
   EndedSessions,
   EndSessionsBody,
@@ -63,8 +65,15 @@ const proofsOf = (body: VerifyLoginBody) => ({
   siweMessage: body.siwe_message,
   signature: body.signature,
   sessionChallengeCode: body.session_challenge_code,
+  codeVerifier: body.code_verifier,
   passkeyAssertion: body.passkey_credential_assertion_response,
 })
+
+const codeChallengeOf = (body: CodeChallengeBody): string | undefined => {
+  const { code_challenge: codeChallenge, code_challenge_method: method } = body
+  if ((codeChallenge === undefined) === (method === undefined)) return codeChallenge
+  throw new AppError('invalid_input', 'Fields "code_challenge" and "code_challenge_method" must be given together.')
+}
 
 /** Clients of hosted services may hold these cookies. We never read them. */
 const COOKIES = ['wk-session-id', 'wk-access-token', 'wk-refresh-token']
@@ -160,13 +169,18 @@ const challengeRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
         ['not_implemented'],
       ),
     })
-    .post('/create-session-challenge', ({ caller }) => createSessionChallenge(ctx, caller), {
-      response: { 200: SessionChallenge },
-      ...detail(
-        'Ask to be logged in by another device',
-        'Show the code. The user enters it on a device where they are logged in. Poll session-challenge until the challenge is completed, then pass the code to verify-login. Valid for five minutes and one session.',
-      ),
-    })
+    .post(
+      '/create-session-challenge',
+      ({ caller, body }) => createSessionChallenge(ctx, caller, { codeChallenge: codeChallengeOf(body ?? {}) }),
+      {
+        body: t.Optional(CodeChallengeBody),
+        response: { 200: SessionChallenge },
+        ...detail(
+          'Ask to be logged in by another device',
+          'Show the code. The user enters it on a device where they are logged in. Poll session-challenge until the challenge is completed, then pass the code to verify-login, with the `code_verifier`. Without a `code_challenge` the code is accepted only from the address that asked. Valid for five minutes and one session.',
+        ),
+      },
+    )
     .post('/login-with-magic-link', ({ body, caller }) => loginWithMagicLink(ctx, caller, body), {
       body: EmailBody,
       response: { 200: SessionChallenge },

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { LOGIN_WAYS } from '../../db/words.ts'
 import { ClosedObject, closed, OneOf, Text, UuidField } from '../http/schema.ts'
+import { CODE_CHALLENGE, CODE_CHALLENGE_METHOD, CODE_VERIFIER } from './code-verifier.ts'
 import { PasskeyAssertion } from './passkey-schema.ts'
 
 const IP_ADDRESS = '203.0.113.7'
@@ -54,6 +55,24 @@ export const LoginWithPasskeyBody = ClosedObject(
 export const ChallengeCodeQuery = t.Object({ code: ChallengeCode }, closed)
 
 export const ChallengeCodeBody = ClosedObject('ChallengeCode', { code: ChallengeCode })
+
+/** The example of RFC 7636, appendix B. */
+export const CodeChallengeBody = ClosedObject('CodeChallenge', {
+  code_challenge: Type.Optional(
+    Type.String({
+      pattern: `^${CODE_CHALLENGE}$`,
+      description:
+        'The SHA-256 of a secret that the device makes and keeps, in base64url (RFC 7636). Then the code is worth nothing without the secret.',
+      rule: '32 bytes in base64url without padding',
+      examples: ['E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'],
+    }),
+  ),
+  code_challenge_method: Type.Optional(
+    OneOf([CODE_CHALLENGE_METHOD], { description: 'How it was made; given together with `code_challenge`.' }),
+  ),
+})
+
+export type CodeChallengeBody = Static<typeof CodeChallengeBody>
 
 export const ChallengeAsker = ClosedObject('ChallengeAsker', {
   address: Type.String({
@@ -136,7 +155,8 @@ export type Session = Static<typeof Session>
 export const SessionChallenge = ClosedObject('SessionChallenge', {
   id: UuidField("The challenge's id."),
   code: Type.String({
-    description: 'Identifies the challenge. Once it is completed, the code is the proof for verify-login.',
+    description:
+      'Identifies the challenge. Once it is completed, the code is the proof for verify-login, together with the `code_verifier` if there is one.',
     examples: [CHALLENGE_CODE],
   }),
   expired: Type.Boolean({ description: 'Whether its five minutes are over, completed or not.' }),
@@ -167,6 +187,14 @@ export const VerifyLoginBody = ClosedObject(
       }),
     ),
     session_challenge_code: Type.Optional(ChallengeCode),
+    code_verifier: Type.Optional(
+      Type.String({
+        pattern: `^${CODE_VERIFIER}$`,
+        description: 'The secret whose SHA-256 was given when the session challenge was made.',
+        rule: '43 to 128 letters, digits and characters of "-._~"',
+        examples: ['dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'],
+      }),
+    ),
     passkey_credential_assertion_response: Type.Optional(PasskeyAssertion),
   },
   { examples: [{ user_id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f', verification_code: '493817' }] },

@@ -2,6 +2,9 @@
 // link. The first device holds the code, polls until the challenge is completed, and exchanges the code for one session. A
 // challenge expires after five minutes.
 //
+// A first device that shows the code also keeps a secret of its own (code-verifier.ts): whoever sees or intercepts the code gets no
+// session with it. Clients that know nothing of this prove with the code alone, from the address at which they began.
+//
 // The code is shown on one screen and typed on another: 28 symbols of Crockford's base32 in groups of four, 140 bits. The
 // secret of a mailed link is in the mail alone, never in an answer. We store only SHA-256 of both; with this much entropy
 // no key and no salt are needed.
@@ -24,7 +27,8 @@ import { isOurs, sessionChallengeMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
-import type { Client } from '../http/peer.ts'
+import { type Client, subnetOf } from '../http/peer.ts'
+import { isVerifierOf, verifierHashOf } from './code-verifier.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { challengeLimit, readLimit, tryLimit } from './limits.ts'
 import { ensureUser } from './user.ts'
@@ -69,6 +73,8 @@ export type ChallengeState = {
 type NewChallenge = Pick<Visitor, 'projectId' | 'client'> & {
   /** The mailed link, and the user whom it logs in. */
   readonly link?: { readonly linkHash: Uint8Array; readonly email: string; readonly userId: string }
+  /** Without one, the code alone is the proof. */
+  readonly codeChallenge?: string | undefined
 }
 
 /** Stores a new, open challenge. */
@@ -85,6 +91,7 @@ export const beginChallenge = async (
     projectId: input.projectId,
     codeHash: hashOf(code),
     linkHash,
+    verifierHash: input.codeChallenge === undefined ? null : verifierHashOf(input.codeChallenge),
     email,
     userId,
     askerAddress: input.client.address,
@@ -118,9 +125,14 @@ export const completeChallenge = (
   return markCompleted(db, read, { userId, authenticatedAt, mac })
 }
 
-export const createSessionChallenge = async (ctx: Ctx, visitor: Visitor): Promise<ChallengeState> => {
+/** @param input.codeChallenge the SHA-256 of a secret that the caller keeps, as PKCE writes it. */
+export const createSessionChallenge = async (
+  ctx: Ctx,
+  visitor: Visitor,
+  input: { readonly codeChallenge: string | undefined },
+): Promise<ChallengeState> => {
   await throttle(ctx, [challengeLimit(ctx, visitor)])
-  return beginChallenge(ctx, ctx.db, visitor)
+  return beginChallenge(ctx, ctx.db, { ...visitor, ...input })
 }
 
 const noSuchChallenge = (): AppError => notFound('session challenge')
@@ -192,14 +204,27 @@ export const completeSessionChallenge = async (ctx: Ctx, input: ByUser): Promise
   throw noSuchChallenge()
 }
 
+/**
+ * Whether a proof comes from the device that began the challenge. A verifier for a challenge without one is refused: its sender
+ * believes to be protected, and somebody took the challenge's own away (RFC 9700 §2.1.1). The code of a mailed link was shown nowhere.
+ */
+const isFromAsker = (row: SessionChallengeRow, client: Client, verifier: string | undefined): boolean => {
+  if (row.verifierHash !== null) return verifier !== undefined && isVerifierOf(row.verifierHash, verifier)
+  if (verifier !== undefined) return false
+  return row.linkHash !== null || subnetOf(row.askerAddress) === subnetOf(client.address)
+}
+
+type ChallengeProof = { readonly code: string; readonly verifier: string | undefined }
+
 /** Checks the code of a completed challenge, once. If it is of a mailed link and no user has the address yet, creates one. */
-export const proveByChallenge: Prove<{ readonly code: string }> = async (ctx, { projectId }, proof) => {
+export const proveByChallenge: Prove<ChallengeProof> = async (ctx, { projectId, client }, proof) => {
   const code = readCode(proof.code)
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
   if (row === null || row.projectId !== projectId) return null
   const { userId: id, email, authenticatedAt } = row
   const isWaiting = row.completedAt !== null && row.usedAt === null && !row.expired
   if (!isWaiting || id === null || authenticatedAt === null || !isOurChallenge(ctx, row)) return null
+  if (!isFromAsker(row, client, proof.verifier)) return null
   return {
     way: row.linkHash === null ? 'session_challenge' : 'magic_link',
     consume: async (tx) => {

@@ -19,6 +19,7 @@ type Proofs = {
   readonly siweMessage: string | undefined
   readonly signature: string | undefined
   readonly sessionChallengeCode: string | undefined
+  readonly codeVerifier: string | undefined
   readonly passkeyAssertion: AssertionJson | undefined
 }
 
@@ -44,8 +45,12 @@ export type Prove<Proof> = (ctx: Ctx, visitor: Visitor, proof: Proof) => Promise
 type Prover = { readonly way: string; readonly prove: () => Promise<Proven | null> }
 
 const proverOf = (ctx: Ctx, visitor: Visitor, proofs: Proofs): Prover => {
-  const { userId, verificationCode, siweMessage, signature, sessionChallengeCode, passkeyAssertion } = proofs
+  const { userId, verificationCode, siweMessage, signature, sessionChallengeCode, codeVerifier, passkeyAssertion } =
+    proofs
   const provers: Prover[] = []
+  if (codeVerifier !== undefined && sessionChallengeCode === undefined) {
+    throw new AppError('invalid_input', 'Field "code_verifier" may be given only with "session_challenge_code".')
+  }
   if (verificationCode !== undefined) {
     if (userId === undefined)
       throw new AppError('invalid_input', 'Field "user_id" must be given with a verification code.')
@@ -60,7 +65,7 @@ const proverOf = (ctx: Ctx, visitor: Visitor, proofs: Proofs): Prover => {
   if (sessionChallengeCode !== undefined) {
     provers.push({
       way: 'session_challenge',
-      prove: () => proveByChallenge(ctx, visitor, { code: sessionChallengeCode }),
+      prove: () => proveByChallenge(ctx, visitor, { code: sessionChallengeCode, verifier: codeVerifier }),
     })
   }
   if (passkeyAssertion !== undefined) {

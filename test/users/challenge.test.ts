@@ -54,8 +54,10 @@ const ofUser = (session: { access_token: string }) =>
 const anywhere = { 'x-walletkit-project-id': undefined }
 const failure = (answer: Answer) => [answer.status, answer.json.code]
 
-const begin = async (headers: Record<string, string | undefined> = by()) => {
-  const answer = await service.post('/users/create-session-challenge', {}, headers)
+/** Challenges without a verifier are proven from the address that began them. */
+const ASKER = '198.51.100.20'
+const begin = async (headers: Record<string, string | undefined> = by(ASKER), body: object = {}) => {
+  const answer = await service.post('/users/create-session-challenge', body, headers)
   expect(answer.status).toBe(200)
   return answer.json as { id: string; code: string; expired: boolean; completed: boolean }
 }
@@ -65,8 +67,8 @@ const asker = (code: string, headers: Record<string, string | undefined>) =>
   service.call(`/users/session-challenge/asker?${new URLSearchParams({ code })}`, { headers })
 const complete = (code: string, headers: Record<string, string | undefined>) =>
   service.post('/users/complete-session-challenge', { code }, headers)
-const prove = (code: string, headers: Record<string, string | undefined> = by()) =>
-  service.post('/users/verify-login', { session_challenge_code: code }, headers)
+const prove = (code: string, headers: Record<string, string | undefined> = by(ASKER), more: object = {}) =>
+  service.post('/users/verify-login', { session_challenge_code: code, ...more }, headers)
 const anonymous = async (headers: Record<string, string | undefined> = by()) =>
   (await service.post('/users/login-anonymously', {}, headers)).json
 const inOther = { 'x-walletkit-project-id': undefined as string | undefined }
@@ -84,11 +86,12 @@ const statesOf = async (code: string) => {
 describe('a session challenge', () => {
   test('is completed on another device and gives one session of that user', async () => {
     const user = await anonymous()
-    const challenge = await begin(by('198.51.100.7', { 'user-agent': PHONE }))
+    const phone = () => by('198.51.100.7', { 'user-agent': PHONE })
+    const challenge = await begin(phone())
     expect(challenge).toEqual({ id: challenge.id, code: challenge.code, expired: false, completed: false })
     expect(challenge.code).toMatch(FORM)
     expect((await look(challenge.code)).json).toEqual(challenge)
-    expect(failure(await prove(challenge.code))).toEqual(REFUSED)
+    expect(failure(await prove(challenge.code, phone()))).toEqual(REFUSED)
 
     const shown = await asker(challenge.code, ofUser(user))
     expect(shown.json).toEqual({
@@ -101,13 +104,13 @@ describe('a session challenge', () => {
 
     expect((await complete(challenge.code, ofUser(user))).json).toEqual({ success: true })
     expect((await look(challenge.code)).json).toEqual({ ...challenge, completed: true })
-    const session = await prove(challenge.code)
+    const session = await prove(challenge.code, phone())
     expect([session.status, session.json.user_id]).toEqual([200, user.user_id])
     expect(session.json.id).not.toBe(user.id)
     const [row] = await sql`select way from sessions where id = ${session.json.id}`
     expect(row?.way).toBe('session_challenge')
 
-    expect(failure(await prove(challenge.code))).toEqual(REFUSED)
+    expect(failure(await prove(challenge.code, phone()))).toEqual(REFUSED)
     expect(await statesOf(challenge.code)).toEqual({ completed: true, expired: false })
     await expire(challenge.id)
     expect(await statesOf(challenge.code)).toEqual({ completed: false, expired: true })
@@ -159,7 +162,7 @@ describe('a session challenge', () => {
     expect(failure(await look(code, by(nextAddress(), { 'x-walletkit-project-id': 'x' })))).toEqual(UNKNOWN)
     for (const use of [asker, complete]) expect(failure(await use(code, ofOther(ofUser(stranger))))).toEqual(UNKNOWN)
     expect((await complete(code, ofUser(user))).status).toBe(200)
-    expect(failure(await prove(code, ofOther(by())))).toEqual(REFUSED)
+    expect(failure(await prove(code, ofOther(by(ASKER))))).toEqual(REFUSED)
     expect((await look(code, by())).json.completed).toBe(true)
     expect((await prove(code)).status).toBe(200)
   })
@@ -179,7 +182,7 @@ describe('a session challenge', () => {
     const { code } = await begin()
     await complete(code, ofUser(user))
     const body = { session_challenge_code: code, user_id: another.user_id }
-    expect(failure(await service.post('/users/verify-login', body, by()))).toEqual(REFUSED)
+    expect(failure(await service.post('/users/verify-login', body, by(ASKER)))).toEqual(REFUSED)
     expect((await prove(code)).status).toBe(200)
   })
 

@@ -213,7 +213,12 @@ describe('logging in with a mailed code', () => {
       process: 'test',
     })
     const visitor = await visitorOf(service, { address: nextAddress() })
-    const nothing = { siweMessage: undefined, signature: undefined, sessionChallengeCode: undefined }
+    const nothing = {
+      siweMessage: undefined,
+      signature: undefined,
+      sessionChallengeCode: undefined,
+      codeVerifier: undefined,
+    }
     const proofs = { ...nothing, passkeyAssertion: undefined, verificationCode: otherThan(code) }
     const statements = async (work: () => Promise<unknown>) => {
       said.length = 0
