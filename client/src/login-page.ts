@@ -1,25 +1,45 @@
 // The way to the service's login page and back. `state` is made and kept in this tab: who comes back with another one did not
-// begin here, and would be logged in as whoever made the link.
+// begin here, and would be logged in as whoever made the link. So is a secret, without which the code of the login is worth nothing to
+// whoever reads it on its way (PKCE, RFC 7636); the address has only its hash.
 
 import { StrongroomError } from './errors.ts'
 import { readTab, writeTab } from './tab-storage.ts'
 
 const begunName = (projectId: string) => `strongroom login ${projectId}`
 
+const base64urlOf = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+
+const hashOf = async (text: string): Promise<string> =>
+  base64urlOf(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))))
+
+/** What proves the login at the service. */
+export type LoginProof = { readonly session_challenge_code: string; readonly code_verifier: string }
+
 /** @returns the address of the login page, which leads back to `redirectUri` or to the present page */
-export const beginLogin = (input: {
+export const beginLogin = async (input: {
   readonly baseUrl: string
   readonly projectId: string
   readonly redirectUri: string | undefined
-}): string => {
+}): Promise<string> => {
   const { projectId, redirectUri } = input
   const state = crypto.randomUUID()
+  const verifier = base64urlOf(crypto.getRandomValues(new Uint8Array(32)))
   // The service itself uses the fragment.
   const [here = ''] = location.href.split('#')
   const fragment = redirectUri === undefined ? location.hash : ''
-  if (!writeTab(begunName(projectId), { state, fragment }))
+  if (!writeTab(begunName(projectId), { state, verifier, fragment }))
     throw new StrongroomError('storage_unavailable', 'This browser keeps nothing for this page, which a login needs.')
-  const query = new URLSearchParams({ project_id: projectId, redirect_uri: redirectUri ?? here, state })
+  const query = new URLSearchParams({
+    project_id: projectId,
+    redirect_uri: redirectUri ?? here,
+    state,
+    code_challenge: await hashOf(verifier),
+    code_challenge_method: 'S256',
+  })
   return `${input.baseUrl.replace(/\/+$/, '')}/login?${query}`
 }
 
@@ -31,11 +51,11 @@ export const isCancelled = (projectId: string): boolean => {
 }
 
 /**
- * Takes the code with which the login page has sent the user back out of the address.
+ * Takes the code with which the login page has sent the user back out of the address, and adds the secret that this tab has kept.
  * @returns null if there is none
  * @throws StrongroomError for one that this tab did not ask for
  */
-export const takeCode = (projectId: string): string | null => {
+export const takeProof = (projectId: string): LoginProof | null => {
   const answer = new URLSearchParams(location.hash.slice(1))
   const code = answer.get('session_challenge_code')
   if (code === null) return null
@@ -43,6 +63,8 @@ export const takeCode = (projectId: string): string | null => {
   writeTab(begunName(projectId), null)
   const fragment = typeof begun?.fragment === 'string' ? begun.fragment : ''
   history.replaceState(history.state, '', location.pathname + location.search + fragment)
-  if (begun !== null && begun.state === answer.get('state')) return code
+  const verifier = begun?.verifier
+  if (begun !== null && begun.state === answer.get('state') && typeof verifier === 'string')
+    return { session_challenge_code: code, code_verifier: verifier }
   throw new StrongroomError('login_unexpected', 'This page did not begin this login. Log in again.')
 }

@@ -1,13 +1,13 @@
 // One user's session in a browser's page.
 //
 // The login is the service's own page (`/login`). What proves a login is typed and asked for at that origin, where the user's
-// passkeys are valid, and this page gets only a code that can be used once. The login page cannot be framed, and its
+// passkeys are valid, and this page gets only a code that can be used once, and only with this page's secret. The login page cannot be framed, and its
 // Cross-Origin-Opener-Policy cuts a new window off from the one that opened it. So this page itself goes there and comes back.
 
 import type { User } from './access-token.ts'
 import { type Client, createClient } from './client.ts'
 import { StrongroomError } from './errors.ts'
-import { beginLogin, isCancelled, takeCode } from './login-page.ts'
+import { beginLogin, isCancelled, takeProof } from './login-page.ts'
 import { createTokens } from './tokens.ts'
 
 export type { User } from './access-token.ts'
@@ -89,8 +89,8 @@ const arrive = async (input: {
   const { projectId, tokens, shown } = input
   let problem: unknown = null
   try {
-    const code = takeCode(projectId)
-    if (code !== null) return await tokens.begin(code)
+    const proof = takeProof(projectId)
+    if (proof !== null) return await tokens.begin(proof)
     if (isCancelled(projectId)) problem = cancelled()
   } catch (error) {
     problem = error
@@ -141,7 +141,7 @@ export const createUserSession = ({ baseUrl, projectId, keep = 'tab' }: SessionO
       become(LOADING)
       // Otherwise the browser's own page would say that nothing is there.
       await visitor.healthz()
-      location.assign(beginLogin({ baseUrl, projectId, redirectUri }))
+      location.assign(await beginLogin({ baseUrl, projectId, redirectUri }))
     } catch (error) {
       fail(error)
     }

@@ -5,6 +5,7 @@ import { readAccessToken, type User } from './access-token.ts'
 import type { Fetch } from './call.ts'
 import { type Client, createClient } from './client.ts'
 import { StrongroomError } from './errors.ts'
+import type { LoginProof } from './login-page.ts'
 import { isOnlyTabWith, readTab, writeTab } from './tab-storage.ts'
 
 type Held = { readonly session_id: string; readonly refresh_token: string }
@@ -129,9 +130,9 @@ export const createTokens = ({ baseUrl, projectId, keep, onUser, onEnd }: Parts)
   const token = async (): Promise<string> =>
     opened !== null && Date.now() < opened.renewAt ? opened.accessToken : refresh()
   const fetchAsUser = fetchRenewing((refused) => (refused === opened?.accessToken ? refresh() : token()))
-  /** Begins with the code of a login. */
-  const begin = async (code: string): Promise<void> => {
-    await held.claim(accept(await users.verifyLogin({ session_challenge_code: code })))
+  /** Begins with the code of a login and the secret of this tab. */
+  const begin = async (proof: LoginProof): Promise<void> => {
+    await held.claim(accept(await users.verifyLogin(proof)))
   }
   /** Continues a session from before a reload, or from before the service was away. @returns whether there is one */
   const restore = async (): Promise<boolean> => {

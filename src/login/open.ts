@@ -7,6 +7,7 @@ import { AppError } from '../errors.ts'
 import { UUID } from '../http/text.ts'
 import { sendsMail } from '../mail/queue.ts'
 import { rootOf } from '../pages/page.ts'
+import { CODE_CHALLENGE, CODE_CHALLENGE_METHOD } from '../users/code-verifier.ts'
 
 /** The data of the login page. */
 export type Login = {
@@ -50,6 +51,22 @@ const STATE_MAX = 512
 
 const refuse = (sentence: string): never => {
   throw new AppError('invalid_input', sentence)
+}
+
+const IS_CODE_CHALLENGE = new RegExp(`^${CODE_CHALLENGE}$`)
+
+/**
+ * The hash of the secret that the app keeps (PKCE). Whoever reads the answer in the app's address, for instance behind an open redirect
+ * of the app, gets no session without that secret. So nobody is sent back without one.
+ */
+export const readCodeChallenge = (query: Readonly<Record<string, string | undefined>>): string => {
+  const { code_challenge: codeChallenge = '', code_challenge_method: method } = query
+  if (method !== CODE_CHALLENGE_METHOD || !IS_CODE_CHALLENGE.test(codeChallenge)) {
+    return refuse(
+      `With redirect_uri, code_challenge must be a SHA-256 in base64url, and code_challenge_method must be ${CODE_CHALLENGE_METHOD} (RFC 7636).`,
+    )
+  }
+  return codeChallenge
 }
 
 const ownRpId = (ctx: Pick<Ctx, 'config'>, project: Parameters<typeof rpIdFor>[0]): string | null => {

@@ -96,10 +96,10 @@ const account = (projectName: string): Html => html`
       <button type="button" id="logout">Log out</button>
     </section>`
 
-const ask = html`
+const ask = (projectName: string): Html => html`
     <section id="ask" aria-labelledby="ask-title" hidden>
       <h1 id="ask-title" tabindex="-1">Is this you?</h1>
-      <p>A device asks to be logged in as you:</p>
+      <p>A device asks to be logged in to <bdi>${projectName}</bdi> as you:</p>
       <dl>
         <dt>Device</dt><dd id="ask-device"></dd>
         <dt>Address</dt><dd id="ask-address"></dd>
@@ -149,16 +149,30 @@ const introOf = (insteadOf: Provider | null): Html | null =>
       <p class="quiet">There is no login with ${PROVIDERS[insteadOf]} here. Log in another way, and we ask you whether the app that
         you came from may go on.</p>`
 
-/** @param login.insteadOf the company with which the user wanted to log in. @returns the login page as HTML. */
-export const loginPage = (login: Login & { readonly insteadOf?: Provider | null }): string => {
+type LoginRequest = Login & {
+  /** The hash of the app's secret; null if the user stays on the page. */
+  readonly codeChallenge: string | null
+  /** The company with which the user wanted to log in. */
+  readonly insteadOf: Provider | null
+}
+
+/** @returns the login page as HTML. */
+export const loginPage = (login: LoginRequest): string => {
   const { projectName } = login
   return pageBehindLogin({
     login,
     title: `Log in to ${projectName}`,
     asks: 'login',
-    intro: introOf(login.insteadOf ?? null),
-    attributes: [],
-    views: [offer, leaving(projectName), account(projectName), ask, granted(projectName), revoke(projectName)],
+    intro: introOf(login.insteadOf),
+    attributes: [dataAttribute('code-challenge', login.codeChallenge)],
+    views: [
+      offer,
+      leaving(projectName),
+      account(projectName),
+      ask(projectName),
+      granted(projectName),
+      revoke(projectName),
+    ],
   })
 }
 

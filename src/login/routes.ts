@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts'
 import { PAGE_HEADERS } from '../pages/page.ts'
 import { clientScript } from './client.generated.ts'
 import { readProvider } from './oauth-page.ts'
-import { openLogin } from './open.ts'
+import { openLogin, readCodeChallenge } from './open.ts'
 import { loginPage, refusedPage } from './page.ts'
 
 const hidden = { detail: { hide: true } }
@@ -16,7 +16,9 @@ export const loginRoutes = (ctx: Parameters<typeof openLogin>[0]) =>
       async ({ query, set }) => {
         Object.assign(set.headers, PAGE_HEADERS)
         try {
-          return loginPage({ ...(await openLogin(ctx, query)), insteadOf: readProvider(query.instead_of) })
+          const login = await openLogin(ctx, query)
+          const codeChallenge = login.returnTo === null ? null : readCodeChallenge(query)
+          return loginPage({ ...login, codeChallenge, insteadOf: readProvider(query.instead_of) })
         } catch (error) {
           if (!(error instanceof AppError)) throw error
           set.status = error.status

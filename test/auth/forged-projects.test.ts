@@ -9,6 +9,7 @@ import { type People, peopleOf, statusAndCode } from '../users/people.ts'
 import { FORGED, troublesOf } from './forged.ts'
 
 const APP = 'https://app.example.com'
+const PKCE = { code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' }
 const EVIL = 'https://evil.example'
 const NOBODY = { authorization: undefined }
 
@@ -50,7 +51,7 @@ test.each([
     const { access_token: token } = session
     const answer = await service.call('/users/passkeys', { headers: { authorization: `Bearer ${token}`, origin } })
     expect(statusAndCode(answer)).toEqual([401, 'project_unknown'])
-    const page = new URLSearchParams({ project_id: projectId, redirect_uri: `${origin}/back` })
+    const page = new URLSearchParams({ project_id: projectId, redirect_uri: `${origin}/back`, ...PKCE })
     expect((await service.call(`/login?${page}`, { headers: NOBODY })).status).toBe(400)
   }
   const begin = await service.post(

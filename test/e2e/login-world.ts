@@ -1,6 +1,6 @@
 // The set-up for tests of the login page and its siblings: the service, a worker for its mail, Chromium, and a small app of a project.
 
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, BrowserContext, CDPSession, Page, Request } from 'playwright-core'
 import postgres from 'postgres'
@@ -28,13 +28,20 @@ export const until = async <Found>(what: string, look: () => Promise<Found | nul
   }
 }
 
+/** What the app keeps to itself (PKCE). */
+const VERIFIER = 'the-secret-of-the-app-43-characters-or-more'
+export const PKCE = {
+  code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
+  code_challenge_method: 'S256',
+}
+
 /** The app's page: it exchanges its code for a session, and calls the API with it, from its own origin. */
 const appPage = (api: string, projectId: string): string => `<!doctype html><title>App</title><p id="told"></p><script>
   const handed = new URLSearchParams(location.hash.slice(1))
   const headers = { 'content-type': 'application/json', 'x-walletkit-project-id': '${projectId}' }
   const exchange = async () => {
     history.replaceState(null, '', location.pathname)
-    const body = JSON.stringify({ session_challenge_code: handed.get('session_challenge_code') })
+    const body = JSON.stringify({ session_challenge_code: handed.get('session_challenge_code'), code_verifier: '${VERIFIER}' })
     const answer = await fetch('${api}/users/verify-login', { method: 'POST', headers, body })
     const session = await answer.json()
     const bearer = { ...headers, authorization: 'Bearer ' + session.access_token }
@@ -79,7 +86,7 @@ export const startLoginWorld = async (input: Pick<Parameters<typeof startService
   }
 
   const addressOf = (query: Readonly<Record<string, string>> = {}, at = origin): string =>
-    `${at}/login?${new URLSearchParams({ project_id: projectId, ...query })}`
+    `${at}/login?${new URLSearchParams({ project_id: projectId, ...(query.redirect_uri && PKCE), ...query })}`
 
   const openLogin = async (query: Readonly<Record<string, string>> = {}, page?: Page): Promise<Page> => {
     const opened = page ?? (await newPage())

@@ -14,6 +14,7 @@ import {
   interceptProof,
   type LoginWorld,
   newAddress,
+  PKCE,
   problemOn,
   startLoginWorld,
   until,
@@ -382,13 +383,41 @@ describe.skipIf(!isHere)('the login page', () => {
       await page.waitForURL(`${world.app.origin}/again**`)
     })
 
+    test('is the only one that can use the code: whoever reads it on the way does not have the secret', async () => {
+      const page = await world.openLogin({ redirect_uri: `${world.app.origin}/after` })
+      const email = newAddress()
+      let proof: Record<string, unknown> = {}
+      await page.route('**/users/verify-login', async (route) => {
+        const sent = route.request().postDataJSON()
+        if (sent.session_challenge_code === undefined) return route.continue()
+        proof = sent
+        await route.abort()
+      })
+      await world.logInByCode(page, email)
+      await press(page, 'Not now')
+      const { session_challenge_code: code } = await until('the app to have the code', async () =>
+        proof.session_challenge_code === undefined ? null : proof,
+      )
+      const visitor = world.service.as({ projectId: world.projectId, apiKey: '' }, world.origin)
+      const prove = async (body: object) =>
+        (await visitor.post('/users/verify-login', body, { authorization: undefined })).status
+      for (const secret of [{}, { code_verifier: 'a'.repeat(43) }, { code_verifier: PKCE.code_challenge }]) {
+        expect(await prove({ session_challenge_code: code, ...secret })).toBe(401)
+      }
+      const user = await world.userIdOf(email)
+      expect(await world.sessionsOf(user)).toEqual(['email_code logout'])
+      expect(await prove(proof)).toBe(200)
+      expect(await prove(proof)).toBe(401)
+      expect(await world.sessionsOf(user)).toEqual(['email_code logout', 'session_challenge null'])
+    })
+
     test('redirects only to an origin that the project allows', async () => {
       const other = await createProject(world.service.ctx, { name: 'Other', actor: 'operator' })
       await addOrigins(world.service.ctx, { projectId: other.projectId, origins: ['https://other.example'] })
       const statusFor = async (query: Record<string, string>) => (await world.service.get('/login', query)).status
-      const redirect_uri = 'https://other.example/after'
-      expect(await statusFor({ project_id: other.projectId, redirect_uri })).toBe(200)
-      expect(await statusFor({ project_id: world.projectId, redirect_uri })).toBe(400)
+      const after = { redirect_uri: 'https://other.example/after', ...PKCE }
+      expect(await statusFor({ project_id: other.projectId, ...after })).toBe(200)
+      expect(await statusFor({ project_id: world.projectId, ...after })).toBe(400)
       expect(await statusFor({ project_id: randomUUID() })).toBe(400)
       expect(await statusFor({ project_id: world.projectId, state: 'a'.repeat(513) })).toBe(400)
       expect(await statusFor({})).toBe(400)

@@ -3,12 +3,11 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { readProvider } from '../../src/login/oauth-page.ts'
-import type { Login } from '../../src/login/open.ts'
 import { loginPage, refusedPage } from '../../src/login/page.ts'
 import { buildScript, generatedUrl, SCRIPTS } from '../../src/pages/build.ts'
 import { PAGE_HEADERS } from '../../src/pages/page.ts'
 
-const login: Login = {
+const login = {
   root: '/custody',
   projectId: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f',
   projectName: 'Shop',
@@ -17,6 +16,8 @@ const login: Login = {
   hasMail: true,
   rpId: 'localhost',
   chainIds: [1, 137],
+  codeChallenge: null,
+  insteadOf: null,
 }
 
 describe('the login page', () => {

@@ -1,10 +1,11 @@
 // The login page. The user logs in and is then sent back to the app, or stays to manage their account. The app's URL gets
-// no token, only the code of a session challenge that this page has completed. The code works once, for five minutes, and
-// only for the project.
+// no token, only the code of a session challenge that this page has completed. The code works once, for five minutes, only
+// for the project, and only with the secret that the app keeps (PKCE).
 
 import type { Session, SessionChallenge } from '../../users/schema.ts'
 import { askAbout, offerAccount, showAccount } from './account.ts'
 import { offerApprovals, showApprovals } from './approvals.ts'
+import { bindingOf } from './code-verifier.ts'
 import { goBackWith, offerConsent, showProposal } from './consent.ts'
 import { offerGrants, showGrants, showRevocation } from './grants.ts'
 import { callAsUser, currentLogin, hasFlag, type Page, readPage, setFlag, setSession, whileLoggedIn } from './page.ts'
@@ -14,7 +15,10 @@ import { offerWays } from './ways.ts'
 
 /** Completes a session challenge for the app, and goes to the app with its code. */
 const handOver = async (page: Page, returnTo: string): Promise<void> => {
-  const { code } = await page.wire<SessionChallenge>('/users/create-session-challenge')
+  if (page.codeChallenge === null) throw new Error('the app keeps no secret')
+  const { code } = await page.wire<SessionChallenge>('/users/create-session-challenge', {
+    body: bindingOf(page.codeChallenge),
+  })
   await callAsUser(page, '/users/complete-session-challenge', { body: { code } })
   // The app uses the code to get its own session, so this page's session is no longer needed.
   await callAsUser(page, '/users/logout')

@@ -13,6 +13,8 @@ export type Page = {
   readonly returnTo: string | null
   /** Returned to the app unchanged. */
   readonly state: string | null
+  /** The hash of the app's secret; null if the user stays. */
+  readonly codeChallenge: string | null
   /** The view after the login. */
   readonly asks: (typeof ASKS)[number]
   /** The policy that the app asks for, as it is sent; null if the page does not ask for one. */
@@ -30,12 +32,13 @@ export type Page = {
 /** @param main the element whose data attributes hold the parameters. */
 export const readPage = (main: HTMLElement, enter: Page['enter']): Page => {
   const { root = '', projectId = '', projectName = '', chainIds = '', returnTo, state, rpId } = main.dataset
-  const { asks, proposal, policyId } = main.dataset
+  const { codeChallenge, asks, proposal, policyId } = main.dataset
   return {
     projectId,
     projectName,
     returnTo: returnTo ?? null,
     state: state ?? null,
+    codeChallenge: codeChallenge ?? null,
     asks: ASKS.find((each) => each === asks) ?? 'login',
     proposal: proposal === undefined ? null : JSON.parse(proposal),
     policyId: policyId ?? null,

@@ -3,7 +3,7 @@
 import type { DecisionOptions } from '../../approvals/schema.ts'
 import type { CreationOptions, RequestOptions } from '../../users/passkey-schema.ts'
 import { callAsUser, hasFlag, type Page, setFlag } from './page.ts'
-import type { Wire } from './wire.ts'
+import { base64urlOf, type Wire } from './wire.ts'
 import { UserMessage } from './words.ts'
 
 type Where = Pick<Page, 'wire' | 'projectId'>
@@ -53,12 +53,6 @@ export const assertWith = async (options: DecisionOptions['publicKey']): Promise
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength)
-
-const base64urlOf = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '')
 
 /**
  * Asks one of the user's passkeys for its secret for a project's wallets (WebAuthn Level 3 §10.1.4, `prf`), in base64url. An app

@@ -1,6 +1,7 @@
 // The login methods. Each ends with one proof for verify-login.
 
 import type { Session, SessionChallenge } from '../../users/schema.ts'
+import { bindingOf, newVerifier } from './code-verifier.ts'
 import type { Page } from './page.ts'
 import { assertPasskey, knowsPasskeys, suggestPasskey } from './passkeys.ts'
 import { input, onPress, onSubmit, pause, setText, show, showProblem, showStatus, toggle } from './views.ts'
@@ -44,10 +45,14 @@ const isCompleted = async (page: Page, code: string, signal: AbortSignal): Promi
 }
 
 /** Waits in the background while the user confirms elsewhere. */
-const waitFor = (page: Page, challenge: SessionChallenge, signal: AbortSignal): void => {
+const waitFor = (
+  page: Page,
+  { code, ...secret }: { readonly code: string; readonly code_verifier?: string },
+  signal: AbortSignal,
+): void => {
   const wait = async (): Promise<void> => {
-    if (await isCompleted(page, challenge.code, signal)) {
-      await verify(page, { session_challenge_code: challenge.code })
+    if (await isCompleted(page, code, signal)) {
+      await verify(page, { session_challenge_code: code, ...secret })
     } else if (!signal.aborted) {
       showStatus('')
       showProblem('Nobody confirmed this in time. Start again.')
@@ -87,18 +92,21 @@ const byLink = (page: Page): void => {
     } catch (error) {
       return showProblem(messageFor(error), input('email'))
     }
-    const challenge = await page.wire<SessionChallenge>('/users/login-with-magic-link', { body: { email } })
+    const { code } = await page.wire<SessionChallenge>('/users/login-with-magic-link', { body: { email } })
     setText('link-email', email)
-    waitFor(page, challenge, show('link'))
+    waitFor(page, { code }, show('link'))
     showStatus('Waiting for you to open the link…')
   })
 }
 
 const byDevice = (page: Page): void => {
   onPress('device-start', async () => {
-    const challenge = await page.wire<SessionChallenge>('/users/create-session-challenge')
-    setText('device-code', challenge.code)
-    waitFor(page, challenge, show('device'))
+    // Whoever sees the code on this screen does not have the secret.
+    const { verifier, codeChallenge } = await newVerifier()
+    const body = bindingOf(codeChallenge)
+    const { code } = await page.wire<SessionChallenge>('/users/create-session-challenge', { body })
+    setText('device-code', code)
+    waitFor(page, { code, code_verifier: verifier }, show('device'))
     showStatus('Waiting for your other device…')
   })
   onPress('device-copy', async () => {
