@@ -37,8 +37,10 @@ export const endSessions = async (
 ): Promise<number> => {
   const { projectId, userId, actor } = input
   await lockUser(tx, input)
-  const ended = await endSessionsOf(tx, input)
+  const live = await endSessionsOf(tx, input)
+  // Now nobody completes another challenge. This waits for those of which a session is being made, and the last step ends these.
   await endCompletedChallenges(tx, input)
+  const ended = [...live, ...(await endSessionsOf(tx, input))]
   for (const { id } of ended) await recordEnd(ctx, tx, { projectId, userId, id, actor })
   return ended.length
 }

@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
+import { endOwnSessions } from '../../src/users/end-sessions.ts'
 import { removeAllPasskeys } from '../../src/users/passkeys.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
 import { type Service, startService } from '../support/service.ts'
 import { sealSessions } from './own-rows.ts'
 import { DONE, type People, peopleOf, type Session, statusAndCode } from './people.ts'
@@ -19,7 +21,7 @@ let people: People
 
 beforeAll(async () => {
   service = await startService({ rpcUrls: { [network]: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
   people = peopleOf(service)
 })
 afterAll(async () => {
@@ -120,6 +122,41 @@ describe('ending sessions', () => {
     await sealSessions(service, sql)
     expect((await end(mine)).json).toEqual({ ended: 1 })
     expect(await people.reach(other)).toBe(401)
+  })
+
+  test('ends the session of a device that they let in, even if it is being made at the same time', async () => {
+    const [mine, stolen] = (await logIns(2)) as [Session, Session]
+    const code = await people.newChallenge()
+    expect(statusAndCode(await people.as(stolen)('/users/complete-session-challenge', { code }))).toEqual(DONE)
+    const { user_id: userId, id: sessionId } = mine
+    const { projectId } = service.project
+    const caller = { kind: 'user', projectId, userId, sessionId, address: '' } as const
+    // The proof has used the challenge up, and waits here before it makes the session.
+    const release = await holdTable(sql, 'passkeys', 'access exclusive')
+    const proving = people.verifyChallenge(code)
+    await untilWaiting(sql, 1)
+    const ending = endOwnSessions(service.ctx, caller, { sessionId: null })
+    await untilWaiting(sql, 2)
+    await release()
+    const made = await proving
+    expect([made.status, await ending]).toEqual([200, 2])
+    expect(await reachOf([mine, stolen, made.json])).toEqual([200, 401, 401])
+    expect(statusAndCode(await people.refresh(made.json))).toEqual([401, 'session_ended'])
+  })
+
+  test('ends one that is being refreshed, over and over', async () => {
+    const [mine, stolen] = (await logIns(2)) as [Session, Session]
+    let last = stolen
+    const refreshing = (async () => {
+      for (;;) {
+        const answer = await people.refresh(last)
+        if (answer.status !== 200) return statusAndCode(answer)
+        last = answer.json
+      }
+    })()
+    expect((await end(mine)).json).toEqual({ ended: 1 })
+    expect(await refreshing).toEqual([401, 'session_ended'])
+    expect(await reachOf([mine, last])).toEqual([200, 401])
   })
 
   test('leaves at most one session if two end each other at the same time', async () => {
