@@ -7,6 +7,7 @@ import { authentication, visitorAdmission } from './auth/plugin.ts'
 import { tokenKeyRoutes } from './auth/routes.ts'
 import { consentRoutes } from './consent/routes.ts'
 import type { Ctx } from './context.ts'
+import { credentialRoutes } from './credentials/routes.ts'
 import { AppError } from './errors.ts'
 import { healthRoutes } from './health/routes.ts'
 import { answerOf, methodNotAllowed } from './http/failure.ts'
@@ -70,6 +71,7 @@ const routesOf = (ctx: Ctx, { bytes, openApp, ...input }: Served): readonly AnyE
     pageRoutes(ctx),
     loginRoutes(ctx),
     consentRoutes(ctx),
+    credentialRoutes(ctx, auth),
     oauthRoutes(ctx, bytes),
     devMailboxRoutes(ctx),
     openapiRoutes(ctx, openApp),

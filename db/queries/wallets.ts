@@ -77,6 +77,26 @@ export const hasOwner = async (
   return row !== undefined
 }
 
+const OLDEST_FIRST = [asc(wallets.createdAt), asc(wallets.id)]
+
+/** The oldest wallets on some networks that an owner's own credential opens. */
+export const listUserControlled = (
+  db: Queryable,
+  input: Pick<WalletRow, 'projectId' | 'ownerId'> & { readonly networks: readonly Network[]; readonly limit: number },
+): Promise<readonly StoredWallet[]> =>
+  db
+    .select()
+    .from(wallets)
+    .where(
+      and(
+        within({ projectId: input.projectId, ownedBy: input.ownerId }),
+        eq(wallets.controlMode, 'user'),
+        inArray(wallets.network, [...input.networks]),
+      ),
+    )
+    .orderBy(...OLDEST_FIRST)
+    .limit(input.limit)
+
 export type WalletPlace = Pick<WalletRow, 'projectId' | 'network' | 'address'>
 
 /** The wallets at many places, each a project, network and address; a prepared statement. */
@@ -108,8 +128,6 @@ const afterWallet = (id: string | null) =>
   id === null
     ? undefined
     : sql`(${wallets.createdAt}, ${wallets.id}) > ((select created_at from ${wallets} where id = ${id}), ${id}::uuid)`
-
-const OLDEST_FIRST = [asc(wallets.createdAt), asc(wallets.id)]
 
 /**
  * Oldest first: the order of the index `wallets_listed`. What lies before the page is passed in that index alone.

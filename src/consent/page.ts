@@ -1,7 +1,7 @@
 // The pages on which a user agrees to a policy, revokes one, and sees all. They have the ways to log in of the login page.
 
 import { credentialField, granted, revoke } from '../login/grant-views.ts'
-import { dataAttribute, pageBehindLogin } from '../login/page.ts'
+import { dataAttribute, done, pageBehindLogin } from '../login/page.ts'
 import { type Html, html } from '../pages/page.ts'
 import type { Consent } from './open.ts'
 
@@ -23,13 +23,6 @@ const refused = (projectName: string): Html => html`
       <button type="button" id="refused-again">Try again</button>
       <button type="button" id="refused-other">Log in as somebody else</button>
       <button class="plain" type="button" id="refused-back" hidden><span>Back to <bdi>${projectName}</bdi></span></button>
-    </section>`
-
-const done = (projectName: string): Html => html`
-    <section id="done" aria-labelledby="done-title" hidden>
-      <h1 id="done-title" tabindex="-1"></h1>
-      <p id="done-going" hidden>Going back to <bdi>${projectName}</bdi>…</p>
-      <p id="done-close" hidden>You can close this page.</p>
     </section>`
 
 const TITLES: Readonly<Record<Consent['asks'], (projectName: string) => string>> = {

@@ -6,10 +6,10 @@ import { type Html, html } from '../pages/page.ts'
  * The field for what opens the user's wallets, with other ways; client/credential.ts reads it. With `one-time-code` browsers do
  * not offer to keep it.
  */
-export const credentialField = (id: string): Html => html`
-        <label for="${id}" id="${id}-label">PIN of your wallet</label>
+export const credentialField = (id: string, pinLabel = 'PIN of your wallet'): Html => html`
+        <label for="${id}" id="${id}-label">${pinLabel}</label>
         <input class="digits" id="${id}" type="password" inputmode="numeric" autocomplete="one-time-code" maxlength="6"
-          autocapitalize="characters" spellcheck="false" required>
+          autocapitalize="characters" spellcheck="false" data-secret required>
         <button class="plain" type="button" id="${id}-other">Use your recovery code</button>
         <button class="plain" type="button" id="${id}-passkey" hidden>Use a passkey</button>`
 

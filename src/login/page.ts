@@ -2,6 +2,7 @@
 // shows one at a time.
 
 import { type Html, html, page } from '../pages/page.ts'
+import { credentialViews } from './credential-views.ts'
 import { granted, revoke } from './grant-views.ts'
 import { PROVIDERS, type Provider } from './oauth-page.ts'
 import type { Login } from './open.ts'
@@ -92,6 +93,7 @@ const account = (projectName: string): Html => html`
         <button>Who asks?</button>
       </form>
       <h2>Your wallets</h2>
+      <button type="button" id="credentials-show">What opens them</button>
       <button type="button" id="granted-show"><span>What <bdi>${projectName}</bdi> may do with them</span></button>
       <button type="button" id="logout">Log out</button>
     </section>`
@@ -111,6 +113,14 @@ const ask = (projectName: string): Html => html`
       <button type="button" id="ask-no">No</button>
     </section>`
 
+/** For a page that leads back to the app. */
+export const done = (projectName: string): Html => html`
+    <section id="done" aria-labelledby="done-title" hidden>
+      <h1 id="done-title" tabindex="-1"></h1>
+      <p id="done-going" hidden>Going back to <bdi>${projectName}</bdi>…</p>
+      <p id="done-close" hidden>You can close this page.</p>
+    </section>`
+
 /** A data attribute of the page's main element; none for null. */
 export const dataAttribute = (name: string, value: string | null): Html =>
   value === null ? html`` : html` data-${name}="${value}"`
@@ -123,7 +133,7 @@ export const dataAttribute = (name: string, value: string | null): Html =>
 export const pageBehindLogin = (input: {
   readonly login: Login
   readonly title: string
-  readonly asks: 'login' | 'consent' | 'granted' | 'revoke' | 'approvals'
+  readonly asks: 'login' | 'consent' | 'granted' | 'revoke' | 'approvals' | 'credentials'
   readonly intro: Html | null
   readonly attributes: readonly Html[]
   readonly views: readonly Html[]
@@ -172,6 +182,7 @@ export const loginPage = (login: LoginRequest): string => {
       ask(projectName),
       granted(projectName),
       revoke(projectName),
+      ...credentialViews(projectName),
     ],
   })
 }

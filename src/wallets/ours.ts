@@ -6,6 +6,7 @@ import {
   findWallet,
   findWalletById,
   findWalletsById,
+  listUserControlled,
   listWallets,
   type StoredWallet,
   type WalletPlace,
@@ -65,6 +66,9 @@ export const createOurWallets = (ctx: Pick<Ctx, 'db' | 'identity' | 'securityEve
     byId: async (id: string) => only(await findWalletById(db, id)),
     /** Those of the wallets that the service wrote. */
     byIds: async (ids: readonly string[]) => among(await findWalletsById(db, ids)),
+    /** Wallets that an owner's own credential opens, oldest first. */
+    userControlled: async (input: Parameters<typeof listUserControlled>[1]) =>
+      among(await listUserControlled(db, input)),
     /** A page, oldest first. */
     list: async (input: Parameters<typeof listWallets>[1]) => among(await listWallets(db, input)),
   }

@@ -66,9 +66,12 @@ export const showProposal = (page: Page): Promise<void> =>
     show('consent')
   })
 
+/** The app waits for an answer about a policy. */
+const isAskedFor = ({ asks }: Page): boolean => asks === 'consent' || asks === 'revoke'
+
 const refuse = (page: Page): Promise<void> => {
   const title = page.asks === 'consent' ? 'Nothing was allowed' : 'Nothing was changed'
-  return goBackWith(page, page.asks === 'granted' ? {} : { error: 'access_denied' }, title)
+  return goBackWith(page, isAskedFor(page) ? { error: 'access_denied' } : {}, title)
 }
 
 const allow = async (page: Page, credential: Credential): Promise<void> => {

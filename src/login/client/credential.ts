@@ -61,33 +61,50 @@ const readable = (error: unknown, wrong: string | null): unknown => {
   return wrong !== null && isRefusal(error, 'INVALID_SECRET') ? new UserMessage(wrong) : error
 }
 
-/** The field is emptied, unless the user only mistyped what is in it. */
+/** The user corrects something on the page, and does not type the credential again. */
+const isCorrectable = (error: unknown): boolean =>
+  isMistyped(error) || isRefusal(error, 'INVALID_SECRET') || error instanceof UserMessage
+
+/** The field is emptied, unless the user only has something to correct. */
 const submit = async (field: HTMLInputElement, kind: Kind, task: Task): Promise<void> => {
   const credential = kind.read(field.value.trim())
   try {
     await task(credential)
     field.value = ''
   } catch (error) {
-    if (!isMistyped(error) && !isRefusal(error, 'INVALID_SECRET')) field.value = ''
+    if (!isCorrectable(error)) field.value = ''
     throw readable(error, kind.wrong)
   }
 }
 
-/** Runs a task with what was typed into the form's field, or with what a passkey computes. */
-export const onCredential = (page: Page, formId: string, fieldId: string, task: Task): void => {
+/**
+ * Runs a task with what was typed into the form's field, or with what a passkey computes.
+ * @returns a function that changes what the field asks for, and empties it.
+ */
+export const onCredential = (
+  page: Page,
+  formId: string,
+  fieldId: string,
+  task: Task,
+): ((wanted: 'pin' | 'code') => void) => {
   let kind = PIN
+  const pinLabel = document.getElementById(`${fieldId}-label`)?.textContent ?? PIN.label
   onSubmit(formId, fieldId, () => submit(input(fieldId), kind, task))
-  onPress(`${fieldId}-other`, () => {
-    kind = kind === PIN ? CODE : PIN
+  const become = (next: Kind): void => {
+    kind = next
     const field = input(fieldId)
     field.value = ''
     Object.assign(field, kind.field)
-    setText(`${fieldId}-label`, kind.label)
+    setText(`${fieldId}-label`, kind === PIN ? pinLabel : kind.label)
     setText(`${fieldId}-other`, kind.other)
-    field.focus()
+  }
+  onPress(`${fieldId}-other`, () => {
+    become(kind === PIN ? CODE : PIN)
+    input(fieldId).focus()
   })
+  const use = (wanted: 'pin' | 'code'): void => become(wanted === 'pin' ? PIN : CODE)
   const { rpId, projectId } = page
-  if (rpId === null || !knowsPasskeys()) return
+  if (rpId === null || !knowsPasskeys()) return use
   toggle(`${fieldId}-passkey`, true)
   onPress(`${fieldId}-passkey`, async () => {
     const user_secret = await passkeySecret({ projectId, rpId })
@@ -96,4 +113,5 @@ export const onCredential = (page: Page, formId: string, fieldId: string, task: 
     })
     element(formId, HTMLFormElement).reset()
   })
+  return use
 }

@@ -7,10 +7,11 @@ import { askAbout, offerAccount, showAccount } from './account.ts'
 import { offerApprovals, showApprovals } from './approvals.ts'
 import { bindingOf } from './code-verifier.ts'
 import { goBackWith, offerConsent, showProposal } from './consent.ts'
+import { offerCredentials, showCredentials } from './credentials.ts'
 import { offerGrants, showGrants, showRevocation } from './grants.ts'
 import { callAsUser, currentLogin, hasFlag, type Page, readPage, setFlag, setSession, whileLoggedIn } from './page.ts'
 import { addPasskey, endSuggestions, knowsPasskeys } from './passkeys.ts'
-import { element, onPress, show, toggle } from './views.ts'
+import { element, forgetSecrets, onPress, show, toggle } from './views.ts'
 import { offerWays } from './ways.ts'
 
 /** Completes a session challenge for the app, and goes to the app with its code. */
@@ -55,6 +56,7 @@ const begin = (): void => {
     if (page.asks === 'revoke') return showRevocation(page)
     if (page.asks === 'granted') return showGrants(page)
     if (page.asks === 'approvals') return showApprovals(page)
+    if (page.asks === 'credentials') return showCredentials(page)
     if (page.returnTo === null) {
       await showAccount(page)
       // The user still decides, because a stranger could have made the link.
@@ -73,7 +75,9 @@ const begin = (): void => {
   offerAccount(page, () => void show('ways'))
   offerConsent(page)
   offerApprovals(page)
-  offerGrants(page, { leave: page.asks === 'login' ? () => showAccount(page) : () => goBackWith(page, {}) })
+  const leave = page.asks === 'login' ? () => showAccount(page) : () => goBackWith(page, {})
+  offerGrants(page, { leave })
+  offerCredentials(page, { leave })
   if (returnTo !== null) {
     onPress(
       'offer-yes',
@@ -88,6 +92,7 @@ const begin = (): void => {
     })
     onPress('leaving-again', () => goBack(page, returnTo))
   }
+  window.addEventListener('pagehide', () => forgetSecrets())
   // Reload a page that the browser restored from its cache.
   window.addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload()

@@ -4,7 +4,7 @@ import type { Session } from '../../users/schema.ts'
 import { show } from './views.ts'
 import { type Call, type Claims, claimsOf, createWire, Refused, type Wire } from './wire.ts'
 
-const ASKS = ['login', 'consent', 'granted', 'revoke', 'approvals'] as const
+const ASKS = ['login', 'consent', 'granted', 'revoke', 'approvals', 'credentials'] as const
 
 export type Page = {
   readonly projectId: string

@@ -54,11 +54,22 @@ export const assertWith = async (options: DecisionOptions['publicKey']): Promise
 const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength)
 
+const hexOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+
+/** What a passkey computed for the wallets. */
+type Computed = {
+  readonly passkeyId: string
+  /** The id of the passkey's user; null if the passkey does not say it. */
+  readonly userId: string | null
+  /** 32 bytes in base64url; null for a passkey that cannot compute one. */
+  readonly secret: string | null
+}
+
 /**
- * Asks one of the user's passkeys for its secret for a project's wallets (WebAuthn Level 3 §10.1.4, `prf`), in base64url. An app
- * computes the same, as docs/users.md says. Nobody verifies the assertion: what counts is whether the secret opens the wallets.
+ * Asks one of the user's passkeys for its secret for a project's wallets (WebAuthn Level 3 §10.1.4, `prf`). An app computes the
+ * same, as docs/users.md says. Nobody verifies the assertion: what counts is whether the secret opens the wallets.
  */
-export const passkeySecret = async (of: { readonly projectId: string; readonly rpId: string }): Promise<string> => {
+const compute = async (of: { readonly projectId: string; readonly rpId: string }): Promise<Computed> => {
   endSuggestions()
   const name = new TextEncoder().encode(`strongroom user_secret ${of.projectId}`)
   const first = await crypto.subtle.digest('SHA-256', name)
@@ -70,11 +81,37 @@ export const passkeySecret = async (of: { readonly projectId: string; readonly r
     .catch((error: unknown) => {
       throw readableError(error)
     })
-  const given = credential instanceof PublicKeyCredential ? credential.getClientExtensionResults().prf : undefined
-  const secret = given?.results?.first
-  if (secret === undefined)
-    throw new UserMessage('This passkey cannot open wallets. Use the PIN or your recovery code.')
-  return base64urlOf(secret instanceof ArrayBuffer ? new Uint8Array(secret) : bytesOf(secret))
+  if (!(credential instanceof PublicKeyCredential)) throw new UserMessage('This browser gave no passkey. Try again.')
+  const { id: passkeyId, response } = credential
+  const handle = response instanceof AuthenticatorAssertionResponse ? response.userHandle : null
+  const secret = credential.getClientExtensionResults().prf?.results?.first
+  return {
+    passkeyId,
+    userId: handle === null ? null : hexOf(new Uint8Array(handle)),
+    secret:
+      secret === undefined
+        ? null
+        : base64urlOf(secret instanceof ArrayBuffer ? new Uint8Array(secret) : bytesOf(secret)),
+  }
+}
+
+/** The secret of one of the user's passkeys, in base64url. */
+export const passkeySecret = async (of: Parameters<typeof compute>[0]): Promise<string> => {
+  const { secret } = await compute(of)
+  if (secret === null) throw new UserMessage('This passkey cannot open wallets. Use the PIN or your recovery code.')
+  return secret
+}
+
+/** A passkey of the user with its secret, as `POST /wallets/passkey-secret` takes them. Others may have passkeys on this device. */
+export const ownPasskeySecret = async (
+  of: Parameters<typeof compute>[0] & { readonly userId: string },
+): Promise<{ readonly passkey_id: string; readonly passkey_secret: string }> => {
+  const { passkeyId, userId, secret } = await compute(of)
+  if (userId !== of.userId.replaceAll('-', ''))
+    throw new UserMessage('That passkey belongs to somebody else’s login. Choose one of yours.')
+  if (secret === null)
+    throw new UserMessage('This passkey cannot open wallets: this device or this browser does not support it.')
+  return { passkey_id: passkeyId, passkey_secret: secret }
 }
 
 /** Shorter than the five minutes for which a challenge is valid. */

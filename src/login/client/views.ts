@@ -1,9 +1,10 @@
 // One page, one view at a time. Each view is a section with a heading. Live regions announce messages to screen readers.
 
-import { messageFor } from './words.ts'
+import { messageFor, UserMessage } from './words.ts'
 
 type LoginView = 'ways' | 'code' | 'link' | 'device' | 'offer' | 'leaving' | 'account' | 'ask'
-type View = LoginView | 'approvals' | 'consent' | 'granted' | 'revoke' | 'refused' | 'done'
+type CredentialView = 'credentials' | 'credentials-none' | 'prove' | 'new-pin' | 'code-shown' | 'code-check'
+type View = LoginView | CredentialView | 'approvals' | 'consent' | 'granted' | 'revoke' | 'refused' | 'done'
 
 const SECONDS_MS = 1_000
 
@@ -57,6 +58,13 @@ const clearMessages = (): void => {
   }
 }
 
+/** Empties fields with a PIN or a code. @param within a selector; by default of the whole page. */
+export const forgetSecrets = (within = ''): void => {
+  for (const place of document.querySelectorAll<HTMLInputElement | HTMLOutputElement>(`${within} [data-secret]`)) {
+    place.value = ''
+  }
+}
+
 let viewEnd = new AbortController()
 
 /** Goes to a view. @returns a signal for what belongs to that view and ends with it. */
@@ -65,6 +73,7 @@ export const show = (view: View): AbortSignal => {
   viewEnd = new AbortController()
   clearMessages()
   for (const section of document.querySelectorAll<HTMLElement>('main > section')) section.hidden = section.id !== view
+  forgetSecrets('section[hidden]')
   const section = element(view, HTMLElement)
   const first = section.querySelector<HTMLElement>('[data-focus]') ?? section.querySelector('h1')
   first?.focus()
@@ -86,7 +95,8 @@ const attempt = async (
   try {
     await task()
   } catch (error) {
-    showProblem(messageFor(error), field)
+    const other = error instanceof UserMessage && error.fieldId !== null ? input(error.fieldId) : field
+    showProblem(messageFor(error), other)
   } finally {
     running.delete(by)
     by.removeAttribute('aria-busy')

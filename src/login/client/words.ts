@@ -3,7 +3,15 @@
 import { Refused, Unreachable } from './wire.ts'
 
 /** An error whose message is shown to the user as it is. */
-export class UserMessage extends Error {}
+export class UserMessage extends Error {
+  /** The field that caused it, if it is another one than that of the credential. */
+  readonly fieldId: string | null
+
+  constructor(message: string, fieldId: string | null = null) {
+    super(message)
+    this.fieldId = fieldId
+  }
+}
 
 const durationText = (seconds: number): string => {
   if (seconds < 90) return seconds === 1 ? 'a second' : `${seconds} seconds`
@@ -21,6 +29,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   origin_not_allowed: 'This page was opened at a wrong address.',
   INVALID_SECRET: 'That PIN is wrong. After five wrong PINs in a row your wallets are locked for a day.',
   credential_changed: 'Your PIN was changed in the meantime. Try again with the new one.',
+  pin_obvious: 'That PIN is easy to guess. Choose another one.',
   frozen: 'The operator of this service has frozen this wallet. Nothing was changed.',
   node_unavailable: 'The network does not answer at the moment. Try again later.',
   busy: 'The service is busy. Try again in a moment.',
