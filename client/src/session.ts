@@ -6,11 +6,13 @@
 
 import type { User } from './access-token.ts'
 import { type Client, createClient } from './client.ts'
+import { credentialsUrl } from './credentials-page.ts'
 import { StrongroomError } from './errors.ts'
 import { beginLogin, isCancelled, takeProof } from './login-page.ts'
 import { createTokens } from './tokens.ts'
 
 export type { User } from './access-token.ts'
+export { type CredentialsPage, credentialsUrl } from './credentials-page.ts'
 
 export type SessionOptions = {
   /** The URL of the service, for instance `https://wallets.example.com`. */
@@ -46,6 +48,8 @@ export type UserSession = {
   /** Leaves the page for the login page. */
   readonly logIn: (options?: LoginOptions) => Promise<void>
   readonly logOut: () => Promise<void>
+  /** Leaves the page for the one on which the user changes what opens their wallets: the PIN, a recovery code, passkeys. */
+  readonly openCredentials: (options?: LoginOptions) => void
 }
 
 export const LOADING: SessionState = { status: 'loading' }
@@ -159,6 +163,11 @@ export const createUserSession = ({ baseUrl, projectId, keep = 'tab' }: SessionO
       if (!isNobody(error)) fail(error)
     }
   }
+  const openCredentials = ({ redirectUri }: LoginOptions = {}): void => {
+    // The service takes no fragment.
+    const [here = ''] = location.href.split('#')
+    location.assign(credentialsUrl({ baseUrl, projectId, redirectUri: redirectUri ?? here }))
+  }
   const client = createClient({ baseUrl, projectId, accessToken, fetch: tokens.fetchAsUser })
-  return { client, start, state, subscribe, logIn, logOut }
+  return { client, start, state, subscribe, logIn, logOut, openCredentials }
 }

@@ -8,7 +8,7 @@ import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { type Address, verifyMessage } from 'viem'
 import { Login, StrongroomProvider, useTransaction, useWallets } from '../../client/src/react/index.ts'
-import { createUserSession } from '../../client/src/session.ts'
+import { createUserSession, credentialsUrl } from '../../client/src/session.ts'
 import { giveAuthenticator, type LoginWorld, newAddress, startLoginWorld, until } from '../e2e/login-world.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
@@ -60,6 +60,16 @@ test('the login has the words of the app, and needs a provider', () => {
 test('the calls of a session that nobody has begun are refused without a request', async () => {
   const session = createUserSession({ baseUrl: 'http://127.0.0.1:1', projectId: crypto.randomUUID() })
   await expect(session.client.wallets.list({ network: 'Ethereum' })).rejects.toMatchObject({ code: 'unauthorized' })
+})
+
+test('the address of the page of what opens the wallets has what the app gives, and nothing else', () => {
+  const of = { baseUrl: 'https://wallets.example.com/custody/', projectId: 'some-id' }
+  const page = 'https://wallets.example.com/custody/credentials?project_id=some-id'
+  expect(credentialsUrl(of)).toBe(page)
+  const redirectUri = 'https://app.example.com/?a=1&b=2'
+  expect(credentialsUrl({ ...of, redirectUri, state: 's&t' })).toBe(
+    `${page}&redirect_uri=https%3A%2F%2Fapp.example.com%2F%3Fa%3D1%26b%3D2&state=s%26t`,
+  )
 })
 
 describe.skipIf(!hasChromium())('in Chromium', () => {
@@ -192,6 +202,20 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     await page.reload()
     await isLoggedOut(page)
     expect(await page.getByRole('alert').first().textContent()).toBe('')
+  })
+
+  test('a button leads to the page of what opens the wallets, and back to the same page', async () => {
+    const page = await openApp()
+    const email = await logIn(page)
+    await makeWallet(page)
+    const here = page.url()
+    await press(page, 'PIN and recovery code')
+    await page.locator('#ways').waitFor()
+    await world.logInByCode(page, email)
+    await page.locator('#credentials').waitFor()
+    await press(page, 'Back')
+    await page.getByText(`You are logged in as ${email}.`).waitFor()
+    expect(page.url()).toBe(here)
   })
 
   test('a passkey that was made at the login opens the app the next time', async () => {

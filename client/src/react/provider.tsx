@@ -18,9 +18,9 @@ const useSession = (): UserSession => {
 }
 
 /** Who is logged in, and the ways in and out. On a server it is always `loading`. */
-export const useUser = (): SessionState & Pick<UserSession, 'logIn' | 'logOut'> => {
-  const { subscribe, state, logIn, logOut } = useSession()
-  return { ...useSyncExternalStore(subscribe, state, () => LOADING), logIn, logOut }
+export const useUser = (): SessionState & Pick<UserSession, 'logIn' | 'logOut' | 'openCredentials'> => {
+  const { subscribe, state, logIn, logOut, openCredentials } = useSession()
+  return { ...useSyncExternalStore(subscribe, state, () => LOADING), logIn, logOut, openCredentials }
 }
 
 /** The id of the user who is logged in; null for nobody. */

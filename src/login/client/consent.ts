@@ -19,7 +19,8 @@ export const goBackWith = async (page: Page, answer: Readonly<Record<string, str
   const query = new URLSearchParams(answer)
   if (page.state !== null) query.set('state', page.state)
   // The service has checked that the address has no fragment and no such parameters.
-  location.replace(`${page.returnTo}${page.returnTo.includes('?') ? '&' : '?'}${query}`)
+  const begin = page.returnTo.includes('?') ? '&' : '?'
+  location.replace(query.size === 0 ? page.returnTo : `${page.returnTo}${begin}${query}`)
 }
 
 const MISTAKES = ['invalid_input', 'address_invalid', 'not_implemented']
