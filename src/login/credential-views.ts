@@ -43,7 +43,7 @@ const newPinField = (id: string, label: string): Html => html`
 const newPin = html`
     <section id="new-pin" aria-labelledby="new-pin-title" hidden>
       <h1 id="new-pin-title" tabindex="-1">Set a new PIN</h1>
-      <p>It has six digits: no date, and nothing that others would try first. Afterwards you are logged out everywhere else.</p>
+      <p>It has six digits: no date, and nothing that others would try first. With it your login ends on all other devices.</p>
       <form id="new-pin-form" novalidate>${newPinField('new-pin-first', 'New PIN')}${newPinField('new-pin-again', 'New PIN again')}${credentialField('new-pin-old', 'PIN until now')}
         <button class="main">Set the new PIN</button>
         <button type="button" id="new-pin-no">Do not change anything</button>

@@ -398,6 +398,22 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await sign(person, { user_pin: NEW })).toBe(200)
   })
 
+  test('a page that stayed open asks for a fresh login before a change', async () => {
+    const person = await newPerson()
+    const on = await world.newPage()
+    await on.clock.install()
+    await open(person, on)
+    await press(on, 'Make a recovery code')
+    await fill(on, 'PIN of your wallet', PIN)
+    await on.clock.fastForward('10:01')
+    await press(on, 'Make the code')
+    await isShown(on, 'ways')
+    await problem(on, 'This needs a fresh login: log in again, and then repeat it.')
+    expect(await leftIn(on)).not.toContain(PIN)
+    expect(await secretsOf(person)).toEqual([])
+    expect(await world.sessionsOf(person.userId)).toEqual(['email_code logout'])
+  })
+
   test('the keyboard alone is enough', async () => {
     const person = await newPerson()
     const on = await open(person)

@@ -4,7 +4,7 @@
 import type { Passkey } from '../../users/passkey-schema.ts'
 import type { UserSecretItem } from '../../wallets/secret-schema.ts'
 import { type Credential, onCredential } from './credential.ts'
-import { callAsUser, currentLogin, type Page, whileLoggedIn } from './page.ts'
+import { callAsUser, currentLogin, type Page, requireFreshLogin, whileLoggedIn } from './page.ts'
 import { addPasskey, knowsPasskeys, ownPasskeySecret } from './passkeys.ts'
 import { forgetCode, offerCode, showCode } from './recovery-code.ts'
 import { dayOf, element, input, listItem, onPress, setText, show, showProblem, showStatus, toggle } from './views.ts'
@@ -178,6 +178,7 @@ export const offerCredentials = (page: Page, { leave }: { readonly leave: () => 
   const { rpId } = page
   const run = (task: (credential: Credential) => Promise<void>) => (credential: Credential) =>
     whileLoggedIn(page, async () => {
+      requireFreshLogin()
       try {
         await task(credential)
       } catch (error) {

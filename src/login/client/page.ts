@@ -49,7 +49,12 @@ export const readPage = (main: HTMLElement, enter: Page['enter']): Page => {
   }
 }
 
-type LoggedIn = { readonly token: string; readonly claims: Claims }
+type LoggedIn = {
+  readonly token: string
+  readonly claims: Claims
+  /** When the login was, by this device's clock (ms). */
+  readonly since: number
+}
 
 /**
  * The token is kept only in this variable, not in storage or a cookie: other tabs, extensions and later visitors could read
@@ -58,7 +63,8 @@ type LoggedIn = { readonly token: string; readonly claims: Claims }
 let loggedIn: LoggedIn | null = null
 
 export const setSession = (session: Session | null): void => {
-  loggedIn = session === null ? null : { token: session.access_token, claims: claimsOf(session.access_token) }
+  if (session === null) loggedIn = null
+  else loggedIn = { token: session.access_token, claims: claimsOf(session.access_token), since: Date.now() }
 }
 
 export const currentLogin = (): LoggedIn => {
@@ -75,6 +81,15 @@ export const leaveSession = async (page: Pick<Page, 'wire'>): Promise<void> => {
   if (loggedIn === null) return
   await callAsUser(page, '/users/logout').catch(() => {})
   setSession(null)
+}
+
+/** As long as for the service. */
+const FRESH_MS = 600_000
+
+/** For what the user must have logged in for a short while ago. @throws Refused as the service does. */
+export const requireFreshLogin = (): void => {
+  if (Date.now() - currentLogin().since <= FRESH_MS) return
+  throw new Refused('fresh_login_required', 'The login on this page is too long ago.', null)
 }
 
 const SESSION_IS_OVER = ['session_ended', 'unauthorized']
