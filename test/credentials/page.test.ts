@@ -27,8 +27,9 @@ test('the page loads only its own style and script, below the service’s path',
   expect(addresses).toEqual(['data:,', '/custody/pages/style.css', '/custody/login/client.js'])
 })
 
-test('browsers are not asked to keep a PIN or a code', () => {
+test('browsers are not asked to keep a PIN or a code, and put none into an address even without the script', () => {
   const fields = [...page.matchAll(/<input[^>]*data-secret[^>]*>/g)].map(([field]) => field)
   expect(fields).toHaveLength(5)
   for (const field of fields) expect(field).toMatch(/autocomplete="(?:one-time-code|off)"/)
+  for (const field of fields) expect(field).not.toContain('name=')
 })

@@ -451,6 +451,11 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(Object.fromEntries(new URL(on.url()).searchParams)).toEqual({ x: '1', state: 's&t=1' })
     expect(world.app.addresses.join()).not.toContain(code)
     expect(await world.sessionsOf(person.userId)).toEqual(['email_code logout'])
+    // Who does not log in goes back in the same way, and without a state exactly to the app's address.
+    await on.goto(addressOf({ redirect_uri: `${world.app.origin}/other` }))
+    await isShown(on, 'ways')
+    await press(on, 'Go back')
+    await on.waitForURL(`${world.app.origin}/other`)
   })
 
   test('the login page leads there and back, also for a user without a wallet', async () => {
