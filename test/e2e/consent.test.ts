@@ -26,7 +26,7 @@ const blockOf = (language: string) => new RegExp(`\`\`\`${language}\\n([\\s\\S]*
 const consentLink: ConsentLink = new Function(`${blockOf('js')}; return consentLink`)()
 const rent: Policy = JSON.parse(blockOf('json'))
 const users = readFileSync(new URL('../../docs/users.md', import.meta.url), 'utf8')
-const [, passkeySnippet = ''] = /```js\n([\s\S]*?)```/.exec(users) ?? []
+const [, passkeySnippet = ''] = /```js\n(const passkeySecret [\s\S]*?)```/.exec(users) ?? []
 
 let world: LoginWorld
 let chain: TestChain
