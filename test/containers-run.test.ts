@@ -1,4 +1,4 @@
-// The image, built and run for real: a vault, an API and a worker from it, with read-only root file systems and without
+// The image, built and run for real: a vault, an API, a worker and the console from it, with read-only root file systems and without
 // capabilities, sign for a new wallet, and end cleanly. Needs root and Podman. Without a registry the base image is made by debootstrap.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -18,7 +18,9 @@ if (!isPossible) console.log('The image is not built: this needs root and Podman
 const IMAGE = 'localhost/strongroom-test'
 const BASE = 'localhost/strongroom-test-debian'
 const AUTHORITIES = 'usr/local/share/ca-certificates'
-const USERS = { vault: 10001, api: 10002, worker: 10003 } as const
+const USERS = { vault: 10001, api: 10002, worker: 10003, console: 10004 } as const
+/** They may enter the folder of the vault's socket. */
+const IN_GROUP = ['api', 'console']
 /** A check of a container's process is repeated this often, a second apart. */
 const CHECKS_MAX = 120
 
@@ -68,7 +70,7 @@ describe.skipIf(!isPossible || isLeftOut('the container image, built and run'))(
   const container = (name: keyof typeof USERS, words: readonly string[], further: Readonly<Record<string, string>>) => [
     ...['podman', 'run', '--network=host', '--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges'],
     ...[
-      `--user=${USERS[name]}:${name === 'api' ? USERS.vault : USERS[name]}`,
+      `--user=${USERS[name]}:${IN_GROUP.includes(name) ? USERS.vault : USERS[name]}`,
       `--volume=${folder}/run:/run/strongroom-vault`,
     ],
     ...[`--volume=${folder}/journal:/var/lib/strongroom-vault`, `--volume=${folder}/${name}:/keys:ro`],
@@ -117,14 +119,19 @@ describe.skipIf(!isPossible || isLeftOut('the container image, built and run'))(
       ...(await baseImage()),
       '.',
     )
-    const keys = { vault: ['root'], api: ['service', 'identity'], worker: ['service'] }
-    const service = randomBytes(32)
+    const keys = {
+      vault: ['root'],
+      api: ['service', 'identity'],
+      worker: ['service'],
+      console: ['service', 'identity'],
+    }
+    const shared = new Map(['service', 'identity'].map((key) => [key, randomBytes(32)]))
     for (const [name, uid] of Object.entries(USERS))
       await mkdir(join(folder, name)).then(() => chown(join(folder, name), uid, uid))
-    for (const name of ['vault', 'api', 'worker'] as const) {
+    for (const name of ['vault', 'api', 'worker', 'console'] as const) {
       for (const key of keys[name]) {
         const path = join(folder, name, key)
-        await writeFile(path, key === 'service' ? service : randomBytes(32), { mode: 0o400 })
+        await writeFile(path, shared.get(key) ?? randomBytes(32), { mode: 0o400 })
         await chown(path, USERS[name], USERS[name])
       }
     }
@@ -151,7 +158,7 @@ describe.skipIf(!isPossible || isLeftOut('the container image, built and run'))(
   })
 
   test('signs for a new wallet, writes nothing beside its volumes, and ends cleanly', async () => {
-    const [port, workerPort] = [await freePort(), await freePort()]
+    const [port, workerPort, consolePort] = [await freePort(), await freePort(), await freePort()]
     const ofApi = {
       ...{ DATABASE_URL: database.apiUrl, SERVICE_KEY: 'file:/keys/service', IDENTITY_KEY: 'file:/keys/identity' },
       PORT: String(port),
@@ -162,12 +169,16 @@ describe.skipIf(!isPossible || isLeftOut('the container image, built and run'))(
         ROOT_KEY: 'file:/keys/root',
         VAULT_JOURNAL: '/var/lib/strongroom-vault/journal',
       },
-      VAULT_CLIENT_UIDS: String(USERS.api),
+      VAULT_CLIENT_UIDS: `${USERS.api},${USERS.console}`,
     })
     const api = await start('api', ofApi)
     const worker = await start('worker', {
       ...{ DATABASE_URL: database.workerUrl, SERVICE_KEY: 'file:/keys/service' },
       WORKER_METRICS_PORT: String(workerPort),
+    })
+    const operators = await start('console', {
+      ...{ ...ofApi, DATABASE_URL: database.consoleUrl, CONSOLE_PORT: String(consolePort) },
+      CONSOLE_BASE_URL: `https://localhost:${consolePort}`,
     })
 
     await chown(join(folder, 'api/service'), USERS.vault, USERS.vault)
@@ -196,13 +207,13 @@ describe.skipIf(!isPossible || isLeftOut('the container image, built and run'))(
     })
     expect(signed).toEqual({ signature: expect.stringMatching(/^0x[0-9a-f]{130}$/) })
 
-    for (const id of [vault, api, worker]) {
+    for (const id of [vault, api, worker, operators]) {
       expect((await run(['podman', 'exec', id, 'touch', '/opt/strongroom/file'])).errors).toContain(
         'Read-only file system',
       )
       expect(await must('podman', 'exec', id, 'grep', 'CapEff', '/proc/self/status')).toMatch(/\t0{16}$/m)
     }
-    for (const id of [worker, api, vault]) {
+    for (const id of [operators, worker, api, vault]) {
       await must('podman', 'stop', '--time=75', id)
       expect(await must('podman', 'inspect', '--format={{.State.ExitCode}}', id)).toBe('0\n')
     }
