@@ -115,6 +115,7 @@ export const API_EVENTS = [
   'bearer_malformed',
   'api_key_unknown',
   'access_token_forged',
+  'issuer_token_refused',
   'session_mismatch',
   'project_mismatch',
   'login_failed',
@@ -193,6 +194,9 @@ const API_ACTIONS = [
   'origins_changed',
   'passkey_domain_changed',
   'anonymous_login_changed',
+  'issuer_added',
+  'issuer_removed',
+  'user_created',
   'approval_requested',
   'approval_decided',
   'operator_invited',
@@ -245,6 +249,13 @@ export const EMAIL_CODE_PURPOSES = ['login', 'add_email'] as const
 /** The two secrets of a deployment that open no wallet. */
 export const SECRETS = ['SERVICE_KEY', 'IDENTITY_KEY'] as const
 export type Secret = (typeof SECRETS)[number]
+
+/** The algorithms (JWA) with which an issuer may sign. None has a shared secret, so nobody can sign with a published key. */
+export const ISSUER_ALGORITHMS = [
+  ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
+  ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
+] as const
+export type IssuerAlgorithm = (typeof ISSUER_ALGORITHMS)[number]
 
 /** What must sign a login's nonce. */
 export const NONCE_KINDS = ['wallet', 'passkey_login', 'passkey_registration'] as const

@@ -196,6 +196,15 @@ const readRootKeyConfig = (spec: string, variables: Variables): RootKeyConfig =>
   vault: spec.startsWith('vault-transit:') ? vaultOf(variables) : null,
 })
 
+/** A name, an IPv4 address, or an IPv6 address without brackets. */
+const HOST = /^(?:[a-z0-9][a-z0-9.-]*|[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*)$/
+
+const privateHostsOf = (variables: Variables): readonly string[] => {
+  const hosts = wordsOf(variables.OUTGOING_PRIVATE_HOSTS ?? '').map((each) => each.toLowerCase())
+  if (hosts.every((each) => HOST.test(each))) return hosts
+  throw problem('OUTGOING_PRIVATE_HOSTS', 'a list of host names or addresses, without ports')
+}
+
 const isMainnet = (variables: Variables): boolean => variables.ENVIRONMENT?.trim() === 'mainnet'
 
 /** On mainnet, traffic to other machines must be encrypted. */
@@ -348,6 +357,8 @@ const configOf = (variables: Variables, reader: Reader) => {
     metricsListener: metricsListenerOf(variables, 'METRICS_PORT'),
     workerMetricsListener: metricsListenerOf(variables, 'WORKER_METRICS_PORT'),
     ...consolePlaceOf(variables),
+    /** Hosts of private networks to which requests may go all the same, in lower case. */
+    outgoingPrivateHosts: privateHostsOf(variables),
     /** How long an API process that is about to end still accepts requests, while it says that it is not ready. */
     shutdownGraceSeconds: wholeNumber(variables, 'SHUTDOWN_GRACE_SECONDS', devnet ? 0 : 5, 300, 0),
     /** How many of our own proxies are in front of this service and add to X-Forwarded-For. */

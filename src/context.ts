@@ -30,6 +30,7 @@ import {
 } from './environment/contexts.ts'
 import { openVaults, openVaultsAsOperator, withVault } from './environment/vaults.ts'
 import { type Space, watchSpace } from './health/space.ts'
+import { createIssuers, type Issuers } from './issuers/admit.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createOrderedQueues, type OrderedQueues } from './queue.ts'
@@ -57,6 +58,8 @@ export type Ctx = {
   readonly space: Space
   /** Users' access tokens. */
   readonly tokens: AccessTokens
+  /** Tokens of projects' own identity providers. */
+  readonly issuers: Issuers
   /** For actions that use no wallet's key. */
   readonly audit: Audit<ApiAction>
   /** Prepares transactions of one signer together, and records them in the order of the requests. */
@@ -84,7 +87,16 @@ export type Ctx = {
 /** The context of an operator's commands that ask the vault. */
 export type OperatorCtx = Ctx & { readonly vault: OperatorVault }
 
-type NotOfWorkers = 'vault' | 'signerQueues' | 'wallets' | 'tokens' | 'identity' | 'space' | 'audit' | 'requests'
+type NotOfWorkers =
+  | 'vault'
+  | 'signerQueues'
+  | 'wallets'
+  | 'tokens'
+  | 'issuers'
+  | 'identity'
+  | 'space'
+  | 'audit'
+  | 'requests'
 
 /** The worker's context. It has no vault and no identity key, so no job can open a wallet or create a token. */
 export type WorkerCtx = Omit<Ctx, NotOfWorkers> & {
@@ -176,6 +188,7 @@ const createCtxWith = async <AnyVault extends Vault>(
     ...base,
     securityEvents,
     tokens: createAccessTokens({ ...base, securityEvents }),
+    issuers: createIssuers({ ...base, securityEvents }),
     signerQueues: createOrderedQueues({ atOnce: PREPARED_TOGETHER_MAX }),
     wallets: createOurWallets({ ...base, securityEvents }),
     requests: createRequests(base),

@@ -14,6 +14,8 @@ export type Connection = {
   readonly projectId: string
   /** The bearer token for a call. */
   readonly token: () => Promise<string | undefined>
+  /** Whose token it is; undefined: the service's own. */
+  readonly tokenSource?: string | undefined
   readonly fetch: Fetch
   /** How often a call is sent again. */
   readonly retries: number
@@ -137,6 +139,7 @@ export const call = async (
       accept: 'application/json',
       'x-walletkit-project-id': connection.projectId,
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(connection.tokenSource === undefined ? {} : { 'x-walletkit-token-source': connection.tokenSource }),
       ...(key === undefined ? {} : { 'idempotency-key': key }),
       ...(method === 'POST' ? { 'content-type': 'application/json' } : {}),
     },

@@ -19,9 +19,14 @@ type Settings = {
 
 /** An API key acts for the project, an access token for one of its users; without either only logins are possible. */
 type Bearer =
-  | { readonly apiKey: Token; readonly accessToken?: never }
-  | { readonly accessToken: Token; readonly apiKey?: never }
-  | { readonly apiKey?: never; readonly accessToken?: never }
+  | { readonly apiKey: Token; readonly accessToken?: never; readonly tokenSource?: never }
+  | {
+      readonly accessToken: Token
+      readonly apiKey?: never
+      /** The name of the project's own issuer, if the token is one of it. */
+      readonly tokenSource?: string | undefined
+    }
+  | { readonly apiKey?: never; readonly accessToken?: never; readonly tokenSource?: never }
 
 export type ClientOptions = Settings & Bearer
 
@@ -53,6 +58,7 @@ export const createClient = (options: ClientOptions): Client => {
     baseUrl: options.baseUrl,
     projectId: options.projectId,
     token: async () => (typeof token === 'function' ? token() : token),
+    tokenSource: options.tokenSource,
     // Not as a method: a browser's fetch needs the window as `this`.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     retries: options.retries ?? RETRIES,

@@ -3,7 +3,7 @@
 import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Queryable } from '../client.ts'
-import { apiKeys, audit, passkeys, projects, sessionChallenges, sessions, users, wallets } from '../schema.ts'
+import { apiKeys, audit, issuers, passkeys, projects, sessionChallenges, sessions, users, wallets } from '../schema.ts'
 import type { AuditAction } from '../words.ts'
 
 /** null: of all projects. */
@@ -29,6 +29,9 @@ export const pageOfApiKeys = (db: Queryable, page: Page) =>
     .where(and(isNotRevoked, isOn(apiKeys, page)))
     .orderBy(asc(apiKeys.id))
     .limit(page.limit)
+
+export const pageOfIssuers = (db: Queryable, page: Page) =>
+  db.select().from(issuers).where(isOn(issuers, page)).orderBy(asc(issuers.id)).limit(page.limit)
 
 export const pageOfPasskeys = (db: Queryable, page: Page) =>
   db.select().from(passkeys).where(isOn(passkeys, page)).orderBy(asc(passkeys.id)).limit(page.limit)
@@ -90,6 +93,14 @@ export const revivedPasskeys = (db: Queryable, of: OfProject) =>
     .innerJoin(audit, tellsEnd(passkeys, 'passkey_removed'))
     .where(isOf(passkeys, of))
 
+/** Issuers that are there, although the audit says that they were removed. */
+export const revivedIssuers = (db: Queryable, of: OfProject) =>
+  db
+    .selectDistinct({ id: issuers.id, projectId: issuers.projectId })
+    .from(issuers)
+    .innerJoin(audit, tellsEnd(issuers, 'issuer_removed'))
+    .where(isOf(issuers, of))
+
 /** Sessions that have not ended, although the audit says that they did. */
 export const revivedSessions = (db: Queryable, of: OfProject) =>
   db
@@ -102,14 +113,15 @@ export const revivedSessions = (db: Queryable, of: OfProject) =>
 type GoneRow = { readonly table: string; readonly projectId: string | null; readonly id: string }
 
 /**
- * Deleted rows. Of these the service deletes only passkeys and freezes, with an audit row, and users as whom nobody can log in and
+ * Deleted rows. Of these the service deletes only passkeys, issuers and freezes, with an audit row, and users as whom nobody can log in and
  * who have no wallet.
  */
 export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<readonly GoneRow[]> => {
   const { rows } = await db.execute<GoneRow>(sql`
     with acts as (
       select a.id, a.action, a.project_id, a.actor, a.subject, a.details from audit a
-      where a.action in ('api_key_created', 'passkey_added', 'passkey_removed', 'email_added', 'frozen', 'unfrozen',
+      where a.action in ('api_key_created', 'passkey_added', 'passkey_removed', 'email_added', 'user_created', 'issuer_added',
+          'issuer_removed', 'frozen', 'unfrozen',
           'wallet_created', 'wallet_imported')
         and (${of.projectId}::uuid is null or a.project_id = ${of.projectId}::uuid)
     ), added as (
@@ -117,7 +129,7 @@ export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<read
         and not exists (select from acts r where r.action = 'passkey_removed' and r.subject = p.subject)
     ), known as (
       select project_id, details->>'user_id' as id from added
-      union select project_id, subject from acts where action = 'email_added'
+      union select project_id, subject from acts where action in ('email_added', 'user_created')
       union select project_id, substr(actor, 6) from acts where action in ('wallet_created', 'wallet_imported')
         and actor like 'user:%' and exists (select from wallets w where w.id::text = acts.subject)
     ), last_freezes as (
@@ -129,6 +141,10 @@ export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<read
     union all
     select 'passkeys', project_id, subject from added
       where not exists (select from passkeys p where p.id::text = added.subject)
+    union all
+    select 'issuers', project_id, subject from acts a
+      where action = 'issuer_added' and not exists (select from issuers i where i.id::text = a.subject)
+        and not exists (select from acts r where r.action = 'issuer_removed' and r.subject = a.subject)
     union all
     select 'users', project_id, id from known
       where not exists (select from users u where u.project_id = known.project_id and u.id::text = known.id)

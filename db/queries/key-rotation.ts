@@ -5,6 +5,7 @@ import type { Db, Queryable, Tx } from '../client.ts'
 import {
   apiKeys,
   emailCodes,
+  issuers,
   nonces,
   operatorTokens,
   passkeys,
@@ -15,7 +16,15 @@ import {
 import { readPresent } from './present.ts'
 
 /** The tables with a MAC in each row, by the names that operators read. */
-export type MacTable = 'projects' | 'api_keys' | 'passkeys' | 'users' | 'wallets' | 'sessions' | 'session_challenges'
+export type MacTable =
+  | 'projects'
+  | 'api_keys'
+  | 'issuers'
+  | 'passkeys'
+  | 'users'
+  | 'wallets'
+  | 'sessions'
+  | 'session_challenges'
 
 type NewMac = { readonly id: string; readonly before: Uint8Array | null; readonly after: Uint8Array }
 
@@ -92,6 +101,9 @@ const ROWS_AT_ONCE = 500
 
 export const listLiveApiKeys = (db: Db): Promise<readonly { readonly id: string }[]> =>
   db.select({ id: apiKeys.id }).from(apiKeys).where(isNull(apiKeys.revokedAt)).limit(ROWS_AT_ONCE)
+
+export const listSomeIssuers = (db: Db): Promise<readonly Pick<typeof issuers.$inferSelect, 'projectId' | 'name'>[]> =>
+  db.select({ projectId: issuers.projectId, name: issuers.name }).from(issuers).orderBy(issuers.id).limit(ROWS_AT_ONCE)
 
 export const listSomePasskeys = (db: Db) => {
   const { id, projectId, userId, rpId } = passkeys

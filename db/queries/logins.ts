@@ -83,7 +83,7 @@ export const useEmailCode = async (tx: Tx, input: CodeKey & Pick<EmailCodeRow, '
 const SESSION_DAYS = 90
 
 /** An anonymous user who cannot log in again, and has no wallet. */
-const isUnreachable = sql`${users.email} is null and ${users.signInWallet} is null
+const isUnreachable = sql`${users.email} is null and ${users.signInWallet} is null and ${users.issuer} is null
   and not exists (select from public.passkeys p where p.project_id = ${users.projectId} and p.user_id = ${users.id})
   and not exists (select from public.sessions s where s.project_id = ${users.projectId} and s.user_id = ${users.id})
   and not exists (select from public.wallets w where w.project_id = ${users.projectId} and w.owner_id = ${users.id}::text)`

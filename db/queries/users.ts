@@ -6,7 +6,7 @@ import { present } from './present.ts'
 export type UserRow = typeof users.$inferSelect
 
 /** Who a user is, by their proofs. */
-export type UserIdentity = Pick<UserRow, 'id' | 'projectId' | 'email' | 'signInWallet'>
+export type UserIdentity = Pick<UserRow, 'id' | 'projectId' | 'email' | 'signInWallet' | 'issuer' | 'subject'>
 
 type OfUser = { readonly projectId: string; readonly userId: string }
 

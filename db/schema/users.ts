@@ -31,6 +31,10 @@ export const users = pgTable(
     email: text('email'),
     /** Proven, in the form of src/users/sign-in-wallet.ts: an address, or a contract's address with its chain. */
     signInWallet: text('sign_in_wallet'),
+    /** Whose token named the user: the claim `iss`. */
+    issuer: text('issuer'),
+    /** How the issuer names the user: the claim's name and its value, such as `sub:1234`. */
+    subject: text('subject'),
     createdAt: instant('created_at').notNull().default(now),
     /** The row's MAC, by src/auth/row-macs.ts. */
     mac: bytes('mac').notNull(),
@@ -38,15 +42,17 @@ export const users = pgTable(
   (table) => [
     unique('users_email').on(table.projectId, table.email),
     unique('users_sign_in_wallet').on(table.projectId, table.signInWallet),
+    unique('users_subject').on(table.projectId, table.issuer, table.subject),
+    check('users_subject_issuer', sql`(issuer is null) = (subject is null)`),
     unique('users_project').on(table.projectId, table.id),
-    index('users_unproven').on(table.createdAt).where(sql`email is null and sign_in_wallet is null`),
+    index('users_unproven').on(table.createdAt).where(sql`email is null and sign_in_wallet is null and issuer is null`),
   ],
 )
 
 export const usersAccess = access(users, {
   api: 'select, insert, update',
   worker: 'select, delete',
-  console: 'select (id, project_id, email, sign_in_wallet, created_at)',
+  console: 'select (id, project_id, email, sign_in_wallet, issuer, subject, created_at)',
 })
 
 const ofUser = (table: { readonly projectId: AnyPgColumn; readonly userId: AnyPgColumn }) =>

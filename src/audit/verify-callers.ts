@@ -1,4 +1,10 @@
-import { goneCallerRows, revivedApiKeys, revivedPasskeys, revivedSessions } from '../../db/queries/caller-rows.ts'
+import {
+  goneCallerRows,
+  revivedApiKeys,
+  revivedIssuers,
+  revivedPasskeys,
+  revivedSessions,
+} from '../../db/queries/caller-rows.ts'
 import type { MacTable } from '../../db/queries/key-rotation.ts'
 import { allOperatorRows, operatorActs } from '../../db/queries/operators.ts'
 import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
@@ -22,6 +28,7 @@ type Keyed = Pick<CallerRow, 'id' | 'projectId'>
 /** The rows that are ended in the audit, where an end is in it. */
 const REVIVED_OF: Partial<Record<MacTable, (db: VerifyCtx['db'], of: OfProject) => Promise<readonly Keyed[]>>> = {
   api_keys: revivedApiKeys,
+  issuers: revivedIssuers,
   passkeys: revivedPasskeys,
   sessions: revivedSessions,
 }

@@ -15,7 +15,7 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,4096})$/i
 const LAST_USED_PRECISION_MS = 60_000
 const MAX_KEYS_A_QUERY = 200
 
-type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens' | 'config' | 'identity' | 'securityEvents'>
+type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens' | 'issuers' | 'config' | 'identity' | 'securityEvents'>
 
 /** Looks up keys or sessions that are requested at the same time in one query. */
 const batchedLookup = <Row>(find: (ids: readonly string[]) => Promise<readonly Row[]>, idOf: (row: Row) => string) => {
@@ -73,8 +73,10 @@ export const createAuthenticate = (ctx: AuthenticateCtx): ((request: Request) =>
   return async (request) => {
     const { headers } = request
     const projectId = readProjectHeader(headers)
-    refuseForeignToken(headers)
-    const caller = await callerOf(bearerOf(headers), addressOf(ctx.config, request))
+    const address = addressOf(ctx.config, request)
+    const source = foreignSourceOf(headers)
+    if (source !== null) return callerByIssuer(ctx, { projectId, source, token: bearerOf(headers), address })
+    const caller = await callerOf(bearerOf(headers), address)
     if (caller?.projectId === projectId) return caller
     await requireProject(ctx, projectId)
     if (caller !== null) {
@@ -114,9 +116,37 @@ export const readProjectHeader = (headers: Headers): string => {
   throw new AppError('project_required', 'The header X-WalletKit-Project-ID must be the UUID of your project.')
 }
 
-const refuseForeignToken = (headers: Headers): void => {
+/** The issuer whose token a request has; null for an API key and our own access tokens. */
+const foreignSourceOf = (headers: Headers): string | null => {
   const source = headers.get('x-walletkit-token-source')
-  if (source !== null && source !== 'walletkit') {
-    throw new AppError('token_source_unsupported', 'The header X-WalletKit-Token-Source must be absent or "walletkit".')
+  return source === null || source === 'walletkit' ? null : source
+}
+
+type ByIssuer = {
+  readonly projectId: string
+  readonly source: string
+  readonly token: string
+  readonly address: string
+}
+
+const callerByIssuer = async (
+  ctx: AuthenticateCtx,
+  { projectId, source, token, address }: ByIssuer,
+): Promise<Caller> => {
+  const admitted = await ctx.issuers.admit({ projectId, name: source, token })
+  if (admitted.kind === 'user') {
+    const { userId, authenticatedAt } = admitted
+    return { kind: 'user', projectId, userId, sessionId: null, issuedLoginAt: authenticatedAt, address }
   }
+  await requireProject(ctx, projectId)
+  if (admitted.kind === 'no_issuer') {
+    const sentence =
+      'The header X-WalletKit-Token-Source must be absent, "walletkit" or the name of an issuer of the project.'
+    throw new AppError('token_source_unsupported', sentence)
+  }
+  const sentence =
+    'The header Authorization must be "Bearer " and a token of the issuer that has not expired: get a new one.'
+  throw new AppError('unauthorized', sentence, {
+    event: { kind: 'issuer_token_refused', projectId, details: { source } },
+  })
 }

@@ -5,6 +5,7 @@ import type { Db } from '../../db/client.ts'
 import {
   type Page,
   pageOfApiKeys,
+  pageOfIssuers,
   pageOfPasskeys,
   pageOfProjects,
   pageOfSessionChallenges,
@@ -15,6 +16,7 @@ import {
 import type { MacTable } from '../../db/queries/key-rotation.ts'
 import {
   apiKeyMac,
+  issuerMac,
   passkeyMac,
   projectMac,
   type RowMac,
@@ -39,6 +41,7 @@ export const withEachCallerTable = async <Result>(
 ): Promise<readonly Result[]> => [
   await work({ table: 'projects', macOf: projectMac, readPage: pageOfProjects }),
   await work({ table: 'api_keys', macOf: apiKeyMac, readPage: pageOfApiKeys }),
+  await work({ table: 'issuers', macOf: issuerMac, readPage: pageOfIssuers }),
   await work({ table: 'passkeys', macOf: passkeyMac, readPage: pageOfPasskeys }),
   await work({ table: 'users', macOf: userMac, readPage: pageOfUsers }),
   await work({ table: 'wallets', macOf: walletMac, readPage: pageOfWallets }),

@@ -1,4 +1,5 @@
-// Who is calling. An API key acts for a whole project; an access token acts for one end user of it.
+// Who is calling. An API key acts for a whole project; an access token, or a token of the project's own
+// issuer, acts for one end user of it.
 
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { ApiKeyScope } from '../../db/words.ts'
@@ -20,7 +21,10 @@ export type UserCaller = From & {
   readonly kind: 'user'
   readonly projectId: string
   readonly userId: string
-  readonly sessionId: string
+  /** null for a caller with a token of the project's own issuer. */
+  readonly sessionId: string | null
+  /** When such a caller last logged in at the issuer, if their token says it. */
+  readonly issuedLoginAt?: Date | null
 }
 
 export type Caller = ApiKeyCaller | UserCaller

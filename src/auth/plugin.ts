@@ -42,7 +42,10 @@ export const admission = <Who extends { readonly projectId: string }>(input: {
     .derive({ as: 'scoped' }, async (context) => ({ caller: context.caller ?? (await admit(context)) }))
 }
 
-type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'tokens' | 'identity' | 'securityEvents' | 'requests'>
+type AuthCtx = Pick<
+  Ctx,
+  'db' | 'now' | 'log' | 'config' | 'tokens' | 'issuers' | 'identity' | 'securityEvents' | 'requests'
+>
 
 const rateKeyOf = (caller: Caller): string => (caller.kind === 'user' ? caller.userId : caller.apiKeyId)
 

@@ -8,6 +8,7 @@
 
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
 import type { ContractFacts } from '../../db/queries/facts.ts'
+import type { IssuerFacts } from '../../db/queries/issuers.ts'
 import type { NonceRow } from '../../db/queries/logins.ts'
 import type { OperatorFacts, OperatorPasskeyFacts, OperatorTokenFacts } from '../../db/queries/operators.ts'
 import type { PasskeyFacts } from '../../db/queries/passkeys.ts'
@@ -54,9 +55,15 @@ export const passkeyMac = rowMac<PasskeyFacts>('passkeys', (row) => {
   return [id, projectId, userId, credentialId, publicKey, rpId, String(backupEligible)]
 })
 
-/** An absent address or wallet differs from every present one: none is empty. */
-export const userMac = rowMac<UserIdentity>('users', ({ id, projectId, email, signInWallet }) => {
-  return [id, projectId, email ?? '', signInWallet ?? '']
+/** An absent address, wallet or issuer differs from every present one: none is empty. */
+export const userMac = rowMac<UserIdentity>('users', ({ id, projectId, email, signInWallet, issuer, subject }) => {
+  return [id, projectId, email ?? '', signInWallet ?? '', issuer ?? '', subject ?? '']
+})
+
+/** The algorithms come last, as their number varies. */
+export const issuerMac = rowMac<IssuerFacts>('issuers', (row) => {
+  const { id, projectId, name, issuer, audience, userClaim, algorithms } = row
+  return [id, projectId, name, issuer, audience, userClaim, ...algorithms]
 })
 
 export const sessionMac = rowMac<SessionFacts>('sessions', (row) => {

@@ -3,6 +3,7 @@ import { activateProject, createProject, listProjects, showProject } from '../pr
 import { addOrigins, removeOrigins, setAnonymousLogin, setPasskeyDomain } from '../projects/settings.ts'
 import { oneOf, uuid } from './arguments.ts'
 import { delegateCommands } from './delegates.ts'
+import { issuerCommands } from './issuers.ts'
 import { OPERATOR } from './operator.ts'
 import type { Shell } from './shell.ts'
 
@@ -62,6 +63,7 @@ export const projectCommands = (shell: Shell): Command => {
     .action(show(shell))
   command.addCommand(originCommands(shell))
   command.addCommand(delegateCommands(shell))
+  command.addCommand(issuerCommands(shell))
   addPageCommands(command, shell)
   addLoginCommands(command, shell)
   return command

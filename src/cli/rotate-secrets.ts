@@ -39,7 +39,8 @@ const replaceLost = (shell: Shell, { yes }: { readonly yes: boolean }) =>
     const done = await replaceLostIdentityKey(ctx, { actor: OPERATOR }, noteRows(shell))
     if (done.already) return print(`The database already belongs to ${done.keyId}: nothing was done.`)
     nameForged(shell, done.forged)
-    const removed = `${counted(done.apiKeys, 'API key')} revoked, ${counted(done.passkeys, 'passkey')} removed`
+    const ended = [`${counted(done.apiKeys, 'API key')} revoked`, `${counted(done.passkeys, 'passkey')} removed`]
+    const removed = [...ended, `${counted(done.issuers, 'issuer')} removed`].join(', ')
     print(`The database belongs to ${done.keyId} now; ${counted(done.remade, 'row')} accepted, ${removed}.`)
   })
 
@@ -92,7 +93,7 @@ export const addSecretCommands = (command: Command, shell: Shell): void => {
     )
     .option(
       '--lost',
-      'the present key is lost, and all APIs are stopped: accept projects and users as they are, and the wallets that the vault confirms; end API keys, passkeys and sessions. Needs VAULT_SOCKET',
+      'the present key is lost, and all APIs are stopped: accept projects and users as they are, and the wallets that the vault confirms; end API keys, issuers, passkeys and sessions. Needs VAULT_SOCKET',
     )
     .option('--yes', 'do not ask for confirmation, for scripts')
     .action(rotateIdentity(shell))

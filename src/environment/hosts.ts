@@ -7,7 +7,8 @@ const LOOPBACK = /^(?:localhost|.+\.localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]|::1
 /** Whether traffic to a host stays on this machine: a loopback name or address, or the path of a Unix socket. */
 export const isLocal = (host: string): boolean => LOOPBACK.test(host) || /^(?:\/|%2f)/i.test(host)
 
-/** IANA's special-purpose address registries: what is not globally reachable. IPv4 also stands for ::ffff:a.b.c.d. */
+/** IANA's special-purpose address registries: what is not globally reachable, multicast, and what may lead to
+ * such addresses through a gateway. IPv4 also stands for ::ffff:a.b.c.d. */
 const PRIVATE = new BlockList()
 for (const [address, bits] of [
   ['0.0.0.0', 8],
@@ -16,14 +17,24 @@ for (const [address, bits] of [
   ['127.0.0.0', 8],
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
   ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
 ] as const) {
   PRIVATE.addSubnet(address, bits, 'ipv4')
 }
 for (const [address, bits] of [
   ['::', 127],
+  ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['100::', 64],
+  ['2002::', 16],
   ['fc00::', 7],
   ['fe80::', 10],
+  ['fec0::', 10],
+  ['ff00::', 8],
 ] as const) {
   PRIVATE.addSubnet(address, bits, 'ipv6')
 }

@@ -4,12 +4,18 @@
 //   wallets     if the vault confirms each fact: its own rows of the audit have them, under the deployment's key;
 //   projects,   if the operator has looked at them (their settings are printed) or accepts them as they are: without them
 //   users       nobody could log in, and no user would have their wallets;
-//   the others  admit somebody by themselves, so they end: API keys, passkeys, sessions, logins that have begun, token keys,
-//               operators of the console.
+//   the others  admit somebody by themselves, so they end: API keys, issuers, passkeys, sessions, logins that have begun, token
+//               keys, operators of the console.
 //
 // It may be killed and run again.
 
-import { endLogins, endOldSessions, listLiveApiKeys, listSomePasskeys } from '../../db/queries/key-rotation.ts'
+import {
+  endLogins,
+  endOldSessions,
+  listLiveApiKeys,
+  listSomeIssuers,
+  listSomePasskeys,
+} from '../../db/queries/key-rotation.ts'
 import { deletePasskey } from '../../db/queries/passkeys.ts'
 import { forgetRetiredKeys, lockBoundKeyId } from '../../db/queries/retired-keys.ts'
 import { dropAllTokenKeys, lockTokenKeys } from '../../db/queries/token-keys.ts'
@@ -20,6 +26,7 @@ import type { OperatorVault } from '../custody/vault.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
 import type { IdentityCtx } from '../environment/contexts.ts'
 import { AppError } from '../errors.ts'
+import { removeIssuer } from '../issuers/issuers.ts'
 import { changeBoundKey } from './rotate.ts'
 import { acceptRows } from './rows.ts'
 
@@ -33,6 +40,7 @@ type Replaced = {
   readonly forged: readonly ForgedRow[]
   readonly apiKeys: number
   readonly passkeys: number
+  readonly issuers: number
   readonly already: boolean
 }
 
@@ -72,6 +80,15 @@ const removePasskeys = async ({ db, audit }: LostCtx, actor: string): Promise<nu
   return removed
 }
 
+const removeIssuers = async (ctx: LostCtx, actor: string): Promise<number> => {
+  let removed = 0
+  for (let some = await listSomeIssuers(ctx.db); some.length > 0; some = await listSomeIssuers(ctx.db)) {
+    for (const { projectId, name } of some) await removeIssuer(ctx, { projectId, name, actor })
+    removed += some.length
+  }
+  return removed
+}
+
 /** Makes the process's identity key the present one, although the one before is lost. All APIs must be stopped. */
 export const replaceLostIdentityKey = async (
   ctx: LostCtx,
@@ -79,12 +96,13 @@ export const replaceLostIdentityKey = async (
   onProgress: (rows: number) => void = () => {},
 ): Promise<Replaced> => {
   const { own: to } = ctx.identity
-  const none = { keyId: to.id, remade: 0, forged: [], apiKeys: 0, passkeys: 0, already: true }
+  const none = { keyId: to.id, remade: 0, forged: [], apiKeys: 0, passkeys: 0, issuers: 0, already: true }
   const lostId = await ctx.db.transaction((tx) => lockBoundKeyId(tx, 'IDENTITY_KEY'))
   if (lostId === to.id) return none
   if (lostId === null) throw new AppError('invalid_input', 'The database belongs to no identity key yet: start an API.')
   const walletTroubles = await walletTroublesOf(ctx)
   const [apiKeys, passkeys] = [await revokeApiKeys(ctx, actor), await removePasskeys(ctx, actor)]
+  const issuers = await removeIssuers(ctx, actor)
   await endOldSessions(ctx.db)
   let read = 0
   const onRows = (rows: number) => {
@@ -105,6 +123,7 @@ export const replaceLostIdentityKey = async (
       forged: String(forged.length),
       api_keys: String(apiKeys),
       passkeys: String(passkeys),
+      issuers: String(issuers),
     },
     also: async (tx) => {
       await lockTokenKeys(tx)
@@ -113,5 +132,5 @@ export const replaceLostIdentityKey = async (
       await forgetRetiredKeys(tx, { secret: 'IDENTITY_KEY' })
     },
   })
-  return isDone ? { keyId: to.id, remade, forged, apiKeys, passkeys, already: false } : none
+  return isDone ? { keyId: to.id, remade, forged, apiKeys, passkeys, issuers, already: false } : none
 }

@@ -64,8 +64,8 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
     retry: 'no',
   },
   token_source_unsupported: {
-    means: 'The header X-WalletKit-Token-Source names another issuer of tokens.',
-    remedy: 'Leave the header out.',
+    means: 'The header X-WalletKit-Token-Source names no issuer of the project.',
+    remedy: 'Leave the header out, or ask the operator to add the issuer.',
     retry: 'no',
   },
   passkey_domain_required: {

@@ -2,6 +2,7 @@
 // that the user is present. Without this rule, the thief of a token could replace the user's passkeys and keep the account.
 
 import type { Queryable } from '../../db/client.ts'
+import { readPresent } from '../../db/queries/present.ts'
 import { holdLiveSession } from '../../db/queries/sessions.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { isOurs, sessionMac } from '../auth/row-macs.ts'
@@ -30,6 +31,7 @@ export const requireFreshLogin = async (
   input: { readonly begunSeconds: number } = { begunSeconds: 0 },
 ): Promise<Date> => {
   const { projectId, userId, sessionId } = caller
+  if (sessionId === null) return requireFreshLoginAtIssuer(db, caller, input)
   const session = await holdLiveSession(db, { id: sessionId, projectId, userId })
   if (session === null || !isOurs(ctx, sessionMac(ctx.identity), session)) {
     throw new AppError('session_ended', 'The session has ended; log in again.')
@@ -39,9 +41,26 @@ export const requireFreshLogin = async (
   const isWithin = (since: Date) => now.getTime() - since.getTime() <= limitMs
   if (isWithin(authenticatedAt)) return authenticatedAt
   const user = await readCaller(ctx, db, caller)
-  if (user.email !== null || user.signInWallet !== null || user.hasPasskeys) {
+  if (user.email !== null || user.signInWallet !== null || user.issuer !== null || user.hasPasskeys) {
     throw new AppError('fresh_login_required', LOGIN_REQUIRED)
   }
   if (!isWithin(refreshedAt)) throw new AppError('fresh_login_required', REFRESH_REQUIRED)
   return authenticatedAt
+}
+
+const LOGIN_AT_ISSUER_REQUIRED =
+  'This call requires a login at the issuer within the last ten minutes, which the claim "auth_time" of its token must say: log in there again, then repeat the call.'
+
+/** A token of an issuer shows a login only by `auth_time`: issuers give new tokens, with a new `iat`, without the user. */
+const requireFreshLoginAtIssuer = async (
+  db: Queryable,
+  { issuedLoginAt = null }: UserCaller,
+  { begunSeconds }: { readonly begunSeconds: number },
+): Promise<Date> => {
+  const now = await readPresent(db)
+  if (issuedLoginAt === null || now.getTime() - issuedLoginAt.getTime() > (FRESH_SECONDS + begunSeconds) * 1_000) {
+    throw new AppError('fresh_login_required', LOGIN_AT_ISSUER_REQUIRED)
+  }
+  // The issuer's clock may be ahead of ours.
+  return issuedLoginAt < now ? issuedLoginAt : now
 }

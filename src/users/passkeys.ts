@@ -39,7 +39,7 @@ export const removePasskey = async (
     const passkey = passkeys.find(({ id }) => id === input.id)
     if (passkey === undefined) throw notFound('passkey')
     const user = await readCaller(ctx, tx, caller)
-    if (passkeys.length === 1 && user.email === null && user.signInWallet === null) {
+    if (passkeys.length === 1 && user.email === null && user.signInWallet === null && user.issuer === null) {
       throw new AppError(
         'invalid_input',
         'Without this passkey the user could not log in: add an e-mail address or another passkey first.',

@@ -1,7 +1,10 @@
 import { findUser } from '../../db/queries/users.ts'
 import type { Ctx } from '../context.ts'
 
-type Proof = { readonly email: string } | { readonly signInWallet: string }
+type Proof =
+  | { readonly email: string }
+  | { readonly signInWallet: string }
+  | { readonly issuer: string; readonly subject: string }
 
 /** 16 bytes as a UUID of version 8 (RFC 9562 §5.8). */
 const uuidOf = (bytes: Uint8Array): string => {
@@ -12,19 +15,24 @@ const uuidOf = (bytes: Uint8Array): string => {
 }
 
 type Of = { readonly projectId: string; readonly by: Proof }
+type OfKnown = Of & { readonly by: Exclude<Proof, { readonly subject: string }> }
 
 /**
- * The id that a new user with this e-mail address or wallet gets. It is derived with a key, so that it does not reveal
+ * The id that a new user with this e-mail address, wallet or name at an issuer gets. It is derived with a key, so that it does not reveal
  * whether such a user exists.
  */
 export const derivedUserId = (ctx: Pick<Ctx, 'identity'>, { projectId, by }: Of): string => {
-  const [kind, name] = 'email' in by ? ['email', by.email] : ['wallet', by.signInWallet]
-  return uuidOf(ctx.identity.authenticator('user id')([projectId, kind, name]))
+  return uuidOf(ctx.identity.authenticator('user id')([projectId, ...wordsOf(by)]))
+}
+
+const wordsOf = (by: Proof): readonly string[] => {
+  if ('email' in by) return ['email', by.email]
+  return 'subject' in by ? ['subject', by.issuer, by.subject] : ['wallet', by.signInWallet]
 }
 
 /**
  * The id of the user with this e-mail address or wallet, or of the user that it would create. Never return it to a caller for
  * an e-mail address: if a user added the address later, their id would reveal who they are.
  */
-export const userIdOf = async (ctx: Pick<Ctx, 'db' | 'identity'>, of: Of): Promise<string> =>
+export const userIdOf = async (ctx: Pick<Ctx, 'db' | 'identity'>, of: OfKnown): Promise<string> =>
   (await findUser(ctx.db, of))?.id ?? derivedUserId(ctx, of)

@@ -27,6 +27,7 @@ import { createApiAudit, createWorkerAudit } from '../../src/custody/audit.ts'
 import { AppError } from '../../src/errors.ts'
 import { answerOf } from '../../src/http/failure.ts'
 import { checkNetwork, checkQuery } from '../../src/http/query.ts'
+import { createIssuers } from '../../src/issuers/admit.ts'
 import { metadataRoutes } from '../../src/metadata/routes.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { listNfts, shownNft } from '../../src/nfts/list.ts'
@@ -96,6 +97,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   mailUrl: null,
   mailFrom: 'Strongroom <no-reply@custody.example>',
   ipfsApiUrl: null,
+  outgoingPrivateHosts: [],
   ...changes,
 })
 
@@ -147,7 +149,8 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
 const createTestApp = (worker: WorkerCtx) => {
   const keyed = { ...worker, identity }
   const requests = createRequests(worker)
-  const ctx = { ...keyed, requests, tokens: createAccessTokens(keyed), wallets: createOurWallets(keyed) }
+  const issuers = createIssuers({ ...keyed, audit: createApiAudit(keyed) })
+  const ctx = { ...keyed, requests, issuers, tokens: createAccessTokens(keyed), wallets: createOurWallets(keyed) }
   return new Elysia({ normalize: false })
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
     .onBeforeHandle({ as: 'global' }, ({ query }) => checkNetwork(NETWORKS, query))

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { runCli, terminal } from '../support/cli.ts'
+import { AUDIENCE, startIssuer } from '../support/issuer.ts'
 import { DONE, peopleOf, statusAndCode } from '../users/people.ts'
 import { at, NETWORK, PIN, startWorld, type World } from './keys-world.ts'
 
@@ -41,6 +42,11 @@ test('users log in again and sign with their wallets; what nothing confirms has 
   const invite = ['console', 'link', '--name', 'anna', '--role', 'operator']
   expect((await runCli(invite, sets.present)).exitCode).toBe(0)
 
+  const issuer = await startIssuer()
+  const added = ['project', 'issuers', 'add', service.project.projectId, 'own', issuer.issuer, '--audience', AUDIENCE]
+  expect((await runCli(added, sets.present)).exitCode).toBe(0)
+  await issuer.close()
+
   const declined = await runCli(replace, { ...sets.next, ...owner }, terminal('no\n'))
   expect([declined.exitCode, declined.errors]).toEqual([1, expect.stringContaining('Nothing was done.')])
   expect(declined.errors).toContain(`project ${service.project.projectId}, "Test": origins -, passkey domain -`)
@@ -53,7 +59,7 @@ test('users log in again and sign with their wallets; what nothing confirms has 
     `NOT CHANGED: table wallets, row ${moved.id}, project ${service.project.projectId}: the audit has another address.`,
   ])
   expect(summary).toMatch(
-    /^The database belongs to key:[0-9a-f]{16} now; \d+ rows accepted, 1 API key revoked, 1 passkey removed\.$/,
+    /^The database belongs to key:[0-9a-f]{16} now; \d+ rows accepted, 1 API key revoked, 1 passkey removed, 1 issuer removed\.$/,
   )
   expect((await runCli([...replace, '--yes'], { ...sets.next, ...owner })).output).toStartWith('The database already')
 
@@ -85,7 +91,7 @@ test('users log in again and sign with their wallets; what nothing confirms has 
 
   const verified = JSON.parse((await runCli(['audit', 'verify', '--json'], sets.next)).output)
   expect([verified.broken, verified.callers.forged.map(({ id }: { id: string }) => id)]).toEqual([[], [moved.id]])
-  expect((await sql`select from operators`).length).toBe(0)
+  expect((await sql`select from operators union all select from issuers`).length).toBe(0)
   // If the key is found, it is not the database's any more.
   expect((await service.call('/readyz')).status).toBe(503)
   const found = await world.asOwner(['keys', 'rotate-identity'], 'presentFirst')

@@ -9,6 +9,7 @@ import { apiKeyMac, operatorPasskeyMac } from '../../src/auth/row-macs.ts'
 import { refreshTokenOf } from '../../src/users/session.ts'
 import { keyFile } from '../custody/support.ts'
 import { runCli, startCli } from '../support/cli.ts'
+import { AUDIENCE, startIssuer, type TestIssuer } from '../support/issuer.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { DONE, peopleOf, type Session, statusAndCode } from '../users/people.ts'
 import { at, createTraffic, NETWORK, PIN, startWorld, type World } from './keys-world.ts'
@@ -22,6 +23,7 @@ let session: Session
 /** It is not refreshed before the key was changed. */
 let idle: Session
 let address: string
+let issuer: TestIssuer
 /** An API that was started before the change, with both keys. */
 let running: string
 
@@ -33,12 +35,25 @@ beforeAll(async () => {
   idle = await people.logIn(EMAIL)
   expect(statusAndCode(await people.addPasskey(session))).toEqual(DONE)
   await addOperator()
+  issuer = await startIssuer()
+  const { projectId } = world.service.project
+  const added = ['project', 'issuers', 'add', projectId, 'own', issuer.issuer, '--audience', AUDIENCE]
+  expect((await runCli(added, world.sets.present)).exitCode).toBe(0)
+  expect(await lookByIssuer(world.service.baseUrl)).toBe(200)
   ;({ address } = await world.service.newWallet({ network: NETWORK, pin: PIN }))
 }, 60_000)
 afterAll(async () => {
+  await issuer.close()
   await sql.end()
   await world.close()
 })
+
+/** The status of a call with a token of the project's own issuer. */
+const lookByIssuer = async (url: string): Promise<number> => {
+  const headers = { authorization: `Bearer ${await issuer.token()}`, 'x-walletkit-token-source': 'own' }
+  const { service } = world
+  return (await service.as(service.project, url).call(`/wallets?network=${NETWORK}`, { headers })).status
+}
 
 /** With a passkey, and a link that nobody has used. */
 const addOperator = async () => {
@@ -140,6 +155,8 @@ test('goes on for everybody, also when the command is killed, and refuses what w
   expect(traffic.failures).toEqual([])
 
   const last = await world.startApi('next')
+  expect(await lookByIssuer(last.url)).toBe(200)
+  expect((await sql`select from users where subject = 'sub:alice'`).length).toBe(1)
   const repeated = await idempotent(last.url)
   expect([repeated.status, repeated.text]).toEqual([200, begun.text])
   expect(statusAndCode(await peopleOf(at(service, last.url)).refresh(idle))).toEqual(DONE)

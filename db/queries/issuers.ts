@@ -1,0 +1,62 @@
+// Identity providers of projects, and the users whom their tokens name.
+
+import { and, asc, eq, getTableColumns } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { issuers, users } from '../schema.ts'
+import type { UserIdentity, UserRow } from './users.ts'
+
+export type IssuerRow = typeof issuers.$inferSelect
+
+/** Whose tokens a project takes, and how they are checked. */
+export type IssuerFacts = Omit<IssuerRow, 'createdAt' | 'mac'>
+
+export type IssuerKey = Pick<IssuerRow, 'projectId' | 'name'>
+
+/** Reads some issuers; a prepared statement. */
+export const findIssuers = async (db: Db, keys: readonly IssuerKey[]): Promise<readonly IssuerRow[]> =>
+  db.prepared<IssuerRow>`
+    select i.id, i.project_id as "projectId", i.name, i.issuer, i.audience, i.user_claim as "userClaim", i.algorithms,
+      i.created_at as "createdAt", i.mac
+    from unnest(${keys.map(({ projectId }) => projectId)}::uuid[], ${keys.map(({ name }) => name)}::text[]) as k(project_id, name)
+    join public.issuers i on i.project_id = k.project_id and i.name = k.name`
+
+/** @returns false if the project has an issuer of this name already. */
+export const insertIssuer = async (tx: Tx, row: Omit<IssuerRow, 'createdAt'>): Promise<boolean> => {
+  const made = await tx.insert(issuers).values(row).onConflictDoNothing().returning({ id: issuers.id })
+  return made.length === 1
+}
+
+/** @returns the removed row; null if there was none. */
+export const deleteIssuer = async (tx: Tx, { projectId, name }: IssuerKey): Promise<IssuerRow | null> => {
+  const [row] = await tx
+    .delete(issuers)
+    .where(and(eq(issuers.projectId, projectId), eq(issuers.name, name)))
+    .returning()
+  return row ?? null
+}
+
+export const listIssuers = (
+  db: Queryable,
+  { projectId, limit }: { readonly projectId: string; readonly limit: number },
+): Promise<readonly IssuerRow[]> =>
+  db.select().from(issuers).where(eq(issuers.projectId, projectId)).orderBy(asc(issuers.name)).limit(limit)
+
+export type SubjectKey = { readonly projectId: string; readonly issuer: string; readonly subject: string }
+
+/** Reads the users whom tokens name; a prepared statement. */
+export const findUsersBySubject = async (
+  db: Db,
+  keys: readonly SubjectKey[],
+): Promise<readonly (SubjectKey & UserRow)[]> =>
+  db.prepared<SubjectKey & UserRow>`
+    select u.id, u.project_id as "projectId", u.email, u.sign_in_wallet as "signInWallet", u.issuer, u.subject,
+      u.created_at as "createdAt", u.mac
+    from unnest(${keys.map(({ projectId }) => projectId)}::uuid[], ${keys.map(({ issuer }) => issuer)}::text[],
+      ${keys.map(({ subject }) => subject)}::text[]) as k(project_id, issuer, subject)
+    join public.users u on u.project_id = k.project_id and u.issuer = k.issuer and u.subject = k.subject`
+
+/** Makes the user whom a token names. @returns null if another request made them meanwhile. */
+export const insertSubject = async (tx: Tx, user: UserIdentity & Pick<UserRow, 'mac'>): Promise<UserRow | null> => {
+  const [made] = await tx.insert(users).values(user).onConflictDoNothing().returning(getTableColumns(users))
+  return made ?? null
+}

@@ -1,0 +1,34 @@
+// Identity providers of projects: who signs the tokens of users whom a project has already.
+
+import { sql } from 'drizzle-orm'
+import { check, pgTable, text, unique, uuid } from 'drizzle-orm/pg-core'
+import { access } from '../access.ts'
+import { bytes, instant, now } from '../columns.ts'
+import { projectId } from './projects.ts'
+
+export const issuers = pgTable(
+  'issuers',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: projectId(),
+    /** What callers send in `X-WalletKit-Token-Source`. */
+    name: text('name').notNull(),
+    /** The claim `iss`, exactly. The signing keys are found from it by OpenID Connect Discovery. */
+    issuer: text('issuer').notNull(),
+    /** What the claim `aud` must be, or contain. */
+    audience: text('audience').notNull(),
+    /** The claim that names the user. */
+    userClaim: text('user_claim').notNull(),
+    /** Signature algorithms (JWA), all of them asymmetric. */
+    algorithms: text('algorithms').array().notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    /** The row's MAC, by src/auth/row-macs.ts. Without one it admits nobody. */
+    mac: bytes('mac').notNull(),
+  },
+  (table) => [
+    unique('issuers_name').on(table.projectId, table.name),
+    check('issuers_algorithms', sql`cardinality(${table.algorithms}) > 0`),
+  ],
+)
+
+export const issuersAccess = access(issuers, { api: 'select, insert, delete' })

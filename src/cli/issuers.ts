@@ -1,0 +1,66 @@
+import { Command } from 'commander'
+import { ISSUER_ALGORITHMS, type IssuerAlgorithm } from '../../db/words.ts'
+import { addIssuer, listIssuers, removeIssuer, USUAL_ALGORITHMS } from '../issuers/issuers.ts'
+import { listOf, uuid } from './arguments.ts'
+import { OPERATOR } from './operator.ts'
+import type { Shell } from './shell.ts'
+
+type Options = {
+  readonly audience: string
+  readonly claim: string
+  readonly algorithms: readonly IssuerAlgorithm[]
+}
+
+/** The identity providers whose users a project has already. */
+export const issuerCommands = ({ print, printJson, withReadingCtx, withIdentityCtx }: Shell): Command => {
+  const command = new Command('issuers').description(
+    'The identity providers whose tokens a project takes. Whoever signs with the keys of such an issuer can call as each of its users.',
+  )
+  command
+    .command('add')
+    .description('Take the tokens of an identity provider, after its keys were read once.')
+    .argument('<project-id>', 'the project', uuid)
+    .argument('<name>', 'what callers send as X-WalletKit-Token-Source, for instance firebase')
+    .argument('<issuer>', 'the claim "iss" of its tokens, a URL with OpenID Connect Discovery')
+    .requiredOption('--audience <audience>', 'what the claim "aud" of its tokens must be, or contain')
+    .option('--claim <name>', 'the claim that names the user: one that is never given to another user', 'sub')
+    .option(
+      '--algorithms <list>',
+      `how it signs, of ${ISSUER_ALGORITHMS.join(', ')}`,
+      listOf(ISSUER_ALGORITHMS),
+      USUAL_ALGORITHMS,
+    )
+    .action((projectId: string, name: string, issuer: string, { audience, claim, algorithms }: Options) =>
+      withIdentityCtx(async (ctx) => {
+        await addIssuer(ctx, { projectId, name, issuer, audience, userClaim: claim, algorithms, actor: OPERATOR })
+        print(`Tokens of ${issuer} are taken now, with the header X-WalletKit-Token-Source: ${name}`)
+      }),
+    )
+  command
+    .command('list')
+    .description('List the identity providers of a project.')
+    .argument('<project-id>', 'the project', uuid)
+    .option('--json', 'print a JSON array')
+    .action((projectId: string, { json }: { json?: boolean }) =>
+      withReadingCtx(async (ctx) => {
+        const issuers = await listIssuers(ctx, { projectId })
+        if (json) return printJson(issuers)
+        for (const { name, issuer, audience, user_claim: claim, algorithms } of issuers) {
+          print(`${name}  ${issuer}  audience ${audience}  user by ${claim}  ${algorithms.join(',')}`)
+        }
+        if (issuers.length === 0) print('The project has no issuer.')
+      }),
+    )
+  command
+    .command('remove')
+    .description('Take the tokens of an identity provider no more. Sessions that its users began here continue.')
+    .argument('<project-id>', 'the project', uuid)
+    .argument('<name>', 'as "list" shows it')
+    .action((projectId: string, name: string) =>
+      withIdentityCtx(async (ctx) => {
+        await removeIssuer(ctx, { projectId, name, actor: OPERATOR })
+        print('Its tokens are refused now.')
+      }),
+    )
+  return command
+}

@@ -1,0 +1,94 @@
+// Callers with a token of their project's own identity provider. Their user is made when they are first seen: its id is derived
+// from project, issuer and subject.
+
+import {
+  findIssuers,
+  findUsersBySubject,
+  type IssuerKey,
+  type IssuerRow,
+  insertSubject,
+  type SubjectKey,
+} from '../../db/queries/issuers.ts'
+import type { UserRow } from '../../db/queries/users.ts'
+import { isOurs, issuerMac, userMac } from '../auth/row-macs.ts'
+import type { Ctx } from '../context.ts'
+import { createBatcher } from '../queue.ts'
+import { derivedUserId } from '../users/user-id.ts'
+import { createKeySets } from './key-sets.ts'
+import { verifyIssuerToken } from './verify-token.ts'
+
+const KEYS_A_QUERY = 200
+
+type AdmitCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'identity' | 'audit'> & Pick<Ctx, 'securityEvents'>
+
+/** Looks up what is asked for at the same time in one query. */
+const batched = <Key, Row extends Key>(input: {
+  readonly find: (keys: readonly Key[]) => Promise<readonly Row[]>
+  /** The same text for a key and its row. */
+  readonly nameOf: (key: Key) => string
+}) => {
+  const run = async (keys: readonly Key[]) => {
+    const wanted = new Map(keys.map((key) => [input.nameOf(key), key]))
+    const rows = new Map((await input.find([...wanted.values()])).map((row) => [input.nameOf(row), row]))
+    return new Map(keys.map((key) => [key, rows.get(input.nameOf(key)) ?? null]))
+  }
+  const ask = createBatcher({ sizeMax: KEYS_A_QUERY, run })
+  return async (key: Key): Promise<Row | null> => (await ask(key)).get(key) ?? null
+}
+
+type Admitted =
+  | { readonly kind: 'user'; readonly userId: string; readonly authenticatedAt: Date | null }
+  | { readonly kind: 'no_issuer' }
+  | { readonly kind: 'refused' }
+
+/** Makes the user, unless another request does at the same time. */
+const makeUser = async (
+  ctx: AdmitCtx,
+  { issuer, subject }: { readonly issuer: IssuerRow; readonly subject: string },
+): Promise<UserRow | null> => {
+  const { projectId } = issuer
+  const by = { issuer: issuer.issuer, subject }
+  const user = { id: derivedUserId(ctx, { projectId, by }), projectId, email: null, signInWallet: null, ...by }
+  return ctx.db.transaction(async (tx) => {
+    const made = await insertSubject(tx, { ...user, mac: userMac(ctx.identity).of(user) })
+    if (made === null) return null
+    const details = { issuer: issuer.name }
+    const actor = `user:${user.id}`
+    await ctx.audit.record(tx, { projectId, actor, action: 'user_created', subject: user.id, details })
+    return made
+  })
+}
+
+export type Issuers = ReturnType<typeof createIssuers>
+
+export const createIssuers = (ctx: AdmitCtx) => {
+  const keySets = createKeySets(ctx)
+  const macs = { ofIssuers: issuerMac(ctx.identity), ofUsers: userMac(ctx.identity) }
+  const findIssuer = batched<IssuerKey, IssuerRow>({
+    find: async (keys) => (await findIssuers(ctx.db, keys)).filter((row) => isOurs(ctx, macs.ofIssuers, row)),
+    nameOf: ({ projectId, name }) => JSON.stringify([projectId, name]),
+  })
+  const findSubject = batched<SubjectKey, SubjectKey & UserRow>({
+    find: (keys) => findUsersBySubject(ctx.db, keys),
+    nameOf: ({ projectId, issuer, subject }) => JSON.stringify([projectId, issuer, subject]),
+  })
+
+  return {
+    /**
+     * Identifies the caller by a token of one of the project's issuers.
+     * @throws unavailable if the issuer's keys cannot be read.
+     */
+    admit: async (input: IssuerKey & { readonly token: string }): Promise<Admitted> => {
+      const { projectId, name, token } = input
+      const issuer = await findIssuer({ projectId, name })
+      if (issuer === null) return { kind: 'no_issuer' }
+      const proven = await verifyIssuerToken({ keySets, now: ctx.now() }, { issuer, token })
+      if (proven === null) return { kind: 'refused' }
+      const { subject, authenticatedAt } = proven
+      const key = { projectId, issuer: issuer.issuer, subject }
+      const user = (await findSubject(key)) ?? (await makeUser(ctx, { issuer, subject })) ?? (await findSubject(key))
+      if (user === null || !isOurs(ctx, macs.ofUsers, user)) return { kind: 'refused' }
+      return { kind: 'user', userId: user.id, authenticatedAt }
+    },
+  }
+}

@@ -1,0 +1,118 @@
+// The identity providers of projects. For operators.
+
+import { randomUUID } from 'node:crypto'
+import {
+  deleteIssuer,
+  type IssuerFacts,
+  type IssuerRow,
+  insertIssuer,
+  listIssuers as selectIssuers,
+} from '../../db/queries/issuers.ts'
+import { findProject } from '../../db/queries/projects.ts'
+import { ISSUER_ALGORITHMS, type IssuerAlgorithm } from '../../db/words.ts'
+import { issuerMac } from '../auth/row-macs.ts'
+import type { Ctx } from '../context.ts'
+import { AppError, noSuchProject } from '../errors.ts'
+import { OutgoingError, refusalOfUrl } from '../security/outgoing.ts'
+import { readKeys } from './key-sets.ts'
+
+/** Our own tokens have this source. */
+const OWN_SOURCE = 'walletkit'
+const NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/
+const TEXT = /^[\x21-\x7e]{1,512}$/
+const CLAIM = /^[A-Za-z0-9_]{1,64}$/
+const OF_A_PROJECT_MAX = 20
+
+/** What an issuer signs with, if the operator does not say it. */
+export const USUAL_ALGORITHMS: readonly IssuerAlgorithm[] = ['RS256', 'ES256']
+
+const isSourceName = (text: string): boolean => NAME.test(text) && text !== OWN_SOURCE
+
+type ChangeCtx = Pick<Ctx, 'db' | 'audit' | 'identity' | 'config'>
+
+type NewIssuer = Pick<IssuerFacts, 'projectId' | 'name' | 'issuer' | 'audience' | 'userClaim'> & {
+  readonly algorithms: readonly IssuerAlgorithm[]
+  readonly actor: string
+}
+
+const refuse = (sentence: string): never => {
+  throw new AppError('invalid_input', sentence)
+}
+
+const requireRight = ({ config }: Pick<Ctx, 'config'>, input: NewIssuer): void => {
+  if (!isSourceName(input.name)) {
+    refuse('The name must be 1 to 32 of a-z, 0-9, - and _, and not "walletkit": callers send it as a header.')
+  }
+  const refusal = TEXT.test(input.issuer) ? refusalOfUrl(config, input.issuer) : 'It must be a URL.'
+  if (refusal !== null) refuse(`The issuer must be as in the claim "iss". ${refusal}`)
+  if (new URL(input.issuer).search !== '') refuse('The issuer must be a URL without "?".')
+  if (!TEXT.test(input.audience)) refuse('The audience must be 1 to 512 ASCII characters without spaces.')
+  if (!CLAIM.test(input.userClaim)) refuse('The claim must be the name of a claim, such as "sub".')
+  const isKnown = input.algorithms.every((each) => ISSUER_ALGORITHMS.includes(each))
+  if (input.algorithms.length === 0 || !isKnown) refuse(`Algorithms must be of ${ISSUER_ALGORITHMS.join(', ')}.`)
+}
+
+/** So that a wrong URL is found now, and not by users. */
+const requireReachable = async (ctx: Pick<Ctx, 'config'>, issuer: string): Promise<void> => {
+  try {
+    await readKeys(ctx, issuer)
+  } catch (error) {
+    if (!(error instanceof OutgoingError)) throw error
+    refuse(`The keys of the issuer could not be read. ${error.message}`)
+  }
+}
+
+const factsForAudit = ({ name, issuer, audience, userClaim, algorithms }: IssuerFacts) => ({
+  name,
+  issuer,
+  audience,
+  user_claim: userClaim,
+  algorithms: algorithms.join(' '),
+})
+
+/** Takes the tokens of an identity provider for a project, after its keys were read once. */
+export const addIssuer = async (ctx: ChangeCtx, input: NewIssuer): Promise<void> => {
+  requireRight(ctx, input)
+  if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
+  await requireReachable(ctx, input.issuer)
+  const { actor, ...given } = input
+  const facts = { ...given, id: randomUUID(), algorithms: [...new Set(given.algorithms)] }
+  const { projectId, id } = facts
+  await ctx.db.transaction(async (tx) => {
+    const isNew = await insertIssuer(tx, { ...facts, mac: issuerMac(ctx.identity).of(facts) })
+    if (!isNew) refuse('The project has an issuer of this name: remove it first.')
+    if ((await selectIssuers(tx, { projectId, limit: OF_A_PROJECT_MAX + 1 })).length > OF_A_PROJECT_MAX) {
+      refuse(`A project has at most ${OF_A_PROJECT_MAX} issuers.`)
+    }
+    await ctx.audit.record(tx, { projectId, actor, action: 'issuer_added', subject: id, details: factsForAudit(facts) })
+  })
+}
+
+/** Takes its tokens no more, from the next request on. Its users stay, and so do sessions that they began here. */
+export const removeIssuer = (
+  ctx: Pick<ChangeCtx, 'db' | 'audit'>,
+  { projectId, name, actor }: Pick<NewIssuer, 'projectId' | 'name' | 'actor'>,
+): Promise<void> =>
+  ctx.db.transaction(async (tx) => {
+    const row = await deleteIssuer(tx, { projectId, name })
+    if (row === null) throw new AppError('not_found', 'The project has no issuer of this name.')
+    const details = factsForAudit(row)
+    await ctx.audit.record(tx, { projectId, actor, action: 'issuer_removed', subject: row.id, details })
+  })
+
+const shown = ({ name, issuer, audience, userClaim, algorithms, createdAt }: IssuerRow) => ({
+  name,
+  issuer,
+  audience,
+  user_claim: userClaim,
+  algorithms,
+  created_at: createdAt.toISOString(),
+})
+
+export const listIssuers = async (
+  { db }: Pick<Ctx, 'db'>,
+  { projectId }: { readonly projectId: string },
+): Promise<ReturnType<typeof shown>[]> => {
+  if ((await findProject(db, projectId)) === null) throw noSuchProject()
+  return (await selectIssuers(db, { projectId, limit: OF_A_PROJECT_MAX })).map(shown)
+}

@@ -1,0 +1,151 @@
+// The signing keys of issuers: found by OpenID Connect Discovery 1.0, kept in memory, and read again when an issuer changes them.
+//
+//   younger than 10 minutes       used as they are
+//   up to an hour                 used, while they are read again
+//   older, or never read          read first; if the issuer does not answer: 503
+//   a token with an unknown key   read again, at most every 30 seconds for each issuer
+//
+// So a short failure of an issuer stops nobody, and an issuer's revocation of a key takes effect within the hour. Keys belong to
+// the issuer under whose URL they were found; those of another are never tried.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose'
+import { LRUCache } from 'lru-cache'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { OutgoingError, readJsonFrom } from '../security/outgoing.ts'
+
+const FRESH_MS = 600_000
+const KEPT_MS = 3_600_000
+const PAUSE_MS = 30_000
+const ISSUERS_MAX = 1_000
+const LIMITS = { maxBytes: 65_536, timeoutMs: 5_000 }
+const KEYS_MAX = 100
+/** An RSA modulus of 8192 bits in base64url. Larger ones take long to verify with. */
+const MEMBER_CHARACTERS_MAX = 1_366
+
+const Discovery = Type.Object({ issuer: Type.String(), jwks_uri: Type.String({ maxLength: 2_048 }) })
+
+const Member = Type.Optional(Type.String({ maxLength: MEMBER_CHARACTERS_MAX }))
+const Keys = Type.Object({
+  keys: Type.Array(
+    Type.Object({
+      kty: Type.String(),
+      kid: Member,
+      alg: Member,
+      use: Member,
+      crv: Member,
+      x: Member,
+      y: Member,
+      n: Member,
+      e: Member,
+    }),
+    { maxItems: KEYS_MAX },
+  ),
+})
+type Keys = Static<typeof Keys>
+
+type ReadCtx = Pick<Ctx, 'config'>
+
+/** By OpenID Connect Discovery 1.0 §4. */
+const discoveryUrlOf = (issuer: string): string => `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+
+/** Only public halves of key pairs, for signatures. */
+const isUsable = ({ kty, use }: Keys['keys'][number]): boolean =>
+  ['RSA', 'EC', 'OKP'].includes(kty) && (use === undefined || use === 'sig')
+
+/** Reads an issuer's keys. @throws OutgoingError with a sentence for operators. */
+export const readKeys = async ({ config }: ReadCtx, issuer: string): Promise<Keys> => {
+  const found = await readJsonFrom(config, discoveryUrlOf(issuer), LIMITS)
+  if (!Value.Check(Discovery, found)) throw new OutgoingError('The discovery document has no issuer or no jwks_uri.')
+  if (found.issuer !== issuer) throw new OutgoingError('The discovery document is of another issuer.')
+  const read = await readJsonFrom(config, found.jwks_uri, LIMITS)
+  if (!Value.Check(Keys, read)) throw new OutgoingError('The document at jwks_uri is no set of keys, or has too many.')
+  const keys = read.keys.filter(isUsable)
+  if (keys.length === 0) throw new OutgoingError('The document at jwks_uri has no key for signatures.')
+  return { keys }
+}
+
+type Entry = {
+  kept: { readonly find: JWTVerifyGetKey; readonly readAtMs: number } | null
+  triedAtMs: number
+  isDown: boolean
+  reading: Promise<void> | null
+}
+
+const away = (): AppError =>
+  new AppError('unavailable', 'The issuer of the token does not give its keys at the moment: try again.', {
+    retryAfterSeconds: PAUSE_MS / 1_000,
+  })
+
+export type KeySets = ReturnType<typeof createKeySets>
+
+export const createKeySets = (ctx: Pick<Ctx, 'config' | 'now' | 'log'>) => {
+  const entries = new LRUCache<string, Entry>({ max: ISSUERS_MAX })
+
+  const entryOf = (issuer: string): Entry => {
+    const known = entries.get(issuer)
+    if (known !== undefined) return known
+    const entry: Entry = { kept: null, triedAtMs: Number.NEGATIVE_INFINITY, isDown: false, reading: null }
+    entries.set(issuer, entry)
+    return entry
+  }
+
+  const read = async (issuer: string, entry: Entry): Promise<void> => {
+    try {
+      const keys = await readKeys(ctx, issuer)
+      entry.kept = { find: createLocalJWKSet(keys), readAtMs: ctx.now().getTime() }
+      entry.isDown = false
+    } catch (err) {
+      entry.isDown = true
+      ctx.log.warn({ err, issuer }, 'could not read the keys of an issuer')
+    }
+  }
+
+  /** Requests at the same time share one reading. It never rejects. */
+  const readAgain = (issuer: string, entry: Entry): Promise<void> => {
+    if (entry.reading !== null) return entry.reading
+    const nowMs = ctx.now().getTime()
+    if (nowMs - entry.triedAtMs < PAUSE_MS) return Promise.resolve()
+    entry.triedAtMs = nowMs
+    entry.reading = read(issuer, entry).finally(() => {
+      entry.reading = null
+    })
+    return entry.reading
+  }
+
+  const keptIn = ({ kept }: Entry, maxAgeMs: number) =>
+    kept !== null && ctx.now().getTime() - kept.readAtMs < maxAgeMs ? kept : null
+
+  const current = async (issuer: string, entry: Entry): Promise<JWTVerifyGetKey> => {
+    const fresh = keptIn(entry, FRESH_MS)
+    if (fresh !== null) return fresh.find
+    const reading = readAgain(issuer, entry)
+    if (keptIn(entry, KEPT_MS) === null) await reading
+    const kept = keptIn(entry, KEPT_MS)
+    if (kept === null) throw away()
+    return kept.find
+  }
+
+  return {
+    /**
+     * Finds the key that a token's header names, among those of one issuer.
+     * @throws unavailable if the issuer does not answer and its keys are not known, or not this one.
+     */
+    of:
+      (issuer: string): JWTVerifyGetKey =>
+      async (header, token) => {
+        const entry = entryOf(issuer)
+        const find = await current(issuer, entry)
+        try {
+          return await find(header, token)
+        } catch (error) {
+          if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+        }
+        await readAgain(issuer, entry)
+        if (entry.isDown) throw away()
+        return (await current(issuer, entry))(header, token)
+      },
+  }
+}

@@ -1,0 +1,319 @@
+// Users of a project's own identity provider, over HTTP: who they are, what they may do, and what somebody with the database can do.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { createClient } from '../../client/src/client.ts'
+import { issuerMac } from '../../src/auth/row-macs.ts'
+import { createProject } from '../../src/projects/projects.ts'
+import { publicLookup, refusalOfUrl } from '../../src/security/outgoing.ts'
+import { ENDED, FORGED, troublesOf } from '../auth/forged.ts'
+import { runCli } from '../support/cli.ts'
+import { AUDIENCE, startIssuer, type TestIssuer } from '../support/issuer.ts'
+import { type Service, startService } from '../support/service.ts'
+import { DONE, statusAndCode } from '../users/people.ts'
+
+const PIN = '493817'
+const PAGE = 'http://localhost:5173'
+
+let service: Service
+let sql: Sql
+let issuer: TestIssuer
+let projectId: string
+
+beforeAll(async () => {
+  service = await startService({
+    rpcUrls: { Ethereum: 'http://127.0.0.1:1' },
+    variables: { OUTGOING_PRIVATE_HOSTS: '127.0.0.1' },
+  })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  issuer = await startIssuer({ path: '/auth/v1' })
+  projectId = service.project.projectId
+  expect(await cli('add', projectId, 'supabase', issuer.issuer, '--audience', AUDIENCE)).toMatchObject({ exitCode: 0 })
+})
+afterAll(async () => {
+  await issuer.close()
+  await sql.end()
+  await service.close()
+})
+
+const cli = (...args: readonly string[]) =>
+  runCli(['project', 'issuers', ...args], { ...service.variables, VAULT_SOCKET: '' }, '')
+
+const seconds = () => Math.floor(Date.now() / 1_000)
+const headersOf = (token: string, source = 'supabase') => ({
+  authorization: `Bearer ${token}`,
+  'x-walletkit-token-source': source,
+})
+
+const look = (token: string, source?: string) =>
+  service.call('/wallets?network=Ethereum', { headers: headersOf(token, source) })
+const post = (path: string, token: string, body: unknown = {}, headers = {}) =>
+  service.post(path, body, { ...headersOf(token), ...headers })
+
+const userOf = async (subject: string) => {
+  const [user] = await sql`select * from users where subject = ${subject} and project_id = ${projectId}`
+  return user
+}
+
+describe('a user of the issuer', () => {
+  test('is made when first seen, once, with a row of the audit', async () => {
+    const token = await issuer.token({ sub: 'first' })
+    const answers = await Promise.all(Array.from({ length: 10 }, () => look(token)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    const rows = await sql`select id, issuer, email from users where subject = 'sub:first'`
+    expect([...rows]).toEqual([{ id: expect.any(String), issuer: issuer.issuer, email: null }])
+    const made =
+      await sql`select actor, project_id, details from audit where action = 'user_created' and subject = ${rows[0]?.id}`
+    expect([...made]).toEqual([
+      { actor: `user:${rows[0]?.id}`, project_id: projectId, details: { issuer: 'supabase' } },
+    ])
+    expect(await troublesOf(service, String(rows[0]?.id))).toEqual([])
+  })
+
+  test('has wallets of their own, and reaches no others', async () => {
+    const [alice, bob] = [await issuer.token({ sub: 'alice' }), await issuer.token({ sub: 'bob' })]
+    const wallet = { network: 'Ethereum', name: 'Mine', control_mode: 'user', user_pin: PIN }
+    const made = await post('/wallets', alice, wallet)
+    expect(made.status).toBe(200)
+    expect(made.json.owner_id).toBe((await userOf('sub:alice'))?.id)
+    const addresses = async (token: string) =>
+      (await look(token)).json.map(({ address }: { address: string }) => address)
+    expect([await addresses(alice), await addresses(bob)]).toEqual([[made.json.address], []])
+    const message = { network: 'Ethereum', signer_wallet_address: made.json.address, message: 'hi', user_pin: PIN }
+    expect((await post('/transactions/sign-message', alice, message)).status).toBe(200)
+    expect((await post('/transactions/sign-message', bob, message)).status).toBe(404)
+  })
+
+  test('lists no session as the calling one, and has none to log out of', async () => {
+    const token = await issuer.token({ sub: 'carol' })
+    expect((await service.call('/users/sessions', { headers: headersOf(token) })).json).toEqual([])
+    expect(statusAndCode(await post('/users/sessions/end', token))).toEqual(DONE)
+    expect(statusAndCode(await post('/users/logout', token))).toEqual([401, 'unauthorized'])
+    expect((await look(token)).status).toBe(200)
+  })
+
+  test('adds a passkey only within ten minutes of a login at the issuer, which "auth_time" must state', async () => {
+    const add = async (claims: object) => {
+      const token = await issuer.token({ sub: 'dave', ...claims })
+      return post('/users/passkey/begin-registration', token, {}, { origin: PAGE })
+    }
+    const refused = [403, 'fresh_login_required']
+    for (const claims of [{}, { auth_time: seconds() - 700 }, { auth_time: seconds() + 3_600 }, { auth_time: 'now' }]) {
+      expect(statusAndCode(await add(claims))).toEqual(refused as [number, string])
+    }
+    expect(statusAndCode(await add({ auth_time: seconds() - 60 }))).toEqual(DONE)
+  })
+
+  test('lets another device in within ten minutes of a login, whose session is as old as that login', async () => {
+    const none = { authorization: undefined }
+    const { code } = (await service.post('/users/create-session-challenge', {}, none)).json
+    const complete = async (claims: object) =>
+      post('/users/complete-session-challenge', await issuer.token({ sub: 'erin', ...claims }), { code })
+    expect(statusAndCode(await complete({}))).toEqual([403, 'fresh_login_required'])
+    expect(statusAndCode(await complete({ auth_time: seconds() - 590 }))).toEqual(DONE)
+    const session = (await service.post('/users/verify-login', { session_challenge_code: code }, none)).json
+    const [row] = await sql`select user_id, now() - authenticated_at > interval '9 minutes' as old from sessions
+      where id = ${session.id}`
+    expect(row).toEqual({ user_id: (await userOf('sub:erin'))?.id, old: true })
+  })
+})
+
+describe('a request is refused', () => {
+  test.each(['Supabase', 'firebase', '', 'supabase,walletkit', "x' or 1=1", 'walletkit2'])(
+    'with the source "%s", which the project does not have',
+    async (source) => {
+      expect(statusAndCode(await look(await issuer.token(), source))).toEqual([400, 'token_source_unsupported'])
+    },
+  )
+
+  test('with our own token or an API key as the issuer’s, and with its token as ours', async () => {
+    const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
+    for (const bearer of [session.access_token, service.project.apiKey]) {
+      expect(statusAndCode(await look(bearer))).toEqual([401, 'unauthorized'])
+    }
+    expect(statusAndCode(await look(await issuer.token(), 'walletkit'))).toEqual([401, 'unauthorized'])
+  })
+
+  test('with a token that does not count, as a security event', async () => {
+    expect(statusAndCode(await look(await issuer.token({ exp: seconds() - 100 })))).toEqual([401, 'unauthorized'])
+    await service.ctx.securityEvents.flush()
+    const [row] =
+      await sql`select project_id, details from audit where action = 'issuer_token_refused' order by id desc`
+    expect(row).toMatchObject({ project_id: projectId, details: { source: 'supabase' } })
+  })
+
+  test('at another project, which does not have the issuer', async () => {
+    const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+    const headers = { ...headersOf(await issuer.token()), 'x-walletkit-project-id': other.projectId }
+    expect(statusAndCode(await service.call('/wallets?network=Ethereum', { headers }))).toEqual([
+      400,
+      'token_source_unsupported',
+    ])
+    const nowhere = { ...headers, 'x-walletkit-project-id': randomUUID() }
+    expect(statusAndCode(await service.call('/wallets?network=Ethereum', { headers: nowhere }))).toEqual([
+      401,
+      'project_unknown',
+    ])
+  })
+
+  test('from a page that the project does not allow', async () => {
+    const headers = { ...headersOf(await issuer.token()), origin: 'https://evil.example' }
+    expect(statusAndCode(await service.call('/wallets?network=Ethereum', { headers }))).toEqual([
+      403,
+      'origin_not_allowed',
+    ])
+  })
+})
+
+describe('somebody who writes to the database', () => {
+  const row = async () => (await sql`select * from issuers where project_id = ${projectId}`)[0] as postgres.Row
+
+  test.each([
+    ['issuer', { issuer: 'https://evil.example' }],
+    ['audience', { audience: 'other' }],
+    ['claim', { user_claim: 'email' }],
+    ['algorithms', { algorithms: ['ES256'] }],
+  ])('changes the %s of an issuer: it admits nobody, is reported and named', async (_what, change) => {
+    const before = await row()
+    await sql`update issuers set ${sql(change as never)} where id = ${before.id}`
+    expect(statusAndCode(await look(await issuer.token()))).toEqual([400, 'token_source_unsupported'])
+    await service.ctx.securityEvents.flush()
+    const told = await sql`select from audit where action = 'row_forged' and subject = ${before.id}`
+    expect([told.length > 0, await troublesOf(service, before.id)]).toEqual([true, [FORGED]])
+    await sql`delete from issuers where id = ${before.id}`
+    await sql`insert into issuers ${sql(before as never)}`
+    expect((await look(await issuer.token())).status).toBe(200)
+  })
+
+  test('copies an issuer to another project, or inserts one: it admits nobody', async () => {
+    const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+    const id = randomUUID()
+    await sql`insert into issuers ${sql({ ...(await row()), id, project_id: other.projectId } as never)}`
+    const headers = { ...headersOf(await issuer.token()), 'x-walletkit-project-id': other.projectId }
+    expect((await service.call('/wallets?network=Ethereum', { headers })).status).toBe(400)
+    expect(await troublesOf(service, id)).toEqual([FORGED])
+    await sql`delete from issuers where id = ${id}`
+  })
+
+  test('deletes an issuer, or puts back one that was removed: the check of the audit names it', async () => {
+    const evil = await startIssuer()
+    await cli('add', projectId, 'gone', evil.issuer, '--audience', AUDIENCE)
+    const [of] = await sql`select * from issuers where name = 'gone'`
+    await sql`delete from issuers where name = 'gone'`
+    expect(await troublesOf(service, of?.id)).toEqual(['the audit names it, and it is gone'])
+    await sql`insert into issuers ${sql(of as never)}`
+    expect(await troublesOf(service, of?.id)).toEqual([])
+    expect((await cli('remove', projectId, 'gone')).exitCode).toBe(0)
+    await sql`insert into issuers ${sql(of as never)}`
+    expect(await troublesOf(service, of?.id)).toEqual([ENDED])
+    await sql`delete from issuers where name = 'gone'`
+    await evil.close()
+  })
+
+  test("gives a user another's name at the issuer: nobody is that user any more", async () => {
+    const token = await issuer.token({ sub: 'mallory' })
+    expect((await look(await issuer.token({ sub: 'victim' }))).status).toBe(200)
+    const victim = await userOf('sub:victim')
+    await sql`update users set subject = 'sub:mallory' where id = ${victim?.id}`
+    expect(statusAndCode(await look(token))).toEqual([401, 'unauthorized'])
+    expect(await troublesOf(service, victim?.id)).toEqual([FORGED])
+    await sql`update users set subject = 'sub:victim' where id = ${victim?.id}`
+    expect((await look(token)).status).toBe(200)
+  })
+
+  test('deletes a user: the check of the audit names them', async () => {
+    await look(await issuer.token({ sub: 'deleted' }))
+    const user = await userOf('sub:deleted')
+    await sql`delete from users where id = ${user?.id}`
+    expect(await troublesOf(service, user?.id)).toEqual(['the audit names it, and it is gone'])
+    await look(await issuer.token({ sub: 'deleted' }))
+    expect([(await userOf('sub:deleted'))?.id, await troublesOf(service, user?.id)]).toEqual([user?.id, []])
+  })
+})
+
+describe('cli project issuers', () => {
+  test('lists what the project has', async () => {
+    const { output } = await cli('list', projectId, '--json')
+    expect(JSON.parse(output)).toEqual([
+      {
+        ...{ name: 'supabase', issuer: issuer.issuer, audience: AUDIENCE, user_claim: 'sub' },
+        ...{ algorithms: ['RS256', 'ES256'], created_at: expect.any(String) },
+      },
+    ])
+    expect((await cli('list', projectId)).output).toContain(`supabase  ${issuer.issuer}  audience ${AUDIENCE}`)
+  })
+
+  test.each([
+    [['Upper'], 'name must be'],
+    [['walletkit'], 'name must be'],
+    [['supabase'], 'has an issuer of this name'],
+    [['a', 'ftp://x.example'], 'must begin with https'],
+    [['a', 'http://issuer.example'], 'must begin with https'],
+    [['a', 'https://10.1.2.3'], 'private network'],
+    [['a', 'https://user:pass@issuer.example'], 'no user'],
+    [['a', 'issuer.example'], 'must be a URL'],
+  ] as const)('refuses to add %p', async ([name, url]: readonly string[], words) => {
+    const { exitCode, errors } = await cli('add', projectId, name ?? '', url ?? issuer.issuer, '--audience', AUDIENCE)
+    expect([exitCode, errors]).toEqual([1, expect.stringContaining(words)])
+  })
+
+  test('refuses algorithms with a shared secret, and the name of no claim', async () => {
+    const add = (...more: readonly string[]) =>
+      cli('add', projectId, 'b', issuer.issuer, '--audience', AUDIENCE, ...more)
+    for (const algorithms of ['HS256', 'none', 'RS256,HS512']) {
+      expect((await add('--algorithms', algorithms)).errors).toContain('It must be one of')
+    }
+    expect((await add('--claim', 'a:b')).errors).toContain('name of a claim')
+  })
+
+  test('says that there is no such project or issuer', async () => {
+    expect((await cli('remove', projectId, 'nothing')).errors).toContain('no issuer of this name')
+    expect((await cli('list', randomUUID())).errors).toContain('no such project')
+    const nowhere = await cli('add', randomUUID(), 'a', issuer.issuer, '--audience', AUDIENCE)
+    expect(nowhere.errors).toContain('no such project')
+  })
+
+  test('removes an issuer, with effect on the next request', async () => {
+    const id = (await createProject(service.ctx, { name: 'Short', actor: 'operator' })).projectId
+    await cli('add', id, 'own', issuer.issuer, '--audience', AUDIENCE)
+    const headers = { ...headersOf(await issuer.token(), 'own'), 'x-walletkit-project-id': id }
+    const status = async () => (await service.call('/wallets?network=Ethereum', { headers })).status
+    expect(await status()).toBe(200)
+    await cli('remove', id, 'own')
+    expect(await status()).toBe(400)
+  })
+})
+
+test('a name that leads to an address of a private network is refused when it is looked up', async () => {
+  const error = await new Promise((resolve) => publicLookup('localhost', { all: true }, resolve))
+  expect(String(error)).toContain('private network')
+})
+
+test('on mainnet no issuer is asked without TLS, unless it is on the same machine', () => {
+  const config = { environment: 'mainnet', outgoingPrivateHosts: ['id.internal', '127.0.0.1', '::1'] } as const
+  expect(refusalOfUrl(config, 'http://id.internal')).toContain('https')
+  expect(refusalOfUrl(config, 'http://127.0.0.1:9000')).toBeNull()
+  expect(refusalOfUrl(config, 'http://[::1]:9000')).toBeNull()
+  expect(refusalOfUrl(config, 'https://id.internal')).toBeNull()
+  expect(refusalOfUrl(config, 'https://other.internal')).toContain('private network')
+})
+
+test('the MAC of an issuer covers each column', async () => {
+  const [row] =
+    await sql`select id, project_id as "projectId", name, issuer, audience, user_claim as "userClaim", algorithms, mac
+    from issuers where project_id = ${projectId}`
+  const mac = issuerMac(service.ctx.identity)
+  expect(mac.holds(row as never)).toBe(true)
+  for (const column of ['id', 'projectId', 'name', 'issuer', 'audience', 'userClaim']) {
+    expect([column, mac.holds({ ...row, [column]: 'x' } as never)]).toEqual([column, false])
+  }
+  expect(mac.holds({ ...row, algorithms: ['RS256'] } as never)).toBe(false)
+})
+
+test('strongroom-client passes such a token', async () => {
+  const options = { baseUrl: service.baseUrl, projectId, accessToken: () => issuer.token({ sub: 'client' }) }
+  const wallets = (given: object) => createClient({ ...options, ...given }).wallets.list({ network: 'Ethereum' })
+  expect(await wallets({ tokenSource: 'supabase' })).toEqual([])
+  await expect(wallets({})).rejects.toMatchObject({ code: 'unauthorized' })
+})
