@@ -36,7 +36,7 @@ CREATE TABLE "audit" (
 	"subject" text NOT NULL,
 	"details" jsonb NOT NULL,
 	"mac" "bytea" NOT NULL,
-	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'user_secret_added', 'user_secret_removed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'authorization_signed', 'delegates_changed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'identity_key_rotated', 'service_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'approval_requested', 'approval_decided', 'operator_invited', 'operator_logged_in', 'operator_passkey_added', 'operator_removed', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost'))
+	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'user_secret_added', 'user_secret_removed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'authorization_signed', 'delegates_changed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'identity_key_rotated', 'service_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'issuer_added', 'issuer_removed', 'user_created', 'approval_requested', 'approval_decided', 'operator_invited', 'operator_logged_in', 'operator_passkey_added', 'operator_removed', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'issuer_token_refused', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost'))
 );
 --> statement-breakpoint
 CREATE TABLE "audit_chain" (
@@ -425,6 +425,20 @@ CREATE TABLE "delegate_lists" (
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "issuers" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" uuid NOT NULL,
+	"name" text NOT NULL,
+	"issuer" text NOT NULL,
+	"audience" text NOT NULL,
+	"user_claim" text NOT NULL,
+	"algorithms" text[] NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"mac" "bytea" NOT NULL,
+	CONSTRAINT "issuers_name" UNIQUE("project_id","name"),
+	CONSTRAINT "issuers_algorithms" CHECK (cardinality("issuers"."algorithms") > 0)
+);
+--> statement-breakpoint
 CREATE TABLE "networks" (
 	"name" text PRIMARY KEY NOT NULL,
 	"family" text NOT NULL,
@@ -721,11 +735,15 @@ CREATE TABLE "users" (
 	"project_id" uuid NOT NULL,
 	"email" text,
 	"sign_in_wallet" text,
+	"issuer" text,
+	"subject" text,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"mac" "bytea" NOT NULL,
 	CONSTRAINT "users_email" UNIQUE("project_id","email"),
 	CONSTRAINT "users_sign_in_wallet" UNIQUE("project_id","sign_in_wallet"),
-	CONSTRAINT "users_project" UNIQUE("project_id","id")
+	CONSTRAINT "users_subject" UNIQUE("project_id","issuer","subject"),
+	CONSTRAINT "users_project" UNIQUE("project_id","id"),
+	CONSTRAINT "users_subject_issuer" CHECK ((issuer is null) = (subject is null))
 );
 --> statement-breakpoint
 CREATE TABLE "vault_processes" (
@@ -785,6 +803,7 @@ ALTER TABLE "wallets" ADD CONSTRAINT "wallets_project_id_projects_id_fk" FOREIGN
 ALTER TABLE "wallets" ADD CONSTRAINT "wallets_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallets" ADD CONSTRAINT "wallets_keyring_id_keyrings_id_fk" FOREIGN KEY ("keyring_id") REFERENCES "public"."keyrings"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "delegate_lists" ADD CONSTRAINT "delegate_lists_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "issuers" ADD CONSTRAINT "issuers_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "operator_passkeys" ADD CONSTRAINT "operator_passkeys_operator_name_operators_name_fk" FOREIGN KEY ("operator_name") REFERENCES "public"."operators"("name") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "operator_tokens" ADD CONSTRAINT "operator_tokens_operator_name_operators_name_fk" FOREIGN KEY ("operator_name") REFERENCES "public"."operators"("name") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -805,7 +824,7 @@ CREATE INDEX "approvals_listed" ON "approvals" USING btree ("project_id","create
 CREATE INDEX "approvals_of_policy" ON "approvals" USING btree ("policy_id","created_at");--> statement-breakpoint
 CREATE INDEX "audit_project" ON "audit" USING btree ("project_id","id");--> statement-breakpoint
 CREATE INDEX "audit_at" ON "audit" USING brin ("at") WITH (autosummarize=true);--> statement-breakpoint
-CREATE INDEX "audit_security" ON "audit" USING btree ("id") WHERE "action" in ('wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged');--> statement-breakpoint
+CREATE INDEX "audit_security" ON "audit" USING btree ("id") WHERE "action" in ('wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'issuer_token_refused', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged');--> statement-breakpoint
 CREATE INDEX "audit_transaction" ON "audit" USING btree ((details->>'transaction')) WHERE details->>'transaction' is not null;--> statement-breakpoint
 CREATE INDEX "audit_mortal_signatures" ON "audit" USING btree ("project_id",(details->>'hash')) WHERE details->>'valid_until_block' is not null;--> statement-breakpoint
 CREATE INDEX "backfills_begun" ON "backfills" USING btree ("network","begun_at");--> statement-breakpoint
@@ -853,4 +872,4 @@ CREATE INDEX "session_challenges_expiry" ON "session_challenges" USING btree ("e
 CREATE INDEX "sessions_user" ON "sessions" USING btree ("project_id","user_id","created_at");--> statement-breakpoint
 CREATE INDEX "sessions_expiry" ON "sessions" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "throttles_window" ON "throttles" USING btree ("window_ends_at");--> statement-breakpoint
-CREATE INDEX "users_unproven" ON "users" USING btree ("created_at") WHERE email is null and sign_in_wallet is null;
+CREATE INDEX "users_unproven" ON "users" USING btree ("created_at") WHERE email is null and sign_in_wallet is null and issuer is null;
