@@ -6,7 +6,12 @@ import { uuid } from './arguments.ts'
 import { OPERATOR, rowAsJson } from './operator.ts'
 import type { Shell } from './shell.ts'
 
-const shown = ({ id, email, signInWallet, createdAt }: UserRow) => rowAsJson({ id, email, signInWallet, createdAt })
+const shown = ({ id, email, signInWallet, issuer, subject, createdAt }: UserRow) =>
+  rowAsJson({ id, email, signInWallet, issuer, subject, createdAt })
+
+/** Such as `sub:1234 at https://issuer.example`. */
+const atIssuer = ({ issuer, subject }: Pick<UserRow, 'issuer' | 'subject'>): string | null =>
+  issuer === null ? null : `${subject} at ${issuer}`
 
 const list =
   ({ print, printJson, withReadingCtx }: Shell) =>
@@ -14,8 +19,10 @@ const list =
     withReadingCtx(async (ctx) => {
       const users = await listUsers(ctx, project)
       if (json) return printJson(users.map(shown))
-      for (const { id, createdAt, email, signInWallet } of users) {
-        print(`${id}  since ${createdAt.toISOString()}  ${email ?? '-'}  ${signInWallet ?? '-'}`)
+      for (const user of users) {
+        const { id, createdAt, email, signInWallet } = user
+        const ways = [email, signInWallet, atIssuer(user)].map((way) => way ?? '-')
+        print(`${id}  since ${createdAt.toISOString()}  ${ways.join('  ')}`)
       }
     })
 
@@ -29,6 +36,7 @@ const show =
       print(`since:    ${user.createdAt.toISOString()}`)
       print(`e-mail:   ${user.email ?? 'none'}`)
       print(`wallet:   ${user.signInWallet ?? 'none'}`)
+      print(`issuer:   ${atIssuer(user) ?? 'none'}`)
       print(`passkeys: ${user.passkeys}`)
     })
 
@@ -55,7 +63,7 @@ export const userCommands = (shell: Shell): Command => {
     .description('Show how a user can log in.')
     .argument('<user-id>', 'the user', uuid)
     .requiredOption('--project <id>', 'the project', uuid)
-    .option('--json', 'print { id, email, sign_in_wallet, created_at, passkeys }')
+    .option('--json', 'print { id, email, sign_in_wallet, issuer, subject, created_at, passkeys }')
     .action(show(shell))
   command
     .command('remove-passkeys')

@@ -71,6 +71,20 @@ describe('a user of the issuer', () => {
     expect(await troublesOf(service, String(rows[0]?.id))).toEqual([])
   })
 
+  test('is shown to operators with their name at the issuer', async () => {
+    await look(await issuer.token({ sub: 'shown' }))
+    const { id } = (await userOf('sub:shown')) ?? {}
+    const users = (...args: readonly string[]) =>
+      runCli(['users', ...args, '--project', projectId], service.variables, '')
+    expect(JSON.parse((await users('show', id, '--json')).output)).toMatchObject({
+      issuer: issuer.issuer,
+      subject: 'sub:shown',
+    })
+    const named = `sub:shown at ${issuer.issuer}`
+    expect((await users('show', id)).output).toContain(`issuer:   ${named}\n`)
+    expect((await users('list')).output).toContain(named)
+  })
+
   test('has wallets of their own, and reaches no others', async () => {
     const [alice, bob] = [await issuer.token({ sub: 'alice' }), await issuer.token({ sub: 'bob' })]
     const wallet = { network: 'Ethereum', name: 'Mine', control_mode: 'user', user_pin: PIN }
