@@ -2,6 +2,7 @@
 // group roles cannot log in: an operator makes login users members of them.
 
 import { TableAccess } from './access.ts'
+import { EVENTS } from './events.ts'
 import * as schema from './schema.ts'
 
 export const API_ROLE = 'strongroom_api'
@@ -216,4 +217,5 @@ export const GRANTS = {
   functions: FUNCTIONS,
   audit: APPEND_ONLY_AUDIT,
   holdings: HOLDINGS,
+  events: EVENTS,
 } as const

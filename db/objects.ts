@@ -37,16 +37,17 @@ with found(part, line) as (
   select 'queue', format('schema %s', nspacl) from pg_namespace where nspname = 'graphile_worker'
   union all
   select case when proname in ('refuse_change', 'strongroom_drop_archived') then 'audit'
-    when proname = 'keep_holdings' then 'holdings' else 'functions' end,
+    when proname = 'keep_holdings' then 'holdings'
+    when proname like 'strongroom\\_event%' then 'events' else 'functions' end,
     format('%s %s %s', pg_get_functiondef(oid), proacl, proowner::regrole)
   from pg_proc where pronamespace = to_regnamespace('public')
-    and proname in ('add_strongroom_job', 'retry_strongroom_jobs', 'strongroom_job_numbers', 'refuse_change',
-      'strongroom_drop_archived', 'keep_holdings')
+    and (proname in ('add_strongroom_job', 'retry_strongroom_jobs', 'strongroom_job_numbers', 'refuse_change',
+      'strongroom_drop_archived', 'keep_holdings') or proname like 'strongroom\\_event%')
   union all
-  select case tgname when 'append_only' then 'audit' else 'holdings' end,
+  select case when tgname = 'append_only' then 'audit' when tgname like 'keep_holdings%' then 'holdings' else 'events' end,
     format('%s %s', pg_get_triggerdef(pg_trigger.oid), tgenabled)
   from pg_trigger join pg_class on pg_class.oid = tgrelid
-  where (tgname = 'append_only' or tgname like 'keep_holdings%') and relnamespace = to_regnamespace('public')
+  where (tgname = 'append_only' or tgname like 'keep_holdings%' or tgname like 'strongroom\\_event%') and relnamespace = to_regnamespace('public')
   union all
   select 'views', format('%s %s %s %s', relname, pg_get_viewdef(oid), relacl, relowner::regrole)
   from pg_class where relnamespace = to_regnamespace('strongroom_views') and relkind = 'v'

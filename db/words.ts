@@ -274,3 +274,23 @@ export type OperatorRole = (typeof OPERATOR_ROLES)[number]
 /** What a hash in `operator_tokens` is of. */
 export const OPERATOR_TOKEN_KINDS = ['link', 'session', 'challenge'] as const
 export type OperatorTokenKind = (typeof OPERATOR_TOKEN_KINDS)[number]
+
+/** What a project is told, by its type. db/events.ts writes each of them. */
+export const EVENT_TYPES = [
+  'transaction.updated',
+  'activity.created',
+  'activity.removed',
+  'wallet.created',
+  'user.created',
+  'policy.created',
+  'policy.revoked',
+  'approval.requested',
+  'approval.decided',
+  'approval.expired',
+  'credential.locked',
+  'credential.added',
+  'credential.removed',
+  'project.changed',
+  'security.refused',
+] as const
+export type EventType = (typeof EVENT_TYPES)[number]

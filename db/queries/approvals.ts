@@ -4,7 +4,7 @@ import { approvalDecisions, approvals, passkeys } from '../schema.ts'
 import type { PasskeyFacts } from './passkeys.ts'
 import type { Page } from './wallets.ts'
 
-type Row = typeof approvals.$inferSelect
+type Row = Omit<typeof approvals.$inferSelect, 'expiredAt'>
 type Decision = typeof approvalDecisions.$inferSelect
 
 export type ApprovalRow = Row & {

@@ -30,8 +30,13 @@ export const approvals = pgTable(
     createdAt: instant('created_at').notNull().default(now),
     rejectedAt: instant('rejected_at'),
     usedAt: instant('used_at'),
+    /** When a job found that it had expired unused, for the event of it. Until then `expires_at` alone says so. */
+    expiredAt: instant('expired_at'),
   },
   (table) => [
+    index('approvals_open')
+      .on(table.expiresAt)
+      .where(sql`${table.rejectedAt} is null and ${table.usedAt} is null and ${table.expiredAt} is null`),
     index('approvals_listed').on(table.projectId, table.createdAt, table.id),
     index('approvals_of_policy').on(table.policyId, table.createdAt),
     check('approvals_required', sql`${table.required} >= 1`),
@@ -40,6 +45,7 @@ export const approvals = pgTable(
 
 export const approvalsAccess = access(approvals, {
   api: 'select, insert, update (rejected_at, used_at)',
+  worker: 'select (id, expires_at, rejected_at, used_at, expired_at), update (expired_at)',
   console: 'select',
 })
 

@@ -1,0 +1,108 @@
+// A project's events: numbering, reading, deleting.
+
+import { sql } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { eventCounters, type events } from '../schema.ts'
+
+/** An event with its number. */
+export type EventRow = Pick<typeof events.$inferSelect, 'projectId' | 'type' | 'version' | 'data' | 'createdAt'> & {
+  readonly number: bigint
+}
+
+/** `lastNumber`: of all events, whatever their type. `droppedNumber`: events up to it are no longer kept. */
+export type EventPage = {
+  readonly rows: readonly EventRow[]
+  readonly lastNumber: bigint
+  readonly droppedNumber: bigint
+}
+
+type Project = { readonly projectId: string }
+
+/**
+ * Gives numbers to committed events, in the order in which they were written. Call it outside of a transaction that goes on: it
+ * holds the lock of the project's counter.
+ * @returns how many got one; `atMost`: there may be more.
+ */
+export const numberEvents = async (
+  db: Queryable,
+  { projectId, atMost }: Project & { readonly atMost: number },
+): Promise<number> => {
+  const { rows } = await db.execute<{ given: number }>(
+    sql`select public.strongroom_event_numbers(${projectId}::uuid, ${atMost}::int) as given`,
+  )
+  return rows[0]?.given ?? 0
+}
+
+type Read = {
+  readonly last_number: string
+  readonly dropped_number: string
+  readonly number: string | null
+  readonly type: EventRow['type']
+  readonly version: number
+  readonly data: EventRow['data']
+  readonly created_at: string
+}
+
+/**
+ * Numbered events with numbers above `after` up to `upTo`, in their order. In one statement, so that what is read belongs to the
+ * counter's state.
+ * @param input.types null: all.
+ */
+export const readEvents = async (
+  db: Queryable,
+  input: Project & {
+    readonly after: bigint
+    readonly upTo: bigint
+    readonly types: readonly string[] | null
+    readonly limit: number
+  },
+): Promise<EventPage> => {
+  const { projectId, after, upTo, types, limit } = input
+  const ofTypes = types === null ? sql`true` : sql`type = any(${`{${types.join()}}`}::text[])`
+  const { rows } = await db.execute<Read>(sql`
+    select counter.last_number, counter.dropped_number, event.number, event.type, event.version, event.data, event.created_at
+    from ${eventCounters} counter left join lateral (
+      select number, type, version, data, created_at from public.events
+      where project_id = counter.project_id and number > ${after} and number <= ${upTo} and ${ofTypes}
+      order by number limit ${limit}
+    ) event on true
+    where counter.project_id = ${projectId}
+    order by event.number`)
+  const [first] = rows
+  if (first === undefined) return { rows: [], lastNumber: 0n, droppedNumber: 0n }
+  const found = rows.flatMap(({ number, type, version, data, created_at }) =>
+    number === null
+      ? []
+      : [{ projectId, number: BigInt(number), type, version, data, createdAt: new Date(created_at) }],
+  )
+  return { rows: found, lastNumber: BigInt(first.last_number), droppedNumber: BigInt(first.dropped_number) }
+}
+
+const DROPPED_AT_ONCE = 10_000
+
+/** Deletes a project's oldest events whose time is over. An event goes only with all before it. @returns whether there are more. */
+const dropSome = async (tx: Tx, { projectId, keptDays }: Project & { readonly keptDays: number }): Promise<boolean> => {
+  await tx.execute(sql`select from ${eventCounters} where project_id = ${projectId} for update`)
+  const { rowCount } = await tx.execute(sql`
+    with old as (
+      select number, created_at < now() - make_interval(days => ${keptDays}) as is_over
+      from public.events where project_id = ${projectId} and number is not null order by number limit ${DROPPED_AT_ONCE}
+    ), edge as (
+      select max(number) as number from old
+      where number < coalesce((select min(number) from old where not is_over), 9223372036854775807)
+    ), counted as (
+      update ${eventCounters} set dropped_number = edge.number from edge
+      where project_id = ${projectId} and edge.number is not null
+    )
+    delete from public.events where project_id = ${projectId} and number <= (select number from edge)`)
+  return rowCount === DROPPED_AT_ONCE
+}
+
+/** Deletes events that are older than some days. All are numbered before, so that a reader notices what it has missed. */
+export const dropOldEvents = async (db: Db, { keptDays }: { readonly keptDays: number }): Promise<void> => {
+  const { rows } = await db.execute<{ id: string }>(sql`select id from public.projects`)
+  for (const { id: projectId } of rows) {
+    while ((await numberEvents(db, { projectId, atMost: DROPPED_AT_ONCE })) === DROPPED_AT_ONCE);
+    while (await db.transaction((tx) => dropSome(tx, { projectId, keptDays })));
+  }
+}

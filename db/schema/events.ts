@@ -1,0 +1,61 @@
+// What a project is told: rows that triggers write in the transaction of their cause (db/events.ts).
+
+import { sql } from 'drizzle-orm'
+import { bigint, check, index, jsonb, pgTable, smallint, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core'
+import { access } from '../access.ts'
+import { instant, now, oneOf } from '../columns.ts'
+import { EVENT_TYPES } from '../words.ts'
+import { projects } from './projects.ts'
+
+/**
+ * One row for each event. It is written without a number, so that its writers share no lock. Whoever reads gives numbers to all rows
+ * that are committed, in the order of their ids.
+ */
+export const events = pgTable(
+  'events',
+  {
+    /** The order of writing. Of rows that were caused one after the other, the later one has the higher id. */
+    id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+    /** Without a foreign key, which would lock the project's row for each event. */
+    projectId: uuid('project_id').notNull(),
+    /** From 1 for each project, without a gap; null until somebody reads. Callers see it as the event's id. */
+    number: bigint('number', { mode: 'bigint' }),
+    type: text('type', { enum: EVENT_TYPES }).notNull(),
+    /** Of the form of `data`. */
+    version: smallint('version').notNull().default(1),
+    data: jsonb('data').$type<Record<string, unknown>>().notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    uniqueIndex('events_numbered').on(table.projectId, table.number).where(sql`${table.number} is not null`),
+    index('events_unnumbered').on(table.projectId, table.id).where(sql`${table.number} is null`),
+    check('events_type', oneOf('type', EVENT_TYPES)),
+    check('events_number', sql`${table.number} >= 1`),
+  ],
+)
+
+// Only triggers write events. Nobody changes one.
+
+export const eventsAccess = access(events, {
+  api: 'select, update (number)',
+  worker: 'select, update (number), delete',
+})
+
+/** How far each project's events are numbered, and which are no longer kept. Locked to give numbers and to delete. */
+export const eventCounters = pgTable(
+  'event_counters',
+  {
+    projectId: uuid('project_id')
+      .primaryKey()
+      .references(() => projects.id),
+    lastNumber: bigint('last_number', { mode: 'bigint' }).notNull().default(sql`0`),
+    /** Events up to this number were deleted. */
+    droppedNumber: bigint('dropped_number', { mode: 'bigint' }).notNull().default(sql`0`),
+  },
+  (table) => [check('event_counters_order', sql`${table.droppedNumber} between 0 and ${table.lastNumber}`)],
+)
+
+export const eventCountersAccess = access(eventCounters, {
+  api: 'select, insert, update (last_number)',
+  worker: 'select, insert, update (last_number, dropped_number)',
+})
