@@ -24,6 +24,7 @@ CREATE TABLE "approvals" (
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"rejected_at" timestamp (6) with time zone,
 	"used_at" timestamp (6) with time zone,
+	"expired_at" timestamp (6) with time zone,
 	CONSTRAINT "approvals_required" CHECK ("approvals"."required" >= 1)
 );
 --> statement-breakpoint
@@ -439,6 +440,25 @@ CREATE TABLE "issuers" (
 	CONSTRAINT "issuers_algorithms" CHECK (cardinality("issuers"."algorithms") > 0)
 );
 --> statement-breakpoint
+CREATE TABLE "event_counters" (
+	"project_id" uuid PRIMARY KEY NOT NULL,
+	"last_number" bigint DEFAULT 0 NOT NULL,
+	"dropped_number" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "event_counters_order" CHECK ("event_counters"."dropped_number" between 0 and "event_counters"."last_number")
+);
+--> statement-breakpoint
+CREATE TABLE "events" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "events_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"project_id" uuid NOT NULL,
+	"number" bigint,
+	"type" text NOT NULL,
+	"version" smallint DEFAULT 1 NOT NULL,
+	"data" jsonb NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "events_type" CHECK ("type" in ('transaction.updated', 'activity.created', 'activity.removed', 'wallet.created', 'user.created', 'policy.created', 'policy.revoked', 'approval.requested', 'approval.decided', 'approval.expired', 'credential.locked', 'credential.added', 'credential.removed', 'project.changed', 'security.refused')),
+	CONSTRAINT "events_number" CHECK ("events"."number" >= 1)
+);
+--> statement-breakpoint
 CREATE TABLE "networks" (
 	"name" text PRIMARY KEY NOT NULL,
 	"family" text NOT NULL,
@@ -804,6 +824,7 @@ ALTER TABLE "wallets" ADD CONSTRAINT "wallets_network_networks_name_fk" FOREIGN 
 ALTER TABLE "wallets" ADD CONSTRAINT "wallets_keyring_id_keyrings_id_fk" FOREIGN KEY ("keyring_id") REFERENCES "public"."keyrings"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "delegate_lists" ADD CONSTRAINT "delegate_lists_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "issuers" ADD CONSTRAINT "issuers_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "event_counters" ADD CONSTRAINT "event_counters_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "operator_passkeys" ADD CONSTRAINT "operator_passkeys_operator_name_operators_name_fk" FOREIGN KEY ("operator_name") REFERENCES "public"."operators"("name") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "operator_tokens" ADD CONSTRAINT "operator_tokens_operator_name_operators_name_fk" FOREIGN KEY ("operator_name") REFERENCES "public"."operators"("name") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -820,6 +841,7 @@ ALTER TABLE "passkeys" ADD CONSTRAINT "passkeys_project_id_user_id_users_project
 ALTER TABLE "session_challenges" ADD CONSTRAINT "session_challenges_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sessions" ADD CONSTRAINT "sessions_project_id_user_id_users_project_id_id_fk" FOREIGN KEY ("project_id","user_id") REFERENCES "public"."users"("project_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "users" ADD CONSTRAINT "users_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "approvals_open" ON "approvals" USING btree ("expires_at") WHERE "approvals"."rejected_at" is null and "approvals"."used_at" is null and "approvals"."expired_at" is null;--> statement-breakpoint
 CREATE INDEX "approvals_listed" ON "approvals" USING btree ("project_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "approvals_of_policy" ON "approvals" USING btree ("policy_id","created_at");--> statement-breakpoint
 CREATE INDEX "audit_project" ON "audit" USING btree ("project_id","id");--> statement-breakpoint
@@ -844,6 +866,8 @@ CREATE INDEX "policies_listed" ON "policies" USING btree ("project_id","network"
 CREATE INDEX "user_key_locks_project" ON "user_key_locks" USING btree ("project_id","id");--> statement-breakpoint
 CREATE INDEX "wallets_watched" ON "wallets" USING btree ("network","address");--> statement-breakpoint
 CREATE INDEX "wallets_listed" ON "wallets" USING btree ("project_id","network","created_at","id");--> statement-breakpoint
+CREATE UNIQUE INDEX "events_numbered" ON "events" USING btree ("project_id","number") WHERE "events"."number" is not null;--> statement-breakpoint
+CREATE INDEX "events_unnumbered" ON "events" USING btree ("project_id","id") WHERE "events"."number" is null;--> statement-breakpoint
 CREATE INDEX "operator_passkeys_operator" ON "operator_passkeys" USING btree ("operator_name");--> statement-breakpoint
 CREATE INDEX "operator_tokens_operator" ON "operator_tokens" USING btree ("operator_name");--> statement-breakpoint
 CREATE INDEX "operator_tokens_expiry" ON "operator_tokens" USING btree ("expires_at");--> statement-breakpoint
