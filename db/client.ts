@@ -2,6 +2,8 @@ import type { Writable } from 'node:stream'
 import type { ExtractTablesWithRelations } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
+import { EVENTS_CHANNEL } from './events.ts'
+import { type Notices, openNotices } from './notices.ts'
 import { isDatabaseAway } from './trouble.ts'
 
 type NoSchema = Record<string, never>
@@ -27,6 +29,8 @@ export type Db = {
   readonly transaction: Transaction
   /** For the few statements of the signing path: without drizzle, and planned once per connection, not per set of values. */
   readonly prepared: <Row extends object>(text: TemplateStringsArray, ...values: readonly unknown[]) => Promise<Row[]>
+  /** Tells of new events: the payload is a project's id. */
+  readonly eventNotices: Pick<Notices, 'subscribe'>
   /** Closes the pool; waits at most `timeoutSeconds` for running statements. May be called again. */
   readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
 } & NodePgDatabase
@@ -60,10 +64,11 @@ const KEEPALIVES = [
 const KEEPALIVE_MS = 10_000
 
 const PREPARED_CONNECTIONS = 3
+const LISTENING_CONNECTIONS = 1
 
 /** How many connections `openDb` takes at most. */
 export const connectionsOf = ({ maxConnections }: Pick<DbOptions, 'maxConnections'>): number =>
-  maxConnections + PREPARED_CONNECTIONS
+  maxConnections + PREPARED_CONNECTIONS + LISTENING_CONNECTIONS
 
 /** Longer statements contain lists of varying length: prepared, they would fill the memory of every connection. */
 const PREPARED_LENGTH_MAX = 1_500
@@ -295,13 +300,15 @@ export const openDb = (options: DbOptions): Db => {
   // Planning for given values does not pay: these statements find a few rows by their keys.
   const settings = '-c plan_cache_mode=force_generic_plan'
   const planned = openPool({ ...options, maxConnections: PREPARED_CONNECTIONS, settings })
+  const eventNotices = openNotices({ config: ownerConfig(options), channel: EVENTS_CHANNEL })
   let ended: Promise<unknown> | null = null
   return Object.assign(drizzle(new Lanes(pool) as unknown as pg.Pool), {
     prepared: preparedOn(new Lanes(planned)),
     transaction: transactionOn(pool),
+    eventNotices,
     close: async ({ timeoutSeconds }: { timeoutSeconds: number }) => {
       // A pg pool refuses a second end().
-      ended ??= Promise.all([pool.end(), planned.end()])
+      ended ??= Promise.all([pool.end(), planned.end(), eventNotices.close()])
       const { promise: waited, resolve } = Promise.withResolvers<void>()
       const givenUp = setTimeout(resolve, timeoutSeconds * 1000)
       await Promise.race([ended, waited])

@@ -27,6 +27,10 @@ export const JOB_PAYLOADS = {
   drop_idempotency_keys: Type.Object({}),
   /** Deletes expired logins and sessions, and old mails. */
   clean_logins: Type.Object({}),
+  /** Deletes events whose time is over. */
+  drop_events: Type.Object({}),
+  /** Notes which approvals have expired, for their events. */
+  expire_approvals: Type.Object({}),
   /** Folds the attempts of transactions that have been final for some days to their hashes. */
   fold_attempts: Type.Object({}),
   /** Sends a mail that is waiting. */

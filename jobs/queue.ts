@@ -36,6 +36,8 @@ export const CRONTAB = [
   '* * * * * reconcile ?max=5&jobKey=reconcile {"again":true}',
   '17 * * * * drop_idempotency_keys',
   '41 * * * * clean_logins',
+  '53 * * * * drop_events',
+  '* * * * * expire_approvals ?max=5&jobKey=expire_approvals',
   '*/10 * * * * fold_attempts ?max=5&jobKey=fold_attempts',
 ].join('\n')
 

@@ -9,6 +9,7 @@ import { consentRoutes } from './consent/routes.ts'
 import type { Ctx } from './context.ts'
 import { credentialRoutes } from './credentials/routes.ts'
 import { AppError } from './errors.ts'
+import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { answerOf, methodNotAllowed } from './http/failure.ts'
 import { addressOf, subnetOf } from './http/peer.ts'
@@ -63,6 +64,7 @@ const routesOf = (ctx: Ctx, { bytes, openApp, ...input }: Served): readonly AnyE
     approvalRoutes(ctx, auth),
     metadataRoutes(ctx),
     activityRoutes(ctx, auth),
+    eventRoutes(ctx, auth, input),
     tokenRoutes(ctx, auth),
     addressRoutes(ctx, auth),
     tokenKeyRoutes(ctx),

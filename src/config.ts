@@ -297,6 +297,8 @@ const limitsOf = (variables: Variables, { devnet, reader }: { readonly devnet: b
   accessTokenSeconds: wholeNumber(variables, 'ACCESS_TOKEN_SECONDS', 86_400, 604_800, 60),
   /** How long after login a session ends, however often it is refreshed. */
   sessionDays: wholeNumber(variables, 'SESSION_DAYS', 90, 3_650),
+  /** How long events are kept. */
+  eventDays: wholeNumber(variables, 'EVENT_DAYS', 30, 365),
 })
 
 export type Config = Readonly<ReturnType<typeof readConfig>>

@@ -60,6 +60,7 @@ export const ERROR_STATUS = {
   challenge_expired: 409,
   challenge_completed: 409,
   idempotency_mismatch: 409,
+  events_gone: 410,
   body_too_large: 413,
   content_type_unsupported: 415,
   content_encoding_unsupported: 415,

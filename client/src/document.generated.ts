@@ -769,6 +769,22 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["events_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tokens/balances": {
         parameters: {
             query?: never;
@@ -1257,7 +1273,7 @@ export type components = {
          * @description A stable word for programs. It is never renamed; later versions may have further codes.
          * @enum {string}
          */
-        ErrorCode: "invalid_input" | "invalid_key" | "address_invalid" | "network_mismatch" | "network_required" | "page_too_deep" | "project_required" | "credential_required" | "credential_ambiguous" | "token_source_unsupported" | "passkey_domain_required" | "pin_obvious" | "execution_reverted" | "balance_insufficient" | "nonce_too_low" | "nonce_gap" | "fee_too_low" | "mint_unsupported" | "mint_unauthorized" | "mint_requires_value" | "batch_unsupported" | "unauthorized" | "project_unknown" | "login_failed" | "session_ended" | "project_mismatch" | "scope_required" | "user_session_required" | "fresh_login_required" | "anonymous_login_off" | "origin_not_allowed" | "project_not_activated" | "wallet_forbidden" | "INVALID_SECRET" | "TOO_MANY_FAILED_ATTEMPTS" | "frozen" | "policy_denied" | "under_policies" | "delegate_not_allowed" | "not_found" | "transaction_not_found" | "method_not_allowed" | "wallet_exists" | "nonce_conflict" | "transaction_not_waiting" | "credential_changed" | "approval_mismatch" | "approval_ended" | "contract_wallet_changed" | "passkey_exists" | "email_exists" | "email_taken" | "challenge_expired" | "challenge_completed" | "idempotency_mismatch" | "body_too_large" | "content_type_unsupported" | "content_encoding_unsupported" | "rate_limited" | "body_incomplete" | "internal" | "not_implemented" | "node_unavailable" | "wrong_chain" | "fee_ceiling_reached" | "metadata_untrusted" | "busy" | "unavailable" | (string & {});
+        ErrorCode: "invalid_input" | "invalid_key" | "address_invalid" | "network_mismatch" | "network_required" | "page_too_deep" | "project_required" | "credential_required" | "credential_ambiguous" | "token_source_unsupported" | "passkey_domain_required" | "pin_obvious" | "execution_reverted" | "balance_insufficient" | "nonce_too_low" | "nonce_gap" | "fee_too_low" | "mint_unsupported" | "mint_unauthorized" | "mint_requires_value" | "batch_unsupported" | "unauthorized" | "project_unknown" | "login_failed" | "session_ended" | "project_mismatch" | "scope_required" | "user_session_required" | "fresh_login_required" | "anonymous_login_off" | "origin_not_allowed" | "project_not_activated" | "wallet_forbidden" | "INVALID_SECRET" | "TOO_MANY_FAILED_ATTEMPTS" | "frozen" | "policy_denied" | "under_policies" | "delegate_not_allowed" | "not_found" | "transaction_not_found" | "method_not_allowed" | "wallet_exists" | "nonce_conflict" | "transaction_not_waiting" | "credential_changed" | "approval_mismatch" | "approval_ended" | "contract_wallet_changed" | "passkey_exists" | "email_exists" | "email_taken" | "challenge_expired" | "challenge_completed" | "idempotency_mismatch" | "events_gone" | "body_too_large" | "content_type_unsupported" | "content_encoding_unsupported" | "rate_limited" | "body_incomplete" | "internal" | "not_implemented" | "node_unavailable" | "wrong_chain" | "fee_ceiling_reached" | "metadata_untrusted" | "busy" | "unavailable" | (string & {});
         /**
          * @example {
          *       "error": "Field \"user_pin\" must be exactly 6 digits.",
@@ -4306,6 +4322,1073 @@ export type components = {
             };
             token: components["schemas"]["Token"];
         };
+        /** TransactionUpdatedEventData */
+        TransactionUpdatedEventData: {
+            /**
+             * @description Our id of the transaction.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            transaction_id: string;
+            /** @example 0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b */
+            transaction_hash: string | null;
+            network: components["schemas"]["Network"];
+            /**
+             * @description The wallet.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            wallet_address: string;
+            /**
+             * @description `submitted` (recorded) → `pending` (broadcast) → `success` or `failed`.
+             * @enum {string}
+             */
+            status: "submitted" | "pending" | "success" | "failed";
+            /** @description The contract that it created. */
+            contract_address: string | null;
+            /**
+             * @description Why it failed.
+             * @example The call reverted.
+             */
+            error?: string;
+            /**
+             * @description Why it failed, for programs.
+             * @example execution_reverted
+             * @enum {string}
+             */
+            code?: "execution_reverted" | "contract_wallet_not_deployed" | "expired" | "nonce_taken" | "reorganised";
+        };
+        /**
+         * TransactionUpdatedEvent
+         * @description A transaction was recorded, or its status has changed.
+         */
+        TransactionUpdatedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example transaction.updated
+             * @constant
+             */
+            type: "transaction.updated";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["TransactionUpdatedEventData"];
+        };
+        /** ActivityCreatedEventData */
+        ActivityCreatedEventData: {
+            /**
+             * @description Of the item of the activity.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            uuid: string;
+            network: components["schemas"]["Network"];
+            /**
+             * @description The wallet.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            wallet_address: string;
+            /**
+             * @description Its hash on the network.
+             * @example 0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b
+             */
+            transaction_hash: string;
+            /**
+             * @description What happened, from the point of view of the wallet.
+             * @example receive_token
+             * @enum {string}
+             */
+            type: "receive_token" | "send_token" | "receive_nft" | "send_nft";
+            /**
+             * Format: date-time
+             * @description The block's time: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            timestamp: string;
+            /** @description Of the token or NFT; null for the native coin. */
+            contract_address: string | null;
+            /** @description Which token; of NFTs only. */
+            token_id: string | null;
+            /**
+             * @description How much moved, in base units.
+             * @example 1500000000000000000
+             */
+            raw_amount: string;
+        };
+        /**
+         * ActivityCreatedEvent
+         * @description A coin, a token or an NFT came into a wallet or went out.
+         */
+        ActivityCreatedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example activity.created
+             * @constant
+             */
+            type: "activity.created";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["ActivityCreatedEventData"];
+        };
+        /**
+         * ActivityRemovedEventData
+         * @example {
+         *       "uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "network": "Ethereum",
+         *       "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *       "transaction_hash": "0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b"
+         *     }
+         */
+        ActivityRemovedEventData: {
+            /**
+             * @description Of the item of the activity.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            uuid: string;
+            network: components["schemas"]["Network"];
+            /**
+             * @description The wallet.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            wallet_address: string;
+            /**
+             * @description Its hash on the network.
+             * @example 0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b
+             */
+            transaction_hash: string;
+        };
+        /**
+         * ActivityRemovedEvent
+         * @description A reorganisation removed the block of an item of the activity. It may come again in another block.
+         * @example {
+         *       "id": "42",
+         *       "type": "activity.removed",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *         "network": "Ethereum",
+         *         "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *         "transaction_hash": "0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b"
+         *       }
+         *     }
+         */
+        ActivityRemovedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example activity.removed
+             * @constant
+             */
+            type: "activity.removed";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["ActivityRemovedEventData"];
+        };
+        /**
+         * WalletCreatedEventData
+         * @example {
+         *       "id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "network": "Ethereum",
+         *       "owner_id": "user-1",
+         *       "address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *       "control_mode": "user",
+         *       "type": "eoa"
+         *     }
+         */
+        WalletCreatedEventData: {
+            /**
+             * @description The wallet's id.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            id: string;
+            network: components["schemas"]["Network"];
+            /**
+             * @description Your id of the owner; the id of a user who is logged in.
+             * @example user-1
+             */
+            owner_id: string;
+            /**
+             * @description The wallet's address on the network.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            address: string;
+            /**
+             * @description Who controls it.
+             * @example user
+             * @enum {string}
+             */
+            control_mode: "developer" | "user";
+            /**
+             * @description The kind of its address.
+             * @example eoa
+             * @enum {string}
+             */
+            type: "eoa" | "contract";
+        };
+        /**
+         * WalletCreatedEvent
+         * @description A wallet was created or imported.
+         * @example {
+         *       "id": "42",
+         *       "type": "wallet.created",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *         "network": "Ethereum",
+         *         "owner_id": "user-1",
+         *         "address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *         "control_mode": "user",
+         *         "type": "eoa"
+         *       }
+         *     }
+         */
+        WalletCreatedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example wallet.created
+             * @constant
+             */
+            type: "wallet.created";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["WalletCreatedEventData"];
+        };
+        /**
+         * UserCreatedEventData
+         * @example {
+         *       "user_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f"
+         *     }
+         */
+        UserCreatedEventData: {
+            /**
+             * @description The user.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            user_id: string;
+        };
+        /**
+         * UserCreatedEvent
+         * @description Somebody logged in for the first time.
+         * @example {
+         *       "id": "42",
+         *       "type": "user.created",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "user_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f"
+         *       }
+         *     }
+         */
+        UserCreatedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example user.created
+             * @constant
+             */
+            type: "user.created";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["UserCreatedEventData"];
+        };
+        /**
+         * PolicyCreatedEventData
+         * @example {
+         *       "policy_uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "network": "Ethereum",
+         *       "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+         *     }
+         */
+        PolicyCreatedEventData: {
+            /**
+             * @description The policy.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            policy_uuid: string;
+            network: components["schemas"]["Network"];
+            /**
+             * @description The wallet.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            wallet_address: string;
+        };
+        /**
+         * PolicyCreatedEvent
+         * @description The owner of a wallet agreed to a policy.
+         * @example {
+         *       "id": "42",
+         *       "type": "policy.created",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "policy_uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *         "network": "Ethereum",
+         *         "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+         *       }
+         *     }
+         */
+        PolicyCreatedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example policy.created
+             * @constant
+             */
+            type: "policy.created";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["PolicyCreatedEventData"];
+        };
+        /**
+         * PolicyRevokedEventData
+         * @example {
+         *       "policy_uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "network": "Ethereum",
+         *       "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+         *     }
+         */
+        PolicyRevokedEventData: {
+            /**
+             * @description The policy.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            policy_uuid: string;
+            network: components["schemas"]["Network"];
+            /**
+             * @description The wallet.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            wallet_address: string;
+        };
+        /**
+         * PolicyRevokedEvent
+         * @description A policy was revoked.
+         * @example {
+         *       "id": "42",
+         *       "type": "policy.revoked",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "policy_uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *         "network": "Ethereum",
+         *         "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+         *       }
+         *     }
+         */
+        PolicyRevokedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example policy.revoked
+             * @constant
+             */
+            type: "policy.revoked";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["PolicyRevokedEventData"];
+        };
+        /**
+         * ApprovalRequestedEventData
+         * @example {
+         *       "approval_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "policy_uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "network": "Ethereum",
+         *       "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *       "required": 2,
+         *       "expires_at": "2026-01-31T12:00:00.000Z"
+         *     }
+         */
+        ApprovalRequestedEventData: {
+            /**
+             * @description The approval.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            approval_id: string;
+            /**
+             * @description The policy.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            policy_uuid: string;
+            network: components["schemas"]["Network"];
+            /**
+             * @description The wallet.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            wallet_address: string;
+            /**
+             * @description How many must approve.
+             * @example 2
+             */
+            required: number;
+            /**
+             * Format: date-time
+             * @description It must be used before this time.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            expires_at: string;
+        };
+        /**
+         * ApprovalRequestedEvent
+         * @description A use of a policy waits for its approvers.
+         * @example {
+         *       "id": "42",
+         *       "type": "approval.requested",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "approval_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *         "policy_uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *         "network": "Ethereum",
+         *         "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *         "required": 2,
+         *         "expires_at": "2026-01-31T12:00:00.000Z"
+         *       }
+         *     }
+         */
+        ApprovalRequestedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example approval.requested
+             * @constant
+             */
+            type: "approval.requested";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["ApprovalRequestedEventData"];
+        };
+        /**
+         * ApprovalDecidedEventData
+         * @example {
+         *       "approval_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "policy_uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "network": "Ethereum",
+         *       "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *       "user_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "decision": "approve"
+         *     }
+         */
+        ApprovalDecidedEventData: {
+            /**
+             * @description The approval.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            approval_id: string;
+            /**
+             * @description The policy.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            policy_uuid: string;
+            network: components["schemas"]["Network"];
+            /**
+             * @description The wallet.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            wallet_address: string;
+            /**
+             * @description The approver.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            user_id: string;
+            /**
+             * @description What was decided.
+             * @example approve
+             * @enum {string}
+             */
+            decision: "approve" | "reject";
+        };
+        /**
+         * ApprovalDecidedEvent
+         * @description An approver approved or rejected.
+         * @example {
+         *       "id": "42",
+         *       "type": "approval.decided",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "approval_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *         "policy_uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *         "network": "Ethereum",
+         *         "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *         "user_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *         "decision": "approve"
+         *       }
+         *     }
+         */
+        ApprovalDecidedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example approval.decided
+             * @constant
+             */
+            type: "approval.decided";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["ApprovalDecidedEventData"];
+        };
+        /**
+         * ApprovalExpiredEventData
+         * @example {
+         *       "approval_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "policy_uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "network": "Ethereum",
+         *       "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+         *     }
+         */
+        ApprovalExpiredEventData: {
+            /**
+             * @description The approval.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            approval_id: string;
+            /**
+             * @description The policy.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            policy_uuid: string;
+            network: components["schemas"]["Network"];
+            /**
+             * @description The wallet.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            wallet_address: string;
+        };
+        /**
+         * ApprovalExpiredEvent
+         * @description An approval was neither used nor rejected in its time. Written up to two minutes later.
+         * @example {
+         *       "id": "42",
+         *       "type": "approval.expired",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "approval_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *         "policy_uuid": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *         "network": "Ethereum",
+         *         "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+         *       }
+         *     }
+         */
+        ApprovalExpiredEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example approval.expired
+             * @constant
+             */
+            type: "approval.expired";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["ApprovalExpiredEventData"];
+        };
+        /**
+         * CredentialLockedEventData
+         * @example {
+         *       "owner_id": "user-1",
+         *       "locked_until": "2026-01-31T12:00:00.000Z"
+         *     }
+         */
+        CredentialLockedEventData: {
+            /**
+             * @description Your id of the owner; the id of a user who is logged in.
+             * @example user-1
+             */
+            owner_id: string;
+            /**
+             * Format: date-time
+             * @description When a PIN is taken again.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            locked_until: string;
+        };
+        /**
+         * CredentialLockedEvent
+         * @description After wrong PINs no PIN of an owner is taken for some time.
+         * @example {
+         *       "id": "42",
+         *       "type": "credential.locked",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "owner_id": "user-1",
+         *         "locked_until": "2026-01-31T12:00:00.000Z"
+         *       }
+         *     }
+         */
+        CredentialLockedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example credential.locked
+             * @constant
+             */
+            type: "credential.locked";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["CredentialLockedEventData"];
+        };
+        /**
+         * CredentialAddedEventData
+         * @example {
+         *       "kind": "passkey",
+         *       "owner_id": "user-1"
+         *     }
+         */
+        CredentialAddedEventData: {
+            /**
+             * @description `passkey` and `email` log a user in; `recovery_code` and `passkey_secret` stand for the PIN.
+             * @example passkey
+             * @enum {string}
+             */
+            kind: "passkey" | "email" | "recovery_code" | "passkey_secret";
+            /**
+             * @description Your id of the owner; the id of a user who is logged in.
+             * @example user-1
+             */
+            owner_id: string;
+        };
+        /**
+         * CredentialAddedEvent
+         * @description A further way to log in, or to open the wallets.
+         * @example {
+         *       "id": "42",
+         *       "type": "credential.added",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "kind": "passkey",
+         *         "owner_id": "user-1"
+         *       }
+         *     }
+         */
+        CredentialAddedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example credential.added
+             * @constant
+             */
+            type: "credential.added";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["CredentialAddedEventData"];
+        };
+        /**
+         * CredentialRemovedEventData
+         * @example {
+         *       "kind": "passkey",
+         *       "owner_id": "user-1"
+         *     }
+         */
+        CredentialRemovedEventData: {
+            /**
+             * @description `passkey` and `email` log a user in; `recovery_code` and `passkey_secret` stand for the PIN.
+             * @example passkey
+             * @enum {string}
+             */
+            kind: "passkey" | "email" | "recovery_code" | "passkey_secret";
+            /**
+             * @description Your id of the owner; the id of a user who is logged in.
+             * @example user-1
+             */
+            owner_id: string;
+        };
+        /**
+         * CredentialRemovedEvent
+         * @description Such a way was removed.
+         * @example {
+         *       "id": "42",
+         *       "type": "credential.removed",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "kind": "passkey",
+         *         "owner_id": "user-1"
+         *       }
+         *     }
+         */
+        CredentialRemovedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example credential.removed
+             * @constant
+             */
+            type: "credential.removed";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["CredentialRemovedEventData"];
+        };
+        /**
+         * ProjectChangedEventData
+         * @example {
+         *       "setting": "allowed_origins"
+         *     }
+         */
+        ProjectChangedEventData: {
+            /**
+             * @description What was changed.
+             * @example allowed_origins
+             * @enum {string}
+             */
+            setting: "allowed_origins" | "passkey_domain" | "anonymous_login";
+        };
+        /**
+         * ProjectChangedEvent
+         * @description An operator changed how users of the project log in.
+         * @example {
+         *       "id": "42",
+         *       "type": "project.changed",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "setting": "allowed_origins"
+         *       }
+         *     }
+         */
+        ProjectChangedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example project.changed
+             * @constant
+             */
+            type: "project.changed";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["ProjectChangedEventData"];
+        };
+        /** SecurityRefusedEventData */
+        SecurityRefusedEventData: {
+            /**
+             * @description What was refused.
+             * @example wrong_pin
+             * @enum {string}
+             */
+            kind: "wrong_pin" | "owner_locked" | "locked_owner_tried" | "guess_count_forged" | "policy_forged" | "wallet_forged" | "delegates_forged" | "wrong_pins_spent" | "wrong_user_secret" | "user_secret_forged" | "wrong_developer_secret" | "wrong_secrets_spent" | "bearer_malformed" | "api_key_unknown" | "access_token_forged" | "session_mismatch" | "project_mismatch" | "login_failed" | "login_throttled" | "wrong_email_code" | "refresh_token_forged" | "refresh_token_reused" | "origin_refused" | "metrics_token_wrong" | "row_forged";
+            /** @description The target: an owner, a session, an API key; null if it is unknown. */
+            subject: string | null;
+            /**
+             * @description How many.
+             * @example 3
+             */
+            count: number;
+        };
+        /**
+         * SecurityRefusedEvent
+         * @description Refusals that may be part of an attack. Those of half a minute are counted, and written together.
+         */
+        SecurityRefusedEvent: {
+            /**
+             * @description Its number among the project's events: consecutive, from 1.
+             * @example 42
+             */
+            id: string;
+            /**
+             * @example security.refused
+             * @constant
+             */
+            type: "security.refused";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was caused: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["SecurityRefusedEventData"];
+        };
+        /**
+         * ProjectEvent
+         * @description Something that happened in the project. `type` says what.
+         */
+        ProjectEvent: components["schemas"]["TransactionUpdatedEvent"] | components["schemas"]["ActivityCreatedEvent"] | components["schemas"]["ActivityRemovedEvent"] | components["schemas"]["WalletCreatedEvent"] | components["schemas"]["UserCreatedEvent"] | components["schemas"]["PolicyCreatedEvent"] | components["schemas"]["PolicyRevokedEvent"] | components["schemas"]["ApprovalRequestedEvent"] | components["schemas"]["ApprovalDecidedEvent"] | components["schemas"]["ApprovalExpiredEvent"] | components["schemas"]["CredentialLockedEvent"] | components["schemas"]["CredentialAddedEvent"] | components["schemas"]["CredentialRemovedEvent"] | components["schemas"]["ProjectChangedEvent"] | components["schemas"]["SecurityRefusedEvent"];
+        /** EventList */
+        EventList: {
+            /** @description In the order of their ids. */
+            events: components["schemas"]["ProjectEvent"][];
+            /**
+             * @description The next `after`, also if `events` is empty.
+             * @example 42
+             */
+            next: string;
+        };
         /** TokenBalance */
         TokenBalance: {
             /**
@@ -6486,6 +7569,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WalletActivityItem"][];
+                };
+            };
+        };
+    };
+    events_list: {
+        parameters: {
+            query?: {
+                after?: string;
+                types?: string;
+                limit?: string;
+                wait?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventList"];
                 };
             };
         };

@@ -68,6 +68,9 @@ export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<str
   activity: {
     list: { method: 'GET', path: '/activity' },
   },
+  events: {
+    list: { method: 'GET', path: '/events' },
+  },
   tokens: {
     balances: { method: 'GET', path: '/tokens/balances' },
     get: { method: 'GET', path: '/tokens/tokens' },
@@ -225,6 +228,10 @@ export type Operations = {
   activity: {
     /** List activity. Coins, tokens and NFTs that came into a wallet of the project or went out, newest first. New items move older ones to later pages, so a caller who pages by number sees some twice (by uuid) and misses none. To see each once, ask with `before`, the uuid of the last item seen, instead of the next page. */
     list: Method<'activity_list'>
+  }
+  events: {
+    /** List events. What happened in the project, in an order that never changes: ask with `after`, the `next` of the last answer, and miss nothing. For API keys only. With `wait` the answer comes with the next event. With the header `Accept: text/event-stream` the same events come as Server-Sent Events, and `Last-Event-ID` stands for `after`. Events are kept for 30 days, unless the operator says otherwise; `events_gone` if `after` is older. */
+    list: Method<'events_list'>
   }
   tokens: {
     /** List balances. The balances of a wallet of the project: the coin first, then tokens with a balance above zero. */

@@ -197,3 +197,15 @@ export const approvingAssertions = (db: Queryable, { projectId, id }: OfProject)
       ),
     )
     .where(and(eq(approvalDecisions.approvalId, id), eq(approvalDecisions.decision, 'approve')))
+
+const EXPIRED_AT_ONCE = 1_000
+
+/** Notes which approvals have expired unused, the oldest first. */
+export const expireApprovals = async (db: Queryable): Promise<void> => {
+  await db.execute(sql`
+    update ${approvals} set expired_at = now() where id in (
+      select id from ${approvals}
+      where rejected_at is null and used_at is null and expired_at is null and expires_at <= now()
+      order by expires_at limit ${EXPIRED_AT_ONCE}
+    ) and rejected_at is null and used_at is null and expired_at is null`)
+}

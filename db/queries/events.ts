@@ -9,9 +9,13 @@ export type EventRow = Pick<typeof events.$inferSelect, 'projectId' | 'type' | '
   readonly number: bigint
 }
 
-/** `lastNumber`: of all events, whatever their type. `droppedNumber`: events up to it are no longer kept. */
-export type EventPage = {
+/**
+ * `lastNumber`: of all events, whatever their type. `droppedNumber`: events up to it are no longer kept. `readTo`: the rows are
+ * all those of the types up to this number.
+ */
+type EventPage = {
   readonly rows: readonly EventRow[]
+  readonly readTo: bigint
   readonly lastNumber: bigint
   readonly droppedNumber: bigint
 }
@@ -43,39 +47,45 @@ type Read = {
   readonly created_at: string
 }
 
+/** The most events that one statement looks at. Those of other types are passed. */
+const PASSED_MAX = 10_000
+
 /**
- * Numbered events with numbers above `after` up to `upTo`, in their order. In one statement, so that what is read belongs to the
- * counter's state.
- * @param input.types null: all.
+ * Numbered events after a number, in their order. In one statement, so that what is read belongs to the counter's state.
+ * @param input.after 0n: from the oldest that is kept. @param input.types null: all.
  */
 export const readEvents = async (
   db: Queryable,
   input: Project & {
     readonly after: bigint
-    readonly upTo: bigint
     readonly types: readonly string[] | null
     readonly limit: number
   },
 ): Promise<EventPage> => {
-  const { projectId, after, upTo, types, limit } = input
+  const { projectId, after, types, limit } = input
+  const start = sql`case when ${after}::bigint = 0 then counter.dropped_number else ${after}::bigint end`
   const ofTypes = types === null ? sql`true` : sql`type = any(${`{${types.join()}}`}::text[])`
   const { rows } = await db.execute<Read>(sql`
     select counter.last_number, counter.dropped_number, event.number, event.type, event.version, event.data, event.created_at
     from ${eventCounters} counter left join lateral (
       select number, type, version, data, created_at from public.events
-      where project_id = counter.project_id and number > ${after} and number <= ${upTo} and ${ofTypes}
+      where project_id = counter.project_id and number > ${start} and number <= ${start} + ${PASSED_MAX}::bigint and ${ofTypes}
       order by number limit ${limit}
     ) event on true
     where counter.project_id = ${projectId}
     order by event.number`)
   const [first] = rows
-  if (first === undefined) return { rows: [], lastNumber: 0n, droppedNumber: 0n }
+  if (first === undefined) return { rows: [], readTo: 0n, lastNumber: 0n, droppedNumber: 0n }
+  const [lastNumber, droppedNumber] = [BigInt(first.last_number), BigInt(first.dropped_number)]
   const found = rows.flatMap(({ number, type, version, data, created_at }) =>
     number === null
       ? []
       : [{ projectId, number: BigInt(number), type, version, data, createdAt: new Date(created_at) }],
   )
-  return { rows: found, lastNumber: BigInt(first.last_number), droppedNumber: BigInt(first.dropped_number) }
+  const passed = (after === 0n ? droppedNumber : after) + BigInt(PASSED_MAX)
+  const end = passed < lastNumber ? passed : lastNumber
+  const readTo = found.length === limit ? (found.at(-1)?.number ?? end) : end
+  return { rows: found, readTo, lastNumber, droppedNumber }
 }
 
 const DROPPED_AT_ONCE = 10_000

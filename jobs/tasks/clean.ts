@@ -1,4 +1,6 @@
 import type { Task } from 'graphile-worker'
+import { expireApprovals } from '../../db/queries/approvals.ts'
+import { dropOldEvents } from '../../db/queries/events.ts'
 import { dropOldIdempotencyKeys } from '../../db/queries/idempotency-keys.ts'
 import { dropExpiredLogins } from '../../db/queries/logins.ts'
 import { dropOldMails } from '../../db/queries/mails.ts'
@@ -11,6 +13,13 @@ export const cleanLoginsTask = (ctx: WorkerCtx): Task =>
     await dropExpiredLogins(ctx.db)
     await dropOldMails(ctx.db)
   })
+
+/** Deletes events whose time is over. */
+export const dropEventsTask = (ctx: WorkerCtx): Task =>
+  taskOf('drop_events', () => dropOldEvents(ctx.db, { keptDays: ctx.config.eventDays }))
+
+/** Notes which approvals have expired. Nobody can use them even before that. */
+export const expireApprovalsTask = (ctx: WorkerCtx): Task => taskOf('expire_approvals', () => expireApprovals(ctx.db))
 
 /** Deletes expired idempotency keys. Requests ignore them even before that. */
 export const dropIdempotencyKeysTask = (ctx: WorkerCtx): Task =>

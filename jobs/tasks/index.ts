@@ -3,7 +3,7 @@ import type { WorkerCtx } from '../../src/context.ts'
 import { createShares } from '../../src/queue.ts'
 import { backfillWalletTask } from './backfill-wallet.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'
-import { cleanLoginsTask, dropIdempotencyKeysTask } from './clean.ts'
+import { cleanLoginsTask, dropEventsTask, dropIdempotencyKeysTask, expireApprovalsTask } from './clean.ts'
 import { foldAttemptsTask } from './fold-attempts.ts'
 import { followBlocksTask } from './follow-blocks.ts'
 import { reconcileTask } from './reconcile.ts'
@@ -23,6 +23,8 @@ export const createTasks = (ctx: WorkerCtx) => {
     backfill_wallet: backfillWalletTask(ctx, places),
     reconcile: reconcileTask(ctx),
     clean_logins: cleanLoginsTask(ctx),
+    drop_events: dropEventsTask(ctx),
+    expire_approvals: expireApprovalsTask(ctx),
     fold_attempts: foldAttemptsTask(ctx),
     send_mail: sendMailTask(ctx),
     drop_idempotency_keys: dropIdempotencyKeysTask(ctx),

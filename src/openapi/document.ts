@@ -29,6 +29,7 @@ const TAGS = [
   { name: 'Policies', description: 'What the developer may do with a wallet.' },
   { name: 'Approvals', description: 'Uses of policies that people approve with their passkeys.' },
   { name: 'Activity', description: 'The history of an address.' },
+  { name: 'Events', description: 'What happened in a project, to read or to wait for.' },
   { name: 'Tokens', description: 'Tokens and coins: creation, minting, transfers, balances.' },
   { name: 'Addresses', description: 'Descriptions of addresses, and names.' },
   { name: 'Users', description: "End users' logins and sessions." },
@@ -102,6 +103,7 @@ const mapped = (value: unknown, change: (each: Json, name: string) => unknown): 
 /** Names of operations that cannot be derived from the path. */
 const OPERATIONS: Readonly<Record<string, string>> = {
   'get /activity': 'activity_list',
+  'get /events': 'events_list',
   'get /wallets': 'wallets_list',
   'post /wallets': 'wallets_create',
   'get /transactions': 'transactions_list',

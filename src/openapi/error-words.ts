@@ -295,6 +295,11 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
     remedy: 'Send the first body again, or use a new key.',
     retry: 'no',
   },
+  events_gone: {
+    means: 'Events after this id are no longer kept.',
+    remedy: 'Read what you need anew (transactions, activity), and continue with `after` 0.',
+    retry: 'no',
+  },
   body_too_large: {
     means: 'The body is larger than this call accepts.',
     remedy: 'Send less in one request.',

@@ -12,6 +12,7 @@ const MEANING: Readonly<Record<number, string>> = {
   403: 'The caller or the credential may not do this.',
   404: 'The project has no such thing.',
   409: 'It conflicts with what exists.',
+  410: 'It is no longer kept.',
   413: 'The body is too large.',
   415: 'The body is not of the type that the call takes.',
   429: 'Too many requests.',

@@ -86,6 +86,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   tracing: null,
   metricsToken: null,
   sessionDays: 90,
+  eventDays: 30,
   metricsListener: null,
   workerMetricsListener: null,
   consoleHost: '127.0.0.1',

@@ -1,0 +1,82 @@
+import type { Static } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { type Caller, requireApiKey } from '../auth/caller.ts'
+import type { Authentication } from '../auth/plugin.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { describedAs } from '../http/schema.ts'
+import { shownEvent } from './read.ts'
+import { EventList, eventsAskedBy, ListEventsQuery } from './schema.ts'
+import { streamEvents } from './stream.ts'
+import { createReaders, waitForEvents } from './wait.ts'
+
+const { detail } = describedAs('Events')
+
+const NUMBER = /^(?:0|[1-9][0-9]{0,17})$/
+
+/** Where a client wants to continue that was connected before. */
+const lastEventId = (request: Request): bigint | null => {
+  const text = request.headers.get('last-event-id')
+  if (text === null || text === '') return null
+  if (NUMBER.test(text)) return BigInt(text)
+  throw new AppError('invalid_input', 'The header Last-Event-ID must be the id of an event.')
+}
+
+type Asking = {
+  readonly query: Static<typeof ListEventsQuery>
+  readonly caller: Caller
+  readonly request: Request
+}
+
+const wantsStream = (request: Request): boolean => request.headers.get('accept')?.includes('text/event-stream') ?? false
+
+/** @param input.stopping aborted when the process is about to end: whoever waits is answered then. */
+export const eventRoutes = (
+  ctx: Pick<Ctx, 'db' | 'log'>,
+  authentication: Authentication,
+  { stopping = new AbortController().signal }: { readonly stopping?: AbortSignal },
+) => {
+  const readers = createReaders()
+
+  const askedBy = ({ query, caller, request }: Asking) => {
+    requireApiKey(caller)
+    const signal = AbortSignal.any([request.signal, stopping])
+    return { projectId: caller.projectId, ...eventsAskedBy(query), signal }
+  }
+
+  const stream = async (asked: ReturnType<typeof askedBy> & Pick<Asking, 'request'>): Promise<Response> => {
+    const after = lastEventId(asked.request) ?? asked.after
+    const leave = readers.enter(asked.projectId)
+    try {
+      return await streamEvents(ctx, { ...asked, after, ended: leave })
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  const list = async (asked: Parameters<typeof waitForEvents>[1]): Promise<EventList> => {
+    const leave = asked.waitMs === 0 ? () => {} : readers.enter(asked.projectId)
+    try {
+      const { rows, next } = await waitForEvents(ctx, asked)
+      return { events: rows.map(shownEvent), next: next.toString() }
+    } finally {
+      leave()
+    }
+  }
+
+  return new Elysia({ prefix: '/events', normalize: false })
+    .use(authentication)
+    .onBeforeHandle(({ query, caller, request }) =>
+      wantsStream(request) ? stream({ ...askedBy({ query, caller, request }), request }) : undefined,
+    )
+    .get('', ({ query, caller, request }) => list(askedBy({ query, caller, request })), {
+      query: ListEventsQuery,
+      response: { 200: EventList },
+      ...detail(
+        'List events',
+        'What happened in the project, in an order that never changes: ask with `after`, the `next` of the last answer, and miss nothing. For API keys only. With `wait` the answer comes with the next event. With the header `Accept: text/event-stream` the same events come as Server-Sent Events, and `Last-Event-ID` stands for `after`. Events are kept for 30 days, unless the operator says otherwise; `events_gone` if `after` is older.',
+        ['events_gone'],
+      ),
+    })
+}

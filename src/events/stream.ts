@@ -1,0 +1,61 @@
+// Events as Server-Sent Events (WHATWG HTML §9.2). The id of each is its number, so that a browser or library continues by itself
+// after the last one it has seen (`Last-Event-ID`).
+
+import type { Ctx } from '../context.ts'
+import { type EventsAsked, readAfter, shownEvent } from './read.ts'
+import { waitForEvents } from './wait.ts'
+
+/** More often than a proxy closes a quiet connection. */
+const HEARTBEAT_MS = 15_000
+/** Then the client connects again, and shows its credential again: it may be revoked meanwhile. */
+const STREAM_MS = 300_000
+/** After how long a client should connect again. */
+const RETRY_MS = 1_000
+
+/** @param input.next with an id but without data: the client notes it, and sees no event. */
+const heartbeatOf = (input: { readonly next: bigint }): string => `id: ${input.next}\n\n`
+
+/**
+ * A stream of a project's events. Its first events are read before, so that a refusal is an answer like any other.
+ * @param input.signal ends it: the client is gone, or the process is about to end.
+ * @param input.ended is called once.
+ */
+export const streamEvents = async (
+  ctx: Pick<Ctx, 'db' | 'log'>,
+  input: EventsAsked & { readonly signal: AbortSignal; readonly ended: () => void },
+): Promise<Response> => {
+  const over = new AbortController()
+  const signal = AbortSignal.any([input.signal, over.signal])
+  let read = await readAfter(ctx, input)
+  let isFirst = true
+  const until = performance.now() + STREAM_MS
+  const nextText = async (): Promise<string> => {
+    if (!isFirst) read = await waitForEvents(ctx, { ...input, after: read.next, waitMs: HEARTBEAT_MS, signal })
+    const begin = isFirst ? `retry: ${RETRY_MS}\n\n` : ''
+    isFirst = false
+    const events = read.rows.map(
+      (row) => `id: ${row.number}\nevent: ${row.type}\ndata: ${JSON.stringify(shownEvent(row))}\n\n`,
+    )
+    return begin + events.join('') + heartbeatOf(read)
+  }
+  const body = new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      try {
+        if (!signal.aborted && performance.now() < until)
+          return controller.enqueue(new TextEncoder().encode(await nextText()))
+      } catch (err) {
+        // The client connects again, and is answered why.
+        ctx.log.warn({ err }, 'a stream of events ended')
+      }
+      input.ended()
+      controller.close()
+    },
+    cancel: () => {
+      over.abort()
+      input.ended()
+    },
+  })
+  return new Response(body, {
+    headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+  })
+}

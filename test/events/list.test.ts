@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres from 'postgres'
+import { createProject } from '../../src/projects/projects.ts'
+import { startApiProcess } from '../support/api.ts'
+import { type Service, startService } from '../support/service.ts'
+import { peopleOf } from '../users/people.ts'
+
+let service: Service
+let owner: postgres.Sql
+
+beforeAll(async () => {
+  service = await startService()
+  owner = postgres(service.database.url, { max: 2, onnotice: () => {} })
+})
+
+afterAll(async () => {
+  await owner.end()
+  await service.close()
+})
+
+type Shown = { readonly id: string; readonly type: string; readonly data: Record<string, unknown> }
+
+const newProject = async () => {
+  const project = await createProject(service.ctx, { name: 'Another', actor: 'operator' })
+  // Of its own wallets.
+  await owner`delete from events where project_id = ${project.projectId}`
+  return { ...project, client: service.as(project) }
+}
+
+const makeUser = async (projectId: string): Promise<string> => {
+  const id = randomUUID()
+  await owner`insert into users (id, project_id, mac) values (${id}, ${projectId}, '')`
+  return id
+}
+
+const idsOf = (events: readonly Shown[]) => events.map(({ id }) => id)
+
+describe('GET /events', () => {
+  test('lists them in order, with the number to continue after', async () => {
+    const { projectId, client } = await newProject()
+    const users = [await makeUser(projectId), await makeUser(projectId), await makeUser(projectId)]
+    const first = await client.get('/events', { limit: '2' })
+    expect(first.json).toMatchObject({ next: '2' })
+    expect(first.json.events[0]).toEqual({
+      id: '1',
+      type: 'user.created',
+      version: 1,
+      created_at: expect.any(String),
+      project_id: projectId,
+      data: { user_id: users[0] },
+    })
+    const second = await client.get('/events', { after: '2' })
+    expect(second.json.events.map(({ data }: Shown) => data.user_id)).toEqual([users[2]])
+    expect((await client.get('/events', { after: '3' })).json).toEqual({ events: [], next: '3' })
+  })
+
+  test('shows nothing of another project', async () => {
+    const [one, other] = [await newProject(), await newProject()]
+    await makeUser(one.projectId)
+    expect((await other.client.get('/events')).json).toEqual({ events: [], next: '0' })
+  })
+
+  test('filters by type, and goes on after those of other types', async () => {
+    const { projectId, client } = await newProject()
+    await makeUser(projectId)
+    expect((await client.get('/events', { types: 'wallet.created,policy.created' })).json).toEqual({
+      events: [],
+      next: '1',
+    })
+    expect(idsOf((await client.get('/events', { types: 'user.created' })).json.events)).toEqual(['1'])
+  })
+
+  test.each([
+    { after: '-1' },
+    { after: '01' },
+    { after: 'x' },
+    { after: '1' },
+    { after: '9223372036854775808' },
+    { types: 'user.made' },
+    { types: 'user.created,' },
+    { limit: '0' },
+    { limit: '501' },
+    { wait: '31' },
+    { wait: '-1' },
+    { wait: '1e1' },
+  ])('refuses %p', async (query) => {
+    const { client } = await newProject()
+    const answer = await client.get('/events', query as Record<string, string>)
+    expect([answer.status, answer.json.code]).toEqual([400, 'invalid_input'])
+  })
+
+  test('is refused to users', async () => {
+    const { access_token } = await peopleOf(service).logIn('anna@example.com')
+    const answer = await service.call('/events', { headers: { authorization: `Bearer ${access_token}` } })
+    expect([answer.status, answer.json.code]).toEqual([403, 'scope_required'])
+  })
+
+  test('says what is no longer kept', async () => {
+    const { projectId, client } = await newProject()
+    for (let made = 0; made < 3; made += 1) await makeUser(projectId)
+    await client.get('/events')
+    await owner`delete from events where project_id = ${projectId} and number <= 2`
+    await owner`update event_counters set dropped_number = 2 where project_id = ${projectId}`
+    const gone = await client.get('/events', { after: '1' })
+    expect([gone.status, gone.json.code]).toEqual([410, 'events_gone'])
+    expect(idsOf((await client.get('/events', { after: '2' })).json.events)).toEqual(['3'])
+    expect(idsOf((await client.get('/events')).json.events)).toEqual(['3'])
+  })
+})
+
+/** Resolves when so many readers wait on the database's channel in any process. */
+const listeners = async (atLeast: number): Promise<void> => {
+  for (;;) {
+    const [row] = await owner`select count(*)::int as n from pg_stat_activity
+      where datname = current_database() and query ilike 'listen strongroom_events%'`
+    if (row?.n >= atLeast) return
+    await Bun.sleep(20)
+  }
+}
+
+describe('waiting', () => {
+  test('is answered by the next event', async () => {
+    const { projectId, client } = await newProject()
+    const waiting = client.get('/events', { wait: '30' })
+    await listeners(1)
+    const user = await makeUser(projectId)
+    const { json } = await waiting
+    expect(json.events).toMatchObject([{ id: '1', data: { user_id: user } }])
+  })
+
+  test('passes over events of other types and of other projects', async () => {
+    const [one, other] = [await newProject(), await newProject()]
+    const waiting = one.client.get('/events', { wait: '30', types: 'project.changed' })
+    await listeners(1)
+    await makeUser(one.projectId)
+    await makeUser(other.projectId)
+    await owner`insert into audit (project_id, at, actor, action, subject, details, mac)
+      values (${one.projectId}, now(), 'operator', 'origins_changed', 'x', '{}', '')`
+    expect((await waiting).json).toMatchObject({
+      events: [{ id: '2', data: { setting: 'allowed_origins' } }],
+      next: '2',
+    })
+  })
+
+  test('ends without an event when its time is over', async () => {
+    const { client } = await newProject()
+    expect((await client.get('/events', { wait: '1' })).json).toEqual({ events: [], next: '0' })
+  })
+
+  test('goes on after the connection to PostgreSQL was lost', async () => {
+    const { projectId, client } = await newProject()
+    const waiting = client.get('/events', { wait: '30' })
+    await listeners(1)
+    await owner`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and query ilike 'listen strongroom_events%'`
+    const user = await makeUser(projectId)
+    expect((await waiting).json.events).toMatchObject([{ data: { user_id: user } }])
+  })
+
+  test('has a limit for each project', async () => {
+    const { projectId, client } = await newProject()
+    const waiting = Array.from({ length: 20 }, () => client.get('/events', { wait: '30' }))
+    let refused = await client.get('/events', { wait: '1' })
+    while (refused.status === 200) refused = await client.get('/events', { wait: '1' })
+    expect([refused.status, refused.json.code]).toEqual([429, 'rate_limited'])
+    expect((await client.get('/events')).status).toBe(200)
+    await makeUser(projectId)
+    for (const each of waiting) expect((await each).json.events).toHaveLength(1)
+    expect((await client.get('/events', { wait: '1' })).status).toBe(200)
+  })
+})
+
+describe('an API process', () => {
+  test('that stops answers who waits, and one that is killed loses nothing', async () => {
+    const { projectId, client, apiKey } = await newProject()
+    const headers = { authorization: `Bearer ${apiKey}`, 'x-walletkit-project-id': projectId }
+    const one = await startApiProcess(service.variables)
+    const waiting = fetch(`${one.url}/events?wait=30`, { headers })
+    const stream = await fetch(`${one.url}/events`, { headers: { ...headers, accept: 'text/event-stream' } })
+    await listeners(1)
+    expect(await one.stop()).toBe(0)
+    expect(await (await waiting).json()).toEqual({ events: [], next: '0' })
+    expect(await stream.text()).toContain('retry: 1000')
+    await makeUser(projectId)
+    expect(idsOf((await client.get('/events')).json.events)).toEqual(['1'])
+  })
+})
+
+/** Reads a stream until its text has what is looked for. */
+const readUntil = async (response: Response, looksFor: RegExp): Promise<string> => {
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true })
+    if (looksFor.test(text)) break
+  }
+  return text
+}
+
+describe('a stream', () => {
+  const open = (project: { projectId: string; apiKey: string }, headers: Record<string, string> = {}) =>
+    fetch(`${service.baseUrl}/events`, {
+      headers: {
+        authorization: `Bearer ${project.apiKey}`,
+        'x-walletkit-project-id': project.projectId,
+        accept: 'text/event-stream',
+        ...headers,
+      },
+    })
+
+  test('has what there is and what comes, and continues after Last-Event-ID', async () => {
+    const project = await newProject()
+    await makeUser(project.projectId)
+    const response = await open(project)
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    await makeUser(project.projectId)
+    const text = await readUntil(response, /id: 2\n/)
+    expect(text).toContain('id: 1\nevent: user.created\ndata: {"id":"1","type":"user.created"')
+    const later = await readUntil(await open(project, { 'last-event-id': '1' }), /id: 2\n/)
+    expect(later).not.toContain('id: 1\n')
+    expect(later).toContain('id: 2\nevent: user.created')
+  })
+
+  test('is refused like a list', async () => {
+    const project = await newProject()
+    for (const id of ['x', '7']) {
+      const answer = await open(project, { 'last-event-id': id })
+      expect(answer.status).toBe(400)
+    }
+  })
+})
