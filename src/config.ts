@@ -12,7 +12,7 @@ import {
 } from './chains/networks.ts'
 import { consolePlaceOf } from './environment/console-place.ts'
 import { rightDatabaseUrl } from './environment/database-url.ts'
-import { isLocal, isPrivate } from './environment/hosts.ts'
+import { isLocal, isPrivate, type ListedAddresses, listedAddresses } from './environment/hosts.ts'
 import { refuseRootKey } from './environment/refuse-root-key.ts'
 import { recorded } from './environment/unknown-variables.ts'
 import { flag, oneOf, problem, required, url, type Variables, wholeNumber } from './environment/variables.ts'
@@ -189,6 +189,13 @@ const ipfsApiUrlOf = (variables: Variables): Secret | null => {
     throw problem('IPFS_API_URL', 'a URL whose user and password are percent-encoded UTF-8')
   }
   return new Secret(text)
+}
+
+const webhookAddressesOf = (variables: Variables): ListedAddresses => {
+  const name = 'WEBHOOK_ALLOWED_ADDRESSES'
+  const listed = listedAddresses(wordsOf(variables[name] ?? ''))
+  if (listed === null) throw problem(name, 'IP addresses and networks, such as 10.1.2.3 or fd00::/8')
+  return listed
 }
 
 const readRootKeyConfig = (spec: string, variables: Variables): RootKeyConfig => ({
@@ -368,6 +375,8 @@ const configOf = (variables: Variables, reader: Reader) => {
     /** The mail server: `smtp://` or `smtps://` with user and password; null: no mail is sent. */
     mailUrl: mailUrlOf(variables),
     mailFrom: variables.MAIL_FROM?.trim() || `Strongroom <no-reply@${new URL(publicBaseUrl).hostname}>`,
+    /** Addresses to which webhooks may go although they are not of the public Internet. */
+    webhookAddresses: webhookAddressesOf(variables),
     /** The RPC API of an IPFS node (Kubo) that pins hosted metadata, with optional user and password, or null. */
     ipfsApiUrl: ipfsApiUrlOf(variables),
   }

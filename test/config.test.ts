@@ -29,6 +29,13 @@ test("a worker serves metrics only at its own address, whatever the API's settin
   expect(refusalOf({ WORKER_METRICS_PORT: 'x' })).toBe('WORKER_METRICS_PORT must be a whole number from 0 to 65535.')
 })
 
+test('webhooks go only to addresses of the public Internet and those that are listed', () => {
+  const { webhookAddresses } = readConfig({ ...MAINNET, WEBHOOK_ALLOWED_ADDRESSES: '10.1.2.3, fd00::/8' })
+  expect(['10.1.2.3', 'fd00::5', '10.1.2.4'].map(webhookAddresses.has)).toEqual([true, true, false])
+  const right = 'WEBHOOK_ALLOWED_ADDRESSES must be IP addresses and networks, such as 10.1.2.3 or fd00::/8.'
+  expect(refusalOf({ WEBHOOK_ALLOWED_ADDRESSES: 'hooks.example.com' })).toBe(right)
+})
+
 describe('a mainnet deployment sends nothing unencrypted to another machine', () => {
   test('and is accepted if everything is encrypted', () => {
     const config = readConfig({
@@ -119,9 +126,9 @@ describe('a mainnet deployment sends nothing unencrypted to another machine', ()
       })
     }
     for (const PUBLIC_BASE_URL of [
-      'https://203.0.113.7',
+      'https://198.41.0.4',
       'https://172.32.0.1',
-      'https://[2001:db8::1]',
+      'https://[2606:4700::1]',
       'https://local.example.org',
     ]) {
       expect({ PUBLIC_BASE_URL, refusal: refusalOf({ PUBLIC_BASE_URL }) }).toEqual({

@@ -7,10 +7,17 @@ const LOOPBACK = /^(?:localhost|.+\.localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]|::1
 /** Whether traffic to a host stays on this machine: a loopback name or address, or the path of a Unix socket. */
 export const isLocal = (host: string): boolean => LOOPBACK.test(host) || /^(?:\/|%2f)/i.test(host)
 
-/** IANA's special-purpose address registries: what is not globally reachable, multicast, and what may lead to
- * such addresses through a gateway. IPv4 also stands for ::ffff:a.b.c.d. */
-const PRIVATE = new BlockList()
-for (const [address, bits] of [
+/** What addresses an operator lists, or nobody reaches from the Internet. */
+type Ranges = readonly (readonly [address: string, bits: number])[]
+
+const blockListOf = (ranges: Ranges): BlockList => {
+  const list = new BlockList()
+  for (const [address, bits] of ranges) list.addSubnet(address, bits, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+  return list
+}
+
+/** IANA's special-purpose registry and multicast: what is not globally reachable, or is a way to something that is not. */
+const SPECIAL_IPV4 = blockListOf([
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
@@ -18,25 +25,55 @@ for (const [address, bits] of [
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
   ['192.168.0.0', 16],
   ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
-] as const) {
-  PRIVATE.addSubnet(address, bits, 'ipv4')
-}
-for (const [address, bits] of [
-  ['::', 127],
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
+])
+/** Global unicast. Outside of it are loopback, unique and link-local addresses, multicast, and IPv4 in IPv6 (mapped, NAT64). */
+const GLOBAL_IPV6 = blockListOf([['2000::', 3]])
+/** Inside of it: protocol assignments with Teredo, documentation, and 6to4, which leads to any IPv4 address. */
+const SPECIAL_IPV6 = blockListOf([
+  ['2001::', 23],
+  ['2001:db8::', 32],
   ['2002::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
-] as const) {
-  PRIVATE.addSubnet(address, bits, 'ipv6')
+  ['3fff::', 20],
+])
+
+/** Whether an IP address is one of the public Internet. @param address without brackets and without a zone. */
+export const isPublicAddress = (address: string): boolean => {
+  switch (isIP(address)) {
+    case 4:
+      return !SPECIAL_IPV4.check(address, 'ipv4')
+    case 6:
+      return GLOBAL_IPV6.check(address, 'ipv6') && !SPECIAL_IPV6.check(address, 'ipv6')
+    default:
+      return false
+  }
+}
+
+/** Whether an address is one of those that somebody listed. */
+export type ListedAddresses = { readonly isEmpty: boolean; has(address: string): boolean }
+
+/** Reads addresses and networks, such as 10.1.2.3 and fd00::/8. @returns null if one of them is neither. */
+export const listedAddresses = (words: readonly string[]): ListedAddresses | null => {
+  const ranges: [string, number][] = []
+  for (const word of words) {
+    const [, address = '', bits] = /^([0-9A-Fa-f:.]+)(?:\/([0-9]{1,3}))?$/.exec(word) ?? []
+    const most = isIP(address) === 6 ? 128 : 32
+    const length = bits === undefined ? most : Number(bits)
+    if (isIP(address) === 0 || length > most) return null
+    ranges.push([address, length])
+  }
+  const list = blockListOf(ranges)
+  return {
+    isEmpty: ranges.length === 0,
+    has: (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4'),
+  }
 }
 
 /** Names without a dot, and the domains of RFC 6761, RFC 6762 and of ICANN's resolution of 2024-07-29. */
@@ -45,6 +82,5 @@ const PRIVATE_NAME = /^[^.]+$|\.(?:localhost|local|internal)$/
 /** Whether the host of a URL can only be reached from its own machine or network. @param hostname as `URL` writes it. */
 export const isPrivate = (hostname: string): boolean => {
   const host = hostname.replace(/^\[|\]$|\.$/g, '')
-  const version = isIP(host)
-  return version === 0 ? PRIVATE_NAME.test(host) : PRIVATE.check(host, version === 6 ? 'ipv6' : 'ipv4')
+  return isIP(host) === 0 ? PRIVATE_NAME.test(host) : !isPublicAddress(host)
 }

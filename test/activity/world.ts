@@ -99,6 +99,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   mailFrom: 'Strongroom <no-reply@custody.example>',
   ipfsApiUrl: null,
   outgoingPrivateHosts: [],
+  webhookAddresses: { isEmpty: true, has: () => false },
   ...changes,
 })
 
