@@ -35,6 +35,8 @@ export const JOB_PAYLOADS = {
   fold_attempts: Type.Object({}),
   /** Sends a mail that is waiting. */
   send_mail: Type.Object({ mailId: Type.String() }),
+  /** Sends what is due to an endpoint of webhooks. */
+  deliver_webhooks: Type.Object({ endpointId: Type.String() }),
 } as const
 
 export type JobName = keyof typeof JOB_PAYLOADS

@@ -203,12 +203,20 @@ const API_ACTIONS = [
   'operator_logged_in',
   'operator_passkey_added',
   'operator_removed',
+  'webhook_created',
+  'webhook_changed',
+  'webhook_secret_rotated',
+  'webhook_enabled',
+  'webhook_disabled',
+  'webhook_removed',
+  'webhook_replayed',
   ...API_EVENTS,
 ] as const
 export type ApiAction = (typeof API_ACTIONS)[number]
 
 /** Actions that workers write, under the service key. */
-export type WorkerAction = 'final_blocks_lost' | (typeof WORKER_EVENTS)[number]
+export const WORKER_ACTIONS = ['final_blocks_lost', 'webhook_given_up'] as const
+export type WorkerAction = (typeof WORKER_ACTIONS)[number] | (typeof WORKER_EVENTS)[number]
 
 /**
  * Rows of which nothing else depends: they may be archived. `audit verify` compares all other rows with the tables, and also a
@@ -225,7 +233,7 @@ export const ARCHIVED_ACTIONS: ReadonlySet<AuditAction> = new Set([
 ])
 
 /** Every act that leaves an audit row. Its list says whose key proves the row. */
-export const AUDIT_ACTIONS = [...CUSTODY_ACTIONS, ...API_ACTIONS, 'final_blocks_lost'] as const
+export const AUDIT_ACTIONS = [...CUSTODY_ACTIONS, ...API_ACTIONS, ...WORKER_ACTIONS] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
 export const APPROVAL_DECISIONS = ['approve', 'reject'] as const
@@ -270,6 +278,14 @@ export type SessionEnd = (typeof SESSION_ENDS)[number]
 /** What an operator may do at the console: a viewer only reads. */
 export const OPERATOR_ROLES = ['viewer', 'operator'] as const
 export type OperatorRole = (typeof OPERATOR_ROLES)[number]
+
+/** An endpoint of webhooks is disabled by its project, by an operator, or after three days without a success. */
+export const WEBHOOK_STATES = ['enabled', 'disabled'] as const
+export type WebhookState = (typeof WEBHOOK_STATES)[number]
+
+/** `failed`: it was not taken within three days. */
+export const DELIVERY_STATES = ['waiting', 'delivered', 'failed'] as const
+export type DeliveryState = (typeof DELIVERY_STATES)[number]
 
 /** What a hash in `operator_tokens` is of. */
 export const OPERATOR_TOKEN_KINDS = ['link', 'session', 'challenge'] as const

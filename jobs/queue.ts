@@ -10,6 +10,8 @@ import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../db/querie
 import type { WorkerCtx } from '../src/context.ts'
 import type { Metrics } from '../src/metrics/metrics.ts'
 import type { Log } from '../src/security/log.ts'
+import { type Couriers, createCouriers } from '../src/webhooks/couriers.ts'
+import { listenForEvents } from './listen.ts'
 import { startFollowers } from './tasks/follow-blocks.ts'
 import { createTasks } from './tasks/index.ts'
 
@@ -46,6 +48,8 @@ const ABORT_AFTER_MS = 50
 const POLL_INTERVAL_MS = 1_000
 /** For listening, and for taking and completing jobs, which goes in batches: a job itself uses the pool of its process. */
 export const QUEUE_CONNECTIONS = 7
+/** The same, and one that hears of events. */
+export const WORKER_CONNECTIONS = QUEUE_CONNECTIONS + 1
 
 /** A queue that ends by itself may wait for ever for its lost connections. */
 const ABANDON_AFTER_MS = 2_000
@@ -137,7 +141,7 @@ const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): Pick<Started, 'unansw
   }
 }
 
-const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
+const startRunner = async (ctx: WorkerCtx, couriers: Couriers): Promise<Started> => {
   const applicationName = `strongroom-jobs-${randomUUID()}`
   const url = ctx.config.databaseUrl.reveal()
   const pgPool = new pg.Pool({
@@ -157,7 +161,7 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
     pgPool,
     events,
     noHandleSignals: true,
-    taskList: createTasks(ctx),
+    taskList: createTasks(ctx, couriers),
     parsedCronItems: parseCrontab(CRONTAB),
     logger: loggerOf(ctx.log, firstLook.reject),
     preset: {
@@ -204,7 +208,9 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   await unlockJobsOfDeadWorkers(ctx.db)
   await startFollowers(ctx)
   await addJob(ctx.db, 'reconcile', { again: false }, { key: 'reconcile:start', delaySeconds: FIRST_RECONCILE_SECONDS })
-  const { runner, unanswered, ending, disconnect } = await startRunner(ctx)
+  const couriers = createCouriers(ctx)
+  const { runner, unanswered, ending, disconnect } = await startRunner(ctx, couriers)
+  const stopListening = listenForEvents(ctx, { onProject: couriers.ringFor, onListening: couriers.ringAll })
   let isStopping = false
   const abandoned = new Promise<void>((resolve) => {
     void ending.then(() => {
@@ -214,11 +220,12 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   const stopRunner = () =>
     runner.stop().catch((err: unknown) => ctx.log.debug({ err }, 'the job queue was ending already'))
   const over = runner.promise.catch((err: unknown) => ctx.log.error({ err }, 'the job queue failed'))
-  const ended = Promise.race([over, abandoned]).then(() => {
+  const ended = Promise.race([over, abandoned]).then(async () => {
     isStopping = true
     // Its crontab would go on.
     void stopRunner()
     disconnect()
+    await stopListening()
   })
   // The statement may have taken jobs, of which graphile-worker does not know: nobody would run them for four hours. The next queue
   // unlocks them as those of a dead worker.
@@ -232,7 +239,7 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
     stop: async () => {
       if (!isStopping) void stopRunner()
       isStopping = true
-      await ended
+      await Promise.all([ended, couriers.stop()])
     },
   }
 }

@@ -283,4 +283,4 @@ export const mails = pgTable(
   (table) => [index('mails_age').on(table.createdAt)],
 )
 
-export const mailsAccess = access(mails, { api: 'select, insert', worker: 'select, update, delete' })
+export const mailsAccess = access(mails, { api: 'select, insert', worker: 'select, insert, update, delete' })

@@ -4,14 +4,16 @@ import { dropOldEvents } from '../../db/queries/events.ts'
 import { dropOldIdempotencyKeys } from '../../db/queries/idempotency-keys.ts'
 import { dropExpiredLogins } from '../../db/queries/logins.ts'
 import { dropOldMails } from '../../db/queries/mails.ts'
+import { dropOldDeliveries } from '../../db/queries/webhook-deliveries.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { taskOf } from './task.ts'
 
-/** Deletes expired logins and sessions, and old mails. */
+/** Deletes expired logins and sessions, old mails, and deliveries that have ended. */
 export const cleanLoginsTask = (ctx: WorkerCtx): Task =>
   taskOf('clean_logins', async () => {
     await dropExpiredLogins(ctx.db)
     await dropOldMails(ctx.db)
+    await dropOldDeliveries(ctx.db)
   })
 
 /** Deletes events whose time is over. */

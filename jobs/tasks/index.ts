@@ -1,9 +1,12 @@
 import type { JobName } from '../../db/jobs.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { createShares } from '../../src/queue.ts'
+import { type Couriers, createCouriers } from '../../src/webhooks/couriers.ts'
 import { backfillWalletTask } from './backfill-wallet.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'
 import { cleanLoginsTask, dropEventsTask, dropIdempotencyKeysTask, expireApprovalsTask } from './clean.ts'
+import { cleanLoginsTask, dropIdempotencyKeysTask } from './clean.ts'
+import { deliverWebhooksTask } from './deliver-webhooks.ts'
 import { foldAttemptsTask } from './fold-attempts.ts'
 import { followBlocksTask } from './follow-blocks.ts'
 import { reconcileTask } from './reconcile.ts'
@@ -13,7 +16,7 @@ import { sendMailTask } from './send-mail.ts'
 const PART_OF_PLACES = 4
 const SLOW_AFTER_MS = 1_000
 
-export const createTasks = (ctx: WorkerCtx) => {
+export const createTasks = (ctx: WorkerCtx, couriers: Couriers = createCouriers(ctx)) => {
   const atOnce = Math.max(1, Math.floor(ctx.config.workerConcurrency / PART_OF_PLACES))
   const places = createShares({ atOnce, slowAfterMs: SLOW_AFTER_MS })
   return {
@@ -21,12 +24,13 @@ export const createTasks = (ctx: WorkerCtx) => {
     track_blocks: followBlocksTask(ctx, 'track_blocks'),
     index_blocks: followBlocksTask(ctx, 'index_blocks'),
     backfill_wallet: backfillWalletTask(ctx, places),
-    reconcile: reconcileTask(ctx),
+    reconcile: reconcileTask(ctx, couriers),
     clean_logins: cleanLoginsTask(ctx),
     drop_events: dropEventsTask(ctx),
     expire_approvals: expireApprovalsTask(ctx),
     fold_attempts: foldAttemptsTask(ctx),
     send_mail: sendMailTask(ctx),
+    deliver_webhooks: deliverWebhooksTask(couriers),
     drop_idempotency_keys: dropIdempotencyKeysTask(ctx),
   } satisfies Record<JobName, unknown>
 }

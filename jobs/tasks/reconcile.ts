@@ -7,20 +7,22 @@ import { refreshSignerStates } from '../../src/transactions/after-block.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { checkFinalBlocks } from '../../src/transactions/repair.ts'
 import { startRound } from '../../src/transactions/round.ts'
+import { type Couriers, createCouriers } from '../../src/webhooks/couriers.ts'
 import { startBackfills } from './backfill-wallet.ts'
 import { startFollowers } from './follow-blocks.ts'
 import { taskOf } from './task.ts'
 
 const HALF_A_MINUTE_SECONDS = 30
 
-/** Restarts what is stuck because a job was lost: jobs of dead workers, followers, backfills and live transactions. */
-export const reconcileTask = (ctx: WorkerCtx): Task =>
+/** Restarts what is stuck because a job was lost: jobs of dead workers, followers, backfills, webhooks and live transactions. */
+export const reconcileTask = (ctx: WorkerCtx, couriers: Pick<Couriers, 'ringAll'> = createCouriers(ctx)): Task =>
   taskOf('reconcile', async ({ again }) => {
     const second = { key: 'reconcile:second', delaySeconds: HALF_A_MINUTE_SECONDS }
     if (again) await addJob(ctx.db, 'reconcile', { again: false }, second)
     await unlockJobsOfDeadWorkers(ctx.db)
     await startFollowers(ctx)
     await startBackfills(ctx)
+    await couriers.ringAll()
     // A node that hangs delays only its own network. Each piece of work has its own round, so that one which does not finish leaves
     // time for the next.
     await Promise.all(

@@ -1,5 +1,5 @@
 import { type AuditRecord, chainOf, pageOfServiceRows } from '../../db/queries/audit-rows.ts'
-import { type Secret, WORKER_EVENTS } from '../../db/words.ts'
+import { type Secret, WORKER_ACTIONS, WORKER_EVENTS } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { auditVerifier, auditVerifierWith } from '../custody/audit.ts'
 import { AUDIT_PURPOSE, type Sealer } from '../custody/sealer.ts'
@@ -35,7 +35,7 @@ const verifierOfAll = async ({ db, sealer, identity }: VerifyCtx): Promise<(row:
   const ofWorker = await verifierOf(db, { secret: 'SERVICE_KEY', sealer })
   const ofApi = await verifierOf(db, { secret: 'IDENTITY_KEY', sealer: identity })
   return (row) => {
-    if (row.action === 'final_blocks_lost') return ofWorker(row)
+    if (WORKER_ACTIONS.some((each) => each === row.action)) return ofWorker(row)
     return ofApi(row) || (WORKER_EVENTS.some((each) => each === row.action) && ofWorker(row))
   }
 }

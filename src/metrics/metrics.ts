@@ -13,6 +13,7 @@ import {
 } from '../../db/words.ts'
 import type { NodeTrouble } from '../chains/chain.ts'
 import { DROP_REASONS } from '../tracing/exporter.ts'
+import { FAILURE_WORDS } from '../webhooks/failure-words.ts'
 
 export const PREFIX = 'strongroom_'
 
@@ -165,6 +166,13 @@ export const createMetrics = (networks: readonly Network[]) => {
     transactions: ofTransactions(registry, networks),
     chains: ofChains(registry, networks),
     jobs: ofJobs(registry),
+    webhooks: counterIn(registry)(
+      'webhook_requests_total',
+      'Requests to receivers of webhooks, by what became of them.',
+      {
+        outcome: ['delivered', ...Object.keys(FAILURE_WORDS)],
+      },
+    ),
     securityEvents: counterIn(registry)('security_events_total', 'Refusals that may be part of an attack.', {
       kind: SECURITY_EVENTS,
     }),

@@ -1,0 +1,151 @@
+// Endpoints of webhooks: where a project's events go.
+
+import { and, asc, count, eq, sql } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { projects, webhookDeliveries, webhookEndpoints } from '../schema.ts'
+
+export type EndpointRow = typeof webhookEndpoints.$inferSelect
+
+/** What decides where events go. */
+export type EndpointFacts = Pick<EndpointRow, 'id' | 'projectId' | 'url' | 'eventTypes' | 'contactEmail'>
+
+type Named = { readonly projectId: string; readonly id: string }
+
+const named = ({ projectId, id }: Named) => and(eq(webhookEndpoints.projectId, projectId), eq(webhookEndpoints.id, id))
+
+/** Inserts an endpoint that gets the events from now on. */
+export const insertEndpoint = async (
+  tx: Tx,
+  row: EndpointFacts & { readonly sealed: Uint8Array; readonly cursor: bigint },
+): Promise<void> => {
+  await tx.insert(webhookEndpoints).values({ ...row, eventTypes: [...row.eventTypes] })
+}
+
+/** Locks the project, so that two requests do not both add its last endpoint. @returns how many it has. */
+export const lockEndpointCount = async (tx: Tx, projectId: string): Promise<number> => {
+  await tx.select({ id: projects.id }).from(projects).where(eq(projects.id, projectId)).for('no key update')
+  const [row] = await tx.select({ n: count() }).from(webhookEndpoints).where(eq(webhookEndpoints.projectId, projectId))
+  return row?.n ?? 0
+}
+
+export const lockEndpoint = async (tx: Tx, of: Named): Promise<EndpointRow | null> => {
+  const [row] = await tx.select().from(webhookEndpoints).where(named(of)).for('update')
+  return row ?? null
+}
+
+/** The same by its id alone, for workers and operators. */
+export const lockEndpointById = async (tx: Tx, id: string): Promise<EndpointRow | null> => {
+  const [row] = await tx.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)).for('update')
+  return row ?? null
+}
+
+export const findEndpoint = async (db: Queryable, id: string): Promise<EndpointRow | null> => {
+  const [row] = await db.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id))
+  return row ?? null
+}
+
+/** What waits for an endpoint, and since when. */
+export type EndpointView = EndpointRow & { readonly waiting: number; readonly lateSince: Date | null }
+
+const VIEW_LIMIT = 500
+
+/** @param projectId null: of all projects. Oldest first. */
+export const listEndpoints = async (
+  db: Queryable,
+  { projectId, limit = VIEW_LIMIT }: { readonly projectId: string | null; readonly limit?: number },
+): Promise<readonly EndpointView[]> => {
+  const waiting = db
+    .select({
+      endpointId: webhookDeliveries.endpointId,
+      waiting: count().as('waiting'),
+      lateSince: sql<Date | null>`min(${webhookDeliveries.createdAt})`
+        .mapWith(webhookDeliveries.createdAt)
+        .as('late_since'),
+    })
+    .from(webhookDeliveries)
+    .where(eq(webhookDeliveries.state, 'waiting'))
+    .groupBy(webhookDeliveries.endpointId)
+    .as('waiting_deliveries')
+  const rows = await db
+    .select()
+    .from(webhookEndpoints)
+    .leftJoin(waiting, eq(waiting.endpointId, webhookEndpoints.id))
+    .where(projectId === null ? undefined : eq(webhookEndpoints.projectId, projectId))
+    .orderBy(asc(webhookEndpoints.createdAt), asc(webhookEndpoints.id))
+    .limit(limit)
+  return rows.map(({ webhook_endpoints: row, waiting_deliveries: late }) => ({
+    ...row,
+    waiting: late?.waiting ?? 0,
+    lateSince: late?.lateSince ?? null,
+  }))
+}
+
+/** Writes what decides where events go, together with the secrets that are sealed for it. */
+export const writeEndpoint = async (
+  tx: Tx,
+  { id, projectId, ...facts }: EndpointFacts & { readonly sealed: Uint8Array },
+): Promise<void> => {
+  await tx
+    .update(webhookEndpoints)
+    .set({ ...facts, eventTypes: [...facts.eventTypes] })
+    .where(named({ projectId, id }))
+}
+
+/** Seals an endpoint's secrets anew. */
+export const resealEndpoint = async (
+  tx: Tx,
+  { id, sealed }: { readonly id: string; readonly sealed: Uint8Array },
+): Promise<void> => {
+  await tx.update(webhookEndpoints).set({ sealed }).where(eq(webhookEndpoints.id, id))
+}
+
+/** All endpoints; locks them until the transaction ends. */
+export const lockEndpoints = (tx: Tx): Promise<readonly EndpointRow[]> =>
+  tx.select().from(webhookEndpoints).orderBy(asc(webhookEndpoints.id)).for('update')
+
+export const markDisabled = async (
+  tx: Tx,
+  { id, why }: { readonly id: string; readonly why: string },
+): Promise<void> => {
+  await tx
+    .update(webhookEndpoints)
+    .set({ state: 'disabled', disabledAt: sql`now()`, disabledWhy: why })
+    .where(eq(webhookEndpoints.id, id))
+}
+
+/** What waits is then due at once, and has three days again. */
+export const markEnabled = async (tx: Tx, id: string): Promise<void> => {
+  await tx
+    .update(webhookEndpoints)
+    .set({ state: 'enabled', disabledAt: null, disabledWhy: null, failures: 0 })
+    .where(eq(webhookEndpoints.id, id))
+  await tx
+    .update(webhookDeliveries)
+    .set({ nextAt: sql`now()`, firstTriedAt: null, attempts: 0 })
+    .where(and(eq(webhookDeliveries.endpointId, id), eq(webhookDeliveries.state, 'waiting')))
+}
+
+export const deleteEndpoint = async (tx: Tx, of: Named): Promise<void> => {
+  await tx.delete(webhookEndpoints).where(named(of))
+}
+
+/** The enabled endpoints of some projects. */
+export const enabledEndpointsOf = async (db: Db, projectIds: readonly string[]): Promise<readonly string[]> => {
+  const { rows } = await db.execute<{ id: string }>(sql`
+    select id from public.webhook_endpoints where state = 'enabled' and project_id = any(${sql.param(projectIds)}::uuid[])`)
+  return rows.map(({ id }) => id)
+}
+
+/** Enabled endpoints for which something is due, some of them. */
+export const endpointsWithWork = async (db: Db, limit: number): Promise<readonly string[]> => {
+  const { rows } = await db.execute<{ id: string }>(sql`
+    select e.id from public.webhook_endpoints e
+    where e.state = 'enabled' and (
+      exists (select from public.events v where v.project_id = e.project_id and v.number > e.cursor)
+      or exists (select from public.events v where v.project_id = e.project_id and v.number is null)
+      or exists (
+        select from public.webhook_deliveries d where d.endpoint_id = e.id and d.state = 'waiting'
+          and d.next_at <= now() and (d.leased_until is null or d.leased_until <= now())))
+    limit ${limit}`)
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,94 @@
+// Where projects get their events, and what was sent there.
+
+import { sql } from 'drizzle-orm'
+import { bigint, check, foreignKey, index, integer, pgTable, smallint, text, unique, uuid } from 'drizzle-orm/pg-core'
+import { access } from '../access.ts'
+import { bytes, instant, now, oneOf } from '../columns.ts'
+import { DELIVERY_STATES, WEBHOOK_STATES } from '../words.ts'
+import { projectId } from './projects.ts'
+
+/** A URL that gets the events of a project. */
+export const webhookEndpoints = pgTable(
+  'webhook_endpoints',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: projectId(),
+    url: text('url').notNull(),
+    /** Empty: every type. */
+    eventTypes: text('event_types').array().notNull(),
+    /** Who gets a mail when it is disabled; null: nobody. */
+    contactEmail: text('contact_email'),
+    /**
+     * Its secrets, sealed with the service key for exactly this id, project, URL, types and contact: with other ones they do not
+     * open, and nothing is sent (src/webhooks/endpoint.ts).
+     */
+    sealed: bytes('sealed').notNull(),
+    state: text('state', { enum: WEBHOOK_STATES }).notNull().default('enabled'),
+    disabledAt: instant('disabled_at'),
+    /** Why, in words for people. */
+    disabledWhy: text('disabled_why'),
+    /** The number of the last event for which deliveries were made. */
+    cursor: bigint('cursor', { mode: 'bigint' }).notNull(),
+    /** Failures since the last success. */
+    failures: integer('failures').notNull().default(0),
+    lastSuccessAt: instant('last_success_at'),
+    lastFailureAt: instant('last_failure_at'),
+    lastFailure: text('last_failure'),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    unique('webhook_endpoints_project').on(table.projectId, table.id),
+    check('webhook_endpoints_state', oneOf('state', WEBHOOK_STATES)),
+    check('webhook_endpoints_disabled', sql`(state = 'disabled') = (disabled_at is not null)`),
+  ],
+)
+
+export const webhookEndpointsAccess = access(webhookEndpoints, {
+  api: 'select, insert, update, delete',
+  worker: `select, update (state, disabled_at, disabled_why, cursor, failures, last_success_at, last_failure_at,
+    last_failure)`,
+  console: 'select, update (state, disabled_at, disabled_why, failures)',
+})
+
+/** An event that goes to an endpoint, or a test. Those of one lane are sent one after the other. */
+export const webhookDeliveries = pgTable(
+  'webhook_deliveries',
+  {
+    id: uuid('id').primaryKey().defaultRandom(),
+    projectId: uuid('project_id').notNull(),
+    endpointId: uuid('endpoint_id').notNull(),
+    /** The event's; null for a test. */
+    number: bigint('number', { mode: 'bigint' }),
+    /** A wallet, by its network and address; empty for events of no wallet. */
+    lane: text('lane').notNull(),
+    state: text('state', { enum: DELIVERY_STATES }).notNull().default('waiting'),
+    attempts: smallint('attempts').notNull().default(0),
+    createdAt: instant('created_at').notNull().default(now),
+    nextAt: instant('next_at').notNull().default(now),
+    /** A worker sends it until then; later others may. */
+    leasedUntil: instant('leased_until'),
+    firstTriedAt: instant('first_tried_at'),
+    endedAt: instant('ended_at'),
+    /** The last answer's. */
+    status: smallint('status'),
+    failure: text('failure'),
+    excerpt: text('excerpt'),
+  },
+  (table) => [
+    unique('webhook_deliveries_event').on(table.endpointId, table.number),
+    foreignKey({
+      columns: [table.projectId, table.endpointId],
+      foreignColumns: [webhookEndpoints.projectId, webhookEndpoints.id],
+    }).onDelete('cascade'),
+    index('webhook_deliveries_waiting').on(table.endpointId, table.lane, table.number).where(sql`state = 'waiting'`),
+    index('webhook_deliveries_recent').on(table.endpointId, table.createdAt.desc(), table.id),
+    index('webhook_deliveries_ended').on(table.endedAt).where(sql`state <> 'waiting'`),
+    check('webhook_deliveries_state', oneOf('state', DELIVERY_STATES)),
+  ],
+)
+
+export const webhookDeliveriesAccess = access(webhookDeliveries, {
+  api: 'select, insert, update, delete',
+  worker: 'select, insert, update, delete',
+  console: 'select, update (state, attempts, next_at, leased_until, first_tried_at, ended_at)',
+})

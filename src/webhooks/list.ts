@@ -1,0 +1,37 @@
+import { type DeliveryRow, listDeliveries as selectDeliveries } from '../../db/queries/webhook-deliveries.ts'
+import { type EndpointView, findEndpoint, listEndpoints as selectEndpoints } from '../../db/queries/webhooks.ts'
+import type { DeliveryState } from '../../db/words.ts'
+import type { Ctx } from '../context.ts'
+import { notFound } from '../errors.ts'
+
+/** The endpoints of a project, or of all, oldest first. */
+export const listEndpoints = (
+  { db }: Pick<Ctx, 'db'>,
+  { projectId }: { readonly projectId: string | null },
+): Promise<readonly EndpointView[]> => selectEndpoints(db, { projectId })
+
+/** One endpoint of a project. @throws not_found */
+export const getEndpoint = async (
+  ctx: Pick<Ctx, 'db'>,
+  { projectId, id }: { readonly projectId: string; readonly id: string },
+): Promise<EndpointView> => {
+  const found = (await listEndpoints(ctx, { projectId })).find((each) => each.id === id)
+  if (found === undefined) throw notFound('webhook')
+  return found
+}
+
+/** What was sent to an endpoint or waits for it, newest first. @throws not_found */
+export const listDeliveries = async (
+  { db }: Pick<Ctx, 'db'>,
+  input: {
+    readonly projectId: string
+    readonly endpointId: string
+    readonly state: DeliveryState | null
+    readonly limit: number
+    readonly offset: number
+  },
+): Promise<readonly DeliveryRow[]> => {
+  const endpoint = await findEndpoint(db, input.endpointId)
+  if (endpoint?.projectId !== input.projectId) throw notFound('webhook')
+  return selectDeliveries(db, input)
+}

@@ -1,0 +1,33 @@
+import type { Tx } from '../../db/client.ts'
+import { type EventRow, eventsWithNumbers } from '../../db/queries/events.ts'
+import type { DeliveryRow } from '../../db/queries/webhook-deliveries.ts'
+
+/** What a receiver gets. The id is the same each time. */
+export type Message = { readonly id: string; readonly body: string }
+
+export const TEST_TYPE = 'webhook.test'
+
+const messageOf = ({ projectId, number, type, version, data, createdAt }: EventRow): Message => ({
+  id: `${projectId}-${number}`,
+  body: JSON.stringify({ id: String(number), type, version, timestamp: createdAt.toISOString(), data }),
+})
+
+const testOf = ({ id, endpointId, createdAt }: DeliveryRow): Message => ({
+  id,
+  body: JSON.stringify({ type: TEST_TYPE, timestamp: createdAt.toISOString(), data: { webhook_id: endpointId } }),
+})
+
+/** The messages of deliveries of one project, by the deliveries' ids. An event that is no longer kept has none. */
+export const messagesOf = async (tx: Tx, deliveries: readonly DeliveryRow[]): Promise<ReadonlyMap<string, Message>> => {
+  const projectId = deliveries[0]?.projectId
+  if (projectId === undefined) return new Map()
+  const numbers = deliveries.flatMap(({ number }) => (number === null ? [] : [number]))
+  const events = new Map((await eventsWithNumbers(tx, { projectId, numbers })).map((event) => [event.number, event]))
+  return new Map(
+    deliveries.flatMap((delivery) => {
+      if (delivery.number === null) return [[delivery.id, testOf(delivery)] as const]
+      const event = events.get(delivery.number)
+      return event === undefined ? [] : [[delivery.id, messageOf(event)] as const]
+    }),
+  )
+}

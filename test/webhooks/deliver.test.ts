@@ -1,0 +1,354 @@
+// Deliveries by a real worker to receivers on loopback, which the operator has listed.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres, { type Sql } from 'postgres'
+import { addJob } from '../../db/jobs.ts'
+import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/webhooks/change.ts'
+import { createEndpoint } from '../../src/webhooks/create.ts'
+import { replay, sendTest } from '../../src/webhooks/replay.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+import { type Receiver, startReceiver } from './receiver.ts'
+
+const LISTED = { WEBHOOK_ALLOWED_ADDRESSES: '127.0.0.0/8' }
+
+let service: Service
+let worker: WorkerHere | null = null
+let sql: Sql
+const receivers: Receiver[] = []
+
+beforeAll(async () => {
+  service = await startService({ variables: LISTED })
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+})
+afterEach(async () => {
+  await worker?.stop()
+  worker = null
+  await sql`delete from webhook_endpoints`
+  for (const receiver of receivers.splice(0)) await receiver.close()
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+const startWorker = async () => {
+  worker = await startWorkerHere(service)
+}
+
+/** A receiver with its endpoint. */
+const endpoint = async (of: { readonly eventTypes?: readonly string[]; readonly email?: string } = {}) => {
+  const receiver = await startReceiver()
+  receivers.push(receiver)
+  const { eventTypes = [], email = null } = of
+  const { projectId } = service.project
+  const actor = 'operator'
+  const made = await createEndpoint(service.ctx, { projectId, actor, url: receiver.url, eventTypes, email })
+  receiver.trust(made.secret)
+  return { ...made, receiver, named: { projectId, actor, id: made.id } }
+}
+
+/** Adds events, each in a transaction. */
+const happen = async (
+  ...events: readonly { readonly type?: string; readonly wallet?: string; readonly n: number }[]
+) => {
+  for (const { type = 'transaction.updated', wallet = null, n } of events) {
+    const data = wallet === null ? { n } : { network: 'Ethereum', wallet_address: wallet, n }
+    await sql`insert into events (project_id, type, data) values (${service.project.projectId}, ${type}, ${sql.json(data)})`
+  }
+}
+
+const numbers = (receiver: Receiver) => receiver.received.map(({ payload }) => payload.data.n)
+
+/** Waits until a row is as it should be. */
+const eventually = async <Row>(read: () => Promise<Row>, is: (row: Row) => boolean): Promise<Row> => {
+  for (;;) {
+    const row = await read()
+    if (is(row)) return row
+    await sleep(20)
+  }
+}
+const deliveriesOf = (id: string) => sql`
+  select state, attempts, status, failure, excerpt, lane, next_at - now() as pause
+  from webhook_deliveries where endpoint_id = ${id} order by number`
+const endpointRow = async (id: string) => (await sql`select * from webhook_endpoints where id = ${id}`)[0]
+const settled = (id: string, count: number) =>
+  eventually(
+    () => deliveriesOf(id),
+    (rows) => rows.length === count && rows.every(({ state }) => state === 'delivered'),
+  )
+
+describe('an event', () => {
+  test('is sent once, signed, with its type and time, and is then delivered', async () => {
+    const { id, receiver } = await endpoint()
+    await startWorker()
+    await happen({ n: 1 })
+    const [first] = await receiver.until(1)
+    expect(first?.payload).toMatchObject({ type: 'transaction.updated', data: { n: 1 } })
+    expect(Date.parse(first?.payload.timestamp)).toBeGreaterThan(Date.now() - 600_000)
+    const [event] = await sql`select number from events order by id desc limit 1`
+    expect([first?.id, first?.payload.id]).toEqual([`${service.project.projectId}-${event?.number}`, event?.number])
+    await settled(id, 1)
+    expect([receiver.received.length, receiver.refused]).toEqual([1, []])
+  })
+
+  test('goes only to endpoints of its project that want its type', async () => {
+    const all = await endpoint()
+    const some = await endpoint({ eventTypes: ['wallet.created'] })
+    await startWorker()
+    await happen({ n: 1 }, { n: 2, type: 'wallet.created' }, { n: 3 })
+    await all.receiver.until(3)
+    await settled(some.id, 1)
+    expect(numbers(some.receiver)).toEqual([2])
+    const other = randomUUID()
+    await sql`insert into projects (id, name) values (${other}, 'Other')`
+    await sql`insert into events (project_id, type, data) values (${other}, 'wallet.created', '{}')`
+    await happen({ n: 4, type: 'wallet.created' })
+    await settled(some.id, 2)
+    expect(numbers(some.receiver)).toEqual([2, 4])
+  })
+
+  test('from before the endpoint is not sent', async () => {
+    await happen({ n: 1 })
+    const { receiver } = await endpoint()
+    await startWorker()
+    await happen({ n: 2 })
+    await receiver.until(1)
+    expect(numbers(receiver)).toEqual([2])
+  })
+})
+
+describe('the order', () => {
+  test('of one wallet is kept while its first event fails, and other wallets are not held up', async () => {
+    const [held, free] = [randomUUID(), randomUUID()]
+    const { id, receiver } = await endpoint()
+    receiver.answer(({ payload }, response) => response.writeHead(payload.data.n === 1 ? 500 : 204).end('busy'))
+    await startWorker()
+    await happen(
+      { n: 1, wallet: held },
+      { n: 2, wallet: held },
+      { n: 3, wallet: free },
+      { n: 4 },
+      { n: 5, wallet: free },
+    )
+    await eventually(
+      () => deliveriesOf(id),
+      (rows) => rows.filter(({ state }) => state === 'delivered').length === 3,
+    )
+    expect(numbers(receiver).toSorted()).toEqual([1, 3, 4, 5])
+    const [first, second] = await deliveriesOf(id)
+    expect(first).toMatchObject({ state: 'waiting', attempts: 1, status: 500, failure: 'status', excerpt: 'busy' })
+    expect(second).toMatchObject({ state: 'waiting', attempts: 0 })
+
+    receiver.answer((_, response) => response.writeHead(204).end())
+    await sql`update webhook_deliveries set next_at = now()`
+    await happen({ n: 6, wallet: held })
+    await settled(id, 6)
+    expect(numbers(receiver).slice(4)).toEqual([1, 2, 6])
+    const ids = receiver.received.filter(({ payload }) => payload.data.n === 1).map((each) => each.id)
+    expect([ids.length, new Set(ids).size]).toEqual([2, 1])
+  })
+})
+
+describe('a receiver that is down', () => {
+  test('gets at most eight requests at once, then one, and costs another endpoint nothing', async () => {
+    const [down, up] = [await endpoint(), await endpoint()]
+    const open: ServerResponse[] = []
+    down.receiver.answer((_, response) => void open.push(response))
+    await startWorker()
+    await happen(...Array.from({ length: 20 }, (_, n) => ({ n, wallet: randomUUID() })))
+    await settled(up.id, 20)
+    await down.receiver.until(8)
+    // All of the other's events are delivered while these hang.
+    expect([up.receiver.received.length, down.receiver.received.length, open.length]).toEqual([20, 8, 8])
+    await down.receiver.close()
+    await eventually(
+      () => endpointRow(down.id),
+      (row) => row?.failures >= 20,
+    )
+    expect(await endpointRow(down.id)).toMatchObject({ state: 'enabled', last_failure: 'connection_failed' })
+
+    // From now on one at a time.
+    await sql`update webhook_deliveries set next_at = now() where endpoint_id = ${down.id}`
+    const hanging = await startReceiver((_, response) => void open.push(response))
+    receivers.push(hanging)
+    hanging.trust(down.secret)
+    await changeEndpoint(service.ctx, { ...down.named, url: hanging.url })
+    await happen({ n: 99, wallet: randomUUID() })
+    await hanging.until(1)
+    await settled(up.id, 21)
+    const [{ leased } = { leased: 0 }] = await sql`
+      select count(*)::int as leased from webhook_deliveries where endpoint_id = ${down.id} and leased_until > now()`
+    expect([hanging.received.length, leased]).toEqual([1, 1])
+
+    // The first success makes all that waits due at once.
+    hanging.answer((_, response) => response.writeHead(200).end())
+    open.at(-1)?.writeHead(200).end()
+    await settled(down.id, 21)
+    expect(await endpointRow(down.id)).toMatchObject({ failures: 0 })
+  })
+
+  test('is tried again after pauses that grow', async () => {
+    const { id, receiver } = await endpoint()
+    receiver.answer((_, response) => response.writeHead(503).end())
+    await startWorker()
+    await happen({ n: 1 })
+    const pauses: number[] = []
+    for (let attempts = 1; attempts <= 10; attempts += 1) {
+      const [row] = await eventually(
+        () => sql`select attempts, extract(epoch from next_at - now())::float as pause
+          from webhook_deliveries where endpoint_id = ${id}`,
+        ([each]) => each?.attempts === attempts,
+      )
+      pauses.push(row?.pause)
+      await sql`update webhook_deliveries set next_at = now()`
+      await addJob(service.ctx.db, 'deliver_webhooks', { endpointId: id })
+    }
+    const usual = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 28_800]
+    // A tenth up or down, and what passed since.
+    for (const [index, pause] of pauses.entries()) {
+      expect(pause).toBeLessThanOrEqual((usual[index] ?? 0) * 1.1)
+      if (index > 1) expect(pause).toBeGreaterThan((usual[index] ?? 0) * 0.5)
+    }
+  })
+
+  test('is disabled after three days without a success, with a mail; enabled again it gets what it missed', async () => {
+    const { id, receiver, named } = await endpoint({ email: 'ops@example.com' })
+    receiver.answer((_, response) => response.writeHead(500).end())
+    await startWorker()
+    await happen({ n: 1 })
+    await eventually(
+      () => deliveriesOf(id),
+      ([row]) => row?.attempts === 1,
+    )
+    expect((await endpointRow(id))?.state).toBe('enabled')
+    await sql`
+      update webhook_deliveries set next_at = now(), first_tried_at = now() - interval '72 hours' where endpoint_id = ${id}`
+    await happen({ n: 2 })
+    await eventually(
+      () => endpointRow(id),
+      (row) => row?.state === 'disabled',
+    )
+    const row = await endpointRow(id)
+    expect(row?.disabled_why).toMatch(/^It took nothing since .*Z: it answered with status 500\.$/)
+    const [mail] = await sql`select recipient, subject from mails order by created_at desc limit 1`
+    expect(mail).toEqual({ recipient: 'ops@example.com', subject: 'A webhook was disabled' })
+    const [audit] = await sql`select actor, action, subject from audit order by id desc limit 1`
+    expect(audit).toEqual({ actor: 'system', action: 'webhook_given_up', subject: id })
+
+    const count = receiver.received.length
+    await happen({ n: 3 })
+    receiver.answer((_, response) => response.writeHead(204).end())
+    await changeEndpoint(service.ctx, { ...named, enabled: true })
+    await settled(id, 3)
+    expect(numbers(receiver).slice(count)).toEqual([1, 2, 3])
+  })
+
+  test('for one event only, loses that event after three days, and gets it again by a replay', async () => {
+    const { id, receiver, named } = await endpoint()
+    const wallet = randomUUID()
+    receiver.answer(({ payload }, response) => response.writeHead(payload.data.n === 1 ? 500 : 204).end())
+    await startWorker()
+    await happen({ n: 1, wallet }, { n: 2 })
+    await eventually(
+      () => deliveriesOf(id),
+      ([first, second]) => first?.attempts === 1 && second?.state === 'delivered',
+    )
+    await sql`
+      update webhook_deliveries set next_at = now(), first_tried_at = now() - interval '72 hours'
+      where endpoint_id = ${id} and state = 'waiting'`
+    await happen({ n: 3, wallet })
+    await eventually(
+      () => deliveriesOf(id),
+      ([first, , third]) => first?.state === 'failed' && third?.state === 'delivered',
+    )
+    expect((await endpointRow(id))?.state).toBe('enabled')
+    receiver.answer((_, response) => response.writeHead(204).end())
+    expect(await replay(service.ctx, { ...named, replayed: { what: 'failed' } })).toBe(1)
+    await settled(id, 3)
+    expect(numbers(receiver).at(-1)).toBe(1)
+  })
+})
+
+describe('a worker', () => {
+  test('that is killed between sending and recording: another one sends the same webhook-id', async () => {
+    const { id, receiver } = await endpoint()
+    const killed = service.startWorker()
+    receiver.answer(() => killed.kill('SIGKILL'))
+    await happen({ n: 1 })
+    await receiver.until(1)
+    await killed.exited
+    expect(await deliveriesOf(id)).toMatchObject([{ state: 'waiting', attempts: 0 }])
+    receiver.answer((_, response) => response.writeHead(204).end())
+    await sql`update webhook_deliveries set leased_until = now()`
+    await startWorker()
+    await settled(id, 1)
+    expect(receiver.received.map((each) => each.id)).toEqual([
+      receiver.received[0]?.id ?? '',
+      receiver.received[0]?.id ?? '',
+    ])
+  })
+
+  test('sends nothing where somebody else wrote the endpoint, and reports it', async () => {
+    const { id, receiver, named } = await endpoint()
+    const thief = await startReceiver()
+    receivers.push(thief)
+    await sql`update webhook_endpoints set url = ${thief.url} where id = ${id}`
+    await startWorker()
+    await happen({ n: 1 })
+    const other = await endpoint()
+    await happen({ n: 2 })
+    await other.receiver.until(1)
+    await worker?.stop()
+    worker = null
+    expect([thief.received, thief.refused, receiver.received]).toEqual([[], [], []])
+    expect(await deliveriesOf(id)).toHaveLength(0)
+    await expect(changeEndpoint(service.ctx, { ...named, email: 'a@example.com' })).rejects.toThrow(
+      'changed in the database',
+    )
+    await removeEndpoint(service.ctx, named)
+  })
+})
+
+test('a secret is rotated with an overlap, in which both sign', async () => {
+  const { id, receiver, named } = await endpoint()
+  await startWorker()
+  const secret = await rotateSecret(service.ctx, { ...named, overlapSeconds: 3_600 })
+  await happen({ n: 1 })
+  await receiver.until(1)
+  receiver.trust(secret)
+  await happen({ n: 2 })
+  await receiver.until(2)
+  const last = await rotateSecret(service.ctx, { ...named, overlapSeconds: 0 })
+  receiver.trust(last)
+  await happen({ n: 3 })
+  await settled(id, 3)
+  expect(receiver.received.map(({ signatures }) => signatures)).toEqual([2, 2, 1])
+  expect(receiver.refused).toEqual([])
+})
+
+test('a test message is sent past what waits', async () => {
+  const { id, receiver, named } = await endpoint()
+  receiver.answer(({ payload }, response) => response.writeHead(payload.type === 'webhook.test' ? 204 : 500).end())
+  await startWorker()
+  await happen({ n: 1 })
+  await receiver.until(1)
+  const deliveryId = await sendTest(service.ctx, named)
+  const received = await receiver.until(2)
+  expect(received[1]).toMatchObject({ id: deliveryId, payload: { type: 'webhook.test', data: { webhook_id: id } } })
+})
+
+test('events after one are replayed, also those of types that the endpoint did not want before', async () => {
+  const { id, receiver, named } = await endpoint({ eventTypes: ['wallet.created'] })
+  await startWorker()
+  const [{ last } = { last: 0 }] = await sql`select coalesce(max(number), 0)::int as last from events`
+  await happen({ n: 1, type: 'wallet.created' }, { n: 2 }, { n: 3, type: 'wallet.created' })
+  await settled(id, 2)
+  await changeEndpoint(service.ctx, { ...named, eventTypes: [] })
+  expect(await replay(service.ctx, { ...named, replayed: { what: 'after', number: BigInt(last) } })).toBe(3)
+  await receiver.until(5)
+  expect(numbers(receiver)).toEqual([1, 3, 1, 2, 3])
+})
