@@ -281,7 +281,6 @@ export type OperatorRole = (typeof OPERATOR_ROLES)[number]
 
 /** An endpoint of webhooks is disabled by its project, by an operator, or after three days without a success. */
 export const WEBHOOK_STATES = ['enabled', 'disabled'] as const
-export type WebhookState = (typeof WEBHOOK_STATES)[number]
 
 /** `failed`: it was not taken within three days. */
 export const DELIVERY_STATES = ['waiting', 'delivered', 'failed'] as const

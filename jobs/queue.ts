@@ -11,7 +11,6 @@ import type { WorkerCtx } from '../src/context.ts'
 import type { Metrics } from '../src/metrics/metrics.ts'
 import type { Log } from '../src/security/log.ts'
 import { type Couriers, createCouriers } from '../src/webhooks/couriers.ts'
-import { listenForEvents } from './listen.ts'
 import { startFollowers } from './tasks/follow-blocks.ts'
 import { createTasks } from './tasks/index.ts'
 
@@ -47,7 +46,7 @@ export const CRONTAB = [
 const ABORT_AFTER_MS = 50
 const POLL_INTERVAL_MS = 1_000
 /** For listening, and for taking and completing jobs, which goes in batches: a job itself uses the pool of its process. */
-export const QUEUE_CONNECTIONS = 7
+const QUEUE_CONNECTIONS = 7
 /** The same, and one that hears of events. */
 export const WORKER_CONNECTIONS = QUEUE_CONNECTIONS + 1
 
@@ -210,7 +209,11 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   await addJob(ctx.db, 'reconcile', { again: false }, { key: 'reconcile:start', delaySeconds: FIRST_RECONCILE_SECONDS })
   const couriers = createCouriers(ctx)
   const { runner, unanswered, ending, disconnect } = await startRunner(ctx, couriers)
-  const stopListening = listenForEvents(ctx, { onProject: couriers.ringFor, onListening: couriers.ringAll })
+  // After a connection that was lost, or before the first one, events may have been missed.
+  const stopListening = ctx.db.eventNotices.subscribe((projectId) => {
+    if (projectId !== null) couriers.ringFor(projectId)
+    else void couriers.ringAll().catch((err: unknown) => ctx.log.warn({ err }, 'could not look which webhooks are due'))
+  })
   let isStopping = false
   const abandoned = new Promise<void>((resolve) => {
     void ending.then(() => {
@@ -220,12 +223,12 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   const stopRunner = () =>
     runner.stop().catch((err: unknown) => ctx.log.debug({ err }, 'the job queue was ending already'))
   const over = runner.promise.catch((err: unknown) => ctx.log.error({ err }, 'the job queue failed'))
-  const ended = Promise.race([over, abandoned]).then(async () => {
+  const ended = Promise.race([over, abandoned]).then(() => {
     isStopping = true
     // Its crontab would go on.
     void stopRunner()
     disconnect()
-    await stopListening()
+    stopListening()
   })
   // The statement may have taken jobs, of which graphile-worker does not know: nobody would run them for four hours. The next queue
   // unlocks them as those of a dead worker.

@@ -33,6 +33,7 @@ import { linkRoutes } from './users/link-routes.ts'
 import { userRoutes } from './users/routes.ts'
 import { walletRoutes } from './wallets/routes.ts'
 import { secretRoutes } from './wallets/secret-routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 const HOST = /^[a-z0-9._:[\]-]*$/i
 
@@ -62,6 +63,7 @@ const routesOf = (ctx: Ctx, { bytes, openApp, ...input }: Served): readonly AnyE
     nftRoutes(ctx, auth),
     policyRoutes(ctx, auth),
     approvalRoutes(ctx, auth),
+    webhookRoutes(ctx, auth),
     metadataRoutes(ctx),
     activityRoutes(ctx, auth),
     eventRoutes(ctx, auth, input),

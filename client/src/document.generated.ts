@@ -737,6 +737,118 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["webhooks_list"];
+        put?: never;
+        post: operations["webhooks_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["webhooks_update"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["webhooks_delete"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["webhooks_rotate_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["webhooks_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["webhooks_replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["webhooks_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metadata/{file}": {
         parameters: {
             query?: never;
@@ -4276,6 +4388,274 @@ export type components = {
              */
             decision: "approve" | "reject";
         };
+        /** Webhook */
+        Webhook: {
+            /**
+             * @description The webhook.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            webhook_id: string;
+            /**
+             * @description Where events are posted: `https`, on the public Internet. Redirects are not followed. An operator can allow further addresses.
+             * @example https://example.com/hooks
+             */
+            url: string;
+            /**
+             * @description Only events of these types; empty: all.
+             * @example [
+             *       "transaction.updated"
+             *     ]
+             */
+            event_types: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
+            /**
+             * @description Who gets a mail when the webhook is disabled, because it took nothing for three days.
+             * @example ops@example.com
+             */
+            email: string | null;
+            /**
+             * @description Whether events are sent to it.
+             * @example enabled
+             * @enum {string}
+             */
+            state: "enabled" | "disabled";
+            /** @description Since when it is disabled. */
+            disabled_at: string | null;
+            /** @description Why it is disabled. */
+            disabled_why: string | null;
+            /**
+             * @description Deliveries that wait.
+             * @example 0
+             */
+            waiting: number;
+            /** @description Of the oldest of them. */
+            waiting_since: string | null;
+            /** @description When it last took a message, to some seconds. */
+            last_success_at: string | null;
+            /** @description When a request last failed. */
+            last_failure_at: string | null;
+            /** @description Why the last request was not taken. */
+            last_failure: ("address_not_allowed" | "name_not_found" | "connection_failed" | "certificate_refused" | "timed_out" | "redirected" | "status") | null;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+        };
+        /**
+         * CreateWebhook
+         * @example {
+         *       "url": "https://example.com/hooks",
+         *       "event_types": [
+         *         "transaction.updated"
+         *       ],
+         *       "email": "ops@example.com"
+         *     }
+         */
+        CreateWebhook: {
+            /**
+             * @description Where events are posted: `https`, on the public Internet. Redirects are not followed. An operator can allow further addresses.
+             * @example https://example.com/hooks
+             */
+            url: string;
+            /**
+             * @description Only events of these types; empty: all.
+             * @example [
+             *       "transaction.updated"
+             *     ]
+             */
+            event_types?: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
+            /**
+             * @description Who gets a mail when the webhook is disabled, because it took nothing for three days.
+             * @example ops@example.com
+             */
+            email?: string | null;
+        };
+        /**
+         * CreatedWebhook
+         * @example {
+         *       "webhook_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+         *     }
+         */
+        CreatedWebhook: {
+            /**
+             * @description The webhook.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            webhook_id: string;
+            /**
+             * @description Verifies the signatures (Standard Webhooks). It is not shown again.
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
+            secret: string;
+        };
+        /**
+         * UpdateWebhook
+         * @example {
+         *       "webhook_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "enabled": true
+         *     }
+         */
+        UpdateWebhook: {
+            /**
+             * @description The webhook.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            webhook_id: string;
+            /**
+             * @description Where events are posted: `https`, on the public Internet. Redirects are not followed. An operator can allow further addresses.
+             * @example https://example.com/hooks
+             */
+            url?: string;
+            /**
+             * @description Only events of these types; empty: all.
+             * @example [
+             *       "transaction.updated"
+             *     ]
+             */
+            event_types?: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
+            /**
+             * @description Who gets a mail when the webhook is disabled, because it took nothing for three days.
+             * @example ops@example.com
+             */
+            email?: string | null;
+            /** @description Whether events are sent to it. Enabled again, it first gets what it missed. */
+            enabled?: boolean;
+        };
+        /**
+         * NamedWebhook
+         * @example {
+         *       "webhook_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f"
+         *     }
+         */
+        NamedWebhook: {
+            /**
+             * @description The webhook.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            webhook_id: string;
+        };
+        /**
+         * RotateWebhookSecret
+         * @example {
+         *       "webhook_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "overlap_seconds": 86400
+         *     }
+         */
+        RotateWebhookSecret: {
+            /**
+             * @description The webhook.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            webhook_id: string;
+            /**
+             * @description How long the secret before signs too: 86400, a day, by default.
+             * @example 86400
+             */
+            overlap_seconds?: number;
+        };
+        /**
+         * RotatedWebhookSecret
+         * @example {
+         *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+         *     }
+         */
+        RotatedWebhookSecret: {
+            /**
+             * @description Verifies the signatures (Standard Webhooks). It is not shown again.
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
+            secret: string;
+        };
+        /**
+         * TestedWebhook
+         * @example {
+         *       "delivery_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f"
+         *     }
+         */
+        TestedWebhook: {
+            /**
+             * @description Of the test message, whose type is `webhook.test`.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            delivery_id: string;
+        };
+        /**
+         * ReplayWebhook
+         * @description With neither `delivery_id` nor `after`: what was not taken within three days.
+         * @example {
+         *       "webhook_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "after": "42"
+         *     }
+         */
+        ReplayWebhook: {
+            /**
+             * @description The webhook.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            webhook_id: string;
+            /**
+             * @description This delivery alone.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            delivery_id?: string;
+            /**
+             * @description All events after the one with this id, at most 10,000.
+             * @example 42
+             */
+            after?: string;
+        };
+        /**
+         * ReplayedWebhook
+         * @example {
+         *       "deliveries": 3
+         *     }
+         */
+        ReplayedWebhook: {
+            /**
+             * @description How many are sent again.
+             * @example 3
+             */
+            deliveries: number;
+        };
+        /** WebhookDelivery */
+        WebhookDelivery: {
+            /**
+             * @description Names it.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            delivery_id: string;
+            /** @description The event; null for a test. */
+            event_id: string | null;
+            /**
+             * @description `failed`: it was not taken within three days.
+             * @example delivered
+             * @enum {string}
+             */
+            state: "waiting" | "delivered" | "failed";
+            /**
+             * @description How often it was sent.
+             * @example 1
+             */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description When it began to wait.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /** @description When it is sent next; null if it has ended. Those before it of the same wallet come first. */
+            next_at: string | null;
+            /** @description When it was delivered, or given up. */
+            ended_at: string | null;
+            /** @description The last answer's status. */
+            status: number | null;
+            /** @description Why the last request was not taken. */
+            failure: ("address_not_allowed" | "name_not_found" | "connection_failed" | "certificate_refused" | "timed_out" | "redirected" | "status") | null;
+            /** @description The beginning of the last answer, if it refused. */
+            excerpt: string | null;
+        };
         /**
          * WalletActivityItem
          * @description `token` of an NFT is its collection.
@@ -7521,6 +7901,195 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DecidedApproval"];
+                };
+            };
+        };
+    };
+    webhooks_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"][];
+                };
+            };
+        };
+    };
+    webhooks_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWebhook"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedWebhook"];
+                };
+            };
+        };
+    };
+    webhooks_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateWebhook"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+        };
+    };
+    webhooks_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NamedWebhook"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+        };
+    };
+    webhooks_rotate_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RotateWebhookSecret"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RotatedWebhookSecret"];
+                };
+            };
+        };
+    };
+    webhooks_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NamedWebhook"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestedWebhook"];
+                };
+            };
+        };
+    };
+    webhooks_replay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayWebhook"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplayedWebhook"];
+                };
+            };
+        };
+    };
+    webhooks_deliveries: {
+        parameters: {
+            query: {
+                webhook_id: string;
+                state?: "waiting" | "delivered" | "failed";
+                page?: string;
+                page_size?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDelivery"][];
                 };
             };
         };

@@ -5,3 +5,4 @@ export { ApprovalRequiredError, type Code, StrongroomError, TransactionFailedErr
 export type { EvmWallet, Hex } from './evm-wallet.ts'
 export type { CallOptions, InputOf, Method, Operation, OutputOf } from './operation.ts'
 export type { Submitted, TransactionStatus, WaitOptions } from './wait-for.ts'
+export { verifyWebhook, type WebhookEvent, WebhookVerificationError } from './webhook.ts'

@@ -62,6 +62,16 @@ export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<str
     begin: { method: 'POST', path: '/approvals/begin' },
     decide: { method: 'POST', path: '/approvals/decide' },
   },
+  webhooks: {
+    list: { method: 'GET', path: '/webhooks' },
+    create: { method: 'POST', path: '/webhooks' },
+    update: { method: 'POST', path: '/webhooks/update' },
+    delete: { method: 'POST', path: '/webhooks/delete' },
+    rotateSecret: { method: 'POST', path: '/webhooks/rotate-secret' },
+    test: { method: 'POST', path: '/webhooks/test' },
+    replay: { method: 'POST', path: '/webhooks/replay' },
+    deliveries: { method: 'GET', path: '/webhooks/deliveries' },
+  },
   metadata: {
     get: { method: 'GET', path: '/metadata/{file}' },
   },
@@ -220,6 +230,24 @@ export type Operations = {
     begin: Method<'approvals_begin'>
     /** Decide. The passkey must be one that the approver had when the policy was made. The same decision again changes nothing. */
     decide: Method<'approvals_decide'>
+  }
+  webhooks: {
+    /** List webhooks. The project's webhooks, oldest first. Secrets are not shown. For API keys only. */
+    list: Method<'webhooks_list'>
+    /** Create a webhook. A URL that gets the events of the project from now on, signed by Standard Webhooks: those of one wallet in their order, each at least once. At most 20. */
+    create: Method<'webhooks_create'>
+    /** Change a webhook. Absent fields stay as they are. */
+    update: Method<'webhooks_update'>
+    /** Delete a webhook. What waits for it is not sent any more. */
+    delete: Method<'webhooks_delete'>
+    /** Rotate the secret of a webhook. For a while each request has two signatures, by the new secret and by the one before. */
+    rotateSecret: Method<'webhooks_rotate_secret'>
+    /** Test a webhook. Sends a message of the type `webhook.test`, past what waits. What became of it is in the deliveries. */
+    test: Method<'webhooks_test'>
+    /** Send events again. With the same `webhook-id` as before. */
+    replay: Method<'webhooks_replay'>
+    /** List deliveries. Newest first. Those that have ended are kept for a week. */
+    deliveries: Method<'webhooks_deliveries'>
   }
   metadata: {
     /** Get hosted metadata. The EIP-721 metadata of an NFT that was minted here, under its token URI; or an uploaded image, with its own media type. Public. */

@@ -47,7 +47,7 @@ export const webhookEndpointsAccess = access(webhookEndpoints, {
   api: 'select, insert, update, delete',
   worker: `select, update (state, disabled_at, disabled_why, cursor, failures, last_success_at, last_failure_at,
     last_failure)`,
-  console: 'select, update (state, disabled_at, disabled_why, failures)',
+  console: 'select',
 })
 
 /** An event that goes to an endpoint, or a test. Those of one lane are sent one after the other. */
@@ -90,5 +90,5 @@ export const webhookDeliveries = pgTable(
 export const webhookDeliveriesAccess = access(webhookDeliveries, {
   api: 'select, insert, update, delete',
   worker: 'select, insert, update, delete',
-  console: 'select, update (state, attempts, next_at, leased_until, first_tried_at, ended_at)',
+  console: 'select',
 })

@@ -43,6 +43,12 @@ const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeySc
   ['/wallets/passkey-secret/remove', 'admin'],
   ['/policies', 'admin'],
   ['/policies/revoke', 'admin'],
+  ['/webhooks', 'admin'],
+  ['/webhooks/update', 'admin'],
+  ['/webhooks/delete', 'admin'],
+  ['/webhooks/rotate-secret', 'admin'],
+  ['/webhooks/test', 'admin'],
+  ['/webhooks/replay', 'admin'],
 ])
 
 type Call = { readonly method: string; readonly route: string }

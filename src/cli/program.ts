@@ -11,6 +11,7 @@ const GROUPS: Readonly<Record<string, () => Promise<(shell: Shell) => Command>>>
   sessions: async () => (await import('./sessions.ts')).sessionCommands,
   freeze: async () => (await import('./freeze.ts')).freezeCommands,
   unfreeze: async () => (await import('./freeze.ts')).unfreezeCommands,
+  webhooks: async () => (await import('./webhooks.ts')).webhookCommands,
   tx: async () => (await import('./tx.ts')).transactionCommands,
   jobs: async () => (await import('./jobs.ts')).jobCommands,
   keys: async () => (await import('./keys.ts')).keyCommands,

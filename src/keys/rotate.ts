@@ -20,6 +20,7 @@ import {
   resealRetiredKey,
 } from '../../db/queries/retired-keys.ts'
 import { dropAllTokenKeys, listTokenKeys, lockTokenKeys } from '../../db/queries/token-keys.ts'
+import { lockEndpoints, resealEndpoint } from '../../db/queries/webhooks.ts'
 import type { Secret } from '../../db/words.ts'
 import { isOwnTokenKey, openTokenKey, sealTokenKey } from '../auth/token-key.ts'
 import { AUDIT_PURPOSE, type Sealer, type SealingKey } from '../custody/sealer.ts'
@@ -27,6 +28,7 @@ import type { ForgedRow } from '../custody/verify-rows.ts'
 import type { IdentityCtx } from '../environment/contexts.ts'
 import { AppError } from '../errors.ts'
 import { openMail, sealMail } from '../mail/queue.ts'
+import { openSecrets, sealSecrets } from '../webhooks/endpoint.ts'
 import { openRetired, RETIRED_SECONDS, sealRetired } from './retired.ts'
 import { type Remade, remakeRows } from './rows.ts'
 
@@ -175,7 +177,7 @@ export const rotateIdentityKey = async (
   return isDone ? { keyId: to.id, remade, forged, already: false } : already
 }
 
-/** Makes the next service key the present one. `remade`: mails that were sealed anew. */
+/** Makes the next service key the present one. `remade`: mails and webhooks that were sealed anew. */
 export const rotateServiceKey = async (ctx: RotateCtx, { actor }: { readonly actor: string }): Promise<Rotation> => {
   const secret = 'SERVICE_KEY'
   const keys = await keysOf(ctx.db, { secret, sealer: ctx.sealer })
@@ -199,6 +201,14 @@ export const rotateServiceKey = async (ctx: RotateCtx, { actor }: { readonly act
           forged.push({ table: 'mails', id, projectId: null, trouble: 'it is not as the service wrote it' })
         else await resealMail(tx, { id, sealed: sealMail(to, { ...mail, text }) })
         if (text !== null) remade += 1
+      }
+      for (const endpoint of await lockEndpoints(tx)) {
+        const secrets = openSecrets(ctx.sealer, endpoint)
+        const { id, projectId } = endpoint
+        if (secrets === null)
+          forged.push({ table: 'webhook_endpoints', id, projectId, trouble: 'it is not as the service wrote it' })
+        else await resealEndpoint(tx, { id, sealed: sealSecrets(to, { ...endpoint, secrets }) })
+        if (secrets !== null) remade += 1
       }
       await resealRetired(tx, keys, secret)
     },

@@ -28,6 +28,7 @@ const TAGS = [
   { name: 'NFTs', description: 'Collections, minting, transfers, holdings.' },
   { name: 'Policies', description: 'What the developer may do with a wallet.' },
   { name: 'Approvals', description: 'Uses of policies that people approve with their passkeys.' },
+  { name: 'Webhooks', description: 'URLs that get the events of the project.' },
   { name: 'Activity', description: 'The history of an address.' },
   { name: 'Events', description: 'What happened in a project, to read or to wait for.' },
   { name: 'Tokens', description: 'Tokens and coins: creation, minting, transfers, balances.' },
@@ -115,6 +116,8 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   'get /policies': 'policies_list',
   'get /approvals': 'approvals_list',
   'post /policies': 'policies_create',
+  'get /webhooks': 'webhooks_list',
+  'post /webhooks': 'webhooks_create',
   'get /metadata/{file}': 'metadata_get',
   'get /.well-known/jwks.json': 'jwks_get',
 }

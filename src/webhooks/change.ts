@@ -11,7 +11,7 @@ import {
 import { AppError, notFound } from '../errors.ts'
 import { readEmailAddress } from '../mail/address.ts'
 import { orderedTypes, type WebhookCtx } from './create.ts'
-import { openOurs, type Secrets, sealSecrets } from './endpoint.ts'
+import { openSecrets, type Secrets, sealSecrets } from './endpoint.ts'
 import { newSecret } from './sign.ts'
 import { readEndpointUrl } from './url.ts'
 
@@ -38,7 +38,7 @@ const lockOpened = async (
   of: Named,
 ): Promise<{ readonly row: EndpointRow; readonly secrets: Secrets }> => {
   const row = await lockOwn(tx, of)
-  const secrets = openOurs(ctx, row)
+  const secrets = openSecrets(ctx.sealer, row)
   if (secrets === null) throw forged()
   return { row, secrets }
 }

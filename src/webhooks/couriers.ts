@@ -30,6 +30,65 @@ export type Couriers = {
 
 type Bell = { rung: boolean; ring: () => void }
 
+type Work = { readonly ctx: DeliverCtx; readonly posting: Partial<Posting>; readonly isStopping: () => boolean }
+
+/** Serves one endpoint until nothing is due and nothing under way. */
+const serve = async ({ ctx, posting, isStopping }: Work, endpointId: string, bell: Bell): Promise<void> => {
+  const underWay = new Set<Promise<void>>()
+  const begin = (leased: Leased): void => {
+    const carried = sendLeased(ctx, leased, posting)
+      .then((answer) => recordOutcome(ctx, { ...leased, answer }))
+      .catch((err: unknown) => ctx.log.warn({ err, endpointId }, 'the outcome of a delivery was not recorded'))
+      .finally(() => underWay.delete(carried))
+    underWay.add(carried)
+  }
+  for (;;) {
+    bell.rung = false
+    const rung = new Promise<void>((resolve) => {
+      bell.ring = resolve
+    })
+    const free = AT_ONCE - underWay.size
+    const due = free === 0 || isStopping() ? [] : await leaseDue(ctx, { endpointId, atOnce: free })
+    due.forEach(begin)
+    if (due.length > 0 && underWay.size < AT_ONCE) continue
+    if (underWay.size > 0) await Promise.race([rung, ...underWay])
+    else if (!bell.rung) return
+  }
+}
+
+/** Whoever comes back after a pause is reminded by a job. */
+const remind = async (ctx: DeliverCtx, endpointId: string): Promise<void> => {
+  const seconds = await secondsUntilDue(ctx.db, endpointId)
+  if (seconds === null) return
+  const options = { key: `webhooks:${endpointId}:later`, delaySeconds: Math.max(0, seconds) }
+  await addJob(ctx.db, 'deliver_webhooks', { endpointId }, options)
+}
+
+/** Rings for the endpoints of projects. One look is for all projects that have come since the last one. */
+const createLook = (ctx: DeliverCtx, ring: (endpointId: string) => void): ((projectId: string) => void) => {
+  const projects = new Set<string>()
+  let isLooking = false
+  const look = async (): Promise<void> => {
+    isLooking = true
+    try {
+      while (projects.size > 0) {
+        const some = [...projects]
+        projects.clear()
+        for (const endpointId of await enabledEndpointsOf(ctx.db, some)) ring(endpointId)
+      }
+    } catch (err) {
+      // The reconciler finds what is due, within half a minute.
+      ctx.log.warn({ err }, 'the webhooks of projects with events could not be read')
+    } finally {
+      isLooking = false
+    }
+  }
+  return (projectId) => {
+    projects.add(projectId)
+    if (!isLooking) void look()
+  }
+}
+
 /** @param posting how requests are made; the rest is as the configuration says. */
 export const createCouriers = (ctx: DeliverCtx, posting: Partial<Posting> = {}): Couriers => {
   const places = createQueue({
@@ -40,49 +99,19 @@ export const createCouriers = (ctx: DeliverCtx, posting: Partial<Posting> = {}):
   const bells = new Map<string, Bell>()
   const couriers = new Set<Promise<void>>()
   let isStopping = false
+  const work: Work = { ctx, posting, isStopping: () => isStopping }
 
-  const carry = async (leased: Leased): Promise<void> => {
-    const answer = await sendLeased(ctx, leased, posting)
-    await recordOutcome(ctx, { ...leased, answer })
-  }
-
-  /** Until nothing is due and nothing under way. */
-  const serve = async (endpointId: string, bell: Bell): Promise<void> => {
+  const inPlace = async (endpointId: string, bell: Bell): Promise<void> => {
     using _place = await places.enter()
-    const underWay = new Set<Promise<void>>()
-    for (;;) {
-      bell.rung = false
-      const rung = new Promise<void>((resolve) => {
-        bell.ring = resolve
-      })
-      const free = AT_ONCE - underWay.size
-      const due = free === 0 || isStopping ? [] : await leaseDue(ctx, { endpointId, atOnce: free })
-      for (const leased of due) {
-        const carried = carry(leased)
-          .catch((err: unknown) => ctx.log.warn({ err, endpointId }, 'the outcome of a delivery was not recorded'))
-          .finally(() => underWay.delete(carried))
-        underWay.add(carried)
-      }
-      if (due.length > 0 && underWay.size < AT_ONCE) continue
-      if (underWay.size > 0) await Promise.race([rung, ...underWay])
-      else if (!bell.rung) return
-    }
-  }
-
-  /** Whoever comes back after a pause is reminded by a job. */
-  const remind = async (endpointId: string): Promise<void> => {
-    const seconds = isStopping ? null : await secondsUntilDue(ctx.db, endpointId)
-    if (seconds === null) return
-    const options = { key: `webhooks:${endpointId}:later`, delaySeconds: Math.max(0, seconds) }
-    await addJob(ctx.db, 'deliver_webhooks', { endpointId }, options)
+    await serve(work, endpointId, bell)
   }
 
   const begin = (endpointId: string): void => {
     const bell: Bell = { rung: false, ring: () => {} }
     bells.set(endpointId, bell)
-    const courier = serve(endpointId, bell)
+    const courier = inPlace(endpointId, bell)
       .finally(() => bells.delete(endpointId))
-      .then(() => remind(endpointId))
+      .then(() => (isStopping ? undefined : remind(ctx, endpointId)))
       // The reconciler finds what is due, within half a minute.
       .catch((err: unknown) => ctx.log.warn({ err, endpointId }, 'a webhook could not be served'))
       .finally(() => couriers.delete(courier))
@@ -97,31 +126,11 @@ export const createCouriers = (ctx: DeliverCtx, posting: Partial<Posting> = {}):
     } else if (!isStopping) begin(endpointId)
   }
 
-  const projects = new Set<string>()
-  let isLooking = false
-  /** One look for all projects that have come since the last one. */
-  const look = async (): Promise<void> => {
-    isLooking = true
-    try {
-      while (projects.size > 0 && !isStopping) {
-        const some = [...projects]
-        projects.clear()
-        for (const endpointId of await enabledEndpointsOf(ctx.db, some)) ring(endpointId)
-      }
-    } catch (err) {
-      // The reconciler finds what is due, within half a minute.
-      ctx.log.warn({ err }, 'the webhooks of projects with events could not be read')
-    } finally {
-      isLooking = false
-    }
-  }
+  const look = createLook(ctx, ring)
 
   return {
     ring,
-    ringFor: (projectId) => {
-      projects.add(projectId)
-      if (!isLooking) void look()
-    },
+    ringFor: look,
     ringAll: async () => {
       for (const endpointId of await endpointsWithWork(ctx.db, RUNG_AT_ONCE)) ring(endpointId)
     },

@@ -12,7 +12,7 @@ import { readEndpointUrl } from './url.ts'
 const ENDPOINTS_MAX = 20
 const NUMBERED_AT_ONCE = 10_000
 
-export type WebhookCtx = Pick<Ctx, 'db' | 'sealer' | 'audit' | 'config' | 'securityEvents' | 'now'>
+export type WebhookCtx = Pick<Ctx, 'db' | 'sealer' | 'audit' | 'config' | 'now'>
 
 type NewEndpoint = {
   readonly projectId: string

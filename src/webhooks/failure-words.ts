@@ -10,3 +10,16 @@ export const FAILURE_WORDS: Readonly<Record<PostFailure, (status: number | null)
   redirected: (status) => `it redirects (${status}), and redirects are not followed`,
   status: (status) => `it answered with status ${status}`,
 }
+
+export const FAILURES: readonly PostFailure[] = [
+  'address_not_allowed',
+  'name_not_found',
+  'connection_failed',
+  'certificate_refused',
+  'timed_out',
+  'redirected',
+  'status',
+]
+
+/** A row's word, which somebody else may have edited. */
+export const knownFailure = (text: string | null): PostFailure | null => FAILURES.find((each) => each === text) ?? null

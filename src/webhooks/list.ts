@@ -10,16 +10,6 @@ export const listEndpoints = (
   { projectId }: { readonly projectId: string | null },
 ): Promise<readonly EndpointView[]> => selectEndpoints(db, { projectId })
 
-/** One endpoint of a project. @throws not_found */
-export const getEndpoint = async (
-  ctx: Pick<Ctx, 'db'>,
-  { projectId, id }: { readonly projectId: string; readonly id: string },
-): Promise<EndpointView> => {
-  const found = (await listEndpoints(ctx, { projectId })).find((each) => each.id === id)
-  if (found === undefined) throw notFound('webhook')
-  return found
-}
-
 /** What was sent to an endpoint or waits for it, newest first. @throws not_found */
 export const listDeliveries = async (
   { db }: Pick<Ctx, 'db'>,

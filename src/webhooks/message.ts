@@ -1,20 +1,28 @@
 import type { Tx } from '../../db/client.ts'
 import { type EventRow, eventsWithNumbers } from '../../db/queries/events.ts'
 import type { DeliveryRow } from '../../db/queries/webhook-deliveries.ts'
+import { shownEvent } from '../events/read.ts'
 
 /** What a receiver gets. The id is the same each time. */
 export type Message = { readonly id: string; readonly body: string }
 
-export const TEST_TYPE = 'webhook.test'
+const TEST_TYPE = 'webhook.test'
 
-const messageOf = ({ projectId, number, type, version, data, createdAt }: EventRow): Message => ({
-  id: `${projectId}-${number}`,
-  body: JSON.stringify({ id: String(number), type, version, timestamp: createdAt.toISOString(), data }),
+const messageOf = (event: EventRow): Message => ({
+  id: `${event.projectId}-${event.number}`,
+  body: JSON.stringify(shownEvent(event)),
 })
 
-const testOf = ({ id, endpointId, createdAt }: DeliveryRow): Message => ({
+const testOf = ({ id, projectId, endpointId, createdAt }: DeliveryRow): Message => ({
   id,
-  body: JSON.stringify({ type: TEST_TYPE, timestamp: createdAt.toISOString(), data: { webhook_id: endpointId } }),
+  body: JSON.stringify({
+    id,
+    type: TEST_TYPE,
+    version: 1,
+    created_at: createdAt.toISOString(),
+    project_id: projectId,
+    data: { webhook_id: endpointId },
+  }),
 })
 
 /** The messages of deliveries of one project, by the deliveries' ids. An event that is no longer kept has none. */

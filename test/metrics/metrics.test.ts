@@ -660,6 +660,7 @@ describe('the exposed text', () => {
         'asset',
         'code',
         'kind',
+        'outcome',
         'le',
         'method',
         'network',

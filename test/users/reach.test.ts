@@ -218,6 +218,14 @@ const NAMES_NOTHING = new Set([
   'GET /events',
   'POST /approvals/begin',
   'POST /approvals/decide',
+  'GET /webhooks',
+  'POST /webhooks',
+  'POST /webhooks/update',
+  'POST /webhooks/delete',
+  'POST /webhooks/rotate-secret',
+  'POST /webhooks/test',
+  'POST /webhooks/replay',
+  'GET /webhooks/deliveries',
 ])
 
 const called = (user: Pick<User, 'call'>, name: string, things: Things): Promise<Answer> => {

@@ -88,7 +88,7 @@ describe('an event', () => {
     await happen({ n: 1 })
     const [first] = await receiver.until(1)
     expect(first?.payload).toMatchObject({ type: 'transaction.updated', data: { n: 1 } })
-    expect(Date.parse(first?.payload.timestamp)).toBeGreaterThan(Date.now() - 600_000)
+    expect(Date.parse(first?.payload.created_at)).toBeGreaterThan(Date.now() - 600_000)
     const [event] = await sql`select number from events order by id desc limit 1`
     expect([first?.id, first?.payload.id]).toEqual([`${service.project.projectId}-${event?.number}`, event?.number])
     await settled(id, 1)

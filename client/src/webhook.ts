@@ -1,0 +1,76 @@
+// Verifies what a webhook gets (Standard Webhooks 1.0): an HMAC-SHA-256 over id, time and body, by one of the secrets.
+
+/** An event, or a test message. */
+export type WebhookEvent = {
+  readonly id: string
+  readonly type: string
+  readonly version: number
+  readonly created_at: string
+  readonly project_id: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** The request is not one that the service has sent just now. */
+export class WebhookVerificationError extends Error {
+  constructor(reason: string) {
+    super(`The request is not a webhook of the service: ${reason}.`)
+    this.name = 'WebhookVerificationError'
+  }
+}
+
+const PREFIX = 'whsec_'
+/** Clocks differ, and a request takes a while. Older ones may be repeated by somebody who has seen them. */
+const TOLERANCE_SECONDS = 300
+
+const bytesOf = (base64: string): Uint8Array<ArrayBuffer> | null => {
+  try {
+    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+  } catch {
+    return null
+  }
+}
+
+const keyOf = (secret: string): Promise<CryptoKey> => {
+  const bytes = secret.startsWith(PREFIX) ? bytesOf(secret.slice(PREFIX.length)) : null
+  if (bytes === null || bytes.length === 0) throw new TypeError('The secret of a webhook begins with whsec_.')
+  return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
+}
+
+/**
+ * Verifies a request and returns its event. WebCrypto compares the signatures in constant time.
+ * @param input.body exactly as it came. @param input.headers of the request. @param input.secret or several, while it is rotated.
+ * @throws WebhookVerificationError if a header is missing, the time is more than `toleranceSeconds` (300) off, or no signature is right.
+ */
+export const verifyWebhook = async (input: {
+  readonly body: string | Uint8Array
+  readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly secret: string | readonly string[]
+  readonly toleranceSeconds?: number
+  readonly now?: Date
+}): Promise<WebhookEvent> => {
+  const { body, headers, secret, toleranceSeconds = TOLERANCE_SECONDS, now = new Date() } = input
+  const header = (name: string): string => {
+    const value = headers instanceof Headers ? headers.get(name) : headers[name]
+    if (typeof value !== 'string' || value === '') throw new WebhookVerificationError(`it has no header ${name}`)
+    return value
+  }
+  const [id, timestamp] = [header('webhook-id'), header('webhook-timestamp')]
+  const seconds = /^[0-9]{1,15}$/.test(timestamp) ? Number(timestamp) : Number.NaN
+  if (!(Math.abs(now.getTime() / 1000 - seconds) <= toleranceSeconds)) {
+    throw new WebhookVerificationError('it is too old, or of the future')
+  }
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
+  const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`)
+  const signatures = header('webhook-signature')
+    .split(' ')
+    .flatMap((each) => (each.startsWith('v1,') ? [bytesOf(each.slice('v1,'.length))] : []))
+  for (const each of typeof secret === 'string' ? [secret] : secret) {
+    const key = await keyOf(each)
+    for (const signature of signatures) {
+      if (signature !== null && (await crypto.subtle.verify('HMAC', key, signature, signed))) {
+        return JSON.parse(text) as WebhookEvent
+      }
+    }
+  }
+  throw new WebhookVerificationError('no signature is right')
+}

@@ -1,0 +1,128 @@
+import { Command } from 'commander'
+import { findEndpoint } from '../../db/queries/webhooks.ts'
+import { EVENT_TYPES, type EventType } from '../../db/words.ts'
+import type { IdentityCtx } from '../environment/contexts.ts'
+import { AppError } from '../errors.ts'
+import { removeEndpoint, rotateSecret, switchEndpoint } from '../webhooks/change.ts'
+import { createEndpoint } from '../webhooks/create.ts'
+import { listEndpoints } from '../webhooks/list.ts'
+import { type Replayed, replay, sendTest } from '../webhooks/replay.ts'
+import { listOf, uuid, wholeNumber } from './arguments.ts'
+import { OPERATOR, rowAsJson, timeOr } from './operator.ts'
+import type { Shell } from './shell.ts'
+
+const DAY_SECONDS = 86_400
+const EVENT_ID_MAX = 999_999_999
+
+/** An endpoint of any project. @throws not_found */
+const named = async ({ db }: Pick<IdentityCtx, 'db'>, id: string) => {
+  const row = await findEndpoint(db, id)
+  if (row === null) throw new AppError('not_found', 'There is no webhook with this id.')
+  return { projectId: row.projectId, id, actor: OPERATOR }
+}
+
+const list =
+  ({ print, printJson, withReadingCtx }: Shell) =>
+  ({ project, json }: { project?: string; json?: boolean }) =>
+    withReadingCtx(async (ctx) => {
+      const rows = await listEndpoints(ctx, { projectId: project ?? null })
+      if (json)
+        return printJson(rows.map(({ sealed: _, cursor, ...row }) => rowAsJson({ ...row, cursor: String(cursor) })))
+      for (const row of rows) {
+        const waiting = row.waiting === 0 ? 'nothing waits' : `${row.waiting} wait since ${timeOr('?', row.lateSince)}`
+        const failure =
+          row.lastFailure === null ? '' : `  last failure ${row.lastFailure} ${timeOr('?', row.lastFailureAt)}`
+        print(`${row.id}  project ${row.projectId}  ${row.state}  ${waiting}  ${row.url}${failure}`)
+        if (row.disabledWhy !== null) print(`  ${row.disabledWhy}`)
+      }
+    })
+
+type AddOptions = { project: string; url: string; types: readonly EventType[]; email?: string }
+
+const add =
+  ({ print, withIdentityCtx }: Shell) =>
+  ({ project: projectId, url, types: eventTypes, email = undefined }: AddOptions) =>
+    withIdentityCtx(async (ctx) => {
+      const input = { projectId, actor: OPERATOR, url, eventTypes, email: email ?? null }
+      const { id, secret } = await createEndpoint(ctx, input)
+      print(`webhook id: ${id}`)
+      print(`secret:     ${secret}`)
+      print('Give the secret to the receiver now: it is stored sealed and cannot be shown again.')
+    })
+
+const test =
+  ({ print, withIdentityCtx }: Shell) =>
+  (id: string) =>
+    withIdentityCtx(async (ctx) => {
+      const deliveryId = await sendTest(ctx, await named(ctx, id))
+      print(`A worker sends the test message ${deliveryId}. "webhooks list" shows if it failed.`)
+    })
+
+const again =
+  ({ print, withIdentityCtx }: Shell) =>
+  (id: string, { after }: { after?: number }) =>
+    withIdentityCtx(async (ctx) => {
+      const replayed: Replayed = after === undefined ? { what: 'failed' } : { what: 'after', number: BigInt(after) }
+      const count = await replay(ctx, { ...(await named(ctx, id)), replayed })
+      print(`${count} deliveries are sent again.`)
+    })
+
+const switchTo =
+  ({ print, withIdentityCtx }: Shell, enabled: boolean) =>
+  (id: string) =>
+    withIdentityCtx(async (ctx) => {
+      await switchEndpoint(ctx, { ...(await named(ctx, id)), enabled })
+      print(enabled ? 'It is enabled, and gets what it missed first.' : 'It is disabled: events wait for it.')
+    })
+
+const rotate =
+  ({ print, withIdentityCtx }: Shell) =>
+  (id: string, { overlap: overlapSeconds }: { overlap: number }) =>
+    withIdentityCtx(async (ctx) => {
+      print(`secret: ${await rotateSecret(ctx, { ...(await named(ctx, id)), overlapSeconds })}`)
+      print(`The secret before signs too, for ${overlapSeconds} seconds.`)
+    })
+
+const remove =
+  ({ print, withIdentityCtx }: Shell) =>
+  (id: string) =>
+    withIdentityCtx(async (ctx) => {
+      await removeEndpoint(ctx, await named(ctx, id))
+      print('It is removed, with its deliveries.')
+    })
+
+export const webhookCommands = (shell: Shell): Command => {
+  const command = new Command('webhooks').description("URLs that get projects' events.")
+  command
+    .command('list')
+    .description('List webhooks with what waits for them and why, oldest first.')
+    .option('--project <id>', 'only those of this project', uuid)
+    .option('--json', 'print a JSON array')
+    .action(list(shell))
+  command
+    .command('add')
+    .description('Add a webhook, which gets the events from now on. Its secret is shown once.')
+    .requiredOption('--project <id>', 'the project', uuid)
+    .requiredOption('--url <url>', 'where events are posted')
+    .option('--types <list>', `only these types: ${EVENT_TYPES.join(', ')}`, listOf(EVENT_TYPES), [])
+    .option('--email <address>', 'who gets a mail when it is disabled')
+    .action(add(shell))
+  const ofOne = (name: string, description: string) =>
+    command.command(name).description(description).argument('<webhook-id>', '', uuid)
+  ofOne('test', 'Send a test message.').action(test(shell))
+  ofOne('replay', 'Send again what was not taken within three days.')
+    .option('--after <event-id>', 'all events after this one instead', wholeNumber({ from: 0, to: EVENT_ID_MAX }))
+    .action(again(shell))
+  ofOne('enable', 'Enable a webhook. It first gets what it missed.').action(switchTo(shell, true))
+  ofOne('disable', 'Disable a webhook. Events wait for it.').action(switchTo(shell, false))
+  ofOne('rotate-secret', 'Give a webhook another secret.')
+    .option(
+      '--overlap <seconds>',
+      'how long the secret before signs too',
+      wholeNumber({ from: 0, to: 7 * DAY_SECONDS }),
+      DAY_SECONDS,
+    )
+    .action(rotate(shell))
+  ofOne('remove', 'Remove a webhook with its deliveries.').action(remove(shell))
+  return command
+}

@@ -1,0 +1,159 @@
+// /webhooks over HTTP: what it does, what it refuses, and that another project learns nothing.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { createApiKey } from '../../src/api-keys/api-keys.ts'
+import { createProject } from '../../src/projects/projects.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+import { type Receiver, startReceiver } from './receiver.ts'
+
+let service: Service
+let worker: WorkerHere
+let receiver: Receiver
+let sql: Sql
+
+beforeAll(async () => {
+  service = await startService({
+    rpcUrls: { Ethereum: 'http://127.0.0.1:1' },
+    variables: { WEBHOOK_ALLOWED_ADDRESSES: '127.0.0.1' },
+  })
+  worker = await startWorkerHere(service)
+  receiver = await startReceiver()
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterEach(async () => {
+  await sql`delete from webhook_endpoints`
+})
+afterAll(async () => {
+  await sql.end()
+  await receiver.close()
+  await worker.stop()
+  await service.close()
+})
+
+const create = async (body: Record<string, unknown> = {}) => {
+  const answer = await service.post('/webhooks', { url: receiver.url, ...body })
+  expect(answer.status).toBe(200)
+  return answer.json as { webhook_id: string; secret: string }
+}
+
+test('a webhook is created, listed without its secret, tested, changed and deleted', async () => {
+  const { webhook_id, secret } = await create({ event_types: ['wallet.created'], email: 'Ops@Example.com' })
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  const listed = await service.get('/webhooks')
+  expect(listed.json).toMatchObject([
+    { webhook_id, url: receiver.url, event_types: ['wallet.created'], email: 'ops@example.com', state: 'enabled' },
+  ])
+  expect(listed.text).not.toContain('whsec')
+
+  receiver.trust(secret)
+  const { delivery_id } = (await service.post('/webhooks/test', { webhook_id })).json
+  const [first] = await receiver.until(1)
+  expect(first).toMatchObject({ id: delivery_id, payload: { type: 'webhook.test', data: { webhook_id } } })
+  // The outcome is written after the answer.
+  let deliveries = await service.get('/webhooks/deliveries', { webhook_id })
+  while (deliveries.json[0].state === 'waiting') deliveries = await service.get('/webhooks/deliveries', { webhook_id })
+  expect(deliveries.json).toMatchObject([{ delivery_id, event_id: null, state: 'delivered', attempts: 1, status: 204 }])
+  expect((await service.get('/webhooks/deliveries', { webhook_id, state: 'failed' })).json).toEqual([])
+  expect((await service.post('/webhooks/replay', { webhook_id, delivery_id })).json).toEqual({ deliveries: 1 })
+  expect((await receiver.until(2))[1]?.id).toBe(delivery_id)
+
+  const rotated = await service.post('/webhooks/rotate-secret', { webhook_id })
+  expect(rotated.json.secret).toMatch(/^whsec_/)
+  expect(rotated.json.secret).not.toBe(secret)
+  await service.post('/webhooks/update', { webhook_id, enabled: false, event_types: [] })
+  expect((await service.get('/webhooks')).json).toMatchObject([{ state: 'disabled', event_types: [] }])
+  expect((await service.post('/webhooks/test', { webhook_id })).json).toMatchObject({ code: 'invalid_input' })
+  expect((await service.post('/webhooks/delete', { webhook_id })).json).toEqual({ success: true })
+  expect((await service.get('/webhooks')).json).toEqual([])
+
+  const audit = await sql`select action, actor from audit where subject = ${webhook_id} order by id`
+  expect(audit.map(({ action }) => action)).toEqual([
+    'webhook_created',
+    'webhook_replayed',
+    'webhook_secret_rotated',
+    'webhook_changed',
+    'webhook_disabled',
+    'webhook_removed',
+  ])
+  expect(audit.every(({ actor }) => /^api_key:/.test(actor))).toBe(true)
+})
+
+test('an event of the service arrives', async () => {
+  const { webhook_id, secret } = await create()
+  receiver.trust(secret)
+  const before = receiver.received.length
+  const wallet = await service.newWallet({ network: 'Ethereum' })
+  const received = await receiver.until(before + 1)
+  const { payload } = received[before] ?? {}
+  expect(payload).toMatchObject({
+    type: 'wallet.created',
+    version: 1,
+    data: { id: wallet.id, address: wallet.address },
+  })
+  await service.post('/webhooks/delete', { webhook_id })
+})
+
+test.each([
+  'http://10.0.0.1/',
+  'https://10.0.0.1/',
+  'http://127.0.0.2/',
+  'https://[::1]/',
+  'https://[::ffff:10.0.0.1]/',
+  'https://user:password@example.com/',
+  'https://example.com/#part',
+  'ftp://example.com/',
+  'example.com',
+  'https://2130706434/',
+])('the URL %s is refused', async (url) => {
+  expect((await service.post('/webhooks', { url })).json).toMatchObject({ code: 'invalid_input' })
+})
+
+test('other bad input is refused', async () => {
+  for (const body of [{}, { url: receiver.url, event_types: ['x'] }, { url: receiver.url, email: 'x' }, { url: 1 }]) {
+    expect((await service.post('/webhooks', body)).json).toMatchObject({ code: 'invalid_input' })
+  }
+  expect((await service.get('/webhooks')).json).toEqual([])
+})
+
+describe('who may do it', () => {
+  test('a key without the scope admin only reads', async () => {
+    const { webhook_id } = await create()
+    const { projectId } = service.project
+    const scopes = ['read', 'sign'] as const
+    const key = await createApiKey(service.ctx, { projectId, name: 'x', scopes, expiresAt: null, actor: 'operator' })
+    const reader = service.as({ projectId, apiKey: key.text })
+    expect((await reader.get('/webhooks')).json).toHaveLength(1)
+    for (const path of ['update', 'delete', 'test', 'replay', 'rotate-secret']) {
+      expect((await reader.post(`/webhooks/${path}`, { webhook_id })).json).toMatchObject({ code: 'scope_required' })
+    }
+    expect((await reader.post('/webhooks', { url: receiver.url })).json).toMatchObject({ code: 'scope_required' })
+    await service.post('/webhooks/delete', { webhook_id })
+  })
+
+  test('another project learns nothing, and a webhook that does not exist looks the same', async () => {
+    const { webhook_id } = await create()
+    const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
+    expect((await other.get('/webhooks')).json).toEqual([])
+    const unknown = randomUUID()
+    for (const path of ['update', 'delete', 'test', 'replay', 'rotate-secret']) {
+      const [theirs, none] = [
+        await other.post(`/webhooks/${path}`, { webhook_id }),
+        await other.post(`/webhooks/${path}`, { webhook_id: unknown }),
+      ]
+      expect([theirs.status, theirs.json]).toEqual([404, none.json])
+    }
+    expect((await other.get('/webhooks/deliveries', { webhook_id })).status).toBe(404)
+    expect((await service.get('/webhooks')).json).toHaveLength(1)
+    await service.post('/webhooks/delete', { webhook_id })
+  })
+
+  test('a project has at most 20', async () => {
+    const made = []
+    for (let count = 0; count < 20; count += 1) made.push(await create())
+    expect((await service.post('/webhooks', { url: receiver.url })).json).toMatchObject({ code: 'invalid_input' })
+    for (const { webhook_id } of made) await service.post('/webhooks/delete', { webhook_id })
+  })
+})
