@@ -37,7 +37,7 @@ CREATE TABLE "audit" (
 	"subject" text NOT NULL,
 	"details" jsonb NOT NULL,
 	"mac" "bytea" NOT NULL,
-	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'user_secret_added', 'user_secret_removed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'authorization_signed', 'delegates_changed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'identity_key_rotated', 'service_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'issuer_added', 'issuer_removed', 'user_created', 'approval_requested', 'approval_decided', 'operator_invited', 'operator_logged_in', 'operator_passkey_added', 'operator_removed', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'issuer_token_refused', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost'))
+	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'user_secret_added', 'user_secret_removed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'authorization_signed', 'delegates_changed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'identity_key_rotated', 'service_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'issuer_added', 'issuer_removed', 'user_created', 'approval_requested', 'approval_decided', 'operator_invited', 'operator_logged_in', 'operator_passkey_added', 'operator_removed', 'webhook_created', 'webhook_changed', 'webhook_secret_rotated', 'webhook_enabled', 'webhook_disabled', 'webhook_removed', 'webhook_replayed', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'issuer_token_refused', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost', 'webhook_given_up'))
 );
 --> statement-breakpoint
 CREATE TABLE "audit_chain" (
@@ -766,6 +766,47 @@ CREATE TABLE "users" (
 	CONSTRAINT "users_subject_issuer" CHECK ((issuer is null) = (subject is null))
 );
 --> statement-breakpoint
+CREATE TABLE "webhook_deliveries" (
+	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
+	"project_id" uuid NOT NULL,
+	"endpoint_id" uuid NOT NULL,
+	"number" bigint,
+	"lane" text NOT NULL,
+	"state" text DEFAULT 'waiting' NOT NULL,
+	"attempts" smallint DEFAULT 0 NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"next_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"leased_until" timestamp (6) with time zone,
+	"first_tried_at" timestamp (6) with time zone,
+	"ended_at" timestamp (6) with time zone,
+	"status" smallint,
+	"failure" text,
+	"excerpt" text,
+	CONSTRAINT "webhook_deliveries_event" UNIQUE("endpoint_id","number"),
+	CONSTRAINT "webhook_deliveries_state" CHECK ("state" in ('waiting', 'delivered', 'failed'))
+);
+--> statement-breakpoint
+CREATE TABLE "webhook_endpoints" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" uuid NOT NULL,
+	"url" text NOT NULL,
+	"event_types" text[] NOT NULL,
+	"contact_email" text,
+	"sealed" "bytea" NOT NULL,
+	"state" text DEFAULT 'enabled' NOT NULL,
+	"disabled_at" timestamp (6) with time zone,
+	"disabled_why" text,
+	"cursor" bigint NOT NULL,
+	"failures" integer DEFAULT 0 NOT NULL,
+	"last_success_at" timestamp (6) with time zone,
+	"last_failure_at" timestamp (6) with time zone,
+	"last_failure" text,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "webhook_endpoints_project" UNIQUE("project_id","id"),
+	CONSTRAINT "webhook_endpoints_state" CHECK ("state" in ('enabled', 'disabled')),
+	CONSTRAINT "webhook_endpoints_disabled" CHECK ((state = 'disabled') = (disabled_at is not null))
+);
+--> statement-breakpoint
 CREATE TABLE "vault_processes" (
 	"id" text PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
@@ -841,6 +882,8 @@ ALTER TABLE "passkeys" ADD CONSTRAINT "passkeys_project_id_user_id_users_project
 ALTER TABLE "session_challenges" ADD CONSTRAINT "session_challenges_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sessions" ADD CONSTRAINT "sessions_project_id_user_id_users_project_id_id_fk" FOREIGN KEY ("project_id","user_id") REFERENCES "public"."users"("project_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "users" ADD CONSTRAINT "users_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_project_id_endpoint_id_webhook_endpoints_project_id_id_fk" FOREIGN KEY ("project_id","endpoint_id") REFERENCES "public"."webhook_endpoints"("project_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "approvals_open" ON "approvals" USING btree ("expires_at") WHERE "approvals"."rejected_at" is null and "approvals"."used_at" is null and "approvals"."expired_at" is null;--> statement-breakpoint
 CREATE INDEX "approvals_listed" ON "approvals" USING btree ("project_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "approvals_of_policy" ON "approvals" USING btree ("policy_id","created_at");--> statement-breakpoint
@@ -896,4 +939,7 @@ CREATE INDEX "session_challenges_expiry" ON "session_challenges" USING btree ("e
 CREATE INDEX "sessions_user" ON "sessions" USING btree ("project_id","user_id","created_at");--> statement-breakpoint
 CREATE INDEX "sessions_expiry" ON "sessions" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "throttles_window" ON "throttles" USING btree ("window_ends_at");--> statement-breakpoint
-CREATE INDEX "users_unproven" ON "users" USING btree ("created_at") WHERE email is null and sign_in_wallet is null and issuer is null;
+CREATE INDEX "users_unproven" ON "users" USING btree ("created_at") WHERE email is null and sign_in_wallet is null and issuer is null;--> statement-breakpoint
+CREATE INDEX "webhook_deliveries_waiting" ON "webhook_deliveries" USING btree ("endpoint_id","lane","number") WHERE state = 'waiting';--> statement-breakpoint
+CREATE INDEX "webhook_deliveries_recent" ON "webhook_deliveries" USING btree ("endpoint_id","created_at" DESC NULLS LAST,"id");--> statement-breakpoint
+CREATE INDEX "webhook_deliveries_ended" ON "webhook_deliveries" USING btree ("ended_at") WHERE state <> 'waiting';
