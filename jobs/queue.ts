@@ -46,9 +46,7 @@ export const CRONTAB = [
 const ABORT_AFTER_MS = 50
 const POLL_INTERVAL_MS = 1_000
 /** For listening, and for taking and completing jobs, which goes in batches: a job itself uses the pool of its process. */
-const QUEUE_CONNECTIONS = 7
-/** The same, and one that hears of events. */
-export const WORKER_CONNECTIONS = QUEUE_CONNECTIONS + 1
+export const QUEUE_CONNECTIONS = 7
 
 /** A queue that ends by itself may wait for ever for its lost connections. */
 const ABANDON_AFTER_MS = 2_000

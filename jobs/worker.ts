@@ -13,7 +13,7 @@ import { listenForScrapes } from '../src/metrics/routes.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/security/core-dumps.ts'
 import { startWritingEvents } from '../src/security/events.ts'
 import { createLog } from '../src/security/log.ts'
-import { beginQueue, type Queue, WORKER_CONNECTIONS } from './queue.ts'
+import { beginQueue, QUEUE_CONNECTIONS, type Queue } from './queue.ts'
 
 /** How long running jobs may take to end after SIGTERM; then the process exits. */
 const DRAIN_MS = 10_000
@@ -73,7 +73,7 @@ const main = async (): Promise<void> => {
   const ctx = await createWhenReady({ config, process: 'worker' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)
-  const most = connectionsOf({ maxConnections: config.databaseMaxConnections }) + WORKER_CONNECTIONS
+  const most = connectionsOf({ maxConnections: config.databaseMaxConnections }) + QUEUE_CONNECTIONS
   await logConnections(ctx, most)
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopWatchingKeys = startWatchingKeys(ctx)
