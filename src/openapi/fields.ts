@@ -114,8 +114,40 @@ export const fieldItem = (
         <li><code class="name">${field.name}</code> <span class="type">${field.isOptional ? 'optional, ' : ''}${typeWords(schemas, field.schema)}</span>${text === undefined ? null : html`<p>${prose(text)}</p>`}${fieldList(schemas, field.schema)}</li>`
 }
 
+type Union = { readonly propertyName: string; readonly choices: readonly Json[] }
+
+/** The objects of which a field decides which one is meant (`discriminator`): also in a list. */
+const unionIn = (schemas: Schemas, given: unknown): Union | null => {
+  const { discriminator, anyOf, items } = resolved(schemas, given)
+  if (!isJson(discriminator)) return items === undefined ? null : unionIn(schemas, items)
+  const choices = Array.isArray(anyOf) ? anyOf.map((each) => resolved(schemas, each)) : []
+  return { propertyName: textOf(discriminator.propertyName), choices }
+}
+
+/** The fields that all objects have alike, and then for each object its own. */
+const unionList = (schemas: Schemas, { propertyName, choices }: Union): Html => {
+  const fieldsOf = (choice: Json) => Object.entries(under(choice, 'properties'))
+  const isCommon = ([name, field]: readonly [string, unknown]): boolean =>
+    choices.every((choice) => JSON.stringify(under(choice, 'properties')[name]) === JSON.stringify(field))
+  const item = ([name, schema]: readonly [string, unknown]) => fieldItem(schemas, { name, schema, isOptional: false })
+  const common = fieldsOf(choices[0] ?? {}).filter(isCommon)
+  const own = choices.map((choice) => {
+    const fields = fieldsOf(choice).filter((field) => field[0] !== propertyName && !isCommon(field))
+    const { const: value } = under(under(choice, 'properties'), propertyName)
+    return html`
+        <li><span class="type"><code>${propertyName}</code> <code>${JSON.stringify(value)}</code></span><p>${prose(choice.description)}</p>
+      <ul class="fields">${fields.map(item)}
+      </ul></li>`
+  })
+  return html`
+      <ul class="fields">${common.map(item)}${own}
+      </ul>`
+}
+
 /** The fields of the object in a schema, as a nested list; null if there is no such object. */
 export const fieldList = (schemas: Schemas, schema: unknown): Html | null => {
+  const union = unionIn(schemas, schema)
+  if (union !== null) return unionList(schemas, union)
   const object = objectIn(schemas, schema)
   if (object === null) return null
   const required = textsOf(object.required)
