@@ -1,6 +1,6 @@
 // Deliveries: rows of events for an endpoint. Those of one lane (a wallet) are sent one after the other, in the order of the events.
 
-import { and, desc, eq, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { webhookDeliveries, webhookEndpoints } from '../schema.ts'
 import type { DeliveryState } from '../words.ts'
@@ -130,6 +130,14 @@ export const markFailed = async (
     .update(webhookEndpoints)
     .set({ failures: sql`failures + 1`, lastFailureAt: sql`now()`, lastFailure: answer.failure })
     .where(eq(webhookEndpoints.id, endpointId))
+}
+
+/** Ends deliveries whose events are kept no longer. The receiver has not failed by that. */
+export const endWithoutEvent = async (tx: Tx, ids: readonly string[]): Promise<void> => {
+  await tx
+    .update(webhookDeliveries)
+    .set({ state: 'failed', endedAt: sql`now()`, leasedUntil: null })
+    .where(inArray(webhookDeliveries.id, [...ids]))
 }
 
 /** A test's lane is its own, so that nothing holds it up. */

@@ -12,6 +12,7 @@ import type { Tx } from '../../db/client.ts'
 import { numberEvents } from '../../db/queries/events.ts'
 import {
   type DeliveryRow,
+  endWithoutEvent,
   leaseDeliveries,
   makeDue,
   markDelivered,
@@ -65,6 +66,12 @@ export const leaseDue = async (
     const most = endpoint.failures < FAILURES_MAX ? AT_ONCE : 1
     const rows = await leaseDeliveries(tx, { endpointId, atOnce: most, limit: atOnce, leaseSeconds: LEASE_SECONDS })
     const messages = await messagesOf(tx, rows)
+    const gone = rows.filter(({ id }) => !messages.has(id))
+    if (gone.length > 0)
+      await endWithoutEvent(
+        tx,
+        gone.map(({ id }) => id),
+      )
     return rows.flatMap((delivery) => {
       const message = messages.get(delivery.id)
       return message === undefined ? [] : [{ endpoint, delivery, message, secrets: validSecrets(secrets, ctx.now()) }]

@@ -273,6 +273,28 @@ describe('a receiver that is down', () => {
   })
 })
 
+test('an event that is kept no longer ends its delivery, and holds up no other of its wallet', async () => {
+  const { id, receiver } = await endpoint()
+  const wallet = randomUUID()
+  receiver.answer((_, response) => response.writeHead(500).end())
+  await startWorker()
+  await happen({ n: 1, wallet })
+  await eventually(
+    () => deliveriesOf(id),
+    ([row]) => row?.attempts === 1,
+  )
+  await sql`delete from events`
+  receiver.answer((_, response) => response.writeHead(204).end())
+  await happen({ n: 2, wallet })
+  await sql`update webhook_deliveries set next_at = now() where endpoint_id = ${id}`
+  await addJob(service.ctx.db, 'deliver_webhooks', { endpointId: id })
+  await eventually(
+    () => deliveriesOf(id),
+    ([first, second]) => first?.state === 'failed' && second?.state === 'delivered',
+  )
+  expect(numbers(receiver)).toEqual([1, 2])
+})
+
 describe('a worker', () => {
   test('that is killed between sending and recording: another one sends the same webhook-id', async () => {
     const { id, receiver } = await endpoint()
