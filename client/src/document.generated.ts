@@ -6603,6 +6603,63 @@ export type components = {
              */
             ended: number;
         };
+        /**
+         * WebhookTestMessageData
+         * @example {
+         *       "webhook_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f"
+         *     }
+         */
+        WebhookTestMessageData: {
+            /**
+             * @description The webhook.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            webhook_id: string;
+        };
+        /**
+         * WebhookTestMessage
+         * @description What `POST /webhooks/test` sends.
+         * @example {
+         *       "id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "type": "webhook.test",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "webhook_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f"
+         *       }
+         *     }
+         */
+        WebhookTestMessage: {
+            /**
+             * @description Of the message.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            id: string;
+            /**
+             * @example webhook.test
+             * @constant
+             */
+            type: "webhook.test";
+            /**
+             * @description Of the form of `data`.
+             * @example 1
+             * @constant
+             */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it was asked for: ISO 8601, UTC.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The project.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            project_id: string;
+            data: components["schemas"]["WebhookTestMessageData"];
+        };
     };
     responses: never;
     parameters: never;

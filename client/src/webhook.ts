@@ -1,14 +1,9 @@
 // Verifies what a webhook gets (Standard Webhooks 1.0): an HMAC-SHA-256 over id, time and body, by one of the secrets.
 
-/** An event, or a test message. */
-export type WebhookEvent = {
-  readonly id: string
-  readonly type: string
-  readonly version: number
-  readonly created_at: string
-  readonly project_id: string
-  readonly data: Readonly<Record<string, unknown>>
-}
+import type { components } from './document.generated.ts'
+
+/** An event, or a test message: `type` says which. A later version of the service may send further types. */
+export type WebhookEvent = components['schemas']['ProjectEvent'] | components['schemas']['WebhookTestMessage']
 
 /** The request is not one that the service has sent just now. */
 export class WebhookVerificationError extends Error {

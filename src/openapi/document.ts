@@ -146,6 +146,8 @@ export const describe = (input: {
   /** The networks of this deployment. */
   readonly networks: readonly NamedNetwork[]
   readonly routes: readonly DescribedRoute[]
+  /** What the service posts to receivers, by name. */
+  readonly webhooks: Json
   /** The credentials that a path needs; null: project and bearer token. */
   readonly securityOf: (path: string) => readonly Json[] | null
 }): Json => {
@@ -189,6 +191,7 @@ export const describe = (input: {
     tags: TAGS,
     security: [{ project: [], bearer: [] }],
     paths,
+    webhooks: hoist(input.webhooks, known),
     components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, examples: errorExamplesOf(answered), schemas },
   }
 }

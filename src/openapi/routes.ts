@@ -2,6 +2,7 @@ import { toOpenAPISchema } from '@elysiajs/openapi'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
 import { PAGE_HEADERS, rootOf } from '../pages/page.ts'
+import { WEBHOOKS } from '../webhooks/described.ts'
 import { describe } from './document.ts'
 import { apiPage } from './page.ts'
 
@@ -27,6 +28,7 @@ export const documentOf = (ctx: Pick<Ctx, 'config' | 'chains'>, app: AnyElysia) 
       errorCodes: hooks?.detail?.errorCodes ?? [],
       headerSet: hooks?.detail?.headerSet ?? null,
     })),
+    webhooks: WEBHOOKS,
     securityOf: (path) => (OPEN.test(path) ? [] : WAYS_IN.test(path) ? [{ project: [] }] : null),
   })
 

@@ -2,11 +2,10 @@ import type { Tx } from '../../db/client.ts'
 import { type EventRow, eventsWithNumbers } from '../../db/queries/events.ts'
 import type { DeliveryRow } from '../../db/queries/webhook-deliveries.ts'
 import { shownEvent } from '../events/read.ts'
+import { TEST_TYPE } from './schema.ts'
 
 /** What a receiver gets. The id is the same each time. */
 export type Message = { readonly id: string; readonly body: string }
-
-const TEST_TYPE = 'webhook.test'
 
 const messageOf = (event: EventRow): Message => ({
   id: `${event.projectId}-${event.number}`,

@@ -165,3 +165,18 @@ export const ListDeliveriesQuery = t.Object(
   },
   closed,
 )
+
+export const TEST_TYPE = 'webhook.test'
+
+export const WebhookTestMessage = ClosedObject(
+  'WebhookTestMessage',
+  {
+    id: UuidField('Of the message.'),
+    type: Type.Literal(TEST_TYPE, { examples: [TEST_TYPE] }),
+    version: Type.Literal(1, { description: 'Of the form of `data`.', examples: [1] }),
+    created_at: Time('When it was asked for: ISO 8601, UTC.'),
+    project_id: UuidField('The project.'),
+    data: ClosedObject('WebhookTestMessageData', { webhook_id: WebhookIdField }),
+  },
+  { description: 'What `POST /webhooks/test` sends.' },
+)
