@@ -64,11 +64,10 @@ const KEEPALIVES = [
 const KEEPALIVE_MS = 10_000
 
 const PREPARED_CONNECTIONS = 3
-const LISTENING_CONNECTIONS = 1
 
-/** How many connections `openDb` takes at most. */
-export const connectionsOf = ({ maxConnections }: Pick<DbOptions, 'maxConnections'>): number =>
-  maxConnections + PREPARED_CONNECTIONS + LISTENING_CONNECTIONS
+/** How many connections `openDb` takes at most. @param input.waitsForEvents whether anybody subscribes to `eventNotices`. */
+export const connectionsOf = (input: { readonly maxConnections: number; readonly waitsForEvents: boolean }): number =>
+  input.maxConnections + PREPARED_CONNECTIONS + (input.waitsForEvents ? 1 : 0)
 
 /** Longer statements contain lists of varying length: prepared, they would fill the memory of every connection. */
 const PREPARED_LENGTH_MAX = 1_500
@@ -185,12 +184,16 @@ export const ownerConfig = ({ url, applicationName, settings = '' }: Session) =>
   options: `${KEEPALIVES} ${settings}`.trim(),
 })
 
-/** For every pool of every process; its limits are those above. */
-export const poolConfig = (options: DbOptions & Session): pg.PoolConfig => ({
+/** For every session of every process; its limits are those above. */
+const sessionConfig = (options: Session) => ({
   ...ownerConfig(options),
-  max: options.maxConnections,
   statement_timeout: STATEMENT_TIMEOUT_MS,
   query_timeout: ANSWER_TIMEOUT_MS,
+})
+
+export const poolConfig = (options: DbOptions & Session): pg.PoolConfig => ({
+  ...sessionConfig(options),
+  max: options.maxConnections,
 })
 
 const openPool = (options: DbOptions & Session): pg.Pool => {
@@ -300,7 +303,7 @@ export const openDb = (options: DbOptions): Db => {
   // Planning for given values does not pay: these statements find a few rows by their keys.
   const settings = '-c plan_cache_mode=force_generic_plan'
   const planned = openPool({ ...options, maxConnections: PREPARED_CONNECTIONS, settings })
-  const eventNotices = openNotices({ config: ownerConfig(options), channel: EVENTS_CHANNEL })
+  const eventNotices = openNotices({ config: sessionConfig(options), channel: EVENTS_CHANNEL })
   let ended: Promise<unknown> | null = null
   return Object.assign(drizzle(new Lanes(pool) as unknown as pg.Pool), {
     prepared: preparedOn(new Lanes(planned)),

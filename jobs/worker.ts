@@ -73,7 +73,8 @@ const main = async (): Promise<void> => {
   const ctx = await createWhenReady({ config, process: 'worker' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)
-  const most = connectionsOf({ maxConnections: config.databaseMaxConnections }) + QUEUE_CONNECTIONS
+  const most =
+    connectionsOf({ maxConnections: config.databaseMaxConnections, waitsForEvents: true }) + QUEUE_CONNECTIONS
   await logConnections(ctx, most)
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopWatchingKeys = startWatchingKeys(ctx)

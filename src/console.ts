@@ -22,7 +22,7 @@ const main = async (): Promise<void> => {
   const { log } = base
   if (!dumpsNothing) log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(base)
-  await logConnections(base, connectionsOf({ maxConnections: config.databaseMaxConnections }))
+  await logConnections(base, connectionsOf({ maxConnections: config.databaseMaxConnections, waitsForEvents: false }))
   const stopWritingEvents = startWritingEvents(base.securityEvents)
   const stopWatchingKeys = startWatchingKeys(base)
   const stopping = new AbortController()

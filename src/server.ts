@@ -25,7 +25,7 @@ const main = async (): Promise<void> => {
   const ctx = await createCtx({ config, process: 'api' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)
-  await logConnections(ctx, connectionsOf({ maxConnections: config.databaseMaxConnections }))
+  await logConnections(ctx, connectionsOf({ maxConnections: config.databaseMaxConnections, waitsForEvents: true }))
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
   const stopWatchingKeys = startWatchingKeys(ctx)

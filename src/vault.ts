@@ -44,7 +44,10 @@ const main = async (): Promise<void> => {
     log.warn('the journal is new: take a backup of the database, as it cannot bring an older one to the present')
   if (!dumpsNothing) log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown({ config, log })
-  await logConnections({ db, log }, connectionsOf({ maxConnections: config.databaseMaxConnections }))
+  await logConnections(
+    { db, log },
+    connectionsOf({ maxConnections: config.databaseMaxConnections, waitsForEvents: false }),
+  )
   const stopBeingSeen = startBeingSeen({ db, log, rootKeyIds })
   const listener = await serveVault({ ...ctx, path, users, tls: config.vaultListen, log })
   const stopChaining = startChaining({ ...ctx, log })

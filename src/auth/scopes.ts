@@ -57,7 +57,7 @@ const scopeOf = ({ method, route }: Call): ApiKeyScope =>
   method === 'GET' ? 'read' : (SCOPE_OF_POST.get(route) ?? 'admin')
 
 /** Only users themselves may call these, whatever scopes an API key has. */
-const OF_USERS = /^\/users\/|^\/approvals\/|^\/wallets\/get-by-network$/
+const OF_USERS = /^\/users\/|^\/approvals\/|^\/wallets\/get-by-network$|^\/credentials\/wallet$/
 
 /** Checks that the caller may make a call. Users have no scopes: they reach only what is their own. */
 export const requireScope = (caller: Caller, call: Call): void => {

@@ -228,7 +228,7 @@ test('a worker that comes before everybody waits for the migration, then for the
         level: 40,
         variables: ['BASE_MAX_FEE_GWAI', 'ETHERUM_RPC_URL'],
       })
-      expect(await logged('more connections than PostgreSQL has free')).toMatchObject({ level: 40, most: 410 })
+      expect(await logged('more connections than PostgreSQL has free')).toMatchObject({ level: 40, most: 411 })
     } finally {
       await service.close()
     }
@@ -275,7 +275,7 @@ test('an API says which networks it serves, and which variables it does not know
   })
   const logged = follow(api)
   expect(await logged('"listening"')).toMatchObject({ networks: ['Ethereum'] })
-  const most = { most: 15, usable: expect.any(Number), free: expect.any(Number) }
+  const most = { most: 16, usable: expect.any(Number), free: expect.any(Number) }
   expect(await logged('that this process may take')).toMatchObject(most)
   const warning = await logged('unknown variables')
   expect(warning).toMatchObject({ variables: ['DATABASE_MAX_CONECTIONS', 'ETHERUM_RPC_URL'] })

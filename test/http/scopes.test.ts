@@ -60,11 +60,21 @@ const ENDPOINTS = {
   'POST /policies/describe': 'read',
   'POST /policies': 'admin',
   'POST /policies/revoke': 'admin',
+  'GET /events': 'read',
+  'GET /webhooks': 'read',
+  'GET /webhooks/deliveries': 'read',
+  'POST /webhooks': 'admin',
+  'POST /webhooks/update': 'admin',
+  'POST /webhooks/delete': 'admin',
+  'POST /webhooks/rotate-secret': 'admin',
+  'POST /webhooks/test': 'admin',
+  'POST /webhooks/replay': 'admin',
 } as const satisfies Record<string, ApiKeyScope>
 
 /** Endpoints that need a user's session and accept no API key. */
 const OF_USERS = [
   'GET /wallets/get-by-network',
+  'GET /credentials/wallet',
   'GET /users/passkeys',
   'GET /users/session-challenge/asker',
   'POST /users/complete-session-challenge',
@@ -79,7 +89,10 @@ const OF_USERS = [
 
 /** Endpoints without a bearer token, or that ignore it; and all of users. */
 const OPEN =
-  /^(GET \/(|healthz|readyz|metrics|metadata\/:file|openapi.*|docs\/api\.md|login.*|approve|consent.*|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/link|GET \/wallets\/get-by-network|POST \/approvals\/.*|(GET|POST) \/users\/.*)$/
+  /^(GET \/(|healthz|readyz|metrics|metadata\/:file|openapi.*|docs\/api\.md|login.*|approve|consent.*|credentials.*|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/link|GET \/wallets\/get-by-network|POST \/approvals\/.*|(GET|POST) \/users\/.*)$/
+
+/** They answer without any input. */
+const LISTS = ['GET /policies/described', 'GET /approvals', 'GET /transactions', 'GET /events', 'GET /webhooks']
 
 const SETS: readonly (readonly ApiKeyScope[])[] = [
   ['read'],
@@ -127,7 +140,7 @@ describe.each(Object.entries(ENDPOINTS))('%s needs "%s"', (endpoint, scope) => {
       if (scopes.some((each) => each === scope)) {
         // It passes authorization, and its input is checked; a list of everything needs none.
         expect(answer.json.code).not.toBe('scope_required')
-        const needsNone = ['GET /policies/described', 'GET /approvals', 'GET /transactions'].includes(endpoint)
+        const needsNone = LISTS.includes(endpoint)
         const isForm = endpoint === 'POST /nfts/upload'
         expect(needsNone ? [200] : isForm ? [415] : [400, 501]).toContain(answer.status)
       } else {

@@ -82,6 +82,7 @@ describe('a recorded transaction', () => {
       'graphile_worker._private_jobs',
       'public.attempts',
       'public.audit',
+      'public.events',
       'public.signers',
       'public.transactions',
     ])
