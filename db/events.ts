@@ -19,7 +19,7 @@ type Of = {
   readonly table: string
   /** `insert`, or `update of` some columns. */
   readonly on: string
-  /** Which rows are told. */
+  /** Which rows are events. */
   readonly when?: string
   /** SQL: the columns project_id, type and data of the event, of the row `new`. */
   readonly select: string
@@ -195,7 +195,7 @@ create or replace trigger strongroom_event_${name} after ${on} on public.${table
 `
 
 /**
- * A wallet's past, which a backfill reads, is not told. A block's time can be somewhat before the time at which its transactions
+ * A wallet's past, which a backfill reads, causes no events. A block's time can be somewhat before the time at which its transactions
  * were sent.
  */
 const SINCE_CREATED = "movement.at >= wallet.created_at - interval '1 minute'"
@@ -204,13 +204,13 @@ const movementTrigger = (input: {
   readonly name: string
   readonly on: 'insert' | 'delete'
   readonly rows: 'new' | 'old'
-  readonly told: string
+  readonly select: string
 }): string => `
 create or replace function public.strongroom_event_${input.name}() returns trigger
 ${ALONE} set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
   insert into public.events (project_id, type, data)
-  select wallet.project_id, ${input.told}
+  select wallet.project_id, ${input.select}
   from changed movement
     join public.wallets wallet on wallet.network = movement.network and wallet.address = movement.address
   where movement.of_wallet and ${SINCE_CREATED}
@@ -234,7 +234,7 @@ const MOVEMENTS = [
     name: 'movement_seen',
     on: 'insert',
     rows: 'new',
-    told: event('activity.created', {
+    select: event('activity.created', {
       ...MOVEMENT,
       type: `case direction when 'in' then 'receive' else 'send' end || case when token_id is null then '_token' else '_nft' end`,
       timestamp: time('movement.at'),
@@ -247,7 +247,7 @@ const MOVEMENTS = [
     name: 'movement_gone',
     on: 'delete',
     rows: 'old',
-    told: event('activity.removed', MOVEMENT),
+    select: event('activity.removed', MOVEMENT),
   }),
 ]
 

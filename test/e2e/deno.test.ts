@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { verifyMessage } from 'viem'
 import { inviteOperator } from '../../src/console/operators.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
 import { startCollector } from '../support/collector.ts'
 import { denoCommand } from '../support/deno.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -224,6 +225,27 @@ test('an operator logs in at the console by a link, and sees the wallets', async
     await fetch(`${origin}/wallets?project=${service.project.projectId}`, { headers: { cookie } })
   ).text()
   expect(wallets).toContain('Project wallet')
+})
+
+test('commands examine the installation and what the chains have after a restore, as they do on Bun', async () => {
+  const variables = { ...service.variables, VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.deno` }
+  const onBoth = async (...args: readonly string[]) => {
+    const child = deno('src/cli/main.ts', variables, ...args)
+    const [output, exitCode] = [await new Response(child.stdout).text(), await child.exited]
+    const here = await runCli(args, variables)
+    return [
+      { exitCode, json: JSON.parse(output) },
+      { exitCode: here.exitCode, json: JSON.parse(here.output) },
+    ] as const
+  }
+  const [there, here] = await onBoth('doctor', '--json')
+  const states = (findings: readonly { readonly check: string; readonly state: string }[]) =>
+    findings.map(({ check, state }) => `${check} ${state}`)
+  expect(states(there.json)).toEqual(states(here.json))
+  expect(states(there.json)).toContain('database schema ok')
+  const [checkedThere, checkedHere] = await onBoth('restore', 'check', '--json')
+  expect(checkedThere).toEqual(checkedHere)
+  expect(checkedThere).toMatchObject({ exitCode: 0, json: { unknown: [] } })
 })
 
 test.if(platform === 'linux')('no process can leave a core dump', () => {
