@@ -95,10 +95,10 @@ test('nginx and Prometheus know the ports of two APIs and two workers', () => {
 })
 
 test('each block of a shell in the pages is one', () => {
-  for (const page of ['deployment', 'operations', 'containers']) {
+  for (const page of ['deployment', 'operations', 'backup', 'containers']) {
     const text = readFileSync(new URL(`../docs/${page}.md`, import.meta.url), 'utf8')
     const blocks = [...text.matchAll(/^ *```sh\n([\s\S]*?)^ *```/gm)].map(([, block = '']) => block)
-    expect(blocks.length).toBeGreaterThan(2)
+    expect(blocks.length).toBeGreaterThan(0)
     const told = blocks.map((block) => Bun.spawnSync(['bash', '-n', '-c', block]).stderr.toString())
     expect(told.filter((error) => error !== '')).toEqual([])
   }

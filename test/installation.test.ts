@@ -18,9 +18,10 @@ if (missing !== null) console.log(`docs/deployment.md is not pasted on an empty 
 const Load = Type.Object({ answered: Type.Integer(), failed: Type.Array(Type.String()) })
 
 /** The blocks of a shell below a heading of a page, up to another heading. */
-const blocksOf = async (page: string, from: string, to: string): Promise<readonly string[]> => {
+const blocksOf = async (page: string, from: string, to: string | null): Promise<readonly string[]> => {
   const text = await Bun.file(join(ROOT, 'docs', page)).text()
-  const [start, end] = [text.indexOf(`\n${from}\n`), text.indexOf(`\n${to}\n`)]
+  const start = text.indexOf(`\n${from}\n`)
+  const end = to === null ? text.length : text.indexOf(`\n${to}\n`)
   if (start < 0 || end < start) throw new Error(`docs/${page} has no ${from} before ${to}`)
   return [...text.slice(start, end).matchAll(/^( *)```sh\n([\s\S]*?)^ *```/gm)].map(([, indent = '', block = '']) =>
     block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
@@ -96,7 +97,7 @@ describe.skipIf(missing !== null || isLeftOut('docs/deployment.md on an empty De
     })
 
     test('has its backup and the further settings of the units', async () => {
-      const [backup = ''] = await blocksOf('operations.md', '## Backups', '## After a restore')
+      const [backup = ''] = await blocksOf('backup.md', '## Backups', '## After a restore')
       const units = await blocksOf('deployment.md', '### The units', '## Several of each')
       expect(units.length).toBe(3)
       await paste([backup, 'mkdir -p /mnt/other', ...units, 'ready 1; ready 2; as api bun run --silent cli doctor'])
@@ -123,9 +124,7 @@ describe.skipIf(missing !== null || isLeftOut('docs/deployment.md on an empty De
     })
 
     test('can be restored from its backup and the journals', async () => {
-      const restored =
-        (await blocksOf('operations.md', '## After a restore', '## Changing the identity key or the service key'))[0] ??
-        ''
+      const [restored = ''] = await blocksOf('backup.md', '## After a restore', null)
       const out = await paste([
         restored,
         'ready 1; ready 2',

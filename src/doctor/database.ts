@@ -67,7 +67,7 @@ const ofServer = async ({ db, config, role }: Checked): Promise<readonly Finding
       ? [
           settings.warning(
             'archive_mode is off',
-            'Archive the write-ahead log, so that a restore loses seconds instead of a day ("Backups" in docs/operations.md).',
+            'Archive the write-ahead log, so that a restore loses seconds instead of a day ("Backups" in docs/backup.md).',
           ),
         ]
       : []),
