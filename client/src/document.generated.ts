@@ -769,7 +769,7 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
-    "/webhooks/delete": {
+    "/webhooks/remove": {
         parameters: {
             query?: never;
             header?: never;
@@ -778,14 +778,14 @@ export type paths = {
         };
         get?: never;
         put?: never;
-        post: operations["webhooks_delete"];
+        post: operations["webhooks_remove"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/webhooks/rotate-secret": {
+    "/webhooks/rotate": {
         parameters: {
             query?: never;
             header?: never;
@@ -794,7 +794,7 @@ export type paths = {
         };
         get?: never;
         put?: never;
-        post: operations["webhooks_rotate_secret"];
+        post: operations["webhooks_rotate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4391,10 +4391,10 @@ export type components = {
         /** Webhook */
         Webhook: {
             /**
-             * @description The webhook.
+             * @description The webhook's id.
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
-            webhook_id: string;
+            id: string;
             /**
              * @description Where events are posted: `https`, on the public Internet. Redirects are not followed. An operator can allow further addresses.
              * @example https://example.com/hooks
@@ -4406,7 +4406,7 @@ export type components = {
              *       "transaction.updated"
              *     ]
              */
-            event_types: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
+            types: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
             /**
              * @description Who gets a mail when the webhook is disabled, because it took nothing for three days.
              * @example ops@example.com
@@ -4446,7 +4446,7 @@ export type components = {
          * CreateWebhook
          * @example {
          *       "url": "https://example.com/hooks",
-         *       "event_types": [
+         *       "types": [
          *         "transaction.updated"
          *       ],
          *       "email": "ops@example.com"
@@ -4464,7 +4464,7 @@ export type components = {
              *       "transaction.updated"
              *     ]
              */
-            event_types?: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
+            types?: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
             /**
              * @description Who gets a mail when the webhook is disabled, because it took nothing for three days.
              * @example ops@example.com
@@ -4474,16 +4474,32 @@ export type components = {
         /**
          * CreatedWebhook
          * @example {
-         *       "webhook_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "url": "https://example.com/hooks",
+         *       "types": [
+         *         "transaction.updated"
+         *       ],
          *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
          *     }
          */
         CreatedWebhook: {
             /**
-             * @description The webhook.
+             * @description The webhook's id.
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
-            webhook_id: string;
+            id: string;
+            /**
+             * @description Where events are posted: `https`, on the public Internet. Redirects are not followed. An operator can allow further addresses.
+             * @example https://example.com/hooks
+             */
+            url: string;
+            /**
+             * @description Only events of these types; empty: all.
+             * @example [
+             *       "transaction.updated"
+             *     ]
+             */
+            types: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
             /**
              * @description Verifies the signatures (Standard Webhooks). It is not shown again.
              * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
@@ -4514,7 +4530,7 @@ export type components = {
              *       "transaction.updated"
              *     ]
              */
-            event_types?: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
+            types?: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
             /**
              * @description Who gets a mail when the webhook is disabled, because it took nothing for three days.
              * @example ops@example.com
@@ -8030,7 +8046,7 @@ export interface operations {
             };
         };
     };
-    webhooks_delete: {
+    webhooks_remove: {
         parameters: {
             query?: never;
             header?: never;
@@ -8054,7 +8070,7 @@ export interface operations {
             };
         };
     };
-    webhooks_rotate_secret: {
+    webhooks_rotate: {
         parameters: {
             query?: never;
             header?: never;

@@ -66,8 +66,8 @@ export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<str
     list: { method: 'GET', path: '/webhooks' },
     create: { method: 'POST', path: '/webhooks' },
     update: { method: 'POST', path: '/webhooks/update' },
-    delete: { method: 'POST', path: '/webhooks/delete' },
-    rotateSecret: { method: 'POST', path: '/webhooks/rotate-secret' },
+    remove: { method: 'POST', path: '/webhooks/remove' },
+    rotate: { method: 'POST', path: '/webhooks/rotate' },
     test: { method: 'POST', path: '/webhooks/test' },
     replay: { method: 'POST', path: '/webhooks/replay' },
     deliveries: { method: 'GET', path: '/webhooks/deliveries' },
@@ -239,9 +239,9 @@ export type Operations = {
     /** Change a webhook. Absent fields stay as they are. */
     update: Method<'webhooks_update'>
     /** Delete a webhook. What waits for it is not sent any more. */
-    delete: Method<'webhooks_delete'>
+    remove: Method<'webhooks_remove'>
     /** Rotate the secret of a webhook. For a while each request has two signatures, by the new secret and by the one before. */
-    rotateSecret: Method<'webhooks_rotate_secret'>
+    rotate: Method<'webhooks_rotate'>
     /** Test a webhook. Sends a message of the type `webhook.test`, past what waits. What became of it is in the deliveries. */
     test: Method<'webhooks_test'>
     /** Send events again. With the same `webhook-id` as before. */

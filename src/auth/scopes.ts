@@ -45,8 +45,8 @@ const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeySc
   ['/policies/revoke', 'admin'],
   ['/webhooks', 'admin'],
   ['/webhooks/update', 'admin'],
-  ['/webhooks/delete', 'admin'],
-  ['/webhooks/rotate-secret', 'admin'],
+  ['/webhooks/remove', 'admin'],
+  ['/webhooks/rotate', 'admin'],
   ['/webhooks/test', 'admin'],
   ['/webhooks/replay', 'admin'],
 ])

@@ -65,18 +65,25 @@ export const eventRoutes = (
     }
   }
 
-  return new Elysia({ prefix: '/events', normalize: false })
-    .use(authentication)
-    .onBeforeHandle(({ query, caller, request }) =>
-      wantsStream(request) ? stream({ ...askedBy({ query, caller, request }), request }) : undefined,
-    )
-    .get('', ({ query, caller, request }) => list(askedBy({ query, caller, request })), {
-      query: ListEventsQuery,
-      response: { 200: EventList },
-      ...detail(
-        'List events',
-        'What happened in the project, in an order that never changes: ask with `after`, the `next` of the last answer, and miss nothing. For API keys only. With `wait` the answer comes with the next event. With the header `Accept: text/event-stream` the same events come as Server-Sent Events, and `Last-Event-ID` stands for `after`. Events are kept for 30 days, unless the operator says otherwise; `events_gone` if `after` is older.',
-        ['events_gone'],
-      ),
-    })
+  return (
+    new Elysia({ prefix: '/events', normalize: false })
+      .use(authentication)
+      .onBeforeHandle(({ query, caller, request }) =>
+        wantsStream(request) ? stream({ ...askedBy({ query, caller, request }), request }) : undefined,
+      )
+      // The same for clients that cannot set the header.
+      .get('/stream', ({ query, caller, request }) => stream({ ...askedBy({ query, caller, request }), request }), {
+        query: ListEventsQuery,
+        detail: { hide: true },
+      })
+      .get('', ({ query, caller, request }) => list(askedBy({ query, caller, request })), {
+        query: ListEventsQuery,
+        response: { 200: EventList },
+        ...detail(
+          'List events',
+          'What happened in the project, in an order that never changes: ask with `after`, the `next` of the last answer, and miss nothing. For API keys only. With `wait` the answer comes with the next event. With the header `Accept: text/event-stream` the same events come as Server-Sent Events, and `Last-Event-ID` stands for `after`. Events are kept for 30 days, unless the operator says otherwise; `events_gone` if `after` is older.',
+          ['events_gone'],
+        ),
+      })
+  )
 }

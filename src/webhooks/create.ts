@@ -34,7 +34,12 @@ export const orderedTypes = (types: readonly string[]): string[] => [...new Set(
 export const createEndpoint = async (
   ctx: WebhookCtx,
   input: NewEndpoint,
-): Promise<{ readonly id: string; readonly secret: string }> => {
+): Promise<{
+  readonly id: string
+  readonly url: string
+  readonly eventTypes: readonly string[]
+  readonly secret: string
+}> => {
   const { projectId, actor } = input
   const facts = {
     id: randomUUID(),
@@ -55,5 +60,5 @@ export const createEndpoint = async (
     const details = { url, event_types: eventTypes.join(' '), email: facts.contactEmail ?? '' }
     await ctx.audit.record(tx, { projectId, actor, action: 'webhook_created', subject: facts.id, details })
   })
-  return { id: facts.id, secret }
+  return { id: facts.id, url: facts.url, eventTypes: facts.eventTypes, secret }
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { EVENT_TYPES } from '../../db/words.ts'
+import { EVENT_TYPES, type EventType } from '../../db/words.ts'
 import { actorOf, type Caller, requireApiKey } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
@@ -28,10 +28,13 @@ import {
 
 const time = (at: Date | null): string | null => at?.toISOString() ?? null
 
+/** Words of a row, which somebody else may have edited. */
+const typesOf = (words: readonly string[]): EventType[] => EVENT_TYPES.filter((type) => words.includes(type))
+
 const shown = (row: Awaited<ReturnType<typeof listEndpoints>>[number]): Webhook => ({
-  webhook_id: row.id,
+  id: row.id,
   url: row.url,
-  event_types: EVENT_TYPES.filter((type) => row.eventTypes.includes(type)),
+  types: typesOf(row.eventTypes),
   email: row.contactEmail,
   state: row.state,
   disabled_at: time(row.disabledAt),
@@ -88,14 +91,14 @@ const endpointRoutes = (ctx: Ctx, authentication: Authentication) =>
       '',
       async ({ body, caller }) => {
         requireApiKey(caller)
-        const { id, secret } = await createEndpoint(ctx, {
+        const { id, url, eventTypes, secret } = await createEndpoint(ctx, {
           projectId: caller.projectId,
           actor: actorOf(caller),
           url: body.url,
-          eventTypes: body.event_types ?? [],
+          eventTypes: body.types ?? [],
           email: body.email ?? null,
         })
-        return { webhook_id: id, secret }
+        return { id, url, types: typesOf(eventTypes), secret }
       },
       {
         body: CreateWebhookBody,
@@ -113,7 +116,7 @@ const endpointRoutes = (ctx: Ctx, authentication: Authentication) =>
           changeEndpoint(ctx, {
             ...namedBy(caller, body),
             url: body.url,
-            eventTypes: body.event_types,
+            eventTypes: body.types,
             email: body.email,
             enabled: body.enabled,
           }),
@@ -124,13 +127,13 @@ const endpointRoutes = (ctx: Ctx, authentication: Authentication) =>
         ...detail('Change a webhook', 'Absent fields stay as they are.', ['not_found']),
       },
     )
-    .post('/delete', ({ body, caller }) => successOf(removeEndpoint(ctx, namedBy(caller, body))), {
+    .post('/remove', ({ body, caller }) => successOf(removeEndpoint(ctx, namedBy(caller, body))), {
       body: NamedWebhookBody,
       response: { 200: Success },
       ...detail('Delete a webhook', 'What waits for it is not sent any more.', ['not_found']),
     })
     .post(
-      '/rotate-secret',
+      '/rotate',
       async ({ body, caller }) => ({
         secret: await rotateSecret(ctx, { ...namedBy(caller, body), overlapSeconds: overlapOf(body) }),
       }),

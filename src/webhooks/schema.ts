@@ -45,9 +45,9 @@ const FailureField = Type.Union([OneOf(FAILURES, { description: 'Why.', examples
 })
 
 export const Webhook = ClosedObject('Webhook', {
-  webhook_id: WebhookIdField,
+  id: UuidField("The webhook's id."),
   url: UrlField,
-  event_types: EventTypesField,
+  types: EventTypesField,
   email: EmailField,
   state: OneOf(WEBHOOK_STATES, { description: 'Whether events are sent to it.', examples: ['enabled'] }),
   disabled_at: TimeOrNull('Since when it is disabled.'),
@@ -65,18 +65,23 @@ export type Webhook = Static<typeof Webhook>
 
 export const CreateWebhookBody = ClosedObject('CreateWebhook', {
   url: UrlField,
-  event_types: Type.Optional(EventTypesField),
+  types: Type.Optional(EventTypesField),
   email: Type.Optional(EmailField),
 })
 
-export const CreatedWebhook = ClosedObject('CreatedWebhook', { webhook_id: WebhookIdField, secret: SecretField })
+export const CreatedWebhook = ClosedObject('CreatedWebhook', {
+  id: UuidField("The webhook's id."),
+  url: UrlField,
+  types: EventTypesField,
+  secret: SecretField,
+})
 
 export const UpdateWebhookBody = ClosedObject(
   'UpdateWebhook',
   {
     webhook_id: WebhookIdField,
     url: Type.Optional(UrlField),
-    event_types: Type.Optional(EventTypesField),
+    types: Type.Optional(EventTypesField),
     email: Type.Optional(EmailField),
     enabled: Type.Optional(
       Type.Boolean({ description: 'Whether events are sent to it. Enabled again, it first gets what it missed.' }),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
+import { createApiKey } from '../../src/api-keys/api-keys.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { startApiProcess } from '../support/api.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -198,13 +199,16 @@ const readUntil = async (response: Response, looksFor: RegExp): Promise<string> 
   return text
 }
 
-describe('a stream', () => {
+describe.each([
+  ['/events', { accept: 'text/event-stream' }],
+  ['/events/stream', {}],
+])('a stream at %s', (path, accept) => {
   const open = (project: { projectId: string; apiKey: string }, headers: Record<string, string> = {}) =>
-    fetch(`${service.baseUrl}/events`, {
+    fetch(service.baseUrl + path, {
       headers: {
         authorization: `Bearer ${project.apiKey}`,
         'x-walletkit-project-id': project.projectId,
-        accept: 'text/event-stream',
+        ...accept,
         ...headers,
       },
     })
@@ -228,5 +232,9 @@ describe('a stream', () => {
       const answer = await open(project, { 'last-event-id': id })
       expect(answer.status).toBe(400)
     }
+    const input = { projectId: project.projectId, name: 'signs', scopes: ['sign'] as const, expiresAt: null }
+    const { text: apiKey } = await createApiKey(service.ctx, { ...input, actor: 'operator' })
+    const answer = await open({ ...project, apiKey })
+    expect([answer.status, await answer.json()]).toMatchObject([403, { code: 'scope_required' }])
   })
 })

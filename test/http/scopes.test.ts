@@ -65,8 +65,8 @@ const ENDPOINTS = {
   'GET /webhooks/deliveries': 'read',
   'POST /webhooks': 'admin',
   'POST /webhooks/update': 'admin',
-  'POST /webhooks/delete': 'admin',
-  'POST /webhooks/rotate-secret': 'admin',
+  'POST /webhooks/remove': 'admin',
+  'POST /webhooks/rotate': 'admin',
   'POST /webhooks/test': 'admin',
   'POST /webhooks/replay': 'admin',
 } as const satisfies Record<string, ApiKeyScope>
@@ -87,9 +87,9 @@ const OF_USERS = [
   'POST /users/verify-email',
 ]
 
-/** Endpoints without a bearer token, or that ignore it; and all of users. */
+/** Endpoints without a bearer token, or that ignore it; all of users; and the stream of events, whose answer does not end (test/events). */
 const OPEN =
-  /^(GET \/(|healthz|readyz|metrics|metadata\/:file|openapi.*|docs\/api\.md|login.*|approve|consent.*|credentials.*|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/link|GET \/wallets\/get-by-network|POST \/approvals\/.*|(GET|POST) \/users\/.*)$/
+  /^(GET \/(|healthz|readyz|metrics|metadata\/:file|openapi.*|docs\/api\.md|login.*|approve|consent.*|credentials.*|events\/stream|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/link|GET \/wallets\/get-by-network|POST \/approvals\/.*|(GET|POST) \/users\/.*)$/
 
 /** They answer without any input. */
 const LISTS = ['GET /policies/described', 'GET /approvals', 'GET /transactions', 'GET /events', 'GET /webhooks']

@@ -36,15 +36,15 @@ afterAll(async () => {
 const create = async (body: Record<string, unknown> = {}) => {
   const answer = await service.post('/webhooks', { url: receiver.url, ...body })
   expect(answer.status).toBe(200)
-  return answer.json as { webhook_id: string; secret: string }
+  return { webhook_id: answer.json.id as string, secret: answer.json.secret as string }
 }
 
 test('a webhook is created, listed without its secret, tested, changed and deleted', async () => {
-  const { webhook_id, secret } = await create({ event_types: ['wallet.created'], email: 'Ops@Example.com' })
+  const { webhook_id, secret } = await create({ types: ['wallet.created'], email: 'Ops@Example.com' })
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
   const listed = await service.get('/webhooks')
   expect(listed.json).toMatchObject([
-    { webhook_id, url: receiver.url, event_types: ['wallet.created'], email: 'ops@example.com', state: 'enabled' },
+    { id: webhook_id, url: receiver.url, types: ['wallet.created'], email: 'ops@example.com', state: 'enabled' },
   ])
   expect(listed.text).not.toContain('whsec')
 
@@ -60,13 +60,13 @@ test('a webhook is created, listed without its secret, tested, changed and delet
   expect((await service.post('/webhooks/replay', { webhook_id, delivery_id })).json).toEqual({ deliveries: 1 })
   expect((await receiver.until(2))[1]?.id).toBe(delivery_id)
 
-  const rotated = await service.post('/webhooks/rotate-secret', { webhook_id })
+  const rotated = await service.post('/webhooks/rotate', { webhook_id })
   expect(rotated.json.secret).toMatch(/^whsec_/)
   expect(rotated.json.secret).not.toBe(secret)
-  await service.post('/webhooks/update', { webhook_id, enabled: false, event_types: [] })
-  expect((await service.get('/webhooks')).json).toMatchObject([{ state: 'disabled', event_types: [] }])
+  await service.post('/webhooks/update', { webhook_id, enabled: false, types: [] })
+  expect((await service.get('/webhooks')).json).toMatchObject([{ state: 'disabled', types: [] }])
   expect((await service.post('/webhooks/test', { webhook_id })).json).toMatchObject({ code: 'invalid_input' })
-  expect((await service.post('/webhooks/delete', { webhook_id })).json).toEqual({ success: true })
+  expect((await service.post('/webhooks/remove', { webhook_id })).json).toEqual({ success: true })
   expect((await service.get('/webhooks')).json).toEqual([])
 
   const audit = await sql`select action, actor from audit where subject = ${webhook_id} order by id`
@@ -93,7 +93,7 @@ test('an event of the service arrives', async () => {
     version: 1,
     data: { id: wallet.id, address: wallet.address },
   })
-  await service.post('/webhooks/delete', { webhook_id })
+  await service.post('/webhooks/remove', { webhook_id })
 })
 
 test.each([
@@ -112,7 +112,7 @@ test.each([
 })
 
 test('other bad input is refused', async () => {
-  for (const body of [{}, { url: receiver.url, event_types: ['x'] }, { url: receiver.url, email: 'x' }, { url: 1 }]) {
+  for (const body of [{}, { url: receiver.url, types: ['x'] }, { url: receiver.url, email: 'x' }, { url: 1 }]) {
     expect((await service.post('/webhooks', body)).json).toMatchObject({ code: 'invalid_input' })
   }
   expect((await service.get('/webhooks')).json).toEqual([])
@@ -126,11 +126,11 @@ describe('who may do it', () => {
     const key = await createApiKey(service.ctx, { projectId, name: 'x', scopes, expiresAt: null, actor: 'operator' })
     const reader = service.as({ projectId, apiKey: key.text })
     expect((await reader.get('/webhooks')).json).toHaveLength(1)
-    for (const path of ['update', 'delete', 'test', 'replay', 'rotate-secret']) {
+    for (const path of ['update', 'remove', 'test', 'replay', 'rotate']) {
       expect((await reader.post(`/webhooks/${path}`, { webhook_id })).json).toMatchObject({ code: 'scope_required' })
     }
     expect((await reader.post('/webhooks', { url: receiver.url })).json).toMatchObject({ code: 'scope_required' })
-    await service.post('/webhooks/delete', { webhook_id })
+    await service.post('/webhooks/remove', { webhook_id })
   })
 
   test('another project learns nothing, and a webhook that does not exist looks the same', async () => {
@@ -138,7 +138,7 @@ describe('who may do it', () => {
     const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
     expect((await other.get('/webhooks')).json).toEqual([])
     const unknown = randomUUID()
-    for (const path of ['update', 'delete', 'test', 'replay', 'rotate-secret']) {
+    for (const path of ['update', 'remove', 'test', 'replay', 'rotate']) {
       const [theirs, none] = [
         await other.post(`/webhooks/${path}`, { webhook_id }),
         await other.post(`/webhooks/${path}`, { webhook_id: unknown }),
@@ -147,13 +147,13 @@ describe('who may do it', () => {
     }
     expect((await other.get('/webhooks/deliveries', { webhook_id })).status).toBe(404)
     expect((await service.get('/webhooks')).json).toHaveLength(1)
-    await service.post('/webhooks/delete', { webhook_id })
+    await service.post('/webhooks/remove', { webhook_id })
   })
 
   test('a project has at most 20', async () => {
     const made = []
     for (let count = 0; count < 20; count += 1) made.push(await create())
     expect((await service.post('/webhooks', { url: receiver.url })).json).toMatchObject({ code: 'invalid_input' })
-    for (const { webhook_id } of made) await service.post('/webhooks/delete', { webhook_id })
+    for (const { webhook_id } of made) await service.post('/webhooks/remove', { webhook_id })
   })
 })
