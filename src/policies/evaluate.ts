@@ -47,6 +47,9 @@ const isFunctionRule = ({ argument }: ArgumentRule): boolean => argument === FUN
 /** Whether it is the rule that says which function may be called. Pure. */
 export const namesFunction = (rule: ArgumentRule): boolean => rule.operator === 'eq' && isFunctionRule(rule)
 
+/** That rule of a policy's rules. Pure. */
+export const functionRuleOf = (rules: readonly ArgumentRule[]): ArgumentRule | undefined => rules.find(namesFunction)
+
 /** The value that a rule is about; null if there is none. */
 const valueFor = ({ argument }: ArgumentRule, { to, value, call }: CheckedTransaction): CallValue | null => {
   if (argument === 'to') return to
@@ -81,12 +84,16 @@ const arePayments = (transactions: readonly CheckedTransaction[]): boolean =>
 /** `rule`: the index of the first rule that does not match. `function_not_named`: call data, and no rule names a function. */
 type Mismatch = number | 'function_not_named'
 
-/** Why rules do not allow transactions; null if all rules match all of them. Without rules or transactions nothing is allowed. */
+/**
+ * Why rules do not allow transactions; null if all rules match all of them. Without rules or transactions nothing is allowed.
+ * @param named the rule that names the function, if who asks has looked for it.
+ */
 export const mismatchOf = (
   rules: readonly ArgumentRule[],
   transactions: readonly CheckedTransaction[],
+  named = functionRuleOf(rules),
 ): Mismatch | null => {
-  const isNamed = rules.some(namesFunction) || arePayments(transactions)
+  const isNamed = named !== undefined || arePayments(transactions)
   if (rules.length === 0 || transactions.length === 0 || !isNamed) return 'function_not_named'
   const place = rules.findIndex((rule) => !matchesAll(rule, transactions))
   return place < 0 ? null : place

@@ -3,7 +3,7 @@
 import type { Chain, DeclaredCalls, Intent, ReadCall } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { UnrevokedPolicy } from '../custody/vault.ts'
-import { type ArgumentRule, type CheckedTransaction, mismatchOf, namesFunction } from './evaluate.ts'
+import { type ArgumentRule, type CheckedTransaction, functionRuleOf, mismatchOf } from './evaluate.ts'
 import { limitShort } from './limits.ts'
 
 export const REFUSALS = [
@@ -118,8 +118,8 @@ const createReading = (chain: Pick<Chain, 'addressKind'>, { readerOf }: Declared
   const selectors = new Set(intents.map(({ input }) => input.slice(0, 10).toLowerCase()))
   /** By the declaration, then by the selector: no text is made for each policy. */
   const read = new Map<string, Map<string, Checked>>()
-  return (rules: readonly ArgumentRule[]): Checked => {
-    const { selector, declaration } = rules.find(namesFunction) ?? {}
+  return (named: ArgumentRule | undefined): Checked => {
+    const { selector, declaration } = named ?? {}
     // Compare selectors first, so that nothing is decoded for rules on another function.
     if (selector === undefined || declaration === undefined || !selectors.has(selector)) return unread
     const bySelector = read.get(declaration) ?? new Map<string, Checked>()
@@ -147,7 +147,10 @@ export const createJudge = async (key: Key, intents: readonly Intent[]) => {
   const described = isDescribed ? await Promise.all(intents.map((intent) => calls.read(intent))) : []
   const describedTransactions = checked(chain, intents, described)
   const readBy = calls.by === 'declaration' ? createReading(chain, calls, intents) : () => describedTransactions
-  const mismatchBy = ({ argumentRules: rules }: UnrevokedPolicy) => mismatchOf(rules, readBy(rules))
+  const mismatchBy = ({ argumentRules: rules }: UnrevokedPolicy) => {
+    const named = functionRuleOf(rules)
+    return mismatchOf(rules, readBy(named), named)
+  }
   /**
    * Why a policy does not allow it; null if it does.
    * @param earlier what the policy would be charged for first, one use each

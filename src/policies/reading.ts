@@ -4,7 +4,7 @@
 import type { AddressFacts, NodelessChain } from '../chains/chain.ts'
 import { integerIn } from '../custody/rule-values.ts'
 import { areOnTypedData, VERIFYING_CONTRACT } from '../custody/typed-data-rules.ts'
-import { type ArgumentRule, bare, DECODED, namesFunction } from './evaluate.ts'
+import { type ArgumentRule, bare, DECODED, functionRuleOf, namesFunction } from './evaluate.ts'
 import type { Limits } from './limits.ts'
 import { type StandardCall, standardCallOf } from './standard-calls.ts'
 
@@ -148,7 +148,7 @@ export const readingOf = (proposal: Proposal): Reading => {
   const { argumentRules: rules, known } = proposal
   const contract = areOnTypedData(rules) ? VERIFYING_CONTRACT : 'to'
   const target = known.get(fixed(rules, contract) ?? '') ?? null
-  const named = rules.find(namesFunction)
+  const named = functionRuleOf(rules)
   const functionName = named === undefined ? null : bareName(named.value)
   const { signature, names } = declared(named?.declaration ?? '')
   const facts = target?.facts ?? null
