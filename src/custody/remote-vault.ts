@@ -41,7 +41,11 @@ const openingOf = (client: Client): Pick<Vault, 'openKey' | 'openKeyByPolicy' | 
     const { handle, policies } = output
     return {
       policies,
-      sign: (by, ...uses) => held.ask(keys.signOnceByPolicy, { handle, ...by, uses }),
+      sign: async (by, ...uses) => {
+        const signatures = await held.ask(keys.signOnceByPolicy, { handle, ...by, uses })
+        held.release()
+        return signatures
+      },
       [Symbol.dispose]: () => held.end(keys.closeKey, { handle }),
     }
   },

@@ -66,6 +66,11 @@ const createOpenKeys = () => {
       of(connection).get(handle)?.key[Symbol.dispose]()
       if (!of(connection).delete(handle)) throw notOpen()
     },
+    /** Closes it; the connection may have ended meanwhile. */
+    release: (connection: Connection, handle: number): void => {
+      connections.get(connection)?.get(handle)?.key[Symbol.dispose]()
+      connections.get(connection)?.delete(handle)
+    },
     end: (connection: Connection): void => {
       for (const { key } of of(connection).values()) key[Symbol.dispose]()
       connections.delete(connection)
@@ -115,7 +120,10 @@ const keyMethods = (vault: Vault, open: ReturnType<typeof createOpenKeys>): read
   serve(keys.signOnceByPolicy, async ({ handle, uses, ...by }, { connection }) => {
     const opened = open.get(connection, handle)
     if (opened.by !== 'policies') throw notOpen()
-    return await refusingClosed(opened.key.sign(by, ...uses))
+    const signatures = await refusingClosed(opened.key.sign(by, ...uses))
+    // It was for one use, so its client need not close it.
+    open.release(connection, handle)
+    return signatures
   }),
   serve(keys.closeKey, async ({ handle }, { connection }) => open.close(connection, handle)),
 ]

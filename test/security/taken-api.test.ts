@@ -443,7 +443,7 @@ describe('with full control of the API process a key', () => {
     const ways = [
       [other, 'sign', { handle: uncharged, uses: [use] }, 'a key is not open on this connection'],
       [line, 'sign', { handle: await policies(line), uses: [use] }, 'a key is not open on this connection'],
-      [twice, 'signOnceByPolicy', { handle: used, ...by, uses: [charged] }, 'a key was used too often or too late'],
+      [twice, 'signOnceByPolicy', { handle: used, ...by, uses: [charged] }, 'a key is not open on this connection'],
       [
         mixed,
         'signByPolicy',

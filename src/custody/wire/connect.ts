@@ -43,7 +43,9 @@ type Held = {
     method: Method<Input, Output, Progress>,
     input: Given<Static<Input>>,
   ): Promise<Static<Output>>
-  /** Closes it, and notifies the server. A second call does nothing. */
+  /** Closes it, because the server has. */
+  release(): void
+  /** Closes it, and notifies the server, unless it is closed. */
   end<Input extends TSchema>(method: Method<Input, TSchema, TSchema>, input: Given<Static<Input>>): void
 }
 
@@ -201,7 +203,7 @@ export const connect = (options: ConnectOptions): Client => {
           line.notify(last, given)
           keeping.dispose()
         }
-        return { output, held: { ask, end } }
+        return { output, held: { ask, end, release: () => keeping.dispose() } }
       }),
     close: lines.close,
   }

@@ -134,6 +134,7 @@ export const signByPolicy = method('signByPolicy', {
   input: Fields({ handle, spends, uses }),
   output: signatures,
 })
+/** Closes the key if it has signed. */
 export const signOnceByPolicy = method('signOnceByPolicy', {
   input: Fields({ handle, policyId: Id, approval: Maybe(approval), spends, uses }),
   output: signatures,
