@@ -1,8 +1,9 @@
 // What policies cost: judging one call beside 1, 10 and 1,000 policies of its wallet, without vault and node; and a signature that
-// a policy allows beside one of a wallet under the developer's control, over HTTP, one at a time and in turns: once as apps ask,
-// with nonce and fees left to the service, and once with all fields given. By a policy a node is asked then, too, for what the
-// fields are compared with; without one nobody asks.
+// a policy allows beside one of a wallet under the developer's control, one at a time and in turns, over HTTP to an API with a vault
+// beside it: once as apps ask, with nonce and fees left to the service, and once with all fields given. By a policy a node is asked
+// then, too, for what the fields are compared with; without one nobody asks.
 
+import { dirname, join } from 'node:path'
 import { hexToBytes } from 'viem'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
@@ -12,18 +13,20 @@ import { NO_LIMITS } from '../policies/oracle/limits.ts'
 import type { Policy } from '../policies/oracle/oracle.ts'
 import { fundedAccount, type TestChain } from '../support/chains.ts'
 import type { Service } from '../support/service.ts'
-import { median } from './load.ts'
+import { headersOf, median } from './load.ts'
+import { start } from './processes.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
 const SECRET = 'testnet-secret'
 const EXISTING = [1, 10, 1_000] as const
 const JUDGED = 2_000
-const SIGNED = 300
-const WARM = 100
+const SIGNED = 500
+const WARM = 500
 const TOKEN = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const SPENDER = fundedAccount(5).address
 const GWEI = 1_000_000_000n
+const GIVEN = { gasLimit: '21000', maxFeePerGas: String(2n * GWEI), maxPriorityFeePerGas: '1', nonce: '0' }
 
 export type PolicyBench = {
   readonly judged: readonly { readonly existing: number; readonly p50Ms: number }[]
@@ -77,6 +80,29 @@ const benchJudging = async (existing: number): Promise<number> => {
   return median(times.slice(WARM))
 }
 
+/** An API and its vault, as processes like in production. */
+const startProcesses = async ({ variables, vaultVariables }: Service) => {
+  const socket = join(dirname(variables.VAULT_SOCKET ?? ''), 'bench.socket')
+  const of = { VAULT_SOCKET: socket, LOG_LEVEL: 'info' }
+  const vault = await start({
+    file: 'src/vault.ts',
+    variables: { ...vaultVariables, ...of },
+    until: /"msg":"listening"/,
+  })
+  const api = await start({
+    file: 'src/server.ts',
+    variables: { ...variables, ...of, PORT: '0' },
+    until: /"url":"(http:\/\/127\.0\.0\.1:[0-9]+)"/,
+  })
+  return {
+    url: api.match[1],
+    stop: async () => {
+      await api.stop()
+      await vault.stop()
+    },
+  }
+}
+
 export const benchPolicy = async (service: Service, chain: TestChain): Promise<PolicyBench> => {
   const judged: { existing: number; p50Ms: number }[] = []
   for (const existing of EXISTING) judged.push({ existing, p50Ms: await benchJudging(existing) })
@@ -88,13 +114,15 @@ export const benchPolicy = async (service: Service, chain: TestChain): Promise<P
     ...{ argument_rules: [{ argument: 'to', operator: 'eq', value: SPENDER }], max_total_fee: String(10n ** 24n) },
   })
   if (granted.status !== 200) throw new Error(granted.text)
-  const terms = { gasLimit: '21000', maxFeePerGas: String(2n * GWEI), maxPriorityFeePerGas: '1', nonce: '0' }
+  const { url, stop } = await startProcesses(service)
   const benchSigning = async (fields: SignedBench['fields']): Promise<SignedBench> => {
-    const unsigned_transaction = { to: SPENDER, value: '1', ...(fields === 'given' ? terms : {}) }
+    const unsigned_transaction = { to: SPENDER, value: '1', ...(fields === 'given' ? GIVEN : {}) }
     const sign = async (signer: string) => {
       const body = { network, signer_wallet_address: signer, developer_secret: SECRET, unsigned_transaction }
-      const answer = await service.post('/transactions/sign', body)
-      if (answer.status !== 200) throw new Error(answer.text)
+      const request = { method: 'POST', headers: headersOf(service), body: JSON.stringify(body) }
+      const answer = await fetch(`${url}/transactions/sign`, request)
+      const text = await answer.text()
+      if (answer.status !== 200) throw new Error(text)
     }
     const times: { readonly own: number[]; readonly delegated: number[] } = { own: [], delegated: [] }
     for (let count = 0; count < WARM + SIGNED; count += 1) {
@@ -104,7 +132,11 @@ export const benchPolicy = async (service: Service, chain: TestChain): Promise<P
     const [ownP50Ms, delegatedP50Ms] = [median(times.own.slice(WARM)), median(times.delegated.slice(WARM))]
     return { fields, ownP50Ms, delegatedP50Ms, ratio: delegatedP50Ms / ownP50Ms }
   }
-  return { judged, signed: [await benchSigning('left open'), await benchSigning('given')] }
+  try {
+    return { judged, signed: [await benchSigning('left open'), await benchSigning('given')] }
+  } finally {
+    await stop()
+  }
 }
 
 export const policyTable = ({ judged, signed }: PolicyBench): readonly string[] => [
