@@ -8,7 +8,7 @@
 
 import { SECURITY_EVENTS } from './words.ts'
 
-/** Its payload is the project's id. */
+/** Says that there are new events, and not whose. */
 export const EVENTS_CHANNEL = 'strongroom_events'
 
 const time = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
@@ -215,6 +215,7 @@ begin
     join public.wallets wallet on wallet.network = movement.network and wallet.address = movement.address
   where movement.of_wallet and ${SINCE_CREATED}
   order by movement.block_number, movement.log_index, movement.item_index, movement.id;
+  if found then perform pg_notify('${EVENTS_CHANNEL}', ''); end if;
   return null;
 end $$;
 revoke all on function public.strongroom_event_${input.name} from public;
@@ -251,16 +252,22 @@ const MOVEMENTS = [
   }),
 ]
 
-/** PostgreSQL sends the same notification of a transaction once. */
+/**
+ * A transaction that notifies holds a lock of the whole server from just before its commit until the commit is on disk, so those that
+ * notify commit one after the other. Here one of those that commit at the same time notifies, and the others pass: they end a moment
+ * later, when whoever listens looks again (db/notices.ts). It is decided at the commit, so that a transaction that stands still
+ * silences nobody. The few and large transactions of the indexers always notify, by their own triggers: once, not row by row.
+ */
 const NOTIFY = `
 create or replace function public.strongroom_event_told() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pg_notify('${EVENTS_CHANNEL}', project.id::text) from (select distinct project_id as id from added) project;
+  if pg_try_advisory_xact_lock(hashtext('${EVENTS_CHANNEL}')) then perform pg_notify('${EVENTS_CHANNEL}', ''); end if;
   return null;
 end $$;
-create or replace trigger strongroom_event_told after insert on public.events
-  referencing new table as added for each statement execute function public.strongroom_event_told();
+drop trigger if exists strongroom_event_told on public.events;
+create constraint trigger strongroom_event_told after insert on public.events deferrable initially deferred
+  for each row when (new.type not in ('activity.created', 'activity.removed')) execute function public.strongroom_event_told();
 `
 
 /** Each statement of the function sees what is committed when it begins: the last one begins with the lock held. */

@@ -3,14 +3,17 @@
 //
 // A notification that comes while there is no connection is lost. So when one begins to listen, all who wait are told that
 // they may have missed something: whoever subscribes and then reads misses nothing.
+//
+// Not each transaction notifies: of those that commit at the same time only one does (db/events.ts). So those who wait are told again
+// after a moment. Notifications that follow each other closely are told together.
 
 import pg from 'pg'
 
-/** @param payload null: it may have missed some. */
-type Heard = (payload: string | null) => void
+/** It must not reject. It is not called again before it has ended. */
+type Heard = () => Promise<void>
 
 export type Notices = {
-  /** @returns a function that ends it. `heard` must not throw. */
+  /** @returns a function that ends it. */
   readonly subscribe: (heard: Heard) => () => void
   /** Those who still wait hear nothing more. */
   readonly close: () => Promise<void>
@@ -18,16 +21,41 @@ export type Notices = {
 
 /** Before the next try after a connection that was lost or could not be opened. */
 const PAUSE_MS = 1_000
+/** The least between two tellings. */
+const APART_MS = 20
+/** After the last notification: transactions that committed beside it are visible by then. */
+const AGAIN_MS = [50, 250, 1_000] as const
 
 /** Listens on one channel. @param input.channel a name that needs no quotes. */
 export const openNotices = (input: { readonly config: pg.ClientConfig; readonly channel: string }): Notices => {
-  const waiting = new Set<Heard>()
+  const waiting = new Set<() => void>()
   let client: pg.Client | null = null
   let isClosed = false
   let pause: ReturnType<typeof setTimeout> | undefined
 
-  const tellAll = (payload: string | null): void => {
-    for (const heard of [...waiting]) heard(payload)
+  let told = -APART_MS
+  let next: ReturnType<typeof setTimeout> | undefined
+  /** The pauses before those who wait are told again. */
+  let later: readonly number[] = []
+
+  const tellIn = (timeMs: number): void => {
+    clearTimeout(next)
+    next = setTimeout(tellAll, timeMs)
+  }
+  const tellAll = (): void => {
+    next = undefined
+    told = performance.now()
+    const [pauseMs, ...rest] = later
+    later = rest
+    if (pauseMs !== undefined) tellIn(pauseMs)
+    for (const tell of [...waiting]) tell()
+  }
+  // Also if nobody waits: whoever begins now may read before a transaction that passed has ended.
+  const notified = (): void => {
+    if (isClosed) return
+    const isSoon = later === AGAIN_MS
+    later = AGAIN_MS
+    if (!isSoon) tellIn(Math.max(0, told + APART_MS - performance.now()))
   }
 
   const lost = (of: pg.Client): void => {
@@ -47,12 +75,12 @@ export const openNotices = (input: { readonly config: pg.ClientConfig; readonly 
     client = opened
     opened.on('error', () => lost(opened))
     opened.on('end', () => lost(opened))
-    opened.on('notification', ({ payload }) => tellAll(payload ?? null))
+    opened.on('notification', notified)
     opened
       .connect()
       .then(() => opened.query(`listen ${input.channel}`))
       .then(
-        () => tellAll(null),
+        notified,
         // Whoever waits reads the database as well, and reports there that it is away.
         () => lost(opened),
       )
@@ -60,13 +88,27 @@ export const openNotices = (input: { readonly config: pg.ClientConfig; readonly 
 
   return {
     subscribe: (heard) => {
-      waiting.add(heard)
+      let isBusy = false
+      let isTold = false
+      const hear = async (): Promise<void> => {
+        isTold = true
+        if (isBusy) return
+        isBusy = true
+        while (isTold && waiting.has(tell)) {
+          isTold = false
+          await heard()
+        }
+        isBusy = false
+      }
+      const tell = () => void hear()
+      waiting.add(tell)
       connect()
-      return () => void waiting.delete(heard)
+      return () => void waiting.delete(tell)
     },
     close: async () => {
       isClosed = true
       clearTimeout(pause)
+      clearTimeout(next)
       const open = client
       client = null
       await open?.end()

@@ -207,11 +207,9 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   await addJob(ctx.db, 'reconcile', { again: false }, { key: 'reconcile:start', delaySeconds: FIRST_RECONCILE_SECONDS })
   const couriers = createCouriers(ctx)
   const { runner, unanswered, ending, disconnect } = await startRunner(ctx, couriers)
-  // After a connection that was lost, or before the first one, events may have been missed.
-  const stopListening = ctx.db.eventNotices.subscribe((projectId) => {
-    if (projectId !== null) couriers.ringFor(projectId)
-    else void couriers.ringAll().catch((err: unknown) => ctx.log.warn({ err }, 'could not look which webhooks are due'))
-  })
+  const stopListening = ctx.db.eventNotices.subscribe(() =>
+    couriers.ringAll().catch((err: unknown) => ctx.log.warn({ err }, 'could not look which webhooks are due')),
+  )
   let isStopping = false
   const abandoned = new Promise<void>((resolve) => {
     void ending.then(() => {

@@ -88,6 +88,18 @@ export const readEvents = async (
   return { rows: found, readTo, lastNumber, droppedNumber }
 }
 
+/** How far some projects have come. `hasMore`: there are events without a number. */
+export const readReached = async (
+  db: Queryable,
+  projectIds: readonly string[],
+): Promise<ReadonlyMap<string, { readonly lastNumber: bigint; readonly hasMore: boolean }>> => {
+  const { rows } = await db.execute<{ id: string; last_number: string; has_more: boolean }>(sql`
+    select project.id, coalesce(counter.last_number, 0) as last_number,
+      exists (select from public.events where project_id = project.id and number is null) as has_more
+    from unnest(${sql.param(projectIds)}::uuid[]) project (id) left join ${eventCounters} counter on counter.project_id = project.id`)
+  return new Map(rows.map((row) => [row.id, { lastNumber: BigInt(row.last_number), hasMore: row.has_more }]))
+}
+
 const DROPPED_AT_ONCE = 10_000
 
 /** Deletes a project's oldest events whose time is over. An event goes only with all before it. @returns whether there are more. */

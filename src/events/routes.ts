@@ -8,7 +8,7 @@ import { describedAs } from '../http/schema.ts'
 import { shownEvent } from './read.ts'
 import { EventList, eventsAskedBy, ListEventsQuery } from './schema.ts'
 import { streamEvents } from './stream.ts'
-import { createReaders, waitForEvents } from './wait.ts'
+import { createBell, createReaders, waitForEvents } from './wait.ts'
 
 const { detail } = describedAs('Events')
 
@@ -32,11 +32,12 @@ const wantsStream = (request: Request): boolean => request.headers.get('accept')
 
 /** @param input.stopping aborted when the process is about to end: whoever waits is answered then. */
 export const eventRoutes = (
-  ctx: Pick<Ctx, 'db' | 'log'>,
+  base: Pick<Ctx, 'db' | 'log'>,
   authentication: Authentication,
   { stopping = new AbortController().signal }: { readonly stopping?: AbortSignal },
 ) => {
   const readers = createReaders()
+  const ctx = { ...base, bell: createBell(base) }
 
   const askedBy = ({ query, caller, request }: Asking) => {
     requireApiKey(caller)

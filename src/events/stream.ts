@@ -1,9 +1,8 @@
 // Events as Server-Sent Events (WHATWG HTML §9.2). The id of each is its number, so that a browser or library continues by itself
 // after the last one it has seen (`Last-Event-ID`).
 
-import type { Ctx } from '../context.ts'
 import { type EventsAsked, readAfter, shownEvent } from './read.ts'
-import { waitForEvents } from './wait.ts'
+import { type WaitCtx, waitForEvents } from './wait.ts'
 
 /** More often than a proxy closes a quiet connection. */
 const HEARTBEAT_MS = 15_000
@@ -21,7 +20,7 @@ const heartbeatOf = (input: { readonly next: bigint }): string => `id: ${input.n
  * @param input.ended is called once.
  */
 export const streamEvents = async (
-  ctx: Pick<Ctx, 'db' | 'log'>,
+  ctx: WaitCtx,
   input: EventsAsked & { readonly signal: AbortSignal; readonly ended: () => void },
 ): Promise<Response> => {
   const over = new AbortController()

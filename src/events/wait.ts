@@ -1,13 +1,12 @@
-// Waiting for events. Nobody polls: PostgreSQL notifies when a transaction with an event commits (db/notices.ts).
+// Waiting for events. Nobody polls: PostgreSQL notifies when events are committed (db/notices.ts).
 
+import { readReached } from '../../db/queries/events.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { type EventsAsked, type EventsRead, readAfter } from './read.ts'
 
 const READERS_MAX = 1_000
 const READERS_OF_A_PROJECT_MAX = 20
-/** Events that are written one shortly after the other are read together. */
-const COLLECT_MS = 20
 
 type Readers = {
   /** @throws rate_limited if too many wait. @returns a function that gives the place back, once. */
@@ -55,48 +54,72 @@ const pause = (timeMs: number, signal: AbortSignal): Promise<void> =>
     if (signal.aborted) end()
   })
 
-/** Notices of a project's new events that have come since the last wait for one. */
-const listenFor = (ctx: Pick<Ctx, 'db'>, projectId: string) => {
-  let rung = new AbortController()
-  const end = ctx.db.eventNotices.subscribe((payload) => {
-    if (payload === null || payload === projectId) rung.abort()
-  })
+type Waiting = { readonly projectId: string; after: bigint; ring: () => void }
+
+type BellCtx = Pick<Ctx, 'db' | 'log'>
+
+/** Rings for those who wait in this process. One look at the database is for all of them. */
+export type Bell = {
+  /** `after` may change. @returns a function that ends it. */
+  add(waiting: Waiting): () => void
+}
+
+export const createBell = (ctx: BellCtx): Bell => {
+  const all = new Set<Waiting>()
+  let end = () => {}
+
+  const ringForNews = async (): Promise<void> => {
+    const reached = await readReached(ctx.db, [...new Set([...all].map(({ projectId }) => projectId))])
+    for (const { projectId, after, ring } of all) {
+      const { lastNumber, hasMore } = reached.get(projectId) ?? { lastNumber: 0n, hasMore: false }
+      if (hasMore || lastNumber > after) ring()
+    }
+  }
+  const look = (): Promise<void> =>
+    ringForNews().catch((err: unknown) => {
+      ctx.log.warn({ err }, 'could not look for new events')
+      // They read, and report what is wrong.
+      for (const { ring } of all) ring()
+    })
   return {
-    end,
-    forget: () => {
-      if (rung.signal.aborted) rung = new AbortController()
-    },
-    /** Resolves with the next notice, after a time, or when `signal` is aborted. */
-    next: async (timeMs: number, signal: AbortSignal): Promise<void> => {
-      await pause(timeMs, AbortSignal.any([rung.signal, signal]))
-      if (rung.signal.aborted) await pause(Math.min(COLLECT_MS, timeMs), signal)
+    add: (waiting) => {
+      if (all.size === 0) end = ctx.db.eventNotices.subscribe(look)
+      all.add(waiting)
+      return () => {
+        all.delete(waiting)
+        if (all.size === 0) end()
+      }
     },
   }
 }
+
+export type WaitCtx = BellCtx & { readonly bell: Bell }
 
 /**
  * Reads a project's events, and if there are none waits for some.
  * @param input.signal ends the wait, and then the answer has none.
  */
 export const waitForEvents = async (
-  ctx: Pick<Ctx, 'db'>,
+  ctx: WaitCtx,
   input: EventsAsked & { readonly waitMs: number; readonly signal: AbortSignal },
 ): Promise<EventsRead> => {
-  const { waitMs, signal } = input
+  const { projectId, waitMs, signal } = input
   if (waitMs === 0) return readAfter(ctx, input)
   const deadline = performance.now() + waitMs
-  const notices = listenFor(ctx, input.projectId)
+  let rung = new AbortController()
+  const waiting: Waiting = { projectId, after: input.after, ring: () => rung.abort() }
+  const end = ctx.bell.add(waiting)
   try {
-    for (let { after } = input; ; ) {
+    for (;;) {
       // Before it is read: what comes meanwhile rings again.
-      notices.forget()
-      const read = await readAfter(ctx, { ...input, after })
+      rung = new AbortController()
+      const read = await readAfter(ctx, { ...input, after: waiting.after })
       const leftMs = deadline - performance.now()
       if (read.rows.length > 0 || leftMs <= 0 || signal.aborted) return read
-      after = read.next
-      if (!read.hasMore) await notices.next(leftMs, signal)
+      waiting.after = read.next
+      if (!read.hasMore) await pause(leftMs, AbortSignal.any([rung.signal, signal]))
     }
   } finally {
-    notices.end()
+    end()
   }
 }

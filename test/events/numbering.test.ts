@@ -3,8 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
+import { EVENTS_CHANNEL } from '../../db/events.ts'
 import { dropOldEvents, numberEvents, readEvents } from '../../db/queries/events.ts'
+import { EVENT_TYPES } from '../../db/words.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { CAUSES, startCauses } from './causes.ts'
 
 let database: TestDatabase
 let owner: postgres.Sql
@@ -140,6 +143,71 @@ describe('the numbers of events', () => {
       })
     })
     expect(await readAll(projectId)).toHaveLength(3)
+  })
+})
+
+describe.each(EVENT_TYPES)('%s', (type) => {
+  test('is written exactly with its cause: a rolled back one leaves no event and no gap', async () => {
+    const of = await startCauses(owner)
+    const earlier = await readAll(of.projectId)
+    const rolledBack = new Error('rolled back')
+    const trying = owner.begin(async (sql) => {
+      await CAUSES[type](sql, of)
+      const written = await sql`select type from events where project_id = ${of.projectId} and number is null`
+      expect([...written]).toEqual([{ type }])
+      throw rolledBack
+    })
+    await expect(trying).rejects.toBe(rolledBack)
+    expect(await readAll(of.projectId)).toEqual([...earlier])
+    await CAUSES[type](owner, of)
+    const later = await readAll(of.projectId)
+    expect(later.slice(0, -1)).toEqual([...earlier])
+    expect(later.at(-1)).toMatchObject({ number: BigInt(earlier.length + 1), type })
+  })
+})
+
+/** Resolves when it was told so often. */
+const listenTo = (notices: Db['eventNotices']) => {
+  let told = 0
+  let wake = () => {}
+  const end = notices.subscribe(async () => {
+    told += 1
+    wake()
+  })
+  const until = async (count: number): Promise<void> => {
+    while (told < count)
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+  }
+  return { end, until, told: () => told }
+}
+
+describe('the notices of events', () => {
+  test('come from one of those that commit at the same time, and again after it', async () => {
+    const listener = listenTo(db.eventNotices)
+    // After the beginning, as after each notification, it is told four times.
+    await listener.until(4)
+    const projectId = await newProject()
+    await owner.begin(async (sql) => {
+      await makeUser(sql, projectId)
+      await sql`set constraints all immediate`
+      // It holds the lock of those that notify, so this one passes.
+      await makeUser(owner, projectId)
+    })
+    await listener.until(8)
+    expect(listener.told()).toBe(8)
+    expect(await readAll(projectId)).toHaveLength(2)
+    listener.end()
+  })
+
+  test('come from a transaction of movements too', async () => {
+    const of = await startCauses(owner)
+    const { promise: heard, resolve } = Promise.withResolvers<string>()
+    const { unlisten } = await owner.listen(EVENTS_CHANNEL, resolve)
+    await CAUSES['activity.created'](owner, of)
+    expect(await heard).toBe('')
+    await unlisten()
   })
 })
 
