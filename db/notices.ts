@@ -26,13 +26,9 @@ const APART_MS = 20
 /** After the last notification: transactions that committed beside it are visible by then. */
 const AGAIN_MS = [50, 250, 1_000] as const
 
-/** Listens on one channel. @param input.channel a name that needs no quotes. */
-export const openNotices = (input: { readonly config: pg.ClientConfig; readonly channel: string }): Notices => {
+/** Tells those who wait, at once and again. */
+const createTeller = () => {
   const waiting = new Set<() => void>()
-  let client: pg.Client | null = null
-  let isClosed = false
-  let pause: ReturnType<typeof setTimeout> | undefined
-
   let told = -APART_MS
   let next: ReturnType<typeof setTimeout> | undefined
   /** The pauses before those who wait are told again. */
@@ -43,51 +39,22 @@ export const openNotices = (input: { readonly config: pg.ClientConfig; readonly 
     next = setTimeout(tellAll, timeMs)
   }
   const tellAll = (): void => {
-    next = undefined
     told = performance.now()
     const [pauseMs, ...rest] = later
     later = rest
     if (pauseMs !== undefined) tellIn(pauseMs)
     for (const tell of [...waiting]) tell()
   }
-  // Also if nobody waits: whoever begins now may read before a transaction that passed has ended.
-  const notified = (): void => {
-    if (isClosed) return
-    const isSoon = later === AGAIN_MS
-    later = AGAIN_MS
-    if (!isSoon) tellIn(Math.max(0, told + APART_MS - performance.now()))
-  }
-
-  const lost = (of: pg.Client): void => {
-    if (client !== of) return
-    client = null
-    of.end().catch(() => {})
-    if (isClosed) return
-    pause = setTimeout(() => {
-      pause = undefined
-      if (waiting.size > 0) connect()
-    }, PAUSE_MS)
-  }
-
-  const connect = (): void => {
-    if (client !== null || isClosed || pause !== undefined) return
-    const opened = new pg.Client(input.config)
-    client = opened
-    opened.on('error', () => lost(opened))
-    opened.on('end', () => lost(opened))
-    opened.on('notification', notified)
-    opened
-      .connect()
-      .then(() => opened.query(`listen ${input.channel}`))
-      .then(
-        notified,
-        // Whoever waits reads the database as well, and reports there that it is away.
-        () => lost(opened),
-      )
-  }
 
   return {
-    subscribe: (heard) => {
+    isWaitedFor: () => waiting.size > 0,
+    /** Also if nobody waits: whoever begins now may read before a transaction that passed has ended. */
+    notified: (): void => {
+      const isSoon = later === AGAIN_MS
+      later = AGAIN_MS
+      if (!isSoon) tellIn(Math.max(0, told + APART_MS - performance.now()))
+    },
+    subscribe: (heard: Heard): (() => void) => {
       let isBusy = false
       let isTold = false
       const hear = async (): Promise<void> => {
@@ -102,13 +69,58 @@ export const openNotices = (input: { readonly config: pg.ClientConfig; readonly 
       }
       const tell = () => void hear()
       waiting.add(tell)
-      connect()
       return () => void waiting.delete(tell)
+    },
+    stop: () => clearTimeout(next),
+  }
+}
+
+/** Listens on one channel. @param input.channel a name that needs no quotes. */
+export const openNotices = (input: { readonly config: pg.ClientConfig; readonly channel: string }): Notices => {
+  const teller = createTeller()
+  let client: pg.Client | null = null
+  let isClosed = false
+  let pause: ReturnType<typeof setTimeout> | undefined
+
+  const notified = (): void => {
+    if (!isClosed) teller.notified()
+  }
+
+  const lost = (of: pg.Client): void => {
+    if (client !== of) return
+    client = null
+    of.end().catch(() => {})
+    if (isClosed) return
+    pause = setTimeout(() => {
+      pause = undefined
+      if (teller.isWaitedFor()) connect()
+    }, PAUSE_MS)
+  }
+
+  const connect = (): void => {
+    if (client !== null || isClosed || pause !== undefined) return
+    const opened = new pg.Client(input.config)
+    client = opened
+    opened.on('error', () => lost(opened))
+    opened.on('end', () => lost(opened))
+    opened.on('notification', notified)
+    opened
+      .connect()
+      .then(() => opened.query(`listen ${input.channel}`))
+      // Whoever waits reads the database as well, and reports there that it is away.
+      .then(notified, () => lost(opened))
+  }
+
+  return {
+    subscribe: (heard) => {
+      const end = teller.subscribe(heard)
+      connect()
+      return end
     },
     close: async () => {
       isClosed = true
       clearTimeout(pause)
-      clearTimeout(next)
+      teller.stop()
       const open = client
       client = null
       await open?.end()

@@ -4718,43 +4718,23 @@ export type components = {
             };
             token: components["schemas"]["Token"];
         };
-        /** TransactionUpdatedEventData */
-        TransactionUpdatedEventData: {
-            /**
-             * @description Our id of the transaction.
-             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
-             */
-            transaction_id: string;
-            /** @example 0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b */
-            transaction_hash: string | null;
-            network: components["schemas"]["Network"];
-            /**
-             * @description The wallet.
-             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
-             */
-            wallet_address: string;
-            /**
-             * @description `submitted` (recorded) → `pending` (broadcast) → `success` or `failed`.
-             * @enum {string}
-             */
-            status: "submitted" | "pending" | "success" | "failed";
-            /** @description The contract that it created. */
-            contract_address: string | null;
-            /**
-             * @description Why it failed.
-             * @example The call reverted.
-             */
-            error?: string;
-            /**
-             * @description Why it failed, for programs.
-             * @example execution_reverted
-             * @enum {string}
-             */
-            code?: "execution_reverted" | "contract_wallet_not_deployed" | "expired" | "nonce_taken" | "reorganised";
-        };
         /**
          * TransactionUpdatedEvent
-         * @description A transaction was recorded, or its status has changed.
+         * @description A transaction was recorded, or its status has changed. `data` is as status-by-id answers.
+         * @example {
+         *       "id": "42",
+         *       "type": "transaction.updated",
+         *       "version": 1,
+         *       "created_at": "2026-01-31T12:00:00.000Z",
+         *       "project_id": "5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f",
+         *       "data": {
+         *         "transaction_id": "0a3f9c31-6a0e-4d8c-b6f2-743b06c0a4c2",
+         *         "transaction_hash": "0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b",
+         *         "network": "Ethereum",
+         *         "status": "success",
+         *         "contract_address": null
+         *       }
+         *     }
          */
         TransactionUpdatedEvent: {
             /**
@@ -4784,51 +4764,11 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             project_id: string;
-            data: components["schemas"]["TransactionUpdatedEventData"];
-        };
-        /** ActivityCreatedEventData */
-        ActivityCreatedEventData: {
-            /**
-             * @description Of the item of the activity.
-             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
-             */
-            uuid: string;
-            network: components["schemas"]["Network"];
-            /**
-             * @description The wallet.
-             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
-             */
-            wallet_address: string;
-            /**
-             * @description Its hash on the network.
-             * @example 0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b
-             */
-            transaction_hash: string;
-            /**
-             * @description What happened, from the point of view of the wallet.
-             * @example receive_token
-             * @enum {string}
-             */
-            type: "receive_token" | "send_token" | "receive_nft" | "send_nft";
-            /**
-             * Format: date-time
-             * @description The block's time: ISO 8601, UTC.
-             * @example 2026-01-31T12:00:00.000Z
-             */
-            timestamp: string;
-            /** @description Of the token or NFT; null for the native coin. */
-            contract_address: string | null;
-            /** @description Which token; of NFTs only. */
-            token_id: string | null;
-            /**
-             * @description How much moved, in base units.
-             * @example 1500000000000000000
-             */
-            raw_amount: string;
+            data: components["schemas"]["TransactionStatusById"];
         };
         /**
          * ActivityCreatedEvent
-         * @description A coin, a token or an NFT came into a wallet or went out.
+         * @description A coin, a token or an NFT came into a wallet or went out. `data` is as the list of activity has it. If the contract could not be read yet, its token has no name and 0 decimals.
          */
         ActivityCreatedEvent: {
             /**
@@ -4858,7 +4798,7 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             project_id: string;
-            data: components["schemas"]["ActivityCreatedEventData"];
+            data: components["schemas"]["WalletActivityItem"];
         };
         /**
          * ActivityRemovedEventData

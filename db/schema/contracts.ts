@@ -76,7 +76,7 @@ export const listedTokens = pgTable(
   ],
 )
 
-export const listedTokensAccess = access(listedTokens, { api: 'select, insert, delete' })
+export const listedTokensAccess = access(listedTokens, { api: 'select, insert, delete', worker: 'select' })
 
 /** What a contract says about itself, read once. */
 export const contractFacts = pgTable(
@@ -155,7 +155,7 @@ export const createdTokens = pgTable('created_tokens', {
   logoUrl: text('logo_url').notNull(),
 })
 
-export const createdTokensAccess = access(createdTokens, { api: 'select, insert' })
+export const createdTokensAccess = access(createdTokens, { api: 'select, insert', worker: 'select' })
 
 /** Uploaded images, addressed by the SHA-256 of their bytes. */
 export const hostedImages = pgTable(

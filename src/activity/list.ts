@@ -1,22 +1,12 @@
 import { findListKey, listMovements, type MovementRow } from '../../db/queries/movements.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import { displayAmount } from '../chains/amount.ts'
-import type { AddressFacts, NodelessChain } from '../chains/chain.ts'
-import type { TokenDisplay } from '../chains/networks.ts'
+import type { AddressFacts } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { nativeToken, tokenDisplays, tokenOf } from '../tokens/token.ts'
+import { tokenDisplays } from '../tokens/token.ts'
 import { ownWallet } from '../wallets/get.ts'
-import type { WalletActivityItem } from './schema.ts'
-
-export type Activity = {
-  readonly movement: MovementRow
-  /** The address of the token's or the collection's contract; null for the native coin. */
-  readonly facts: AddressFacts | null
-  /** How a token list shows the contract's tokens. */
-  readonly display?: TokenDisplay | undefined
-}
+import type { Activity } from './item.ts'
 
 /**
  * The movements of a wallet within reach, newest first.
@@ -67,29 +57,4 @@ const factsOf = (facts: ReadonlyMap<string, AddressFacts>, { contract }: Movemen
   const known = facts.get(contract)
   if (known === undefined) throw new Error('the chain returned no facts about a requested contract')
   return known
-}
-
-/** An activity as callers see it. Pure. */
-export const itemOf = (chain: NodelessChain, { movement, facts, display }: Activity): WalletActivityItem => {
-  const { network, contract, tokenId, direction } = movement
-  const shown = {
-    uuid: movement.id,
-    network,
-    timestamp: movement.at.toISOString(),
-    wallet_address: movement.address,
-    transaction_hash: movement.transactionHash,
-  }
-  const isCoin = contract === null || facts === null
-  if (isCoin || tokenId === null) {
-    const token = isCoin ? nativeToken(chain) : tokenOf({ network, address: contract, facts, display })
-    const amount = displayAmount(movement.amount, token.decimals)
-    return { ...shown, type: direction === 'in' ? 'receive_token' : 'send_token', metadata: { amount }, token }
-  }
-  return {
-    ...shown,
-    type: direction === 'in' ? 'receive_nft' : 'send_nft',
-    metadata: { amount: movement.amount.toString(), token_id: tokenId.toString() },
-    // A contract may claim decimals that an NFT cannot have.
-    token: tokenOf({ network, address: contract, facts: { ...facts, decimals: 0 }, display }),
-  }
 }

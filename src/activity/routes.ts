@@ -5,7 +5,8 @@ import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { OWN_WALLET } from '../http/codes.ts'
 import { describedAs } from '../http/schema.ts'
-import { itemOf, listActivity } from './list.ts'
+import { itemOf } from './item.ts'
+import { listActivity } from './list.ts'
 import { activityPaging, beforeOf, ListActivityQuery, WalletActivityItem } from './schema.ts'
 
 const { detail } = describedAs('Activity')

@@ -1,7 +1,6 @@
 import { type EventRow, numberEvents, readEvents } from '../../db/queries/events.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import type { ProjectEvent } from './schema.ts'
 
 export type EventsAsked = {
   readonly projectId: string
@@ -40,17 +39,4 @@ export const readAfter = async (ctx: Pick<Ctx, 'db'>, input: EventsAsked): Promi
   return { rows, next: readTo, hasMore }
 }
 
-/** An event as callers see it. Pure. */
-export const shownEvent = (row: EventRow): ProjectEvent => {
-  const { number, type, version, data, createdAt, projectId } = row
-  const shown = {
-    id: number.toString(),
-    type,
-    version,
-    created_at: createdAt.toISOString(),
-    project_id: projectId,
-    data,
-  }
-  // The triggers write `data` (db/events.ts), and each answer is checked by its schema.
-  return shown as unknown as ProjectEvent
-}
+export { shownEvent } from './shown.ts'

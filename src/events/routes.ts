@@ -5,8 +5,8 @@ import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { describedAs } from '../http/schema.ts'
-import { shownEvent } from './read.ts'
 import { EventList, eventsAskedBy, ListEventsQuery } from './schema.ts'
+import { shownEvents } from './shown.ts'
 import { streamEvents } from './stream.ts'
 import { createBell, createReaders, waitForEvents } from './wait.ts'
 
@@ -32,7 +32,7 @@ const wantsStream = (request: Request): boolean => request.headers.get('accept')
 
 /** @param input.stopping aborted when the process is about to end: whoever waits is answered then. */
 export const eventRoutes = (
-  base: Pick<Ctx, 'db' | 'log'>,
+  base: Pick<Ctx, 'db' | 'log' | 'config'>,
   authentication: Authentication,
   { stopping = new AbortController().signal }: { readonly stopping?: AbortSignal },
 ) => {
@@ -60,7 +60,7 @@ export const eventRoutes = (
     const leave = asked.waitMs === 0 ? () => {} : readers.enter(asked.projectId)
     try {
       const { rows, next } = await waitForEvents(ctx, asked)
-      return { events: rows.map(shownEvent), next: next.toString() }
+      return { events: [...(await shownEvents(ctx, rows))], next: next.toString() }
     } finally {
       leave()
     }

@@ -1,27 +1,20 @@
-// Events as callers see them: one schema for each type. `data` has the fields of version 1, which db/events.ts writes; the fields
-// have the names that other answers give them. A later version of a type may have further fields.
+// Events as callers see them: one schema for each type. `data` has the fields of version 1, which db/events.ts writes and
+// src/events/shown.ts completes; the fields have the names that other answers give them. A later version of a type may have further
+// fields.
 
-import { type Static, type TProperties, Type } from '@sinclair/typebox'
+import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import {
   APPROVAL_DECISIONS,
   CONTROL_MODES,
   EVENT_TYPES,
   type EventType,
-  FAILURE_CODES,
   SECURITY_EVENTS,
   WALLET_TYPES,
 } from '../../db/words.ts'
-import {
-  AddressField,
-  ClosedObject,
-  closed,
-  NetworkField,
-  OneOf,
-  ShortText,
-  StatusField,
-  UuidField,
-} from '../http/schema.ts'
+import { WalletActivityItem } from '../activity/schema.ts'
+import { AddressField, ClosedObject, closed, NetworkField, OneOf, ShortText, UuidField } from '../http/schema.ts'
+import { TransactionStatusById } from '../transactions/schema.ts'
 
 const HASH = '0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'
 
@@ -31,7 +24,6 @@ const Time = (description: string) =>
 const HashField = Type.String({ description: 'Its hash on the network.', examples: [HASH] })
 const OwnerField = ShortText('Your id of the owner; the id of a user who is logged in.', 'user-1')
 const WalletField = AddressField('The wallet.')
-const AddressOrNull = (description: string) => Type.Union([AddressField(description), Type.Null()], { description })
 
 const nameOf = (type: EventType): string =>
   `${type
@@ -40,11 +32,7 @@ const nameOf = (type: EventType): string =>
     .join('')}Event`
 
 /** @param description when it is written. */
-const eventOf = <const Name extends EventType, Fields extends TProperties>(
-  type: Name,
-  description: string,
-  fields: Fields,
-) =>
+const eventOf = <const Name extends EventType, Data extends TSchema>(type: Name, description: string, data: Data) =>
   ClosedObject(
     nameOf(type),
     {
@@ -57,10 +45,17 @@ const eventOf = <const Name extends EventType, Fields extends TProperties>(
       version: Type.Literal(1, { description: 'Of the form of `data`.', examples: [1] }),
       created_at: Time('When it was caused: ISO 8601, UTC.'),
       project_id: UuidField('The project.'),
-      data: ClosedObject(`${nameOf(type)}Data`, fields),
+      data,
     },
     { description },
   )
+
+/** An event with data of its own. */
+const ownEvent = <const Name extends EventType, Fields extends TProperties>(
+  type: Name,
+  description: string,
+  fields: Fields,
+) => eventOf(type, description, ClosedObject(`${nameOf(type)}Data`, fields))
 
 const PolicyFields = {
   policy_uuid: UuidField('The policy.'),
@@ -88,37 +83,22 @@ const CredentialFields = {
 }
 
 const EVENTS = {
-  'transaction.updated': eventOf('transaction.updated', 'A transaction was recorded, or its status has changed.', {
-    transaction_id: UuidField('Our id of the transaction.'),
-    transaction_hash: Type.Union([HashField, Type.Null()], { examples: [HASH] }),
-    network: NetworkField,
-    wallet_address: WalletField,
-    status: StatusField,
-    contract_address: AddressOrNull('The contract that it created.'),
-    error: Type.Optional(Type.String({ description: 'Why it failed.', examples: ['The call reverted.'] })),
-    code: Type.Optional(
-      OneOf(FAILURE_CODES, { description: 'Why it failed, for programs.', examples: ['execution_reverted'] }),
-    ),
-  }),
-  'activity.created': eventOf('activity.created', 'A coin, a token or an NFT came into a wallet or went out.', {
-    ...MovementFields,
-    type: OneOf(['receive_token', 'send_token', 'receive_nft', 'send_nft'], {
-      description: 'What happened, from the point of view of the wallet.',
-      examples: ['receive_token'],
-    }),
-    timestamp: Time("The block's time: ISO 8601, UTC."),
-    contract_address: AddressOrNull('Of the token or NFT; null for the native coin.'),
-    token_id: Type.Union([Type.String({ examples: ['1'] }), Type.Null()], {
-      description: 'Which token; of NFTs only.',
-    }),
-    raw_amount: Type.String({ description: 'How much moved, in base units.', examples: ['1500000000000000000'] }),
-  }),
-  'activity.removed': eventOf(
+  'transaction.updated': eventOf(
+    'transaction.updated',
+    'A transaction was recorded, or its status has changed. `data` is as status-by-id answers.',
+    TransactionStatusById,
+  ),
+  'activity.created': eventOf(
+    'activity.created',
+    'A coin, a token or an NFT came into a wallet or went out. `data` is as the list of activity has it. If the contract could not be read yet, its token has no name and 0 decimals.',
+    WalletActivityItem,
+  ),
+  'activity.removed': ownEvent(
     'activity.removed',
     'A reorganisation removed the block of an item of the activity. It may come again in another block.',
     MovementFields,
   ),
-  'wallet.created': eventOf('wallet.created', 'A wallet was created or imported.', {
+  'wallet.created': ownEvent('wallet.created', 'A wallet was created or imported.', {
     id: UuidField("The wallet's id."),
     network: NetworkField,
     owner_id: OwnerField,
@@ -126,39 +106,43 @@ const EVENTS = {
     control_mode: OneOf(CONTROL_MODES, { description: 'Who controls it.', examples: ['user'] }),
     type: OneOf(WALLET_TYPES, { description: 'The kind of its address.', examples: ['eoa'] }),
   }),
-  'user.created': eventOf('user.created', 'Somebody logged in for the first time.', {
+  'user.created': ownEvent('user.created', 'Somebody logged in for the first time.', {
     user_id: UuidField('The user.'),
   }),
-  'policy.created': eventOf('policy.created', 'The owner of a wallet agreed to a policy.', PolicyFields),
-  'policy.revoked': eventOf('policy.revoked', 'A policy was revoked.', PolicyFields),
-  'approval.requested': eventOf('approval.requested', 'A use of a policy waits for its approvers.', {
+  'policy.created': ownEvent('policy.created', 'The owner of a wallet agreed to a policy.', PolicyFields),
+  'policy.revoked': ownEvent('policy.revoked', 'A policy was revoked.', PolicyFields),
+  'approval.requested': ownEvent('approval.requested', 'A use of a policy waits for its approvers.', {
     ...ApprovalFields,
     required: Type.Integer({ minimum: 1, description: 'How many must approve.', examples: [2] }),
     expires_at: Time('It must be used before this time.'),
   }),
-  'approval.decided': eventOf('approval.decided', 'An approver approved or rejected.', {
+  'approval.decided': ownEvent('approval.decided', 'An approver approved or rejected.', {
     ...ApprovalFields,
     user_id: UuidField('The approver.'),
     decision: OneOf(APPROVAL_DECISIONS, { description: 'What was decided.', examples: ['approve'] }),
   }),
-  'approval.expired': eventOf(
+  'approval.expired': ownEvent(
     'approval.expired',
     'An approval was neither used nor rejected in its time. Written up to two minutes later.',
     ApprovalFields,
   ),
-  'credential.locked': eventOf('credential.locked', 'After wrong PINs no PIN of an owner is taken for some time.', {
+  'credential.locked': ownEvent('credential.locked', 'After wrong PINs no PIN of an owner is taken for some time.', {
     owner_id: OwnerField,
     locked_until: Time('When a PIN is taken again.'),
   }),
-  'credential.added': eventOf('credential.added', 'A further way to log in, or to open the wallets.', CredentialFields),
-  'credential.removed': eventOf('credential.removed', 'Such a way was removed.', CredentialFields),
-  'project.changed': eventOf('project.changed', 'An operator changed how users of the project log in.', {
+  'credential.added': ownEvent(
+    'credential.added',
+    'A further way to log in, or to open the wallets.',
+    CredentialFields,
+  ),
+  'credential.removed': ownEvent('credential.removed', 'Such a way was removed.', CredentialFields),
+  'project.changed': ownEvent('project.changed', 'An operator changed how users of the project log in.', {
     setting: OneOf(['allowed_origins', 'passkey_domain', 'anonymous_login'], {
       description: 'What was changed.',
       examples: ['allowed_origins'],
     }),
   }),
-  'security.refused': eventOf(
+  'security.refused': ownEvent(
     'security.refused',
     'Refusals that may be part of an attack. Those of half a minute are counted, and written together.',
     {

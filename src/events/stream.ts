@@ -1,7 +1,8 @@
 // Events as Server-Sent Events (WHATWG HTML §9.2). The id of each is its number, so that a browser or library continues by itself
 // after the last one it has seen (`Last-Event-ID`).
 
-import { type EventsAsked, readAfter, shownEvent } from './read.ts'
+import { type EventsAsked, readAfter } from './read.ts'
+import { shownEvents } from './shown.ts'
 import { type WaitCtx, waitForEvents } from './wait.ts'
 
 /** More often than a proxy closes a quiet connection. */
@@ -32,8 +33,8 @@ export const streamEvents = async (
     if (!isFirst) read = await waitForEvents(ctx, { ...input, after: read.next, waitMs: HEARTBEAT_MS, signal })
     const begin = isFirst ? `retry: ${RETRY_MS}\n\n` : ''
     isFirst = false
-    const events = read.rows.map(
-      (row) => `id: ${row.number}\nevent: ${row.type}\ndata: ${JSON.stringify(shownEvent(row))}\n\n`,
+    const events = (await shownEvents(ctx, read.rows)).map(
+      (event) => `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
     )
     return begin + events.join('') + heartbeatOf(read)
   }

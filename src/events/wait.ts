@@ -59,7 +59,7 @@ type Waiting = { readonly projectId: string; after: bigint; ring: () => void }
 type BellCtx = Pick<Ctx, 'db' | 'log'>
 
 /** Rings for those who wait in this process. One look at the database is for all of them. */
-export type Bell = {
+type Bell = {
   /** `after` may change. @returns a function that ends it. */
   add(waiting: Waiting): () => void
 }
@@ -93,7 +93,7 @@ export const createBell = (ctx: BellCtx): Bell => {
   }
 }
 
-export type WaitCtx = BellCtx & { readonly bell: Bell }
+export type WaitCtx = BellCtx & Pick<Ctx, 'config'> & { readonly bell: Bell }
 
 /**
  * Reads a project's events, and if there are none waits for some.

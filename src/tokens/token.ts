@@ -1,7 +1,7 @@
 // Tokens as API answers show them: facts from the contract (or the network's coin), with logo and display decimals from the
 // operator's lists or the network's known tokens.
 
-import type { Db } from '../../db/client.ts'
+import type { Queryable } from '../../db/client.ts'
 import { readTokenDisplays } from '../../db/queries/listed-tokens.ts'
 import type { Network } from '../../db/words.ts'
 import { displayAmount } from '../chains/amount.ts'
@@ -92,7 +92,7 @@ export type TokenDisplays = ReadonlyMap<string, TokenDisplay>
  * @param input.projectId shows the logos of tokens that the project created, too, unless they are listed
  */
 export const tokenDisplays = async (
-  db: Db,
+  db: Queryable,
   input: {
     readonly chain: Pick<Chain, 'network' | 'knownTokens'>
     readonly addresses: readonly string[]

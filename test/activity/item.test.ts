@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Activity } from '../../src/activity/list.ts'
-import { itemOf } from '../../src/activity/list.ts'
+import { type Activity, itemOf } from '../../src/activity/item.ts'
 import { createNodelessEvmChain } from '../../src/chains/evm/nodeless.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
 
@@ -12,24 +11,18 @@ const activity = (movement: Partial<Activity['movement']>, decimals: number): Ac
     network: 'Base',
     address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
     direction: 'in',
-    counterparty: '0x0000000000000000000000000000000000000000',
-    standard: 'erc20',
     contract: '0x5FbDB2315678afecb367f032d93F642f64180aa3',
     tokenId: null,
     amount: 1_500n,
-    blockNumber: 1n,
     transactionHash: '0x00',
-    logIndex: 0,
-    itemIndex: 0,
     at: new Date(0),
-    ofWallet: true,
     ...movement,
   },
-  facts: { isContract: true, standard: 'erc20', name: 'Odd', symbol: 'ODD', decimals },
+  facts: { name: 'Odd', symbol: 'ODD', decimals },
 })
 
 test('the event decides whether it is an NFT, not what the contract claims to be', () => {
-  const item = itemOf(base, activity({ standard: 'erc721', tokenId: 7n, amount: 1n }, 18))
+  const item = itemOf(base, activity({ tokenId: 7n, amount: 1n }, 18))
   expect(item).toMatchObject({
     type: 'receive_nft',
     metadata: { amount: '1', token_id: '7' },

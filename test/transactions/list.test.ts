@@ -63,6 +63,11 @@ describe('the list of transactions', () => {
       expect((await world.service.get('/transactions/status-by-id', { id: item.transaction_id })).json).toEqual(status)
     }
     expect(answer.json[1]).toMatchObject({ status: 'failed', code: 'execution_reverted', error: 'It reverted.' })
+    const { events } = (await world.service.get('/events', { types: 'transaction.updated', limit: '500' })).json
+    for (const { wallet_address: _wallet, kind: _kind, created_at: _at, ...status } of answer.json) {
+      const told = events.filter(({ data }: { data: Item }) => data.transaction_id === status.transaction_id)
+      expect(told.at(-1).data).toEqual(status)
+    }
   })
 
   test('is of one wallet, of some statuses, of one network or of a time', async () => {

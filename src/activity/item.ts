@@ -1,0 +1,45 @@
+import type { MovementRow } from '../../db/queries/movements.ts'
+import { displayAmount } from '../chains/amount.ts'
+import type { AddressFacts, NodelessChain } from '../chains/chain.ts'
+import type { TokenDisplay } from '../chains/networks.ts'
+import { nativeToken, tokenOf } from '../tokens/token.ts'
+import type { WalletActivityItem } from './schema.ts'
+
+export type Activity = {
+  readonly movement: Pick<
+    MovementRow,
+    'id' | 'network' | 'at' | 'address' | 'direction' | 'contract' | 'tokenId' | 'amount' | 'transactionHash'
+  >
+  /** The address of the token's or the collection's contract; null for the native coin. */
+  readonly facts: Pick<AddressFacts, 'name' | 'symbol' | 'decimals'> | null
+  /** How a token list shows the contract's tokens. */
+  readonly display?: TokenDisplay | undefined
+}
+
+/** An activity as callers see it. Pure. */
+export const itemOf = (
+  chain: Pick<NodelessChain, 'network' | 'coin'>,
+  { movement, facts, display }: Activity,
+): WalletActivityItem => {
+  const { network, contract, tokenId, direction } = movement
+  const shown = {
+    uuid: movement.id,
+    network,
+    timestamp: movement.at.toISOString(),
+    wallet_address: movement.address,
+    transaction_hash: movement.transactionHash,
+  }
+  const isCoin = contract === null || facts === null
+  if (isCoin || tokenId === null) {
+    const token = isCoin ? nativeToken(chain) : tokenOf({ network, address: contract, facts, display })
+    const amount = displayAmount(movement.amount, token.decimals)
+    return { ...shown, type: direction === 'in' ? 'receive_token' : 'send_token', metadata: { amount }, token }
+  }
+  return {
+    ...shown,
+    type: direction === 'in' ? 'receive_nft' : 'send_nft',
+    metadata: { amount: movement.amount.toString(), token_id: tokenId.toString() },
+    // A contract may claim decimals that an NFT cannot have.
+    token: tokenOf({ network, address: contract, facts: { ...facts, decimals: 0 }, display }),
+  }
+}

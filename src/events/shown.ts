@@ -1,0 +1,118 @@
+// Events as callers see them, in lists, in streams and in webhooks: what the triggers wrote (db/events.ts), and what SQL does not
+// know, which is how a network or a token list shows a coin or a token. No node is asked. A contract that nobody could read yet has
+// no name and 0 decimals, so that its amount is in base units.
+
+import type { Queryable } from '../../db/client.ts'
+import type { EventRow } from '../../db/queries/events.ts'
+import { readFacts } from '../../db/queries/facts.ts'
+import type { Network } from '../../db/words.ts'
+import { itemOf } from '../activity/item.ts'
+import type { WalletActivityItem } from '../activity/schema.ts'
+import type { NetworkRow } from '../chains/networks.ts'
+import type { Ctx } from '../context.ts'
+import { tokenDisplays } from '../tokens/token.ts'
+import type { ProjectEvent } from './schema.ts'
+
+type ShownCtx = { readonly db: Queryable; readonly config: Pick<Ctx['config'], 'networks'> }
+
+/** What the trigger writes of an item of the activity. */
+type Moved = Omit<WalletActivityItem, 'metadata' | 'token'> & {
+  readonly contract_address: string | null
+  readonly token_id: string | null
+  readonly raw_amount: string
+}
+
+const UNREAD = { name: '', symbol: '', decimals: 0 } as const
+
+type ShownNetwork = Pick<NetworkRow, 'network' | 'coin' | 'knownTokens'>
+
+/** A network that was in NETWORKS_FILE, and is no longer. */
+const formerNetwork = (network: Network): ShownNetwork => ({
+  network,
+  coin: { ...UNREAD, word: '', displayDecimals: 0, logoUrl: '' },
+  knownTokens: new Map(),
+})
+
+const readItems = async (
+  ctx: ShownCtx,
+  input: { readonly projectId: string; readonly chain: ShownNetwork; readonly moved: readonly Moved[] },
+): Promise<readonly WalletActivityItem[]> => {
+  const { projectId, chain, moved } = input
+  const addresses = [...new Set(moved.flatMap(({ contract_address }) => contract_address ?? []))]
+  const found = await readFacts(ctx.db, { network: chain.network, addresses })
+  const displays = await tokenDisplays(ctx.db, { chain, addresses, projectId })
+  const facts = new Map(found.map((row) => [row.address, row]))
+  return moved.map(({ contract_address: contract, token_id, type, ...each }) =>
+    itemOf(chain, {
+      movement: {
+        id: each.uuid,
+        network: each.network,
+        at: new Date(each.timestamp),
+        address: each.wallet_address,
+        direction: type.startsWith('receive') ? 'in' : 'out',
+        contract,
+        tokenId: token_id === null ? null : BigInt(token_id),
+        amount: BigInt(each.raw_amount),
+        transactionHash: each.transaction_hash,
+      },
+      facts: contract === null ? null : (facts.get(contract) ?? UNREAD),
+      display: displays.get(contract ?? ''),
+    }),
+  )
+}
+
+/** The activity's items among the events, by the events' numbers. */
+const itemsAmong = async (
+  ctx: ShownCtx,
+  rows: readonly EventRow[],
+): Promise<ReadonlyMap<bigint, WalletActivityItem>> => {
+  const groups = Map.groupBy(
+    rows.filter(({ type }) => type === 'activity.created'),
+    ({ projectId, data }) => `${projectId} ${data.network}`,
+  )
+  const items = new Map<bigint, WalletActivityItem>()
+  for (const group of groups.values()) {
+    // The trigger writes `data`, and each answer is checked by its schema.
+    const moved = group.map(({ data }) => data as Moved)
+    const [first] = group
+    const network = moved[0]?.network
+    if (first === undefined || network === undefined) continue
+    const chain = ctx.config.networks.find((each) => each.network === network) ?? formerNetwork(network)
+    const found = await readItems(ctx, { projectId: first.projectId, chain, moved })
+    group.forEach(({ number }, index) => {
+      const item = found[index]
+      if (item !== undefined) items.set(number, item)
+    })
+  }
+  return items
+}
+
+const dataOf = ({ type, data }: EventRow, item: WalletActivityItem | undefined): unknown => {
+  if (item !== undefined) return item
+  if (type !== 'transaction.updated') return data
+  // By the wallet only deliveries are put in order.
+  const { wallet_address: _wallet, ...status } = data
+  return status
+}
+
+const shownOf = (row: EventRow, item: WalletActivityItem | undefined): ProjectEvent => {
+  const { number, type, version, createdAt, projectId } = row
+  const shown = {
+    id: number.toString(),
+    type,
+    version,
+    created_at: createdAt.toISOString(),
+    project_id: projectId,
+    data: dataOf(row, item),
+  }
+  return shown as unknown as ProjectEvent
+}
+
+/** Events as callers see them. Call it also in a transaction: it asks the database alone. */
+export const shownEvents = async (ctx: ShownCtx, rows: readonly EventRow[]): Promise<readonly ProjectEvent[]> => {
+  const items = await itemsAmong(ctx, rows)
+  return rows.map((row) => shownOf(row, items.get(row.number)))
+}
+
+/** Without what is added to items of the activity. */
+export const shownEvent = (row: EventRow): ProjectEvent => shownOf(row, undefined)
