@@ -1,4 +1,5 @@
 import { type Connection, call, type Fetch } from './call.ts'
+import { type EventOf, type EventsOptions, type EventType, readEvents } from './events.ts'
 import type { CallOptions, Operation } from './operation.ts'
 import { OPERATIONS, type Operations } from './operations.generated.ts'
 import { type Submitted, type TransactionStatus, type WaitOptions, waitFor } from './wait-for.ts'
@@ -30,7 +31,15 @@ type Bearer =
 
 export type ClientOptions = Settings & Bearer
 
-export type Client = Operations & {
+export type Client = Omit<Operations, 'events'> & {
+  /**
+   * Called, it gives the events of the project one after the other, until the loop or `signal` ends it: `for await (const event
+   * of strongroom.events({ after }))`. It waits for new ones, and goes on by itself when the service was away.
+   */
+  events: Operations['events'] &
+    (<Type extends EventType = EventType>(
+      options?: EventsOptions<Type>,
+    ) => AsyncGenerator<EventOf<Type>, void, undefined>)
   /**
    * Waits until a transaction is in a block, or with `until: 'broadcast'` until it has a hash. It throws a
    * `TransactionFailedError` if it failed.
@@ -73,6 +82,10 @@ export const createClient = (options: ClientOptions): Client => {
   ) as unknown as Operations
   return {
     ...operations,
+    events: Object.assign<Client['events'], Operations['events']>(
+      ((given) => readEvents(connection, given)) as Client['events'],
+      operations.events,
+    ),
     waitFor: (transaction, given) => waitFor(operations, transaction, given),
     request: (operation, input, given) => call(connection, { operation, input, options: given }),
   }

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeAbiParameters, encodeFunctionData, type Hex, keccak256, zeroHash } from 'viem'
 import { createClient } from '../../client/src/client.ts'
 import { ApprovalRequiredError, StrongroomError, TransactionFailedError } from '../../client/src/errors.ts'
+import type { EventOf } from '../../client/src/events.ts'
+import { createProject } from '../../src/projects/projects.ts'
 import { newApprover } from '../approvals/approver.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -247,4 +249,65 @@ test('a use of a policy that people must approve throws the id of the approval',
   if (!(error instanceof ApprovalRequiredError)) throw error
   expect(Date.parse(error.expiresAt)).toBeGreaterThan(Date.now())
   expect((await client.approvals.list({})).map(({ approval_id }) => approval_id)).toContain(error.approvalId)
+})
+
+describe('events', () => {
+  /** A client of a project of its own, and a way to make an event. */
+  const newProject = async (fetch?: Parameters<typeof createClient>[0]['fetch']) => {
+    const { projectId, apiKey } = await createProject(service.ctx, { name: 'Another', actor: 'operator' })
+    const of = { baseUrl: service.baseUrl, projectId, apiKey, ...(fetch === undefined ? {} : { fetch }) }
+    const client = createClient(of)
+    const happen = () => client.wallets.create({ network, name: 'W', control_mode: 'developer', ...secret })
+    const { next } = await createClient({ ...of, fetch: globalThis.fetch }).events.list()
+    return { client, happen, after: next }
+  }
+
+  test('come one after the other, with the form of their type, and begin again after one of them', async () => {
+    const { client, happen, after } = await newProject()
+    const made = [(await happen()).id, (await happen()).id]
+    const seen: EventOf<'wallet.created'>[] = []
+    for await (const event of client.events({ after, types: ['wallet.created'] })) {
+      seen.push(event)
+      if (seen.length === 2) made.push((await happen()).id)
+      if (seen.length === 3) break
+    }
+    expect(seen.map(({ data }) => data.id)).toEqual(made)
+    for await (const event of client.events({ after: seen[0]?.id ?? '' })) {
+      if (event.type !== 'wallet.created') continue
+      expect(event).toEqual(seen[1] as EventOf<'wallet.created'>)
+      break
+    }
+  })
+
+  test('go on after a lost connection, and while the service is away', async () => {
+    const answers = [
+      () => Promise.reject(new TypeError('The connection was lost.')),
+      () => Promise.resolve(Response.json({ error: 'Later.', code: 'unavailable' }, { status: 503 })),
+    ]
+    const { client, happen, after } = await newProject((url, init) =>
+      url.includes('/events?') ? (answers.shift() ?? (() => fetch(url, init)))() : fetch(url, init),
+    )
+    const { id } = await happen()
+    for await (const event of client.events({ after })) {
+      expect([event.type, answers]).toEqual(['wallet.created', []])
+      if (event.type === 'wallet.created') expect(event.data.id).toBe(id)
+      break
+    }
+  })
+
+  test('end when the signal is aborted, also while they wait', async () => {
+    const abort = new AbortController()
+    const { client, after } = await newProject((url, init) => {
+      if (url.includes('wait=')) setTimeout(() => abort.abort())
+      return fetch(url, init)
+    })
+    for await (const event of client.events({ after, signal: abort.signal })) expect(event).toBeNull()
+    expect(abort.signal.aborted).toBe(true)
+  })
+
+  test('that the service refuses throw why', async () => {
+    const { client } = await newProject()
+    const error = await errorOf(client.events({ after: '9999' }).next())
+    expect(error).toMatchObject({ code: 'invalid_input', status: 400 })
+  })
 })

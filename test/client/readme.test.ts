@@ -53,6 +53,7 @@ const SENT_AND_SIGNED = /^0x\w{64} 0x\w{130}$/
 const PRINTS = [
   /^0x\w{40} 0\nThere is no such wallet\.$/,
   /^paid 0x\w{64}$/,
+  /^([-\w]{36} \w+\n)*0x\w{40} (receive|send)_token [\d.]+ ETH$/,
   SENT_AND_SIGNED,
   SENT_AND_SIGNED,
   SENT_AND_SIGNED,
