@@ -2,6 +2,7 @@
 
 import type { Sql } from 'postgres'
 import { verifyServiceRows } from '../../src/audit/verify-service-rows.ts'
+import { eventTroubles, noteStatuses, statusTroubles } from '../events/troubles.ts'
 import type { Ground, Intent, Mined, Signer } from './crash-ground.ts'
 
 /**
@@ -164,6 +165,7 @@ export const createAccount = async (ground: Ground) => {
   const { service, sql, signers } = ground
   /** The transactions of the set-up. */
   const known = new Set((await readRows(sql)).map(({ id }) => id))
+  await noteStatuses(sql)
 
   return async (fresh: readonly Intent[]): Promise<readonly string[]> => {
     const mined = await ground.scan()
@@ -182,6 +184,8 @@ export const createAccount = async (ground: Ground) => {
     return [
       ...troubles,
       ...(await ground.troublesOfBalances()),
+      ...(await eventTroubles({ db: service.ctx.db, sql })),
+      ...(await statusTroubles(sql)),
       ...rows
         .filter(({ id, kind }) => kind !== 'deployment' && !known.has(id))
         .map(({ id }) => `${id} is nobody's intent`),

@@ -5,6 +5,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import type { Sql } from 'postgres'
+import { eventTroubles } from '../events/troubles.ts'
 import { runCli } from '../support/cli.ts'
 import { isLeftOut } from '../support/long.ts'
 import { createMortal, type Mortal } from '../support/mortal.ts'
@@ -64,6 +65,8 @@ afterAll(async () => {
   await service.close()
   await server.stop()
 })
+
+afterEach(async () => expect(await eventTroubles({ db: service.ctx.db, sql })).toEqual([]))
 
 const isShort = isLeftOut('kills of PostgreSQL')
 
