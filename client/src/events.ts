@@ -39,8 +39,8 @@ const pauseMsOf = ({ retryAfterSeconds = 0 }: StrongroomError, failures: number)
 }
 
 /**
- * Reads events by long polling, each once and in their order. A lost connection or a service that is away is waited for.
- * @throws StrongroomError if the service refuses, for instance `events_gone`: events after `after` are no longer kept.
+ * Reads events by long polling, each once and in their order. A lost connection or a service that is away is waited for. It throws what
+ * the service refuses, for instance with the code `events_gone`: the events after `after` are no longer kept.
  */
 export async function* readEvents<Type extends EventType = EventType>(
   connection: Connection,

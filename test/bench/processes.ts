@@ -15,10 +15,11 @@ const settingsOf = (file: string): Record<string, string> => {
 export const start = async (input: {
   readonly file: string
   readonly variables: Record<string, string>
+  readonly parameters?: readonly string[]
   readonly until: RegExp
   readonly timeoutMs?: number
 }): Promise<Running & { readonly match: RegExpMatchArray }> => {
-  const child = Bun.spawn(['bun', path(input.file)], {
+  const child = Bun.spawn(['bun', path(input.file), ...(input.parameters ?? [])], {
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...settingsOf(input.file), ...input.variables },
     stdout: 'pipe',
     stderr: 'inherit',

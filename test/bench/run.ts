@@ -1,5 +1,5 @@
 // `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size] [console] [index]
-// [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [policy] [dev]`: tables with the baseline of the same run
+// [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [policy] [events] [dev]`: tables with the baseline of the same run
 // beside each figure.
 
 import { rmSync } from 'node:fs'
@@ -15,6 +15,7 @@ import { benchBroadcast } from './broadcast.ts'
 import { benchConsole, consoleTable } from './console.ts'
 import { benchCustody } from './custody.ts'
 import { benchDevStart } from './dev-start.ts'
+import { benchEvents, eventsTable } from './events.ts'
 import { benchFar } from './far.ts'
 import { benchGrowth, growthTable } from './growth.ts'
 import { benchHeads, headsTable } from './heads.ts'
@@ -266,6 +267,15 @@ try {
     await chain.stop()
     results.policy = policy
     for (const text of policyTable(policy)) say(text)
+  }
+  if (wants('events')) {
+    const chain = await startChain('Ethereum')
+    const service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
+    const events = await benchEvents({ service, chain, postgresPid: server.process.pid })
+    await service.close()
+    await chain.stop()
+    results.events = events
+    for (const text of eventsTable(events)) say(text)
   }
   if (wants('dev')) {
     const dev = await benchDevStart()

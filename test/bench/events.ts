@@ -1,0 +1,220 @@
+// What events cost. Intents beside 1,000 causes of events a second, with and without the events, and beside nothing; and commits at
+// 32 connections that each write an event, with and without the notification of those who wait. All in turns, because the machine may
+// have other work.
+
+import { randomUUID } from 'node:crypto'
+import postgres from 'postgres'
+import { startApiProcess } from '../support/api.ts'
+import type { TestChain } from '../support/chains.ts'
+import type { Service } from '../support/service.ts'
+import { headersOf, type LoadResult, load, median, repeat } from './load.ts'
+import { start } from './processes.ts'
+import { RECIPIENT } from './signers.ts'
+import { measureCpu } from './usage.ts'
+
+const SIGNERS = 64
+const AT_ONCE = 4
+const EVENTS_PER_SECOND = 1_000
+const PROJECTS = 8
+const COMMITTERS = 32
+const INTENT_SECONDS = 1.5
+const COMMIT_SECONDS = 2
+const INTENT_ROUNDS = 15
+const COMMIT_ROUNDS = 6
+
+/** `causes`: their rows, without the trigger that writes their events. */
+const BESIDES = ['nothing', 'causes', 'events'] as const
+type Beside = (typeof BESIDES)[number]
+
+/** `untold`: with events, without the notification of those who wait. */
+const COMMITS = ['causes', 'untold', 'told'] as const
+type Commit = (typeof COMMITS)[number]
+
+type Commits = {
+  readonly perSecond: number
+  /** The database's CPU time of one. */
+  readonly cpuMs: number
+}
+
+type IntentRound = Readonly<Record<Beside, LoadResult & { readonly eventsPerSecond: number }>>
+type CommitRound = Readonly<Record<Commit, Commits>>
+
+export type EventsBench = {
+  readonly intents: readonly IntentRound[]
+  /** Medians over the rounds: of an intent's p50, and of its ratios in a round. */
+  readonly p50Ms: Readonly<Record<Beside, number>>
+  readonly toNothing: number
+  readonly toCauses: number
+  readonly eventsPerSecond: number
+  readonly commits: readonly CommitRound[]
+  readonly cpuMs: Readonly<Record<Commit, number>>
+  readonly toldToUntold: number
+}
+
+const countEvents = async (sql: postgres.Sql): Promise<number> => {
+  const [row] = await sql<{ n: number }[]>`select count(*)::int as n from events where type = 'user.created'`
+  return row?.n ?? 0
+}
+
+const enable = (sql: postgres.Sql, input: { readonly table: string; readonly trigger: string; readonly is: boolean }) =>
+  sql.unsafe(`alter table ${input.table} ${input.is ? 'enable' : 'disable'} trigger ${input.trigger}`)
+
+const OF_CAUSES = { table: 'users', trigger: 'strongroom_event_user_made' } as const
+const OF_NOTICES = { table: 'events', trigger: 'strongroom_event_told' } as const
+
+const newProjects = async (sql: postgres.Sql): Promise<readonly string[]> => {
+  const projects = Array.from({ length: PROJECTS }, () => randomUUID())
+  for (const id of projects) await sql`insert into projects (id, name) values (${id}, 'Bench')`
+  return projects
+}
+
+type World = {
+  readonly service: Service
+  readonly sql: postgres.Sql
+  readonly projects: readonly string[]
+  readonly signers: readonly string[]
+  /** Of an API that is a process of its own. */
+  readonly url: string
+  readonly postgresPid: number
+}
+
+const sendIntents = ({ service, signers, url }: World): Promise<LoadResult> =>
+  load({
+    url: `${url}/transactions/sign-and-send`,
+    request: (index) => ({
+      method: 'POST',
+      headers: headersOf(service),
+      body: JSON.stringify({
+        network: 'Ethereum',
+        signer_wallet_address: signers[index % signers.length],
+        developer_secret: 'testnet-secret',
+        unsigned_transaction: { to: RECIPIENT, value: '1' },
+      }),
+    }),
+    atOnce: AT_ONCE,
+    seconds: INTENT_SECONDS,
+  })
+
+/** @param input.pid of the writer. */
+const intentsBeside = async (world: World, { beside, pid }: { readonly beside: Beside; readonly pid: number }) => {
+  const { sql } = world
+  if (beside === 'nothing') return { ...(await sendIntents(world)), eventsPerSecond: 0 }
+  await enable(sql, { ...OF_CAUSES, is: beside === 'events' })
+  process.kill(pid, 'SIGUSR2')
+  const before = await countEvents(sql)
+  const begun = performance.now()
+  const intents = await sendIntents(world)
+  const eventsPerSecond = (((await countEvents(sql)) - before) / (performance.now() - begun)) * 1000
+  process.kill(pid, 'SIGUSR1')
+  await enable(sql, { ...OF_CAUSES, is: true })
+  return { ...intents, eventsPerSecond }
+}
+
+/** Commits of transactions with one cause each. */
+const commit = async ({ service, sql, projects, postgresPid }: World, what: Commit): Promise<Commits> => {
+  await enable(sql, { ...OF_CAUSES, is: what !== 'causes' })
+  await enable(sql, { ...OF_NOTICES, is: what === 'told' })
+  const clients = Array.from({ length: COMMITTERS }, () => postgres(service.database.apiUrl, { max: 1 }))
+  const work = async (index: number): Promise<void> => {
+    const client = clients[index % COMMITTERS] ?? sql
+    const project = projects[index % PROJECTS] ?? ''
+    await client`insert into users (id, project_id, mac) values (${randomUUID()}, ${project}, '')`
+  }
+  await repeat({ work, atOnce: COMMITTERS, seconds: 0.3 })
+  const { result, cpuMs } = await measureCpu({ postgres: postgresPid }, () =>
+    repeat({ work, atOnce: COMMITTERS, seconds: COMMIT_SECONDS }),
+  )
+  await Promise.all(clients.map((client) => client.end()))
+  await enable(sql, { ...OF_NOTICES, is: true })
+  await enable(sql, { ...OF_CAUSES, is: true })
+  return { perSecond: result.perSecond, cpuMs: cpuMs.postgres / result.requests }
+}
+
+/** Another one is the first each time, as later ones meet a larger database. */
+const inTurn = <Each>(all: readonly Each[], round: number): readonly Each[] => [
+  ...all.slice(round % all.length),
+  ...all.slice(0, round % all.length),
+]
+
+/** Does each of them once, and another one first each time. */
+const roundOf = async <Each extends string, Result>(
+  all: readonly Each[],
+  { round, measure }: { readonly round: number; readonly measure: (each: Each) => Promise<Result> },
+): Promise<Readonly<Record<Each, Result>>> => {
+  const results: [Each, Result][] = []
+  for (const each of inTurn(all, round)) results.push([each, await measure(each)])
+  return Object.fromEntries(results) as Record<Each, Result>
+}
+
+/** @param input.postgresPid of the server itself, whose children serve the connections. */
+export const benchEvents = async (input: {
+  readonly service: Service
+  readonly chain: TestChain
+  readonly postgresPid: number
+}): Promise<EventsBench> => {
+  const { service, chain, postgresPid } = input
+  const sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  const wallets = await Promise.all(Array.from({ length: SIGNERS }, () => service.newWallet({ network: 'Ethereum' })))
+  for (const { address } of wallets) await chain.fund(address)
+  const api = await startApiProcess(service.variables)
+  const projects = await newProjects(sql)
+  const signers = wallets.map(({ address }) => address)
+  const world: World = { service, sql, projects, signers, url: api.url, postgresPid }
+  const writer = await start({
+    file: 'test/bench/events-writer.ts',
+    variables: {},
+    parameters: [service.database.apiUrl, String(EVENTS_PER_SECOND), ...projects],
+    until: /writing/,
+  })
+  // Somebody waits, as there would be no reason to notify otherwise.
+  const waiting = new AbortController()
+  const stream = `${api.url}/events/stream?types=project.changed`
+  await fetch(stream, { headers: headersOf(service), signal: waiting.signal })
+  try {
+    await sendIntents(world)
+    const intents: IntentRound[] = []
+    for (let round = 0; round < INTENT_ROUNDS; round += 1) {
+      const measure = (beside: Beside) => intentsBeside(world, { beside, pid: writer.pid })
+      intents.push(await roundOf(BESIDES, { round, measure }))
+    }
+    const commits: CommitRound[] = []
+    for (let round = 0; round < COMMIT_ROUNDS; round += 1)
+      commits.push(await roundOf(COMMITS, { round, measure: (what) => commit(world, what) }))
+    const middle = (of: (round: IntentRound) => number) => median(intents.map(of))
+    const cpuOf = (what: Commit) => median(commits.map(({ [what]: { cpuMs } }) => cpuMs))
+    return {
+      intents,
+      p50Ms: {
+        nothing: middle(({ nothing }) => nothing.p50Ms),
+        causes: middle(({ causes }) => causes.p50Ms),
+        events: middle(({ events }) => events.p50Ms),
+      },
+      toNothing: middle(({ nothing, events }) => events.p50Ms / nothing.p50Ms),
+      toCauses: middle(({ causes, events }) => events.p50Ms / causes.p50Ms),
+      eventsPerSecond: middle(({ events }) => events.eventsPerSecond),
+      commits,
+      cpuMs: { causes: cpuOf('causes'), untold: cpuOf('untold'), told: cpuOf('told') },
+      toldToUntold: median(commits.map(({ told, untold }) => told.perSecond / untold.perSecond)),
+    }
+  } finally {
+    waiting.abort()
+    await writer.stop()
+    await api.stop()
+    await sql.end()
+  }
+}
+
+const fixed = (value: number, digits = 1) => value.toFixed(digits)
+
+export const eventsTable = ({ intents, commits, ...bench }: EventsBench): readonly string[] => [
+  `\nIntents beside ${EVENTS_PER_SECOND} causes of events a second, ${AT_ONCE} at once     p50 ms`,
+  ...BESIDES.map((beside) => `  ${`beside ${beside}`.padEnd(56)} ${fixed(bench.p50Ms[beside]).padStart(8)}`),
+  `  with the events, in times of the causes alone ${fixed(bench.toCauses, 2)} (aim: at most 1.10), of nothing ${fixed(bench.toNothing, 2)}; written: ${fixed(bench.eventsPerSecond, 0)}/s`,
+  `  in rounds: ${intents.map(({ nothing, causes, events }) => `${fixed(nothing.p50Ms, 0)}/${fixed(causes.p50Ms, 0)}/${fixed(events.p50Ms, 0)}`).join(', ')} ms`,
+  `\nCommits with a cause each, ${COMMITTERS} at once   per second, in rounds                  CPU ms of the database`,
+  ...COMMITS.map(
+    (what) =>
+      `  ${{ causes: 'causes alone', untold: 'with events', told: 'and notified' }[what].padEnd(36)} ${commits.map(({ [what]: { perSecond } }) => fixed(perSecond, 0).padStart(5)).join(' ')} ${fixed(bench.cpuMs[what], 3).padStart(10)}`,
+  ),
+  `  notified to not notified ${fixed(bench.toldToUntold, 2)}`,
+]
