@@ -91,6 +91,7 @@ const environmentOf = (options: StackOptions, chains: Chains): Environment => ({
   ...Object.fromEntries(SUBSTRATE_NETWORKS.map((each) => [`${each.toUpperCase()}_METADATA_PIN`, LOCAL_METADATA_PIN])),
   RATE_LIMIT_PER_SECOND: '1000',
   LOG_LEVEL: 'info',
+  OUTGOING_ALLOWED_HOSTS: 'localhost,127.0.0.0/8,::1',
 })
 
 /** Resolves with what a service shows when it is ready. @throws Error with its last messages if it does not get there */

@@ -12,7 +12,7 @@ import {
 } from './chains/networks.ts'
 import { consolePlaceOf } from './environment/console-place.ts'
 import { rightDatabaseUrl } from './environment/database-url.ts'
-import { isLocal, isPrivate, type ListedAddresses, listedAddresses } from './environment/hosts.ts'
+import { isLocal, isPrivate, type ListedHosts, listedHosts } from './environment/hosts.ts'
 import { refuseRootKey } from './environment/refuse-root-key.ts'
 import { recorded } from './environment/unknown-variables.ts'
 import { flag, oneOf, problem, required, url, type Variables, wholeNumber } from './environment/variables.ts'
@@ -191,25 +191,16 @@ const ipfsApiUrlOf = (variables: Variables): Secret | null => {
   return new Secret(text)
 }
 
-const webhookAddressesOf = (variables: Variables): ListedAddresses => {
-  const name = 'WEBHOOK_ALLOWED_ADDRESSES'
-  const listed = listedAddresses(wordsOf(variables[name] ?? ''))
-  if (listed === null) throw problem(name, 'IP addresses and networks, such as 10.1.2.3 or fd00::/8')
-  return listed
-}
-
 const readRootKeyConfig = (spec: string, variables: Variables): RootKeyConfig => ({
   spec,
   vault: spec.startsWith('vault-transit:') ? vaultOf(variables) : null,
 })
 
-/** A name, an IPv4 address, or an IPv6 address without brackets. */
-const HOST = /^(?:[a-z0-9][a-z0-9.-]*|[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*)$/
-
-const privateHostsOf = (variables: Variables): readonly string[] => {
-  const hosts = wordsOf(variables.OUTGOING_PRIVATE_HOSTS ?? '').map((each) => each.toLowerCase())
-  if (hosts.every((each) => HOST.test(each))) return hosts
-  throw problem('OUTGOING_PRIVATE_HOSTS', 'a list of host names or addresses, without ports')
+const outgoingHostsOf = (variables: Variables): ListedHosts => {
+  const name = 'OUTGOING_ALLOWED_HOSTS'
+  const listed = listedHosts(wordsOf(variables[name] ?? ''))
+  if (listed !== null) return listed
+  throw problem(name, 'host names, IP addresses and networks, such as id.internal, 10.1.2.3 or fd00::/8, without ports')
 }
 
 const isMainnet = (variables: Variables): boolean => variables.ENVIRONMENT?.trim() === 'mainnet'
@@ -366,8 +357,8 @@ const configOf = (variables: Variables, reader: Reader) => {
     metricsListener: metricsListenerOf(variables, 'METRICS_PORT'),
     workerMetricsListener: metricsListenerOf(variables, 'WORKER_METRICS_PORT'),
     ...consolePlaceOf(variables),
-    /** Hosts of private networks to which requests may go all the same, in lower case. */
-    outgoingPrivateHosts: privateHostsOf(variables),
+    /** Hosts to which requests may go although they are not of the public Internet. */
+    outgoingHosts: outgoingHostsOf(variables),
     /** How long an API process that is about to end still accepts requests, while it says that it is not ready. */
     shutdownGraceSeconds: wholeNumber(variables, 'SHUTDOWN_GRACE_SECONDS', devnet ? 0 : 5, 300, 0),
     /** How many of our own proxies are in front of this service and add to X-Forwarded-For. */
@@ -375,8 +366,6 @@ const configOf = (variables: Variables, reader: Reader) => {
     /** The mail server: `smtp://` or `smtps://` with user and password; null: no mail is sent. */
     mailUrl: mailUrlOf(variables),
     mailFrom: variables.MAIL_FROM?.trim() || `Strongroom <no-reply@${new URL(publicBaseUrl).hostname}>`,
-    /** Addresses to which webhooks may go although they are not of the public Internet. */
-    webhookAddresses: webhookAddressesOf(variables),
     /** The RPC API of an IPFS node (Kubo) that pins hosted metadata, with optional user and password, or null. */
     ipfsApiUrl: ipfsApiUrlOf(variables),
   }

@@ -29,11 +29,12 @@ test("a worker serves metrics only at its own address, whatever the API's settin
   expect(refusalOf({ WORKER_METRICS_PORT: 'x' })).toBe('WORKER_METRICS_PORT must be a whole number from 0 to 65535.')
 })
 
-test('webhooks go only to addresses of the public Internet and those that are listed', () => {
-  const { webhookAddresses } = readConfig({ ...MAINNET, WEBHOOK_ALLOWED_ADDRESSES: '10.1.2.3, fd00::/8' })
-  expect(['10.1.2.3', 'fd00::5', '10.1.2.4'].map(webhookAddresses.has)).toEqual([true, true, false])
-  const right = 'WEBHOOK_ALLOWED_ADDRESSES must be IP addresses and networks, such as 10.1.2.3 or fd00::/8.'
-  expect(refusalOf({ WEBHOOK_ALLOWED_ADDRESSES: 'hooks.example.com' })).toBe(right)
+test('requests to hosts of callers go only to the public Internet and to hosts that are listed', () => {
+  const { outgoingHosts } = readConfig({ ...MAINNET, OUTGOING_ALLOWED_HOSTS: '10.1.2.3, fd00::/8 id.internal' })
+  expect(['10.1.2.3', 'fd00::5', 'id.internal', '10.1.2.4'].map(outgoingHosts.has)).toEqual([true, true, true, false])
+  const right = 'host names, IP addresses and networks, such as id.internal, 10.1.2.3 or fd00::/8, without ports'
+  const refusal = `OUTGOING_ALLOWED_HOSTS must be ${right}.`
+  expect(refusalOf({ OUTGOING_ALLOWED_HOSTS: 'https://hooks.example.com' })).toBe(refusal)
 })
 
 describe('a mainnet deployment sends nothing unencrypted to another machine', () => {

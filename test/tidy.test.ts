@@ -420,7 +420,6 @@ describe('nothing is without an importer', () => {
       'src/metadata/data-uri.ts',
       'src/openapi/routes.ts',
       'src/security/log.ts',
-      'src/security/outgoing.ts',
       'src/security/peer-users.ts',
       'src/tokens/lists.ts',
     ],

@@ -56,23 +56,40 @@ export const isPublicAddress = (address: string): boolean => {
   }
 }
 
-/** Whether an address is one of those that somebody listed. */
-export type ListedAddresses = { readonly isEmpty: boolean; has(address: string): boolean }
+/** Hosts that somebody listed, by their names, their addresses, or networks. */
+export type ListedHosts = {
+  readonly isEmpty: boolean
+  /** @param host a name as `URL` writes it, or an address without brackets. */
+  has(host: string): boolean
+}
 
-/** Reads addresses and networks, such as 10.1.2.3 and fd00::/8. @returns null if one of them is neither. */
-export const listedAddresses = (words: readonly string[]): ListedAddresses | null => {
-  const ranges: [string, number][] = []
-  for (const word of words) {
-    const [, address = '', bits] = /^([0-9A-Fa-f:.]+)(?:\/([0-9]{1,3}))?$/.exec(word) ?? []
-    const most = isIP(address) === 6 ? 128 : 32
-    const length = bits === undefined ? most : Number(bits)
-    if (isIP(address) === 0 || length > most) return null
-    ranges.push([address, length])
+/** A host name whose last part is not a number: `URL` would read that as an IPv4 address. */
+const NAME = /^(?:[a-z0-9_-]+\.)*(?![0-9]+$)[a-z0-9_-]+$/
+
+const rangeOf = (word: string): Ranges[number] | null => {
+  const [, address = '', bits] = /^([0-9a-f:.]+)(?:\/([0-9]{1,3}))?$/.exec(word) ?? []
+  const most = isIP(address) === 6 ? 128 : 32
+  const length = bits === undefined ? most : Number(bits)
+  return isIP(address) === 0 || length > most ? null : [address, length]
+}
+
+/** Reads host names, addresses and networks, such as id.internal, 10.1.2.3 and fd00::/8. @returns null if one is none of these. */
+export const listedHosts = (words: readonly string[]): ListedHosts | null => {
+  const ranges: Ranges[number][] = []
+  const names = new Set<string>()
+  for (const word of words.map((each) => each.toLowerCase())) {
+    const range = rangeOf(word)
+    if (range !== null) ranges.push(range)
+    else if (NAME.test(word)) names.add(word)
+    else return null
   }
   const list = blockListOf(ranges)
   return {
-    isEmpty: ranges.length === 0,
-    has: (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4'),
+    isEmpty: words.length === 0,
+    has: (host) => {
+      const version = isIP(host)
+      return version === 0 ? names.has(host.replace(/\.$/, '')) : list.check(host, version === 6 ? 'ipv6' : 'ipv4')
+    },
   }
 }
 

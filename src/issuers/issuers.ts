@@ -43,8 +43,8 @@ const requireRight = ({ config }: Pick<Ctx, 'config'>, input: NewIssuer): void =
   if (!isSourceName(input.name)) {
     refuse('The name must be 1 to 32 of a-z, 0-9, - and _, and not "walletkit": callers send it as a header.')
   }
-  const refusal = TEXT.test(input.issuer) ? refusalOfUrl(config, input.issuer) : 'It must be a URL.'
-  if (refusal !== null) refuse(`The issuer must be as in the claim "iss". ${refusal}`)
+  const refusal = TEXT.test(input.issuer) ? refusalOfUrl(config, input.issuer) : 'an absolute URL'
+  if (refusal !== null) refuse(`The issuer must be as in the claim "iss", and ${refusal}.`)
   if (new URL(input.issuer).search !== '') refuse('The issuer must be a URL without "?".')
   if (!TEXT.test(input.audience)) refuse('The audience must be 1 to 512 ASCII characters without spaces.')
   if (!CLAIM.test(input.userClaim)) refuse('The claim must be the name of a claim, such as "sub".')

@@ -56,11 +56,11 @@ const isUsable = ({ kty, use }: Keys['keys'][number]): boolean =>
   ['RSA', 'EC', 'OKP'].includes(kty) && (use === undefined || use === 'sig')
 
 /** Reads an issuer's keys. @throws OutgoingError with a sentence for operators. */
-export const readKeys = async ({ config }: ReadCtx, issuer: string): Promise<Keys> => {
-  const found = await readJsonFrom(config, discoveryUrlOf(issuer), LIMITS)
+export const readKeys = async (ctx: ReadCtx, issuer: string): Promise<Keys> => {
+  const found = await readJsonFrom(ctx, { url: discoveryUrlOf(issuer), ...LIMITS })
   if (!Value.Check(Discovery, found)) throw new OutgoingError('The discovery document has no issuer or no jwks_uri.')
   if (found.issuer !== issuer) throw new OutgoingError('The discovery document is of another issuer.')
-  const read = await readJsonFrom(config, found.jwks_uri, LIMITS)
+  const read = await readJsonFrom(ctx, { url: found.jwks_uri, ...LIMITS })
   if (!Value.Check(Keys, read)) throw new OutgoingError('The document at jwks_uri is no set of keys, or has too many.')
   const keys = read.keys.filter(isUsable)
   if (keys.length === 0) throw new OutgoingError('The document at jwks_uri has no key for signatures.')

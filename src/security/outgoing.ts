@@ -1,97 +1,253 @@
-// Documents from servers that an operator named, such as identity providers. They are not trusted with our network: a request goes
-// to no address that is private, also if the name of a public host leads to it, unless the operator has listed the host. No redirect is
-// followed. Size and time are bounded.
+// The only requests of the service to URLs that its callers write, or that servers name which it does not trust: receivers of webhooks,
+// identity providers. Such a URL could lead into the operator's own network (SSRF), so:
+// - a name is looked up once, its addresses are checked, and the connection goes to one of those: an answer of DNS that changes, or
+//   another address in the same answer, leads nowhere else;
+// - redirects are not followed: their status is the answer;
+// - only `https`, and only addresses of the public Internet, unless the operator has listed the host or its address. What is listed may
+//   also be asked by `http`; on mainnet only if it is this machine;
+// - each connection is used once, so that none that was opened to one host serves another one;
+// - time and bytes have bounds.
 
-import { lookup } from 'node:dns'
-import { request as requestHttp } from 'node:http'
+import { lookup } from 'node:dns/promises'
+import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import type { LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
 import type { Config } from '../config.ts'
-import { isLocal, isPrivate } from '../environment/hosts.ts'
+import { isLocal, isPrivate, isPublicAddress } from '../environment/hosts.ts'
 
-/** The document could not be read. The message is one sentence for operators; it has nothing of the document. */
-export class OutgoingError extends Error {}
+/** Why a request got no answer, as the end of a sentence that begins with the server. */
+const NO_ANSWER = {
+  address_not_allowed:
+    'leads to an address that is not of the public Internet, and OUTGOING_ALLOWED_HOSTS does not list it',
+  name_not_found: 'was not found',
+  connection_failed: 'could not be reached',
+  certificate_refused: 'has a certificate that is not valid for its name',
+  timed_out: 'did not answer in time',
+} as const
 
-type OutgoingConfig = Pick<Config, 'environment' | 'outgoingPrivateHosts'>
+export type OutgoingFailure = keyof typeof NO_ANSWER
 
-const bare = (hostname: string): string => hostname.replace(/^\[|\]$|\.$/g, '').toLowerCase()
-
-const isListed = (config: OutgoingConfig, hostname: string): boolean =>
-  config.outgoingPrivateHosts.includes(bare(hostname))
-
-/** Why no request goes to a URL, as a sentence; null if it may, as far as its text shows. */
-export const refusalOfUrl = (config: OutgoingConfig, text: string): string | null => {
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (url === null) return 'It must be a URL.'
-  if (url.username !== '' || url.password !== '' || url.hash !== '') return 'A URL must have no user and no fragment.'
-  const isListedHost = isListed(config, url.hostname)
-  const mayBeHttp = isListedHost && (config.environment !== 'mainnet' || isLocal(bare(url.hostname)))
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && mayBeHttp)) return 'A URL must begin with https://.'
-  if (isPrivate(url.hostname) && !isListedHost) {
-    return 'The host is in a private network, and OUTGOING_PRIVATE_HOSTS does not list it.'
+/** There is no answer, or not the expected one. The message is one sentence for operators; it has nothing of the answer. */
+export class OutgoingError extends Error {
+  /** null if there is an answer. */
+  readonly failure: OutgoingFailure | null
+  constructor(message: string, { failure = null, cause }: { failure?: OutgoingFailure | null; cause?: unknown } = {}) {
+    super(message, { cause })
+    this.failure = failure
   }
-  return null
 }
 
-/** Looks a name up, and refuses it if any of its addresses is private. So the address that is checked is the one that is used. */
-export const publicLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    const isRefused = error === null && addresses.some(({ address }) => isPrivate(address))
-    const refusal = new OutgoingError('The name of the host leads to an address of a private network.')
-    callback(isRefused ? refusal : error, addresses)
-  })
+const noAnswer = (failure: OutgoingFailure, cause?: unknown): OutgoingError =>
+  new OutgoingError(`The server ${NO_ANSWER[failure]}.`, { failure, cause })
+
+type Rules = Pick<Config, 'environment' | 'outgoingHosts'>
+
+type Resolve = (hostname: string) => Promise<readonly { readonly address: string }[]>
+
+const resolveBySystem: Resolve = (hostname) => lookup(hostname, { all: true })
+
+export type Outgoing = {
+  readonly config: Rules
+  /** Where a name leads; by default as the operating system says. */
+  readonly resolve?: Resolve
+  /** Authorities in PEM, in place of those that the runtime knows. */
+  readonly ca?: string
 }
 
-type Limits = { readonly maxBytes: number; readonly timeoutMs: number }
+const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '')
 
-const isPlain = (encoding: string | undefined): boolean => encoding === undefined || encoding === 'identity'
+/** Where a name leads is judged when it is looked up: it may be an address that is listed. */
+const mayBeHttp = ({ environment, outgoingHosts }: Rules, { hostname }: URL): boolean => {
+  const isAllowed = isIP(bare(hostname)) === 0 ? !outgoingHosts.isEmpty : outgoingHosts.has(bare(hostname))
+  return isAllowed && (environment !== 'mainnet' || isLocal(hostname))
+}
 
-const textFrom = (config: OutgoingConfig, url: URL, { maxBytes, timeoutMs }: Limits): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
-      headers: { accept: 'application/json', 'accept-encoding': 'identity' },
-      agent: false,
-      ...(!isListed(config, url.hostname) && { lookup: publicLookup }),
+/**
+ * What a URL must be so that requests may go to it, as the end of "must be …"; null if they may, as far as its text shows.
+ */
+export const refusalOfUrl = (config: Rules, text: string): string | null => {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url === null) return 'an absolute URL'
+  if (url.username !== '' || url.password !== '') return 'a URL without user and password'
+  if (url.hash !== '') return 'a URL without #'
+  const isHttp = url.protocol === 'http:' && mayBeHttp(config, url)
+  if (url.protocol !== 'https:' && !isHttp) return 'a URL that begins with https://'
+  const host = bare(url.hostname)
+  const mayBe =
+    isIP(host) === 0
+      ? !config.outgoingHosts.isEmpty || !isPrivate(host)
+      : mayReach(config, { protocol: url.protocol, host, address: host })
+  return mayBe ? null : 'a URL of a host on the public Internet, or of one that OUTGOING_ALLOWED_HOSTS lists'
+}
+
+/** Whether a request may go to an address, to which a host has led. Pure. */
+const mayReach = (
+  { outgoingHosts }: Rules,
+  { protocol, host, address }: { readonly protocol: string; readonly host: string; readonly address: string },
+): boolean =>
+  outgoingHosts.has(host) || outgoingHosts.has(address) || (protocol === 'https:' && isPublicAddress(address))
+
+type Answer = {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** The body, or its beginning. */
+  readonly text: string
+  /** Why this is not the whole body, as the end of a sentence that begins with the server; null if it is. */
+  readonly missing: string | null
+}
+
+type OutgoingRequest = {
+  readonly url: string
+  readonly method?: 'GET' | 'POST'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** The rest of a longer answer is not read. */
+  readonly maxBytes: number
+  /** For all of it: to look the name up, to send, and to read the answer. */
+  readonly timeoutMs: number
+}
+
+/** Rejects when the signal is aborted. */
+const unlessAborted = async <Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> => {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(signal.reason)
+  signal.addEventListener('abort', abort)
+  return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', abort))
+}
+
+/** Reads an answer up to its bounds. Once there is a status it is the answer, whatever becomes of the rest. */
+const answerFrom = (response: IncomingMessage, maxBytes: number, signal: AbortSignal): Promise<Answer> =>
+  new Promise((resolve) => {
+    const { statusCode: status = 0, headers } = response
+    const chunks: Uint8Array[] = []
+    let bytes = 0
+    const end = (missing: string | null) =>
+      resolve({ status, headers, text: Buffer.concat(chunks).toString('utf8'), missing })
+    if (!['identity', undefined].includes(headers['content-encoding'])) return end('compressed its answer')
+    signal.addEventListener('abort', () => end('did not end its answer in time'))
+    response.on('data', (chunk: Uint8Array) => {
+      chunks.push(chunk.subarray(0, maxBytes - bytes))
+      bytes += chunk.length
+      if (bytes > maxBytes) end(`answered with more than ${maxBytes} bytes`)
     })
-    const end = (refusal: Error | string): void => {
-      clearTimeout(timer)
-      reject(refusal instanceof Error ? refusal : new OutgoingError(refusal))
+    response.on('end', () => end(null))
+    for (const event of ['aborted', 'error', 'close']) response.on(event, () => end('broke off its answer'))
+  })
+
+type Sent = {
+  readonly maxBytes: number
+  readonly body: string | undefined
+  readonly url: URL
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  readonly ca: string | undefined
+}
+
+/** Sends to exactly this address. */
+const sendTo = (address: string, { url, method, headers, body, maxBytes, signal, ca }: Sent): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const isTls = url.protocol === 'https:'
+    const name = bare(url.hostname)
+    const request = (isTls ? requestHttps : requestHttp)({
+      host: address,
+      port: url.port || (isTls ? 443 : 80),
+      path: `${url.pathname}${url.search}`,
+      method,
+      headers: {
+        'accept-encoding': 'identity',
+        ...headers,
+        host: url.host,
+        ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+        connection: 'close',
+      },
+      agent: false,
+      // RFC 6066 §3: no addresses. The certificate is then checked against the address to which the request goes.
+      ...(isTls && isIP(name) === 0 && { servername: name }),
+      ...(isTls && ca !== undefined && { ca }),
+    })
+    const abort = () => {
+      reject(signal.reason)
       request.destroy()
     }
-    const timer = setTimeout(() => end('The server did not answer in time.'), timeoutMs)
-    request.on('error', end)
-    request.on('response', (response) => {
-      if (response.statusCode !== 200) return end(`The server answered with status ${response.statusCode}.`)
-      if (!isPlain(response.headers['content-encoding'])) return end('The server compressed its answer.')
-      const chunks: Buffer[] = []
-      let bytes = 0
-      response.on('error', end)
-      response.on('aborted', () => end('The server broke off its answer.'))
-      response.on('data', (chunk: Buffer) => {
-        bytes += chunk.length
-        if (bytes > maxBytes) return end(`The server answered with more than ${maxBytes} bytes.`)
-        chunks.push(chunk)
-      })
-      response.on('end', () => {
-        clearTimeout(timer)
-        resolve(Buffer.concat(chunks).toString('utf8'))
-      })
+    signal.addEventListener('abort', abort)
+    request.on('error', reject)
+    request.on('response', async (response) => {
+      signal.removeEventListener('abort', abort)
+      resolve(await answerFrom(response, maxBytes, signal))
+      request.destroy()
     })
-    request.end()
+    request.end(body)
   })
+
+/** OpenSSL's and Node's words for certificates that do not prove the host. */
+const ABOUT_CERTIFICATES = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME|^ERR_TLS/
+/** Nobody got anything, so another address of the host may be tried. */
+const NOT_CONNECTED = /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/
+
+const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
+
+const failureOf = (error: unknown): OutgoingFailure => {
+  if (!(error instanceof Error)) return 'connection_failed'
+  if (error.name === 'AbortError' || error.name === 'TimeoutError') return 'timed_out'
+  if ('syscall' in error && /^(?:getaddrinfo|query)/.test(String(error.syscall))) return 'name_not_found'
+  return ABOUT_CERTIFICATES.test(codeOf(error)) ? 'certificate_refused' : 'connection_failed'
+}
+
+/** Tries the addresses one after the other, until one of them takes the connection. */
+const sendToFirst = async ([address = '', ...others]: readonly string[], sent: Sent): Promise<Answer> => {
+  try {
+    return await sendTo(address, sent)
+  } catch (error) {
+    if (others.length === 0 || !NOT_CONNECTED.test(codeOf(error))) throw error
+    return await sendToFirst(others, sent)
+  }
+}
+
+/**
+ * Sends a request, and reads its answer, whatever its status is.
+ * @throws OutgoingError if the URL is refused or there is no answer.
+ */
+export const sendOutgoing = async (
+  { config, resolve = resolveBySystem, ca }: Outgoing,
+  { url: text, method = 'GET', headers = {}, body, maxBytes, timeoutMs }: OutgoingRequest,
+): Promise<Answer> => {
+  const refusal = refusalOfUrl(config, text)
+  if (refusal !== null) throw new OutgoingError(`The server must have ${refusal}.`, { failure: 'address_not_allowed' })
+  const url = new URL(text)
+  const { protocol } = url
+  const host = bare(url.hostname)
+  const signal = AbortSignal.timeout(timeoutMs)
+  try {
+    const found = isIP(host) === 0 ? await unlessAborted(resolve(host), signal) : [{ address: host }]
+    if (found.length === 0) throw noAnswer('name_not_found')
+    const allowed = found
+      .map(({ address }) => address)
+      .filter((address) => mayReach(config, { protocol, host, address }))
+    if (allowed.length === 0) throw noAnswer('address_not_allowed')
+    return await sendToFirst(allowed, { url, method, headers, body, maxBytes, signal, ca })
+  } catch (error) {
+    throw error instanceof OutgoingError ? error : noAnswer(failureOf(error), error)
+  }
+}
 
 /**
  * Reads a JSON document.
  * @throws OutgoingError if the URL is refused, or if there is no such document within the limits.
  */
-export const readJsonFrom = async (config: OutgoingConfig, text: string, limits: Limits): Promise<unknown> => {
-  const refusal = refusalOfUrl(config, text)
-  if (refusal !== null) throw new OutgoingError(refusal)
+export const readJsonFrom = async (
+  outgoing: Outgoing,
+  request: Pick<OutgoingRequest, 'url' | 'maxBytes' | 'timeoutMs'>,
+): Promise<unknown> => {
+  const { status, text, missing } = await sendOutgoing(outgoing, {
+    ...request,
+    headers: { accept: 'application/json' },
+  })
+  if (status !== 200) throw new OutgoingError(`The server answered with status ${status}.`)
+  if (missing !== null) throw new OutgoingError(`The server ${missing}.`)
   try {
-    return JSON.parse(await textFrom(config, new URL(text), limits))
-  } catch (error) {
-    if (error instanceof OutgoingError) throw error
-    const what = error instanceof SyntaxError ? 'The answer is not JSON.' : 'The server could not be reached.'
-    throw new OutgoingError(what, { cause: error })
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new OutgoingError('The answer is not JSON.', { cause })
   }
 }

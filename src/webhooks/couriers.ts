@@ -8,7 +8,6 @@ import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
 import { enabledEndpointsOf, endpointsWithWork } from '../../db/queries/webhooks.ts'
 import { createQueue } from '../queue.ts'
 import { AT_ONCE, type DeliverCtx, type Leased, leaseDue, recordOutcome, sendLeased } from './deliver.ts'
-import type { Posting } from './post.ts'
 
 /** Endpoints that one worker serves at the same time; others wait. */
 const ENDPOINTS_AT_ONCE = 64
@@ -30,13 +29,13 @@ export type Couriers = {
 
 type Bell = { rung: boolean; ring: () => void }
 
-type Work = { readonly ctx: DeliverCtx; readonly posting: Partial<Posting>; readonly isStopping: () => boolean }
+type Work = { readonly ctx: DeliverCtx; readonly isStopping: () => boolean }
 
 /** Serves one endpoint until nothing is due and nothing under way. */
-const serve = async ({ ctx, posting, isStopping }: Work, endpointId: string, bell: Bell): Promise<void> => {
+const serve = async ({ ctx, isStopping }: Work, endpointId: string, bell: Bell): Promise<void> => {
   const underWay = new Set<Promise<void>>()
   const begin = (leased: Leased): void => {
-    const carried = sendLeased(ctx, leased, posting)
+    const carried = sendLeased(ctx, leased)
       .then((answer) => recordOutcome(ctx, { ...leased, answer }))
       .catch((err: unknown) => ctx.log.warn({ err, endpointId }, 'the outcome of a delivery was not recorded'))
       .finally(() => underWay.delete(carried))
@@ -89,8 +88,7 @@ const createLook = (ctx: DeliverCtx, ring: (endpointId: string) => void): ((proj
   }
 }
 
-/** @param posting how requests are made; the rest is as the configuration says. */
-export const createCouriers = (ctx: DeliverCtx, posting: Partial<Posting> = {}): Couriers => {
+export const createCouriers = (ctx: DeliverCtx): Couriers => {
   const places = createQueue({
     atOnce: ENDPOINTS_AT_ONCE,
     waitingMax: ENDPOINTS_WAITING_MAX,
@@ -99,7 +97,7 @@ export const createCouriers = (ctx: DeliverCtx, posting: Partial<Posting> = {}):
   const bells = new Map<string, Bell>()
   const couriers = new Set<Promise<void>>()
   let isStopping = false
-  const work: Work = { ctx, posting, isStopping: () => isStopping }
+  const work: Work = { ctx, isStopping: () => isStopping }
 
   const inPlace = async (endpointId: string, bell: Bell): Promise<void> => {
     using _place = await places.enter()

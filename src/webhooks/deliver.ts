@@ -24,7 +24,7 @@ import type { WorkerCtx } from '../context.ts'
 import { openOurs, validSecrets } from './endpoint.ts'
 import { giveUp } from './give-up.ts'
 import { type Message, messagesOf } from './message.ts'
-import { ANSWER_TIMEOUT_MS, type Posted, type Posting, post } from './post.ts'
+import { ANSWER_TIMEOUT_MS, type Posted, post } from './post.ts'
 import { pauseSeconds, TRIED_SECONDS } from './retry-pause.ts'
 import { signedHeaders } from './sign.ts'
 
@@ -80,23 +80,16 @@ export const leaseDue = async (
 }
 
 /** Sends one delivery. */
-export const sendLeased = (
-  ctx: DeliverCtx,
-  { endpoint, secrets, message }: Leased,
-  posting: Partial<Posting> = {},
-): Promise<Posted> =>
-  post(
-    { listed: ctx.config.webhookAddresses, ...posting },
-    {
-      url: endpoint.url,
-      body: message.body,
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': 'Strongroom-Webhooks/1',
-        ...signedHeaders({ secrets, messageId: message.id, at: ctx.now(), body: message.body }),
-      },
+export const sendLeased = (ctx: DeliverCtx, { endpoint, secrets, message }: Leased): Promise<Posted> =>
+  post(ctx, {
+    url: endpoint.url,
+    body: message.body,
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': 'Strongroom-Webhooks/1',
+      ...signedHeaders({ secrets, messageId: message.id, at: ctx.now(), body: message.body }),
     },
-  )
+  })
 
 const recordFailure = async (
   ctx: DeliverCtx,

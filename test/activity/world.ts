@@ -98,8 +98,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   mailUrl: null,
   mailFrom: 'Strongroom <no-reply@custody.example>',
   ipfsApiUrl: null,
-  outgoingPrivateHosts: [],
-  webhookAddresses: { isEmpty: true, has: () => false },
+  outgoingHosts: { isEmpty: true, has: () => false },
   ...changes,
 })
 

@@ -1,7 +1,7 @@
 // Which addresses are of the public Internet (IANA's registries of special-purpose addresses), and which an operator listed.
 
 import { expect, test } from 'bun:test'
-import { isPublicAddress, listedAddresses } from '../../src/environment/hosts.ts'
+import { isPublicAddress, listedHosts } from '../../src/environment/hosts.ts'
 
 test.each([
   ['0.0.0.0', '10.0.0.1', '100.64.0.1', '127.0.0.1', '169.254.169.254', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
@@ -46,11 +46,24 @@ test('addresses of the public Internet', () => {
   expect(addresses.filter((each) => !isPublicAddress(each))).toEqual([])
 })
 
-test('an operator lists addresses and networks', () => {
-  const list = listedAddresses(['10.1.2.3', '192.168.0.0/16', 'fd00::/8'])
-  const addresses = ['10.1.2.3', '192.168.9.9', 'fd00::1', '10.1.2.4', '192.169.0.1', 'fe00::1', 'example.com']
-  expect(addresses.map((each) => list?.has(each))).toEqual([true, true, true, false, false, false, false])
-  for (const word of ['example.com', '10.0.0.0/33', '10.0.0.0/', '300.1.1.1', '10.0.0.0/8/8', '::/129']) {
-    expect([word, listedAddresses([word])]).toEqual([word, null])
-  }
+test('an operator lists names, addresses and networks', () => {
+  const list = listedHosts(['10.1.2.3', '192.168.0.0/16', 'fd00::/8', 'ID.internal', 'my_service'])
+  const listed = ['10.1.2.3', '192.168.9.9', 'fd00::1', 'id.internal', 'id.internal.', 'my_service']
+  const others = ['10.1.2.4', '192.169.0.1', 'fe00::1', 'example.com', 'a.id.internal', 'internal', '']
+  expect(listed.filter((each) => !list?.has(each))).toEqual([])
+  expect(others.filter((each) => list?.has(each))).toEqual([])
+  expect([list?.isEmpty, listedHosts([])?.isEmpty]).toEqual([false, true])
+  const wrong = [
+    '10.0.0.0/33',
+    '10.0.0.0/',
+    '300.1.1.1',
+    '10.1',
+    '10.0.0.0/8/8',
+    '::/129',
+    '[::1]',
+    'a:80',
+    'https://a',
+    'a..b',
+  ]
+  for (const word of wrong) expect([word, listedHosts([word])]).toEqual([word, null])
 })

@@ -15,7 +15,7 @@ type SecretName = 'IDENTITY_KEY' | 'SERVICE_KEY'
 export const startWorld = async (name: SecretName) => {
   const service = await startService({
     rpcUrls: { [NETWORK]: 'http://127.0.0.1:1' },
-    variables: { OUTGOING_PRIVATE_HOSTS: '127.0.0.1' },
+    variables: { OUTGOING_ALLOWED_HOSTS: '127.0.0.1' },
   })
   const next = keyFile(randomBytes(32))
   const present = service.variables[name] ?? ''

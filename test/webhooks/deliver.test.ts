@@ -13,7 +13,7 @@ import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
-const LISTED = { WEBHOOK_ALLOWED_ADDRESSES: '127.0.0.0/8' }
+const LISTED = { OUTGOING_ALLOWED_HOSTS: '127.0.0.0/8' }
 
 let service: Service
 let worker: WorkerHere | null = null

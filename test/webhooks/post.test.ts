@@ -7,13 +7,14 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { listedAddresses } from '../../src/environment/hosts.ts'
-import { type Posting, post } from '../../src/webhooks/post.ts'
+import { listedHosts } from '../../src/environment/hosts.ts'
+import type { Outgoing } from '../../src/security/outgoing.ts'
+import { post } from '../../src/webhooks/post.ts'
 import { certificatesIn } from '../support/certificates.ts'
 import { startDns } from '../support/dns.ts'
 
 const listed = (...words: readonly string[]) => {
-  const list = listedAddresses(words)
+  const list = listedHosts(words)
   if (list === null) throw new Error('not a list')
   return list
 }
@@ -49,8 +50,14 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-const send = (url: string, posting: Partial<Posting> = {}) =>
-  post({ listed: LOOPBACK, ...posting }, { url, headers: { 'content-type': 'application/json' }, body: '{"a":"ü"}' })
+type Sending = Omit<Outgoing, 'config'> & { readonly listed?: typeof LOOPBACK; readonly timeoutMs?: number }
+
+const send = (url: string, { listed = LOOPBACK, timeoutMs, ...outgoing }: Sending = {}) =>
+  post(
+    { config: { environment: 'testnet', outgoingHosts: listed }, ...outgoing },
+    { url, headers: { 'content-type': 'application/json' }, body: '{"a":"ü"}' },
+    timeoutMs,
+  )
 
 describe('a receiver', () => {
   test('gets the body, the host of its URL and nothing of another connection', async () => {

@@ -17,7 +17,7 @@ let sql: Sql
 beforeAll(async () => {
   service = await startService({
     rpcUrls: { Ethereum: 'http://127.0.0.1:1' },
-    variables: { WEBHOOK_ALLOWED_ADDRESSES: '127.0.0.1' },
+    variables: { OUTGOING_ALLOWED_HOSTS: '127.0.0.1' },
   })
   worker = await startWorkerHere(service)
   receiver = await startReceiver()
