@@ -4423,7 +4423,7 @@ export type components = {
             /** @description Why it is disabled. */
             disabled_why: string | null;
             /**
-             * @description Deliveries that wait.
+             * @description Deliveries that wait, counted up to 10,000.
              * @example 0
              */
             waiting: number;

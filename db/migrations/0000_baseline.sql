@@ -426,20 +426,6 @@ CREATE TABLE "delegate_lists" (
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "issuers" (
-	"id" uuid PRIMARY KEY NOT NULL,
-	"project_id" uuid NOT NULL,
-	"name" text NOT NULL,
-	"issuer" text NOT NULL,
-	"audience" text NOT NULL,
-	"user_claim" text NOT NULL,
-	"algorithms" text[] NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	"mac" "bytea" NOT NULL,
-	CONSTRAINT "issuers_name" UNIQUE("project_id","name"),
-	CONSTRAINT "issuers_algorithms" CHECK (cardinality("issuers"."algorithms") > 0)
-);
---> statement-breakpoint
 CREATE TABLE "event_counters" (
 	"project_id" uuid PRIMARY KEY NOT NULL,
 	"last_number" bigint DEFAULT 0 NOT NULL,
@@ -457,6 +443,20 @@ CREATE TABLE "events" (
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "events_type" CHECK ("type" in ('transaction.updated', 'activity.created', 'activity.removed', 'wallet.created', 'user.created', 'policy.created', 'policy.revoked', 'approval.requested', 'approval.decided', 'approval.expired', 'credential.locked', 'credential.added', 'credential.removed', 'project.changed', 'security.refused')),
 	CONSTRAINT "events_number" CHECK ("events"."number" >= 1)
+);
+--> statement-breakpoint
+CREATE TABLE "issuers" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" uuid NOT NULL,
+	"name" text NOT NULL,
+	"issuer" text NOT NULL,
+	"audience" text NOT NULL,
+	"user_claim" text NOT NULL,
+	"algorithms" text[] NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"mac" "bytea" NOT NULL,
+	CONSTRAINT "issuers_name" UNIQUE("project_id","name"),
+	CONSTRAINT "issuers_algorithms" CHECK (cardinality("issuers"."algorithms") > 0)
 );
 --> statement-breakpoint
 CREATE TABLE "networks" (
@@ -864,8 +864,8 @@ ALTER TABLE "wallets" ADD CONSTRAINT "wallets_project_id_projects_id_fk" FOREIGN
 ALTER TABLE "wallets" ADD CONSTRAINT "wallets_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallets" ADD CONSTRAINT "wallets_keyring_id_keyrings_id_fk" FOREIGN KEY ("keyring_id") REFERENCES "public"."keyrings"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "delegate_lists" ADD CONSTRAINT "delegate_lists_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "issuers" ADD CONSTRAINT "issuers_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "event_counters" ADD CONSTRAINT "event_counters_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "issuers" ADD CONSTRAINT "issuers_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "operator_passkeys" ADD CONSTRAINT "operator_passkeys_operator_name_operators_name_fk" FOREIGN KEY ("operator_name") REFERENCES "public"."operators"("name") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "operator_tokens" ADD CONSTRAINT "operator_tokens_operator_name_operators_name_fk" FOREIGN KEY ("operator_name") REFERENCES "public"."operators"("name") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -941,5 +941,9 @@ CREATE INDEX "sessions_expiry" ON "sessions" USING btree ("expires_at");--> stat
 CREATE INDEX "throttles_window" ON "throttles" USING btree ("window_ends_at");--> statement-breakpoint
 CREATE INDEX "users_unproven" ON "users" USING btree ("created_at") WHERE email is null and sign_in_wallet is null and issuer is null;--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_waiting" ON "webhook_deliveries" USING btree ("endpoint_id","lane","number") WHERE state = 'waiting';--> statement-breakpoint
-CREATE INDEX "webhook_deliveries_recent" ON "webhook_deliveries" USING btree ("endpoint_id","created_at" DESC NULLS LAST,"id");--> statement-breakpoint
-CREATE INDEX "webhook_deliveries_ended" ON "webhook_deliveries" USING btree ("ended_at") WHERE state <> 'waiting';
+CREATE INDEX "webhook_deliveries_oldest" ON "webhook_deliveries" USING btree ("endpoint_id","created_at","number") WHERE state = 'waiting';--> statement-breakpoint
+CREATE INDEX "webhook_deliveries_recent" ON "webhook_deliveries" USING btree ("endpoint_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "webhook_deliveries_failed" ON "webhook_deliveries" USING btree ("endpoint_id","created_at","id") WHERE state = 'failed';--> statement-breakpoint
+CREATE INDEX "webhook_deliveries_ended" ON "webhook_deliveries" USING btree ("ended_at") WHERE state <> 'waiting';--> statement-breakpoint
+CREATE INDEX "webhook_endpoints_newest" ON "webhook_endpoints" USING btree ("created_at","id");--> statement-breakpoint
+CREATE INDEX "webhook_endpoints_troubled" ON "webhook_endpoints" USING btree ("created_at","id") WHERE state = 'disabled' or failures > 0;

@@ -4,6 +4,7 @@ import { sql } from 'drizzle-orm'
 import type { Db } from '../client.ts'
 import type { CursorPurpose, Network, TransactionStatus } from '../words.ts'
 import { type UnchainedTail, unchainedTail } from './audit-rows.ts'
+import { type WebhookNumbers, webhookNumbers } from './webhooks.ts'
 
 type Unfinished = {
   readonly network: Network
@@ -39,6 +40,7 @@ export type Numbers = {
   readonly backfills: readonly RowsInState[]
   readonly doubtful: readonly RowsInState[]
   readonly audit: UnchainedTail
+  readonly webhooks: WebhookNumbers
 }
 
 /**
@@ -50,7 +52,7 @@ export const readNumbers = (db: Db, input: { readonly timeoutMs: number }): Prom
     async (tx) => {
       await tx.execute(sql`select set_config('statement_timeout', ${String(input.timeoutMs)}, true)`)
       // One after the other on the connection, and asked together.
-      const [unfinished, followed, jobs, backfills, doubtful, audit] = await Promise.all([
+      const [unfinished, followed, jobs, backfills, doubtful, audit, webhooks] = await Promise.all([
         tx.execute<Unfinished>(sql`
           select network, status, count(*)::int as transactions,
             extract(epoch from now() - min(created_at))::float8 as "oldestSeconds"
@@ -69,6 +71,7 @@ export const readNumbers = (db: Db, input: { readonly timeoutMs: number }): Prom
         tx.execute<RowsInState>(sql`
           select network, '' as state, count(*)::int as rows from public.doubtful_contracts group by 1`),
         unchainedTail(tx),
+        webhookNumbers(tx),
       ])
       const read = followed.rows.map((row) => ({ ...row, blockNumber: BigInt(row.blockNumber) }))
       return {
@@ -78,6 +81,7 @@ export const readNumbers = (db: Db, input: { readonly timeoutMs: number }): Prom
         backfills: backfills.rows,
         doubtful: doubtful.rows,
         audit,
+        webhooks,
       }
     },
     { isolationLevel: 'repeatable read', accessMode: 'read only' },

@@ -1,6 +1,6 @@
 // Deliveries: rows of events for an endpoint. Those of one lane (a wallet) are sent one after the other, in the order of the events.
 
-import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, lt, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { webhookDeliveries, webhookEndpoints } from '../schema.ts'
 import type { DeliveryState } from '../words.ts'
@@ -148,6 +148,7 @@ export const insertTest = async (tx: Tx, row: Pick<DeliveryRow, 'id' | 'projectI
 const AGAIN = {
   state: 'waiting',
   attempts: 0,
+  createdAt: sql`now()`,
   nextAt: sql`now()`,
   firstTriedAt: null,
   endedAt: null,
@@ -181,8 +182,15 @@ export const replayAfter = async (
       and (cardinality(e.event_types) = 0 or v.type = any(e.event_types))
     order by v.number limit ${limit}
     on conflict (endpoint_id, number) do update
-    set state = 'waiting', attempts = 0, next_at = now(), first_tried_at = null, ended_at = null`)
+    set state = 'waiting', attempts = 0, created_at = now(), next_at = now(), first_tried_at = null, ended_at = null`)
   return rowCount ?? 0
+}
+
+/** Written as in the indexes' conditions. */
+const IN_STATE: Readonly<Record<DeliveryState, SQL>> = {
+  waiting: sql`${webhookDeliveries.state} = 'waiting'`,
+  delivered: sql`${webhookDeliveries.state} = 'delivered'`,
+  failed: sql`${webhookDeliveries.state} = 'failed'`,
 }
 
 /** Newest first. */
@@ -199,10 +207,7 @@ export const listDeliveries = (
     .select()
     .from(webhookDeliveries)
     .where(
-      and(
-        eq(webhookDeliveries.endpointId, input.endpointId),
-        input.state === null ? undefined : eq(webhookDeliveries.state, input.state),
-      ),
+      and(eq(webhookDeliveries.endpointId, input.endpointId), input.state === null ? undefined : IN_STATE[input.state]),
     )
     .orderBy(desc(webhookDeliveries.createdAt), desc(webhookDeliveries.id))
     .limit(input.limit)

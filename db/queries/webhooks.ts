@@ -1,6 +1,6 @@
 // Endpoints of webhooks: where a project's events go.
 
-import { and, asc, count, eq, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { projects, webhookDeliveries, webhookEndpoints } from '../schema.ts'
 
@@ -44,40 +44,111 @@ export const findEndpoint = async (db: Queryable, id: string): Promise<EndpointR
   return row ?? null
 }
 
-/** What waits for an endpoint, and since when. */
+/** How many wait for an endpoint, and since when the oldest of them does. */
 export type EndpointView = EndpointRow & { readonly waiting: number; readonly lateSince: Date | null }
 
 const VIEW_LIMIT = 500
+/** More than these are not counted. About as many rows are made at most (`takeUpEvents`). */
+const COUNTED_MAX = 10_000
+
+/** @param input.countedMax how many waiting deliveries of one endpoint are counted at most. */
+const withWaiting = async (
+  db: Queryable,
+  { rows, countedMax }: { readonly rows: readonly EndpointRow[]; readonly countedMax: number },
+): Promise<readonly EndpointView[]> => {
+  if (rows.length === 0) return []
+  const ids = sql.param(rows.map(({ id }) => id))
+  const found = await db.execute<{ id: string; waiting: number; since: string | null }>(sql`
+    select e.id, counted.waiting, oldest.created_at as since
+    from unnest(${ids}::uuid[]) e(id)
+    cross join lateral (
+      select count(*)::int as waiting from (
+        select from public.webhook_deliveries where endpoint_id = e.id and state = 'waiting' limit ${countedMax}
+      ) each
+    ) counted
+    left join lateral (
+      select created_at from public.webhook_deliveries where endpoint_id = e.id and state = 'waiting'
+      order by created_at, number limit 1
+    ) oldest on true`)
+  const waitingOf = new Map(found.rows.map((row) => [row.id, row]))
+  return rows.map((row) => {
+    const { waiting = 0, since = null } = waitingOf.get(row.id) ?? {}
+    return { ...row, waiting, lateSince: since === null ? null : new Date(since) }
+  })
+}
 
 /** @param projectId null: of all projects. Oldest first. */
 export const listEndpoints = async (
   db: Queryable,
   { projectId, limit = VIEW_LIMIT }: { readonly projectId: string | null; readonly limit?: number },
 ): Promise<readonly EndpointView[]> => {
-  const waiting = db
-    .select({
-      endpointId: webhookDeliveries.endpointId,
-      waiting: count().as('waiting'),
-      lateSince: sql<Date | null>`min(${webhookDeliveries.createdAt})`
-        .mapWith(webhookDeliveries.createdAt)
-        .as('late_since'),
-    })
-    .from(webhookDeliveries)
-    .where(eq(webhookDeliveries.state, 'waiting'))
-    .groupBy(webhookDeliveries.endpointId)
-    .as('waiting_deliveries')
   const rows = await db
     .select()
     .from(webhookEndpoints)
-    .leftJoin(waiting, eq(waiting.endpointId, webhookEndpoints.id))
     .where(projectId === null ? undefined : eq(webhookEndpoints.projectId, projectId))
     .orderBy(asc(webhookEndpoints.createdAt), asc(webhookEndpoints.id))
     .limit(limit)
-  return rows.map(({ webhook_endpoints: row, waiting_deliveries: late }) => ({
-    ...row,
-    waiting: late?.waiting ?? 0,
-    lateSince: late?.lateSince ?? null,
-  }))
+  return withWaiting(db, { rows, countedMax: COUNTED_MAX })
+}
+
+/** Written as in the index's condition. */
+const TROUBLED = sql`(${webhookEndpoints.state} = 'disabled' or ${webhookEndpoints.failures} > 0)`
+
+/** Endpoints of any project, newest first, below the one with the id `after`. */
+export const pageOfEndpoints = async (
+  db: Queryable,
+  input: {
+    readonly projectId: string | null
+    /** Only those that are disabled, or whose last request failed. */
+    readonly isTroubledOnly: boolean
+    readonly after: string | null
+    readonly limit: number
+    readonly countedMax: number
+  },
+): Promise<readonly EndpointView[]> => {
+  const { projectId, isTroubledOnly, after, limit, countedMax } = input
+  const last = sql`(select created_at, id from public.webhook_endpoints where id = ${after}::uuid)`
+  const rows = await db
+    .select()
+    .from(webhookEndpoints)
+    .where(
+      and(
+        projectId === null ? undefined : eq(webhookEndpoints.projectId, projectId),
+        isTroubledOnly ? TROUBLED : undefined,
+        after === null ? undefined : sql`(${webhookEndpoints.createdAt}, ${webhookEndpoints.id}) < ${last}`,
+      ),
+    )
+    .orderBy(desc(webhookEndpoints.createdAt), desc(webhookEndpoints.id))
+    .limit(limit)
+  return withWaiting(db, { rows, countedMax })
+}
+
+/** An endpoint with what waits for it. */
+export const viewEndpoint = async (db: Queryable, id: string): Promise<EndpointView | null> => {
+  const rows = await db.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id))
+  const [view] = await withWaiting(db, { rows, countedMax: COUNTED_MAX })
+  return view ?? null
+}
+
+export type WebhookNumbers = {
+  readonly disabled: number
+  /** Of what waits for webhooks that are enabled: since when the oldest does, and the oldest that was never sent. */
+  readonly oldestSeconds: number
+  readonly oldestUntriedSeconds: number
+}
+
+/** One look into an index for each endpoint. */
+export const webhookNumbers = async (db: Queryable): Promise<WebhookNumbers> => {
+  const { rows } = await db.execute<WebhookNumbers>(sql`
+    select (select count(*)::int from public.webhook_endpoints where state = 'disabled') as disabled,
+      coalesce(max(oldest.seconds), 0)::float8 as "oldestSeconds",
+      coalesce(max(oldest.seconds) filter (where oldest.first_tried_at is null), 0)::float8 as "oldestUntriedSeconds"
+    from public.webhook_endpoints e cross join lateral (
+      select extract(epoch from now() - created_at) as seconds, first_tried_at from public.webhook_deliveries
+      where endpoint_id = e.id and state = 'waiting' order by created_at, number limit 1
+    ) oldest
+    where e.state = 'enabled'`)
+  return rows[0] ?? { disabled: 0, oldestSeconds: 0, oldestUntriedSeconds: 0 }
 }
 
 /** Writes what decides where events go, together with the secrets that are sealed for it. */

@@ -38,6 +38,9 @@ export const webhookEndpoints = pgTable(
   },
   (table) => [
     unique('webhook_endpoints_project').on(table.projectId, table.id),
+    // Lists of operators, read backwards: not `.desc()`, which puts nulls last.
+    index('webhook_endpoints_newest').on(table.createdAt, table.id),
+    index('webhook_endpoints_troubled').on(table.createdAt, table.id).where(sql`state = 'disabled' or failures > 0`),
     check('webhook_endpoints_state', oneOf('state', WEBHOOK_STATES)),
     check('webhook_endpoints_disabled', sql`(state = 'disabled') = (disabled_at is not null)`),
   ],
@@ -47,7 +50,7 @@ export const webhookEndpointsAccess = access(webhookEndpoints, {
   api: 'select, insert, update, delete',
   worker: `select, update (state, disabled_at, disabled_why, cursor, failures, last_success_at, last_failure_at,
     last_failure)`,
-  console: 'select',
+  console: 'select, update (state, disabled_at, disabled_why, failures)',
 })
 
 /** An event that goes to an endpoint, or a test. Those of one lane are sent one after the other. */
@@ -63,6 +66,7 @@ export const webhookDeliveries = pgTable(
     lane: text('lane').notNull(),
     state: text('state', { enum: DELIVERY_STATES }).notNull().default('waiting'),
     attempts: smallint('attempts').notNull().default(0),
+    /** When it began to wait: anew if it is replayed. */
     createdAt: instant('created_at').notNull().default(now),
     nextAt: instant('next_at').notNull().default(now),
     /** A worker sends it until then; later others may. */
@@ -81,7 +85,11 @@ export const webhookDeliveries = pgTable(
       foreignColumns: [webhookEndpoints.projectId, webhookEndpoints.id],
     }).onDelete('cascade'),
     index('webhook_deliveries_waiting').on(table.endpointId, table.lane, table.number).where(sql`state = 'waiting'`),
-    index('webhook_deliveries_recent').on(table.endpointId, table.createdAt.desc(), table.id),
+    index('webhook_deliveries_oldest')
+      .on(table.endpointId, table.createdAt, table.number)
+      .where(sql`state = 'waiting'`),
+    index('webhook_deliveries_recent').on(table.endpointId, table.createdAt, table.id),
+    index('webhook_deliveries_failed').on(table.endpointId, table.createdAt, table.id).where(sql`state = 'failed'`),
     index('webhook_deliveries_ended').on(table.endedAt).where(sql`state <> 'waiting'`),
     check('webhook_deliveries_state', oneOf('state', DELIVERY_STATES)),
   ],
@@ -90,5 +98,5 @@ export const webhookDeliveries = pgTable(
 export const webhookDeliveriesAccess = access(webhookDeliveries, {
   api: 'select, insert, update, delete',
   worker: 'select, insert, update, delete',
-  console: 'select',
+  console: 'select, update (state, attempts, created_at, next_at, first_tried_at, ended_at)',
 })

@@ -1,11 +1,10 @@
 import { Command } from 'commander'
-import { findEndpoint } from '../../db/queries/webhooks.ts'
 import { EVENT_TYPES, type EventType } from '../../db/words.ts'
 import type { IdentityCtx } from '../environment/contexts.ts'
-import { AppError } from '../errors.ts'
 import { removeEndpoint, rotateSecret, switchEndpoint } from '../webhooks/change.ts'
 import { createEndpoint } from '../webhooks/create.ts'
-import { listEndpoints } from '../webhooks/list.ts'
+import { failureInWords } from '../webhooks/failure-words.ts'
+import { listEndpoints, nameWebhook } from '../webhooks/list.ts'
 import { type Replayed, replay, sendTest } from '../webhooks/replay.ts'
 import { listOf, uuid, wholeNumber } from './arguments.ts'
 import { OPERATOR, rowAsJson, timeOr } from './operator.ts'
@@ -14,12 +13,7 @@ import type { Shell } from './shell.ts'
 const DAY_SECONDS = 86_400
 const EVENT_ID_MAX = 999_999_999
 
-/** An endpoint of any project. @throws not_found */
-const named = async ({ db }: Pick<IdentityCtx, 'db'>, id: string) => {
-  const row = await findEndpoint(db, id)
-  if (row === null) throw new AppError('not_found', 'There is no webhook with this id.')
-  return { projectId: row.projectId, id, actor: OPERATOR }
-}
+const named = async (ctx: Pick<IdentityCtx, 'db'>, id: string) => ({ ...(await nameWebhook(ctx, id)), actor: OPERATOR })
 
 const list =
   ({ print, printJson, withReadingCtx }: Shell) =>
@@ -30,8 +24,8 @@ const list =
         return printJson(rows.map(({ sealed: _, cursor, ...row }) => rowAsJson({ ...row, cursor: String(cursor) })))
       for (const row of rows) {
         const waiting = row.waiting === 0 ? 'nothing waits' : `${row.waiting} wait since ${timeOr('?', row.lateSince)}`
-        const failure =
-          row.lastFailure === null ? '' : `  last failure ${row.lastFailure} ${timeOr('?', row.lastFailureAt)}`
+        const why = failureInWords({ failure: row.lastFailure, status: null })
+        const failure = why === null ? '' : `  last failure ${timeOr('?', row.lastFailureAt)}: ${why}`
         print(`${row.id}  project ${row.projectId}  ${row.state}  ${waiting}  ${row.url}${failure}`)
         if (row.disabledWhy !== null) print(`  ${row.disabledWhy}`)
       }

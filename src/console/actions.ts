@@ -5,38 +5,10 @@ import { FREEZE_SCOPES } from '../../db/words.ts'
 import { retryFailedJobs, retryJob } from '../background/retry.ts'
 import { AppError, unreachable } from '../errors.ts'
 import { freeze, type Target, unfreeze } from '../freezes/freeze.ts'
-import { UUID } from '../http/text.ts'
 import { cancelTransaction, retryTransaction } from '../transactions/waiting.ts'
 import type { ConsoleCtx } from './context.ts'
-
-type Fields = ReadonlyMap<string, string>
-
-/** An action with its parameters, read from a query or a form. */
-export type Prepared = {
-  readonly title: string
-  readonly sentences: readonly string[]
-  readonly button: string
-  /** What the operator must write; null: nothing. */
-  readonly asks: 'reason' | null
-  /** What the form repeats. */
-  readonly fields: Readonly<Record<string, string>>
-  /** The page to go back to. */
-  readonly back: string
-  /** @returns what was done, as a sentence. */
-  readonly run: (ctx: ConsoleCtx, of: { readonly actor: string; readonly reason: string }) => Promise<string>
-}
-
-const idIn = (fields: Fields, name: string): string => {
-  const id = fields.get(name) ?? ''
-  if (!UUID.test(id)) throw new AppError('invalid_input', `Field "${name}" must be a UUID.`)
-  return id.toLowerCase()
-}
-
-const textIn = (fields: Fields, name: string): string => {
-  const text = fields.get(name)?.trim() ?? ''
-  if (text === '' || text.length > 256) throw new AppError('invalid_input', `Field "${name}" must not be empty.`)
-  return text
-}
+import { type Fields, idIn, type Prepared, textIn } from './prepared.ts'
+import { WEBHOOK_ACTIONS } from './webhook-actions.ts'
 
 const transactionRetry = (fields: Fields): Prepared => {
   const id = idIn(fields, 'id')
@@ -226,4 +198,5 @@ export const ACTIONS: Readonly<Record<string, (fields: Fields, ctx: ConsoleCtx) 
   freeze: freezing,
   unfreeze: unfreezing,
   'audit-verify': auditVerify,
+  ...WEBHOOK_ACTIONS,
 }

@@ -28,6 +28,7 @@ const ROOMS = [
   ['/users', 'Users'],
   ['/policies', 'Policies'],
   ['/approvals', 'Approvals'],
+  ['/webhooks', 'Webhooks'],
   ['/freezes', 'Freezes'],
   ['/audit', 'Audit'],
   ['/nodes', 'Nodes'],

@@ -6,11 +6,12 @@ import { answerOf } from '../http/failure.ts'
 import { addressOf, clientOf, subnetOf } from '../http/peer.ts'
 import { PAGE_HEADERS } from '../pages/page.ts'
 import { styleRoutes } from '../pages/routes.ts'
-import { ACTIONS, type Prepared } from './actions.ts'
+import { ACTIONS } from './actions.ts'
 import { consoleScript } from './client.generated.ts'
 import type { ConsoleCtx } from './context.ts'
 import { framed, type Room, type Shown } from './frame.ts'
 import { addOperatorPasskey, logInByLink, logInByPasskey } from './login.ts'
+import type { Prepared } from './prepared.ts'
 import { askedPage, donePage } from './rooms/action.ts'
 import { approvals } from './rooms/approvals.ts'
 import { audit, auditCheck } from './rooms/audit.ts'
@@ -26,6 +27,8 @@ import { transaction } from './rooms/transaction.ts'
 import { transactions } from './rooms/transactions.ts'
 import { users } from './rooms/users.ts'
 import { wallets } from './rooms/wallets.ts'
+import { webhook } from './rooms/webhook.ts'
+import { webhooks } from './rooms/webhooks.ts'
 import {
   actorOf,
   endSession,
@@ -44,6 +47,7 @@ const ROOMS: Readonly<Record<string, Room>> = {
   '/users': users,
   '/policies': policies,
   '/approvals': approvals,
+  '/webhooks': webhooks,
   '/freezes': freezes,
   '/audit': audit,
   '/audit/check': auditCheck,
@@ -106,6 +110,11 @@ const roomRoutes = (ctx: ConsoleCtx) => {
     .get('/transactions/:key', ({ request, params: { key } }) =>
       inSession(ctx, async (session) =>
         shows(session, request, await transaction(ctx, { session, query: queryOf(request) }, key)),
+      )({ request }),
+    )
+    .get('/webhooks/:key', ({ request, params: { key } }) =>
+      inSession(ctx, async (session) =>
+        shows(session, request, await webhook(ctx, { session, query: queryOf(request) }, key)),
       )({ request }),
     )
 }

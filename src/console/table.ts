@@ -92,6 +92,7 @@ export const code = (text: string | null): Html => (text === null ? html`–` : 
 
 const TONES: Readonly<Record<string, 'good' | 'bad' | 'warn'>> = {
   ok: 'good',
+  delivered: 'good',
   success: 'good',
   up: 'good',
   failed: 'bad',
@@ -101,6 +102,7 @@ const TONES: Readonly<Record<string, 'good' | 'bad' | 'warn'>> = {
   down: 'bad',
   wrong_chain: 'bad',
   late: 'warn',
+  disabled: 'warn',
   warning: 'warn',
   behind: 'warn',
   slow: 'warn',

@@ -108,6 +108,37 @@ const addAudit = (gauge: AddGauge, { audit }: Numbers): void => {
   })
 }
 
+const addWebhooks = (gauge: AddGauge, { webhooks }: Numbers): void => {
+  const rows = [webhooks]
+  gauge(
+    'webhooks_disabled',
+    'Webhooks that get no events, because somebody or three days without a success disabled them.',
+    {
+      labels: {},
+      rows,
+      value: ({ disabled }) => disabled,
+    },
+  )
+  gauge(
+    'webhook_oldest_waiting_seconds',
+    'Age of the oldest delivery to an enabled webhook that was not taken; 0 if there is none.',
+    {
+      labels: {},
+      rows,
+      value: ({ oldestSeconds }) => oldestSeconds,
+    },
+  )
+  gauge(
+    'webhook_oldest_untried_seconds',
+    'The same where the oldest delivery of a webhook was never sent: workers are behind.',
+    {
+      labels: {},
+      rows,
+      value: ({ oldestUntriedSeconds }) => oldestUntriedSeconds,
+    },
+  )
+}
+
 const addNodes = (gauge: AddGauge, nodes: NodeViews): void => {
   const labels = { network: [], node: [] }
   const rows = nodes.map((view) => ({ ...view, node: view.name }))
@@ -176,6 +207,7 @@ export const gaugesText = (input: {
     addJobs(gauge, numbers)
     addActivity(gauge, numbers, networks)
     addAudit(gauge, numbers)
+    addWebhooks(gauge, numbers)
   }
   return registry.metrics()
 }

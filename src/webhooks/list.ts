@@ -2,13 +2,23 @@ import { type DeliveryRow, listDeliveries as selectDeliveries } from '../../db/q
 import { type EndpointView, findEndpoint, listEndpoints as selectEndpoints } from '../../db/queries/webhooks.ts'
 import type { DeliveryState } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
-import { notFound } from '../errors.ts'
+import { AppError, notFound } from '../errors.ts'
 
 /** The endpoints of a project, or of all, oldest first. */
 export const listEndpoints = (
   { db }: Pick<Ctx, 'db'>,
   { projectId }: { readonly projectId: string | null },
 ): Promise<readonly EndpointView[]> => selectEndpoints(db, { projectId })
+
+/** An endpoint of any project, for operators. @throws not_found */
+export const nameWebhook = async (
+  { db }: Pick<Ctx, 'db'>,
+  id: string,
+): Promise<{ readonly id: string; readonly projectId: string }> => {
+  const row = await findEndpoint(db, id)
+  if (row === null) throw new AppError('not_found', 'There is no webhook with this id.')
+  return { id, projectId: row.projectId }
+}
 
 /** What was sent to an endpoint or waits for it, newest first. @throws not_found */
 export const listDeliveries = async (

@@ -54,7 +54,7 @@ export const Webhook = ClosedObject('Webhook', {
   disabled_why: Type.Union([Type.String({ examples: ['operator disabled it.'] }), Type.Null()], {
     description: 'Why it is disabled.',
   }),
-  waiting: Type.Integer({ minimum: 0, description: 'Deliveries that wait.', examples: [0] }),
+  waiting: Type.Integer({ minimum: 0, description: 'Deliveries that wait, counted up to 10,000.', examples: [0] }),
   waiting_since: TimeOrNull('Of the oldest of them.'),
   last_success_at: TimeOrNull('When it last took a message, to some seconds.'),
   last_failure_at: TimeOrNull('When a request last failed.'),

@@ -1,7 +1,7 @@
 // What each page of the console takes in a database as years of use leave it (size-rows.ts): over HTTP, at the top of a list and in
 // the middle of it.
 
-import postgres from 'postgres'
+import postgres, { type Sql } from 'postgres'
 import { inviteOperator } from '../../src/console/operators.ts'
 import { startConsole } from '../support/console.ts'
 import type { Service } from '../support/service.ts'
@@ -9,6 +9,12 @@ import { BIG, makeSizeRows, type Sizes } from './size-rows.ts'
 
 const SIZES: Sizes = { ...BIG, movements: 10_000_000 }
 const USERS = 1_000_000
+/** A hundredth of them are disabled. The newest are far behind. */
+const WEBHOOKS = 10_000
+const WEBHOOKS_BEHIND = 50
+const WAITING = 5_000
+/** Of the newest. */
+const DELIVERED = 200_000
 const WARM_UP_ROUNDS = 3
 const ROUNDS = 20
 
@@ -27,6 +33,25 @@ const logIn = async (service: Service, origin: string): Promise<string> => {
   return answer.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
 }
 
+/** @returns the id of the newest webhook, and of one in the middle. */
+const makeWebhooks = async (
+  sql: Sql,
+  projectId: string,
+): Promise<{ readonly newest: string; readonly middle: string }> => {
+  const id = (n: string) => `md5('webhook' || ${n})::uuid`
+  await sql.unsafe(`insert into webhook_endpoints (id, project_id, url, event_types, sealed, state, disabled_at, cursor, created_at)
+    select ${id('n')}, '${projectId}', 'https://example.com/' || n, '{}', '', case when n % 100 = 0 then 'disabled' else 'enabled' end,
+      case when n % 100 = 0 then now() end, 0, now() - n * interval '1 minute' from generate_series(1, ${WEBHOOKS}) n`)
+  await sql.unsafe(`insert into webhook_deliveries (project_id, endpoint_id, number, lane)
+    select '${projectId}', ${id('e')}, n, n % 100 from generate_series(1, ${WEBHOOKS_BEHIND}) e, generate_series(1, ${WAITING}) n`)
+  await sql.unsafe(`insert into webhook_deliveries (project_id, endpoint_id, number, lane, state, ended_at, created_at)
+    select '${projectId}', ${id('1')}, ${WAITING} + n, n % 100, case when n % 10000 = 0 then 'failed' else 'delivered' end, now(),
+      now() - n * interval '1 second' from generate_series(1, ${DELIVERED}) n`)
+  await sql.unsafe('vacuum analyze webhook_endpoints, webhook_deliveries')
+  const [row] = await sql.unsafe(`select ${id('1')} as newest, ${id(String(WEBHOOKS / 2))} as middle`)
+  return { newest: String(row?.newest), middle: String(row?.middle) }
+}
+
 /** The pages, and the ids of rows in the middle of their lists. */
 const pathsOf = async (url: string, projectId: string): Promise<readonly string[]> => {
   const sql = postgres(url, { max: 1, onnotice: () => {} })
@@ -36,6 +61,7 @@ const pathsOf = async (url: string, projectId: string): Promise<readonly string[
     await sql.unsafe('vacuum analyze users')
     // These bytes are none of a transaction.
     await sql`update attempts set raw = null where raw is not null`
+    const hooks = await makeWebhooks(sql, projectId)
     const middle = async (table: string, order: string) => {
       const [row] = await sql.unsafe(
         `select id from ${table} order by ${order} offset (select count(*) / 2 from ${table}) limit 1`,
@@ -68,6 +94,12 @@ const pathsOf = async (url: string, projectId: string): Promise<readonly string[
       '/users?q=500000@example.com',
       '/policies',
       '/approvals',
+      '/webhooks',
+      '/webhooks?show=troubled',
+      `/webhooks?after=${hooks.middle}`,
+      `/webhooks?project=${projectId}&show=troubled&after=${hooks.middle}`,
+      `/webhooks/${hooks.newest}`,
+      `/webhooks/${hooks.newest}?show=failed`,
       '/freezes',
       '/audit',
       `/audit?project=${projectId}&after=${await middle('audit', 'id')}`,

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { createProject } from '../../src/projects/projects.ts'
+import { createEndpoint } from '../../src/webhooks/create.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import { type ConsoleWorld, startConsoleWorld } from './console-world.ts'
 
@@ -31,6 +32,8 @@ const ROOMS = [
   '/users',
   '/policies',
   '/approvals',
+  '/webhooks',
+  '/webhooks?show=troubled',
   '/freezes',
   '/audit',
   '/audit?only=security',
@@ -262,6 +265,51 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     expect(await viewer.locator('main img').count()).toBe(0)
   })
 
+  test('show what waits for a webhook and why, and disable, enable and send again', async () => {
+    const { projectId } = world.service.project
+    const url = 'https://hooks.invalid/orders'
+    const hook = { projectId, actor: 'operator', url, eventTypes: [], email: null }
+    const { id } = await createEndpoint(world.service.ctx, hook)
+    const [failed, waiting] = [crypto.randomUUID(), crypto.randomUUID()]
+    await world.sql`update webhook_endpoints
+      set failures = 3, last_failure = 'status', last_failure_at = now(), last_success_at = now() - interval '1 hour' where id = ${id}`
+    await world.sql`insert into webhook_deliveries
+      (id, project_id, endpoint_id, number, lane, state, attempts, ended_at, created_at, status, failure, excerpt, next_at) values
+      (${failed}, ${projectId}, ${id}, 900001, ${NASTY}, 'failed', 11, now(), now() - interval '3 days', 500, 'status', ${NASTY}, now()),
+      (${waiting}, ${projectId}, ${id}, 900002, ${NASTY}, 'waiting', 0, null, now() - interval '2 hours', null, null, null, now() + interval '1 day')`
+
+    await open(viewer, '/webhooks?show=troubled')
+    expect(await textOf(viewer)).toContain('it answered with an error')
+    await viewer.getByRole('link', { name: url }).click()
+    const shown = await textOf(viewer)
+    expect(shown).toContain('1, the oldest for 2 h')
+    expect(shown).toContain('it answered with status 500')
+    expect(shown).toContain(NASTY)
+    expect(await viewer.locator('main img, main a[href^="/do/"]').count()).toBe(0)
+    await open(viewer, `/webhooks/${id}?show=failed`)
+    expect(await viewer.locator('tbody tr').count()).toBe(1)
+    expect(await open(viewer, `/do/webhook-disable?id=${id}`)).toBe(403)
+
+    const act = async (link: string, button: string) => {
+      await open(operator, `/webhooks/${id}`)
+      await follow(operator, link)
+      await press(operator, button)
+      return textOf(operator)
+    }
+    expect(await act('Send failed again…', 'Send them again')).toContain('sends again now: 1.')
+    expect(await act('Send again…', 'Send it again')).toContain('A worker sends it now.')
+    expect(await act('Disable…', 'Disable it')).toContain('It is disabled.')
+    await open(operator, '/webhooks')
+    expect(await textOf(operator)).toContain('operator:olga disabled it.')
+    expect(await open(operator, `/do/webhook-disable?id=${crypto.randomUUID()}`)).toBe(200)
+    await press(operator, 'Disable it')
+    expect(await textOf(operator)).toContain('There is no webhook with this id.')
+    expect(await act('Enable…', 'Enable it')).toContain('It is enabled.')
+    for (const action of ['webhook_disabled', 'webhook_enabled', 'webhook_replayed']) {
+      expect((await audited(action)).at(-1)).toEqual({ actor: 'operator:olga', subject: id })
+    }
+  })
+
   test('page through transactions, each once', async () => {
     const [one] = await world.sql`select * from transactions limit 1`
     // Many of the same moment.
@@ -336,7 +384,9 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     const [{ id } = { id: '' }] = await world.sql`select id from transactions order by created_at desc limit 1`
     const complaints: string[] = []
     operator.on('console', (message) => complaints.push(message.text()))
-    for (const path of [...ROOMS, `/transactions/${id}`, `/do/transaction-cancel?id=${id}`]) {
+    const [hook = { id: '' }] = await world.sql`select id from webhook_endpoints limit 1`
+    const ofHook = [`/webhooks/${hook.id}`, `/do/webhook-disable?id=${hook.id}`]
+    for (const path of [...ROOMS, ...ofHook, `/transactions/${id}`, `/do/transaction-cancel?id=${id}`]) {
       await open(operator, path)
       const inline = await operator.evaluate(
         () =>

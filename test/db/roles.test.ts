@@ -150,6 +150,8 @@ describe('the console’s role', () => {
       'operator_passkeys',
       'throttles',
       'transactions',
+      'webhook_deliveries',
+      'webhook_endpoints',
     ])
     expect(await allowed((table) => `delete from ${table} where false`)).toEqual(['freezes', 'operator_tokens'])
   })

@@ -40,6 +40,9 @@ const WELL: Readonly<Record<string, string>> = {
   'strongroom_deep_reorganisations_total{instance="worker-1",network="Ethereum"}': '0x180',
   'strongroom_reorganised_blocks_total{instance="worker-1",network="Ethereum",purpose="track"}': '0+1x180',
   'strongroom_audit_unchained_age_seconds{instance="api-1"}': '1x180',
+  'strongroom_webhook_oldest_untried_seconds{instance="api-1"}': '0 90 0x178',
+  'strongroom_webhook_oldest_waiting_seconds{instance="api-1"}': '0+60x180',
+  'strongroom_webhooks_disabled{instance="api-1"}': '3x180',
   'strongroom_security_events_total{instance="api-1",kind="owner_locked"}': '0 0 1x178',
   'strongroom_security_events_total{instance="api-1",kind="session_mismatch"}': '0x180',
   'strongroom_security_events_total{instance="worker-1",kind="row_forged"}': '0x180',
@@ -121,6 +124,18 @@ const CASES: Readonly<Record<string, Case>> = {
   StrongroomAuditNotChained: {
     series: { 'strongroom_audit_unchained_age_seconds{instance="api-1"}': '0+60x180' },
     after: 2,
+  },
+  StrongroomWebhooksBehind: {
+    series: { 'strongroom_webhook_oldest_untried_seconds{instance="api-1"}': '0+60x180' },
+    after: 7,
+  },
+  StrongroomWebhookNotTaken: {
+    series: { 'strongroom_webhook_oldest_waiting_seconds{instance="api-1"}': '20000+600x180' },
+    after: 3,
+  },
+  StrongroomWebhookDisabled: {
+    series: { 'strongroom_webhooks_disabled{instance="api-1"}': '3x79 4x100' },
+    after: 80,
   },
   StrongroomPinsGuessed: event('owner_locked', '0x20 4x160'),
   StrongroomTokenOfAnotherSession: event('session_mismatch', '0x20 1x160'),

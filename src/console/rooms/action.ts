@@ -1,8 +1,8 @@
 // The page that asks before an action, and the one that says what was done.
 
 import { html } from '../../pages/page.ts'
-import type { Prepared } from '../actions.ts'
 import { csrfField, type Shown } from '../frame.ts'
+import type { Prepared } from '../prepared.ts'
 import type { Session } from '../session.ts'
 
 const reason = html`<label for="reason">Why? It goes into the audit log, and callers do not see it.</label>
