@@ -9,6 +9,11 @@ export const displayAmount = (raw: bigint, decimals: number): string => {
   return fraction === '' ? whole : `${whole}.${fraction}`
 }
 
+const GWEI_DECIMALS = 9
+
+/** Wei as the exact amount in gwei. Pure. */
+export const displayGwei = (wei: bigint): string => `${displayAmount(wei, GWEI_DECIMALS)} gwei`
+
 export const lower = <Amount extends number | bigint>(one: Amount, other: Amount): Amount => (one < other ? one : other)
 export const higher = <Amount extends number | bigint>(one: Amount, other: Amount): Amount =>
   one > other ? one : other

@@ -1,13 +1,19 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { listTransactions, type TransactionOverview } from '../../db/queries/overview.ts'
 import { type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
-import { displayAmount } from '../chains/amount.ts'
+import { displayGwei } from '../chains/amount.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import type { Chains } from '../chains/chains.ts'
 import type { WorkerCtx } from '../context.ts'
 import { UUID } from '../http/text.ts'
 import { coinAmount } from '../tokens/token.ts'
-import { type InspectedAttempt, type Inspection, inspectTransaction, type NodeView } from '../transactions/inspect.ts'
+import {
+  type InspectedAttempt,
+  type Inspection,
+  inspectTransaction,
+  type NodeView,
+  offersInBytes,
+} from '../transactions/inspect.ts'
 import { type Fate, findLost, repairLost } from '../transactions/repair.ts'
 import { cancelTransaction, retryTransaction } from '../transactions/waiting.ts'
 import { listOf, NETWORK_WORDS, networkIn, uuid, wholeNumber } from './arguments.ts'
@@ -15,7 +21,6 @@ import { OPERATOR, rowAsJson, table } from './operator.ts'
 import type { Shell } from './shell.ts'
 
 const HASH = /^0x[0-9a-f]{64}$/i
-const GWEI_DECIMALS = 9
 
 const idOrHash = (argument: string): { readonly id: string } | { readonly hash: string } => {
   if (HASH.test(argument)) return { hash: argument.toLowerCase() }
@@ -107,16 +112,14 @@ const repair =
       print(`Repaired: ${done.length} of ${found.length}.`)
     })
 
-const gwei = (wei: bigint): string => `${displayAmount(wei, GWEI_DECIMALS)} gwei`
-
 const time = (at: Date | null): string => at?.toISOString() ?? '-'
 
 const offered = (chain: NodelessChain, offer: InspectedAttempt['offer']): string => {
   if (offer === null) return '-'
   const { maxFeePerGas, maxPriorityFeePerGas, worstCost, isBound } = offer
   const fees = [
-    ...(maxFeePerGas === null ? [] : [gwei(maxFeePerGas)]),
-    ...(maxPriorityFeePerGas === null ? [] : [`tip ${gwei(maxPriorityFeePerGas)}`]),
+    ...(maxFeePerGas === null ? [] : [displayGwei(maxFeePerGas)]),
+    ...(maxPriorityFeePerGas === null ? [] : [`tip ${displayGwei(maxPriorityFeePerGas)}`]),
   ]
   const most = coinAmount(chain, worstCost)
   return [...fees, isBound ? `at most ${most}` : `${most} as far as is known`].join(', ')
@@ -143,7 +146,7 @@ const nodeLines = (chain: NodelessChain, node: NodeView): readonly string[] => {
     ...(nextBaseFeePerGas === null
       ? []
       : [
-          `the next base fee is ${gwei(nextBaseFeePerGas)}${node.feeBelowBaseFee === true ? ': above what the chosen attempt offers' : ''}`,
+          `the next base fee is ${displayGwei(nextBaseFeePerGas)}${node.feeBelowBaseFee === true ? ': above what the chosen attempt offers' : ''}`,
         ]),
     ...(node.lacks === null || node.lacks === 0n
       ? []
@@ -216,7 +219,7 @@ const show =
   ({ print, printJson, withAskingCtx }: Shell) =>
   (key: { readonly id: string } | { readonly hash: string }, { json }: { json?: boolean }) =>
     withAskingCtx(async (ctx) => {
-      const inspection = await inspectTransaction(ctx, key)
+      const inspection = await inspectTransaction(ctx, key, { readOffers: offersInBytes })
       if (!json) return print(shownInspection(ctx.chains.of(inspection.transaction.network), inspection))
       const { transaction, attempts, signer, jobs, acts, node } = inspection
       printJson({

@@ -1,7 +1,9 @@
 import type { Tx } from '../../db/client.ts'
 import {
   findTransaction,
+  type Locked,
   lockTransaction,
+  lockTransactions,
   type TransactionRow,
   type WithAttempts,
 } from '../../db/queries/transactions.ts'
@@ -15,11 +17,8 @@ import { addBroadcastJob, recordObservation } from './record-observation.ts'
 export const noSuchTransaction = (): AppError =>
   new AppError('transaction_not_found', 'There is no transaction with this id.')
 
-/** Locks a transaction of any project that is in no block. */
-export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => {
-  const found = await lockTransaction(tx, id)
-  if (found === null) throw noSuchTransaction()
-  const { status, errorCode, final, minedBlockNumber, minedBlockHash } = found.transaction
+/** @throws transaction_not_waiting if it is in a block. */
+const requireWaiting = ({ status, errorCode, final, minedBlockNumber, minedBlockHash }: TransactionRow): void => {
   if (final) {
     const how = errorCode === null ? status : `${status} (${errorCode})`
     throw new AppError(
@@ -33,6 +32,13 @@ export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => 
       `The transaction is mined in block ${minedBlockNumber}: there is nothing to send.`,
     )
   }
+}
+
+/** Locks a transaction of any project that is in no block. */
+export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => {
+  const found = await lockTransaction(tx, id)
+  if (found === null) throw noSuchTransaction()
+  requireWaiting(found.transaction)
   return found
 }
 
@@ -56,10 +62,13 @@ const actedOn = ({ id: transactionId, network, status }: TransactionRow): ActedO
   status,
 })
 
-/** Nobody locks what is beyond their reach. */
-const lockWithin = async (tx: Tx, { id, reach }: Act): Promise<WithAttempts> => {
+/** Nobody locks what is beyond their reach. It reads no signed bytes: the console may not. */
+const lockWithin = async (tx: Tx, { id, reach }: Act): Promise<Locked> => {
   if (reach !== null && (await findTransaction(tx, { ...reach, id })) === null) throw noSuchTransaction()
-  return lockWaiting(tx, id)
+  const found = (await lockTransactions(tx, [id])).get(id)
+  if (found === undefined) throw noSuchTransaction()
+  requireWaiting(found.transaction)
+  return found
 }
 
 /**
@@ -73,15 +82,15 @@ export const cancelTransaction = (
   input: Act,
 ): Promise<ActedOn & { readonly isNew: boolean }> =>
   ctx.db.transaction(async (tx) => {
-    const { transaction, attempts } = await lockWithin(tx, input)
+    const { transaction, hashes } = await lockWithin(tx, input)
     const { id, projectId, network, rungs, chosen, validUntilBlock } = transaction
     const isNew = chosen !== rungs
-    if (isNew && attempts[rungs] === undefined) {
+    if (isNew && hashes[rungs] === undefined) {
       throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${validUntilBlock}.`)
     }
     if (isNew) {
       await recordObservation(ctx, tx, { transactionId: id, observation: { kind: 'cancel_requested' } })
-      const details = { network, transaction: id, hash: attempts[rungs]?.hash ?? '' }
+      const details = { network, transaction: id, hash: hashes[rungs] ?? '' }
       await ctx.audit.record(tx, {
         projectId,
         actor: input.actor,

@@ -64,6 +64,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     await operator.locator(`#late a[href="/transactions/${id}"]`).click()
     expect(await textOf(operator)).toContain("in the node's pool for")
     expect(await operator.locator('table').first().locator('tbody tr').count()).toBe(7)
+    expect(await operator.locator('table').first().textContent()).toContain(' gwei')
 
     await follow(operator, 'Send again…')
     expect(await textOf(operator)).toContain(`The attempt that is chosen now of transaction ${id} is sent`)

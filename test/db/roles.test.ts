@@ -165,6 +165,9 @@ describe('the console’s role', () => {
       'select id from sessions',
       'select code_mac from email_codes',
       'select sealed from token_keys',
+      // Whoever has these bytes can send the transaction.
+      'select raw from attempts',
+      'select * from attempts',
       'select public_key from passkeys',
       'select mac from users',
       'select from graphile_worker._private_jobs',

@@ -1,3 +1,4 @@
+import { displayGwei } from '../../chains/amount.ts'
 import { AppError } from '../../errors.ts'
 import { UUID } from '../../http/text.ts'
 import { type Html, html, type Value } from '../../pages/page.ts'
@@ -26,9 +27,8 @@ const nodeFacts = (ctx: ConsoleCtx, { transaction, node }: Inspection): readonly
   const { minedCount, pendingCount, balance } = node.accountState
   const chain = ctx.chains.of(transaction.network)
   const counts = `${minedCount} of the signer’s transactions are mined, ${pendingCount} with the pool; it has ${coinAmount(chain, balance)}`
-  const lacks = node.lacks ? `; it lacks ${coinAmount(chain, node.lacks)} for the chosen attempt` : ''
   const fee = node.feeBelowBaseFee ? '; the next base fee is above what the chosen attempt offers' : ''
-  return [['Node now', counts + lacks + fee]]
+  return [['Node now', counts + fee]]
 }
 
 const factsOf = (ctx: ConsoleCtx, inspection: Inspection): Html => {
@@ -67,7 +67,7 @@ const factsOf = (ctx: ConsoleCtx, inspection: Inspection): Html => {
   ])
 }
 
-const attemptsOf = (ctx: ConsoleCtx, { transaction, attempts }: Inspection): Html =>
+const attemptsOf = ({ attempts }: Inspection): Html =>
   table({
     caption: 'Attempts',
     columns: [
@@ -75,8 +75,8 @@ const attemptsOf = (ctx: ConsoleCtx, { transaction, attempts }: Inspection): Htm
       { head: 'Kind', cell: ({ kind }) => kind.replaceAll('_', ' ') },
       { head: 'Hash', cell: ({ hash }) => code(hash), is: 'long' },
       {
-        head: 'At most',
-        cell: ({ offer }) => (offer === null ? '–' : coinAmount(ctx.chains.of(transaction.network), offer.worstCost)),
+        head: 'Fee cap',
+        cell: ({ maxFeePerGas }) => (maxFeePerGas === null ? '–' : displayGwei(maxFeePerGas)),
         is: 'number',
       },
       { head: 'Accepted', cell: ({ acceptedAt }) => time(acceptedAt) },
@@ -132,7 +132,7 @@ export const transaction = async (ctx: ConsoleCtx, asked: Asked, key: string): P
     title: `Transaction ${inspection.transaction.id}`,
     body: html`${actionsOf(asked, inspection)}
 ${factsOf(ctx, inspection)}
-${attemptsOf(ctx, inspection)}
+${attemptsOf(inspection)}
 ${jobsOf(inspection)}
 ${auditOf(inspection)}`,
   }
