@@ -83,19 +83,20 @@ const placeOf = ({ table, id, projectId }: ForgedRow): string =>
 
 const forgedSentenceOf = (row: ForgedRow): string => `FORGED: ${placeOf(row)}: ${row.trouble}.`
 
-const callerLinesOf = (callers: Callers | null): readonly string[] => {
+/** What would have to be there for a check that was left out, as whoever asked for it can provide it. */
+export type Needs = Readonly<Record<'vault' | 'callers' | 'archive', string>>
+
+const callerLinesOf = (callers: Callers | null, needs: Needs): readonly string[] => {
   if (callers === null)
-    return [
-      'Rows that admit somebody, and MACs of wallets, were not checked: that needs IDENTITY_KEY and the login of the API.',
-    ]
+    return [`Rows that admit somebody, and MACs of wallets, were not checked: that needs ${needs.callers}.`]
   const { forged, rows } = callers
   if (forged.length > 0) return forged.map(forgedSentenceOf)
   return [`Rows that admit somebody, and MACs of wallets: all ${rows} are as the service wrote them.`]
 }
 
-const custodyLinesOf = (custody: CustodyRows | null): readonly string[] => {
+const custodyLinesOf = (custody: CustodyRows | null, needs: Needs): readonly string[] => {
   if (custody === null)
-    return ['Counts of wrong PINs, policies, wallets and keyrings were not checked: that needs VAULT_SOCKET.']
+    return [`Counts of wrong PINs, policies, wallets and keyrings were not checked: that needs ${needs.vault}.`]
   const { forged, unfinished } = custody
   const left = unfinished.map((row) => `UNFINISHED: ${placeOf(row)}: ${row.trouble}.`)
   if (forged.length > 0) return [...forged.map(forgedSentenceOf), ...left]
@@ -109,15 +110,16 @@ const serviceLinesOf = (service: ServiceRows | null): readonly string[] => {
   return [`Audit rows of APIs, workers and commands: all ${service.rows} are as they were written.`]
 }
 
-const chainLinesOf = (chains: Verification | null): readonly string[] => {
-  if (chains === null) return ['The chains and the audit rows of vaults were not checked: that needs VAULT_SOCKET.']
+const chainLinesOf = (chains: Verification | null, needs: Needs): readonly string[] => {
+  if (chains === null)
+    return [`The chains, the audit rows of vaults and the archive were not checked: that needs ${needs.vault}.`]
   const { rows, oldest } = chains.unchained
   return [`Unchained tail: ${rows} rows${oldest === null ? '' : `, the oldest of ${oldest.toISOString()}`}.`]
 }
 
-const archiveLinesOf = (archive: Verified['archive']): readonly string[] => {
+const archiveLinesOf = (archive: Verified['archive'], needs: Needs): readonly string[] => {
   if (archive === null || archive.checkpoints === 0) return []
-  if (!archive.isChecked) return ['The archive was not checked: that needs --archive.']
+  if (!archive.isChecked) return [`The archive was not checked: that needs ${needs.archive}.`]
   return archive.broken.length > 0 ? [] : [`The archive holds: ${archive.rows} rows in ${archive.files} files.`]
 }
 
@@ -128,13 +130,13 @@ const lastLineOf = (verified: Verified): string => {
   return `The audit holds: ${chains.rows} rows in ${chains.heads.length} chains.`
 }
 
-export const linesOf = (verified: Verified, input: { readonly heads: boolean }) => [
+export const linesOf = (verified: Verified, { heads, needs }: { readonly heads: boolean; readonly needs: Needs }) => [
   ...brokenOf(verified).map(sentenceOf),
-  ...callerLinesOf(verified.callers),
-  ...custodyLinesOf(verified.custody),
+  ...callerLinesOf(verified.callers, needs),
+  ...custodyLinesOf(verified.custody, needs),
   ...serviceLinesOf(verified.service),
-  ...(input.heads ? (verified.chains?.heads ?? []) : []),
-  ...archiveLinesOf(verified.archive),
-  ...chainLinesOf(verified.chains),
+  ...(heads ? (verified.chains?.heads ?? []) : []),
+  ...archiveLinesOf(verified.archive, needs),
+  ...chainLinesOf(verified.chains, needs),
   lastLineOf(verified),
 ]

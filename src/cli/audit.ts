@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import type { AuditRecord } from '../../db/queries/audit-rows.ts'
 import { SECURITY_EVENTS, type SecurityEventKind } from '../../db/words.ts'
 import { listAudit } from '../audit/list.ts'
-import { brokenOf, type Held, isIntact, linesOf, type Verified, verifyAll } from '../audit/verify.ts'
+import { brokenOf, type Held, isIntact, linesOf, type Needs, type Verified, verifyAll } from '../audit/verify.ts'
 import type { NotedHead, OperatorVault } from '../custody/vault.ts'
 import type { ReadingCtx } from '../environment/contexts.ts'
 import { listSecurityEvents } from '../security/events.ts'
@@ -13,6 +13,12 @@ import type { Shell } from './shell.ts'
 
 const HEAD = /^(deployment|[0-9a-f-]{36}):([1-9][0-9]{0,17}):([0-9a-f]{64})$/i
 const PROGRESS_ROWS = 100_000n
+
+const NEEDS: Needs = {
+  vault: 'VAULT_SOCKET',
+  callers: 'IDENTITY_KEY and the login of the API',
+  archive: '--archive',
+}
 
 const head = (text: string): NotedHead => {
   const [, chain, position, hex] = HEAD.exec(text) ?? []
@@ -83,7 +89,7 @@ const verify =
       const onRows = { chained: createNoteRows(shell), service: createNoteRows(shell) }
       const verified = await verifyAll(ctx, held, { chain: project ?? null, heads, archive: archive ?? null, onRows })
       if (json) shell.printJson(shownVerification(verified))
-      else for (const line of linesOf(verified, { heads: showHeads })) shell.print(line)
+      else for (const line of linesOf(verified, { heads: showHeads, needs: NEEDS })) shell.print(line)
       if (!isIntact(verified)) shell.fail()
     })
   }

@@ -179,7 +179,7 @@ const auditVerify = (): Prepared => ({
   title: 'Check the whole audit?',
   sentences: [
     'Every audit row is read and computed again. With millions of rows this takes minutes. Nothing is changed.',
-    'The chains and the rows of vaults are checked too if this process may open a vault’s operator socket; what was not checked is said.',
+    'The chains and the rows of vaults are checked too if this process may open a vault’s operator socket. The archive of the audit is not read. What was not checked is said.',
   ],
   button: 'Check it',
   asks: null,

@@ -2,7 +2,7 @@
 // kept until the process ends.
 
 import { access, constants } from 'node:fs/promises'
-import { type Held, isIntact, linesOf, verifyAll } from '../audit/verify.ts'
+import { type Held, isIntact, linesOf, type Needs, verifyAll } from '../audit/verify.ts'
 import { isByTls, operatorSocketOf } from '../custody/remote-vault.ts'
 import type { IdentityCtx } from '../environment/contexts.ts'
 import { sentenceOf } from '../environment/failure.ts'
@@ -18,6 +18,13 @@ export type AuditCheck =
       readonly isIntact: boolean
       readonly lines: readonly string[]
     }
+
+/** What the console does not have: the command has it, on the machine of a vault. */
+const NEEDS: Needs = {
+  vault: 'the operator socket of a vault, so run "cli audit verify" on the machine of a vault',
+  callers: 'the login of the API, so run "cli audit verify" with it',
+  archive: 'the folder with its files, so run "cli audit verify --archive" on the machine of a vault',
+}
 
 /** The operator's sockets that this process's user may open: usually none, as only the vault's user may. */
 const isOpen = async (sockets: readonly string[]): Promise<boolean> => {
@@ -43,7 +50,12 @@ export const createAuditCheck = (ctx: IdentityCtx & { readonly log: Log }) => {
       const held: Held = { keys: ctx, vault, readsCallers: false }
       const onRows = { chained: note('chained'), service: note('service') }
       const verified = await verifyAll(ctx, held, { chain: null, heads: [], archive: null, onRows })
-      return { state: 'done', ...begun, isIntact: isIntact(verified), lines: linesOf(verified, { heads: false }) }
+      return {
+        state: 'done',
+        ...begun,
+        isIntact: isIntact(verified),
+        lines: linesOf(verified, { heads: false, needs: NEEDS }),
+      }
     } catch (err) {
       ctx.log.error({ err }, 'the check of the audit failed')
       return { state: 'done', ...begun, isIntact: false, lines: [`The check failed: ${sentenceOf(err)}`] }

@@ -167,7 +167,7 @@ describe('audit verify', () => {
     const checked = { service: { rows: expect.any(Number) }, callers: { rows: expect.any(Number), forged: [] } }
     expect(JSON.parse(output)).toEqual({ ok: true, broken: [], chains: null, custody: null, archive: null, ...checked })
     expect((await cli(['verify'], asApi)).output).toMatch(
-      /^Rows that admit somebody, and MACs of wallets: all \d+ .*\nCounts .* not checked: .*\nAudit rows of APIs, .*: all \d+ are as they were written\.\nThe chains and the audit rows of vaults were not checked: that needs VAULT_SOCKET\.\nWhat was checked holds\.\n$/,
+      /^Rows that admit somebody, and MACs of wallets: all \d+ .*\nCounts .* not checked: .*\nAudit rows of APIs, .*: all \d+ are as they were written\.\nThe chains, the audit rows of vaults and the archive were not checked: that needs VAULT_SOCKET\.\nWhat was checked holds\.\n$/,
     )
     const ofVault = await cli(['verify'], { DATABASE_URL: database.vaultUrl, SERVICE_KEY: '', IDENTITY_KEY: '' })
     expect(ofVault).toMatchObject({ exitCode: 0, errors: '' })
