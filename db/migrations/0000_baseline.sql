@@ -134,6 +134,15 @@ CREATE TABLE "followed_networks" (
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "heads" (
+	"network" text NOT NULL,
+	"at" timestamp (6) with time zone NOT NULL,
+	"head" bigint,
+	"tracked" bigint,
+	"indexed" bigint,
+	CONSTRAINT "heads_network_at_pk" PRIMARY KEY("network","at")
+);
+--> statement-breakpoint
 CREATE TABLE "holdings" (
 	"network" text NOT NULL,
 	"address" text NOT NULL,
@@ -834,6 +843,7 @@ ALTER TABLE "backfills" ADD CONSTRAINT "backfills_network_networks_name_fk" FORE
 ALTER TABLE "cursors" ADD CONSTRAINT "cursors_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "doubtful_contracts" ADD CONSTRAINT "doubtful_contracts_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "followed_networks" ADD CONSTRAINT "followed_networks_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "heads" ADD CONSTRAINT "heads_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "seen_blocks" ADD CONSTRAINT "seen_blocks_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "abi_items" ADD CONSTRAINT "abi_items_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "collections" ADD CONSTRAINT "collections_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
