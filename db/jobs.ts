@@ -20,7 +20,6 @@ export const JOB_PAYLOADS = {
   index_blocks: networkPayload,
   /** Finds what an address moved before it became a wallet's. */
   backfill_wallet: Type.Object({ ...networkPayload.properties, address: Type.String() }),
-  /** Chains the audit rows as they come. */
   /** Finds work in our tables whose job was lost, and starts it again. */
   reconcile: Type.Object({ again: Type.Boolean() }),
   /** Drops the idempotency keys whose day is over. */
@@ -31,6 +30,8 @@ export const JOB_PAYLOADS = {
   drop_events: Type.Object({}),
   /** Notes which approvals have expired, for their events. */
   expire_approvals: Type.Object({}),
+  /** Notes the heads of all networks, and how far the followers are behind. */
+  note_heads: Type.Object({}),
   /** Folds the attempts of transactions that have been final for some days to their hashes. */
   fold_attempts: Type.Object({}),
   /** Sends a mail that is waiting. */

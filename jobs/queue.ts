@@ -39,6 +39,7 @@ export const CRONTAB = [
   '41 * * * * clean_logins',
   '53 * * * * drop_events',
   '* * * * * expire_approvals ?max=5&jobKey=expire_approvals',
+  '* * * * * note_heads ?max=1&jobKey=note_heads',
   '*/10 * * * * fold_attempts ?max=5&jobKey=fold_attempts',
 ].join('\n')
 

@@ -35,6 +35,27 @@ export const cursorsAccess = access(cursors, {
   views: 'select',
 })
 
+/**
+ * For operators: how far the followers were behind the chain, a row for each network and minute. A worker writes it, and deletes what
+ * is older than the console shows.
+ */
+export const heads = pgTable(
+  'heads',
+  {
+    network: networkName(),
+    /** The beginning of the minute. */
+    at: instant('at').notNull(),
+    /** The newest block of a node that answers; null if none did. */
+    head: bigint('head', { mode: 'bigint' }),
+    /** The blocks of the cursors; null before a follower began. */
+    tracked: bigint('tracked', { mode: 'bigint' }),
+    indexed: bigint('indexed', { mode: 'bigint' }),
+  },
+  (table) => [primaryKey({ columns: [table.network, table.at] })],
+)
+
+export const headsAccess = access(heads, { worker: 'select, insert, update, delete', console: 'select' })
+
 /** For operators: the networks that workers follow, and with which settings. Every worker refreshes its rows. */
 export const followedNetworks = pgTable('followed_networks', {
   network: text('network')

@@ -8,6 +8,7 @@ import { cleanLoginsTask, dropEventsTask, dropIdempotencyKeysTask, expireApprova
 import { deliverWebhooksTask } from './deliver-webhooks.ts'
 import { foldAttemptsTask } from './fold-attempts.ts'
 import { followBlocksTask } from './follow-blocks.ts'
+import { noteHeadsTask } from './note-heads.ts'
 import { reconcileTask } from './reconcile.ts'
 import { sendMailTask } from './send-mail.ts'
 
@@ -27,6 +28,7 @@ export const createTasks = (ctx: WorkerCtx, couriers: Couriers = createCouriers(
     clean_logins: cleanLoginsTask(ctx),
     drop_events: dropEventsTask(ctx),
     expire_approvals: expireApprovalsTask(ctx),
+    note_heads: noteHeadsTask(ctx),
     fold_attempts: foldAttemptsTask(ctx),
     send_mail: sendMailTask(ctx),
     deliver_webhooks: deliverWebhooksTask(couriers),

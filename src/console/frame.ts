@@ -31,6 +31,7 @@ const ROOMS = [
   ['/webhooks', 'Webhooks'],
   ['/freezes', 'Freezes'],
   ['/audit', 'Audit'],
+  ['/networks', 'Networks'],
   ['/nodes', 'Nodes'],
   ['/doctor', 'Installation'],
   ['/operators', 'Operators'],

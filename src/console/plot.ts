@@ -54,14 +54,19 @@ export const plot = (input: {
   readonly labels: readonly string[]
   readonly series: readonly Series[]
   readonly format: (value: number) => string
+  /** What the table has besides. */
+  readonly also?: readonly Pick<Series, 'name' | 'values'>[]
+  /** What to say if there is nothing to show. */
+  readonly none: string
 }): Html => {
-  const { title, labels, series, format } = input
+  const { title, labels, series, format, also = [], none } = input
   const highest = Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)))
-  const top = roundedUp(highest)
+  const top = highest === 0 ? 2 : roundedUp(highest)
   const step = WIDTH / labels.length
   const scale: Scale = { step, x: (index) => index * step, y: (value) => HEIGHT - (value / top) * HEIGHT }
   const shapes = series.map((each) => (each.form === 'bars' ? barsOf(each, scale) : lineOf(each, scale)))
-  const rows = labels.map((label, index) => ({ label, values: series.map(({ values }) => values[index] ?? null) }))
+  const columns = [...also.map((each) => ({ ...each, format: String })), ...series.map((each) => ({ ...each, format }))]
+  const rows = labels.map((label, index) => ({ label, values: columns.map(({ values }) => values[index] ?? null) }))
   return html`<figure>
 <figcaption>${title}<span class="legend">${series.map(({ name, tone, form }) => html`<span class="${form} ${tone}">${name}</span>`)}</span></figcaption>
 <div class="plot"><span class="scale"><span>${format(top)}</span><span>${format(top / 2)}</span><span>0</span></span>
@@ -72,17 +77,17 @@ export const plot = (input: {
     caption: title,
     columns: [
       { head: 'From', cell: ({ label }) => label },
-      ...series.map(({ name }, index) => ({
+      ...columns.map(({ name, format: shown }, index) => ({
         head: name,
         cell: ({ values }: (typeof rows)[number]) => {
           const value = values[index] ?? null
-          return value === null ? '–' : format(value)
+          return value === null ? '–' : shown(value)
         },
         is: 'number' as const,
       })),
     ],
-    rows: rows.filter(({ values }) => values.some((value) => value !== null && value !== 0)).toReversed(),
-    none: 'There are no transactions in this time.',
+    rows: rows.filter(({ values }) => values.some((value) => value !== null)).toReversed(),
+    none,
   })}</details>
 </figure>`
 }

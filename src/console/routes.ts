@@ -19,6 +19,7 @@ import { doctor } from './rooms/doctor.ts'
 import { freezes } from './rooms/freezes.ts'
 import { jobs } from './rooms/jobs.ts'
 import { linkPage, loginPage, problemPage } from './rooms/login.ts'
+import { networks } from './rooms/networks.ts'
 import { nodes } from './rooms/nodes.ts'
 import { account, operators } from './rooms/operators.ts'
 import { overview } from './rooms/overview.ts'
@@ -51,6 +52,7 @@ const ROOMS: Readonly<Record<string, Room>> = {
   '/freezes': freezes,
   '/audit': audit,
   '/audit/check': auditCheck,
+  '/networks': networks,
   '/nodes': nodes,
   '/doctor': doctor,
   '/operators': operators,

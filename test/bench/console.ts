@@ -59,6 +59,8 @@ const pathsOf = async (url: string, projectId: string): Promise<readonly string[
     await sql`insert into users (id, project_id, email, mac, created_at)
       select md5('user' || n)::uuid, ${projectId}, n || '@example.com', '', now() from generate_series(1, ${USERS}) n`
     await sql.unsafe('vacuum analyze users')
+    await sql`insert into heads select name, date_trunc('minute', now()) - make_interval(mins => ago), ago, ago, ago
+      from networks, generate_series(0, 1499) ago`
     // These bytes are none of a transaction.
     await sql`update attempts set raw = null where raw is not null`
     const hooks = await makeWebhooks(sql, projectId)
@@ -78,6 +80,7 @@ const pathsOf = async (url: string, projectId: string): Promise<readonly string[
       '/?range=1h',
       '/?range=24h',
       '/?range=24h&network=Ethereum',
+      '/networks?range=24h',
       '/transactions',
       '/transactions?show=unfinished',
       '/transactions?show=failed',

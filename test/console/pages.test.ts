@@ -38,6 +38,8 @@ const ROOMS = [
   '/audit',
   '/audit?only=security',
   '/audit/check',
+  '/networks',
+  '/networks?range=1h&network=Ethereum',
   '/nodes',
   '/doctor',
   '/operators',
@@ -337,6 +339,42 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     }
     expect(seen).toHaveLength(count)
     expect(new Set(seen).size).toBe(count)
+  })
+
+  test('show the head of a network and how far it was behind, as a worker notes it each minute', async () => {
+    await world.startWorker()
+    const noted = async (isRight: (row: Readonly<Record<string, unknown>>) => boolean) => {
+      await world.until(async () => {
+        await world.sql`select graphile_worker.add_job('note_heads', '{}', job_key := 'note')`
+        const [row] = await world.sql`select head, tracked, indexed from heads order by at desc limit 1`
+        return row ?? {}
+      }, isRight)
+    }
+    await noted(({ head, tracked, indexed }) => Number(head) > 0 && head === tracked && head === indexed)
+    world.gate.setAway(true)
+    await noted(({ head, tracked }) => head === null && Number(tracked) > 0)
+    world.gate.setAway(false)
+    await world.sql`insert into heads select 'Ethereum', date_trunc('minute', now()) - make_interval(mins => ago), head, tracked, indexed
+      from (values (5, 700, 699, 695), (4, 712, 702, 652), (1560, 1, 1, 1)) given (ago, head, tracked, indexed)`
+    await noted(({ head }) => head !== null)
+    expect(await world.sql`select from heads where at < now() - interval '25 hours'`).toHaveLength(0)
+    await open(viewer, '/networks?range=1h&network=Ethereum')
+    const rowsOf = async (figure: number) =>
+      (await viewer.locator('figure').nth(figure).locator('tbody tr').all()).map((row) =>
+        row.locator('td').allTextContents(),
+      )
+    const lags = await Promise.all(await rowsOf(0))
+    expect(lags.slice(-2).map(([, ...numbers]) => numbers)).toEqual([
+      ['712', '10', '60'],
+      ['700', '1', '5'],
+    ])
+    expect(lags[0]?.slice(2)).toEqual(['0', '0'])
+    const made = await Promise.all(await rowsOf(1))
+    expect(made.slice(-2).map(([, ...numbers]) => numbers)).toEqual([
+      ['712', '12'],
+      ['700', '–'],
+    ])
+    expect(await viewer.locator('figure').first().locator('path.line').count()).toBe(2)
   })
 
   test('say how the installation is', async () => {

@@ -7,24 +7,15 @@ import {
 } from '../../../db/queries/console.ts'
 import { listTransactions, type TransactionOverview } from '../../../db/queries/overview.ts'
 import { type Html, html } from '../../pages/page.ts'
-import type { Asked, Room } from '../frame.ts'
+import type { Room } from '../frame.ts'
 import type { WatchedNode } from '../node-watch.ts'
 import { plot } from '../plot.ts'
+import { choiceIn, choices, labelsOf, RANGES, type Range } from '../range.ts'
 import { linkTo, short, span, table, word } from '../table.ts'
 
 const LATE_ROWS = 20
 const NODE_WAIT_MS = 40
-
-/** By its word in the query: how many intervals, and how long each is. */
-const RANGES = {
-  '1h': { intervals: 60, seconds: 60 },
-  '6h': { intervals: 36, seconds: 600 },
-  '24h': { intervals: 48, seconds: 1_800 },
-} as const
-const RANGE_NAMES = ['1h', '6h', '24h'] as const satisfies readonly (keyof typeof RANGES)[]
-type Range = (typeof RANGE_NAMES)[number]
-
-const rangeIn = ({ query }: Asked): Range => RANGE_NAMES.find((each) => each === query.get('range')) ?? '6h'
+const NO_TRANSACTIONS = 'There are no transactions in this time.'
 
 const tile = (name: string, count: number, of: { readonly path: string; readonly isBad: boolean }): Html =>
   html`<li><a href="${of.path}" class="${of.isBad && count > 0 ? 'tile bad' : 'tile'}"><strong>${count}</strong> ${name}</a></li>`
@@ -69,7 +60,7 @@ const networks = (rows: readonly FollowedNetwork[], nodes: readonly WatchedNode[
   table({
     caption: 'Networks',
     columns: [
-      { head: 'Network', cell: ({ network }) => network },
+      { head: 'Network', cell: ({ network }) => html`<a href="${linkTo('/networks', { network })}">${network}</a>` },
       {
         head: 'Nodes',
         cell: ({ network }) => {
@@ -109,15 +100,6 @@ const late = (rows: readonly TransactionOverview[]): Html =>
     none: 'Nothing is late.',
   })}</section>`
 
-/** When an interval began. */
-const labelsOf = (now: Date, range: Range): readonly string[] => {
-  const { intervals, seconds } = RANGES[range]
-  return Array.from({ length: intervals }, (_, index) => {
-    const at = new Date(now.getTime() - (intervals - index) * seconds * 1_000)
-    return at.toISOString().slice(11, 16)
-  })
-}
-
 const plots = (now: Date, range: Range, intervals: readonly Interval[]): Html => {
   const byIndex = new Map(intervals.map((each) => [each.index, each]))
   const valuesOf = (value: (each: Interval) => number | null) =>
@@ -133,7 +115,8 @@ const plots = (now: Date, range: Range, intervals: readonly Interval[]): Html =>
       { name: 'recorded', tone: 'first', form: 'bars', values: valuesOf(({ recorded }) => recorded) },
       { name: 'failed', tone: 'bad', form: 'bars', values: valuesOf(({ failed }) => failed) },
     ],
-    format: (value) => String(value),
+    format: String,
+    none: NO_TRANSACTIONS,
   })}${plot({
     title: 'From recorded to reported',
     labels,
@@ -142,21 +125,14 @@ const plots = (now: Date, range: Range, intervals: readonly Interval[]): Html =>
       { name: '95 of 100 below', tone: 'second', form: 'line', values: valuesOf(({ slowSeconds }) => slowSeconds) },
     ],
     format: span,
+    none: NO_TRANSACTIONS,
   })}</div>`
-}
-
-const choices = (range: Range, network: string | null, followed: readonly FollowedNetwork[]): Html => {
-  const link = (text: string, query: Readonly<Record<string, string | null>>, isHere: boolean) =>
-    html`<a href="${linkTo('/', { range, network, ...query })}"${isHere ? html` aria-current="true"` : null}>${text}</a> `
-  return html`<p class="choices">${RANGE_NAMES.map((each) => link(each, { range: each }, each === range))}
-<span class="gap"></span>${link('all networks', { network: null }, network === null)}${followed.map((each) => link(each.network, { network: each.network }, each.network === network))}</p>`
 }
 
 /** The networks, what is late, and throughput and latency over time. */
 export const overview: Room = async (ctx, asked) => {
-  const range = rangeIn(asked)
-  const wanted = asked.query.get('network')
-  const network = ctx.config.networks.find((each) => each.network === wanted)?.network ?? null
+  const choice = choiceIn(ctx, asked)
+  const { range, network } = choice
   const [followed, totals, lateRows, intervals, nodes] = await Promise.all([
     readFollowedNetworks(ctx.db),
     readTotals(ctx.db),
@@ -170,7 +146,11 @@ export const overview: Room = async (ctx, asked) => {
     body: html`${tiles(followed, totals)}
 ${networks(served, nodes)}
 <h2>Throughput and latency</h2>
-${choices(range, network, served)}
+${choices(
+  '/',
+  choice,
+  served.map((each) => each.network),
+)}
 ${plots(ctx.now(), range, intervals)}
 ${late(lateRows)}`,
   }
