@@ -26,7 +26,7 @@ export type PostgresServer = {
 }
 
 /** Options of a server. */
-type PostgresOptions = {
+export type PostgresOptions = {
   /** Created if it does not exist. */
   readonly dataDirectory: string
   /** PostgreSQL's log; by default `<dataDirectory>.log`. */

@@ -11,7 +11,7 @@ import { sumHoldings } from '../../db/holdings.ts'
 import { migrate } from '../../db/migrate.ts'
 import { startPostgres } from '../../devnet/postgres.ts'
 import { askAfresh, connectToMortal } from '../support/mortal-postgres.ts'
-import { createDatabase, createDatabaseOn, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase, createDatabaseOn, startTestPostgres, type TestDatabase } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 
 /** The server's login is about three pieces, and each answer one. */
@@ -135,14 +135,11 @@ test('the API and the vault report PostgreSQL as unavailable while its Unix sock
   // Others than this user enter it, and a socket's path has at most 107 bytes.
   const folder = await mkdtemp('/tmp/strongroom-socket-')
   await chmod(folder, 0o777)
-  const start = (port?: number) =>
-    startPostgres({
-      dataDirectory: join(folder, 'data'),
-      durable: false,
-      settings: { unix_socket_directories: folder },
-      ...(port === undefined ? {} : { port }),
-    })
-  let server = await start()
+  const [dataDirectory, options] = [
+    join(folder, 'data'),
+    { durable: false, settings: { unix_socket_directories: folder } },
+  ]
+  let server = await startTestPostgres(dataDirectory, options)
   const bySocket = (url: string) => `${url}?host=${folder}`
   const { apiUrl, vaultUrl, ...owner } = await createDatabaseOn(server.url)
   const service = await startService({
@@ -156,7 +153,7 @@ test('the API and the vault report PostgreSQL as unavailable while its Unix sock
     expect((await readdir(folder)).filter((name) => name.startsWith('.s.PGSQL'))).toEqual([])
     expect(await wallets()).toMatchObject({ status: 503, json: { code: 'unavailable' } })
     await expect(service.ctx.vault.status()).rejects.toMatchObject(AWAY)
-    server = await start(server.port)
+    server = await startPostgres({ dataDirectory, ...options, port: server.port })
     expect((await wallets()).status).toBe(200)
   } finally {
     await service.close()

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { startPostgres } from '../../devnet/postgres.ts'
+import { startTestPostgres } from '../support/postgres.ts'
 
 const run = promisify(execFile)
 
@@ -14,7 +15,7 @@ export const startCopiedPostgres = async () => {
   // The server may run as another user.
   await run('chmod', ['755', folder])
   const [dataDirectory, backup] = [join(folder, 'postgres'), join(folder, 'backup')]
-  let server = await startPostgres({ dataDirectory, durable: true })
+  let server = await startTestPostgres(dataDirectory, { durable: true })
   const { url, port } = server
   const whileStopped = async (act: () => Promise<unknown>): Promise<void> => {
     await server.stop()

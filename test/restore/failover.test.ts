@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { runCli } from '../support/cli.ts'
-import { createDatabaseOn } from '../support/postgres.ts'
+import { createDatabaseOn, startTestPostgres } from '../support/postgres.ts'
 import type { Service } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { type Journaled, startJournaled } from './journaled.ts'
@@ -30,7 +30,7 @@ const at = (name: string) => join(folder, name)
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'strongroom-failover-'))
   await promisify(execFile)('chmod', ['755', folder])
-  server = await startPostgres({ dataDirectory: at('one'), durable: true })
+  server = await startTestPostgres(at('one'), { durable: true })
   const database = await createDatabaseOn(server.url)
   const rpcUrls = { [network]: 'http://127.0.0.1:1' }
   proxy = await startTcpProxy(database.vaultUrl)

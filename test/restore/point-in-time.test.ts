@@ -13,7 +13,7 @@ import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { createDatabaseOn, onServer } from '../support/postgres.ts'
+import { createDatabaseOn, onServer, startTestPostgres } from '../support/postgres.ts'
 import type { Service } from '../support/service.ts'
 import { network, PIN, prepareChanges, randomAddress, signMessage } from './changes.ts'
 import { type Journaled, startJournaled } from './journaled.ts'
@@ -41,7 +41,7 @@ beforeAll(async () => {
   await promisify(execFile)('chmod', ['755', folder])
   await mkdir(at('archive'))
   if (process.getuid?.() === 0) await chown(at('archive'), NOBODY, NOBODY)
-  server = await startPostgres({ dataDirectory: at('postgres'), durable: true, settings: archiving() })
+  server = await startTestPostgres(at('postgres'), { durable: true, settings: archiving() })
   await writeFile(at('next-root-key'), randomBytes(32), { mode: 0o600 })
   chain = await startChain(network)
   await deployCanonicalContracts(chain.rpcUrl)

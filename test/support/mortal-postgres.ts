@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { startPostgres } from '../../devnet/postgres.ts'
+import { startTestPostgres } from './postgres.ts'
 
 const POLL_MS = 20
 
@@ -49,7 +50,7 @@ export const askAfresh = async <Answer>(ask: () => Promise<Answer>): Promise<Ans
 export const startMortalPostgres = async () => {
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-mortal-'))
   const options = { dataDirectory: join(folder, 'postgres'), durable: true }
-  let starting = startPostgres(options)
+  let starting = startTestPostgres(options.dataDirectory, { durable: true })
   const { url, port } = await starting
   let ended = Promise.withResolvers<void>()
   let isAlive = true

@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import postgres, { type Sql } from 'postgres'
 import { API_ROLE, CONSOLE_ROLE, VAULT_ROLE, WORKER_ROLE } from '../../db/grants.ts'
 import { migrate } from '../../db/migrate.ts'
-import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
+import { type PostgresOptions, type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { isRunning } from '../../devnet/process-info.ts'
 import { networkRows } from '../../src/chains/networks.ts'
 
@@ -95,11 +95,16 @@ export const quickFolder = (): string => {
   }
 }
 
+const NOT_DURABLE = { durable: false, settings: { max_wal_size: '256MB' } } as const
+
 /** Starts a server on a copy of the prepared cluster, in a folder that does not exist yet; it ends with this process. */
-export const startTestPostgres = async (dataDirectory: string): Promise<PostgresServer> => {
+export const startTestPostgres = async (
+  dataDirectory: string,
+  options: Omit<PostgresOptions, 'dataDirectory'> = NOT_DURABLE,
+): Promise<PostgresServer> => {
   // cp keeps the owner, which Node's own copy does not.
   await promisify(execFile)('cp', ['-a', await preparedCluster(), dataDirectory])
-  return startPostgres({ dataDirectory, durable: false, settings: { max_wal_size: '256MB' } })
+  return startPostgres({ dataDirectory, ...options })
 }
 
 /**
@@ -168,6 +173,8 @@ const templateName = (): string => {
 }
 
 const makeLoginUsers = async (sql: Sql): Promise<void> => {
+  // These passwords are no secret, and each connection would wait for 4096 rounds.
+  await sql`set scram_iterations = 1`
   for (const [user, role] of Object.entries(LOGIN_USERS)) {
     const [known] = await sql`select from pg_roles where rolname = ${user}`
     if (known === undefined) await sql`create role ${sql(user)} login in role ${sql(role)}`
@@ -224,11 +231,19 @@ const bindNetworks = async (sql: Sql): Promise<void> => {
   }
 }
 
-/** A database on the test's own server, which the test may restart. It is deleted with the server. */
+/** Nobody connects to it, so that others can be dropped and copied from there. */
+const MAINTENANCE_DATABASE = 'template1'
+
+/**
+ * Makes the first database of a test's own server, which the test may restart, a copy of the template. It is deleted with the server.
+ * @param serverUrl of `startTestPostgres`
+ */
 export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase> => {
   const name = new URL(serverUrl).pathname.slice(1)
-  await migrate(serverUrl)
-  await onServer(serverUrl, makeLoginUsers)
+  await onServer(urlOn(serverUrl, MAINTENANCE_DATABASE), async (sql) => {
+    await sql`drop database ${sql(name)}`
+    await sql`create database ${sql(name)} template ${sql(templateName())} strategy file_copy`
+  })
   return { name, ...urlsOn(serverUrl, name), url: serverUrl, close: async () => {} }
 }
 

@@ -10,7 +10,7 @@ import type { Sql } from 'postgres'
 import type { Hex } from 'viem'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { createDatabaseOn, onServer } from '../support/postgres.ts'
+import { createDatabaseOn, onServer, startTestPostgres } from '../support/postgres.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -31,7 +31,7 @@ let worker: ReturnType<Service['startWorker']>
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'strongroom-database-'))
-  server = await startPostgres({ dataDirectory: join(folder, 'postgres'), durable: true })
+  server = await startTestPostgres(join(folder, 'postgres'), { durable: true })
   chain = await startChain(network)
   service = await startService({ rpcUrls: { [network]: chain.rpcUrl }, database: await createDatabaseOn(server.url) })
   // Three jobs never end, so only one place is left, and some jobs wait in the worker when it happens.
