@@ -13,6 +13,7 @@ import { listen } from '../../src/http/listen.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
 import { startChromium } from '../support/chromium.ts'
 import { startService } from '../support/service.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 import { sealSessions } from '../users/own-rows.ts'
 
 const WAIT_MS = 10_000
@@ -71,7 +72,7 @@ export const startLoginWorld = async (input: Pick<Parameters<typeof startService
   const origin = `http://localhost:${port}`
   const service = await startService({ ...input, port, variables: { PUBLIC_BASE_URL: origin } })
   const { projectId } = service.project
-  service.startWorker()
+  const worker = await startWorkerHere(service)
   const sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
   const app = startApp(origin, projectId)
   await addOrigins(service.ctx, { projectId, origins: [app.origin] })
@@ -180,6 +181,7 @@ export const startLoginWorld = async (input: Pick<Parameters<typeof startService
       await browser.close()
       app.stop()
       await sql.end()
+      await worker.stop()
       await service.close()
     },
   }
