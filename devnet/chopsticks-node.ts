@@ -14,23 +14,54 @@ const readOptions = (): ChopsticksOptions => {
 }
 
 const options = readOptions()
-const local = await openLocalChain(options)
-process.on('SIGTERM', () => {
-  local.close()
+
+const open = async () => {
+  const local = await openLocalChain(options)
+  const manners = { instant: options.instant ?? true, finalityLagBlocks: options.finalityLagBlocks ?? 0 }
+  // The runtime accepts no extrinsic on the genesis. Built before the port is printed: whoever starts this waits for as long as it
+  // works, but a client's question has a time limit, which the first block takes longer than on a slow machine.
+  if (local.chain.head.number === 0) await local.newBlock()
+  return { local, methods: createMethods(local, manners) }
+}
+
+let opened: ReturnType<typeof open> | null = null
+const chain = () => {
+  opened ??= open()
+  return opened
+}
+await chain()
+process.on('SIGTERM', async () => {
+  if (opened !== null) (await opened).local.close()
   // Exit at once: an orderly exit would wait almost a second for the runtime's thread, which has nothing left to do.
   process.kill(process.pid, 'SIGKILL')
 })
 
-const manners = { instant: options.instant ?? true, finalityLagBlocks: options.finalityLagBlocks ?? 0 }
-const methods = createMethods(local, manners)
-// The runtime accepts no extrinsic on the genesis. Built before the port is printed: whoever starts this waits for as long as it
-// works, but a client's question has a time limit, which the first block takes longer than on a slow machine.
-if (local.chain.head.number === 0) await local.newBlock()
-const server = serveMethods(async (request, subscriptions) => {
-  if (request.method !== 'dev_dropConnections') return methods(request, subscriptions)
-  server.dropConnections()
-  return null
-}, options.port ?? 0)
+const serve = (port: number) =>
+  serveMethods(async (request, subscriptions) => {
+    const own = ofProcess[request.method]
+    return own === undefined ? (await chain()).methods(request, subscriptions) : own()
+  }, port)
+
+let server = serve(options.port ?? 0)
+const left: (typeof server)[] = []
+
+/** The methods that concern more than the chain. */
+const ofProcess: Readonly<Record<string, () => Promise<unknown> | unknown>> = {
+  dev_dropConnections: () => server.dropConnections(),
+  // Serves at another port too, which is the answer.
+  dev_move: () => {
+    left.push(server)
+    server = serve(0)
+    return server.port
+  },
+  // Stops serving at the ports before, and forgets the chain: the next question gets the first block of a new one. A chain that is
+  // not kept begins so in a quarter of the time of a process.
+  dev_startOver: async () => {
+    for (const each of left.splice(0)) each.stop()
+    if (opened !== null) (await opened).local.close()
+    opened = null
+  },
+}
 console.log(`Listening on 127.0.0.1:${server.port}`)
 
 if (options.blockTimeSeconds !== undefined) {
@@ -38,8 +69,8 @@ if (options.blockTimeSeconds !== undefined) {
   setInterval(() => {
     if (busy) return
     busy = true
-    void local
-      .newBlock()
+    void chain()
+      .then(({ local }) => local.newBlock())
       .catch((error) => console.error('No block was built:', error))
       .finally(() => {
         busy = false

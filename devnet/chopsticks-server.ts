@@ -69,7 +69,7 @@ const answer = async (methods: Methods, text: string, subscriptions: Subscriptio
 
 /**
  * Serves JSON-RPC 2.0 on 127.0.0.1: by POST, and by WebSocket on the same port.
- * @returns the port, and a function that closes all WebSocket connections at once
+ * @returns the port, a function that closes all WebSocket connections at once, and one that closes everything
  */
 export const serveMethods = (methods: Methods, port: number) => {
   const sockets = new Set<Socket>()
@@ -103,5 +103,5 @@ export const serveMethods = (methods: Methods, port: number) => {
   const dropConnections = (): void => {
     for (const socket of sockets) socket.terminate()
   }
-  return { port: server.port ?? port, dropConnections }
+  return { port: server.port ?? port, dropConnections, stop: () => server.stop(true) }
 }

@@ -58,30 +58,45 @@ export const LOCAL_METADATA_PIN = '900:0x60b8719940600f9e4db213f63604fa8c06f1809
 
 const SCRIPT = fileURLToPath(new URL('chopsticks-node.ts', import.meta.url))
 
+const chopsticksAt = (
+  rpcUrl: string,
+  { network, process }: { readonly network: SubstrateNetwork; readonly process: TetheredProcess },
+): Chopsticks => ({
+  rpcUrl,
+  wsUrl: rpcUrl.replace('http:', 'ws:'),
+  network,
+  pid: process.pid,
+  process,
+  fund: async ({ account, planck }) => {
+    await callRpc(rpcUrl, 'dev_setBalance', [account, String(planck)])
+  },
+  freePlanck: async (account) => {
+    const stored = await callRpc(rpcUrl, 'state_getStorage', [accountKey(publicKeyFrom(account))])
+    return readFree(typeof stored === 'string' ? stored : null)
+  },
+  stop: () => process.stop(),
+})
+
 /** Starts a local Substrate chain on 127.0.0.1, which ends with this process. @throws Error if it does not start */
 export const startChopsticks = async ({ logPath, ...options }: ChopsticksOptions): Promise<Chopsticks> => {
   if (options.statePath !== undefined) await mkdir(dirname(options.statePath), { recursive: true })
-  const node = await startListening({
+  const { rpcUrl, process: node } = await startListening({
     name: 'chopsticks',
     program: process.execPath,
     args: ['--no-env-file', SCRIPT, JSON.stringify(options)],
     env: { PATH: process.env.PATH, HOME: process.env.HOME, LOG_LEVEL: 'error' },
     logPath,
   })
-  const { rpcUrl } = node
-  return {
-    rpcUrl,
-    wsUrl: rpcUrl.replace('http:', 'ws:'),
-    network: options.network,
-    pid: node.process.pid,
-    process: node.process,
-    fund: async ({ account, planck }) => {
-      await callRpc(rpcUrl, 'dev_setBalance', [account, String(planck)])
-    },
-    freePlanck: async (account) => {
-      const stored = await callRpc(rpcUrl, 'state_getStorage', [accountKey(publicKeyFrom(account))])
-      return readFree(typeof stored === 'string' ? stored : null)
-    },
-    stop: () => node.process.stop(),
-  }
+  return chopsticksAt(rpcUrl, { network: options.network, process: node })
+}
+
+/**
+ * Ends a chain that is not kept, at its port and with its connections, and makes its process one of a new chain, which begins with
+ * the first question.
+ * @returns the new chain, at another port
+ */
+export const startOver = async (chain: Chopsticks): Promise<Chopsticks> => {
+  const rpcUrl = `http://127.0.0.1:${await callRpc(chain.rpcUrl, 'dev_move')}`
+  await callRpc(rpcUrl, 'dev_startOver')
+  return chopsticksAt(rpcUrl, chain)
 }

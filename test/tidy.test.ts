@@ -423,6 +423,7 @@ describe('nothing is without an importer', () => {
       'src/security/peer-users.ts',
       'src/tokens/lists.ts',
     ],
+    'for the chains of tests, of which many are started': ['devnet/chopsticks.ts'],
     'one step of what a job or a clock begins': [
       'jobs/queue.ts',
       'src/activity/backfill.ts',

@@ -8,7 +8,7 @@ import type { KeyringPair } from '@polkadot/keyring/types'
 import type { ProviderInterface } from '@polkadot/rpc-provider/types'
 import { TypeRegistry } from '@polkadot/types'
 import type { DispatchError, EventRecord, Header } from '@polkadot/types/interfaces'
-import { startChopsticks } from '../../devnet/chopsticks.ts'
+import { type Chopsticks, startChopsticks, startOver } from '../../devnet/chopsticks.ts'
 import { EVENTS_KEY, openArchive } from '../../devnet/chopsticks-archive.ts'
 import { openLocalChain } from '../../devnet/chopsticks-chain.ts'
 import { readProcess } from '../../devnet/process-info.ts'
@@ -71,15 +71,46 @@ const answerTo = async (method: string, ...params: readonly unknown[]): Promise<
   return error ?? { result }
 }
 
-test('the devnet recognises each chain by its genesis', async () => {
-  const vara = await startSubstrateChain('Vara')
-  for (const { network, rpc } of [chain, vara]) {
-    const { genesisHash } = substrateNetworkRow({ network, environment: 'testnet', devnet: true })
-    expect(await rpc('chain_getBlockHash', [0])).toBe(genesisHash)
-  }
-  expect(await vara.rpc('system_properties')).toEqual({ ss58Format: 137, tokenDecimals: 12, tokenSymbol: 'VARA' })
-  await vara.stop()
-  expect(readProcess(vara.pid)).toBeUndefined()
+describe('two chains', () => {
+  let vara: Chopsticks
+  beforeAll(async () => {
+    vara = await startChopsticks({ network: 'Vara' })
+  })
+  const ask = (method: string, params: readonly unknown[] = []) => callRpc(vara.rpcUrl, method, params)
+
+  test('are recognised by the devnet by their genesis', async () => {
+    for (const { network, rpcUrl } of [chain, vara]) {
+      const { genesisHash } = substrateNetworkRow({ network, environment: 'testnet', devnet: true })
+      expect(await callRpc(rpcUrl, 'chain_getBlockHash', [0])).toBe(genesisHash)
+    }
+    expect(await ask('system_properties')).toEqual({ ss58Format: 137, tokenDecimals: 12, tokenSymbol: 'VARA' })
+  })
+
+  test('that start over are as new, at another port alone', async () => {
+    const look = async () => [
+      await vara.freePlanck(bob.address),
+      await ask('chain_getHeader'),
+      await ask('system_chain'),
+    ]
+    const first = { number: '0x00000001' }
+    expect(await ask('chain_getHeader')).toMatchObject(first)
+    await vara.fund({ account: bob.address, planck: UNIT })
+    await ask('dev_setManners', [{ instant: false, finalityLagBlocks: 1 }])
+    await ask('dev_setAnswer', ['system_chain', 'another'])
+    await ask('dev_newBlock', [{ count: 2 }])
+    expect(await look()).toEqual([UNIT, expect.objectContaining({ number: '0x00000003' }), 'another'])
+    const old = vara
+    vara = await startOver(old)
+    expect(await look()).toEqual([0n, expect.objectContaining(first), 'Vara devnet'])
+    expect(await ask('chain_getFinalizedHead')).toBe(await ask('chain_getBlockHash'))
+    expect(await callRpc(old.rpcUrl, 'chain_getHeader').then(String, () => 'nobody there')).toBe('nobody there')
+    expect(vara.pid).toBe(old.pid)
+  })
+
+  test('end with their process', async () => {
+    await vara.stop()
+    expect(readProcess(vara.pid)).toBeUndefined()
+  })
 })
 
 test('it listens on 127.0.0.1 only', async () => {

@@ -1,7 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Keyring } from '@polkadot/keyring'
 import { cryptoWaitReady } from '@polkadot/util-crypto'
-import { type ChopsticksOptions, LOCAL_METADATA_PIN, startChopsticks } from '../../devnet/chopsticks.ts'
+import {
+  CHOPSTICKS_FUNDED_PUBLIC_KEY,
+  type Chopsticks,
+  type ChopsticksOptions,
+  LOCAL_METADATA_PIN,
+  startChopsticks,
+  startOver,
+} from '../../devnet/chopsticks.ts'
 import { callRpc } from '../../devnet/rpc.ts'
 import type { SubstrateNetwork } from '../../src/chains/networks.ts'
 
@@ -62,6 +69,27 @@ const nextCode = (code: string, version: Version): string => {
   return `0x${Buffer.concat([COMPRESSED, Bun.zstdCompressSync(wasm)]).toString('hex')}`
 }
 
+/** The network of the chains that nearly all files start. */
+const USUAL = 'Polkadot'
+
+/** A chain without blocks, in a process that an earlier file has used: it has its modules and the compiled runtime already. */
+let parked: Chopsticks | null = null
+
+const takeParked = async (): Promise<Chopsticks | null> => {
+  const taken = parked
+  parked = null
+  // It begins now, as if it was started.
+  await taken?.freePlanck(CHOPSTICKS_FUNDED_PUBLIC_KEY)
+  return taken
+}
+
+/** Ends a chain; its process waits for the next file, unless one does already. */
+const park = async (chain: Chopsticks): Promise<void> => {
+  const next = await startOver(chain).catch(() => null)
+  if (next === null || parked !== null) await chain.stop()
+  else parked = next
+}
+
 /**
  * Starts a local Asset Hub that builds a block for each extrinsic at once, and no others. Accounts are empty until they are
  * funded.
@@ -70,7 +98,8 @@ export const startSubstrateChain = async (
   network: SubstrateNetwork,
   options: Omit<ChopsticksOptions, 'network'> = {},
 ) => {
-  const chopsticks = await startChopsticks({ ...options, network })
+  const isUsual = network === USUAL && Object.keys(options).length === 0
+  const chopsticks = (isUsual ? await takeParked() : null) ?? (await startChopsticks({ ...options, network }))
   const { rpcUrl, wsUrl, pid } = chopsticks
 
   /** Plain JSON-RPC, without a library. */
@@ -140,7 +169,7 @@ export const startSubstrateChain = async (
 
   return {
     ...{ network, rpcUrl, wsUrl, pid, rpc, fund, newBlock, setMode, setFinalityLag, reorg, upgradeRuntime },
-    ...{ dropConnections, answerWith, included, stop: chopsticks.stop },
+    ...{ dropConnections, answerWith, included, stop: isUsual ? () => park(chopsticks) : chopsticks.stop },
   }
 }
 
