@@ -38,5 +38,3 @@ export const readAfter = async (ctx: Pick<Ctx, 'db'>, input: EventsAsked): Promi
   const hasMore = rows.length === limit || readTo < lastNumber || given === NUMBERED_AT_ONCE
   return { rows, next: readTo, hasMore }
 }
-
-export { shownEvent } from './shown.ts'

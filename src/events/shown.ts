@@ -13,7 +13,7 @@ import type { Ctx } from '../context.ts'
 import { tokenDisplays } from '../tokens/token.ts'
 import type { ProjectEvent } from './schema.ts'
 
-type ShownCtx = { readonly db: Queryable; readonly config: Pick<Ctx['config'], 'networks'> }
+export type ShownCtx = { readonly db: Queryable; readonly config: Pick<Ctx['config'], 'networks'> }
 
 /** What the trigger writes of an item of the activity. */
 type Moved = Omit<WalletActivityItem, 'metadata' | 'token'> & {
@@ -108,11 +108,8 @@ const shownOf = (row: EventRow, item: WalletActivityItem | undefined): ProjectEv
   return shown as unknown as ProjectEvent
 }
 
-/** Events as callers see them. Call it also in a transaction: it asks the database alone. */
+/** Events as callers see them. It asks the database alone, so it may be called in a transaction. */
 export const shownEvents = async (ctx: ShownCtx, rows: readonly EventRow[]): Promise<readonly ProjectEvent[]> => {
   const items = await itemsAmong(ctx, rows)
   return rows.map((row) => shownOf(row, items.get(row.number)))
 }
-
-/** Without what is added to items of the activity. */
-export const shownEvent = (row: EventRow): ProjectEvent => shownOf(row, undefined)

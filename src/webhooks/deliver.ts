@@ -65,7 +65,7 @@ export const leaseDue = async (
     await takeUpEvents(tx, endpointId)
     const most = endpoint.failures < FAILURES_MAX ? AT_ONCE : 1
     const rows = await leaseDeliveries(tx, { endpointId, atOnce: most, limit: atOnce, leaseSeconds: LEASE_SECONDS })
-    const messages = await messagesOf(tx, rows)
+    const messages = await messagesOf({ ...ctx, db: tx }, rows)
     const gone = rows.filter(({ id }) => !messages.has(id))
     if (gone.length > 0)
       await endWithoutEvent(

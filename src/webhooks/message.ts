@@ -1,15 +1,15 @@
-import type { Tx } from '../../db/client.ts'
-import { type EventRow, eventsWithNumbers } from '../../db/queries/events.ts'
+import { eventsWithNumbers } from '../../db/queries/events.ts'
 import type { DeliveryRow } from '../../db/queries/webhook-deliveries.ts'
-import { shownEvent } from '../events/read.ts'
+import type { ProjectEvent } from '../events/schema.ts'
+import { type ShownCtx, shownEvents } from '../events/shown.ts'
 import { TEST_TYPE } from './schema.ts'
 
 /** What a receiver gets. The id is the same each time. */
 export type Message = { readonly id: string; readonly body: string }
 
-const messageOf = (event: EventRow): Message => ({
-  id: `${event.projectId}-${event.number}`,
-  body: JSON.stringify(shownEvent(event)),
+const messageOf = (event: ProjectEvent): Message => ({
+  id: `${event.project_id}-${event.id}`,
+  body: JSON.stringify(event),
 })
 
 const testOf = ({ id, projectId, endpointId, createdAt }: DeliveryRow): Message => ({
@@ -25,15 +25,19 @@ const testOf = ({ id, projectId, endpointId, createdAt }: DeliveryRow): Message 
 })
 
 /** The messages of deliveries of one project, by the deliveries' ids. An event that is no longer kept has none. */
-export const messagesOf = async (tx: Tx, deliveries: readonly DeliveryRow[]): Promise<ReadonlyMap<string, Message>> => {
+export const messagesOf = async (
+  ctx: ShownCtx,
+  deliveries: readonly DeliveryRow[],
+): Promise<ReadonlyMap<string, Message>> => {
   const projectId = deliveries[0]?.projectId
   if (projectId === undefined) return new Map()
   const numbers = deliveries.flatMap(({ number }) => (number === null ? [] : [number]))
-  const events = new Map((await eventsWithNumbers(tx, { projectId, numbers })).map((event) => [event.number, event]))
+  const shown = await shownEvents(ctx, await eventsWithNumbers(ctx.db, { projectId, numbers }))
+  const events = new Map(shown.map((event) => [event.id, event]))
   return new Map(
     deliveries.flatMap((delivery) => {
       if (delivery.number === null) return [[delivery.id, testOf(delivery)] as const]
-      const event = events.get(delivery.number)
+      const event = events.get(delivery.number.toString())
       return event === undefined ? [] : [[delivery.id, messageOf(event)] as const]
     }),
   )
