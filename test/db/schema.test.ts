@@ -39,7 +39,7 @@ const declaredSchema = async (): Promise<string> => {
   return text.slice(text.indexOf('CREATE TABLE'))
 }
 
-/** Every column, constraint and index of our tables, a line each. */
+/** Every column, constraint and index of our tables, a line each. Triggers are not part of the schema (db/events.ts). */
 const describeDatabase = async (sql: Sql): Promise<readonly string[]> => {
   const rows = await sql<{ line: string }[]>`
     select format('column %s.%s %s %s default %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
@@ -49,7 +49,7 @@ const describeDatabase = async (sql: Sql): Promise<readonly string[]> => {
       where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
     union all
     select format('constraint %s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid))
-      from pg_constraint where connamespace = 'public'::regnamespace
+      from pg_constraint where connamespace = 'public'::regnamespace and contype <> 't'
     union all
     select 'index ' || indexdef from pg_indexes where schemaname = 'public'
     order by 1`
