@@ -449,9 +449,7 @@ CREATE TABLE "events" (
 	"type" text NOT NULL,
 	"version" smallint DEFAULT 1 NOT NULL,
 	"data" jsonb NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "events_type" CHECK ("type" in ('transaction.updated', 'activity.created', 'activity.removed', 'wallet.created', 'user.created', 'policy.created', 'policy.revoked', 'approval.requested', 'approval.decided', 'approval.expired', 'credential.locked', 'credential.added', 'credential.removed', 'project.changed', 'security.refused')),
-	CONSTRAINT "events_number" CHECK ("events"."number" >= 1)
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "issuers" (
