@@ -72,7 +72,7 @@ const rotateService = (shell: Shell) => () =>
     const done = await rotateServiceKey(ctx, { actor: OPERATOR })
     if (done.already) return shell.print(`The database already belongs to ${done.keyId}: nothing was done.`)
     nameForged(shell, done.forged)
-    shell.print(`The database belongs to ${done.keyId} now; ${counted(done.remade, 'mail')} sealed anew.`)
+    shell.print(`The database belongs to ${done.keyId} now; mails and webhooks sealed anew: ${done.remade}.`)
     shell.print(PROCESSES_LEFT)
   })
 
@@ -99,7 +99,7 @@ export const addSecretCommands = (command: Command, shell: Shell): void => {
     .action(rotateIdentity(shell))
   command
     .command('rotate-service')
-    .summary('Change SERVICE_KEY: seal unsent mails anew.')
+    .summary('Change SERVICE_KEY: seal unsent mails and the secrets of webhooks anew.')
     .description(
       'Change SERVICE_KEY, while APIs and workers run. Before, restart each of them with both keys as SERVICE_KEY and SERVICE_KEY_OTHER, ' +
         'and then with the next one as SERVICE_KEY and the present one as SERVICE_KEY_OTHER. The command needs these two as well, and the ' +

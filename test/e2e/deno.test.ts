@@ -14,6 +14,7 @@ import { denoCommand } from '../support/deno.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { peopleOf } from '../users/people.ts'
+import { startReceiver } from '../webhooks/receiver.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
@@ -65,7 +66,7 @@ beforeAll(async () => {
   proxy = await startTcpProxy(chain.rpcUrl.replace('http:', 'ws:'))
   service = await startService({
     rpcUrls: { [network]: proxy.url },
-    variables: { NODE_TIMEOUT_MS: String(NODE_TIMEOUT_MS) },
+    variables: { NODE_TIMEOUT_MS: String(NODE_TIMEOUT_MS), OUTGOING_ALLOWED_HOSTS: '127.0.0.1' },
   })
   const socket = `${service.variables.VAULT_SOCKET}.deno`
   vault = deno('src/vault.ts', {
@@ -177,6 +178,23 @@ test('a user logs in by a mailed code, and wrong PINs and broken bodies are refu
     const [there, here] = [await ask(onDeno), await ask(service)]
     expect([there.status, there.json]).toEqual([here.status, here.json])
   }
+})
+
+test('an event is sent to a webhook, signed, and what is refused is shown', async () => {
+  const receiver = await startReceiver()
+  const { json } = await onDeno.post('/webhooks', { url: receiver.url, types: ['wallet.created'] })
+  receiver.trust(json.secret)
+  await onDeno.newWallet({ network })
+  expect(await receiver.until(1)).toMatchObject([{ signatures: 1, payload: { type: 'wallet.created' } }])
+  receiver.answer((_, response) => response.writeHead(500).end('busy'))
+  await onDeno.newWallet({ network })
+  await receiver.until(2)
+  let [last] = (await onDeno.get('/webhooks/deliveries', { webhook_id: json.id })).json
+  while (last.attempts === 0) [last] = (await onDeno.get('/webhooks/deliveries', { webhook_id: json.id })).json
+  expect(last).toMatchObject({ state: 'waiting', status: 500, failure: 'status', excerpt: 'busy' })
+  expect(receiver.refused).toEqual([])
+  await receiver.close()
+  await onDeno.post('/webhooks/remove', { webhook_id: json.id })
 })
 
 test('when a connection to a node hangs, a new one is opened, and API and worker continue', async () => {

@@ -1,11 +1,14 @@
-// SERVICE_KEY is changed: mails that were not sent yet are sent, audit rows of workers are valid, and the earlier key is refused.
+// SERVICE_KEY is changed: mails that were not sent yet are sent, webhooks keep their secrets, audit rows of workers are valid, and the
+// earlier key is refused.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { createWorkerAudit } from '../../src/custody/audit.ts'
 import { openMail } from '../../src/mail/queue.ts'
 import { runCli } from '../support/cli.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 import { peopleOf } from '../users/people.ts'
+import { startReceiver } from '../webhooks/receiver.ts'
 import { at, createTraffic, NETWORK, PIN, startWorld, type World } from './keys-world.ts'
 
 const ROTATE = ['keys', 'rotate-service']
@@ -34,7 +37,7 @@ const brokenRows = async (): Promise<number> => {
   return JSON.parse(output).broken.length
 }
 
-test('unsent mails, audit rows of workers and all requests go on', async () => {
+test('unsent mails, webhooks, audit rows of workers and all requests go on', async () => {
   const { service } = world
   const { own: present } = service.ctx.sealer
   await written(present)
@@ -48,6 +51,9 @@ test('unsent mails, audit rows of workers and all requests go on', async () => {
     { email: 'other@example.com' },
     { authorization: undefined },
   )
+  const receiver = await startReceiver()
+  const hook = await at(service, first.url).post('/webhooks', { url: receiver.url, types: ['wallet.created'] })
+  receiver.trust(hook.json.secret)
   // By each of the two keys there are mails.
   expect(await peopleOf(at(service, second.url)).codeTo('other@example.com')).toMatch(/^[0-9]{6}$/)
   await first.stop()
@@ -55,7 +61,7 @@ test('unsent mails, audit rows of workers and all requests go on', async () => {
   const done = await world.asOwner(ROTATE, 'nextFirst')
   expect([done.exitCode, done.output]).toEqual([
     0,
-    expect.stringMatching(/^The database belongs to key:[0-9a-f]{16} now; 2 mails/),
+    expect.stringMatching(/^The database belongs to key:[0-9a-f]{16} now; mails and webhooks sealed anew: 3\./),
   ])
   expect((await world.asOwner(ROTATE, 'next')).output).toStartWith('The database already belongs to')
   const last = await world.startApi('next')
@@ -66,6 +72,14 @@ test('unsent mails, audit rows of workers and all requests go on', async () => {
     select id, recipient, subject, sealed from mails where sealed is not null`
   expect(rows.map((mail) => openMail(service.ctx.sealer, mail))).toEqual([null, null])
   expect(await brokenRows()).toBe(0)
+
+  // The receiver verifies with the secret that it has had all the time.
+  const worker = await startWorkerHere(service, { SERVICE_KEY: world.sets.next.SERVICE_KEY ?? '' })
+  await at(service, last.url).newWallet({ network: NETWORK })
+  expect(await receiver.until(1)).toMatchObject([{ payload: { type: 'wallet.created' } }])
+  expect(receiver.refused).toEqual([])
+  await worker.stop()
+  await receiver.close()
 }, 120_000)
 
 test('the earlier key is refused for a start, for mails and for rows of the audit', async () => {
