@@ -130,7 +130,9 @@ export const checkDatabase = async (checked: Checked): Promise<readonly Finding[
     try {
       findings.push(...(await check(checked)))
     } catch (error) {
-      findings.push(findingsOf('database').failed(databaseSentenceOf(error), 'Correct that, and run it again.'))
+      const finding = findingsOf('database').failed(databaseSentenceOf(error), 'Correct that, and run it again.')
+      // A connection that is refused is refused to each of them.
+      if (!findings.some(({ found }) => found === finding.found)) findings.push(finding)
       // Each of the others would fail in the same way.
       if (databaseTrouble(error) === 'away') return findings
     }

@@ -68,10 +68,10 @@ type Watched = Pick<Ctx, 'db' | 'sealer'> & Partial<Pick<Ctx, 'identity'>>
 /** Accepts keys no more that were changed meanwhile. @throws unavailable if this process's own is one of them. */
 export const requirePresentKeys = async ({ db, sealer, identity }: Watched): Promise<void> => {
   const retired = await readRetiredKeyIds(db)
-  for (const key of [sealer, identity]) {
-    key?.retire(retired)
-    key?.requirePresent()
-  }
+  const keys = [sealer, identity]
+  // Both, before one of them throws.
+  for (const key of keys) key?.retire(retired)
+  for (const key of keys) key?.requirePresent()
 }
 
 /** A retired key is accepted this long at most by a process that has it. */

@@ -7,6 +7,7 @@ import {
 } from '../../db/queries/mails.ts'
 import { reportForged } from '../auth/row-macs.ts'
 import type { WorkerCtx } from '../context.ts'
+import { requirePresentKeys } from '../keys/retired.ts'
 import { openMail } from './queue.ts'
 
 type SendCtx = Pick<WorkerCtx, 'db' | 'sealer' | 'config' | 'log' | 'mailer' | 'securityEvents'>
@@ -25,6 +26,7 @@ const delayOf = (mail: WaitingMail): number => Math.min(Math.max(mail.age / 2, F
  * Sends a mail and erases its text, unless it was sent before, was refused for good or has expired. At least once: after a
  * crash between the server's reply and our note of it, the mail goes out again with the same Message-ID. No database
  * transaction is open while it sends.
+ * @throws unavailable if the service key was changed, and this process has the earlier one.
  */
 export const sendMail = async (ctx: SendCtx, mailId: string): Promise<SendResult> => {
   const mail = await findWaitingMail(ctx.db, mailId)
@@ -40,6 +42,8 @@ export const sendMail = async (ctx: SendCtx, mailId: string): Promise<SendResult
 
   const text = openMail(ctx.sealer, mail)
   if (text === null) {
+    // When the service key is changed, mails are sealed anew: this process may have the earlier key and not know that yet.
+    await requirePresentKeys(ctx)
     reportForged(ctx, { table: 'mails', id, projectId })
     return fail('it is not as the service wrote it')
   }

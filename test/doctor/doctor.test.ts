@@ -151,6 +151,13 @@ describe('it finds', () => {
     expect(stateOf(findings, 'node Ethereum 1 (127.0.0.1)').at(0)?.state).toBe('ok')
   })
 
+  test('a login that the database refuses, which is said once', async () => {
+    const refused = new URL(service.variables.DATABASE_URL ?? '')
+    refused.username = 'nobody'
+    const { failed } = await examine({ DATABASE_URL: refused.href })
+    expect(failed.map(({ check }) => check)).toEqual(['database'])
+  })
+
   test('a login that may do too much, and one of another role', async () => {
     const owner = await examine({ DATABASE_URL: service.database.url })
     expect(stateOf(owner.findings, 'database user')).toEqual([

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { createWorkerAudit } from '../../src/custody/audit.ts'
 import { openMail } from '../../src/mail/queue.ts'
+import { sendMail } from '../../src/mail/send.ts'
 import { runCli } from '../support/cli.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
 import { peopleOf } from '../users/people.ts'
@@ -81,6 +82,17 @@ test('unsent mails, webhooks, audit rows of workers and all requests go on', asy
   await worker.stop()
   await receiver.close()
 }, 120_000)
+
+test('a worker that still has the earlier key fails no mail: it says that it must be restarted', async () => {
+  const { ctx } = world.service
+  const [mail] = await sql<{ id: string }[]>`select id from mails where sealed is not null limit 1`
+  await expect(sendMail({ ...ctx, mailer: null }, mail?.id ?? '')).rejects.toThrow(
+    'SERVICE_KEY was changed: this process must be restarted with the present one.',
+  )
+  const [kept] = await sql`select failure, sealed is not null as "isKept" from mails where id = ${mail?.id ?? ''}`
+  expect(kept).toEqual({ failure: null, isKept: true })
+  expect(await sql`select from audit where action = 'row_forged'`).toHaveLength(0)
+})
 
 test('the earlier key is refused for a start, for mails and for rows of the audit', async () => {
   const { service } = world
