@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { closingLine, failures, tally } from './run.ts'
+import { closingLine, failures, LONGEST, tally, timingsOf } from './run.ts'
+import { scriptsIn } from './support/imports.ts'
 
 const CLOSED_WELL = ' 12 pass\n 2 skip\n 1 todo\n 0 fail\n 30 expect() calls\nRan 15 tests across 3 files. [1.00s]\n'
 
@@ -30,4 +31,11 @@ test('the errors of failed tests are shown again at the end, each once', () => {
     '2 tests failed:\n(fail) two [2ms]\n(fail) four\n\n 2 pass\n 2 fail\n'
   expect(failures(output)).toEqual(['12 |   expect(1)\nerror: no\n(fail) two [2ms]', 'error: never\n(fail) four'])
   expect(failures(CLOSED_WELL)).toEqual([])
+})
+
+test('the longest files are begun first, and each of them exists', () => {
+  const paths = scriptsIn('test').filter((path) => path.endsWith('.test.ts'))
+  expect(LONGEST.filter((begin) => !paths.some((path) => path.startsWith(begin)))).toEqual([])
+  const { files } = JSON.parse(timingsOf(['test/config.test.ts', 'test/wallets/crash.test.ts']))
+  expect(files).toEqual({ 'test/config.test.ts': 1, 'test/wallets/crash.test.ts': 2 })
 })
