@@ -46,7 +46,7 @@ export const closingLine = ({ passed, failed, skipped }: Tally): string =>
 export const LONGEST = [
   ...['test/client/react', 'test/console/', 'test/e2e/', 'test/openapi/', 'test/restore/', 'test/upgrade/'],
   ...['test/environment/start', 'test/wallets/crash'],
-  ...['test/policies/forged-policies', 'test/policies/limits', 'test/policies/lying-node', 'test/policies/preview'],
+  ...['test/policies/forged-policies', 'test/policies/limits', 'test/policies/lying-node', 'test/policies/property'],
   ...['test/transactions/crash', 'test/transactions/database-restart', 'test/transactions/explore'],
   ...['test/transactions/faults', 'test/transactions/outside', 'test/transactions/substrate'],
 ]
