@@ -247,8 +247,12 @@ export type RuleOperator = (typeof RULE_OPERATORS)[number]
 export const FREEZE_SCOPES = ['project', 'owner', 'wallet', 'network'] as const
 export type FreezeScope = (typeof FREEZE_SCOPES)[number]
 
+/** How a session challenge is completed: on another device, behind a mailed link, or at an issuer. */
+export const CHALLENGE_WAYS = ['session_challenge', 'magic_link', 'issuer'] as const
+export type ChallengeWay = (typeof CHALLENGE_WAYS)[number]
+
 /** How a session began. */
-export const LOGIN_WAYS = ['email_code', 'magic_link', 'wallet', 'passkey', 'session_challenge', 'anonymous'] as const
+export const LOGIN_WAYS = ['email_code', 'wallet', 'passkey', 'anonymous', ...CHALLENGE_WAYS] as const
 export type LoginWay = (typeof LOGIN_WAYS)[number]
 
 /** What a mailed code is for: to log in, or to give a user who is logged in an e-mail address. */
@@ -266,7 +270,7 @@ export const ISSUER_ALGORITHMS = [
 export type IssuerAlgorithm = (typeof ISSUER_ALGORITHMS)[number]
 
 /** What must sign a login's nonce. */
-export const NONCE_KINDS = ['wallet', 'passkey_login', 'passkey_registration'] as const
+export const NONCE_KINDS = ['wallet', 'passkey_login', 'passkey_registration', 'issuer'] as const
 
 /**
  * Why a session ended. `logout`: in the session itself. `user`: by its user from another session. `reuse`: a refresh token was

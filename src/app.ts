@@ -16,6 +16,7 @@ import { addressOf, subnetOf } from './http/peer.ts'
 import { checkNetwork, checkQuery } from './http/query.ts'
 import { byteRate } from './http/rate.ts'
 import { requestIdOf } from './http/request-id.ts'
+import { issuerLoginRoutes } from './login/issuer-routes.ts'
 import { oauthRoutes } from './login/oauth-routes.ts'
 import { loginRoutes } from './login/routes.ts'
 import { devMailboxRoutes } from './mail/routes.ts'
@@ -74,6 +75,7 @@ const routesOf = (ctx: Ctx, { bytes, openApp, ...input }: Served): readonly AnyE
     linkRoutes(ctx, bytes),
     pageRoutes(ctx),
     loginRoutes(ctx),
+    issuerLoginRoutes(ctx, visitors),
     consentRoutes(ctx),
     credentialRoutes(ctx, auth),
     oauthRoutes(ctx, bytes),

@@ -89,6 +89,10 @@ describe('who may import whom', () => {
     expect(strays((name) => isPackage(name, ['graphile-worker', 'pg']), within('jobs/', 'db/', 'devnet/'))).toEqual([])
   })
 
+  test('openid-client stays in src/issuers', () => {
+    expect(strays((name) => isPackage(name, ['openid-client']), within('src/issuers/'))).toEqual([])
+  })
+
   test('nodemailer stays in src/mail', () => {
     expect(strays((name) => isPackage(name, ['nodemailer']), within('src/mail/'))).toEqual([])
   })

@@ -6506,7 +6506,7 @@ export type components = {
              * @description How the user logged in.
              * @enum {string}
              */
-            way: "email_code" | "magic_link" | "wallet" | "passkey" | "session_challenge" | "anonymous";
+            way: "email_code" | "wallet" | "passkey" | "anonymous" | "session_challenge" | "magic_link" | "issuer";
             /**
              * @description When it began.
              * @example 2026-01-31T12:00:00.000Z

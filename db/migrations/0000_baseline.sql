@@ -460,10 +460,13 @@ CREATE TABLE "issuers" (
 	"audience" text NOT NULL,
 	"user_claim" text NOT NULL,
 	"algorithms" text[] NOT NULL,
+	"client_id" text,
+	"sealed_secret" "bytea",
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"mac" "bytea" NOT NULL,
 	CONSTRAINT "issuers_name" UNIQUE("project_id","name"),
-	CONSTRAINT "issuers_algorithms" CHECK (cardinality("issuers"."algorithms") > 0)
+	CONSTRAINT "issuers_algorithms" CHECK (cardinality("issuers"."algorithms") > 0),
+	CONSTRAINT "issuers_secret" CHECK (sealed_secret is null or client_id is not null)
 );
 --> statement-breakpoint
 CREATE TABLE "networks" (
@@ -677,7 +680,7 @@ CREATE TABLE "nonces" (
 	"expires_at" timestamp (6) with time zone NOT NULL,
 	"mac" "bytea",
 	CONSTRAINT "nonces_project_id_kind_nonce_pk" PRIMARY KEY("project_id","kind","nonce"),
-	CONSTRAINT "nonces_kind" CHECK ("kind" in ('wallet', 'passkey_login', 'passkey_registration'))
+	CONSTRAINT "nonces_kind" CHECK ("kind" in ('wallet', 'passkey_login', 'passkey_registration', 'issuer'))
 );
 --> statement-breakpoint
 CREATE TABLE "passkeys" (
@@ -701,6 +704,7 @@ CREATE TABLE "passkeys" (
 CREATE TABLE "session_challenges" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"project_id" uuid NOT NULL,
+	"way" text NOT NULL,
 	"code_hash" "bytea" NOT NULL,
 	"link_hash" "bytea",
 	"verifier_hash" "bytea",
@@ -716,6 +720,8 @@ CREATE TABLE "session_challenges" (
 	"mac" "bytea",
 	CONSTRAINT "session_challenges_code" UNIQUE("code_hash"),
 	CONSTRAINT "session_challenges_link" UNIQUE("link_hash"),
+	CONSTRAINT "session_challenges_way" CHECK ("way" in ('session_challenge', 'magic_link', 'issuer')),
+	CONSTRAINT "session_challenges_mailed" CHECK ((way = 'magic_link') = (link_hash is not null)),
 	CONSTRAINT "session_challenges_link_email" CHECK ((link_hash is null) = (email is null)),
 	CONSTRAINT "session_challenges_completed" CHECK (completed_at is null or user_id is not null),
 	CONSTRAINT "session_challenges_authenticated" CHECK ((completed_at is null) = (authenticated_at is null)),
@@ -737,7 +743,7 @@ CREATE TABLE "sessions" (
 	"ended_at" timestamp (6) with time zone,
 	"ended_by" text,
 	"mac" "bytea",
-	CONSTRAINT "sessions_way" CHECK ("way" in ('email_code', 'magic_link', 'wallet', 'passkey', 'session_challenge', 'anonymous')),
+	CONSTRAINT "sessions_way" CHECK ("way" in ('email_code', 'wallet', 'passkey', 'anonymous', 'session_challenge', 'magic_link', 'issuer')),
 	CONSTRAINT "sessions_ended" CHECK ((ended_at is null) = (ended_by is null)),
 	CONSTRAINT "sessions_ended_by" CHECK ("ended_by" in ('logout', 'user', 'reuse', 'pin_changed', 'passkey_removed', 'operator'))
 );

@@ -1,6 +1,6 @@
 // Identity providers of projects, and the users whom their tokens name.
 
-import { and, asc, eq, getTableColumns } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, isNotNull } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { issuers, users } from '../schema.ts'
 import type { UserIdentity, UserRow } from './users.ts'
@@ -8,7 +8,7 @@ import type { UserIdentity, UserRow } from './users.ts'
 export type IssuerRow = typeof issuers.$inferSelect
 
 /** Whose tokens a project takes, and how they are checked. */
-export type IssuerFacts = Omit<IssuerRow, 'createdAt' | 'mac'>
+export type IssuerFacts = Omit<IssuerRow, 'createdAt' | 'mac' | 'sealedSecret'>
 
 export type IssuerKey = Pick<IssuerRow, 'projectId' | 'name'>
 
@@ -16,7 +16,7 @@ export type IssuerKey = Pick<IssuerRow, 'projectId' | 'name'>
 export const findIssuers = async (db: Db, keys: readonly IssuerKey[]): Promise<readonly IssuerRow[]> =>
   db.prepared<IssuerRow>`
     select i.id, i.project_id as "projectId", i.name, i.issuer, i.audience, i.user_claim as "userClaim", i.algorithms,
-      i.created_at as "createdAt", i.mac
+      i.client_id as "clientId", i.sealed_secret as "sealedSecret", i.created_at as "createdAt", i.mac
     from unnest(${keys.map(({ projectId }) => projectId)}::uuid[], ${keys.map(({ name }) => name)}::text[]) as k(project_id, name)
     join public.issuers i on i.project_id = k.project_id and i.name = k.name`
 
@@ -40,6 +40,27 @@ export const listIssuers = (
   { projectId, limit }: { readonly projectId: string; readonly limit: number },
 ): Promise<readonly IssuerRow[]> =>
   db.select().from(issuers).where(eq(issuers.projectId, projectId)).orderBy(asc(issuers.name)).limit(limit)
+
+/** The issuers that a project's login page offers; a prepared statement. */
+export const listLoginIssuers = async (
+  db: Db,
+  { projectId, limit }: { readonly projectId: string; readonly limit: number },
+): Promise<readonly IssuerRow[]> =>
+  db.prepared<IssuerRow>`
+    select id, project_id as "projectId", name, issuer, audience, user_claim as "userClaim", algorithms,
+      client_id as "clientId", sealed_secret as "sealedSecret", created_at as "createdAt", mac
+    from public.issuers where project_id = ${projectId}::uuid and client_id is not null order by name limit ${limit}`
+
+/** Those with a client's secret, locked. */
+export const lockSealedIssuers = (tx: Tx): Promise<readonly IssuerRow[]> =>
+  tx.select().from(issuers).where(isNotNull(issuers.sealedSecret)).orderBy(asc(issuers.id)).for('update')
+
+export const resealIssuer = async (
+  tx: Tx,
+  { id, sealedSecret }: { readonly id: string; readonly sealedSecret: Uint8Array },
+): Promise<void> => {
+  await tx.update(issuers).set({ sealedSecret }).where(eq(issuers.id, id))
+}
 
 export type SubjectKey = { readonly projectId: string; readonly issuer: string; readonly subject: string }
 

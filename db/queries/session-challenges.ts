@@ -12,6 +12,7 @@ export type SessionChallengeFacts = Pick<
   FullRow,
   | 'id'
   | 'projectId'
+  | 'way'
   | 'codeHash'
   | 'linkHash'
   | 'verifierHash'

@@ -21,6 +21,10 @@ export const issuers = pgTable(
     userClaim: text('user_claim').notNull(),
     /** Signature algorithms (JWA), all of them asymmetric. */
     algorithms: text('algorithms').array().notNull(),
+    /** Under which name the issuer knows our login page; null if it does not offer this issuer. */
+    clientId: text('client_id'),
+    /** The client's secret, sealed with the identity key; null for a client that has none. */
+    sealedSecret: bytes('sealed_secret'),
     createdAt: instant('created_at').notNull().default(now),
     /** The row's MAC, by src/auth/row-macs.ts. Without one it admits nobody. */
     mac: bytes('mac').notNull(),
@@ -28,6 +32,7 @@ export const issuers = pgTable(
   (table) => [
     unique('issuers_name').on(table.projectId, table.name),
     check('issuers_algorithms', sql`cardinality(${table.algorithms}) > 0`),
+    check('issuers_secret', sql`sealed_secret is null or client_id is not null`),
   ],
 )
 

@@ -18,7 +18,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { bytes, instant, now, oneOf } from '../columns.ts'
-import { EMAIL_CODE_PURPOSES, LOGIN_WAYS, NONCE_KINDS, SESSION_ENDS } from '../words.ts'
+import { CHALLENGE_WAYS, EMAIL_CODE_PURPOSES, LOGIN_WAYS, NONCE_KINDS, SESSION_ENDS } from '../words.ts'
 import { projectId } from './projects.ts'
 
 /** An end user of a project. One who logged in anonymously has neither an e-mail address nor a wallet. */
@@ -129,7 +129,7 @@ export const nonces = pgTable(
     nonce: text('nonce').notNull(),
     /** The user who must answer; null: anybody. */
     userId: uuid('user_id'),
-    /** The wallet that must sign, or the RP ID. */
+    /** The wallet that must sign, the RP ID, or a login that goes on at an issuer. */
     target: text('target').notNull(),
     createdAt: instant('created_at').notNull().default(now),
     expiresAt: instant('expires_at').notNull(),
@@ -149,12 +149,14 @@ export const noncesAccess = access(nonces, {
   workerDeletes: 'expires_at < now()',
 })
 
-/** A login that begins on one device and is completed on another, or behind a mailed link. */
+/** A login that begins on one device and is completed on another, behind a mailed link, or at an issuer. */
 export const sessionChallenges = pgTable(
   'session_challenges',
   {
     id: uuid('id').primaryKey(),
     projectId: projectId(),
+    /** How it is completed. */
+    way: text('way', { enum: CHALLENGE_WAYS }).notNull(),
     codeHash: bytes('code_hash').notNull(),
     /** The hash of the mailed link's secret; null if a logged-in device completes the login. */
     linkHash: bytes('link_hash'),
@@ -179,6 +181,8 @@ export const sessionChallenges = pgTable(
     unique('session_challenges_code').on(table.codeHash),
     unique('session_challenges_link').on(table.linkHash),
     index('session_challenges_expiry').on(table.expiresAt),
+    check('session_challenges_way', oneOf('way', CHALLENGE_WAYS)),
+    check('session_challenges_mailed', sql`(way = 'magic_link') = (link_hash is not null)`),
     check('session_challenges_link_email', sql`(link_hash is null) = (email is null)`),
     check('session_challenges_completed', sql`completed_at is null or user_id is not null`),
     check('session_challenges_authenticated', sql`(completed_at is null) = (authenticated_at is null)`),

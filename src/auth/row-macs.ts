@@ -60,10 +60,10 @@ export const userMac = rowMac<UserIdentity>('users', ({ id, projectId, email, si
   return [id, projectId, email ?? '', signInWallet ?? '', issuer ?? '', subject ?? '']
 })
 
-/** The algorithms come last, as their number varies. */
+/** The algorithms come last, as their number varies. The client's secret is sealed for these facts. */
 export const issuerMac = rowMac<IssuerFacts>('issuers', (row) => {
-  const { id, projectId, name, issuer, audience, userClaim, algorithms } = row
-  return [id, projectId, name, issuer, audience, userClaim, ...algorithms]
+  const { id, projectId, name, issuer, audience, userClaim, clientId, algorithms } = row
+  return [id, projectId, name, issuer, audience, userClaim, clientId ?? '', ...algorithms]
 })
 
 export const sessionMac = rowMac<SessionFacts>('sessions', (row) => {
@@ -73,12 +73,13 @@ export const sessionMac = rowMac<SessionFacts>('sessions', (row) => {
 })
 
 export const sessionChallengeMac = rowMac<SessionChallengeFacts>('session_challenges', (row) => {
-  const { id, projectId, codeHash, linkHash, verifierHash, email, userId, askerAddress, askerDevice } = row
+  const { id, projectId, way, codeHash, linkHash, verifierHash, email, userId, askerAddress, askerDevice } = row
   const secrets = [codeHash, linkHash ?? '', verifierHash ?? '']
   const texts = [email ?? '', userId ?? '', askerAddress, askerDevice]
   return [
     id,
     projectId,
+    way,
     ...secrets,
     ...texts,
     timeOf(row.expiresAt),

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { ISSUER_ALGORITHMS, type IssuerAlgorithm } from '../../db/words.ts'
+import { callbackOf } from '../issuers/callback.ts'
 import { addIssuer, listIssuers, removeIssuer, USUAL_ALGORITHMS } from '../issuers/issuers.ts'
 import { listOf, uuid } from './arguments.ts'
 import { OPERATOR } from './operator.ts'
@@ -9,10 +10,12 @@ type Options = {
   readonly audience: string
   readonly claim: string
   readonly algorithms: readonly IssuerAlgorithm[]
+  readonly clientId?: string
+  readonly clientSecret?: boolean
 }
 
 /** The identity providers whose users a project has already. */
-export const issuerCommands = ({ print, printJson, withReadingCtx, withIdentityCtx }: Shell): Command => {
+export const issuerCommands = ({ print, printJson, readSecrets, withReadingCtx, withIdentityCtx }: Shell): Command => {
   const command = new Command('issuers').description(
     'The identity providers whose tokens a project takes. Whoever signs with the keys of such an issuer can call as each of its users.',
   )
@@ -30,10 +33,17 @@ export const issuerCommands = ({ print, printJson, withReadingCtx, withIdentityC
       listOf(ISSUER_ALGORITHMS),
       USUAL_ALGORITHMS,
     )
-    .action((projectId: string, name: string, issuer: string, { audience, claim, algorithms }: Options) =>
+    .option('--client-id <id>', 'offer it on the login page too: the id that the issuer gave this service')
+    .option('--client-secret', 'the issuer gave a secret too: read it from standard input')
+    .action((projectId: string, name: string, issuer: string, options: Options) =>
       withIdentityCtx(async (ctx) => {
-        await addIssuer(ctx, { projectId, name, issuer, audience, userClaim: claim, algorithms, actor: OPERATOR })
+        const { audience, claim, algorithms, clientId = null } = options
+        const [clientSecret = null] = options.clientSecret === true ? await readSecrets(['client secret']) : []
+        const by = { projectId, name, issuer, audience, userClaim: claim, algorithms }
+        await addIssuer(ctx, { ...by, clientId, clientSecret, actor: OPERATOR })
         print(`Tokens of ${issuer} are taken now, with the header X-WalletKit-Token-Source: ${name}`)
+        if (clientId === null) return
+        print(`The login page offers it. Register there, exactly: ${callbackOf(ctx.config, { projectId, name })}`)
       }),
     )
   command
@@ -45,8 +55,17 @@ export const issuerCommands = ({ print, printJson, withReadingCtx, withIdentityC
       withReadingCtx(async (ctx) => {
         const issuers = await listIssuers(ctx, { projectId })
         if (json) return printJson(issuers)
-        for (const { name, issuer, audience, user_claim: claim, algorithms } of issuers) {
+        for (const {
+          name,
+          issuer,
+          audience,
+          user_claim: claim,
+          algorithms,
+          client_id: clientId,
+          callback,
+        } of issuers) {
           print(`${name}  ${issuer}  audience ${audience}  user by ${claim}  ${algorithms.join(',')}`)
+          if (clientId !== null) print(`  on the login page, as client ${clientId}, with the callback ${callback}`)
         }
         if (issuers.length === 0) print('The project has no issuer.')
       }),

@@ -15,6 +15,7 @@ import type { Ctx } from '../context.ts'
 import { createBatcher } from '../queue.ts'
 import { derivedUserId } from '../users/user-id.ts'
 import { createKeySets } from './key-sets.ts'
+import { createProvider, type LoginIssuer } from './provider.ts'
 import { verifyIssuerToken } from './verify-token.ts'
 
 const KEYS_A_QUERY = 200
@@ -36,10 +37,10 @@ const batched = <Key, Row extends Key>(input: {
   return async (key: Key): Promise<Row | null> => (await ask(key)).get(key) ?? null
 }
 
-type Admitted =
-  | { readonly kind: 'user'; readonly userId: string; readonly authenticatedAt: Date | null }
-  | { readonly kind: 'no_issuer' }
-  | { readonly kind: 'refused' }
+/** A user, and when they last logged in at the issuer, if the token says it. */
+type Known = { readonly userId: string; readonly authenticatedAt: Date | null }
+
+type Admitted = ({ readonly kind: 'user' } & Known) | { readonly kind: 'no_issuer' } | { readonly kind: 'refused' }
 
 /** Makes the user, unless another request does at the same time. */
 const makeUser = async (
@@ -73,7 +74,23 @@ export const createIssuers = (ctx: AdmitCtx) => {
     nameOf: ({ projectId, issuer, subject }) => JSON.stringify([projectId, issuer, subject]),
   })
 
+  /** The user whom a token names, made if they are new. @returns null for a token that does not count. */
+  const userOf = async ({ issuer, token }: { issuer: IssuerRow; token: string }): Promise<Known | null> => {
+    const { projectId } = issuer
+    const proven = await verifyIssuerToken({ keySets, now: ctx.now() }, { issuer, token })
+    if (proven === null) return null
+    const { subject, authenticatedAt } = proven
+    const key = { projectId, issuer: issuer.issuer, subject }
+    const user = (await findSubject(key)) ?? (await makeUser(ctx, { issuer, subject })) ?? (await findSubject(key))
+    return user !== null && isOurs(ctx, macs.ofUsers, user) ? { userId: user.id, authenticatedAt } : null
+  }
+
   return {
+    /** Asks issuers for logins in a browser. */
+    provider: createProvider(ctx),
+    /** The user whom an ID token for our login page names. @returns null for a token that does not count. */
+    identify: ({ issuer, token }: { readonly issuer: LoginIssuer; readonly token: string }): Promise<Known | null> =>
+      userOf({ issuer: { ...issuer, audience: issuer.clientId }, token }),
     /**
      * Identifies the caller by a token of one of the project's issuers.
      * @throws unavailable if the issuer's keys cannot be read.
@@ -82,13 +99,8 @@ export const createIssuers = (ctx: AdmitCtx) => {
       const { projectId, name, token } = input
       const issuer = await findIssuer({ projectId, name })
       if (issuer === null) return { kind: 'no_issuer' }
-      const proven = await verifyIssuerToken({ keySets, now: ctx.now() }, { issuer, token })
-      if (proven === null) return { kind: 'refused' }
-      const { subject, authenticatedAt } = proven
-      const key = { projectId, issuer: issuer.issuer, subject }
-      const user = (await findSubject(key)) ?? (await makeUser(ctx, { issuer, subject })) ?? (await findSubject(key))
-      if (user === null || !isOurs(ctx, macs.ofUsers, user)) return { kind: 'refused' }
-      return { kind: 'user', userId: user.id, authenticatedAt }
+      const user = await userOf({ issuer, token })
+      return user === null ? { kind: 'refused' } : { kind: 'user', ...user }
     },
   }
 }

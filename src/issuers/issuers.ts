@@ -11,9 +11,12 @@ import {
 import { findProject } from '../../db/queries/projects.ts'
 import { ISSUER_ALGORITHMS, type IssuerAlgorithm } from '../../db/words.ts'
 import { issuerMac } from '../auth/row-macs.ts'
+import type { Config } from '../config.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, noSuchProject } from '../errors.ts'
 import { OutgoingError, refusalOfUrl } from '../security/outgoing.ts'
+import { callbackOf } from './callback.ts'
+import { sealClientSecret } from './client-secret.ts'
 import { readKeys } from './key-sets.ts'
 
 /** Our own tokens have this source. */
@@ -30,7 +33,9 @@ const isSourceName = (text: string): boolean => NAME.test(text) && text !== OWN_
 
 type ChangeCtx = Pick<Ctx, 'db' | 'audit' | 'identity' | 'config'>
 
-type NewIssuer = Pick<IssuerFacts, 'projectId' | 'name' | 'issuer' | 'audience' | 'userClaim'> & {
+type NewIssuer = Pick<IssuerFacts, 'projectId' | 'name' | 'issuer' | 'audience' | 'userClaim' | 'clientId'> & {
+  /** Of the client; null for a client without one. */
+  readonly clientSecret: string | null
   readonly algorithms: readonly IssuerAlgorithm[]
   readonly actor: string
 }
@@ -48,6 +53,11 @@ const requireRight = ({ config }: Pick<Ctx, 'config'>, input: NewIssuer): void =
   if (new URL(input.issuer).search !== '') refuse('The issuer must be a URL without "?".')
   if (!TEXT.test(input.audience)) refuse('The audience must be 1 to 512 ASCII characters without spaces.')
   if (!CLAIM.test(input.userClaim)) refuse('The claim must be the name of a claim, such as "sub".')
+  if (input.clientId !== null && !TEXT.test(input.clientId)) refuse('The client id must be 1 to 512 ASCII characters.')
+  if (input.clientSecret !== null && input.clientId === null) refuse('A client secret needs a client id.')
+  if (input.clientSecret !== null && !TEXT.test(input.clientSecret)) {
+    refuse('The client secret must be 1 to 512 ASCII characters without spaces.')
+  }
   const isKnown = input.algorithms.every((each) => ISSUER_ALGORITHMS.includes(each))
   if (input.algorithms.length === 0 || !isKnown) refuse(`Algorithms must be of ${ISSUER_ALGORITHMS.join(', ')}.`)
 }
@@ -62,12 +72,13 @@ const requireReachable = async (ctx: Pick<Ctx, 'config'>, issuer: string): Promi
   }
 }
 
-const factsForAudit = ({ name, issuer, audience, userClaim, algorithms }: IssuerFacts) => ({
+const factsForAudit = ({ name, issuer, audience, userClaim, algorithms, clientId }: IssuerFacts) => ({
   name,
   issuer,
   audience,
   user_claim: userClaim,
   algorithms: algorithms.join(' '),
+  ...(clientId !== null && { client_id: clientId }),
 })
 
 /** Takes the tokens of an identity provider for a project, after its keys were read once. */
@@ -75,11 +86,12 @@ export const addIssuer = async (ctx: ChangeCtx, input: NewIssuer): Promise<void>
   requireRight(ctx, input)
   if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
   await requireReachable(ctx, input.issuer)
-  const { actor, ...given } = input
+  const { actor, clientSecret, ...given } = input
   const facts = { ...given, id: randomUUID(), algorithms: [...new Set(given.algorithms)] }
   const { projectId, id } = facts
+  const sealedSecret = clientSecret === null ? null : sealClientSecret(ctx.identity, { ...facts, secret: clientSecret })
   await ctx.db.transaction(async (tx) => {
-    const isNew = await insertIssuer(tx, { ...facts, mac: issuerMac(ctx.identity).of(facts) })
+    const isNew = await insertIssuer(tx, { ...facts, sealedSecret, mac: issuerMac(ctx.identity).of(facts) })
     if (!isNew) refuse('The project has an issuer of this name: remove it first.')
     if ((await selectIssuers(tx, { projectId, limit: OF_A_PROJECT_MAX + 1 })).length > OF_A_PROJECT_MAX) {
       refuse(`A project has at most ${OF_A_PROJECT_MAX} issuers.`)
@@ -100,19 +112,26 @@ export const removeIssuer = (
     await ctx.audit.record(tx, { projectId, actor, action: 'issuer_removed', subject: row.id, details })
   })
 
-const shown = ({ name, issuer, audience, userClaim, algorithms, createdAt }: IssuerRow) => ({
-  name,
-  issuer,
-  audience,
-  user_claim: userClaim,
-  algorithms,
-  created_at: createdAt.toISOString(),
-})
+const shownTo = (config: Config) => (row: IssuerRow) => {
+  const { name, issuer, audience, userClaim, algorithms, clientId, createdAt } = row
+  return {
+    name,
+    issuer,
+    audience,
+    user_claim: userClaim,
+    algorithms,
+    /** null: the login page does not offer it. */
+    client_id: clientId,
+    /** What must be registered at the issuer. */
+    callback: clientId === null ? null : callbackOf(config, row),
+    created_at: createdAt.toISOString(),
+  }
+}
 
 export const listIssuers = async (
-  { db }: Pick<Ctx, 'db'>,
+  { db, config }: Pick<Ctx, 'db' | 'config'>,
   { projectId }: { readonly projectId: string },
-): Promise<ReturnType<typeof shown>[]> => {
+): Promise<ReturnType<ReturnType<typeof shownTo>>[]> => {
   if ((await findProject(db, projectId)) === null) throw noSuchProject()
-  return (await selectIssuers(db, { projectId, limit: OF_A_PROJECT_MAX })).map(shown)
+  return (await selectIssuers(db, { projectId, limit: OF_A_PROJECT_MAX })).map(shownTo(config))
 }

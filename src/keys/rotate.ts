@@ -9,6 +9,7 @@
 // process accepts the earlier key no more, within seconds (retired.ts: startWatchingKeys).
 
 import type { Tx } from '../../db/client.ts'
+import { lockSealedIssuers, resealIssuer } from '../../db/queries/issuers.ts'
 import { endConsoleSessions, endLogins, endOldSessions, resealTokenKey } from '../../db/queries/key-rotation.ts'
 import { lockSealedMails, resealMail } from '../../db/queries/mails.ts'
 import {
@@ -27,6 +28,7 @@ import { AUDIT_PURPOSE, type Sealer, type SealingKey } from '../custody/sealer.t
 import type { ForgedRow } from '../custody/verify-rows.ts'
 import type { IdentityCtx } from '../environment/contexts.ts'
 import { AppError } from '../errors.ts'
+import { openClientSecret, sealClientSecret } from '../issuers/client-secret.ts'
 import { openMail, sealMail } from '../mail/queue.ts'
 import { openSecrets, sealSecrets } from '../webhooks/endpoint.ts'
 import { openRetired, RETIRED_SECONDS, sealRetired } from './retired.ts'
@@ -152,7 +154,8 @@ export const rotateIdentityKey = async (
   if (keys === null) return already
   const { from, to } = keys
   if (isLeaked) await endOldSessions(ctx.db)
-  const { remade, forged } = await remakeAll(ctx, keys, onProgress)
+  const { remade, ...others } = await remakeAll(ctx, keys, onProgress)
+  const forged = [...others.forged]
   // With a leaked key anybody could make refresh tokens. The others admit nobody.
   const purposes = [AUDIT_PURPOSE, ...Object.keys(RETIRED_SECONDS)].filter(
     (each) => !isLeaked || each !== 'refresh token',
@@ -171,10 +174,24 @@ export const rotateIdentityKey = async (
         await endLogins(tx)
       } else await resealTokenKeys(tx, keys)
       await endConsoleSessions(tx)
+      forged.push(...(await resealClientSecrets(tx, ctx, keys)))
       await resealRetired(tx, keys, 'IDENTITY_KEY')
     },
   })
   return isDone ? { keyId: to.id, remade, forged, already: false } : already
+}
+
+/** Of issuers that the login page offers. */
+const resealClientSecrets = async (tx: Tx, { identity }: RotateCtx, { to }: Keys): Promise<readonly ForgedRow[]> => {
+  const forged: ForgedRow[] = []
+  for (const row of await lockSealedIssuers(tx)) {
+    const { id, projectId } = row
+    const secret = openClientSecret(identity, row)?.secret ?? null
+    if (secret === null)
+      forged.push({ table: 'issuers', id, projectId, trouble: 'its secret is not as the service wrote it' })
+    else await resealIssuer(tx, { id, sealedSecret: sealClientSecret(to, { ...row, secret }) })
+  }
+  return forged
 }
 
 /** Makes the next service key the present one. `remade`: mails and webhooks that were sealed anew. */

@@ -5,6 +5,7 @@ import { rpIdFor } from '../auth/relying-party.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { UUID } from '../http/text.ts'
+import { loginIssuers } from '../issuers/browser-login.ts'
 import { sendsMail } from '../mail/queue.ts'
 import { rootOf } from '../pages/page.ts'
 import { CODE_CHALLENGE, CODE_CHALLENGE_METHOD } from '../users/code-verifier.ts'
@@ -20,6 +21,8 @@ export type Login = {
   /** Returned with the user unchanged; at most 512 characters. */
   readonly state: string | null
   readonly hasMail: boolean
+  /** The names of the project's issuers at which users can log in. */
+  readonly issuers: readonly string[]
   /** The domain of the project's passkeys, if they work on a page at our own address. */
   readonly rpId: string | null
   /** The chain ids that a wallet's sign-in message may name. */
@@ -104,6 +107,7 @@ export const openLogin = async (
     returnTo,
     state: state ?? null,
     hasMail: sendsMail(ctx),
+    issuers: await loginIssuers(ctx, project.id),
     rpId: ownRpId(ctx, project),
     chainIds: ctx.chains.known.flatMap(({ chainId }) => chainId ?? []),
   }

@@ -17,9 +17,16 @@ const mailWays = html`
       </form>
       <p class="or" aria-hidden="true">or</p>`
 
-const ways = ({ projectName, hasMail }: Login, intro: Html | null): Html => html`
+/** The script makes them work. */
+const issuerWays = (issuers: readonly string[]): readonly Html[] =>
+  issuers.map(
+    (name) => html`
+      <button type="button" id="issuer-${name}" data-issuer="${name}">Continue with ${name}</button>`,
+  )
+
+const ways = ({ projectName, hasMail, issuers }: Login, intro: Html | null): Html => html`
     <section id="ways" aria-labelledby="ways-title" hidden>
-      <h1 id="ways-title" tabindex="-1">Log in to <bdi>${projectName}</bdi></h1>${intro}${hasMail ? mailWays : null}
+      <h1 id="ways-title" tabindex="-1">Log in to <bdi>${projectName}</bdi></h1>${intro}${hasMail ? mailWays : null}${issuerWays(issuers)}
       <button type="button" id="passkey-start" hidden>Use a passkey</button>
       <button type="button" id="wallet-start" hidden>Use a wallet</button>
       <button type="button" id="device-start">Use another device</button>
@@ -199,5 +206,17 @@ export const refusedPage = (input: {
     <h1>${input.title}</h1>
     <p>The app that sent you here made a mistake. ${input.advice}</p>
     <p class="hint">For its developers: ${input.sentence}</p>
+  </main>`,
+  })
+
+/** For somebody who comes back from an issuer with a login that did not begin in this browser, is over, or came too late. */
+export const endedPage = (root: string): string =>
+  page({
+    root,
+    title: 'This login cannot go on',
+    body: html`<main>
+    <h1>This login cannot go on</h1>
+    <p>It was not begun in this browser, was ended already, or took too long. Nobody is logged in by it.</p>
+    <p>Go back to the app, and log in from there again. If you followed a link that somebody sent you, do nothing.</p>
   </main>`,
   })

@@ -11,7 +11,7 @@ import { AppError } from '../errors.ts'
 import { readCaller } from './user.ts'
 
 /** How long a login counts as fresh. */
-const FRESH_SECONDS = 600
+export const FRESH_SECONDS = 600
 
 const LOGIN_REQUIRED = 'This call requires a login within the last ten minutes: log in again, then repeat the call.'
 const REFRESH_REQUIRED =

@@ -53,7 +53,11 @@ export const loginWithMagicLink = async (
   const userId = await userIdOf(ctx, { projectId, by: { email } })
   const secret = newLinkSecret()
   return ctx.db.transaction(async (tx) => {
-    const challenge = await beginChallenge(ctx, tx, { ...visitor, link: { linkHash: hashOf(secret), email, userId } })
+    const challenge = await beginChallenge(ctx, tx, {
+      ...visitor,
+      way: WAY,
+      link: { linkHash: hashOf(secret), email, userId },
+    })
     const name = lineOf(project.name)
     await queueMail(ctx, tx, {
       projectId,

@@ -19,6 +19,7 @@ import {
   type SessionChallengeRow,
   takeSessionChallenge,
 } from '../../db/queries/session-challenges.ts'
+import type { ChallengeWay } from '../../db/words.ts'
 import { requireProject } from '../auth/authenticate.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { checkOrigin } from '../auth/origins.ts'
@@ -71,6 +72,7 @@ export type ChallengeState = {
 }
 
 type NewChallenge = Pick<Visitor, 'projectId' | 'client'> & {
+  readonly way: ChallengeWay
   /** The mailed link, and the user whom it logs in. */
   readonly link?: { readonly linkHash: Uint8Array; readonly email: string; readonly userId: string }
   /** Without one, the code alone is the proof. */
@@ -89,6 +91,7 @@ export const beginChallenge = async (
   const facts = {
     id,
     projectId: input.projectId,
+    way: input.way,
     codeHash: hashOf(code),
     linkHash,
     verifierHash: input.codeChallenge === undefined ? null : verifierHashOf(input.codeChallenge),
@@ -132,7 +135,7 @@ export const createSessionChallenge = async (
   input: { readonly codeChallenge: string | undefined },
 ): Promise<ChallengeState> => {
   await throttle(ctx, [challengeLimit(ctx, visitor)])
-  return beginChallenge(ctx, ctx.db, { ...visitor, ...input })
+  return beginChallenge(ctx, ctx.db, { ...visitor, ...input, way: 'session_challenge' })
 }
 
 const noSuchChallenge = (): AppError => notFound('session challenge')
@@ -161,11 +164,12 @@ export const readSessionChallenge = async (
 
 type ByUser = { readonly caller: UserCaller; readonly client: Client; readonly code: string }
 
-/** An open challenge that the caller may complete by its code: of their project, and not of a mailed link. */
+/** An open challenge that the caller may complete by its code: of their project, and of a device that asks. */
 const findOpen = async (ctx: Ctx, input: ByUser): Promise<SessionChallengeRow> => {
   const code = readCode(input.code)
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
-  if (row === null || row.projectId !== input.caller.projectId || row.linkHash !== null) throw noSuchChallenge()
+  if (row === null || row.projectId !== input.caller.projectId || row.way !== 'session_challenge')
+    throw noSuchChallenge()
   if (row.expired)
     throw new AppError('challenge_expired', 'The code has expired: ask for a new one on the other device.')
   if (row.completedAt !== null) {
@@ -226,7 +230,7 @@ export const proveByChallenge: Prove<ChallengeProof> = async (ctx, { projectId, 
   if (!isWaiting || id === null || authenticatedAt === null || !isOurChallenge(ctx, row)) return null
   if (!isFromAsker(row, client, proof.verifier)) return null
   return {
-    way: row.linkHash === null ? 'session_challenge' : 'magic_link',
+    way: row.way,
     consume: async (tx) => {
       if (!(await takeSessionChallenge(tx, row))) return null
       const userId = email === null ? id : await ensureUser(ctx, tx, { id, projectId, by: { email } })

@@ -14,6 +14,7 @@ const consent = (rest: Partial<Consent> = {}, name = 'Shop'): Consent => ({
     returnTo: 'https://app.example.com/back',
     state: HOSTILE,
     hasMail: true,
+    issuers: [],
     rpId: 'localhost',
     chainIds: [1],
   },

@@ -12,6 +12,7 @@ const page = credentialsPage({
   returnTo: HOSTILE,
   state: HOSTILE,
   hasMail: true,
+  issuers: [],
   rpId: 'localhost',
   chainIds: [1],
 })

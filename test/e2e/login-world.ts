@@ -66,11 +66,13 @@ const startApp = (api: string, projectId: string) => {
   return { origin: `http://localhost:${server.port}`, addresses, stop: () => server.stop(true) }
 }
 
-export const startLoginWorld = async (input: Pick<Parameters<typeof startService>[0] & object, 'rpcUrls'> = {}) => {
+export const startLoginWorld = async (
+  input: Pick<Parameters<typeof startService>[0] & object, 'rpcUrls' | 'variables'> = {},
+) => {
   const browser: Browser = await startChromium()
   const port = await freePort()
   const origin = `http://localhost:${port}`
-  const service = await startService({ ...input, port, variables: { PUBLIC_BASE_URL: origin } })
+  const service = await startService({ ...input, port, variables: { PUBLIC_BASE_URL: origin, ...input.variables } })
   const { projectId } = service.project
   const worker = await startWorkerHere(service)
   const sql = postgres(service.database.url, { max: 1, onnotice: () => {} })

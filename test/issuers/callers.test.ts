@@ -251,7 +251,7 @@ describe('cli project issuers', () => {
     expect(JSON.parse(output)).toEqual([
       {
         ...{ name: 'supabase', issuer: issuer.issuer, audience: AUDIENCE, user_claim: 'sub' },
-        ...{ algorithms: ['RS256', 'ES256'], created_at: expect.any(String) },
+        ...{ algorithms: ['RS256', 'ES256'], client_id: null, callback: null, created_at: expect.any(String) },
       },
     ])
     expect((await cli('list', projectId)).output).toContain(`supabase  ${issuer.issuer}  audience ${AUDIENCE}`)
@@ -300,11 +300,12 @@ describe('cli project issuers', () => {
 
 test('the MAC of an issuer covers each column', async () => {
   const [row] =
-    await sql`select id, project_id as "projectId", name, issuer, audience, user_claim as "userClaim", algorithms, mac
+    await sql`select id, project_id as "projectId", name, issuer, audience, user_claim as "userClaim", algorithms,
+      client_id as "clientId", mac
     from issuers where project_id = ${projectId}`
   const mac = issuerMac(service.ctx.identity)
   expect(mac.holds(row as never)).toBe(true)
-  for (const column of ['id', 'projectId', 'name', 'issuer', 'audience', 'userClaim']) {
+  for (const column of ['id', 'projectId', 'name', 'issuer', 'audience', 'userClaim', 'clientId']) {
     expect([column, mac.holds({ ...row, [column]: 'x' } as never)]).toEqual([column, false])
   }
   expect(mac.holds({ ...row, algorithms: ['RS256'] } as never)).toBe(false)

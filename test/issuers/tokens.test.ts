@@ -32,7 +32,12 @@ const add = (
       audience: AUDIENCE,
       actor: 'operator',
     },
-    ...{ userClaim: given.claim ?? 'sub', algorithms: given.algorithms ?? ['ES256', 'RS256'] },
+    ...{
+      userClaim: given.claim ?? 'sub',
+      clientId: null,
+      clientSecret: null,
+      algorithms: given.algorithms ?? ['ES256', 'RS256'],
+    },
   })
 
 const newProject = async () => (await createProject(service.ctx, { name: 'P', actor: 'operator' })).projectId

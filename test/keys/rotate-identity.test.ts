@@ -6,6 +6,8 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { newApiKey } from '../../src/auth/api-key.ts'
 import { apiKeyMac, operatorPasskeyMac } from '../../src/auth/row-macs.ts'
+import { openSealer } from '../../src/custody/sealer.ts'
+import { openClientSecret } from '../../src/issuers/client-secret.ts'
 import { refreshTokenOf } from '../../src/users/session.ts'
 import { keyFile } from '../custody/support.ts'
 import { runCli, startCli } from '../support/cli.ts'
@@ -38,7 +40,8 @@ beforeAll(async () => {
   issuer = await startIssuer()
   const { projectId } = world.service.project
   const added = ['project', 'issuers', 'add', projectId, 'own', issuer.issuer, '--audience', AUDIENCE]
-  expect((await runCli(added, world.sets.present)).exitCode).toBe(0)
+  const client = ['--client-id', 'strongroom', '--client-secret']
+  expect((await runCli([...added, ...client], world.sets.present, 'a-client-secret\n')).exitCode).toBe(0)
   expect(await lookByIssuer(world.service.baseUrl)).toBe(200)
   ;({ address } = await world.service.newWallet({ network: NETWORK, pin: PIN }))
 }, 60_000)
@@ -93,6 +96,14 @@ const boundKey = async (): Promise<string> => {
 const verify = async (keys: keyof World['sets']) => {
   const { exitCode, output } = await runCli(['audit', 'verify', '--json'], { ...world.sets[keys] })
   return { exitCode, ...JSON.parse(output) }
+}
+
+/** The client secret of the issuer, as a process with these variables opens it. */
+const secretUnder = async ({ IDENTITY_KEY = '' }: Readonly<Record<string, string>>) => {
+  const [row] =
+    await sql`select id, project_id as "projectId", issuer, client_id as "clientId", sealed_secret as "sealedSecret"
+    from issuers`
+  return openClientSecret(await openSealer({ name: 'IDENTITY_KEY', spec: IDENTITY_KEY }), row as never)
 }
 
 const idempotent = (url: string) =>
@@ -157,6 +168,8 @@ test('goes on for everybody, also when the command is killed, and refuses what w
   const last = await world.startApi('next')
   expect(await lookByIssuer(last.url)).toBe(200)
   expect((await sql`select from users where subject = 'sub:alice'`).length).toBe(1)
+  expect(await secretUnder(world.sets.next)).toEqual({ secret: 'a-client-secret' })
+  expect(await secretUnder(world.sets.present)).toBeNull()
   const repeated = await idempotent(last.url)
   expect([repeated.status, repeated.text]).toEqual([200, begun.text])
   expect(statusAndCode(await peopleOf(at(service, last.url)).refresh(idle))).toEqual(DONE)

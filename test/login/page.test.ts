@@ -14,6 +14,7 @@ const login = {
   returnTo: null,
   state: null,
   hasMail: true,
+  issuers: ['own'],
   rpId: 'localhost',
   chainIds: [1, 137],
   codeChallenge: null,

@@ -15,12 +15,21 @@ export const newKey = async (kid: string, alg = 'ES256'): Promise<KeyPair> => {
 
 export type Answer = (response: ServerResponse, request: IncomingMessage) => void
 
-const answerJson =
+export const answerJson =
   (value: () => unknown): Answer =>
   (response) => {
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify(value()))
   }
+
+type What = 'discovery' | 'keys' | 'authorize' | 'token'
+type Answers = { readonly [Each in What]?: Answer }
+
+const WHAT: Readonly<Record<string, What>> = {
+  '/.well-known/openid-configuration': 'discovery',
+  '/authorize': 'authorize',
+  '/token': 'token',
+}
 
 export type TestIssuer = Awaited<ReturnType<typeof startIssuer>>
 
@@ -29,14 +38,13 @@ export const startIssuer = async (input: { readonly alg?: string; readonly path?
   const { alg = 'ES256', path = '' } = input
   let key = await newKey('first', alg)
   let published: readonly JWK[] = [key.jwk]
-  let answers: { discovery?: Answer; keys?: Answer } = {}
-  const asked = { discovery: 0, keys: 0 }
+  let answers: Answers = {}
+  const asked = { discovery: 0, keys: 0, authorize: 0, token: 0 }
   const server = createServer((request, response) => {
-    const isDiscovery = request.url === `${path}/.well-known/openid-configuration`
-    const what = isDiscovery ? 'discovery' : 'keys'
+    const { pathname } = new URL(request.url ?? '', origin)
+    const what = WHAT[pathname.slice(path.length)] ?? 'keys'
     asked[what] += 1
-    const usual = isDiscovery ? () => ({ issuer, jwks_uri: `${origin}${path}/keys` }) : () => ({ keys: published })
-    const answer = answers[what] ?? answerJson(usual)
+    const answer = answers[what] ?? answerJson(() => (what === 'discovery' ? document() : { keys: published }))
     answer(response, request)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -44,10 +52,19 @@ export const startIssuer = async (input: { readonly alg?: string; readonly path?
   const origin = `http://127.0.0.1:${port}`
   const issuer = `${origin}${path}`
 
+  const document = () => ({
+    issuer,
+    jwks_uri: `${issuer}/keys`,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    id_token_signing_alg_values_supported: [alg],
+  })
+
   return {
     issuer,
     origin,
     asked,
+    document,
     key: () => key,
     publish: (...keys: readonly JWK[]) => {
       published = keys
@@ -59,7 +76,7 @@ export const startIssuer = async (input: { readonly alg?: string; readonly path?
       return key
     },
     /** Answers in another way; without an argument as usual again. */
-    answer: (others: { discovery?: Answer; keys?: Answer } = {}) => {
+    answer: (others: Answers = {}) => {
       answers = others
     },
     /** @param claims replace the usual ones; undefined leaves one out. */

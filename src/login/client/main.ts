@@ -9,10 +9,11 @@ import { bindingOf } from './code-verifier.ts'
 import { goBackWith, offerConsent, showProposal } from './consent.ts'
 import { offerCredentials, showCredentials } from './credentials.ts'
 import { offerGrants, showGrants, showRevocation } from './grants.ts'
+import { goOn, takeReturned } from './issuers.ts'
 import { callAsUser, currentLogin, hasFlag, type Page, readPage, setFlag, setSession, whileLoggedIn } from './page.ts'
 import { addPasskey, endSuggestions, knowsPasskeys } from './passkeys.ts'
 import { element, forgetSecrets, onPress, show, toggle } from './views.ts'
-import { offerWays } from './ways.ts'
+import { offerWays, verify } from './ways.ts'
 
 /** Completes a session challenge for the app, and goes to the app with its code. */
 const handOver = async (page: Page, returnTo: string): Promise<void> => {
@@ -48,7 +49,9 @@ const takeChallenge = (): string | null => {
 }
 
 const begin = (): void => {
-  let challenge = takeChallenge()
+  const returned = takeReturned()
+  if (returned === 'elsewhere') return
+  let challenge = returned?.kept?.challenge ?? takeChallenge()
   const enter = async (session: Session): Promise<void> => {
     endSuggestions()
     setSession(session)
@@ -97,7 +100,8 @@ const begin = (): void => {
   window.addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload()
   })
-  offerWays(page)
+  offerWays(page, { challengeOf: () => challenge })
+  if (returned !== null) void goOn(page, returned, (proof) => verify(page, proof))
 }
 
 begin()

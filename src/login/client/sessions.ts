@@ -12,6 +12,7 @@ const WAYS: Readonly<Record<LoginWay, string>> = {
   wallet: 'by a wallet',
   passkey: 'by a passkey',
   session_challenge: 'by another device',
+  issuer: 'by another account of yours',
   anonymous: 'anonymously',
 }
 

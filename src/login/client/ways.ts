@@ -2,6 +2,7 @@
 
 import type { Session, SessionChallenge } from '../../users/schema.ts'
 import { bindingOf, newVerifier } from './code-verifier.ts'
+import { byIssuer } from './issuers.ts'
 import type { Page } from './page.ts'
 import { assertPasskey, knowsPasskeys, suggestPasskey } from './passkeys.ts'
 import { input, onPress, onSubmit, pause, setText, show, showProblem, showStatus, toggle } from './views.ts'
@@ -11,7 +12,7 @@ import { messageFor, UserMessage } from './words.ts'
 
 const POLL_SECONDS = 1
 
-const verify = async (page: Page, proof: object): Promise<void> =>
+export const verify = async (page: Page, proof: object): Promise<void> =>
   page.enter(await page.wire<Session>('/users/verify-login', { body: proof }))
 
 /** The e-mail address in the form. */
@@ -154,7 +155,7 @@ const byWallet = (page: Page): void => {
 }
 
 /** Sets up the buttons of the first view, and shows it. */
-export const offerWays = (page: Page): void => {
+export const offerWays = (page: Page, input: { readonly challengeOf: () => string | null }): void => {
   if (document.getElementById('email-form') !== null) {
     byCode(page)
     byLink(page)
@@ -162,6 +163,7 @@ export const offerWays = (page: Page): void => {
   byDevice(page)
   byPasskey(page)
   byWallet(page)
+  byIssuer(page, input.challengeOf)
   for (const id of ['code-back', 'link-back', 'device-back']) onPress(id, () => void show('ways'))
   show('ways')
 }

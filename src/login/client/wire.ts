@@ -30,6 +30,8 @@ export type Call = {
   readonly token?: string
   /** For a call that must be done only once. */
   readonly idempotencyKey?: string
+  /** The answer sets a cookie. */
+  readonly takesCookie?: boolean
   readonly signal?: AbortSignal
 }
 
@@ -42,7 +44,7 @@ const refusalOf = (response: Response, answer: { readonly error?: unknown; reado
 
 export const createWire =
   ({ root, projectId }: { readonly root: string; readonly projectId: string }): Wire =>
-  async (path, { method = 'POST', body, token, idempotencyKey, signal } = {}) => {
+  async (path, { method = 'POST', body, token, idempotencyKey, takesCookie = false, signal } = {}) => {
     const headers = new Headers({ 'x-walletkit-project-id': projectId })
     if (body !== undefined) headers.set('content-type', 'application/json')
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
@@ -53,7 +55,7 @@ export const createWire =
       response = await fetch(root + path, {
         method,
         headers,
-        credentials: 'omit',
+        credentials: takesCookie ? 'same-origin' : 'omit',
         cache: 'no-store',
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal === undefined ? {} : { signal }),

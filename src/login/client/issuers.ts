@@ -1,0 +1,111 @@
+// A login at an issuer of the project: the browser leaves this page and comes back. What belongs to the login stays in this tab's
+// storage meanwhile, among it the secret without which the code that comes back is worth nothing.
+
+import { newVerifier } from './code-verifier.ts'
+import type { Page } from './page.ts'
+import { onPress, showProblem, showStatus } from './views.ts'
+import { messageFor, UserMessage } from './words.ts'
+
+const KEY = 'strongroom: login at an issuer'
+
+type Kept = {
+  readonly verifier: string
+  /** Where the login began: path and query. */
+  readonly at: string
+  /** The code of a device that waits for this login; null if none does. */
+  readonly challenge: string | null
+}
+
+/** How a login at an issuer ended. */
+type Returned = {
+  readonly issuer: string
+  /** null if the issuer refused. */
+  readonly code: string | null
+  readonly why: string | null
+  /** null if this tab has not begun it. */
+  readonly kept: Kept | null
+}
+
+const here = (): string => location.pathname + location.search
+
+const readKept = (): Kept | null => {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEY) ?? 'null')
+  } catch {
+    return null
+  }
+}
+
+const forget = (): void => {
+  try {
+    sessionStorage.removeItem(KEY)
+  } catch {
+    // Without storage there is nothing to forget.
+  }
+}
+
+/**
+ * Reads how a login ended, once.
+ * @returns null if nobody came back; `elsewhere` if the browser goes on to the page where the login began.
+ */
+export const takeReturned = (): Returned | 'elsewhere' | null => {
+  const fragment = new URLSearchParams(location.hash.slice(1))
+  const [code, why] = [fragment.get('issuer_code'), fragment.get('issuer_refusal')]
+  if (code === null && why === null) return null
+  const kept = readKept()
+  if (kept !== null && kept.at !== here()) {
+    location.replace(kept.at + location.hash)
+    return 'elsewhere'
+  }
+  forget()
+  history.replaceState(null, '', here())
+  return { issuer: fragment.get('issuer') ?? '', code, why, kept }
+}
+
+const SENTENCES: Readonly<Record<string, (issuer: string) => string>> = {
+  cancelled: (issuer) => `The login with ${issuer} was cancelled. Try again, or log in in another way.`,
+  away: (issuer) => `${issuer} does not answer at the moment. Try again later, or log in in another way.`,
+  stale: (issuer) =>
+    `${issuer} did not ask who you are, and your login there is some time ago. Log out there, then try again.`,
+}
+
+const refusedBy = (issuer: string): string =>
+  `The login with ${issuer} did not work. Try again; if it happens again, tell the app’s support.`
+
+/** Logs the user in who has come back, or says why not. */
+export const goOn = async (
+  page: Page,
+  { issuer, code, why, kept }: Returned,
+  enter: (proof: object) => Promise<void>,
+) => {
+  try {
+    if (code === null) throw new UserMessage((SENTENCES[why ?? ''] ?? refusedBy)(issuer))
+    if (kept === null) throw new UserMessage('This login was begun in another window. Log in again here.')
+    showStatus(`Logging you in to ${page.projectName}…`)
+    await enter({ session_challenge_code: code, code_verifier: kept.verifier })
+  } catch (error) {
+    showStatus('')
+    showProblem(messageFor(error))
+  }
+}
+
+/** Sets up a button for each issuer. @param challengeOf the device that waits for this login. */
+export const byIssuer = (page: Page, challengeOf: () => string | null): void => {
+  for (const button of document.querySelectorAll<HTMLButtonElement>('[data-issuer]')) {
+    const { issuer = '' } = button.dataset
+    onPress(button.id, async () => {
+      const { verifier, codeChallenge } = await newVerifier()
+      const body = { issuer, code_challenge: codeChallenge }
+      const { url } = await page.wire<{ url: string }>('/login/issuer', { body, takesCookie: true })
+      const kept: Kept = { verifier, at: here(), challenge: challengeOf() }
+      try {
+        sessionStorage.setItem(KEY, JSON.stringify(kept))
+      } catch {
+        throw new UserMessage(
+          'Your browser keeps nothing for this page, which this login needs. Log in in another way.',
+        )
+      }
+      location.assign(url)
+    })
+  }
+}
