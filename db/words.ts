@@ -185,6 +185,7 @@ const API_ACTIONS = [
   'token_list_imported',
   'token_list_removed',
   'session_revoked',
+  'issuer_tokens_ended',
   'passkey_added',
   'passkey_removed',
   'email_added',

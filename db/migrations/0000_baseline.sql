@@ -37,7 +37,7 @@ CREATE TABLE "audit" (
 	"subject" text NOT NULL,
 	"details" jsonb NOT NULL,
 	"mac" "bytea" NOT NULL,
-	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'user_secret_added', 'user_secret_removed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'authorization_signed', 'delegates_changed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'identity_key_rotated', 'service_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'issuer_added', 'issuer_removed', 'user_created', 'approval_requested', 'approval_decided', 'operator_invited', 'operator_logged_in', 'operator_passkey_added', 'operator_removed', 'webhook_created', 'webhook_changed', 'webhook_secret_rotated', 'webhook_enabled', 'webhook_disabled', 'webhook_removed', 'webhook_replayed', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'issuer_token_refused', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost', 'webhook_given_up'))
+	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'user_secret_added', 'user_secret_removed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'authorization_signed', 'delegates_changed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'issuer_tokens_ended', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'identity_key_rotated', 'service_key_rotated', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'issuer_added', 'issuer_removed', 'user_created', 'approval_requested', 'approval_decided', 'operator_invited', 'operator_logged_in', 'operator_passkey_added', 'operator_removed', 'webhook_created', 'webhook_changed', 'webhook_secret_rotated', 'webhook_enabled', 'webhook_disabled', 'webhook_removed', 'webhook_replayed', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'issuer_token_refused', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost', 'webhook_given_up'))
 );
 --> statement-breakpoint
 CREATE TABLE "audit_chain" (
@@ -701,6 +701,14 @@ CREATE TABLE "passkeys" (
 	CONSTRAINT "passkeys_credential" UNIQUE("project_id","credential_id")
 );
 --> statement-breakpoint
+CREATE TABLE "pin_changes" (
+	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
+	"project_id" uuid NOT NULL,
+	"user_id" uuid NOT NULL,
+	"actor" text NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "session_challenges" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"project_id" uuid NOT NULL,
@@ -770,13 +778,15 @@ CREATE TABLE "users" (
 	"sign_in_wallet" text,
 	"issuer" text,
 	"subject" text,
+	"tokens_from" timestamp (6) with time zone,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"mac" "bytea" NOT NULL,
 	CONSTRAINT "users_email" UNIQUE("project_id","email"),
 	CONSTRAINT "users_sign_in_wallet" UNIQUE("project_id","sign_in_wallet"),
 	CONSTRAINT "users_subject" UNIQUE("project_id","issuer","subject"),
 	CONSTRAINT "users_project" UNIQUE("project_id","id"),
-	CONSTRAINT "users_subject_issuer" CHECK ((issuer is null) = (subject is null))
+	CONSTRAINT "users_subject_issuer" CHECK ((issuer is null) = (subject is null)),
+	CONSTRAINT "users_tokens_from" CHECK (tokens_from is null or issuer is not null)
 );
 --> statement-breakpoint
 CREATE TABLE "webhook_deliveries" (
@@ -893,6 +903,7 @@ ALTER TABLE "email_codes" ADD CONSTRAINT "email_codes_project_id_projects_id_fk"
 ALTER TABLE "mails" ADD CONSTRAINT "mails_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "nonces" ADD CONSTRAINT "nonces_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "passkeys" ADD CONSTRAINT "passkeys_project_id_user_id_users_project_id_id_fk" FOREIGN KEY ("project_id","user_id") REFERENCES "public"."users"("project_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "pin_changes" ADD CONSTRAINT "pin_changes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "session_challenges" ADD CONSTRAINT "session_challenges_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sessions" ADD CONSTRAINT "sessions_project_id_user_id_users_project_id_id_fk" FOREIGN KEY ("project_id","user_id") REFERENCES "public"."users"("project_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "users" ADD CONSTRAINT "users_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -949,6 +960,7 @@ CREATE INDEX "email_codes_expiry" ON "email_codes" USING btree ("expires_at");--
 CREATE INDEX "mails_age" ON "mails" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "nonces_expiry" ON "nonces" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "passkeys_user" ON "passkeys" USING btree ("project_id","user_id");--> statement-breakpoint
+CREATE INDEX "pin_changes_age" ON "pin_changes" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "session_challenges_expiry" ON "session_challenges" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "sessions_user" ON "sessions" USING btree ("project_id","user_id","created_at");--> statement-breakpoint
 CREATE INDEX "sessions_expiry" ON "sessions" USING btree ("expires_at");--> statement-breakpoint

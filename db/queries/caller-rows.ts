@@ -109,6 +109,16 @@ export const revivedSessions = (db: Queryable, of: OfProject) =>
     .innerJoin(audit, tellsEnd(sessions, 'session_revoked', 'refresh_token_reused'))
     .where(and(isNotEnded, isOf(sessions, of)))
 
+/** Users with an earlier bound for tokens of their issuer than the audit says. */
+export const revivedUsers = (db: Queryable, of: OfProject) =>
+  db
+    .selectDistinct({ id: users.id, projectId: users.projectId })
+    .from(users)
+    .innerJoin(audit, tellsEnd(users, 'issuer_tokens_ended'))
+    .where(
+      and(sql`coalesce(${users.tokensFrom}, '-infinity') < (${audit.details}->>'from')::timestamptz`, isOf(users, of)),
+    )
+
 /** A deleted row that the audit names. `id`: the subject in the audit. */
 type GoneRow = { readonly table: string; readonly projectId: string | null; readonly id: string }
 

@@ -6,6 +6,7 @@ import { approvals, audit, projects, transactions, users, type wallets } from '.
 import { type Network, SECURITY_EVENTS } from '../words.ts'
 import { type AuditRecord, ofChain } from './audit-rows.ts'
 import { type TransactionOverview, transactionsByIds } from './overview.ts'
+import { issuerName } from './users.ts'
 
 type Below = {
   /** The id of the row above the first one; null: from the top. */
@@ -107,7 +108,11 @@ export const findWallets = (
   return walletsOf(db, sql`select ${WALLET} from (${found}) w order by w.created_at desc, w.id desc limit ${limit}`)
 }
 
-type ListedUser = Pick<typeof users.$inferSelect, 'id' | 'email' | 'signInWallet' | 'createdAt'> & {
+type ListedUser = Pick<
+  typeof users.$inferSelect,
+  'id' | 'email' | 'signInWallet' | 'issuer' | 'subject' | 'createdAt'
+> & {
+  readonly issuerName: string | null
   readonly passkeys: number
 }
 
@@ -115,6 +120,9 @@ const USER = {
   id: users.id,
   email: users.email,
   signInWallet: users.signInWallet,
+  issuer: users.issuer,
+  issuerName,
+  subject: users.subject,
   createdAt: users.createdAt,
   passkeys: sql<number>`(
     select count(*)::int from public.passkeys p where p.project_id = users.project_id and p.user_id = users.id)`,

@@ -6,7 +6,10 @@ import { present } from './present.ts'
 export type UserRow = typeof users.$inferSelect
 
 /** Who a user is, by their proofs. */
-export type UserIdentity = Pick<UserRow, 'id' | 'projectId' | 'email' | 'signInWallet' | 'issuer' | 'subject'>
+export type UserIdentity = Pick<
+  UserRow,
+  'id' | 'projectId' | 'email' | 'signInWallet' | 'issuer' | 'subject' | 'tokensFrom'
+>
 
 type OfUser = { readonly projectId: string; readonly userId: string }
 
@@ -14,12 +17,13 @@ type OfUser = { readonly projectId: string; readonly userId: string }
  * Only one transaction at a time changes how a user can log in, or ends their sessions. Lock the user before any row of a
  * session, to avoid deadlocks.
  */
-export const lockUser = async (tx: Tx, { projectId, userId }: OfUser): Promise<void> => {
-  await tx
-    .select({ id: users.id })
+export const lockUser = async (tx: Tx, { projectId, userId }: OfUser): Promise<UserRow | null> => {
+  const [row] = await tx
+    .select()
     .from(users)
     .where(and(eq(users.projectId, projectId), eq(users.id, userId)))
     .for('no key update')
+  return row ?? null
 }
 
 /** What an access token says about a user. */
@@ -93,13 +97,35 @@ export const setUserEmail = async (
   return rowCount === 1
 }
 
+export const setTokensFrom = async (
+  tx: Tx,
+  { projectId, id, tokensFrom, mac }: Pick<UserRow, 'projectId' | 'id' | 'tokensFrom' | 'mac'>,
+): Promise<void> => {
+  await tx
+    .update(users)
+    .set({ tokensFrom, mac })
+    .where(and(eq(users.projectId, projectId), eq(users.id, id)))
+}
+
+/** What the project calls the user's issuer now; null if it has none of this URL. */
+export const issuerName = sql<string | null>`(select string_agg(i.name, ', ' order by i.name) from public.issuers i
+  where i.project_id = ${users.projectId} and i.issuer = ${users.issuer})`
+
+export const findIssuerName = async (db: Queryable, { projectId, userId }: OfUser): Promise<string | null> => {
+  const [row] = await db
+    .select({ issuerName })
+    .from(users)
+    .where(and(eq(users.projectId, projectId), eq(users.id, userId)))
+  return row?.issuerName ?? null
+}
+
 /** Newest first. */
 export const listUsers = async (
   db: Queryable,
   input: { readonly projectId: string; readonly limit: number },
-): Promise<readonly UserRow[]> =>
+): Promise<readonly (UserRow & { readonly issuerName: string | null })[]> =>
   db
-    .select()
+    .select({ ...getTableColumns(users), issuerName })
     .from(users)
     .where(eq(users.projectId, input.projectId))
     .orderBy(desc(users.createdAt), desc(users.id))

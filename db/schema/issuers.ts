@@ -36,4 +36,7 @@ export const issuers = pgTable(
   ],
 )
 
-export const issuersAccess = access(issuers, { api: 'select, insert, delete' })
+export const issuersAccess = access(issuers, {
+  api: 'select, insert, delete',
+  console: 'select (project_id, name, issuer)',
+})

@@ -21,6 +21,24 @@ import { bytes, instant, now, oneOf } from '../columns.ts'
 import { CHALLENGE_WAYS, EMAIL_CODE_PURPOSES, LOGIN_WAYS, NONCE_KINDS, SESSION_ENDS } from '../words.ts'
 import { projectId } from './projects.ts'
 
+/**
+ * Whose PIN is being changed, until their sessions have ended. Custody commits the change in another transaction: a row that is left shows
+ * that an API died in between.
+ */
+export const pinChanges = pgTable(
+  'pin_changes',
+  {
+    id: uuid('id').primaryKey().defaultRandom(),
+    projectId: projectId(),
+    userId: uuid('user_id').notNull(),
+    actor: text('actor').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [index('pin_changes_age').on(table.createdAt)],
+)
+
+export const pinChangesAccess = access(pinChanges, { api: 'select, insert, update, delete' })
+
 /** An end user of a project. One who logged in anonymously has neither an e-mail address nor a wallet. */
 export const users = pgTable(
   'users',
@@ -35,6 +53,8 @@ export const users = pgTable(
     issuer: text('issuer'),
     /** How the issuer names the user: the claim's name and its value, such as `sub:1234`. */
     subject: text('subject'),
+    /** Tokens of the issuer that it made before count no more; null: they all count. */
+    tokensFrom: instant('tokens_from'),
     createdAt: instant('created_at').notNull().default(now),
     /** The row's MAC, by src/auth/row-macs.ts. */
     mac: bytes('mac').notNull(),
@@ -44,6 +64,7 @@ export const users = pgTable(
     unique('users_sign_in_wallet').on(table.projectId, table.signInWallet),
     unique('users_subject').on(table.projectId, table.issuer, table.subject),
     check('users_subject_issuer', sql`(issuer is null) = (subject is null)`),
+    check('users_tokens_from', sql`tokens_from is null or issuer is not null`),
     unique('users_project').on(table.projectId, table.id),
     index('users_unproven').on(table.createdAt).where(sql`email is null and sign_in_wallet is null and issuer is null`),
   ],

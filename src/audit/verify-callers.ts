@@ -4,6 +4,7 @@ import {
   revivedIssuers,
   revivedPasskeys,
   revivedSessions,
+  revivedUsers,
 } from '../../db/queries/caller-rows.ts'
 import type { MacTable } from '../../db/queries/key-rotation.ts'
 import { allOperatorRows, operatorActs } from '../../db/queries/operators.ts'
@@ -31,6 +32,7 @@ const REVIVED_OF: Partial<Record<MacTable, (db: VerifyCtx['db'], of: OfProject) 
   issuers: revivedIssuers,
   passkeys: revivedPasskeys,
   sessions: revivedSessions,
+  users: revivedUsers,
 }
 
 /** One table of such rows. */

@@ -135,8 +135,8 @@ const callerByIssuer = async (
 ): Promise<Caller> => {
   const admitted = await ctx.issuers.admit({ projectId, name: source, token })
   if (admitted.kind === 'user') {
-    const { userId, authenticatedAt } = admitted
-    return { kind: 'user', projectId, userId, sessionId: null, issuedLoginAt: authenticatedAt, address }
+    const { userId, authenticatedAt: issuedLoginAt, issuedAt: tokenIssuedAt } = admitted
+    return { kind: 'user', projectId, userId, sessionId: null, issuedLoginAt, tokenIssuedAt, address }
   }
   await requireProject(ctx, projectId)
   if (admitted.kind === 'no_issuer') {
@@ -145,7 +145,7 @@ const callerByIssuer = async (
     throw new AppError('token_source_unsupported', sentence)
   }
   const sentence =
-    'The header Authorization must be "Bearer " and a token of the issuer that has not expired: get a new one.'
+    'The header Authorization must be "Bearer " and a token of the issuer that has not expired or been ended: get a new one.'
   throw new AppError('unauthorized', sentence, {
     event: { kind: 'issuer_token_refused', projectId, details: { source } },
   })

@@ -25,6 +25,8 @@ export type UserCaller = From & {
   readonly sessionId: string | null
   /** When such a caller last logged in at the issuer, if their token says it. */
   readonly issuedLoginAt?: Date | null
+  /** When such a caller's token was issued. */
+  readonly tokenIssuedAt?: Date
 }
 
 export type Caller = ApiKeyCaller | UserCaller

@@ -56,8 +56,10 @@ export const passkeyMac = rowMac<PasskeyFacts>('passkeys', (row) => {
 })
 
 /** An absent address, wallet or issuer differs from every present one: none is empty. */
-export const userMac = rowMac<UserIdentity>('users', ({ id, projectId, email, signInWallet, issuer, subject }) => {
-  return [id, projectId, email ?? '', signInWallet ?? '', issuer ?? '', subject ?? '']
+export const userMac = rowMac<UserIdentity>('users', (row) => {
+  const { id, projectId, email, signInWallet, issuer, subject, tokensFrom } = row
+  const from = tokensFrom === null ? '' : timeOf(tokensFrom)
+  return [id, projectId, email ?? '', signInWallet ?? '', issuer ?? '', subject ?? '', from]
 })
 
 /** The algorithms come last, as their number varies. The client's secret is sealed for these facts. */

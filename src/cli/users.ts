@@ -1,17 +1,18 @@
 import { Command } from 'commander'
-import type { UserRow } from '../../db/queries/users.ts'
-import { LISTED_MAX, listUsers, showUser } from '../users/list.ts'
+import { LISTED_MAX, listUsers, type NamedUser, showUser } from '../users/list.ts'
 import { removeAllPasskeys } from '../users/passkeys.ts'
 import { uuid } from './arguments.ts'
 import { OPERATOR, rowAsJson } from './operator.ts'
 import type { Shell } from './shell.ts'
 
-const shown = ({ id, email, signInWallet, issuer, subject, createdAt }: UserRow) =>
-  rowAsJson({ id, email, signInWallet, issuer, subject, createdAt })
+const shown = ({ id, email, signInWallet, issuer, issuerName, subject, createdAt }: NamedUser) =>
+  rowAsJson({ id, email, signInWallet, issuer, issuerName, subject, createdAt })
 
-/** Such as `sub:1234 at https://issuer.example`. */
-const atIssuer = ({ issuer, subject }: Pick<UserRow, 'issuer' | 'subject'>): string | null =>
-  issuer === null ? null : `${subject} at ${issuer}`
+/** Such as `sub:1234 at acme (https://issuer.example)`; the URL alone if the project has removed the issuer. */
+const atIssuer = ({ issuer, issuerName, subject }: NamedUser): string | null => {
+  if (issuer === null) return null
+  return `${subject} at ${issuerName === null ? issuer : `${issuerName} (${issuer})`}`
+}
 
 const list =
   ({ print, printJson, withReadingCtx }: Shell) =>
@@ -63,7 +64,7 @@ export const userCommands = (shell: Shell): Command => {
     .description('Show how a user can log in.')
     .argument('<user-id>', 'the user', uuid)
     .requiredOption('--project <id>', 'the project', uuid)
-    .option('--json', 'print { id, email, sign_in_wallet, issuer, subject, created_at, passkeys }')
+    .option('--json', 'print { id, email, sign_in_wallet, issuer, issuer_name, subject, created_at, passkeys }')
     .action(show(shell))
   command
     .command('remove-passkeys')

@@ -37,8 +37,8 @@ const batched = <Key, Row extends Key>(input: {
   return async (key: Key): Promise<Row | null> => (await ask(key)).get(key) ?? null
 }
 
-/** A user, and when they last logged in at the issuer, if the token says it. */
-type Known = { readonly userId: string; readonly authenticatedAt: Date | null }
+/** A user, when they last logged in at the issuer, if the token says it, and when it was issued. */
+type Known = { readonly userId: string; readonly authenticatedAt: Date | null; readonly issuedAt: Date }
 
 type Admitted = ({ readonly kind: 'user' } & Known) | { readonly kind: 'no_issuer' } | { readonly kind: 'refused' }
 
@@ -49,7 +49,14 @@ const makeUser = async (
 ): Promise<UserRow | null> => {
   const { projectId } = issuer
   const by = { issuer: issuer.issuer, subject }
-  const user = { id: derivedUserId(ctx, { projectId, by }), projectId, email: null, signInWallet: null, ...by }
+  const user = {
+    id: derivedUserId(ctx, { projectId, by }),
+    projectId,
+    email: null,
+    signInWallet: null,
+    tokensFrom: null,
+    ...by,
+  }
   return ctx.db.transaction(async (tx) => {
     const made = await insertSubject(tx, { ...user, mac: userMac(ctx.identity).of(user) })
     if (made === null) return null
@@ -75,14 +82,22 @@ export const createIssuers = (ctx: AdmitCtx) => {
   })
 
   /** The user whom a token names, made if they are new. @returns null for a token that does not count. */
-  const userOf = async ({ issuer, token }: { issuer: IssuerRow; token: string }): Promise<Known | null> => {
+  const userOf = async (input: {
+    readonly issuer: IssuerRow
+    readonly token: string
+    /** The browser has just brought it from the issuer, for a login that began here. */
+    readonly isNew: boolean
+  }): Promise<Known | null> => {
+    const { issuer, token, isNew } = input
     const { projectId } = issuer
     const proven = await verifyIssuerToken({ keySets, now: ctx.now() }, { issuer, token })
     if (proven === null) return null
-    const { subject, authenticatedAt } = proven
+    const { subject, ...times } = proven
     const key = { projectId, issuer: issuer.issuer, subject }
     const user = (await findSubject(key)) ?? (await makeUser(ctx, { issuer, subject })) ?? (await findSubject(key))
-    return user !== null && isOurs(ctx, macs.ofUsers, user) ? { userId: user.id, authenticatedAt } : null
+    if (user === null || !isOurs(ctx, macs.ofUsers, user)) return null
+    const hasEnded = !isNew && user.tokensFrom !== null && times.issuedAt < user.tokensFrom
+    return hasEnded ? null : { userId: user.id, ...times }
   }
 
   return {
@@ -90,7 +105,7 @@ export const createIssuers = (ctx: AdmitCtx) => {
     provider: createProvider(ctx),
     /** The user whom an ID token for our login page names. @returns null for a token that does not count. */
     identify: ({ issuer, token }: { readonly issuer: LoginIssuer; readonly token: string }): Promise<Known | null> =>
-      userOf({ issuer: { ...issuer, audience: issuer.clientId }, token }),
+      userOf({ issuer: { ...issuer, audience: issuer.clientId }, token, isNew: true }),
     /**
      * Identifies the caller by a token of one of the project's issuers.
      * @throws unavailable if the issuer's keys cannot be read.
@@ -99,7 +114,7 @@ export const createIssuers = (ctx: AdmitCtx) => {
       const { projectId, name, token } = input
       const issuer = await findIssuer({ projectId, name })
       if (issuer === null) return { kind: 'no_issuer' }
-      const user = await userOf({ issuer, token })
+      const user = await userOf({ issuer, token, isNew: false })
       return user === null ? { kind: 'refused' } : { kind: 'user', ...user }
     },
   }

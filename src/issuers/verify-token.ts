@@ -18,6 +18,8 @@ type Subject = {
   readonly subject: string
   /** When the user last logged in at the issuer; null if the token does not say it. */
   readonly authenticatedAt: Date | null
+  /** By the issuer's clock, in whole seconds. */
+  readonly issuedAt: Date
 }
 
 const timeOf = (payload: JWTPayload, now: Date): Date | null => {
@@ -47,9 +49,10 @@ export const verifyIssuerToken = async (
       currentDate: now,
     })
     const value = payload[issuer.userClaim]
+    const issuedAt = new Date(Math.floor(payload.iat ?? 0) * 1_000)
     if (!TYPES.includes(protectedHeader.typ?.toLowerCase())) return null
     if (typeof value !== 'string' || !SUBJECT.test(value)) return null
-    return { subject: `${issuer.userClaim}:${value}`, authenticatedAt: timeOf(payload, now) }
+    return { subject: `${issuer.userClaim}:${value}`, authenticatedAt: timeOf(payload, now), issuedAt }
   } catch (error) {
     if (isRefusal(error)) return null
     throw error

@@ -1,11 +1,15 @@
 import type { Tx } from '../../db/client.ts'
+import { readPresent } from '../../db/queries/present.ts'
 import { endCompletedChallenges } from '../../db/queries/session-challenges.ts'
 import { endSession, endSessionsOf, findSession, sessionExists } from '../../db/queries/sessions.ts'
-import { findUser, lockUser } from '../../db/queries/users.ts'
+import { findUser, lockUser, setTokensFrom, type UserRow } from '../../db/queries/users.ts'
 import type { SessionEnd } from '../../db/words.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
+import { userMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
+
+type EndingCtx = Pick<Ctx, 'audit' | 'identity'>
 
 /** The end of a session in the audit, so that `audit verify` names a session that somebody revives. */
 export const recordEnd = (
@@ -19,33 +23,55 @@ export const recordEnd = (
 }
 
 /**
- * Ends all sessions of a user, or all but one. Every process refuses their tokens from the next request on. Also ends the
+ * Lets the tokens that the user's issuer made until now count no more. A caller with such a token keeps it, and what is newer. A forged row
+ * is left as it is: it admits nobody.
+ */
+const endIssuerTokens = async (
+  ctx: EndingCtx,
+  tx: Tx,
+  { user, tokenIssuedAt, actor }: { user: UserRow; tokenIssuedAt: Date | undefined; actor: string },
+): Promise<void> => {
+  const macs = userMac(ctx.identity)
+  if (user.issuer === null || !macs.holds(user)) return
+  const tokensFrom = tokenIssuedAt ?? (await readPresent(tx))
+  if (user.tokensFrom !== null && user.tokensFrom >= tokensFrom) return
+  const { id, projectId } = user
+  await setTokensFrom(tx, { id, projectId, tokensFrom, mac: macs.of({ ...user, tokensFrom }) })
+  const details = { from: tokensFrom.toISOString() }
+  await ctx.audit.record(tx, { projectId, actor, action: 'issuer_tokens_ended', subject: id, details })
+}
+
+/**
+ * Ends all sessions of a user, or all but one, and the tokens of their issuer. Every process refuses their tokens from the next request on. Also ends the
  * challenges that the user has completed and that have no session yet: a thief could have completed one.
  * @returns how many sessions it ended.
  */
 export const endSessions = async (
-  ctx: Pick<Ctx, 'audit'>,
+  ctx: EndingCtx,
   tx: Tx,
   input: {
     readonly projectId: string
     readonly userId: string
     /** The session to keep, or null for none. */
     readonly except: string | null
+    /** Of a caller with a token of their issuer. */
+    readonly tokenIssuedAt?: Date | undefined
     readonly by: SessionEnd
     readonly actor: string
   },
 ): Promise<number> => {
-  const { projectId, userId, actor } = input
-  await lockUser(tx, input)
+  const { projectId, userId, actor, tokenIssuedAt } = input
+  const user = await lockUser(tx, input)
   const live = await endSessionsOf(tx, input)
   // Now nobody completes another challenge. This waits for those of which a session is being made, and the last step ends these.
   await endCompletedChallenges(tx, input)
   const ended = [...live, ...(await endSessionsOf(tx, input))]
+  if (user !== null) await endIssuerTokens(ctx, tx, { user, tokenIssuedAt, actor })
   for (const { id } of ended) await recordEnd(ctx, tx, { projectId, userId, id, actor })
   return ended.length
 }
 
-type EndCtx = Pick<Ctx, 'db' | 'audit'>
+type EndCtx = EndingCtx & Pick<Ctx, 'db'>
 
 const endOne = async (ctx: EndCtx, tx: Tx, caller: UserCaller, id: string): Promise<number> => {
   const { projectId, userId } = caller

@@ -1,7 +1,7 @@
 import { listPasskeys } from '../../db/queries/passkeys.ts'
 import { findProject } from '../../db/queries/projects.ts'
 import { type SessionRow, listSessions as selectSessions } from '../../db/queries/sessions.ts'
-import { findUser, listUsers as selectUsers, type UserRow } from '../../db/queries/users.ts'
+import { findIssuerName, findUser, listUsers as selectUsers, type UserRow } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import type { Ctx, WorkerCtx } from '../context.ts'
 import { AppError, noSuchProject } from '../errors.ts'
@@ -10,8 +10,11 @@ import type { OwnSession } from './schema.ts'
 /** The longest list that is returned. */
 export const LISTED_MAX = 1_000
 
+/** A user, with what the project calls their issuer now. */
+export type NamedUser = UserRow & { readonly issuerName: string | null }
+
 /** A project's users, newest first. For operators. */
-export const listUsers = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string): Promise<readonly UserRow[]> => {
+export const listUsers = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string): Promise<readonly NamedUser[]> => {
   if ((await findProject(ctx.db, projectId)) === null) throw noSuchProject()
   return selectUsers(ctx.db, { projectId, limit: LISTED_MAX })
 }
@@ -20,10 +23,11 @@ export const listUsers = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string): 
 export const showUser = async (
   ctx: Pick<WorkerCtx, 'db'>,
   input: { readonly projectId: string; readonly userId: string },
-): Promise<UserRow & { readonly passkeys: number }> => {
+): Promise<NamedUser & { readonly passkeys: number }> => {
   const user = await findUser(ctx.db, { projectId: input.projectId, by: { id: input.userId } })
   if (user === null) throw new AppError('not_found', 'The project has no user with this id.')
-  return { ...user, passkeys: (await listPasskeys(ctx.db, input)).length }
+  const issuerName = await findIssuerName(ctx.db, input)
+  return { ...user, issuerName, passkeys: (await listPasskeys(ctx.db, input)).length }
 }
 
 /** Sessions of a project or of one user, newest first, including ended ones. For operators. */

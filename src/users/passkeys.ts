@@ -66,7 +66,7 @@ export const removePasskey = async (
  * @returns how many passkeys it removed.
  */
 export const removeAllPasskeys = async (
-  ctx: Pick<Ctx, 'db' | 'audit' | 'config' | 'sealer' | 'now'>,
+  ctx: Pick<Ctx, 'db' | 'audit' | 'identity' | 'config' | 'sealer' | 'now'>,
   input: { readonly projectId: string; readonly userId: string; readonly actor: string },
 ): Promise<number> => {
   const { projectId, userId, actor } = input

@@ -2,7 +2,7 @@ import type { Network } from '../../db/words.ts'
 import type { Principal, Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { endSessions } from '../users/end-sessions.ts'
+import { endingSessions } from '../users/pin-changes.ts'
 import { getWallet } from './get.ts'
 import { isUserId, mailOwner } from './mail-owner.ts'
 
@@ -41,7 +41,6 @@ export const putUnderPolicies = async (
 /**
  * Changes the PIN of a wallet's owner, for all of the owner's user-controlled wallets, with the old PIN or another secret. If the
  * owner is a user, they get a mail and their other sessions end, because somebody logged in there may have seen the old PIN.
- * Custody commits the change first: if this process dies right after that, they stay.
  */
 export const changeUserPin = async (
   ctx: Ctx,
@@ -56,6 +55,8 @@ export const changeUserPin = async (
     readonly from: string
     /** The calling user's session; null for an API key. */
     readonly sessionId: string | null
+    /** When the calling user's token was issued, if it is of their issuer. */
+    readonly tokenIssuedAt?: Date | undefined
   },
 ): Promise<void> => {
   const { actor, address, oldPin, userSecret, newPin, from } = input
@@ -69,9 +70,13 @@ export const changeUserPin = async (
   // Compared before anything is verified, so the answer says nothing about the current PIN.
   if (oldPin === newPin) throw new AppError('invalid_input', 'Field "new_user_pin" must differ from "old_user_pin".')
   const { projectId, ownerId } = wallet
-  await ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from })
-  await mailOwner(ctx, { wallet, change: userSecret === undefined ? 'pin_changed' : 'pin_set_anew' })
-  if (!isUserId(ownerId)) return
-  const of = { projectId, userId: ownerId, except: input.sessionId, by: 'pin_changed', actor } as const
-  await ctx.db.transaction((tx) => endSessions(ctx, tx, of))
+  const change = () => ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from })
+  const mail = () => mailOwner(ctx, { wallet, change: userSecret === undefined ? 'pin_changed' : 'pin_set_anew' })
+  if (!isUserId(ownerId)) {
+    await change()
+    return mail()
+  }
+  const { sessionId: except, tokenIssuedAt } = input
+  await endingSessions(ctx, { projectId, userId: ownerId, except, tokenIssuedAt, actor }, change)
+  await mail()
 }

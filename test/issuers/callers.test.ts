@@ -68,6 +68,8 @@ describe('a user of the issuer', () => {
       { actor: `user:${rows[0]?.id}`, project_id: projectId, details: { issuer: 'supabase' } },
     ])
     expect(await troublesOf(service, String(rows[0]?.id))).toEqual([])
+    const events = await sql`select data from events where type = 'user.created' and data->>'user_id' = ${rows[0]?.id}`
+    expect([...events]).toEqual([{ data: { user_id: rows[0]?.id } }])
   })
 
   test('is shown to operators with their name at the issuer', async () => {
@@ -79,7 +81,7 @@ describe('a user of the issuer', () => {
       issuer: issuer.issuer,
       subject: 'sub:shown',
     })
-    const named = `sub:shown at ${issuer.issuer}`
+    const named = `sub:shown at supabase (${issuer.issuer})`
     expect((await users('show', id)).output).toContain(`issuer:   ${named}\n`)
     expect((await users('list')).output).toContain(named)
   })
@@ -129,6 +131,72 @@ describe('a user of the issuer', () => {
     const [row] = await sql`select user_id, now() - authenticated_at > interval '9 minutes' as old from sessions
       where id = ${session.id}`
     expect(row).toEqual({ user_id: (await userOf('sub:erin'))?.id, old: true })
+  })
+})
+
+describe('the tokens of one user end', () => {
+  const cliSessions = (userId: string) =>
+    runCli(
+      ['sessions', 'revoke', '--project', projectId, '--user', userId],
+      { ...service.variables, VAULT_SOCKET: '' },
+      '',
+    )
+  const aged = (sub: string, ageSeconds: number) => issuer.token({ sub, iat: seconds() - ageSeconds })
+  const statusOf = async (token: Promise<string>) => (await look(await token)).status
+
+  test('by an operator: those from before are refused, also at the next API, and new ones count', async () => {
+    const [old, others] = [aged('ended', 5), aged('goes-on', 5)]
+    expect([await statusOf(old), await statusOf(others)]).toEqual([200, 200])
+    const { id } = (await userOf('sub:ended')) as { id: string }
+    expect((await cliSessions(id)).exitCode).toBe(0)
+    expect(statusAndCode(await look(await old))).toEqual([401, 'unauthorized'])
+    expect([await statusOf(others), await statusOf(aged('ended', -2))]).toEqual([200, 200])
+    const [row] = await sql`select details from audit where action = 'issuer_tokens_ended' and subject = ${id}`
+    const [user] = await sql`select tokens_from from users where id = ${id}`
+    expect(row?.details).toEqual({ from: user?.tokens_from.toISOString() })
+    expect(await troublesOf(service, id)).toEqual([])
+  })
+
+  test('by the user with one of them: it goes on with those that are newer', async () => {
+    const [older, asking, newer] = [aged('self', 60), aged('self', 30), aged('self', 10)]
+    expect(await statusOf(older)).toBe(200)
+    expect((await post('/users/sessions/end', await asking)).status).toBe(200)
+    expect([await statusOf(older), await statusOf(asking), await statusOf(newer)]).toEqual([401, 200, 200])
+    // The bound never goes back.
+    expect((await post('/users/sessions/end', await newer)).status).toBe(200)
+    const [user] = await sql`select tokens_from from users where subject = 'sub:self'`
+    expect([await statusOf(asking), await statusOf(newer)]).toEqual([401, 200])
+    expect((await post('/users/sessions/end', await issuer.token({ sub: 'self', iat: seconds() - 10 }))).status).toBe(
+      200,
+    )
+    expect([...(await sql`select tokens_from from users where subject = 'sub:self'`)]).toEqual([{ ...user }] as never)
+  })
+
+  test('by a change of the PIN with an API key', async () => {
+    const token = aged('pin', 5)
+    const wallet = { network: 'Ethereum', name: 'Mine', control_mode: 'user', user_pin: PIN }
+    const { address } = (await post('/wallets', await token, wallet)).json
+    const change = { network: 'Ethereum', address, old_user_pin: PIN, new_user_pin: '718394' }
+    expect((await service.post('/wallets/change-user-pin', change)).status).toBe(200)
+    expect(await statusOf(token)).toBe(401)
+  })
+
+  test('whoever writes to the database does not bring them back', async () => {
+    const token = aged('back', 5)
+    expect(await statusOf(token)).toBe(200)
+    const before = (await userOf('sub:back')) as { id: string; mac: Uint8Array }
+    expect((await cliSessions(before.id)).exitCode).toBe(0)
+    const ended = (await userOf('sub:back')) as { mac: Uint8Array; tokens_from: Date }
+    await sql`update users set tokens_from = null where id = ${before.id}`
+    expect(await statusOf(token)).toBe(401)
+    await sql`update users set tokens_from = now() - interval '1 day' where id = ${before.id}`
+    expect(await statusOf(token)).toBe(401)
+    expect(await troublesOf(service, before.id)).toContain(FORGED)
+    // The whole row from before is one that we wrote: only the audit shows that it is back.
+    await sql`update users set tokens_from = null, mac = ${before.mac} where id = ${before.id}`
+    expect(await troublesOf(service, before.id)).toEqual([ENDED])
+    await sql`update users set tokens_from = ${ended.tokens_from}, mac = ${ended.mac} where id = ${before.id}`
+    expect([await statusOf(token), await troublesOf(service, before.id)]).toEqual([401, []])
   })
 })
 

@@ -24,6 +24,10 @@ export const startApiProcess = async (
   return {
     url: await listening.promise,
     output: () => output,
+    kill: async () => {
+      child.kill('SIGKILL')
+      await child.exited
+    },
     stop: async () => {
       child.kill('SIGTERM')
       return await child.exited

@@ -6,6 +6,7 @@ import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { endOwnSessions } from '../../src/users/end-sessions.ts'
 import { removeAllPasskeys } from '../../src/users/passkeys.ts'
+import { startApiProcess } from '../support/api.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { type Service, startService } from '../support/service.ts'
 import { sealSessions } from './own-rows.ts'
@@ -216,6 +217,33 @@ describe('a change of the PIN', () => {
     const subjects = (await people.mailsTo(email)).map(({ subject }) => subject)
     expect(subjects.filter((subject) => subject.includes('PIN'))).toEqual([])
   })
+
+  test('ends them also if the API is killed between the change and the end', async () => {
+    const sessions = (await logIns(2)) as [Session, Session]
+    const [{ user_id }] = sessions
+    const address = await newWallet(sessions[0])
+    const api = await startApiProcess(service.variables)
+    const release = await holdTable(sql, 'sessions')
+    const asked = service
+      .as(service.project, api.url)
+      .post('/wallets/change-user-pin', change(address))
+      .catch(() => null)
+    await untilWaiting(sql)
+    const stopped = api.kill()
+    await release()
+    await Promise.all([stopped, asked])
+    const again = await service.post('/wallets/change-user-pin', change(address))
+    expect(statusAndCode(again)).toEqual([403, 'INVALID_SECRET'])
+    expect(await reachOf(sessions)).toEqual([200, 200])
+    await sql`update pin_changes set created_at = created_at - interval '2 minutes' where user_id = ${user_id}`
+    const next = await startApiProcess(service.variables)
+    for (const deadline = Date.now() + 10_000; (await reachOf(sessions)).includes(200); ) {
+      if (Date.now() > deadline) throw new Error('the sessions have not ended')
+    }
+    await next.stop()
+    expect(await endsOf(sessions)).toEqual(['pin_changed', 'pin_changed'])
+    expect((await sql`select from pin_changes`).length).toBe(0)
+  }, 30_000)
 
   test('works for an owner who is no user', async () => {
     for (const ownerId of ['alice', randomUUID()]) {

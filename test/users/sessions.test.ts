@@ -282,8 +282,8 @@ test('the worker deletes expired rows of logins and sessions, and nothing else',
     await sql`insert into email_codes (project_id, user_id, purpose, email, code_mac, expires_at)
       values (${projectId}, gen_random_uuid(), 'login', ${name}, '\\x00', ${expiry})`
     await sql`insert into throttles (key, tries, window_ends_at) values (${Buffer.from(name)}, 1, ${expiry})`
-    await sql`insert into session_challenges (id, project_id, code_hash, asker_address, asker_device, expires_at)
-      values (gen_random_uuid(), ${projectId}, ${Buffer.from(name)}, '', ${name}, ${expiry} - interval '59 minutes 59 seconds')`
+    await sql`insert into session_challenges (id, project_id, way, code_hash, asker_address, asker_device, expires_at)
+      values (gen_random_uuid(), ${projectId}, 'session_challenge', ${Buffer.from(name)}, '', ${name}, ${expiry} - interval '59 minutes 59 seconds')`
   }
   const worker = await createWorkerCtx({
     config: readConfig({ ...service.variables, VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }),

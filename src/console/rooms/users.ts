@@ -27,6 +27,11 @@ ${table({
     { head: 'Id', cell: ({ id }) => code(id) },
     { head: 'E-mail address', cell: ({ email }) => email ?? '–', is: 'long' },
     { head: 'Wallet to log in', cell: ({ signInWallet }) => code(signInWallet), is: 'long' },
+    {
+      head: 'At an issuer',
+      cell: ({ issuer, issuerName, subject }) => (issuer === null ? '–' : `${subject} at ${issuerName ?? issuer}`),
+      is: 'long',
+    },
     { head: 'Passkeys', cell: ({ passkeys }) => passkeys, is: 'number' },
     { head: 'Since', cell: ({ createdAt }) => time(createdAt) },
     {
