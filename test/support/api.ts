@@ -32,9 +32,5 @@ export const startApiProcess = async (
       child.kill('SIGTERM')
       return await child.exited
     },
-    kill: async () => {
-      child.kill('SIGKILL')
-      await child.exited
-    },
   }
 }
