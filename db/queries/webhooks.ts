@@ -200,10 +200,14 @@ export const deleteEndpoint = async (tx: Tx, of: Named): Promise<void> => {
   await tx.delete(webhookEndpoints).where(named(of))
 }
 
-/** The enabled endpoints of some projects. */
-export const enabledEndpointsOf = async (db: Db, projectIds: readonly string[]): Promise<readonly string[]> => {
+/** The enabled endpoints of some projects that have failed less than so many times in a row. */
+export const endpointsThatWork = async (
+  db: Db,
+  { projectIds, failuresMax }: { readonly projectIds: readonly string[]; readonly failuresMax: number },
+): Promise<readonly string[]> => {
   const { rows } = await db.execute<{ id: string }>(sql`
-    select id from public.webhook_endpoints where state = 'enabled' and project_id = any(${sql.param(projectIds)}::uuid[])`)
+    select id from public.webhook_endpoints
+    where state = 'enabled' and failures < ${failuresMax} and project_id = any(${sql.param(projectIds)}::uuid[])`)
   return rows.map(({ id }) => id)
 }
 

@@ -5,9 +5,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addJob } from '../../db/jobs.ts'
 import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
-import { enabledEndpointsOf, endpointsWithWork } from '../../db/queries/webhooks.ts'
+import { endpointsThatWork, endpointsWithWork } from '../../db/queries/webhooks.ts'
 import { createQueue } from '../queue.ts'
-import { AT_ONCE, type DeliverCtx, type Leased, leaseDue, recordOutcome, sendLeased } from './deliver.ts'
+import { AT_ONCE, type DeliverCtx, FAILURES_MAX, type Leased, leaseDue, recordOutcome, sendLeased } from './deliver.ts'
 
 /** Endpoints that one worker serves at the same time; others wait. */
 const ENDPOINTS_AT_ONCE = 64
@@ -63,7 +63,10 @@ const remind = async (ctx: DeliverCtx, endpointId: string): Promise<void> => {
   await addJob(ctx.db, 'deliver_webhooks', { endpointId }, options)
 }
 
-/** Rings for the endpoints of projects. One look is for all projects that have come since the last one. */
+/**
+ * Rings for the endpoints of projects. One look is for all projects that have come since the last one. It leaves out receivers that are
+ * down: those are tried when a pause ends, and by the reconciler, so that each further event costs nothing for them.
+ */
 const createLook = (ctx: DeliverCtx, ring: (endpointId: string) => void): ((projectId: string) => void) => {
   const projects = new Set<string>()
   let isLooking = false
@@ -73,7 +76,8 @@ const createLook = (ctx: DeliverCtx, ring: (endpointId: string) => void): ((proj
       while (projects.size > 0) {
         const some = [...projects]
         projects.clear()
-        for (const endpointId of await enabledEndpointsOf(ctx.db, some)) ring(endpointId)
+        const input = { projectIds: some, failuresMax: FAILURES_MAX }
+        for (const endpointId of await endpointsThatWork(ctx.db, input)) ring(endpointId)
       }
     } catch (err) {
       // The reconciler finds what is due, within half a minute.

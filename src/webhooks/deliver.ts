@@ -31,7 +31,7 @@ import { signedHeaders } from './sign.ts'
 /** Requests to one endpoint at the same time, by all workers. */
 export const AT_ONCE = 8
 /** After so many failures in a row an endpoint gets one request at a time. */
-const FAILURES_MAX = 5
+export const FAILURES_MAX = 5
 const NUMBERED_AT_ONCE = 500
 /** Longer than a request may take, and its outcome needs to be written. */
 const LEASE_SECONDS = ANSWER_TIMEOUT_MS / 1_000 + 15

@@ -1,6 +1,6 @@
 // `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size] [console] [index]
-// [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [policy] [events] [dev]`: tables with the baseline of the same run
-// beside each figure.
+// [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [policy] [events] [webhooks] [dev]`: tables with the baseline of
+// the same run beside each figure.
 
 import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
@@ -33,6 +33,7 @@ import { benchSubstrateSign, substrateSignTable } from './substrate-sign.ts'
 import { benchTrack } from './track.ts'
 import { benchUsers, usersTable } from './users.ts'
 import { benchVault, vaultTable } from './vault.ts'
+import { benchWebhooks, webhooksTable } from './webhooks.ts'
 
 const json = process.argv.includes('--json')
 const wanted = process.argv.slice(2).filter((each) => !each.startsWith('--'))
@@ -276,6 +277,13 @@ try {
     await chain.stop()
     results.events = events
     for (const text of eventsTable(events)) say(text)
+  }
+  if (wants('webhooks')) {
+    const service = await startService({ variables: { OUTGOING_ALLOWED_HOSTS: '127.0.0.1' } })
+    const webhooks = await benchWebhooks(service, server.process.pid)
+    await service.close()
+    results.webhooks = webhooks
+    for (const text of webhooksTable(webhooks)) say(text)
   }
   if (wants('dev')) {
     const dev = await benchDevStart()

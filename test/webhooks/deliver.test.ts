@@ -178,6 +178,7 @@ describe('a receiver that is down', () => {
     hanging.trust(down.secret)
     await changeEndpoint(service.ctx, { ...down.named, url: hanging.url })
     await happen({ n: 99, wallet: randomUUID() })
+    await addJob(service.ctx.db, 'deliver_webhooks', { endpointId: down.id })
     await hanging.until(1)
     await settled(up.id, 21)
     const [{ leased } = { leased: 0 }] = await sql`

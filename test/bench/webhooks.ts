@@ -1,0 +1,142 @@
+// From an event to its receiver, at a steady number of events a second: alone, and with a second webhook of the same project whose
+// receiver hangs, or where nobody listens. The kinds take turns, so that each is beside the other two on the same machine.
+
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import postgres, { type Sql } from 'postgres'
+import { removeEndpoint } from '../../src/webhooks/change.ts'
+import { createEndpoint } from '../../src/webhooks/create.ts'
+import type { Service } from '../support/service.ts'
+import { percentile } from './load.ts'
+import { measureCpu } from './usage.ts'
+
+const PER_SECOND = 50
+const EVENTS_OF_A_TURN = 150
+const TURNS = 5
+/** Not counted: the processes compile what they run often. */
+const WARM_UP_EVENTS = 100
+const WALLETS = 20
+
+const KINDS = ['alone', 'beside one that hangs', 'beside one that is down'] as const
+type Kind = (typeof KINDS)[number]
+
+type Run = {
+  readonly kind: Kind
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly ratio: number
+  /** Of one event, in the worker and in the database: says what it costs also on a machine that is busy with something else. */
+  readonly cpuMs: number
+}
+export type WebhooksBench = { readonly perSecond: number; readonly runs: readonly Run[] }
+
+const serve = async (answer: RequestListener): Promise<{ readonly server: Server; readonly url: string }> => {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
+}
+
+/** Notes when the event with each number comes. */
+const startClock = async () => {
+  const awaited = new Map<number, (at: number) => void>()
+  const { server, url } = await serve((request, response) => {
+    const at = performance.now()
+    let body = ''
+    request.on('data', (chunk: Buffer) => {
+      body += chunk.toString()
+    })
+    request.on('end', () => {
+      response.writeHead(204).end()
+      awaited.get(JSON.parse(body).data.n)?.(at)
+    })
+  })
+  return { url, close: () => server.close(), of: (n: number) => new Promise<number>((done) => awaited.set(n, done)) }
+}
+
+/** @returns how long each event took, from before it was written until its request came. */
+const measure = async (
+  {
+    sql,
+    projectId,
+    clock,
+  }: { readonly sql: Sql; readonly projectId: string; readonly clock: Awaited<ReturnType<typeof startClock>> },
+  { from, count }: { readonly from: number; readonly count: number },
+): Promise<readonly number[]> => {
+  const begun = performance.now()
+  const taken: Promise<number>[] = []
+  for (let index = 0; index < count; index += 1) {
+    const due = begun + (index * 1_000) / PER_SECOND
+    if (performance.now() < due) await Bun.sleep(due - performance.now())
+    const n = from + index
+    const data = { network: 'Ethereum', wallet_address: String(n % WALLETS), n }
+    const came = clock.of(n)
+    const at = performance.now()
+    taken.push(
+      Promise.all([
+        came,
+        sql`insert into events (project_id, type, data) values (${projectId}, 'transaction.updated', ${sql.json(data)})`,
+      ]).then(([when]) => when - at),
+    )
+  }
+  return Promise.all(taken)
+}
+
+export const benchWebhooks = async (service: Service, postgresPid: number): Promise<WebhooksBench> => {
+  const { projectId } = service.project
+  const sql = postgres(service.database.url, { max: 4, onnotice: () => {} })
+  const clock = await startClock()
+  const hanging = await serve(() => {})
+  const urls: Readonly<Record<Kind, string | null>> = {
+    alone: null,
+    'beside one that hangs': hanging.url,
+    'beside one that is down': 'http://127.0.0.1:1/',
+  }
+  const add = (url: string) =>
+    createEndpoint(service.ctx, { projectId, actor: 'operator', url, eventTypes: [], email: null })
+  await add(clock.url)
+  const pids = { worker: service.startWorker().pid, postgres: postgresPid }
+  let from = 0
+  const next = async (count: number) => {
+    const taken = await measure({ sql, projectId, clock }, { from, count })
+    from += count
+    return taken
+  }
+  await next(WARM_UP_EVENTS)
+  const times: Record<Kind, number[]> = { alone: [], 'beside one that hangs': [], 'beside one that is down': [] }
+  const spentMs: Record<Kind, number> = { alone: 0, 'beside one that hangs': 0, 'beside one that is down': 0 }
+  for (let turn = 0; turn < TURNS; turn += 1) {
+    for (const kind of KINDS) {
+      const url = urls[kind]
+      const other = url === null ? null : await add(url)
+      const { cpuMs, result } = await measureCpu(pids, () => next(EVENTS_OF_A_TURN))
+      times[kind].push(...result)
+      spentMs[kind] += cpuMs.worker + cpuMs.postgres
+      if (other !== null) await removeEndpoint(service.ctx, { projectId, actor: 'operator', id: other.id })
+    }
+  }
+  hanging.server.closeAllConnections()
+  hanging.server.close()
+  clock.close()
+  await sql.end()
+  const sorted = (kind: Kind) => times[kind].toSorted((a, b) => a - b)
+  const alone = percentile(sorted('alone'), 0.5)
+  const runs = KINDS.map((kind) => {
+    const p50Ms = percentile(sorted(kind), 0.5)
+    return {
+      kind,
+      p50Ms,
+      p99Ms: percentile(sorted(kind), 0.99),
+      ratio: p50Ms / alone,
+      cpuMs: spentMs[kind] / (TURNS * EVENTS_OF_A_TURN),
+    }
+  })
+  return { perSecond: PER_SECOND, runs }
+}
+
+export const webhooksTable = ({ perSecond, runs }: WebhooksBench): readonly string[] => [
+  `\nEvent → receiver at ${perSecond} events/s                 p50 ms   p99 ms   in times of alone   CPU ms of one   (aim: 50 ms; 1.0)`,
+  ...runs.map(
+    ({ kind, p50Ms, p99Ms, ratio, cpuMs }) =>
+      `  ${kind.padEnd(40)} ${p50Ms.toFixed(1).padStart(12)} ${p99Ms.toFixed(1).padStart(8)} ${ratio.toFixed(2).padStart(16)} ${cpuMs.toFixed(1).padStart(18)}`,
+  ),
+]
