@@ -192,9 +192,9 @@ describe('a receiver that is down', () => {
     expect(await endpointRow(down.id)).toMatchObject({ failures: 0 })
   })
 
-  test('is tried again after pauses that grow', async () => {
+  test('with 500 for hours is tried again after pauses that grow, and then gets the event once', async () => {
     const { id, receiver } = await endpoint()
-    receiver.answer((_, response) => response.writeHead(503).end())
+    receiver.answer((_, response) => response.writeHead(500).end())
     await startWorker()
     await happen({ n: 1 })
     const pauses: number[] = []
@@ -214,6 +214,12 @@ describe('a receiver that is down', () => {
       expect(pause).toBeLessThanOrEqual((usual[index] ?? 0) * 1.1)
       if (index > 1) expect(pause).toBeGreaterThan((usual[index] ?? 0) * 0.5)
     }
+    const refused = receiver.received.length
+    receiver.answer((_, response) => response.writeHead(204).end())
+    await sql`update webhook_deliveries set next_at = now()`
+    await addJob(service.ctx.db, 'deliver_webhooks', { endpointId: id })
+    await settled(id, 1)
+    expect([receiver.received.length - refused, new Set(receiver.received.map((each) => each.id)).size]).toEqual([1, 1])
   })
 
   test('is disabled after three days without a success, with a mail; enabled again it gets what it missed', async () => {
