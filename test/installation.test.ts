@@ -1,5 +1,6 @@
 // docs/deployment.md, pasted command by command on an empty Debian with systemd. In the end there are two vaults, two APIs and two
-// workers behind nginx with TLS; each is stopped and updated under load without a failed request, and a backup is restored.
+// workers behind nginx with TLS; each is stopped and updated under load without a failed request, a backup is restored, and the vaults
+// move to another address with TLS.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -131,6 +132,34 @@ describe.skipIf(missing !== null || isLeftOut('docs/deployment.md on an empty De
         `call /transactions/sign-message '{"network":"Ethereum","signer_wallet_address":"'$address'","user_pin":"493817","message":"Hello"}'`,
       ])
       expect(out).toMatch(/\{"signature":"0x[0-9a-f]{130}"\}/)
+    })
+
+    test('can have vaults, API and database on machines of their own', async () => {
+      const machines = await blocksOf('deployment.md', '## The vault on a machine of its own', '## Nodes')
+      expect(machines.length).toBe(4)
+      const [certificates = '', ...others] = machines
+      const out = await paste([
+        // Three addresses of this machine, of which each user's connections come from their own.
+        'apt-get install -y --no-install-recommends iproute2',
+        'for n in 10 20 30; do ip addr add 10.0.4.$n/32 dev lo; done',
+        'ip rule add pref 100 lookup local && ip rule del pref 0',
+        'from() { ip rule add pref 90 uidrange "$(id -u $1)-$(id -u $1)" lookup $2; }',
+        'from strongroom-vault 20; ip route add local 10.0.4.10 dev lo src 10.0.4.20 table 20',
+        'from strongroom-api 30; for n in 10 20; do ip route add local 10.0.4.$n dev lo src 10.0.4.30 table 30; done',
+        String.raw`printf '10.0.4.10 db.internal\n10.0.4.20 vault.internal\n10.0.4.30 api-1.internal\n' >> /etc/hosts`,
+        // What the page sets for vaults without a network. The other API still has the vaults of this machine.
+        'rm /etc/systemd/system/strongroom-vault@.service.d/no-network.conf; systemctl stop strongroom-api@2',
+        `(cd /root\n${certificates})`,
+        ...others.map((block) => `(cd /root/strongroom-ca\n${block})`),
+        'ready 1',
+        `call /transactions/sign-message '{"network":"Ethereum","signer_wallet_address":"'$address'","user_pin":"493817","message":"Hello"}'`,
+        'cd /; runuser -u postgres -- psql -Atc "select distinct usename, client_addr, ssl from pg_stat_activity join pg_stat_ssl using (pid)"',
+        'journalctl --output=cat --unit=strongroom-api@1 --lines=20',
+      ])
+      expect(out).toMatch(/\{"signature":"0x[0-9a-f]{130}"\}/)
+      expect(out).toContain('\napi|10.0.4.30|t\n')
+      expect(out).toContain('\nvault|10.0.4.20|t\n')
+      for (const port of [7441, 7442]) expect(out).toContain(`"socket":"tls://vault.internal:${port}"`)
     })
   },
 )
