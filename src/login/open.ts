@@ -59,8 +59,8 @@ const refuse = (sentence: string): never => {
 const IS_CODE_CHALLENGE = new RegExp(`^${CODE_CHALLENGE}$`)
 
 /**
- * The hash of the secret that the app keeps (PKCE). Whoever reads the answer in the app's address, for instance behind an open redirect
- * of the app, gets no session without that secret. So nobody is sent back without one.
+ * The hash of the secret that the app keeps (PKCE). Whoever reads the answer on its way to the app gets no session without that secret.
+ * So nobody is sent back without one. It does not help against a stranger who has made the link, with a secret of their own.
  */
 export const readCodeChallenge = (query: Readonly<Record<string, string | undefined>>): string => {
   const { code_challenge: codeChallenge = '', code_challenge_method: method } = query

@@ -89,7 +89,7 @@ const OF_USERS = [
 
 /** Endpoints without a bearer token, or that ignore it; all of users; and the stream of events, whose answer does not end (test/events). */
 const OPEN =
-  /^(GET \/(|healthz|readyz|metrics|metadata\/:file|openapi.*|docs\/api\.md|login.*|approve|consent.*|credentials.*|events\/stream|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/link|GET \/wallets\/get-by-network|POST \/approvals\/.*|(GET|POST) \/users\/.*)$/
+  /^(GET \/(|healthz|readyz|metrics|metadata\/:file|openapi.*|docs\/api\.md|login.*|approve|consent.*|credentials.*|events\/stream|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/(link|issuer)|GET \/wallets\/get-by-network|POST \/approvals\/.*|(GET|POST) \/users\/.*)$/
 
 /** They answer without any input. */
 const LISTS = ['GET /policies/described', 'GET /approvals', 'GET /transactions', 'GET /events', 'GET /webhooks']

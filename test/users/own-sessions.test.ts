@@ -243,7 +243,7 @@ describe('a change of the PIN', () => {
     await next.stop()
     expect(await endsOf(sessions)).toEqual(['pin_changed', 'pin_changed'])
     expect((await sql`select from pin_changes`).length).toBe(0)
-  }, 30_000)
+  }, 60_000)
 
   test('works for an owner who is no user', async () => {
     for (const ownerId of ['alice', randomUUID()]) {
