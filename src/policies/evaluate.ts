@@ -32,6 +32,8 @@ export type CheckedTransaction = {
   readonly isCall: boolean
   /** null if the call data cannot be read with certainty, or is not of the function that the rules name. */
   readonly call: ReadCall | null
+  /** Its arguments that a rule has asked for: the rules of many policies ask for the same ones. */
+  readonly asked?: Map<string, CallValue | null>
 }
 
 /** The prefix of arguments that are read from call data. */
@@ -50,12 +52,20 @@ export const namesFunction = (rule: ArgumentRule): boolean => rule.operator === 
 /** That rule of a policy's rules. Pure. */
 export const functionRuleOf = (rules: readonly ArgumentRule[]): ArgumentRule | undefined => rules.find(namesFunction)
 
-/** The value that a rule is about; null if there is none. */
-const valueFor = ({ argument }: ArgumentRule, { to, value, call }: CheckedTransaction): CallValue | null => {
+const argumentIn = (argument: string, { to, value, call }: CheckedTransaction): CallValue | null => {
   if (argument === 'to') return to
   if (argument === 'value') return to === null ? null : { kind: 'integer', value }
   if (call === null || !argument.startsWith(DECODED)) return null
   return call.values.get(bare(argument.slice(DECODED.length))) ?? null
+}
+
+/** The value that a rule is about; null if there is none. */
+const valueFor = ({ argument }: ArgumentRule, transaction: CheckedTransaction): CallValue | null => {
+  const known = transaction.asked?.get(argument)
+  if (known !== undefined) return known
+  const value = argumentIn(argument, transaction)
+  transaction.asked?.set(argument, value)
+  return value
 }
 
 /** A function is named by its bare name or by its signature. */
@@ -95,6 +105,10 @@ export const mismatchOf = (
 ): Mismatch | null => {
   const isNamed = named !== undefined || arePayments(transactions)
   if (rules.length === 0 || transactions.length === 0 || !isNamed) return 'function_not_named'
-  const place = rules.findIndex((rule) => !matchesAll(rule, transactions))
-  return place < 0 ? null : place
+  let place = 0
+  for (const rule of rules) {
+    if (!matchesAll(rule, transactions)) return place
+    place += 1
+  }
+  return null
 }

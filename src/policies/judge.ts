@@ -109,7 +109,7 @@ const checked = (
   intents.map((intent, index) => {
     const { value } = intent
     const to = intent.to === null ? null : { kind, value: intent.to }
-    return { to, value, isCall: isCall(intent), call: calls[index] ?? null }
+    return { to, value, isCall: isCall(intent), call: calls[index] ?? null, asked: new Map() }
   })
 
 /** Decodes the calls of intents with the function that a policy's rules declare, once for each declaration. */
