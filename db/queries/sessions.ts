@@ -76,8 +76,18 @@ export const findSessionToRefresh = async (
     from public.sessions s join public.users u on u.project_id = s.project_id and u.id = s.user_id
     where s.id = ${id}::uuid and s.project_id = ${projectId}::uuid and s.ended_at is null`
   if (found === undefined) return null
-  const { email, signInWallet, issuer, subject, tokensFrom, hasPasskeys, userCreatedAt, userMac, now, ...session } = found
-  const facts = { email, signInWallet, issuer, subject, tokensFrom, hasPasskeys, createdAt: userCreatedAt, mac: userMac }
+  const { email, signInWallet, issuer, subject, tokensFrom, hasPasskeys, userCreatedAt, userMac, now, ...session } =
+    found
+  const facts = {
+    email,
+    signInWallet,
+    issuer,
+    subject,
+    tokensFrom,
+    hasPasskeys,
+    createdAt: userCreatedAt,
+    mac: userMac,
+  }
   return { row: { ...session, id, projectId }, user: { ...facts, id: session.userId, projectId }, now }
 }
 

@@ -72,7 +72,12 @@ describe('a token counts', () => {
   test('if the issuer signed it for us, and its user stays the same', async () => {
     const first = await admit(await issuer.token())
     const again = await admit(await issuer.token({ iat: seconds() - 5 }))
-    const user = { kind: 'user', userId: expect.any(String), authenticatedAt: null, issuedAt: expect.any(Date) } as const
+    const user = {
+      kind: 'user',
+      userId: expect.any(String),
+      authenticatedAt: null,
+      issuedAt: expect.any(Date),
+    } as const
     expect(first).toEqual(user)
     expect(again).toMatchObject({ userId: 'userId' in first && first.userId })
     expect(await admit(await issuer.token({ sub: 'bob' }))).not.toEqual(first)
