@@ -209,7 +209,9 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   const couriers = createCouriers(ctx)
   const { runner, unanswered, ending, disconnect } = await startRunner(ctx, couriers)
   const stopListening = ctx.db.eventNotices.subscribe(() =>
-    couriers.ringAll().catch((err: unknown) => ctx.log.warn({ err }, 'could not look which webhooks are due')),
+    couriers
+      .ringForNews()
+      .catch((err: unknown) => ctx.log.warn({ err }, 'could not look for webhooks with new events')),
   )
   let isStopping = false
   const abandoned = new Promise<void>((resolve) => {

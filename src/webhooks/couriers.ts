@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addJob } from '../../db/jobs.ts'
 import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
-import { endpointsThatWork, endpointsWithWork } from '../../db/queries/webhooks.ts'
+import { endpointsWithNews, endpointsWithWork } from '../../db/queries/webhooks.ts'
 import { createQueue } from '../queue.ts'
 import { AT_ONCE, type DeliverCtx, FAILURES_MAX, type Leased, leaseDue, recordOutcome, sendLeased } from './deliver.ts'
 
@@ -19,8 +19,11 @@ const STOP_MS = 5_000
 export type Couriers = {
   /** Says that an endpoint may have something to send. */
   ring(endpointId: string): void
-  /** Says that a project has events. */
-  ringFor(projectId: string): void
+  /**
+   * Rings for the endpoints with new events. It leaves out receivers that are down: those are tried when a pause ends, and by the
+   * reconciler, so that each further event costs nothing for them.
+   */
+  ringForNews(): Promise<void>
   /** Rings for all endpoints with something to send. */
   ringAll(): Promise<void>
   /** Takes up nothing more, and waits for what is under way. */
@@ -63,35 +66,6 @@ const remind = async (ctx: DeliverCtx, endpointId: string): Promise<void> => {
   await addJob(ctx.db, 'deliver_webhooks', { endpointId }, options)
 }
 
-/**
- * Rings for the endpoints of projects. One look is for all projects that have come since the last one. It leaves out receivers that are
- * down: those are tried when a pause ends, and by the reconciler, so that each further event costs nothing for them.
- */
-const createLook = (ctx: DeliverCtx, ring: (endpointId: string) => void): ((projectId: string) => void) => {
-  const projects = new Set<string>()
-  let isLooking = false
-  const look = async (): Promise<void> => {
-    isLooking = true
-    try {
-      while (projects.size > 0) {
-        const some = [...projects]
-        projects.clear()
-        const input = { projectIds: some, failuresMax: FAILURES_MAX }
-        for (const endpointId of await endpointsThatWork(ctx.db, input)) ring(endpointId)
-      }
-    } catch (err) {
-      // The reconciler finds what is due, within half a minute.
-      ctx.log.warn({ err }, 'the webhooks of projects with events could not be read')
-    } finally {
-      isLooking = false
-    }
-  }
-  return (projectId) => {
-    projects.add(projectId)
-    if (!isLooking) void look()
-  }
-}
-
 export const createCouriers = (ctx: DeliverCtx): Couriers => {
   const places = createQueue({
     atOnce: ENDPOINTS_AT_ONCE,
@@ -128,11 +102,12 @@ export const createCouriers = (ctx: DeliverCtx): Couriers => {
     } else if (!isStopping) begin(endpointId)
   }
 
-  const look = createLook(ctx, ring)
-
   return {
     ring,
-    ringFor: look,
+    ringForNews: async () => {
+      const some = { failuresMax: FAILURES_MAX, limit: RUNG_AT_ONCE }
+      for (const endpointId of await endpointsWithNews(ctx.db, some)) ring(endpointId)
+    },
     ringAll: async () => {
       for (const endpointId of await endpointsWithWork(ctx.db, RUNG_AT_ONCE)) ring(endpointId)
     },

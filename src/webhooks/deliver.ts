@@ -60,7 +60,7 @@ export const leaseDue = async (
   return ctx.db.transaction(async (tx) => {
     const endpoint = await lockEndpointById(tx, endpointId)
     if (endpoint?.state !== 'enabled') return []
-    const secrets = openOurs(ctx, endpoint)
+    const secrets = await openOurs(ctx, endpoint)
     if (secrets === null) return []
     await takeUpEvents(tx, endpointId)
     const most = endpoint.failures < FAILURES_MAX ? AT_ONCE : 1

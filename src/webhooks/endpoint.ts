@@ -5,8 +5,9 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { EndpointFacts, EndpointRow } from '../../db/queries/webhooks.ts'
 import { reportForged } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
+import type { WorkerCtx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
+import { requirePresentKeys } from '../keys/retired.ts'
 
 const PURPOSE = 'webhook secrets'
 
@@ -53,10 +54,16 @@ export const openSecrets = (
 }
 
 /** The same, and reports an endpoint that somebody else wrote. */
-export const openOurs = (ctx: Pick<Ctx, 'sealer' | 'securityEvents'>, row: EndpointRow): Secrets | null => {
+export const openOurs = async (
+  ctx: Pick<WorkerCtx, 'db' | 'sealer' | 'securityEvents'>,
+  row: EndpointRow,
+): Promise<Secrets | null> => {
   const secrets = openSecrets(ctx.sealer, row)
-  if (secrets === null) reportForged(ctx, { table: 'webhook_endpoints', id: row.id, projectId: row.projectId })
-  return secrets
+  if (secrets !== null) return secrets
+  // When the service key is changed, secrets are sealed anew: this process may have the earlier key and not know that yet.
+  await requirePresentKeys(ctx)
+  reportForged(ctx, { table: 'webhook_endpoints', id: row.id, projectId: row.projectId })
+  return null
 }
 
 /** Those that sign now. Pure. */
