@@ -193,6 +193,7 @@ const API_ACTIONS = [
   'identity_key_rotated',
   'service_key_rotated',
   'origins_changed',
+  'return_addresses_changed',
   'passkey_domain_changed',
   'anonymous_login_changed',
   'issuer_added',

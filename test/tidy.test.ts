@@ -420,7 +420,6 @@ describe('nothing is without an importer', () => {
     'pure, with more cases than requests are worth': [
       'src/activity/read-range.ts',
       'src/http/limits.ts',
-      'src/login/open.ts',
       'src/metadata/data-uri.ts',
       'src/openapi/routes.ts',
       'src/security/log.ts',

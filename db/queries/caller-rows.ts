@@ -37,9 +37,9 @@ export const pageOfPasskeys = (db: Queryable, page: Page) =>
   db.select().from(passkeys).where(isOn(passkeys, page)).orderBy(asc(passkeys.id)).limit(page.limit)
 
 export const pageOfProjects = (db: Queryable, page: Page) => {
-  const { id, allowedOrigins, passkeyRpId, anonymousLogin, mac } = projects
+  const { id, allowedOrigins, returnAddresses, passkeyRpId, anonymousLogin, mac } = projects
   return db
-    .select({ id, projectId: id, allowedOrigins, passkeyRpId, anonymousLogin, mac })
+    .select({ id, projectId: id, allowedOrigins, returnAddresses, passkeyRpId, anonymousLogin, mac })
     .from(projects)
     .where(isOn({ id, projectId: id }, page))
     .orderBy(asc(id))

@@ -4,8 +4,11 @@ import { projects } from '../schema.ts'
 
 export type Project = typeof projects.$inferSelect
 
-/** Which pages may call for a project, and who may log in there. */
-export type ProjectSettings = Pick<Project, 'id' | 'allowedOrigins' | 'passkeyRpId' | 'anonymousLogin'>
+/** Which pages may call for a project, where its users return to, and who may log in there. */
+export type ProjectSettings = Pick<
+  Project,
+  'id' | 'allowedOrigins' | 'returnAddresses' | 'passkeyRpId' | 'anonymousLogin'
+>
 
 export const insertProject = async (
   db: Queryable,
@@ -64,6 +67,7 @@ export const setProjectSettings = async (
   tx: Tx,
   { id, ...settings }: ProjectSettings & Pick<Project, 'mac'>,
 ): Promise<void> => {
-  const { allowedOrigins, passkeyRpId, anonymousLogin, mac } = settings
-  await tx.update(projects).set({ allowedOrigins, passkeyRpId, anonymousLogin, mac }).where(eq(projects.id, id))
+  const { allowedOrigins, returnAddresses, passkeyRpId, anonymousLogin, mac } = settings
+  const changed = { allowedOrigins, returnAddresses, passkeyRpId, anonymousLogin, mac }
+  await tx.update(projects).set(changed).where(eq(projects.id, id))
 }

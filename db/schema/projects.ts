@@ -64,6 +64,8 @@ export const projects = pgTable('projects', {
   id: uuid('id').primaryKey().defaultRandom(),
   name: text('name').notNull(),
   allowedOrigins: text('allowed_origins').array().notNull().default(sql`'{}'`),
+  /** Where its users may return to after a login: whole addresses. */
+  returnAddresses: text('return_addresses').array().notNull().default(sql`'{}'`),
   /** The WebAuthn RP ID of its users' passkeys; null: the host of the requesting page. */
   passkeyRpId: text('passkey_rp_id'),
   /** Whether a new user may log in without any proof. */

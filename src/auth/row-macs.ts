@@ -45,9 +45,11 @@ export const apiKeyMac = rowMac<ApiKeyFacts>('api_keys', ({ id, projectId, hash,
   return [id, projectId, hash, expiry, ...scopes]
 })
 
-/** The origins come last, as their number varies. */
-export const projectMac = rowMac<ProjectSettings>('projects', ({ id, allowedOrigins, passkeyRpId, anonymousLogin }) => {
-  return [id, passkeyRpId ?? '', String(anonymousLogin), ...allowedOrigins]
+/** Both lists come last, as their lengths vary. The number says where the first one ends. */
+export const projectMac = rowMac<ProjectSettings>('projects', (row) => {
+  const { id, allowedOrigins, returnAddresses, passkeyRpId, anonymousLogin } = row
+  const lists = [String(allowedOrigins.length), ...allowedOrigins, ...returnAddresses]
+  return [id, passkeyRpId ?? '', String(anonymousLogin), ...lists]
 })
 
 export const passkeyMac = rowMac<PasskeyFacts>('passkeys', (row) => {

@@ -5,6 +5,7 @@ import { oneOf, uuid } from './arguments.ts'
 import { delegateCommands } from './delegates.ts'
 import { issuerCommands } from './issuers.ts'
 import { OPERATOR } from './operator.ts'
+import { returnAddressCommands } from './return-addresses.ts'
 import type { Shell } from './shell.ts'
 
 export const projectCommands = (shell: Shell): Command => {
@@ -62,6 +63,7 @@ export const projectCommands = (shell: Shell): Command => {
     .option('--json', 'print a JSON object')
     .action(show(shell))
   command.addCommand(originCommands(shell))
+  command.addCommand(returnAddressCommands(shell))
   command.addCommand(delegateCommands(shell))
   command.addCommand(issuerCommands(shell))
   addPageCommands(command, shell)
@@ -98,6 +100,7 @@ const show =
       print(`activated:       ${project.activated_at ?? 'no'}`)
       print(`anonymous login: ${project.anonymous_login ? 'on' : 'off'}`)
       print(`origins:         ${project.allowed_origins.join(', ') || 'none'}`)
+      print(`returns to:      ${project.return_addresses.join(', ') || 'no return addresses'}`)
       print(`passkey domain:  ${project.passkey_domain ?? 'the host of the calling page'}`)
     })
 

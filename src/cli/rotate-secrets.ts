@@ -30,9 +30,12 @@ const replaceLost = (shell: Shell, { yes }: { readonly yes: boolean }) =>
   shell.withLostKey(async (ctx) => {
     const { print, note, confirmed } = shell
     const { replaceLostIdentityKey } = await import('../keys/replace-lost.ts')
-    for (const { id, name, allowedOrigins, passkeyRpId, anonymousLogin } of await listProjects(ctx.db)) {
-      const settings = `origins ${allowedOrigins.join(' ') || '-'}, passkey domain ${passkeyRpId ?? '-'}`
-      note(`project ${id}, ${JSON.stringify(name)}: ${settings}, anonymous login ${anonymousLogin ? 'on' : 'off'}`)
+    for (const { id, name, allowedOrigins, returnAddresses, passkeyRpId, anonymousLogin } of await listProjects(
+      ctx.db,
+    )) {
+      const pages = `origins ${allowedOrigins.join(' ') || '-'}, return addresses ${returnAddresses.join(' ') || '-'}`
+      const logins = `passkey domain ${passkeyRpId ?? '-'}, anonymous login ${anonymousLogin ? 'on' : 'off'}`
+      note(`project ${id}, ${JSON.stringify(name)}: ${pages}, ${logins}`)
     }
     const question = 'Accept these projects and all users, and end all API keys, passkeys and sessions?'
     if (!yes && !(await confirmed(question))) throw new Error('Nothing was done.')

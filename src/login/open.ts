@@ -1,7 +1,6 @@
-import type { Project } from '../../db/queries/projects.ts'
-import { isOwnOrigin } from '../auth/origins.ts'
 import { findOwnProject } from '../auth/own-project.ts'
 import { rpIdFor } from '../auth/relying-party.ts'
+import { readReturnAddress } from '../auth/return-addresses.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { UUID } from '../http/text.ts'
@@ -29,27 +28,6 @@ export type Login = {
   readonly chainIds: readonly number[]
 }
 
-const RETURN_ADDRESS_MAX = 2_048
-const PROTOCOLS = ['https:', 'http:']
-
-/**
- * Checks where a user may return to after login: a page of an origin that the project allows. What we append to the URL is
- * as good as a login, so nothing else is accepted. A URL with a user name can look like another host, `blob:` URLs have the
- * origin of their creator, and we use the fragment ourselves.
- * @returns the URL as browsers write it, or null if it is refused.
- */
-export const readReturnAddress = (
-  ctx: Pick<Ctx, 'config'>,
-  project: Pick<Project, 'allowedOrigins'>,
-  text: string,
-): string | null => {
-  if (text.length > RETURN_ADDRESS_MAX || text.includes('#') || !URL.canParse(text)) return null
-  const url = new URL(text)
-  if (!PROTOCOLS.includes(url.protocol) || url.username !== '' || url.password !== '') return null
-  const isAllowed = project.allowedOrigins.includes(url.origin) || (ctx.config.devnet && isOwnOrigin(ctx, url.origin))
-  return isAllowed ? url.href : null
-}
-
 const STATE_MAX = 512
 
 const refuse = (sentence: string): never => {
@@ -60,7 +38,8 @@ const IS_CODE_CHALLENGE = new RegExp(`^${CODE_CHALLENGE}$`)
 
 /**
  * The hash of the secret that the app keeps (PKCE). Whoever reads the answer on its way to the app gets no session without that secret.
- * So nobody is sent back without one. It does not help against a stranger who has made the link, with a secret of their own.
+ * So nobody is sent back without one. A stranger who has made the link, with a secret of their own, is kept out by the list of return
+ * addresses.
  */
 export const readCodeChallenge = (query: Readonly<Record<string, string | undefined>>): string => {
   const { code_challenge: codeChallenge = '', code_challenge_method: method } = query
@@ -94,9 +73,6 @@ export const openLogin = async (
   const project = UUID.test(id) ? await findOwnProject(ctx, id.toLowerCase()) : null
   if (project === null) return refuse('The parameter project_id must be the id of a project.')
   const returnTo = wanted === undefined ? null : readReturnAddress(ctx, project, wanted)
-  if (wanted !== undefined && returnTo === null) {
-    refuse('The parameter redirect_uri must be a URL without a fragment, at an origin that the project allows.')
-  }
   if (state !== undefined && state.length > STATE_MAX) {
     refuse(`The parameter state must be a text of at most ${STATE_MAX} characters.`)
   }

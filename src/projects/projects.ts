@@ -29,7 +29,7 @@ export const insertNewProject = async (
 ): Promise<void> => {
   // Off on mainnet, because bots could create any number of anonymous users. The project can turn it on.
   const anonymousLogin = config.environment === 'testnet'
-  const settings = { id, allowedOrigins: [], passkeyRpId: null, anonymousLogin }
+  const settings = { id, allowedOrigins: [], returnAddresses: [], passkeyRpId: null, anonymousLogin }
   await insertProject(db, { ...settings, name, activatedAt: null, mac: projectMac(identity).of(settings) })
 }
 
@@ -83,6 +83,7 @@ type ListedProject = {
 
 type ShownProject = ListedProject & {
   readonly allowed_origins: readonly string[]
+  readonly return_addresses: readonly string[]
   /** null: the host of the calling page. */
   readonly passkey_domain: string | null
 }
@@ -106,5 +107,11 @@ export const showProject = async (
 ): Promise<ShownProject> => {
   const row = await findProject(ctx.db, projectId)
   if (row === null) throw noSuchProject()
-  return { ...listed(row), allowed_origins: row.allowedOrigins, passkey_domain: row.passkeyRpId }
+  const { allowedOrigins, returnAddresses, passkeyRpId } = row
+  return {
+    ...listed(row),
+    allowed_origins: allowedOrigins,
+    return_addresses: returnAddresses,
+    passkey_domain: passkeyRpId,
+  }
 }

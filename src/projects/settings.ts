@@ -1,5 +1,6 @@
 import { lockProject, type ProjectSettings, setProjectSettings } from '../../db/queries/projects.ts'
 import { isRpIdFor } from '../auth/relying-party.ts'
+import { isReturnAddress, RETURN_ADDRESSES_MAX } from '../auth/return-addresses.ts'
 import { projectMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import type { AuditAct } from '../custody/vault.ts'
@@ -12,7 +13,7 @@ type ChangeCtx = Pick<Ctx, 'db' | 'audit' | 'identity'>
 
 type Change = {
   readonly projectId: string
-  readonly action: 'anonymous_login_changed' | 'origins_changed' | 'passkey_domain_changed'
+  readonly action: 'anonymous_login_changed' | 'origins_changed' | 'passkey_domain_changed' | 'return_addresses_changed'
   /** @returns the changed settings, and the details for the audit. */
   readonly change: (before: ProjectSettings) => {
     readonly now: Partial<ProjectSettings>
@@ -24,7 +25,7 @@ type Change = {
 const settingsForged = (): AppError =>
   new AppError(
     'invalid_input',
-    'The settings of this project were changed in the database: restore the allowed origins, the passkey domain and the anonymous login from the audit, then repeat the command.',
+    'The settings of this project were changed in the database: restore the allowed origins, the return addresses, the passkey domain and the anonymous login from the audit, then repeat the command.',
   )
 
 const changeSetting = async (ctx: ChangeCtx, { projectId, action, change }: Change): Promise<void> => {
@@ -74,6 +75,15 @@ const requireOrigins = (ctx: SettingsCtx, origins: readonly string[]): void => {
   }
 }
 
+/** The settings of a list that remain. @throws invalid_input for one that is not there. */
+const without = (before: readonly string[], removed: readonly string[]): string[] => {
+  const unknown = removed.filter((each) => !before.includes(each))
+  if (unknown.length > 0) {
+    throw new AppError('invalid_input', `The project does not allow ${unknown.join(', ')}: nothing was changed.`)
+  }
+  return before.filter((each) => !removed.includes(each))
+}
+
 /** @returns the origins that are allowed now. */
 const changeOrigins = async (
   ctx: SettingsCtx,
@@ -102,14 +112,57 @@ export const addOrigins = async (ctx: SettingsCtx, { projectId, origins }: Origi
 export const removeOrigins = (ctx: SettingsCtx, { projectId, origins }: Origins): Promise<readonly string[]> =>
   changeOrigins(ctx, {
     projectId,
-    change: (before) => {
-      const unknown = origins.filter((origin) => !before.includes(origin))
-      if (unknown.length > 0) {
-        throw new AppError('invalid_input', `The project does not allow ${unknown.join(', ')}: nothing was changed.`)
-      }
-      return before.filter((origin) => !origins.includes(origin))
+    change: (before) => without(before, origins),
+  })
+
+type Addresses = { readonly projectId: string; readonly addresses: readonly string[] }
+
+/** @returns the return addresses that the project has now. */
+const changeReturnAddresses = async (
+  ctx: ChangeCtx,
+  { projectId, change }: { readonly projectId: string; readonly change: (before: readonly string[]) => string[] },
+): Promise<readonly string[]> => {
+  let addresses: readonly string[] = []
+  await changeSetting(ctx, {
+    projectId,
+    action: 'return_addresses_changed',
+    change: ({ returnAddresses: before }) => {
+      const returnAddresses = change(before)
+      addresses = returnAddresses
+      return { now: { returnAddresses }, details: { addresses: addresses.join(' '), before: before.join(' ') } }
     },
   })
+  return addresses
+}
+
+/** Lets users of a project return to further addresses after a login. For operators. @returns all that it has now. */
+export const addReturnAddresses = async (
+  ctx: ChangeCtx,
+  { projectId, addresses }: Addresses,
+): Promise<readonly string[]> => {
+  if (!addresses.every(isReturnAddress)) {
+    throw new AppError(
+      'invalid_input',
+      'Each return address must be a whole URL as browsers write it, like https://app.example.com/after, of at most 512 characters and without a fragment; http only for 127.0.0.1, [::1] and localhost.',
+    )
+  }
+  const change = (before: readonly string[]): string[] => {
+    const now = [...new Set([...before, ...addresses])]
+    if (now.length <= RETURN_ADDRESSES_MAX) return now
+    throw new AppError(
+      'invalid_input',
+      `A project can have ${RETURN_ADDRESSES_MAX} return addresses: nothing was changed.`,
+    )
+  }
+  return changeReturnAddresses(ctx, { projectId, change })
+}
+
+/** The opposite. @throws invalid_input for an address that is not in the list. @returns those that are left. */
+export const removeReturnAddresses = (
+  ctx: ChangeCtx,
+  { projectId, addresses }: Addresses,
+): Promise<readonly string[]> =>
+  changeReturnAddresses(ctx, { projectId, change: (before) => without(before, addresses) })
 
 /**
  * Sets the domain of a project's new passkeys (WebAuthn's RP ID); null: the host of the calling page. Passkeys of another

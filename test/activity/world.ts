@@ -213,7 +213,7 @@ export const startWorld = async () => {
 
   const createProject = async (): Promise<Project> => {
     const id = randomUUID()
-    const settings = { id, allowedOrigins: [], passkeyRpId: null, anonymousLogin: false }
+    const settings = { id, allowedOrigins: [], returnAddresses: [], passkeyRpId: null, anonymousLogin: false }
     const mac = projectMac(identity).of(settings)
     await insertProject(api.db, { ...settings, name: 'Test', activatedAt: null, mac })
     const key = { projectId: id, name: 'first', scopes: ['read'], expiresAt: null, actor: 'operator' } as const

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
-import { addOrigins } from '../../src/projects/settings.ts'
+import { addOrigins, addReturnAddresses } from '../../src/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type People, peopleOf, statusAndCode } from '../users/people.ts'
 import { FORGED, troublesOf } from './forged.ts'
@@ -11,6 +11,7 @@ import { FORGED, troublesOf } from './forged.ts'
 const APP = 'https://app.example.com'
 const PKCE = { code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' }
 const EVIL = 'https://evil.example'
+const BACK = `${APP}/back`
 const NOBODY = { authorization: undefined }
 
 let service: Service
@@ -24,6 +25,7 @@ beforeAll(async () => {
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
   projectId = service.project.projectId
   await addOrigins(service.ctx, { projectId, origins: [APP] })
+  await addReturnAddresses(service.ctx, { projectId, addresses: [BACK] })
 })
 afterAll(async () => {
   await sql.end()
@@ -31,10 +33,14 @@ afterAll(async () => {
 })
 
 const edit = (change: object) => sql`update projects set ${sql(change as never)} where id = ${projectId}`
-const restore = () => edit({ allowed_origins: [APP], passkey_rp_id: null, anonymous_login: true })
+const restore = () =>
+  edit({ allowed_origins: [APP], return_addresses: [BACK], passkey_rp_id: null, anonymous_login: true })
 
 test.each([
   ['origins', { allowed_origins: [APP, EVIL] }],
+  ['return addresses', { return_addresses: [BACK, `${EVIL}/back`] }],
+  ['list of return addresses', { return_addresses: [] }],
+  ['border between the lists', { allowed_origins: [APP, BACK], return_addresses: [] }],
   ['passkey domain', { passkey_rp_id: 'evil.example' }],
   ['anonymous login', { anonymous_login: false }],
 ])('a project whose %s somebody edited logs nobody in on any page, is reported and is named', async (_what, change) => {

@@ -6,7 +6,7 @@ import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
 import { createProject } from '../../src/projects/projects.ts'
-import { addOrigins, removeOrigins } from '../../src/projects/settings.ts'
+import { addOrigins, addReturnAddresses, removeOrigins } from '../../src/projects/settings.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -254,6 +254,67 @@ describe('project passkey-domain', () => {
     expect(refused.errors).toStartWith('The passkey domain must be the host of an allowed origin')
     const [row] = await sql`select passkey_rp_id as of from projects where id = ${projectId}`
     expect(row?.of).toBe('example.com')
+  })
+})
+
+describe('project return-addresses', () => {
+  const APP = 'https://app.example.com'
+  const AFTER = `${APP}/after`
+  const done = (output: string) => ({ exitCode: 0, output, errors: '' })
+
+  const loginPage = async ({ projectId, call }: Project, redirect_uri: string) => {
+    const bound = { code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' }
+    const query = new URLSearchParams({ project_id: projectId, redirect_uri, ...bound })
+    const { status, text } = await call(`/login?${query}`, { headers: { authorization: undefined } })
+    return { status, says: /For its developers: ([^<]*)/.exec(text)?.[1] }
+  }
+
+  test('lists, adds and removes the addresses to which the login page sends users back', async () => {
+    const project = await newProject()
+    const { projectId } = project
+    // The commands open no wallet.
+    const addresses = (...args: readonly string[]) =>
+      run(['return-addresses', ...args], '', { ...service.variables, VAULT_SOCKET: '' })
+    await addOrigins(service.ctx, { projectId, origins: [APP] })
+    const refused = await loginPage(project, AFTER)
+    expect(refused.status).toBe(400)
+    expect(refused.says).toContain(`bun run cli project return-addresses add ${projectId} `)
+
+    expect(await addresses('list', projectId)).toEqual(done('The project has no return addresses.\n'))
+    expect(await addresses('add', projectId, AFTER)).toEqual(done(`Listed now:\n${AFTER}\n`))
+    expect(await loginPage(project, AFTER)).toMatchObject({ status: 200 })
+    expect(await loginPage(project, `${AFTER}/`)).toMatchObject({ status: 400 })
+    expect(await addresses('add', projectId, `${APP}/`, AFTER)).toEqual(done(`Listed now:\n${AFTER}\n${APP}/\n`))
+    expect(await addresses('list', projectId, '--json')).toEqual(done(`${JSON.stringify([AFTER, `${APP}/`])}\n`))
+    expect((await run(['show', projectId], '')).output).toContain(`returns to:      ${AFTER}, ${APP}/\n`)
+    expect(await addresses('remove', projectId, AFTER)).toEqual(done(`Listed now:\n${APP}/\n`))
+    expect(await addresses('remove', projectId, AFTER)).toEqual({
+      exitCode: 1,
+      output: '',
+      errors: `The project does not allow ${AFTER}: nothing was changed.\n`,
+    })
+    const acts = await sql`select actor, details from audit
+      where project_id = ${projectId} and action = 'return_addresses_changed' order by id`
+    expect([...acts]).toEqual([
+      { actor: 'operator', details: { addresses: AFTER, before: '' } },
+      { actor: 'operator', details: { addresses: `${AFTER} ${APP}/`, before: AFTER } },
+      { actor: 'operator', details: { addresses: `${APP}/`, before: `${AFTER} ${APP}/` } },
+    ])
+    const events =
+      await sql`select data from events where project_id = ${projectId} and type = 'project.changed' order by id`
+    expect(events.map(({ data }) => data.setting)).toEqual(['allowed_origins', ...Array(3).fill('return_addresses')])
+  })
+
+  test('refuses what is no whole address, and more than twenty', async () => {
+    const { projectId } = await newProject()
+    const path = await run(['return-addresses', 'add', projectId, AFTER, 'http://app.example.com/after'], '')
+    expect([path.exitCode, path.output]).toEqual([1, ''])
+    expect(path.errors).toContain('must be a whole URL as browsers write it')
+    const add = (addresses: readonly string[]) => addReturnAddresses(service.ctx, { projectId, addresses })
+    const twenty = Array.from({ length: 20 }, (_, index) => `${APP}/${index}`)
+    expect(await add(twenty)).toEqual(twenty)
+    await expect(add([AFTER])).rejects.toMatchObject({ code: 'invalid_input' })
+    expect(await add([`${APP}/0`])).toEqual(twenty)
   })
 })
 

@@ -24,7 +24,8 @@ export const sealUsers = async ({ ctx }: Pick<Service, 'ctx'>, sql: Sql): Promis
 
 export const sealProjects = async ({ ctx }: Pick<Service, 'ctx'>, sql: Sql): Promise<void> => {
   const rows = await sql`
-    select id, allowed_origins as "allowedOrigins", passkey_rp_id as "passkeyRpId", anonymous_login as "anonymousLogin"
+    select id, allowed_origins as "allowedOrigins", return_addresses as "returnAddresses", passkey_rp_id as "passkeyRpId",
+      anonymous_login as "anonymousLogin"
     from projects`
   const mac = projectMac(ctx.identity)
   for (const row of rows) await sql`update projects set mac = ${mac.of(row as never)} where id = ${row.id}`
