@@ -4,7 +4,7 @@ export type CredentialsPage = {
   /** The URL of the service, for instance `https://wallets.example.com`. */
   readonly baseUrl: string
   readonly projectId: string
-  /** Where the user comes back to: a page of an allowed origin, without a fragment. Without it they stay there. */
+  /** Where the user comes back to: one of the project's return addresses, exactly. Without it they stay there. */
   readonly redirectUri?: string
   /** Comes back unchanged as the parameter `state`. */
   readonly state?: string

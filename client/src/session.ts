@@ -23,6 +23,8 @@ export type SessionOptions = {
    * keeps no token.
    */
   readonly keep?: 'tab' | 'page'
+  /** Where the user comes back to, unless a call says another address. The present page by default. */
+  readonly redirectUri?: string
 }
 
 export type SessionState =
@@ -33,7 +35,10 @@ export type SessionState =
   | { readonly status: 'logged_in'; readonly user: User }
 
 export type LoginOptions = {
-  /** Where the user comes back to: a page of an allowed origin, without a fragment. The present page by default. */
+  /**
+   * Where the user comes back to, without a fragment: one of the project's return addresses, exactly. A project on testnet that has none
+   * takes any page of its allowed origins.
+   */
   readonly redirectUri?: string
 }
 
@@ -110,7 +115,8 @@ const arrive = async (input: {
 }
 
 /** The session of whoever uses the page. Nothing is read or asked before `start`, so a server can make one too. */
-export const createUserSession = ({ baseUrl, projectId, keep = 'tab' }: SessionOptions): UserSession => {
+export const createUserSession = (options: SessionOptions): UserSession => {
+  const { baseUrl, projectId, keep = 'tab' } = options
   const visitor = createClient({ baseUrl, projectId })
   const shown = createState()
   const { state, become, subscribe, fail } = shown
@@ -135,7 +141,7 @@ export const createUserSession = ({ baseUrl, projectId, keep = 'tab' }: SessionO
     await started
     return tokens.token()
   }
-  const logIn = async ({ redirectUri }: LoginOptions = {}): Promise<void> => {
+  const logIn = async ({ redirectUri = options.redirectUri }: LoginOptions = {}): Promise<void> => {
     await started
     if (state().status !== 'logged_out') return
     become(LOADING)
@@ -163,7 +169,7 @@ export const createUserSession = ({ baseUrl, projectId, keep = 'tab' }: SessionO
       if (!isNobody(error)) fail(error)
     }
   }
-  const openCredentials = ({ redirectUri }: LoginOptions = {}): void => {
+  const openCredentials = ({ redirectUri = options.redirectUri }: LoginOptions = {}): void => {
     // The service takes no fragment.
     const [here = ''] = location.href.split('#')
     location.assign(credentialsUrl({ baseUrl, projectId, redirectUri: redirectUri ?? here }))

@@ -9,6 +9,7 @@ import { renderToString } from 'react-dom/server'
 import { type Address, verifyMessage } from 'viem'
 import { Login, StrongroomProvider, useTransaction, useWallets } from '../../client/src/react/index.ts'
 import { createUserSession, credentialsUrl } from '../../client/src/session.ts'
+import { addReturnAddresses, removeReturnAddresses } from '../../src/projects/settings.ts'
 import { giveAuthenticator, type LoginWorld, newAddress, startLoginWorld, until } from '../e2e/login-world.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
@@ -202,6 +203,28 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     await page.reload()
     await isLoggedOut(page)
     expect(await page.getByRole('alert').first().textContent()).toBe('')
+  })
+
+  test('an app with several pages says to which one its users come back, and the project lists it', async () => {
+    const elsewhere = await startPage(inReact, {
+      'YOUR PROJECT': `${world.projectId}', redirectUri: location.origin + '/back`,
+    })
+    const { projectId } = world
+    const addresses = [`${elsewhere.origin}/back`]
+    await addReturnAddresses(world.service.ctx, { projectId, addresses })
+    try {
+      const page = await world.newPage()
+      await page.goto(`${elsewhere.origin}/shop?item=1`)
+      await logIn(page)
+      expect(page.url()).toBe(`${elsewhere.origin}/back`)
+      // This app comes back to the page where it was.
+      await page.goto(app.origin)
+      await press(page, 'Log in')
+      await page.getByText('This login link does not work').waitFor()
+    } finally {
+      await removeReturnAddresses(world.service.ctx, { projectId, addresses })
+      elsewhere.stop()
+    }
   })
 
   test('a button leads to the page of what opens the wallets, and back to the same page', async () => {
