@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium())('a login at an issuer of the project', () => {
   test('goes on with the device that waits for it', async () => {
     const asker = await world.openLogin()
     await asker.getByRole('button', { name: 'Use another device' }).click()
-    const code = (await asker.locator('#device-code').textContent()) ?? ''
+    const code = await until('the code', async () => (await asker.locator('#device-code').textContent()) || null)
     const page = await world.newPage()
     await page.goto(`${world.addressOf()}#session_challenge_code=${code}`)
     await pressIssuer(page)
