@@ -133,8 +133,13 @@ test('stores nothing of a list without a valid token, and imports the largest li
   expect(await stored()).toBe(10)
 })
 
-test('the worker cannot read token lists', async () => {
+test('the worker reads token lists, for events, and cannot write them', async () => {
   const worker = postgres(service.database.workerUrl, { max: 1 })
-  await expect(worker`select * from listed_tokens`.then(() => 'allowed')).rejects.toMatchObject({ code: '42501' })
-  await worker.end()
+  try {
+    expect(await worker`select from listed_tokens limit 1`).toHaveLength(1)
+    const write = worker`update listed_tokens set symbol = 'X'`.then(() => 'allowed')
+    await expect(write).rejects.toMatchObject({ code: '42501' })
+  } finally {
+    await worker.end()
+  }
 })
