@@ -65,7 +65,8 @@ const actedOn = ({ id: transactionId, network, status }: TransactionRow): ActedO
 /** Nobody locks what is beyond their reach. It reads no signed bytes: the console may not. */
 const lockWithin = async (tx: Tx, { id, reach }: Act): Promise<Locked> => {
   if (reach !== null && (await findTransaction(tx, { ...reach, id })) === null) throw noSuchTransaction()
-  const found = (await lockTransactions(tx, [id])).get(id)
+  // The caller may have written the id in capitals.
+  const [found] = (await lockTransactions(tx, [id])).values()
   if (found === undefined) throw noSuchTransaction()
   requireWaiting(found.transaction)
   return found
