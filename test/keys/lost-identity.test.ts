@@ -49,7 +49,9 @@ test('users log in again and sign with their wallets; what nothing confirms has 
 
   const declined = await runCli(replace, { ...sets.next, ...owner }, terminal('no\n'))
   expect([declined.exitCode, declined.errors]).toEqual([1, expect.stringContaining('Nothing was done.')])
-  expect(declined.errors).toContain(`project ${service.project.projectId}, "Test": origins -, return addresses -, passkey domain -`)
+  expect(declined.errors).toContain(
+    `project ${service.project.projectId}, "Test": origins -, return addresses -, passkey domain -`,
+  )
   expect(await people.reach(session)).toBe(200)
 
   const done = await runCli([...replace, '--yes'], { ...sets.next, ...owner })
