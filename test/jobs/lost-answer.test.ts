@@ -73,7 +73,9 @@ test('a queue that loses its connections before it has begun is replaced by anot
   try {
     worker.killAt({ wire: 'db', kind: 'delete email_codes', nth: 1, moment: 'before' }, async () => {
       worker.killAt({ wire: 'db', kind: 'delete _private_jobs', nth: 1, moment: 'before' }, async () => {
-        await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'strongroom-jobs-%'`
+        // Not those of other tests, which have databases of their own on this server.
+        await sql`select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and application_name like 'strongroom-jobs-%'`
       })
       await addJob(service.ctx.db, 'drop_idempotency_keys', {})
       // The statement is never answered.
