@@ -175,9 +175,17 @@ describe('a receiver that is down', () => {
     const hanging = await startReceiver((_, response) => void open.push(response))
     receivers.push(hanging)
     hanging.trust(down.secret)
+    const later = async () => {
+      const [row] = await sql`
+        select count(*)::int as later from webhook_deliveries
+        where endpoint_id = ${down.id} and state = 'waiting' and next_at > now()`
+      return row?.later
+    }
+    await sql`update webhook_deliveries set next_at = now() + interval '1 hour' where endpoint_id = ${down.id}`
     await changeEndpoint(service.ctx, { ...down.named, url: hanging.url })
-    await happen({ n: 99, wallet: randomUUID() })
+    expect(await later()).toBe(0)
     await hanging.until(1)
+    await happen({ n: 99, wallet: randomUUID() })
     await settled(up.id, 21)
     const [{ leased } = { leased: 0 }] = await sql`
       select count(*)::int as leased from webhook_deliveries where endpoint_id = ${down.id} and leased_until > now()`
