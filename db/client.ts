@@ -29,7 +29,7 @@ export type Db = {
   readonly transaction: Transaction
   /** For the few statements of the signing path: without drizzle, and planned once per connection, not per set of values. */
   readonly prepared: <Row extends object>(text: TemplateStringsArray, ...values: readonly unknown[]) => Promise<Row[]>
-  /** Tells of new events: the payload is a project's id. */
+  /** Tells that there are new events, of whichever project. */
   readonly eventNotices: Pick<Notices, 'subscribe'>
   /** Closes the pool; waits at most `timeoutSeconds` for running statements. May be called again. */
   readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
