@@ -158,10 +158,10 @@ const ROWS: readonly Of[] = [
     name: 'project_changed',
     table: 'audit',
     on: 'insert',
-    when: "new.project_id is not null and new.action in ('origins_changed', 'return_addresses_changed', 'passkey_domain_changed', 'anonymous_login_changed')",
+    when: "new.project_id is not null and new.action in ('origins_changed', 'return_addresses_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'issuer_added', 'issuer_removed')",
     select: `select new.project_id, ${event('project.changed', {
       setting: `case new.action when 'origins_changed' then 'allowed_origins' when 'return_addresses_changed' then 'return_addresses'
-        when 'passkey_domain_changed' then 'passkey_domain' else 'anonymous_login' end`,
+        when 'passkey_domain_changed' then 'passkey_domain' when 'anonymous_login_changed' then 'anonymous_login' else 'issuers' end`,
     })}`,
   },
   {

@@ -5614,7 +5614,7 @@ export type components = {
              * @example allowed_origins
              * @enum {string}
              */
-            setting: "allowed_origins" | "return_addresses" | "passkey_domain" | "anonymous_login";
+            setting: "allowed_origins" | "return_addresses" | "passkey_domain" | "anonymous_login" | "issuers";
         };
         /**
          * ProjectChangedEvent

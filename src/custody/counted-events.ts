@@ -1,11 +1,14 @@
 // Security events are counted in groups, and each group is written as one audit row with its number and time. An attacker who
 // keeps changing the subject or address fills neither memory nor the table: each kind has a limited number of groups, and further
-// events of the kind share one row with the subject "others". So many events of one kind do not hide another kind.
+// events of the kind share one row with the subject "others". So many events of one kind do not hide another kind, nor those of one
+// project another project's.
 
 import type { SecurityEventKind } from '../../db/words.ts'
 import type { SecurityEvent } from '../errors.ts'
 
 const SUBJECTS_OF_A_KIND_MAX = 200
+/** Projects beyond that number get no group of their own for their first subject. */
+const PROJECTS_OF_A_KIND_MAX = 1_000
 const ROWS_A_WRITE_MAX = 25
 const OTHERS = 'others'
 /** More than any name of ours: somebody who controls an API may send a long one. */
@@ -56,10 +59,20 @@ export const groupOf = ({ kind, projectId, actor, subject, details }: Seen): str
 export const createCounts = <Kind extends SecurityEventKind>() => {
   const counts = new Map<string, Counted<Kind>>()
   const subjects = new Map<Kind, number>()
+  const projects = new Map<Kind, Set<string | null>>()
+  /** The first subject of a project has room although others have filled the kind. */
+  const isFirstOfProject = ({ kind, projectId }: Seen<Kind>): boolean => {
+    const known = projects.get(kind) ?? new Set()
+    projects.set(kind, known)
+    const isFirst = !known.has(projectId) && known.size < PROJECTS_OF_A_KIND_MAX
+    if (isFirst) known.add(projectId)
+    return isFirst
+  }
   /** @returns whether this event starts a new group. */
   const add = (seen: Seen<Kind>, times: Times): boolean => {
     const { kind } = seen
-    const hasRoom = (subjects.get(kind) ?? 0) < SUBJECTS_OF_A_KIND_MAX
+    const isFirst = isFirstOfProject(seen)
+    const hasRoom = isFirst || (subjects.get(kind) ?? 0) < SUBJECTS_OF_A_KIND_MAX
     const place = counts.has(groupOf(seen)) || hasRoom ? seen : othersOf(kind)
     const group = groupOf(place)
     const was = counts.get(group)
@@ -75,12 +88,18 @@ export const createCounts = <Kind extends SecurityEventKind>() => {
   return { add, values: (): readonly Counted<Kind>[] => [...counts.values()] }
 }
 
-/** The groups that get a row of their own: the first one of each kind, then the second of each, and so on. */
+/** The first of each part, then the second of each, and so on; within a part in the order given. */
+const inTurn = <Row>(parts: Iterable<readonly Row[]>): readonly Row[] =>
+  [...parts]
+    .flatMap((rows) => rows.map((row, place) => ({ row, place })))
+    .toSorted((a, b) => a.place - b.place)
+    .map(({ row }) => row)
+
+/** The groups that get a row of their own: the kinds take turns, and in each kind the projects. */
 const chosenOf = <Kind extends SecurityEventKind>(apart: readonly Counted<Kind>[]): ReadonlySet<Counted<Kind>> => {
-  const ofKinds = Map.groupBy(apart, ({ kind }) => kind)
-  const places = [...ofKinds.values()].flatMap((rows) => rows.map((row, place) => ({ row, place })))
-  const inTurn = places.toSorted((a, b) => a.place - b.place)
-  return new Set(inTurn.slice(0, ROWS_A_WRITE_MAX).map(({ row }) => row))
+  const ofKinds = [...Map.groupBy(apart, ({ kind }) => kind).values()]
+  const fair = ofKinds.map((rows) => inTurn(Map.groupBy(rows, ({ projectId }) => projectId).values()))
+  return new Set(inTurn(fair).slice(0, ROWS_A_WRITE_MAX))
 }
 
 /** A row for each of the most frequent groups, and one for the rest of each kind. */

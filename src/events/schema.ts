@@ -137,7 +137,7 @@ const EVENTS = {
   ),
   'credential.removed': ownEvent('credential.removed', 'Such a way was removed.', CredentialFields),
   'project.changed': ownEvent('project.changed', 'An operator changed how users of the project log in.', {
-    setting: OneOf(['allowed_origins', 'return_addresses', 'passkey_domain', 'anonymous_login'], {
+    setting: OneOf(['allowed_origins', 'return_addresses', 'passkey_domain', 'anonymous_login', 'issuers'], {
       description: 'What was changed.',
       examples: ['allowed_origins'],
     }),

@@ -153,8 +153,11 @@ export const refreshToken = async (
 ): Promise<OpenSession> => {
   const { projectId, sessionId: id } = input
   const token = await readRefreshToken(ctx, { sessionId: id, token: input.refreshToken })
-  // No project: the one that the header names may not exist.
-  if (token === null) throw sessionEnded({ kind: 'refresh_token_forged', projectId: null, subject: id })
+  if (token === null) {
+    // Without such a session no project: the one that the header names may not exist.
+    const isOfProject = (await findSessionToRefresh(ctx.db, { projectId, id })) !== null
+    throw sessionEnded({ kind: 'refresh_token_forged', projectId: isOfProject ? projectId : null, subject: id })
+  }
   const mac = sessionMac(ctx.identity)
   const { generation, retiredAt } = token
   const shown = { projectId, id, generation }

@@ -169,6 +169,24 @@ describe('security events', () => {
     expect(sum).toBe(12_002)
   })
 
+  test('of one project cannot hide those of another, however many there are', async () => {
+    const events = open()
+    const before = await newest()
+    const flood = (from: number) => {
+      for (let number = from; number < from + 1_000; number += 1) {
+        for (let times = 0; times < 3; times += 1)
+          events.record({ event: wrongCode(`user ${number}`), from: '192.0.2.1' })
+      }
+    }
+    flood(0)
+    events.record({ event: wrongCode('alice', { projectId: world.other }), from: '192.0.2.2' })
+    flood(1_000)
+    await events.flush()
+    const rows = await rowsSince(before)
+    expect(rows.length).toBeLessThanOrEqual(26)
+    expect(rows).toContainEqual(expect.objectContaining({ subject: 'alice', project: world.other }))
+  })
+
   test('of the vault are measured and logged, and the vault writes their rows', async () => {
     const events = open()
     const before = await newest()

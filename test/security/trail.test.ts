@@ -213,7 +213,7 @@ describe('the audit records', () => {
     })
     const by = { actor: 'stranger', subject: session.id, from: FROM, count: '1' }
     expect(trail).toEqual([
-      { ...by, action: 'refresh_token_forged', ofProject: false },
+      { ...by, action: 'refresh_token_forged', ofProject: true },
       { ...by, action: 'refresh_token_reused', ofProject: true },
     ])
   })
