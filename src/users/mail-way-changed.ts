@@ -3,7 +3,9 @@
 
 import type { Tx } from '../../db/client.ts'
 import { projectOf } from '../../db/queries/projects.ts'
-import type { WorkerCtx } from '../context.ts'
+import { findUser } from '../../db/queries/users.ts'
+import { isOurs, userMac } from '../auth/row-macs.ts'
+import type { Ctx, WorkerCtx } from '../context.ts'
 import { lineOf, mailText, queueMail, sendsMail } from '../mail/queue.ts'
 
 /** Long, so that the mail is still sent if no worker runs for some days. */
@@ -52,6 +54,12 @@ const WORDS = {
     happened: `The PIN of your wallets at ${project} was changed by somebody who had the earlier one.`,
     otherwise: 'If it was not you: set another PIN with your recovery code, and end your other sessions.',
   }),
+  /** A process died while it was changed: only the vault knows whether it was. */
+  pin_perhaps_changed: (project: string) => ({
+    subject: `The PIN of your wallets at ${project} may have been changed`,
+    happened: `Somebody began to change the PIN of your wallets at ${project}, and the service stopped before it had ended. The PIN may be the new one. All your sessions were ended.`,
+    otherwise: 'If it was not you: set another PIN, with your recovery code if the earlier PIN is not taken.',
+  }),
   pin_set_anew: (project: string) => ({
     subject: `The PIN of your wallets at ${project} was set anew`,
     happened: `A recovery code or a passkey was used to set a new PIN for your wallets at ${project}.`,
@@ -81,4 +89,16 @@ export const mailWayChanged = async (
   const when = `When: ${timeOf(ctx.now())}. If it was you, there is nothing to do.`
   const text = mailText([happened, when, otherwise])
   await queueMail(ctx, tx, { projectId, recipient, subject, text, lifetimeSeconds: LIFETIME_SECONDS })
+}
+
+/** The same for the user with an id, at the address that they have. Does nothing if there is no such user, or their row is not ours. */
+export const mailUser = async (
+  ctx: Parameters<typeof mailWayChanged>[0] & Pick<Ctx, 'identity' | 'securityEvents'>,
+  tx: Tx,
+  input: { readonly projectId: string; readonly userId: string; readonly change: ChangedWay },
+): Promise<void> => {
+  const { projectId, userId, change } = input
+  const user = await findUser(tx, { projectId, by: { id: userId } })
+  if (user === null || !isOurs(ctx, userMac(ctx.identity), user)) return
+  await mailWayChanged(ctx, tx, { projectId, email: user.email, change })
 }

@@ -1,8 +1,6 @@
-import { findUser } from '../../db/queries/users.ts'
-import { isOurs, userMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import { UUID } from '../http/text.ts'
-import { type ChangedWay, mailWayChanged } from '../users/mail-way-changed.ts'
+import { type ChangedWay, mailUser } from '../users/mail-way-changed.ts'
 
 /** A user's wallets have the user's id, in lower case, as owner id; other owner ids are any text. */
 export const isUserId = (ownerId: string): boolean => UUID.test(ownerId) && ownerId === ownerId.toLowerCase()
@@ -15,11 +13,8 @@ export const mailOwner = async (
   ctx: Ctx,
   input: { readonly wallet: { readonly projectId: string; readonly ownerId: string }; readonly change: ChangedWay },
 ): Promise<void> => {
-  const { projectId, ownerId: id } = input.wallet
-  if (!isUserId(id)) return
-  await ctx.db.transaction(async (tx) => {
-    const user = await findUser(tx, { projectId, by: { id } })
-    if (user === null || !isOurs(ctx, userMac(ctx.identity), user)) return
-    await mailWayChanged(ctx, tx, { projectId, email: user.email, change: input.change })
-  })
+  const { wallet, change } = input
+  const { projectId, ownerId: userId } = wallet
+  if (!isUserId(userId)) return
+  await ctx.db.transaction((tx) => mailUser(ctx, tx, { projectId, userId, change }))
 }

@@ -4,7 +4,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { endingSessions } from '../users/pin-changes.ts'
 import { getWallet } from './get.ts'
-import { isUserId, mailOwner } from './mail-owner.ts'
+import { isUserId } from './mail-owner.ts'
 
 /** Exactly one of these is set. */
 type ExportedWallet = { readonly mnemonicPhrase: string | null; readonly privateKey: string | null }
@@ -71,12 +71,9 @@ export const changeUserPin = async (
   if (oldPin === newPin) throw new AppError('invalid_input', 'Field "new_user_pin" must differ from "old_user_pin".')
   const { projectId, ownerId } = wallet
   const change = () => ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from })
-  const mail = () => mailOwner(ctx, { wallet, change: userSecret === undefined ? 'pin_changed' : 'pin_set_anew' })
-  if (!isUserId(ownerId)) {
-    await change()
-    return mail()
-  }
+  // Others have no sessions, and no address.
+  if (!isUserId(ownerId)) return change()
   const { sessionId: except, tokenIssuedAt } = input
-  await endingSessions(ctx, { projectId, userId: ownerId, except, tokenIssuedAt, actor }, change)
-  await mail()
+  const told = userSecret === undefined ? 'pin_changed' : 'pin_set_anew'
+  await endingSessions(ctx, { projectId, userId: ownerId, except, tokenIssuedAt, actor, told }, change)
 }

@@ -218,8 +218,9 @@ describe('a change of the PIN', () => {
     expect(subjects.filter((subject) => subject.includes('PIN'))).toEqual([])
   })
 
-  test('ends them also if the API is killed between the change and the end', async () => {
-    const sessions = (await logIns(2)) as [Session, Session]
+  test('ends them also if the API is killed between the change and the end, and is reported once', async () => {
+    const email = newAddress()
+    const sessions = (await logIns(2, email)) as [Session, Session]
     const [{ user_id }] = sessions
     const address = await newWallet(sessions[0])
     const api = await startApiProcess(service.variables)
@@ -236,11 +237,16 @@ describe('a change of the PIN', () => {
     expect(statusAndCode(again)).toEqual([403, 'INVALID_SECRET'])
     expect(await reachOf(sessions)).toEqual([200, 200])
     await sql`update pin_changes set created_at = created_at - interval '2 minutes' where user_id = ${user_id}`
-    const next = await startApiProcess(service.variables)
+    const reports = async () =>
+      (await people.mailsTo(email)).map(({ subject }) => subject).filter((subject) => subject.includes('PIN'))
+    expect(await reports()).toEqual([])
+    // Only one of them deals with it.
+    const next = await Promise.all([startApiProcess(service.variables), startApiProcess(service.variables)])
     for (const deadline = Date.now() + 10_000; (await reachOf(sessions)).includes(200); ) {
       if (Date.now() > deadline) throw new Error('the sessions have not ended')
     }
-    await next.stop()
+    for (const each of next) await each.stop()
+    expect(await reports()).toEqual(['The PIN of your wallets at Test may have been changed'])
     expect(await endsOf(sessions)).toEqual(['pin_changed', 'pin_changed'])
     expect((await sql`select from pin_changes`).length).toBe(0)
   }, 60_000)
