@@ -1,11 +1,16 @@
 // A real OpenID provider (oidc-provider) on this machine. Whoever types a name on its page is logged in as that name.
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair } from 'jose'
 import { type ClientMetadata, type InteractionResults, Provider } from 'oidc-provider'
 
 type Client = { readonly id: string; readonly secret: string | null; readonly callback: string }
+
+/** What a client may ask for by `resource`: its access tokens are JWTs (RFC 9068) for this audience. */
+export const RESOURCE = 'https://wallets.example/'
+export const RESOURCE_AUDIENCE = 'wallets'
 
 const PAGE = `<!doctype html><html lang="en"><title>Provider</title><h1>Who are you?</h1>
 <form method="post"><label>Name <input name="name"></label><button>Log in</button></form><a href="?cancel">Cancel</a>`
@@ -26,16 +31,30 @@ const bodyOf = async (request: IncomingMessage): Promise<URLSearchParams> => {
 
 const providerOf = async (issuer: string, clients: readonly Client[]): Promise<Provider> => {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
+  const kid = randomUUID()
   return new Provider(issuer, {
     clients: clients.map(metadataOf),
-    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'of-the-test', alg: 'RS256', use: 'sig' }] },
-    features: { devInteractions: { enabled: false } },
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid, alg: 'RS256', use: 'sig' }] },
+    features: {
+      devInteractions: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => [],
+        getResourceServerInfo: () => ({
+          scope: 'api',
+          audience: RESOURCE_AUDIENCE,
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: 'RS256' } },
+        }),
+      },
+    },
     findAccount: (_context, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
     // Nobody is asked what the client may know.
     loadExistingGrant: async ({ oidc }) => {
       const of = { clientId: oidc.client?.clientId ?? '', accountId: oidc.session?.accountId ?? '' }
       const grant = new oidc.provider.Grant(of)
       grant.addOIDCScope('openid profile')
+      grant.addResourceScope(RESOURCE, 'api')
       await grant.save()
       return grant
     },
@@ -44,16 +63,30 @@ const providerOf = async (issuer: string, clients: readonly Client[]): Promise<P
   })
 }
 
+const listen = async (server: Server, port: number): Promise<number> => {
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
+
 export const startOpenidProvider = async () => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  let answer: Answer = (_request, response) => response.writeHead(503).end()
+  const serverOf = () => createServer((request, response) => answer(request, response))
+  let server = serverOf()
+  const port = await listen(server, 0)
+  const issuer = `http://127.0.0.1:${port}`
+  const stop = async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
 
   return {
     issuer,
+    /** Begins anew, with a key of its own and without what it knew before. */
     serve: async (clients: readonly Client[]): Promise<void> => {
       const provider = await providerOf(issuer, clients)
-      const answer = provider.callback()
+      const usual = provider.callback()
       const ask = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
         const finish = (result: InteractionResults) => provider.interactionFinished(request, response, result)
         if (request.method === 'POST')
@@ -61,13 +94,56 @@ export const startOpenidProvider = async () => {
         if (request.url?.endsWith('?cancel')) return finish({ error: 'access_denied' })
         response.setHeader('content-type', 'text/html').end(PAGE)
       }
-      server.on('request', (request, response) =>
-        request.url?.startsWith('/interaction/') ? ask(request, response) : answer(request, response),
-      )
+      answer = (request, response) =>
+        request.url?.startsWith('/interaction/') ? ask(request, response) : usual(request, response)
     },
-    close: async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+    /** Takes no connections any more, until it is opened again. */
+    shut: stop,
+    open: async () => {
+      server = serverOf()
+      await listen(server, port)
     },
+    close: stop,
   }
+}
+
+export type OpenidProvider = Awaited<ReturnType<typeof startOpenidProvider>>
+
+type Tokens = { readonly access_token: string; readonly id_token: string }
+
+/** Logs in at the provider as a browser does, and redeems the code as the app of a client without a secret does. */
+export const tokensFrom = async (
+  { issuer }: Pick<OpenidProvider, 'issuer'>,
+  input: { readonly clientId: string; readonly callback: string; readonly name: string },
+): Promise<Tokens> => {
+  const { clientId, callback, name } = input
+  const [verifier, cookies] = [randomBytes(32).toString('base64url'), new Map<string, string>()]
+  const visit = async (url: string, init: RequestInit = {}): Promise<Response> => {
+    const cookie = [...cookies].map(([of, value]) => `${of}=${value}`).join('; ')
+    const answer = await fetch(new URL(url, issuer), { ...init, redirect: 'manual', headers: { ...init.headers, cookie } })
+    for (const text of answer.headers.getSetCookie()) {
+      const [, of = '', value = ''] = /^([^=]+)=([^;]*)/.exec(text) ?? []
+      cookies.set(of, value)
+    }
+    return answer
+  }
+  const query = new URLSearchParams({
+    ...{ client_id: clientId, redirect_uri: callback, response_type: 'code', scope: 'openid api', resource: RESOURCE },
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  })
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  let answer = await visit(`/auth?${query}`)
+  let next = answer.headers.get('location') ?? ''
+  while (!next.startsWith(callback)) {
+    const isAsked = next.includes('/interaction/')
+    answer = await visit(next, isAsked ? { method: 'POST', headers: form, body: `name=${encodeURIComponent(name)}` } : {})
+    next = answer.headers.get('location') ?? ''
+    if (next === '') throw new Error(`the provider led nowhere: ${answer.status} ${await answer.text()}`)
+  }
+  const body = new URLSearchParams({
+    ...{ grant_type: 'authorization_code', code: new URL(next).searchParams.get('code') ?? '', resource: RESOURCE },
+    ...{ client_id: clientId, redirect_uri: callback, code_verifier: verifier },
+  })
+  return (await (await visit('/token', { method: 'POST', headers: form, body: body.toString() })).json()) as Tokens
 }
