@@ -105,6 +105,26 @@ export const listLiveApiKeys = (db: Db): Promise<readonly { readonly id: string 
 export const listSomeIssuers = (db: Db): Promise<readonly Pick<typeof issuers.$inferSelect, 'projectId' | 'name'>[]> =>
   db.select({ projectId: issuers.projectId, name: issuers.name }).from(issuers).orderBy(issuers.id).limit(ROWS_AT_ONCE)
 
+/** Users of a project who have no other way to log in than a passkey, or than the session that they are in (anonymous users). */
+type WithoutOtherWay = { readonly projectId: string; readonly byPasskey: number; readonly bySession: number }
+
+/** Of projects that have some. */
+export const countUsersWithoutOtherWay = async (db: Db): Promise<readonly WithoutOtherWay[]> => {
+  const { rows } = await db.execute<WithoutOtherWay>(sql`
+    select u.project_id as "projectId", count(*) filter (where has.passkey)::int as "byPasskey",
+      count(*) filter (where not has.passkey and has.session)::int as "bySession"
+    from public.users u cross join lateral (
+      select exists (select from public.passkeys p where p.project_id = u.project_id and p.user_id = u.id) as passkey,
+        exists (
+          select from public.sessions s
+          where s.project_id = u.project_id and s.user_id = u.id and s.ended_at is null and s.expires_at > now()
+        ) as session
+    ) has
+    where u.email is null and u.sign_in_wallet is null and u.issuer is null and (has.passkey or has.session)
+    group by 1 order by 1`)
+  return rows
+}
+
 export const listSomePasskeys = (db: Db) => {
   const { id, projectId, userId, rpId } = passkeys
   return db.select({ id, projectId, userId, rpId }).from(passkeys).orderBy(id).limit(ROWS_AT_ONCE)

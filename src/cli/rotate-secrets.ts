@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import type { Db } from '../../db/client.ts'
+import { countUsersWithoutOtherWay } from '../../db/queries/key-rotation.ts'
 import { listProjects } from '../../db/queries/projects.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
 import { counted, OPERATOR, usageError } from './operator.ts'
@@ -26,6 +28,17 @@ const nameForged = ({ print, fail }: Shell, forged: readonly ForgedRow[]): void 
 const PROCESSES_LEFT =
   'Restart every process with it alone. Keep the earlier key as long as you keep backups that need it.'
 
+/** Says who cannot log in any more. @returns how many users. */
+const noteLockedOut = async ({ note }: Shell, { db }: { readonly db: Db }): Promise<number> => {
+  let users = 0
+  for (const { projectId, byPasskey, bySession } of await countUsersWithoutOtherWay(db)) {
+    users += byPasskey + bySession
+    const ways = `${counted(byPasskey, 'user')} with a passkey alone, ${counted(bySession, 'user')} with a session alone`
+    note(`project ${projectId}: ${ways} will have no way to log in.`)
+  }
+  return users
+}
+
 const replaceLost = (shell: Shell, { yes }: { readonly yes: boolean }) =>
   shell.withLostKey(async (ctx) => {
     const { print, note, confirmed } = shell
@@ -37,7 +50,8 @@ const replaceLost = (shell: Shell, { yes }: { readonly yes: boolean }) =>
       const logins = `passkey domain ${passkeyRpId ?? '-'}, anonymous login ${anonymousLogin ? 'on' : 'off'}`
       note(`project ${id}, ${JSON.stringify(name)}: ${pages}, ${logins}`)
     }
-    const question = 'Accept these projects and all users, and end all API keys, passkeys and sessions?'
+    const lockedOut = counted(await noteLockedOut(shell, ctx), 'user')
+    const question = `Accept these projects and all users, end all API keys, passkeys and sessions, and lock out ${lockedOut}?`
     if (!yes && !(await confirmed(question))) throw new Error('Nothing was done.')
     const done = await replaceLostIdentityKey(ctx, { actor: OPERATOR }, noteRows(shell))
     if (done.already) return print(`The database already belongs to ${done.keyId}: nothing was done.`)

@@ -47,11 +47,20 @@ test('users log in again and sign with their wallets; what nothing confirms has 
   expect((await runCli(added, sets.present)).exitCode).toBe(0)
   await issuer.close()
 
+  // Only a passkey, only a session, and one who logged out and is gone already.
+  expect(statusAndCode(await people.addPasskey(await people.anonymous()))).toEqual(DONE)
+  await people.anonymous()
+  await people.as(await people.anonymous())('/users/logout')
+
   const declined = await runCli(replace, { ...sets.next, ...owner }, terminal('no\n'))
   expect([declined.exitCode, declined.errors]).toEqual([1, expect.stringContaining('Nothing was done.')])
   expect(declined.errors).toContain(
     `project ${service.project.projectId}, "Test": origins -, return addresses -, passkey domain -`,
   )
+  expect(declined.errors).toContain(
+    `project ${service.project.projectId}: 1 user with a passkey alone, 1 user with a session alone will have no way to log in.`,
+  )
+  expect(declined.errors).toContain('and sessions, and lock out 2 users?')
   expect(await people.reach(session)).toBe(200)
 
   const done = await runCli([...replace, '--yes'], { ...sets.next, ...owner })
@@ -61,7 +70,7 @@ test('users log in again and sign with their wallets; what nothing confirms has 
     `NOT CHANGED: table wallets, row ${moved.id}, project ${service.project.projectId}: the audit has another address.`,
   ])
   expect(summary).toMatch(
-    /^The database belongs to key:[0-9a-f]{16} now; \d+ rows accepted, 1 API key revoked, 1 passkey removed, 1 issuer removed\.$/,
+    /^The database belongs to key:[0-9a-f]{16} now; \d+ rows accepted, 1 API key revoked, 2 passkeys removed, 1 issuer removed\.$/,
   )
   expect((await runCli([...replace, '--yes'], { ...sets.next, ...owner })).output).toStartWith('The database already')
 
