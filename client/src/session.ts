@@ -9,6 +9,7 @@ import { type Client, createClient } from './client.ts'
 import { credentialsUrl } from './credentials-page.ts'
 import { StrongroomError } from './errors.ts'
 import { beginLogin, isCancelled, takeProof } from './login-page.ts'
+import { placeInPage } from './tab-storage.ts'
 import { createTokens } from './tokens.ts'
 
 export type { User } from './access-token.ts'
@@ -23,6 +24,11 @@ export type SessionOptions = {
    * keeps no token.
    */
   readonly keep?: 'tab' | 'page'
+  /**
+   * Tells sessions of one project in a tab apart, for instance of two users. Without it a page's second one keeps its login under
+   * another name than the first, in the order in which they start.
+   */
+  readonly name?: string
   /** Where the user comes back to, unless a call says another address. The present page by default. */
   readonly redirectUri?: string
 }
@@ -91,16 +97,16 @@ const createState = () => {
 
 /** The session with which a page begins: of the login that it comes back from, or what the tab has kept. */
 const arrive = async (input: {
-  readonly projectId: string
+  readonly name: string
   readonly tokens: ReturnType<typeof createTokens>
   readonly shown: ReturnType<typeof createState>
 }): Promise<void> => {
-  const { projectId, tokens, shown } = input
+  const { name, tokens, shown } = input
   let problem: unknown = null
   try {
-    const proof = takeProof(projectId)
+    const proof = takeProof(name)
     if (proof !== null) return await tokens.begin(proof)
-    if (isCancelled(projectId)) problem = cancelled()
+    if (isCancelled(name)) problem = cancelled()
   } catch (error) {
     problem = error
   }
@@ -120,9 +126,16 @@ export const createUserSession = (options: SessionOptions): UserSession => {
   const visitor = createClient({ baseUrl, projectId })
   const shown = createState()
   const { state, become, subscribe, fail } = shown
+  let place: string | null = null
+  /** Taken when it is first needed, in a browser: a server keeps nothing. */
+  const name = (): string => {
+    place ??= placeInPage(options.name === undefined ? projectId : `${projectId} ${options.name}`)
+    return place
+  }
   const tokens = createTokens({
     baseUrl,
     projectId,
+    name,
     keep,
     onUser: (user) => become({ status: 'logged_in', user }),
     onEnd: (error) => become({ status: 'logged_out', error }),
@@ -131,10 +144,10 @@ export const createUserSession = (options: SessionOptions): UserSession => {
 
   const start = (): void => {
     if (started !== null) return
-    started = arrive({ projectId, tokens, shown })
+    started = arrive({ name: name(), tokens, shown })
     // The browser may keep the page as it was when it left for the login page, and show it again.
     window.addEventListener('pageshow', ({ persisted }) => {
-      if (persisted && state().status === 'loading') started = arrive({ projectId, tokens, shown })
+      if (persisted && state().status === 'loading') started = arrive({ name: name(), tokens, shown })
     })
   }
   const accessToken = async (): Promise<string> => {
@@ -151,7 +164,7 @@ export const createUserSession = (options: SessionOptions): UserSession => {
       become(LOADING)
       // Otherwise the browser's own page would say that nothing is there.
       await visitor.healthz()
-      location.assign(await beginLogin({ baseUrl, projectId, redirectUri }))
+      location.assign(await beginLogin({ baseUrl, projectId, name: name(), redirectUri }))
     } catch (error) {
       fail(error)
     }

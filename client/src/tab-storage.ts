@@ -32,6 +32,25 @@ export const writeTab = (name: string, value: object | null): boolean => {
   }
 }
 
+/** What the tab keeps under names that begin so. */
+export const readTabAll = (prefix: string): readonly Readonly<Record<string, unknown>>[] => {
+  try {
+    const names = Object.keys(storageOf() ?? {}).filter((name) => name.startsWith(prefix))
+    return names.map(readTab).filter((value) => value !== null)
+  } catch {
+    return []
+  }
+}
+
+const places = new Map<string, number>()
+
+/** A name of its own for each of those in this page that would have the same: the second one gets `name 2`, and so on. */
+export const placeInPage = (name: string): string => {
+  const place = (places.get(name) ?? 0) + 1
+  places.set(name, place)
+  return place === 1 ? name : `${name} ${place}`
+}
+
 const LOCK_MS = 2_000
 
 /**

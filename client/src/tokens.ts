@@ -19,6 +19,8 @@ type Keep = 'tab' | 'page'
 type Parts = {
   readonly baseUrl: string
   readonly projectId: string
+  /** Of the session, in this tab. It is asked only in a browser. */
+  readonly name: () => string
   readonly keep: Keep
   readonly onUser: (user: User) => void
   /** The service has ended the session. */
@@ -35,13 +37,15 @@ const readHeld = (name: string): Held | null => {
 }
 
 /** The refresh token, by the name under which the tab keeps it. */
-const createHeld = ({ name, keep }: { readonly name: string; readonly keep: Keep }) => {
+const createHeld = (parts: { readonly name: () => string; readonly keep: Keep }) => {
+  const { keep } = parts
+  const name = () => `strongroom session ${parts.name()}`
   let held: Held | null = null
   const set = (next: Held | null): void => {
     held = next
-    if (keep === 'tab') writeTab(name, next)
+    if (keep === 'tab') writeTab(name(), next)
   }
-  const claim = ({ session_id }: Held): Promise<boolean> => isOnlyTabWith(`${name} ${session_id}`)
+  const claim = ({ session_id }: Held): Promise<boolean> => isOnlyTabWith(`${name()} ${session_id}`)
   return {
     get: () => held,
     set,
@@ -50,7 +54,7 @@ const createHeld = ({ name, keep }: { readonly name: string; readonly keep: Keep
     /** Takes what the tab has kept. @returns whether there is something */
     restore: async (): Promise<boolean> => {
       if (held !== null) return true
-      const kept = keep === 'tab' ? readHeld(name) : null
+      const kept = keep === 'tab' ? readHeld(name()) : null
       if (kept === null) return false
       const isOurs = await claim(kept)
       set(isOurs ? kept : null)
@@ -85,10 +89,10 @@ const fetchRenewing =
     return fetch(input, { ...init, headers })
   }
 
-export const createTokens = ({ baseUrl, projectId, keep, onUser, onEnd }: Parts) => {
+export const createTokens = ({ baseUrl, projectId, name, keep, onUser, onEnd }: Parts) => {
   const { users } = createClient({ baseUrl, projectId })
   const refreshes = createClient({ baseUrl, projectId, timeoutMs: REFRESH_TIMEOUT_MS })
-  const held = createHeld({ name: `strongroom session ${projectId}`, keep })
+  const held = createHeld({ name, keep })
   let opened: Opened | null = null
   let refreshing: Promise<string> | null = null
 

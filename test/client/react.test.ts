@@ -22,6 +22,23 @@ const [inReact = '', inWagmi = '', ...others] = [
   ...readFileSync(join(ROOT, 'client/README.md'), 'utf8').matchAll(/^```tsx\n([\s\S]*?)^```$/gm),
 ].map(([, text = '']) => text)
 
+/** A page with two sessions of one project, without React. */
+const TWO = `import { createUserSession } from 'strongroom-client/session'
+for (const number of [1, 2]) {
+  const session = createUserSession({ baseUrl: 'http://localhost:3000', projectId: 'YOUR PROJECT' })
+  const [told, logIn, logOut] = ['p', 'button', 'button'].map((tag) => document.body.appendChild(document.createElement(tag)))
+  logIn.textContent = 'Log in ' + number
+  logOut.textContent = 'Log out ' + number
+  logIn.onclick = () => session.logIn()
+  logOut.onclick = () => session.logOut()
+  session.subscribe(() => {
+    const state = session.state()
+    const who = { loading: 'loading', logged_out: state.error?.code ?? 'nobody', logged_in: state.user?.email }
+    told.textContent = number + ': ' + who[state.status]
+  })
+  session.start()
+}`
+
 const PIN = '604913'
 const FRIEND = fundedAccount(1).address
 
@@ -267,6 +284,36 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
       await isLoggedOut(page)
     } finally {
       own.stop()
+    }
+  })
+
+  test('two sessions in a page keep a login each, over a reload, and end alone', async () => {
+    const two = await startPage(TWO)
+    try {
+      const page = await world.newPage()
+      await page.goto(two.origin)
+      const shows = (number: number, text: string) => page.getByText(`${number}: ${text}`, { exact: true }).waitFor()
+      const emails = [newAddress(), newAddress()] as const
+      for (const [index, email] of emails.entries()) {
+        await shows(index + 1, 'nobody')
+        await press(page, `Log in ${index + 1}`)
+        await page.locator('#ways').waitFor()
+        await world.logInByCode(page, email)
+        const declined = button(page, 'Not now')
+        await declined.or(page.getByText(`${index + 1}: ${email}`, { exact: true })).waitFor()
+        if (await declined.isVisible()) await declined.click()
+        await shows(index + 1, email)
+      }
+      await shows(1, emails[0])
+      await page.reload()
+      for (const [index, email] of emails.entries()) await shows(index + 1, email)
+      await press(page, 'Log out 1')
+      await shows(1, 'nobody')
+      await page.reload()
+      await shows(1, 'nobody')
+      await shows(2, emails[1])
+    } finally {
+      two.stop()
     }
   })
 
