@@ -71,7 +71,8 @@ describe.skipIf(!hasChromium())('a login at an issuer of the project', () => {
     await logInAs(page, 'ada')
     await isOnAccount(page)
     expect(await world.sessionsOf((await userOf('ada')) ?? '')).toEqual(['issuer null'])
-    expect(await page.locator('#sessions').textContent()).toContain('by another account of yours')
+    // The list comes after the page.
+    await page.locator('#sessions').getByText('by another account of yours').waitFor()
     expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
     if (process.env.SCREENSHOTS)
       await page.screenshot({ path: `${process.env.SCREENSHOTS}/account.png`, fullPage: true })
