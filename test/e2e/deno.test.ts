@@ -2,6 +2,7 @@
 // wallet to its activity.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { platform } from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +12,7 @@ import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { startCollector } from '../support/collector.ts'
 import { denoCommand } from '../support/deno.ts'
+import { logInAt, RESOURCE_AUDIENCE, startOpenidProvider, tokensFrom } from '../support/openid-provider.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { peopleOf } from '../users/people.ts'
@@ -34,6 +36,7 @@ let api: ReturnType<typeof deno>
 let worker: ReturnType<typeof deno>
 let operators: ReturnType<typeof deno>
 let onDeno: Service
+let onDenoProject: Pick<Service['project'], 'projectId' | 'apiKey'>
 
 const deno = (file: string, variables: Record<string, string>, ...args: readonly string[]) =>
   Bun.spawn([...denoCommand(), file, ...args], {
@@ -94,7 +97,8 @@ beforeAll(async () => {
     CONSOLE_PORT: '0',
     LOG_LEVEL: 'info',
   })
-  onDeno = { ...service, ...service.as({ projectId, apiKey }, url) }
+  onDenoProject = { projectId, apiKey }
+  onDeno = { ...service, baseUrl: url, ...service.as(onDenoProject, url) }
 }, START_MAX_MS)
 
 afterAll(async () => {
@@ -178,6 +182,38 @@ test('a user logs in by a mailed code, and wrong PINs and broken bodies are refu
     const [there, here] = [await ask(onDeno), await ask(service)]
     expect([there.status, there.json]).toEqual([here.status, here.json])
   }
+})
+
+test('a user logs in at an identity provider of the project, and calls with its token', async () => {
+  const provider = await startOpenidProvider()
+  const { projectId } = onDenoProject
+  const callback = `http://localhost:3000/login/oidc/callback/${projectId}/acme`
+  await provider.serve([{ id: 'strongroom', secret: null, callback }])
+  const variables = { VAULT_SOCKET: '' }
+  const facts = ['acme', provider.issuer, '--audience', RESOURCE_AUDIENCE, '--client-id', 'strongroom']
+  const added = deno('src/cli/main.ts', variables, 'project', 'issuers', 'add', projectId, ...facts)
+  expect(await added.exited).toBe(0)
+
+  const verifier = 'the-secret-of-the-page-43-characters-or-more'
+  const code_challenge = createHash('sha256').update(verifier).digest('base64url')
+  const page = { origin: 'http://localhost:3000', authorization: undefined }
+  const begun = await onDeno.post('/login/issuer', { issuer: 'acme', code_challenge }, page)
+  const back = await logInAt({ from: begun.json.url, callback, name: 'ada' })
+  const cookie = begun.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const ended = await fetch(`${onDeno.baseUrl}${back.pathname}${back.search}`, {
+    headers: { cookie },
+    redirect: 'manual',
+  })
+  const code = new URLSearchParams(ended.headers.get('location')?.split('#')[1]).get('issuer_code')
+  const proof = { session_challenge_code: code, code_verifier: verifier }
+  const session = (await onDeno.post('/users/verify-login', proof, { authorization: undefined })).json
+  expect(await peopleOf(onDeno).reach(session)).toBe(200)
+
+  const { access_token } = await tokensFrom(provider, { clientId: 'strongroom', callback, name: 'ada' })
+  const headers = { authorization: `Bearer ${access_token}`, 'x-walletkit-token-source': 'acme' }
+  const wallet = { network, name: 'Mine', control_mode: 'user', user_pin: PIN }
+  expect((await onDeno.post('/wallets', wallet, headers)).json).toMatchObject({ owner_id: session.user_id })
+  await provider.close()
 })
 
 test('an event is sent to a webhook, signed, and what is refused is shown', async () => {

@@ -50,7 +50,10 @@ const UNAUTHORIZED = [401, 'unauthorized'] as [number, string]
 describe('what a provider issues', () => {
   test('admits the same user by access token (RFC 9068) and by ID token, each for its own audience', async () => {
     const { access_token, id_token } = await logIn('ada')
-    expect([decodeProtectedHeader(access_token).typ, decodeJwt(access_token).aud]).toEqual(['at+jwt', RESOURCE_AUDIENCE])
+    expect([decodeProtectedHeader(access_token).typ, decodeJwt(access_token).aud]).toEqual([
+      'at+jwt',
+      RESOURCE_AUDIENCE,
+    ])
     expect(decodeJwt(id_token)).toMatchObject({ aud: CLIENT, sub: 'ada' })
     expect(statusAndCode(await look(access_token, 'api'))).toEqual(OK)
     expect(statusAndCode(await look(id_token, 'app'))).toEqual(OK)

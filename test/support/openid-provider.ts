@@ -111,39 +111,51 @@ export type OpenidProvider = Awaited<ReturnType<typeof startOpenidProvider>>
 
 type Tokens = { readonly access_token: string; readonly id_token: string }
 
-/** Logs in at the provider as a browser does, and redeems the code as the app of a client without a secret does. */
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** Logs in at the provider as a browser does. @param input.from where a client sends the browser @returns where the provider sends it back */
+export const logInAt = async (input: {
+  readonly from: string
+  readonly callback: string
+  readonly name: string
+}): Promise<URL> => {
+  const { from, callback, name } = input
+  const cookies = new Map<string, string>()
+  for (let next = from; ; ) {
+    const cookie = [...cookies].map(([of, value]) => `${of}=${value}`).join('; ')
+    const typed = { method: 'POST', body: new URLSearchParams({ name }).toString() }
+    const answer = await fetch(next, {
+      ...(next.includes('/interaction/') ? typed : {}),
+      headers: { ...FORM, cookie },
+      redirect: 'manual',
+    })
+    for (const text of answer.headers.getSetCookie()) {
+      const [, of = '', value = ''] = /^([^=]+)=([^;]*)/.exec(text) ?? []
+      cookies.set(of, value)
+    }
+    const to = answer.headers.get('location')
+    if (to === null) throw new Error(`the provider led nowhere: ${answer.status} ${await answer.text()}`)
+    next = new URL(to, next).href
+    if (next.startsWith(callback)) return new URL(next)
+  }
+}
+
+/** Logs in for the app of a client without a secret, which redeems the code for an access token and an ID token. */
 export const tokensFrom = async (
   { issuer }: Pick<OpenidProvider, 'issuer'>,
   input: { readonly clientId: string; readonly callback: string; readonly name: string },
 ): Promise<Tokens> => {
   const { clientId, callback, name } = input
-  const [verifier, cookies] = [randomBytes(32).toString('base64url'), new Map<string, string>()]
-  const visit = async (url: string, init: RequestInit = {}): Promise<Response> => {
-    const cookie = [...cookies].map(([of, value]) => `${of}=${value}`).join('; ')
-    const answer = await fetch(new URL(url, issuer), { ...init, redirect: 'manual', headers: { ...init.headers, cookie } })
-    for (const text of answer.headers.getSetCookie()) {
-      const [, of = '', value = ''] = /^([^=]+)=([^;]*)/.exec(text) ?? []
-      cookies.set(of, value)
-    }
-    return answer
-  }
+  const verifier = randomBytes(32).toString('base64url')
+  const of = { client_id: clientId, redirect_uri: callback, resource: RESOURCE }
   const query = new URLSearchParams({
-    ...{ client_id: clientId, redirect_uri: callback, response_type: 'code', scope: 'openid api', resource: RESOURCE },
+    ...{ ...of, response_type: 'code', scope: 'openid api' },
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
   })
-  const form = { 'content-type': 'application/x-www-form-urlencoded' }
-  let answer = await visit(`/auth?${query}`)
-  let next = answer.headers.get('location') ?? ''
-  while (!next.startsWith(callback)) {
-    const isAsked = next.includes('/interaction/')
-    answer = await visit(next, isAsked ? { method: 'POST', headers: form, body: `name=${encodeURIComponent(name)}` } : {})
-    next = answer.headers.get('location') ?? ''
-    if (next === '') throw new Error(`the provider led nowhere: ${answer.status} ${await answer.text()}`)
-  }
-  const body = new URLSearchParams({
-    ...{ grant_type: 'authorization_code', code: new URL(next).searchParams.get('code') ?? '', resource: RESOURCE },
-    ...{ client_id: clientId, redirect_uri: callback, code_verifier: verifier },
-  })
-  return (await (await visit('/token', { method: 'POST', headers: form, body: body.toString() })).json()) as Tokens
+  const back = await logInAt({ from: `${issuer}/auth?${query}`, callback, name })
+  const code = back.searchParams.get('code') ?? ''
+  const body = new URLSearchParams({ ...of, grant_type: 'authorization_code', code, code_verifier: verifier })
+  const answer = await fetch(`${issuer}/token`, { method: 'POST', headers: FORM, body: body.toString() })
+  return (await answer.json()) as Tokens
 }
