@@ -14,7 +14,7 @@ export const EVENTS_CHANNEL = 'strongroom_events'
 const time = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 type Of = {
-  /** Of the function and the trigger, behind `strongroom_event_`. */
+  /** Of the function and the trigger, behind `strongroom_event_`. Those of one name are cases of one trigger: the first that holds counts. */
   readonly name: string
   readonly table: string
   /** `insert`, or `update of` some columns. */
@@ -141,21 +141,21 @@ const ROWS: readonly Of[] = [
     })}`,
   },
   {
-    name: 'credential_added',
+    name: 'audited',
     table: 'audit',
     on: 'insert',
     when: "new.project_id is not null and new.action in ('passkey_added', 'email_added', 'user_secret_added')",
     select: credential('added'),
   },
   {
-    name: 'credential_removed',
+    name: 'audited',
     table: 'audit',
     on: 'insert',
     when: "new.project_id is not null and new.action in ('passkey_removed', 'user_secret_removed')",
     select: credential('removed'),
   },
   {
-    name: 'project_changed',
+    name: 'audited',
     table: 'audit',
     on: 'insert',
     when: "new.project_id is not null and new.action in ('origins_changed', 'return_addresses_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'issuer_added', 'issuer_removed')",
@@ -166,7 +166,7 @@ const ROWS: readonly Of[] = [
   },
   {
     // The service counts them, and writes a bounded number of rows (src/security/events.ts).
-    name: 'refused',
+    name: 'audited',
     table: 'audit',
     on: 'insert',
     when: `new.project_id is not null and new.action in (${SECURITY_EVENTS.map((kind) => `'${kind}'`).join(', ')})`,
@@ -182,17 +182,25 @@ const ROWS: readonly Of[] = [
 /** With the rights of the tables' owner: no process can write an event without its cause. */
 const ALONE = 'language plpgsql security definer set search_path = pg_catalog, pg_temp'
 
-const rowTrigger = ({ name, table, on, when = 'true', select }: Of): string => `
+const caseOf = ({ when = 'true', select }: Of): string =>
+  `if ${when} then insert into public.events (project_id, type, data) ${select};`
+
+/** Without WHEN: PostgreSQL would read its text again for each statement, which takes longer than the call of the function. */
+const rowTrigger = (first: Of, others: readonly Of[]): string => {
+  const { name, table, on } = first
+  return `
 create or replace function public.strongroom_event_${name}() returns trigger
 ${ALONE} as $$
 begin
-  insert into public.events (project_id, type, data) ${select};
+  ${[first, ...others].map(caseOf).join('\n  els')}
+  end if;
   return null;
 end $$;
 revoke all on function public.strongroom_event_${name} from public;
 create or replace trigger strongroom_event_${name} after ${on} on public.${table}
-  for each row when (${when}) execute function public.strongroom_event_${name}();
+  for each row execute function public.strongroom_event_${name}();
 `
+}
 
 /**
  * A wallet's past, which a backfill reads, causes no events. A block's time can be somewhat before the time at which its transactions
@@ -262,12 +270,14 @@ const NOTIFY = `
 create or replace function public.strongroom_event_told() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  if pg_try_advisory_xact_lock(hashtext('${EVENTS_CHANNEL}')) then perform pg_notify('${EVENTS_CHANNEL}', ''); end if;
+  if new.type not in ('activity.created', 'activity.removed') and pg_try_advisory_xact_lock(hashtext('${EVENTS_CHANNEL}'))
+    then perform pg_notify('${EVENTS_CHANNEL}', '');
+  end if;
   return null;
 end $$;
 drop trigger if exists strongroom_event_told on public.events;
 create constraint trigger strongroom_event_told after insert on public.events deferrable initially deferred
-  for each row when (new.type not in ('activity.created', 'activity.removed')) execute function public.strongroom_event_told();
+  for each row execute function public.strongroom_event_told();
 `
 
 /** Each statement of the function sees what is committed when it begins: the last one begins with the lock held. */
@@ -293,4 +303,17 @@ begin
 end $$;
 `
 
-export const EVENTS = [...ROWS.map(rowTrigger), ...MOVEMENTS, NOTIFY, NUMBERS].join('')
+const TRIGGERS = [...Map.groupBy(ROWS, ({ name }) => name).values()].flatMap(([first, ...others]) =>
+  first === undefined ? [] : rowTrigger(first, others),
+)
+
+/** Triggers of an earlier schema. */
+const FORMER = ['credential_added', 'credential_removed', 'project_changed', 'refused']
+  .map(
+    (name) => `
+drop trigger if exists strongroom_event_${name} on public.audit;
+drop function if exists public.strongroom_event_${name};`,
+  )
+  .join('')
+
+export const EVENTS = [FORMER, ...TRIGGERS, ...MOVEMENTS, NOTIFY, NUMBERS].join('')
