@@ -345,7 +345,7 @@ describe('what no file may contain', () => {
     const places = files
       .filter(({ path, text }) => text.split('\n').some((line) => memory.test(line)) && !within('devnet/')(path))
       // These run in a browser's page.
-      .filter(({ path }) => !within('src/login/client/', 'src/console/client/')(path))
+      .filter(({ path }) => !within('src/login/client/', 'src/console/client/', 'client/src/tab-storage.ts')(path))
     expect(places.map(({ path }) => path).sort()).toEqual([
       'src/activity/check-balances.ts',
       'src/activity/read-range.ts',
