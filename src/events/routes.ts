@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { keyCheck } from '../auth/api-key-check.ts'
 import { type Caller, requireApiKey } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
@@ -32,7 +33,7 @@ const wantsStream = (request: Request): boolean => request.headers.get('accept')
 
 /** @param input.stopping aborted when the process is about to end: whoever waits is answered then. */
 export const eventRoutes = (
-  base: Pick<Ctx, 'db' | 'log' | 'config'>,
+  base: Pick<Ctx, 'db' | 'log' | 'config' | 'identity' | 'securityEvents'>,
   authentication: Authentication,
   { stopping = new AbortController().signal }: { readonly stopping?: AbortSignal },
 ) => {
@@ -42,7 +43,8 @@ export const eventRoutes = (
   const askedBy = ({ query, caller, request }: Asking) => {
     requireApiKey(caller)
     const signal = AbortSignal.any([request.signal, stopping])
-    return { projectId: caller.projectId, ...eventsAskedBy(query), signal }
+    const isAllowed = keyCheck(base, request.headers)
+    return { projectId: caller.projectId, ...eventsAskedBy(query), signal, isAllowed }
   }
 
   const stream = async (asked: ReturnType<typeof askedBy> & Pick<Asking, 'request'>): Promise<Response> => {
@@ -56,10 +58,12 @@ export const eventRoutes = (
     }
   }
 
-  const list = async (asked: Parameters<typeof waitForEvents>[1]): Promise<EventList> => {
+  const list = async (asked: ReturnType<typeof askedBy>): Promise<EventList> => {
     const leave = asked.waitMs === 0 ? () => {} : readers.enter(asked.projectId)
     try {
       const { rows, next } = await waitForEvents(ctx, asked)
+      if (asked.waitMs > 0 && !(await asked.isAllowed()))
+        throw new AppError('unauthorized', 'The API key has expired or was revoked while the request waited.')
       return { events: [...(await shownEvents(ctx, rows))], next: next.toString() }
     } finally {
       leave()

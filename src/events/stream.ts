@@ -7,7 +7,7 @@ import { type WaitCtx, waitForEvents } from './wait.ts'
 
 /** More often than a proxy closes a quiet connection. */
 const HEARTBEAT_MS = 15_000
-/** Then the client connects again, and shows its credential again: it may be revoked meanwhile. */
+/** Then the client connects again, at a process that may have less to do. */
 const STREAM_MS = 300_000
 /** After how long a client should connect again. */
 const RETRY_MS = 1_000
@@ -18,19 +18,25 @@ const heartbeatOf = (input: { readonly next: bigint }): string => `id: ${input.n
 /**
  * A stream of a project's events. Its first events are read before, so that a refusal is an answer like any other.
  * @param input.signal ends it: the client is gone, or the process is about to end.
+ * @param input.isAllowed whether the caller may still read. It is asked before each text, so the end of an API key ends its streams.
  * @param input.ended is called once.
  */
 export const streamEvents = async (
   ctx: WaitCtx,
-  input: EventsAsked & { readonly signal: AbortSignal; readonly ended: () => void },
+  input: EventsAsked & {
+    readonly signal: AbortSignal
+    readonly isAllowed: () => Promise<boolean>
+    readonly ended: () => void
+  },
 ): Promise<Response> => {
   const over = new AbortController()
   const signal = AbortSignal.any([input.signal, over.signal])
   let read = await readAfter(ctx, input)
   let isFirst = true
   const until = performance.now() + STREAM_MS
-  const nextText = async (): Promise<string> => {
+  const nextText = async (): Promise<string | null> => {
     if (!isFirst) read = await waitForEvents(ctx, { ...input, after: read.next, waitMs: HEARTBEAT_MS, signal })
+    if (!(await input.isAllowed())) return null
     const begin = isFirst ? `retry: ${RETRY_MS}\n\n` : ''
     isFirst = false
     const events = (await shownEvents(ctx, read.rows)).map(
@@ -41,8 +47,8 @@ export const streamEvents = async (
   const body = new ReadableStream<Uint8Array>({
     pull: async (controller) => {
       try {
-        if (!signal.aborted && performance.now() < until)
-          return controller.enqueue(new TextEncoder().encode(await nextText()))
+        const text = signal.aborted || performance.now() >= until ? null : await nextText()
+        if (text !== null) return controller.enqueue(new TextEncoder().encode(text))
       } catch (err) {
         // The client connects again, and is answered why.
         ctx.log.warn({ err }, 'a stream of events ended')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
-import { createApiKey } from '../../src/api-keys/api-keys.ts'
+import { createApiKey, revokeApiKey } from '../../src/api-keys/api-keys.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { startApiProcess } from '../support/api.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -169,6 +169,39 @@ describe('waiting', () => {
     await makeUser(projectId)
     for (const each of waiting) expect((await each).json.events).toHaveLength(1)
     expect((await client.get('/events', { wait: '1' })).status).toBe(200)
+  })
+})
+
+describe('an API key that is revoked while it waits', () => {
+  const newKey = async () => {
+    const { projectId } = await newProject()
+    const input = { projectId, name: 'read', scopes: ['read'], expiresAt: null, actor: 'operator' } as const
+    const { id, text: apiKey } = await createApiKey(service.ctx, input)
+    return { projectId, id, apiKey, client: service.as({ projectId, apiKey }) }
+  }
+
+  test('gets no later event by a stream', async () => {
+    const { projectId, id, apiKey } = await newKey()
+    const headers = { authorization: `Bearer ${apiKey}`, 'x-walletkit-project-id': projectId }
+    const stream = await fetch(`${service.baseUrl}/events/stream`, { headers })
+    const seen = await makeUser(projectId)
+    const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    while (!text.includes(seen)) text += (await reader?.read())?.value ?? ''
+    await revokeApiKey(service.ctx, { id, actor: 'operator' })
+    const unseen = await makeUser(projectId)
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) text += part.value
+    expect([text.includes(seen), text.includes(unseen)]).toEqual([true, false])
+  })
+
+  test('gets none by a request that waits', async () => {
+    const { projectId, id, client } = await newKey()
+    const waiting = client.get('/events', { wait: '30' })
+    await listeners(1)
+    await revokeApiKey(service.ctx, { id, actor: 'operator' })
+    await makeUser(projectId)
+    const { status, json } = await waiting
+    expect([status, json.code]).toEqual([401, 'unauthorized'])
   })
 })
 
