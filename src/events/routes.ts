@@ -8,7 +8,7 @@ import { AppError } from '../errors.ts'
 import { describedAs } from '../http/schema.ts'
 import { EventList, eventsAskedBy, ListEventsQuery } from './schema.ts'
 import { shownEvents } from './shown.ts'
-import { streamEvents } from './stream.ts'
+import { STREAM_HEADERS, streamEvents } from './stream.ts'
 import { createBell, createReaders, waitForEvents } from './wait.ts'
 
 const { detail } = describedAs('Events')
@@ -49,6 +49,8 @@ export const eventRoutes = (
 
   const stream = async (asked: ReturnType<typeof askedBy> & Pick<Asking, 'request'>): Promise<Response> => {
     const after = lastEventId(asked.request) ?? asked.after
+    // Otherwise the runtime reads the whole stream to know its length.
+    if (asked.request.method === 'HEAD') return new Response(null, { headers: STREAM_HEADERS })
     const leave = readers.enter(asked.projectId)
     try {
       return await streamEvents(ctx, { ...asked, after, ended: leave })

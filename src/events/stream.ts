@@ -12,6 +12,12 @@ const STREAM_MS = 300_000
 /** After how long a client should connect again. */
 const RETRY_MS = 1_000
 
+export const STREAM_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+} as const
+
 /** @param input.next with an id but without data: the client notes it, and sees no event. */
 const heartbeatOf = (input: { readonly next: bigint }): string => `id: ${input.next}\n\n`
 
@@ -61,7 +67,5 @@ export const streamEvents = async (
       input.ended()
     },
   })
-  return new Response(body, {
-    headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
-  })
+  return new Response(body, { headers: STREAM_HEADERS })
 }

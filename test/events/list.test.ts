@@ -172,6 +172,14 @@ describe('waiting', () => {
   })
 })
 
+test('HEAD of a stream is answered at once, with its headers', async () => {
+  const { projectId, apiKey } = await newProject()
+  const headers = { authorization: `Bearer ${apiKey}`, 'x-walletkit-project-id': projectId }
+  const signal = AbortSignal.timeout(10_000)
+  const answer = await fetch(`${service.baseUrl}/events/stream`, { method: 'HEAD', headers, signal })
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+})
+
 describe('an API key that is revoked while it waits', () => {
   const newKey = async () => {
     const { projectId } = await newProject()
