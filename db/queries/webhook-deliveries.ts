@@ -1,6 +1,6 @@
 // Deliveries: rows of events for an endpoint. Those of one lane (a wallet) are sent one after the other, in the order of the events.
 
-import { and, desc, eq, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { webhookDeliveries, webhookEndpoints } from '../schema.ts'
 import type { DeliveryState } from '../words.ts'
@@ -143,6 +143,12 @@ export const endWithoutEvent = async (tx: Tx, ids: readonly string[]): Promise<v
 /** A test's lane is its own, so that nothing holds it up. */
 export const insertTest = async (tx: Tx, row: Pick<DeliveryRow, 'id' | 'projectId' | 'endpointId'>): Promise<void> => {
   await tx.insert(webhookDeliveries).values({ ...row, lane: `test ${row.id}`, number: null })
+}
+
+/** How many tests of an endpoint wait. */
+export const countWaitingTests = async (tx: Tx, endpointId: string): Promise<number> => {
+  const { endpointId: endpoint, state, number } = webhookDeliveries
+  return tx.$count(webhookDeliveries, and(eq(endpoint, endpointId), eq(state, 'waiting'), isNull(number)))
 }
 
 const AGAIN = {

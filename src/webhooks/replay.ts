@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { insertTest, replayAfter, replayFailed, replayOne } from '../../db/queries/webhook-deliveries.ts'
+import {
+  countWaitingTests,
+  insertTest,
+  replayAfter,
+  replayFailed,
+  replayOne,
+} from '../../db/queries/webhook-deliveries.ts'
 import { AppError, notFound } from '../errors.ts'
 import { lockOwn, type Named, ringFor } from './change.ts'
 import type { WebhookCtx } from './create.ts'
 
 const REPLAYED_MAX = 10_000
+/** Without a bound a program that tests a receiver that is down would fill the table. */
+const TESTS_MAX = 20
 
 /** What is sent again: one delivery, the events after one, or those that were not taken in time. */
 export type Replayed =
@@ -44,11 +52,18 @@ export const replay = (ctx: ReplayCtx, { replayed, ...of }: Named & { readonly r
     return count
   })
 
-/** Sends a test message. @returns the id of its delivery. @throws not_found, invalid_input if the endpoint is disabled. */
+/**
+ * Sends a test message. @returns the id of its delivery.
+ * @throws not_found, invalid_input if the endpoint is disabled, rate_limited if too many tests of it wait.
+ */
 export const sendTest = (ctx: Pick<WebhookCtx, 'db'>, of: Named): Promise<string> =>
   ctx.db.transaction(async (tx) => {
     const row = await lockOwn(tx, of)
     if (row.state === 'disabled') throw disabled()
+    if ((await countWaitingTests(tx, row.id)) >= TESTS_MAX) {
+      const sentence = `${TESTS_MAX} tests of this webhook wait already: see its deliveries, and test again when they have ended.`
+      throw new AppError('rate_limited', sentence, { retryable: true, retryAfterSeconds: 60 })
+    }
     const id = randomUUID()
     await insertTest(tx, { id, projectId: row.projectId, endpointId: row.id })
     await ringFor(tx, row.id)

@@ -118,6 +118,19 @@ test('other bad input is refused', async () => {
   expect((await service.get('/webhooks')).json).toEqual([])
 })
 
+test('at most 20 tests of a webhook wait', async () => {
+  const { webhook_id } = await create()
+  receiver.answer((_, response) => response.writeHead(500).end())
+  try {
+    // Those that the worker has tried wait for their next try.
+    const tests = await Promise.all(Array.from({ length: 25 }, () => service.post('/webhooks/test', { webhook_id })))
+    const codes = tests.map(({ status, json }) => json.code ?? status)
+    expect(codes.toSorted()).toEqual([...Array(20).fill(200), ...Array(5).fill('rate_limited')])
+  } finally {
+    receiver.answer((_, response) => response.writeHead(204).end())
+  }
+})
+
 describe('who may do it', () => {
   test('a key without the scope admin only reads', async () => {
     const { webhook_id } = await create()
