@@ -11,6 +11,10 @@ import { lineOf, mailText, queueMail, sendsMail } from '../mail/queue.ts'
 /** Long, so that the mail is still sent if no worker runs for some days. */
 const LIFETIME_SECONDS = 7 * 86_400
 
+/** Only another credential removes the lock of a passkey's secret, and only the vault knows it. */
+const STILL_OPENS =
+  'If your wallets were opened with a passkey too, it still opens them until it is removed there as well, with your PIN.'
+
 const WORDS = {
   passkey_added: (project: string) => ({
     subject: `A passkey was added to your login at ${project}`,
@@ -19,12 +23,12 @@ const WORDS = {
   }),
   passkey_removed: (project: string) => ({
     subject: `A passkey of yours was removed at ${project}`,
-    happened: `One of your passkeys was removed. It no longer logs in to ${project}.`,
+    happened: `One of your passkeys was removed. It no longer logs in to ${project}. ${STILL_OPENS}`,
     otherwise: 'If it was not you: log in, check which passkeys are left, and end your other sessions.',
   }),
   passkeys_removed: (project: string) => ({
     subject: `Your passkeys at ${project} were removed`,
-    happened: `The operator of the service removed all your passkeys at ${project} and ended your sessions.`,
+    happened: `The operator of the service removed all your passkeys at ${project} and ended your sessions. ${STILL_OPENS}`,
     otherwise: 'If you do not know why, ask the operator.',
   }),
   recovery_code_made: (project: string) => ({

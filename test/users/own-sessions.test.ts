@@ -281,6 +281,7 @@ describe('a passkey', () => {
     const [id] = await passkeysOf(mine)
     expect(statusAndCode(await people.as(mine)('/users/passkey/remove', { id }))).toEqual(DONE)
     expect((await subjectsTo(email))[0]).toBe('A passkey of yours was removed at Test')
+    expect((await people.mailsTo(email))[0]?.text).toContain('it still opens them until it is removed there as well')
     expect(await reachOf([mine, other])).toEqual([200, 401])
     expect(await endsOf([other])).toEqual(['passkey_removed'])
   })

@@ -26,7 +26,7 @@ const listPasskeys = async (page: Page): Promise<void> => {
       await Promise.all([listPasskeys(page), listSessions(page)])
       element('passkeys-title', HTMLElement).focus()
       showStatus(
-        'The passkey is removed, and you are logged out everywhere else. Your device may still offer it until you delete it there.',
+        'The passkey is removed, and you are logged out everywhere else. If it opens your wallets, remove it there too. Your device may still offer it until you delete it there.',
       )
     })
   element('passkeys', HTMLUListElement).replaceChildren(...passkeys.map((passkey) => itemOf(passkey, remove(passkey))))
