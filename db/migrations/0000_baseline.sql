@@ -539,6 +539,7 @@ CREATE TABLE "idempotency_keys" (
 	"key" text NOT NULL,
 	"fingerprint" "bytea" NOT NULL,
 	"answer" json NOT NULL,
+	"mac" "bytea" NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "idempotency_keys_project_id_principal_path_key_pk" PRIMARY KEY("project_id","principal","path","key")
 );

@@ -4,7 +4,7 @@ import { idempotencyKeys } from '../schema.ts'
 
 type Row = typeof idempotencyKeys.$inferSelect
 export type IdempotencyScope = Pick<Row, 'projectId' | 'principal' | 'path' | 'key'>
-export type FirstAnswer = Pick<Row, 'fingerprint' | 'answer'>
+export type FirstAnswer = Pick<Row, 'fingerprint' | 'answer' | 'mac'>
 
 /** Keys are valid for 24 h. */
 const dayAgo = sql`now() - interval '24 hours'`
@@ -12,7 +12,11 @@ const dayAgo = sql`now() - interval '24 hours'`
 /** The answer to the first request with a key, or null. */
 export const findFirstAnswer = async (db: Queryable, scope: IdempotencyScope): Promise<FirstAnswer | null> => {
   const [row] = await db
-    .select({ fingerprint: idempotencyKeys.fingerprint, answer: idempotencyKeys.answer })
+    .select({
+      fingerprint: idempotencyKeys.fingerprint,
+      answer: idempotencyKeys.answer,
+      mac: idempotencyKeys.mac,
+    })
     .from(idempotencyKeys)
     .where(
       and(
@@ -41,7 +45,7 @@ export const insertFirstAnswer = async (
     .values({ ...scope, ...first })
     .onConflictDoUpdate({
       target: [projectId, principal, path, key],
-      set: { fingerprint: first.fingerprint, answer: first.answer, createdAt: sql`now()` },
+      set: { ...first, createdAt: sql`now()` },
       setWhere: lte(idempotencyKeys.createdAt, dayAgo),
     })
   return rowCount === 1

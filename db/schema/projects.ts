@@ -123,6 +123,8 @@ export const idempotencyKeys = pgTable(
     /** A MAC over the body without credentials: equal for equal requests, and reveals nothing about them. */
     fingerprint: bytes('fingerprint').notNull(),
     answer: json('answer').notNull(),
+    /** Over all of the row but the time: whoever writes to the database cannot exchange an answer. */
+    mac: bytes('mac').notNull(),
     createdAt: instant('created_at').notNull().default(now),
   },
   (table) => [

@@ -3,6 +3,8 @@
 //
 // What custody makes has a transaction of its own, which comes before. So the id of a new thing is computed from the request: if
 // the process dies in between, the request finds with the same id what it made.
+//
+// An answer can be an address to which people send coins. So each has a MAC, and an answer that somebody else wrote is not shown.
 
 import { randomUUID } from 'node:crypto'
 import type { Queryable } from '../../db/client.ts'
@@ -26,11 +28,18 @@ export type Remember<Result> = ((db: Queryable, result: Result) => Promise<void>
 }
 
 /** A first answer, as a text can keep it. */
-export type RememberedAnswer = IdempotencyScope & { readonly fingerprintHex: string; readonly answer: unknown }
+export type RememberedAnswer = IdempotencyScope & {
+  readonly fingerprintHex: string
+  readonly macHex: string
+  readonly answer: unknown
+}
 
 /** Stores an answer. @returns false if the key has another one. */
-export const storeAnswer = (db: Queryable, { fingerprintHex, answer, ...scope }: RememberedAnswer): Promise<boolean> =>
-  insertFirstAnswer(db, scope, { fingerprint: Buffer.from(fingerprintHex, 'hex'), answer })
+export const storeAnswer = (db: Queryable, remembered: RememberedAnswer): Promise<boolean> => {
+  const { fingerprintHex, macHex, answer, ...scope } = remembered
+  const [fingerprint, mac] = [Buffer.from(fingerprintHex, 'hex'), Buffer.from(macHex, 'hex')]
+  return insertFirstAnswer(db, scope, { fingerprint, answer, mac })
+}
 
 const MAC_PURPOSE = 'idempotency'
 const MAX_KEY_CHARACTERS = 200
@@ -48,6 +57,12 @@ const withoutCredentials = (body: object): object => {
   return rest
 }
 
+/** What the MAC of an answer covers. A fingerprint is a MAC of one field under the same key, so neither passes for the other. */
+const boundOf = (scope: IdempotencyScope, { fingerprint, answer }: Omit<FirstAnswer, 'mac'>) => {
+  const { projectId, principal, path, key } = scope
+  return [projectId, principal, path, key, fingerprint, canonicalJson(answer)] as const
+}
+
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /** The first half of a MAC as a UUID of version 8 (RFC 9562 §5.8). */
@@ -55,6 +70,12 @@ const uuidOf = (mac: Uint8Array): string => {
   const hex = Buffer.from(mac).toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
+
+/** Nothing is done again: what the row says may have been done. */
+const forged = ({ projectId, key: subject }: IdempotencyScope): AppError =>
+  new AppError('internal', 'The answer to this Idempotency-Key was not written by the service.', {
+    event: { kind: 'row_forged', projectId, subject, details: { table: 'idempotency_keys' } },
+  })
 
 /** Thrown inside the effect's transaction to roll it back, because another process was faster. */
 class AnsweredMeanwhile extends Error {}
@@ -76,15 +97,19 @@ export const submitRoute = <Result, Answer>(
   ctx: Pick<Ctx, 'db' | 'identity' | 'now'>,
   show: (result: Result) => Answer,
 ) => {
-  const fingerprintOf = ctx.identity.authenticator(MAC_PURPOSE)
-  const isFingerprint = ctx.identity.verifier(MAC_PURPOSE)
+  const macOf = ctx.identity.authenticator(MAC_PURPOSE)
+  const verifies = ctx.identity.verifier(MAC_PURPOSE)
   const newIdMacOf = ctx.identity.authenticator('new id')
   const queues = createQueues()
 
+  const isOurs = async (fields: readonly (string | Uint8Array)[], mac: Uint8Array): Promise<boolean> =>
+    verifies(fields, mac) || (await retiredWhenMade(ctx, { purpose: MAC_PURPOSE, fields, mac })) !== null
+
   const firstAnswer = async (scope: IdempotencyScope, fields: readonly string[]): Promise<FirstAnswer | null> => {
     const first = await findFirstAnswer(ctx.db, scope)
-    if (first === null || isFingerprint(fields, first.fingerprint)) return first
-    if (await retiredWhenMade(ctx, { purpose: MAC_PURPOSE, fields, mac: first.fingerprint })) return first
+    if (first === null) return null
+    if (!(await isOurs(boundOf(scope, first), first.mac))) throw forged(scope)
+    if (await isOurs(fields, first.fingerprint)) return first
     throw new AppError(
       'idempotency_mismatch',
       'This Idempotency-Key was used with another body; send the same body or use a new key.',
@@ -102,16 +127,20 @@ export const submitRoute = <Result, Answer>(
     const scope = { projectId: caller.projectId, principal: by.actor, path, key }
     // An imported key is part of it: the MAC reveals nothing, and another key is another request.
     const fields = [canonicalJson(withoutCredentials(body))]
-    const fingerprint = fingerprintOf(fields)
+    const fingerprint = macOf(fields)
     // A key is forgotten after a day, and then the same request creates another thing.
     const day = String(Math.floor(ctx.now().getTime() / DAY_MS))
     const newId = uuidOf(newIdMacOf([...Object.values(scope), fingerprint, day]))
-    const store = async (db: Queryable, result: Result): Promise<void> => {
-      const kept = await insertFirstAnswer(db, scope, { fingerprint, answer: show(result) })
-      if (!kept) throw new AnsweredMeanwhile()
+    const answerOf = (result: Result): RememberedAnswer => {
+      const answer = show(result)
+      const [fingerprintHex = '', macHex = ''] = [fingerprint, macOf(boundOf(scope, { fingerprint, answer }))].map(
+        (mac) => Buffer.from(mac).toString('hex'),
+      )
+      return { ...scope, fingerprintHex, macHex, answer }
     }
-    const fingerprintHex = Buffer.from(fingerprint).toString('hex')
-    const answerOf = (result: Result): RememberedAnswer => ({ ...scope, fingerprintHex, answer: show(result) })
+    const store = async (db: Queryable, result: Result): Promise<void> => {
+      if (!(await storeAnswer(db, answerOf(result)))) throw new AnsweredMeanwhile()
+    }
     const remember: Remember<Result> = Object.assign(store, { answerOf })
     // Simultaneous requests with one key wait for the first and find its answer.
     return queues.run(Object.values(scope).join('\n'), async () => {

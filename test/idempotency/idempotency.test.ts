@@ -389,6 +389,63 @@ describe('a key', () => {
   })
 })
 
+describe('an answer that somebody wrote who owns the database', () => {
+  const ROW = ['project_id', 'principal', 'path', 'key', 'fingerprint', 'answer', 'mac'] as const
+  const newWallet = (key: string, owner: string = randomUUID()) =>
+    service.post(
+      '/wallets',
+      { network, name: 'A', owner_id: owner, control_mode: 'developer', developer_secret: SECRET },
+      { 'idempotency-key': key },
+    )
+  const columns = (row: Record<string, unknown>) => Object.fromEntries(ROW.map((name) => [name, row[name]]))
+
+  test('is not shown, nothing is done again, and it is reported', async () => {
+    const owner = randomUUID()
+    const first = await newWallet('kept', owner)
+    const forged = { ...first.json, address: RECIPIENT }
+    await sql`update idempotency_keys set answer = ${sql.json(forged)} where key = 'kept'`
+    const before = await rows()
+    expect(told(await newWallet('kept', owner))).toEqual({ status: 500, code: 'internal' })
+    expect((await rows()).wallets).toBe(before.wallets ?? 0)
+    await service.ctx.securityEvents.flush()
+    const reported = await sql`
+      select details->>'table' as "table" from audit where action = 'row_forged' and subject = 'kept'`
+    expect(reported.map(({ table }) => table)).toEqual(['idempotency_keys'])
+    await sql`update idempotency_keys set answer = ${sql.json(first.json)} where key = 'kept'`
+    expect((await newWallet('kept', owner)).json).toEqual(first.json)
+  })
+
+  test('cannot be that of another request, key, path, caller or project', async () => {
+    const owners = [randomUUID(), randomUUID()]
+    for (const [index, owner] of owners.entries()) await newWallet(`taken ${index}`, owner)
+    const [taken = {}] = await sql`select * from idempotency_keys where key = 'taken 0'`
+    const [other = {}] = await sql`select * from idempotency_keys where key = 'taken 1'`
+    for (const change of [
+      { answer: taken.answer },
+      { answer: taken.answer, mac: taken.mac },
+      { answer: taken.answer, mac: taken.fingerprint },
+      { answer: taken.answer, mac: taken.mac, fingerprint: taken.fingerprint },
+    ]) {
+      await sql`update idempotency_keys set ${sql(change as never)} where key = 'taken 1'`
+      expect(told(await newWallet('taken 1', owners[1]))).toEqual({ status: 500, code: 'internal' })
+      await sql`update idempotency_keys set ${sql(columns(other) as never)} where key = 'taken 1'`
+    }
+    // The same body, for a key that was not used yet, and for a path where it would mean something else.
+    for (const [key, path] of [
+      ['new', taken.path],
+      ['taken 0', '/wallets/import'],
+    ]) {
+      await sql`insert into idempotency_keys ${sql({ ...columns(taken), key, path } as never)}`
+    }
+    expect(told(await newWallet('new', owners[0]))).toEqual({ status: 500, code: 'internal' })
+    const imported = { network, name: 'A', owner_id: owners[0], control_mode: 'developer', developer_secret: SECRET }
+    expect(told(await service.post('/wallets/import', imported, { 'idempotency-key': 'taken 0' }))).toEqual({
+      status: 500,
+      code: 'internal',
+    })
+  })
+})
+
 test('nothing that is stored lets anybody test guesses of a secret', async () => {
   const privateKey = generatePrivateKey()
   const pin = '604913'
