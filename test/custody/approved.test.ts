@@ -9,6 +9,7 @@ import postgres, { type Sql } from 'postgres'
 import { serializeTransaction } from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
+import type { WalletType } from '../../db/words.ts'
 import type { Intent } from '../../src/chains/chain.ts'
 import { deployAndExecute } from '../../src/chains/evm/safe/deploy-and-execute.ts'
 import { execution } from '../../src/chains/evm/safe/execution.ts'
@@ -70,12 +71,16 @@ const newPerson = (algorithm: keyof typeof KEYS = 'ES256', userId: string = rand
   return { approver, algorithm, privateKey: privateKey as KeyObject }
 }
 
-const newWallet = () =>
-  custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'developer', credentials: secret })
+const newWallet = (type: WalletType = 'eoa') =>
+  custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'developer', credentials: secret, type })
 
 /** A wallet under policies, with one that needs `of` of these people. */
-const underApproval = async (people: readonly Person[], of: number, agreed: Partial<PolicyTerms> = {}) => {
-  const wallet = await newWallet()
+const underApproval = async (
+  people: readonly Person[],
+  of: number,
+  { type, ...agreed }: Partial<PolicyTerms> & { readonly type?: WalletType } = {},
+) => {
+  const wallet = await newWallet(type)
   const requireApproval = { of, expiresInSeconds: 3_600, approvers: people.map(({ approver }) => approver) }
   const terms = await custody.policy(wallet, secret, { requireApproval, maxTotalFee: 10n ** 9n, ...agreed })
   await custody.vault.putUnderPolicies({ wallet, credentials: secret, actor: ACTOR })
@@ -374,7 +379,7 @@ describe('an approval', () => {
 
   test('of a contract wallet signs only the approved calls in their order, as a transaction or as typed data', async () => {
     const anna = newPerson()
-    const { wallet, terms } = await underApproval([anna], 1)
+    const { wallet, terms } = await underApproval([anna], 1, { type: 'contract' })
     const owner = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
     const safe = contractWalletOf(owner)
     const [one, two]: readonly Intent[] = [
@@ -421,7 +426,7 @@ describe('an approval', () => {
 
   test('of a speed-up signs only for the nonce of its transaction', async () => {
     const anna = newPerson()
-    const { wallet, terms } = await underApproval([anna], 1)
+    const { wallet, terms } = await underApproval([anna], 1, { type: 'contract' })
     const owner = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
     const safe = contractWalletOf(owner)
     const intent: Intent = { to: TO, value: 1n, input: '0xab' }
@@ -450,42 +455,55 @@ describe('an approval', () => {
     expect(await outcome(ofSeven, at(7))).toBe('signed')
   })
 
-  test('of typed data signs this alone, in the form of its wallet', async () => {
-    const anna = newPerson()
-    const typed = (value: unknown, verifyingContract: string = TO) => ({
-      domain: { chainId: 11_155_111, verifyingContract },
-      types: { Note: [{ name: 'value', type: 'uint256' }] },
-      primaryType: 'Note',
-      message: { value },
-    })
-    const rule = (argument: string, value: string) => ({ argument, operator: 'eq' as const, value })
-    const argumentRules = [rule('typedData.primaryType', 'Note'), rule('typedData.verifyingContract', TO.toLowerCase())]
-    const { wallet, terms } = await underApproval([anna], 1, { argumentRules })
-    const safe = contractWalletOf(publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)).address
-    const outcome = (of: object, what: Payload) => {
-      const request = JSON.stringify({
-        ...{ action: 'sign-typed-data', wallet_type: 'eoa', intents: [], typed_data: typed('7'), ...of },
+  test.each<WalletType>(['eoa', 'contract'])(
+    'of typed data of an %s wallet signs this alone, in its form',
+    async (type) => {
+      const anna = newPerson()
+      const typed = (value: unknown, verifyingContract: string = TO) => ({
+        domain: { chainId: 11_155_111, verifyingContract },
+        types: { Note: [{ name: 'value', type: 'uint256' }] },
+        primaryType: 'Note',
+        message: { value },
       })
-      const approval = approved(terms, [anna], {}, { request })
-      return withPolicyKey(custody.vault, { wallet, terms, approval, credentials: secret, actor: ACTOR }, (key) =>
-        signOneBy(key, {}, what),
-      ).then(
-        () => 'signed',
-        (error) => error.message,
-      )
-    }
-    const byKey = (value: unknown): Payload => ({ kind: 'typed_data', typedData: typed(value) })
-    const bySafe: Payload = { kind: 'safe_typed_data', chainId: 11_155_111, safe, typedData: typed('7') }
-    const own = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
-    for (const what of [byKey('8'), bySafe, payload(), payload({ to: own, value: 0n, data: '0x' })]) {
-      expect(await outcome({}, what)).toBe(UNAPPROVED)
-    }
-    expect(await outcome({ wallet_type: 'contract' }, byKey('7'))).toBe(UNAPPROVED)
-    expect(await outcome({ typed_data: undefined }, byKey('7'))).toBe(UNAPPROVED)
-    // An approval of calls signs no typed data, whatever else is in it.
-    expect(await outcome({ action: 'send' }, byKey('7'))).toBe(UNAPPROVED)
-    expect(await usesOf(terms)).toBe(0)
-    expect(await outcome({}, byKey('0x7'))).toBe('signed')
-    expect(await outcome({ wallet_type: 'contract' }, bySafe)).toBe('signed')
-  })
+      const rule = (argument: string, value: string) => ({ argument, operator: 'eq' as const, value })
+      const argumentRules = [
+        rule('typedData.primaryType', 'Note'),
+        rule('typedData.verifyingContract', TO.toLowerCase()),
+      ]
+      const { wallet, terms } = await underApproval([anna], 1, { argumentRules, type })
+      const safe = contractWalletOf(publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)).address
+      const outcome = (of: object, what: Payload) => {
+        const request = JSON.stringify({
+          ...{ action: 'sign-typed-data', wallet_type: type, intents: [], typed_data: typed('7'), ...of },
+        })
+        const approval = approved(terms, [anna], {}, { request })
+        return withPolicyKey(custody.vault, { wallet, terms, approval, credentials: secret, actor: ACTOR }, (key) =>
+          signOneBy(key, {}, what),
+        ).then(
+          () => 'signed',
+          (error) => error.message,
+        )
+      }
+      const byKey = (value: unknown): Payload => ({ kind: 'typed_data', typedData: typed(value) })
+      const bySafe = (value: unknown): Payload => ({
+        kind: 'safe_typed_data',
+        chainId: 11_155_111,
+        safe,
+        typedData: typed(value),
+      })
+      const own = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
+      const [right, wrong] = type === 'eoa' ? [byKey, bySafe] : [bySafe, byKey]
+      for (const what of [right('8'), wrong('7'), payload(), payload({ to: own, value: 0n, data: '0x' })]) {
+        expect(await outcome({}, what)).toBe(UNAPPROVED)
+      }
+      const other = type === 'eoa' ? 'contract' : 'eoa'
+      expect(await outcome({ wallet_type: other }, right('7'))).toBe(UNAPPROVED)
+      expect(await outcome({ wallet_type: other }, wrong('7'))).toContain('policy')
+      expect(await outcome({ typed_data: undefined }, right('7'))).toBe(UNAPPROVED)
+      // An approval of calls signs no typed data, whatever else is in it.
+      expect(await outcome({ action: 'send' }, right('7'))).toBe(UNAPPROVED)
+      expect(await usesOf(terms)).toBe(0)
+      expect(await outcome({}, right('0x7'))).toBe('signed')
+    },
+  )
 })

@@ -10,7 +10,7 @@ import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { insertProjectKey } from '../../db/queries/custody/project-keys.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
-import type { ControlMode, Environment, Network } from '../../db/words.ts'
+import type { ControlMode, Environment, Network, WalletType } from '../../db/words.ts'
 import { boundGuesses, createGuesses, forgedGuesses } from '../../src/custody/credentials/guesses.ts'
 import { bindDeployment } from '../../src/custody/deployment.ts'
 import { type Journal, NO_JOURNAL } from '../../src/custody/journal/journal.ts'
@@ -188,6 +188,7 @@ export type WalletInput = {
   readonly controlMode: ControlMode
   readonly credentials: Credentials
   readonly network?: Network
+  readonly type?: WalletType
   readonly imported?: ImportedText
   readonly vault?: OperatorVault
 }
@@ -282,9 +283,8 @@ const makePolicy = async (vault: OperatorVault, { wallet, credentials, agreed }:
 
 const makeWallet = async (api: Db, input: WalletInput & { readonly vault: OperatorVault }): Promise<TestWallet> => {
   const id = randomUUID()
-  const { projectId, ownerId, controlMode, network = 'Ethereum' } = input
+  const { projectId, ownerId, controlMode, network = 'Ethereum', type = 'eoa' } = input
   const { family } = chainOf(network)
-  const type = 'eoa'
   const { keyringId, publicKey, address } = await input.vault.newWallet({
     ...input,
     network,

@@ -21,6 +21,7 @@ const { publicKey, address: owner } = privateKeyToAccount(`0x${'11'.repeat(32)}`
 const signer = {
   chain: { family: 'evm', chainId: CHAIN },
   publicKey: bytesOf(publicKey.slice(2)),
+  isContractWallet: false,
   limitedTokens: [],
   rules: [],
 } as const
@@ -41,6 +42,9 @@ const paying = ({ to, value, input }: Intent, { chainId = CHAIN, nonce = 0, pric
 const pay = (value: bigint, input: Hex = '0x', to: string = THEM): Intent => ({ to, value, input })
 const NONE = new Map()
 const costOf = (...payloads: readonly Payload[]) => worstCostOf(signer, payloads)
+/** By a policy of the key's contract wallet. */
+const ofContract = { ...signer, isContractWallet: true } as const
+const costOfSafe = (...payloads: readonly Payload[]) => worstCostOf(ofContract, payloads)
 
 test('the addresses agree with the chains, for any owner', () => {
   for (let owners = 0; owners < 50; owners += 1) {
@@ -75,27 +79,73 @@ describe('a transaction costs', () => {
     expect(both).toEqual({ value: 14n, fee: 126_000n, tokens: NONE, uses: ['nonce 0', 'nonce 1'] })
   })
 
-  test('what it makes the contract wallet of its key pay, in one call or many', () => {
-    const executed = (intents: readonly Intent[]) => costOf(paying(execution(safe, intents)))
+  test('of a contract wallet what that pays, in one call or many', () => {
+    const executed = (intents: readonly Intent[]) => costOfSafe(paying(execution(safe, intents)))
     expect(executed([pay(TEN)])).toEqual({ value: TEN, fee: 63_000n, tokens: NONE, uses: ['nonce 0'] })
     expect(executed([pay(TEN), pay(3n, '0xabcdef'), pay(0n, '0x', ours)])).toMatchObject({ value: TEN + 3n })
     const { input } = execution(safe, [pay(TEN)])
-    expect(costOf(paying(pay(2n, input, ours)))).toMatchObject({ value: TEN + 2n })
     // That of another key has coins of its own.
     expect(costOf(paying(pay(2n, input)))).toMatchObject({ value: 2n })
   })
 
   test('nothing for the deployment, nor for the calls around a signed execution', () => {
     const [deploying, acting] = [paying(deployment(safe)), paying(execution(safe, [pay(TEN)]), { nonce: 1 })]
-    expect(costOf(deploying, acting)).toEqual({ value: TEN, fee: 126_000n, tokens: NONE, uses: ['nonce 1'] })
+    expect(costOfSafe(deploying, acting)).toEqual({ value: TEN, fee: 126_000n, tokens: NONE, uses: ['nonce 1'] })
     const signable = deployAndExecute(CHAIN, safe, { intents: [pay(TEN), pay(1n)], gas: 5n })
-    expect(costOf(signable.payload)).toEqual({ value: TEN + 1n, fee: 0n, tokens: NONE, uses: ['inner nonce 0'] })
-    expect(costOf(paying(signable.with(new Uint8Array(65))))).toEqual({
+    expect(costOfSafe(signable.payload)).toEqual({ value: TEN + 1n, fee: 0n, tokens: NONE, uses: ['inner nonce 0'] })
+    expect(costOfSafe(paying(signable.with(new Uint8Array(65))))).toEqual({
       value: 0n,
       fee: 63_000n,
       tokens: NONE,
       uses: [],
     })
+  })
+})
+
+describe('a policy is for one of the two wallets of a key:', () => {
+  const payloadOf = (intents: readonly Intent[]) => deployAndExecute(CHAIN, safe, { intents, gas: 5n }).payload
+  const typedData = permit(
+    { chainId: CHAIN, verifyingContract: THEM },
+    { owner, spender: THEM, value: '5', nonce: 0, deadline: 1 },
+  )
+  const rules = [
+    { argument: 'typedData.primaryType', operator: 'eq', value: 'Permit' },
+    { argument: 'typedData.verifyingContract', operator: 'eq', value: THEM },
+  ] as const
+  const accepted: Payload = { kind: 'safe_typed_data', chainId: CHAIN, safe: ours, typedData }
+  const signed: Payload = { kind: 'typed_data', typedData }
+
+  test('by that of an address the contract wallet does nothing', () => {
+    expect(() => costOf(paying(execution(safe, [pay(TEN)])))).toThrow('for its own wallet')
+    expect(() => costOf(paying(pay(2n, execution(safe, [pay(1n)]).input, ours)))).toThrow('for its own wallet')
+    expect(() => costOf(payloadOf([pay(TEN)]))).toThrow('contract wallet')
+    expect(worstCostOf({ ...signer, rules }, [signed]).uses).toHaveLength(1)
+    expect(() => worstCostOf({ ...signer, rules }, [accepted])).toThrow('for its own wallet')
+    // It may be paid, though, and may call what every address calls.
+    expect(costOf(paying(pay(TEN, '0x', ours)))).toMatchObject({ value: TEN })
+    expect(costOf(paying(deployment(safe)))).toMatchObject({ uses: ['nonce 0'] })
+  })
+
+  test('by that of a contract wallet the address only cancels, deploys and carries', () => {
+    expect(costOfSafe(paying(pay(0n, '0x', owner)))).toMatchObject({ value: 0n, uses: [] })
+    for (const intent of [
+      pay(1n),
+      pay(0n),
+      pay(0n, '0x01'),
+      pay(1n, '0x', owner),
+      { to: null, value: 0n, input: '0x60' as Hex },
+    ])
+      expect(() => costOfSafe(paying(intent))).toThrow('for its own wallet')
+    const { input } = execution(safe, [pay(TEN)])
+    expect(() => costOfSafe(paying(pay(2n, input, ours)))).toThrow('for its own wallet')
+    expect(() => costOfSafe(paying(pay(2n, '0x01', SAFE_ADDRESSES.multiSendCallOnly)))).toThrow('for its own wallet')
+    expect(worstCostOf({ ...ofContract, rules }, [accepted]).uses).toHaveLength(1)
+    expect(() => worstCostOf({ ...ofContract, rules }, [signed])).toThrow('policy')
+  })
+
+  test('an empty payment to somebody is a use, as a contract may act upon it; to oneself it is a cancel', () => {
+    expect(costOf(paying(pay(0n))).uses).toEqual(['nonce 0'])
+    expect(costOf(paying(pay(0n, '0x', owner))).uses).toEqual([])
   })
 })
 
@@ -107,6 +157,8 @@ describe('of a token that a policy limits', () => {
   const burning = pay(0n, encodeFunctionData({ abi: ERC20, functionName: 'burn', args: [1n] }), `0x${token}`)
   const taken = (...payloads: readonly Payload[]) =>
     worstCostOf({ ...signer, limitedTokens: [token] }, payloads).tokens.get(token)
+  const takenBySafe = (...payloads: readonly Payload[]) =>
+    worstCostOf({ ...ofContract, limitedTokens: [token] }, payloads).tokens.get(token)
   const { payload } = deployAndExecute(CHAIN, safe, { intents: [calling(5n), pay(1n)], gas: 5n })
 
   test('a transaction takes the amount that it names, its versions the highest amount, and two transactions the sum', () => {
@@ -117,9 +169,9 @@ describe('of a token that a policy limits', () => {
   })
 
   test('the contract wallet takes the amounts in its calls: in one, in many, or signed as typed data', () => {
-    expect(taken(paying(execution(safe, [calling(5n)])))).toBe(5n)
-    expect(taken(paying(execution(safe, [calling(5n), pay(1n), calling(8n)])))).toBe(13n)
-    expect(taken(payload)).toBe(5n)
+    expect(takenBySafe(paying(execution(safe, [calling(5n)])))).toBe(5n)
+    expect(takenBySafe(paying(execution(safe, [calling(5n), pay(1n), calling(8n)])))).toBe(13n)
+    expect(takenBySafe(payload)).toBe(5n)
   })
 
   const cut = (intent: Intent): Intent => ({ ...intent, input: intent.input.slice(0, -2) as Hex })
@@ -127,10 +179,16 @@ describe('of a token that a policy limits', () => {
     ['another function', () => paying(burning)],
     ['call data that was cut', () => paying(cut(calling(5n)))],
     ['coins for it', () => paying(pay(1n, '0x', `0x${token}`))],
+  ]
+  const uncountedOfSafe: typeof uncounted = [
     ['another function of the contract wallet', () => paying(execution(safe, [burning]))],
     ['the same in a batch', () => paying(execution(safe, [calling(5n), burning]))],
     ['the same as typed data', () => deployAndExecute(CHAIN, safe, { intents: [burning], gas: 5n }).payload],
   ]
+  test.each(uncountedOfSafe)('no policy allows %s, but it allows it for another token', (_, payload) => {
+    expect(() => takenBySafe(payload())).toThrow('cannot be counted')
+    expect(() => costOfSafe(payload())).not.toThrow()
+  })
   test.each(uncounted)('no policy allows %s, but it allows it for another token', (_, payload) => {
     expect(() => taken(payload())).toThrow('cannot be counted')
     expect(() => costOf(payload())).not.toThrow()
@@ -177,7 +235,7 @@ describe('no policy lets anybody sign', () => {
     ['an endless batch', multiSend(`${batch.slice(0, 10 + 64)}${'f'.repeat(64)}${batch.slice(10 + 128)}` as Hex)],
   ]
   test.each(refusals)('%s with its contract wallet', (_, data) => {
-    expect(() => costOf(paying(pay(0n, data, ours)))).toThrow('policy')
+    expect(() => costOfSafe(paying(pay(0n, data, ours)))).toThrow('policy does not sign for the contract wallet')
     expect(costOf(paying(pay(4n, data)))).toMatchObject({ value: 4n })
   })
 
@@ -205,13 +263,13 @@ describe('no policy lets anybody sign', () => {
     ['of foreign code', { message: { ...typed.message, operation: '1' } }],
   ]
   test.each(edits)('typed data %s', (_, edit) => {
-    expect(() => costOf({ kind: 'typed_data', typedData: { ...typed, ...edit } })).toThrow('policy')
+    expect(() => costOfSafe({ kind: 'typed_data', typedData: { ...typed, ...edit } })).toThrow('policy')
   })
 
   test('typed data for less than its full value, in any notation', () => {
     for (const value of [TEN, String(TEN), `0x${TEN.toString(16)}`]) {
       const typedData = { ...typed, message: { ...typed.message, value } }
-      expect(costOf({ kind: 'typed_data', typedData })).toMatchObject({ value: TEN })
+      expect(costOfSafe({ kind: 'typed_data', typedData })).toMatchObject({ value: TEN })
     }
   })
 })
@@ -230,10 +288,14 @@ describe('typed data is signed by a policy', () => {
     typedData,
   })
   const limited = { ...signer, rules, limitedTokens: [contract.slice(2)] }
+  const limitedSafe = { ...limited, isContractWallet: true }
 
   test('that names its type and its contract, and costs what it lets others take', () => {
-    for (const payload of [direct(typed), accepted(typed)]) {
-      expect(worstCostOf(limited, [payload])).toEqual({
+    for (const [of, payload] of [
+      [limited, direct(typed)],
+      [limitedSafe, accepted(typed)],
+    ] as const) {
+      expect(worstCostOf(of, [payload])).toEqual({
         ...{ value: 0n, fee: 0n, tokens: new Map([[contract.slice(2), 5n]]) },
         uses: [expect.stringMatching(/^typed data [0-9a-f]{64}$/)],
       })
@@ -261,7 +323,7 @@ describe('typed data is signed by a policy', () => {
       'No policy lets the developer sign typed data of the contract wallet',
     ],
   ])('and not %s', (_, payload, why) => {
-    expect(() => worstCostOf(limited, [payload])).toThrow(why)
+    expect(() => worstCostOf(payload.kind === 'typed_data' ? limited : limitedSafe, [payload])).toThrow(why)
   })
 
   test('and not if a limited token could take it and it cannot be counted', () => {
@@ -274,9 +336,9 @@ describe('typed data is signed by a policy', () => {
     const { payload } = deployAndExecute(CHAIN, safe, { intents: [pay(1n)], gas: 5n })
     const extrinsic = { kind: 'extrinsic', ...{ call: EMPTY, extra: EMPTY, implicit: EMPTY } } as const
     const all = [paying(pay(1n)), payload, { ...extrinsic, addressPrefix: EMPTY, signaturePrefix: EMPTY }]
-    for (const each of all) expect(() => worstCostOf({ ...signer, rules }, [each])).toThrow('are on typed data')
-    const onValue = { ...signer, rules: [rule('value', '0')] }
+    const ofEither = (each: Payload) => (each === payload || each.kind === 'safe_typed_data' ? ofContract : signer)
+    for (const each of all) expect(() => worstCostOf({ ...ofEither(each), rules }, [each])).toThrow('are on typed data')
     for (const each of [direct(typed), accepted(typed)])
-      expect(() => worstCostOf(onValue, [each])).toThrow('do not allow')
+      expect(() => worstCostOf({ ...ofEither(each), rules: [rule('value', '0')] }, [each])).toThrow('do not allow')
   })
 })

@@ -8,6 +8,8 @@ import { hashMessage, hashTypedData, keccak256, type Signature, serializeTransac
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import { walletMac } from '../../src/auth/row-macs.ts'
+import { execution } from '../../src/chains/evm/safe/execution.ts'
+import { contractWalletOf } from '../../src/chains/evm/safe/settings.ts'
 import type { Payload } from '../../src/custody/payload.ts'
 import { connectVault } from '../../src/custody/remote-vault.ts'
 import type { Credentials, OpenKey, WalletRef } from '../../src/custody/vault.ts'
@@ -244,6 +246,33 @@ describe('with full control of the API process nobody', () => {
     expect([await signed({ value: 1n }), await signed(fee), await signed(fee)]).toEqual([
       ...['policy_denied', 'resolved', 'policy_denied'],
     ])
+  })
+
+  test('has the contract wallet of a key do something by a policy of its address, nor the address by one of that', async () => {
+    const wallet = await newWallet()
+    const terms = await newPolicy(wallet)
+    const owner = contractWalletOf(wallet.address)
+    const opening = async (of: WalletRef) => {
+      using key = await vault.openKeyByPolicy({ ...request(of, secret), terms })
+      const { to, input } = execution(owner, [{ to: `0x${'ab'.repeat(20)}`, value: 0n, input: '0x' }])
+      const { payload } = transfer(0n, { to, data: input })
+      return await codeOf(
+        key.sign({ value: 0n, fee: 0n }, { action: 'transaction_signed', details: {}, payloads: [payload] }),
+      )
+    }
+    expect(await opening(wallet)).toBe('internal')
+    // No API can change the row of a wallet, so a claim of another type is refused.
+    const claimed = { ...wallet, type: 'contract', address: owner.address } as const
+    expect(await codeOf(opening(claimed))).toBe('internal')
+    expect(
+      await codeOf(
+        vault.openPolicies({ ...request(claimed, secret), limit: 1 }).then(async (opened) => {
+          using policies = opened
+          const use = { action: 'transaction_signed', details: {}, payloads: [transfer(0n).payload] } as const
+          return await policies.sign({ policyId: terms.id, spends: { value: 0n, fee: 0n } }, use)
+        }),
+      ),
+    ).toBe('internal')
   })
 
   test('takes more of a token by a policy than its limits allow, whatever it sends to the vault', async () => {

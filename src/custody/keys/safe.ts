@@ -38,9 +38,12 @@ const addressIn = (hash: Uint8Array): string => hexOf(hash.subarray(-20))
 
 const refused = (what: string): Error => new Error(`a policy does not sign for the contract wallet ${what}`)
 
+/** The address of a key. Pure. @param publicKey 65 bytes. */
+export const ownerOf = (publicKey: Uint8Array): string => addressIn(keccak_256(publicKey.subarray(1)))
+
 /** The address of a key's Safe, deployed or not (CREATE2). Pure. @param publicKey 65 bytes. */
 export const safeOf = (publicKey: Uint8Array): string => {
-  const owner = addressIn(keccak_256(publicKey.subarray(1)))
+  const owner = ownerOf(publicKey)
   // setup([owner], 1, 0, '', fallbackHandler, 0, 0, 0)
   const words = ['100', '1', '0', '140', FALLBACK_HANDLER, '0', '0', '0', '1', owner, '0']
   const initializer = keccak(SETUP, ...words.map((word) => word.padStart(WORD_BYTES * 2, '0')))

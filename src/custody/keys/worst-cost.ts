@@ -1,6 +1,9 @@
 // The most that signed payloads can take from their wallet, as far as custody can read them: the cost of an EVM transaction, of the
-// calls of the key's contract wallet that it causes, and what these take of the tokens that a policy limits. Of typed data it is
+// calls of a contract wallet that it causes, and what these take of the tokens that a policy limits. Of typed data it is
 // what it lets others take of these tokens. An extrinsic counts as nothing, because custody lacks the runtime's metadata to read it.
+//
+// A key has two wallets on an EVM network: its own address, and the Safe that obeys it. A policy is for one of them, so a payload
+// by which the other one would act is refused.
 
 import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import type { ChainFamily } from '../../../db/words.ts'
@@ -10,7 +13,7 @@ import { type Tokens, tokensTaken } from '../token-calls.ts'
 import { typedDataDigest } from '../typed-data.ts'
 import { areOnTypedData, neverSigned, tokensGranted, typedDataMismatch } from '../typed-data-rules.ts'
 import { bytesToSign } from './payloads.ts'
-import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from './safe.ts'
+import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, ownerOf, PROXY_FACTORY, safeOf } from './safe.ts'
 import { fieldsOfTransaction } from './transaction-fields.ts'
 
 /** The chain for which a wallet's key signs. */
@@ -25,13 +28,15 @@ export type WalletChain = {
 type PolicySigner = {
   readonly chain: WalletChain
   readonly publicKey: Uint8Array
+  /** Whether the policy's wallet is the key's contract wallet. */
+  readonly isContractWallet: boolean
   /** Every call of these contracts must be countable. */
   readonly limitedTokens: readonly string[]
   /** The policy's. Of these, the vault itself judges those on typed data. */
   readonly rules: PolicyTerms['argumentRules']
 }
 
-type CostContext = Omit<PolicySigner, 'publicKey'> & {
+type CostContext = PolicySigner & {
   /** The address of the key's contract wallet. A payment needs none, and computing it takes as long as all else. */
   readonly safe: () => string
 }
@@ -52,28 +57,40 @@ const integerOf = (bytes: Uint8Array): bigint => BigInt(`0x${hexOf(bytes) || '0'
 
 const sumOf = (calls: readonly Call[]): bigint => calls.reduce((sum, { value }) => sum + value, 0n)
 
+const otherWallet = () => new Error('a policy signs for its own wallet, not for the other one of its key')
+
 const takenBy = ({ limitedTokens }: CostContext, calls: readonly Call[]): Tokens => {
   const taken = tokensTaken(limitedTokens, calls)
   if (taken === null) throw new Error('the policy limits a token, and this call of it cannot be counted')
   return taken
 }
 
-const readTransaction = (context: CostContext, unsigned: Uint8Array): Read => {
-  const { chain } = context
-  const fields = fieldsOfTransaction(unsigned)
-  if (integerOf(fields.chainId) !== BigInt(chain.chainId ?? 0)) throw new Error("a policy is for its wallet's network")
-  const { data } = fields
-  const [to, value] = [hexOf(fields.to), integerOf(fields.value)]
+/** What the policy's wallet does by a transaction of its key. Cancels do nothing, and what goes before or around an execution neither. */
+const callsOf = ({ isContractWallet, publicKey, safe }: CostContext, call: Call): readonly Call[] => {
+  const { to, value, data } = call
   const isCall = data.length > 0
-  // Both Safe contracts serve any caller, and own nothing.
-  const doesNothing = value === 0n && (!isCall || to === PROXY_FACTORY || to === MULTI_SEND_CALL_ONLY)
-  const executed = isCall && to === context.safe() ? callsExecuted(to, data) : []
+  if (value === 0n && !isCall && to === ownerOf(publicKey)) return []
+  if (!isContractWallet) {
+    if (isCall && to === safe()) throw otherWallet()
+    return [call]
+  }
+  // Both contracts serve any caller, and own nothing.
+  if (value === 0n && isCall && (to === PROXY_FACTORY || to === MULTI_SEND_CALL_ONLY)) return []
+  if (value !== 0n || !isCall || to !== safe()) throw otherWallet()
+  return callsExecuted(to, data)
+}
+
+const readTransaction = (context: CostContext, unsigned: Uint8Array): Read => {
+  const fields = fieldsOfTransaction(unsigned)
+  if (integerOf(fields.chainId) !== BigInt(context.chain.chainId ?? 0))
+    throw new Error("a policy is for its wallet's network")
+  const calls = callsOf(context, { to: hexOf(fields.to), value: integerOf(fields.value), data: fields.data })
   return {
-    value: value + sumOf(executed),
-    tokens: takenBy(context, [{ to, value, data }, ...executed]),
+    value: sumOf(calls),
+    tokens: takenBy(context, calls),
     fee: integerOf(fields.gas) * integerOf(fields.maxFeePerGas),
     transactionKey: `nonce ${integerOf(fields.nonce)}`,
-    isUse: !doesNothing,
+    isUse: calls.length > 0,
   }
 }
 
@@ -95,24 +112,22 @@ const readTypedData = ({ safe, limitedTokens, rules }: CostContext, typedData: T
   return { ...NOTHING, tokens, transactionKey: `typed data ${hexOf(typedDataDigest(typedData))}`, isUse: true }
 }
 
-const isOfSafe = ({ domain }: TypedData, safe: string): boolean =>
-  domain.verifyingContract?.toLowerCase() === `0x${safe}`
-
 const refuseTransaction = ({ rules }: CostContext): void => {
   if (areOnTypedData(rules)) throw new Error('the rules of the policy are on typed data, not on transactions')
 }
 
 const read = (context: CostContext, payload: Payload): Read => {
-  const { chain, limitedTokens } = context
+  const { chain, limitedTokens, isContractWallet } = context
   switch (payload.kind) {
     case 'evm_transaction':
       refuseTransaction(context)
       return readTransaction(context, payload.unsigned)
     case 'typed_data':
-      if (!isOfSafe(payload.typedData, context.safe())) return readTypedData(context, payload.typedData)
+      if (!isContractWallet) return readTypedData(context, payload.typedData)
       refuseTransaction(context)
       return readSafeTransaction(context, payload.typedData)
     case 'safe_typed_data':
+      if (!isContractWallet) throw otherWallet()
       if (payload.safe.toLowerCase() !== `0x${context.safe()}` || payload.chainId !== chain.chainId) {
         throw new Error('a policy signs only for the contract wallet of its key, on its chain')
       }
@@ -147,12 +162,12 @@ const merge = (one: Cost, other: Cost, by: (one: bigint, other: bigint) => bigin
  * @throws Error for another chain than the wallet's, and for a payload that no policy allows.
  */
 export const worstCostOf = (
-  { publicKey, ...signer }: PolicySigner,
+  signer: PolicySigner,
   payloads: readonly Payload[],
 ): Cost & { readonly uses: readonly string[] } => {
   let known: string | null = null
   const safe = () => {
-    known ??= signer.chain.chainId === undefined ? '' : safeOf(publicKey)
+    known ??= signer.chain.chainId === undefined ? '' : safeOf(signer.publicKey)
     return known
   }
   const byTransaction = new Map<string, Cost>()

@@ -5,8 +5,15 @@
 // one transaction. An extrinsic cannot be read without the runtime's metadata: there the vault relies on the API. Typed data must
 // have the digest of the approved one.
 
-import { keccak_256 } from '@noble/hashes/sha3.js'
-import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from '../keys/safe.ts'
+import {
+  type Call,
+  callsExecuted,
+  callsSigned,
+  MULTI_SEND_CALL_ONLY,
+  ownerOf,
+  PROXY_FACTORY,
+  safeOf,
+} from '../keys/safe.ts'
 import { fieldsOfTransaction, type TransactionFields } from '../keys/transaction-fields.ts'
 import type { Payload, TypedData } from '../payload.ts'
 import { typedDataDigest } from '../typed-data.ts'
@@ -37,8 +44,6 @@ type ApprovedRequest = {
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 const integerOf = (bytes: Uint8Array): bigint => BigInt(`0x0${hexOf(bytes)}`)
 
-const addressOf = (publicKey: Uint8Array): string => hexOf(keccak_256(publicKey.subarray(1)).subarray(-20))
-
 type SigningWallet = { readonly chainId: number; readonly publicKey: Uint8Array; readonly isContractWallet: boolean }
 
 /** A payload that no approver saw. No honest API sends it. */
@@ -58,7 +63,7 @@ const transactionIn = ({ publicKey, isContractWallet }: SigningWallet, unsigned:
   const fields = fieldsOfTransaction(unsigned)
   const call = { to: hexOf(fields.to), value: integerOf(fields.value), data: fields.data }
   const { to, value, data } = call
-  if (value === 0n && data.length === 0 && to === addressOf(publicKey)) return { is: 'cancel', calls: [], fields }
+  if (value === 0n && data.length === 0 && to === ownerOf(publicKey)) return { is: 'cancel', calls: [], fields }
   if (!isContractWallet) return { is: 'calls', calls: [call], fields }
   // These contracts own nothing, and a Safe accepts no call from them without a signature.
   if (value === 0n && to === PROXY_FACTORY) return { is: 'deployment', calls: [], fields }

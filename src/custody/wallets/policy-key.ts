@@ -88,6 +88,8 @@ const openByPolicy = async (ctx: CustodyCtx, request: Lockable) => {
   using held = new DisposableStack()
   const { wallet, actor, terms, row } = request
   const { id: walletId, projectId, keyringId, network, controlMode } = wallet
+  // A key has two wallets on a network, and a policy is for one of them. Its lock does not say which.
+  if (row.type !== wallet.type) throw walletForged(request)
   // The lock does not say to which network the wallet belongs now.
   if (terms.network !== wallet.network) throw new PolicyForged({ projectId, actor, policyId: terms.id })
   const walletKey = keys.hold(await openLock(ctx, request))
@@ -117,7 +119,9 @@ const keyBy = async (ctx: CustodyCtx, request: Lockable): Promise<OpenPolicyKey>
   const approved = openApproval(ctx, request)
   const limitedTokens = terms.tokenLimits.map(contractOf)
   const { argumentRules: rules } = terms
-  const signer = { chain: ctx.chainOf(wallet.network), publicKey: wallet.publicKey, limitedTokens, rules }
+  const { publicKey, type } = wallet
+  const isContractWallet = type === 'contract'
+  const signer = { chain: ctx.chainOf(wallet.network), publicKey, isContractWallet, limitedTokens, rules }
   const done = new Set<string>()
   let uses = 1
   held.move()
