@@ -166,8 +166,8 @@ describe('the roles', () => {
     const project = '00000000-0000-4000-8000-00000000000a'
     await owner`insert into projects (id, name) values (${project}, 'P')`
     for (const [key, hours] of [['live', 1] as const, ['over', 25] as const]) {
-      await owner`insert into idempotency_keys (project_id, principal, path, key, fingerprint, answer, created_at)
-        values (${project}, 'p', '/p', ${key}, '', '{}', now() - make_interval(hours => ${hours}))`
+      await owner`insert into idempotency_keys (project_id, principal, path, key, fingerprint, answer, mac, created_at)
+        values (${project}, 'p', '/p', ${key}, '', '{}', '', now() - make_interval(hours => ${hours}))`
     }
     expect([...(await worker`delete from idempotency_keys returning key`)]).toEqual([{ key: 'over' }])
     expect((await api`update throttles set tries = 2`).count).toBe(1)
