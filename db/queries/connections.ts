@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 
-type Connections = {
+export type Connections = {
   /** How many the server has for users without special rights. */
   readonly usable: number
   /** How many of these nobody has taken. */

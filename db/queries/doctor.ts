@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
 
-type Server = {
+export type Server = {
   /** `server_version_num`: 150004 for 15.4. */
   readonly version: number
   readonly isEncrypted: boolean
@@ -69,4 +69,12 @@ export const readNewestCheckpoint = async (db: Queryable): Promise<NewestCheckpo
     from audit_checkpoints
     having count(*) > 0`)
   return rows[0] ?? null
+}
+
+/** The projects with allowed origins and no return addresses, the oldest first. */
+export const listProjectsWithoutReturnAddresses = async (db: Queryable): Promise<readonly string[]> => {
+  const { rows } = await db.execute<{ id: string }>(sql`
+    select id from projects where cardinality(allowed_origins) > 0 and cardinality(return_addresses) = 0
+    order by created_at, id`)
+  return rows.map(({ id }) => id)
 }

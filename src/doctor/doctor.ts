@@ -11,6 +11,7 @@ import { type Checked, checkDatabase } from './database.ts'
 import { type Finding, findingsOf } from './finding.ts'
 import { checkCertificates, checkJournals, checkKeys, checkVaults } from './keys.ts'
 import { checkNodes, checkWorkers } from './nodes.ts'
+import { checkReturnAddresses } from './return-addresses.ts'
 
 export type Examined = Pick<ReadingCtx, 'config' | 'db'> &
   Pick<Checked, 'role'> & {
@@ -73,6 +74,7 @@ export const examine = async (examined: Examined): Promise<readonly Finding[]> =
           ),
         ],
     role === 'strongroom_worker' ? [] : onDatabase('audit archive', () => checkArchive(db)),
+    role === 'strongroom_vault' ? [] : onDatabase('return addresses', () => checkReturnAddresses(examined)),
     checkNodes(examined),
     checkMail(examined),
   ])

@@ -11,11 +11,10 @@ import { openSealer, type Sealer } from '../custody/sealer.ts'
 import { bindingsOf } from '../environment/contexts.ts'
 import { sentenceOf } from '../environment/failure.ts'
 import { type Finding, findingsOf } from './finding.ts'
+import { journalFinding } from './judge.ts'
 
 const CERTIFICATE_WARNING_DAYS = 30
 const DAY_MS = 86_400_000
-/** Compacting a journal writes it a second time. */
-const JOURNAL_FREE_MIN = 2 ** 30
 
 const openKey = async (
   config: Config,
@@ -123,15 +122,11 @@ export const checkCertificates = async ({ vaultTls, vaultListen }: Config): Prom
 export const checkJournals = async ({ vaultJournals }: Config): Promise<readonly Finding[]> =>
   Promise.all(
     vaultJournals.map(async (path) => {
-      const { ok, warning, failed } = findingsOf('journal')
       try {
         const { bavail, bsize } = await statfs(dirname(path))
-        const free = bavail * bsize
-        const found = `${(free / 2 ** 30).toFixed(1)} GiB are free beside ${path}`
-        if (free >= JOURNAL_FREE_MIN) return ok(found)
-        return warning(found, 'Make space: a vault that cannot write its journal ends.')
+        return journalFinding({ path, freeBytes: bavail * bsize })
       } catch (error) {
-        return failed(`the folder of ${path} cannot be read`, sentenceOf(error))
+        return findingsOf('journal').failed(`the folder of ${path} cannot be read`, sentenceOf(error))
       }
     }),
   )

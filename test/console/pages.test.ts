@@ -383,6 +383,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     expect(text).toContain('has the role strongroom_console')
     expect(text).toContain('environment, networks and keys belong to this database')
     expect(text).toContain('it has the root key')
+    expect(text).toContain('return addresses')
     expect(text).not.toContain('cannot be')
   })
 

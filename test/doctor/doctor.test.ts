@@ -5,7 +5,10 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Server } from '../../db/queries/doctor.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
+import { clockFindings, connectionFindings, journalFinding, serverFindings } from '../../src/doctor/judge.ts'
+import { certificatesIn } from '../support/certificates.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli, runCliProcess } from '../support/cli.ts'
 import { onServer } from '../support/postgres.ts'
@@ -49,6 +52,24 @@ const examine = async (changes: Record<string, string> = {}) => {
 const stateOf = (findings: readonly Finding[], check: string) =>
   findings.filter((finding) => finding.check === check).map(({ state, found }) => ({ state, found }))
 
+const troubles = (findings: readonly Finding[]) =>
+  findings.filter(({ state }) => state !== 'ok').map(({ check, state, found, advice }) => [check, state, found, advice])
+
+const MAINNET = { environment: 'mainnet', devnet: false } as const
+
+/** As `readServer` finds it. The tests' server cannot be brought to all that can be wrong with one. */
+const GOOD_SERVER: Server = {
+  version: 150_004,
+  isEncrypted: true,
+  isOnThisMachine: false,
+  user: 'somebody',
+  isSuperuser: false,
+  ownsDatabase: false,
+  hasRole: true,
+  unsafeSettings: [],
+  archives: true,
+}
+
 test('an installation that works has no failure, and each part of it was checked', async () => {
   const { exitCode, errors, findings, failed } = await examine({
     MAIL_URL: smtp.url,
@@ -61,7 +82,7 @@ test('an installation that works has no failure, and each part of it was checked
   expect(checked('ok')).toEqual([
     ...['variables', 'PUBLIC_BASE_URL', 'database version', 'database TLS', 'database user', 'database schema'],
     ...['database connections', 'database space', 'clock', 'keys', `vault ${service.variables.VAULT_SOCKET}`],
-    ...['workers', 'node Ethereum 1 (127.0.0.1)', 'node Polkadot 1 (127.0.0.1)', 'mail'],
+    ...['workers', 'return addresses', 'node Ethereum 1 (127.0.0.1)', 'node Polkadot 1 (127.0.0.1)', 'mail'],
   ])
   // The tests' server writes to memory.
   expect(stateOf(findings, 'database settings')).toEqual([
@@ -126,6 +147,77 @@ describe('it finds', () => {
     const { findings } = await examine({ ETHEREUM_RPC_URI: 'http://127.0.0.1:1', RATE_LIMIT_PER_SECONDS: '5' })
     const misspelt = findings.filter(({ check, state }) => check === 'variables' && state === 'warning')
     expect(misspelt.map(({ found }) => found)).toContain('RATE_LIMIT_PER_SECONDS is not a variable of this service')
+  })
+
+  test('a URL of this machine, which no user can reach', async () => {
+    const { findings } = await examine()
+    expect(findings.find(({ check }) => check === 'PUBLIC_BASE_URL')).toEqual({
+      check: 'PUBLIC_BASE_URL',
+      state: 'warning',
+      found: 'http://localhost:3000 is of this machine or of a private network',
+      advice: expect.stringContaining('the URL by which users reach the API'),
+    })
+  })
+
+  test('a PostgreSQL that is too old, unencrypted from another machine, or whose database the login owns', () => {
+    const found = { ...GOOD_SERVER, version: 140_011, isEncrypted: false, isOnThisMachine: false, ownsDatabase: true }
+    expect(troubles(serverFindings(found, { config: MAINNET, role: 'strongroom_api' }))).toEqual([
+      ['database version', 'failed', 'PostgreSQL 14', 'Upgrade it to PostgreSQL 15 or later.'],
+      [
+        'database TLS',
+        'warning',
+        'the connection to another machine is not encrypted',
+        expect.stringContaining('?sslmode='),
+      ],
+      ['database user', 'failed', 'somebody owns the database', expect.stringContaining('the role strongroom_api')],
+    ])
+    expect(troubles(serverFindings(GOOD_SERVER, { config: MAINNET, role: 'strongroom_api' }))).toEqual([])
+  })
+
+  test('a PostgreSQL of a mainnet that could lose what was answered', () => {
+    const found = { ...GOOD_SERVER, unsafeSettings: ['fsync'], archives: false }
+    expect(troubles(serverFindings(found, { config: MAINNET, role: 'strongroom_api' }))).toEqual([
+      ['database settings', 'failed', 'fsync off', expect.stringContaining('Switch it on')],
+      ['database settings', 'warning', 'archive_mode is off', expect.stringContaining('Archive the write-ahead log')],
+    ])
+  })
+
+  test('too few connections, a clock that is a little late, and a small disk of a journal', () => {
+    expect(troubles(connectionFindings({ usable: 97, free: 44 }))).toEqual([
+      ['database connections', 'warning', '44 of 97 are free', expect.stringContaining('raise max_connections')],
+    ])
+    expect(troubles(clockFindings(1_000))).toEqual([])
+    expect(troubles(clockFindings(1_001))).toEqual([
+      ['clock', 'warning', expect.any(String), expect.stringContaining('NTP')],
+    ])
+    const journal = { path: '/journal', freeBytes: 2 ** 29 }
+    expect(troubles([journalFinding(journal)])).toEqual([
+      ['journal', 'warning', '0.5 GiB are free beside /journal', expect.stringContaining('Make space')],
+    ])
+  })
+
+  test('a journal whose folder is not there', async () => {
+    const { failed } = await examine({
+      ...{ SERVICE_KEY: '', IDENTITY_KEY: '', VAULT_SOCKET: '', ROOT_KEY: `file:${join(folder, 'absent')}` },
+      ...{ DATABASE_URL: service.database.vaultUrl, VAULT_JOURNAL: '/nowhere/journal' },
+    })
+    expect(failed.map(({ check, found }) => [check, found])).toEqual([
+      ['journal', 'the folder of /nowhere/journal cannot be read'],
+    ])
+  })
+
+  test('certificates that have ended, or end soon', async () => {
+    const { authority, certificate } = certificatesIn(folder)
+    authority('ours')
+    const { certFile, keyFile, caFile } = await certificate('ended', { days: -1 })
+    const { findings } = await examine({
+      ...{ VAULT_SOCKET: 'tls://127.0.0.1:1', VAULT_TLS_CERT_FILE: certFile, VAULT_TLS_KEY_FILE: keyFile },
+      VAULT_TLS_CA_FILE: caFile,
+    })
+    expect(troubles(findings.filter(({ check }) => check === 'vault certificate'))).toEqual([
+      ['vault certificate', 'failed', expect.stringContaining(certFile), expect.stringContaining('Renew it')],
+      ['vault certificate', 'warning', expect.stringContaining(caFile), 'Renew it.'],
+    ])
   })
 
   test('a certificate that cannot be read: all else is checked', async () => {
@@ -225,12 +317,59 @@ describe('it finds', () => {
     }
   })
 
-  test('nodes of another chain, and nodes that do not answer', async () => {
+  test('a network that nobody follows any longer', async () => {
+    await onServer(
+      service.database.url,
+      (sql) => sql`insert into cursors (network, purpose, block_number, block_hash, stepped_at)
+        values ('Polygon', 'track', 1, '0x', now() - interval '31 seconds')`,
+    )
+    const { findings } = await examine()
+    expect(troubles(findings.filter(({ check }) => check === 'workers'))).toEqual([
+      [
+        'workers',
+        'warning',
+        'nobody has followed the blocks of Polygon for half a minute',
+        expect.stringContaining('Check the node'),
+      ],
+    ])
+  })
+
+  test('projects whose users may return to any page of an origin', async () => {
+    const { projectId } = service.project
+    const cli = (...args: readonly string[]) => runCli(['project', ...args], service.variables)
+    const ofAddresses = async () => {
+      const { exitCode, findings } = await examine()
+      return { exitCode, found: findings.filter(({ check }) => check === 'return addresses') }
+    }
+    await cli('origins', 'add', projectId, 'https://app.example.com')
+    expect(await ofAddresses()).toEqual({
+      exitCode: 0,
+      found: [
+        {
+          check: 'return addresses',
+          state: 'warning',
+          found: `users of ${projectId} may return from the login page to any page of an allowed origin`,
+          advice: expect.stringContaining('bun run cli project return-addresses add <project> <address>'),
+        },
+      ],
+    })
+    await cli('return-addresses', 'add', projectId, 'https://app.example.com/after')
+    expect((await ofAddresses()).found).toEqual([
+      expect.objectContaining({ state: 'ok', found: 'each project with allowed origins has some' }),
+    ])
+  })
+
+  test('nodes of another chain, nodes that refuse, and nodes that do not answer', async () => {
     const sick = startSickNode(chain.rpcUrl)
     try {
       await sick.fall('lies')
       const lying = await examine({ ETHEREUM_RPC_URL: sick.url })
       expect(lying.failed.map(({ found }) => found)).toEqual([expect.stringMatching(/^wrong_chain, /)])
+      await sick.fall('answers 429')
+      const resting = await examine({ ETHEREUM_RPC_URL: sick.url })
+      expect(resting.failed.map(({ found, advice }) => [found, advice])).toEqual([
+        [expect.stringMatching(/^resting, /), expect.stringContaining('add a second node')],
+      ])
       await sick.fall('closes')
       const down = await examine({ ETHEREUM_RPC_URL: sick.url })
       expect(down.failed.map(({ check }) => check)).toEqual(['node Ethereum 1 (127.0.0.1)'])

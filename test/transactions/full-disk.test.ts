@@ -10,7 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import type { Hex } from 'viem'
 import type { PostgresServer } from '../../devnet/postgres.ts'
+import type { Finding } from '../../src/doctor/finding.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
 import { createDatabaseOn, startTestPostgres } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -117,6 +119,12 @@ describe.skipIf(mounted === null)('with a full disk', () => {
     const without = await readyAs(503)
     expect(without.json).toEqual({ error: 'The database has no space or memory left.', code: 'unavailable' })
     expect(await gauge()).toBe('1')
+    const doctor = await runCli(['doctor', '--json'], service.variables)
+    const found: readonly Finding[] = JSON.parse(doctor.output)
+    expect(found.find(({ check }) => check === 'database space')).toMatchObject({
+      state: 'failed',
+      advice: expect.stringContaining('Make space'),
+    })
 
     let refused = 0
     for (let sent = 0; sent < SENDS_MAX && refused < 10; sent += wallets.length) {
