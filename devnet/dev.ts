@@ -13,7 +13,8 @@ import { createStack } from './stack.ts'
 const DEFAULT_PORT = 3000
 /** How long the API of a killed stack may still hold its port. */
 const KILLED_STACK_GRACE_MS = 30_000
-const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'USER']
+/** The last two, to look at a request's log and traces. */
+const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'USER', 'ACCESS_LOG', 'OTEL_EXPORTER_OTLP_ENDPOINT']
 
 const canListen = (port: number, host: string): Promise<boolean> =>
   new Promise((resolve) => {

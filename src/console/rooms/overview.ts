@@ -40,12 +40,13 @@ ${tile('freezes', totals.freezes, { path: '/freezes', isBad: true })}
 </ul>`
 }
 
-/** The newest block that a node of the network has. */
-const headOf = (nodes: readonly WatchedNode[], network: string): bigint | null =>
-  nodes.reduce<bigint | null>((highest, node) => {
-    if (node.network !== network || node.height === null) return highest
-    return highest === null || node.height > highest ? node.height : highest
-  }, null)
+/** The newest block of a network that is known: a node may have been asked before a worker read its next blocks. */
+const headOf = (nodes: readonly WatchedNode[], row: FollowedNetwork): bigint | null => {
+  const heights = nodes.flatMap(({ network, height }) => (network === row.network && height !== null ? [height] : []))
+  if (heights.length === 0) return null
+  const read = [row.trackedBlock, row.indexedBlock].filter((block) => block !== null)
+  return [...heights, ...read].reduce((highest, block) => (block > highest ? block : highest))
+}
 
 const lag = (head: bigint | null, block: bigint | null, seconds: number | null): Html => {
   if (block === null) return html`–`
@@ -68,15 +69,15 @@ const networks = (rows: readonly FollowedNetwork[], nodes: readonly WatchedNode[
           return states.length === 0 ? html`<span class="quiet">none here</span>` : states
         },
       },
-      { head: 'Head', cell: ({ network }) => String(headOf(nodes, network) ?? '–'), is: 'number' },
+      { head: 'Head', cell: (row) => String(headOf(nodes, row) ?? '–'), is: 'number' },
       {
         head: 'Tracked to',
-        cell: (row) => lag(headOf(nodes, row.network), row.trackedBlock, row.trackedSeconds),
+        cell: (row) => lag(headOf(nodes, row), row.trackedBlock, row.trackedSeconds),
         is: 'number',
       },
       {
         head: 'Indexed to',
-        cell: (row) => lag(headOf(nodes, row.network), row.indexedBlock, row.indexedSeconds),
+        cell: (row) => lag(headOf(nodes, row), row.indexedBlock, row.indexedSeconds),
         is: 'number',
       },
       { head: 'Unfinished', cell: ({ unfinished }) => unfinished, is: 'number' },

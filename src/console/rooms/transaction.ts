@@ -110,7 +110,7 @@ const auditOf = ({ acts }: Inspection): Html =>
     columns: [
       { head: 'Row', cell: ({ id }) => String(id), is: 'number' },
       { head: 'At', cell: ({ at }) => time(at) },
-      { head: 'Action', cell: ({ action }) => action },
+      { head: 'Action', cell: ({ action }) => action.replaceAll('_', ' ') },
       { head: 'By', cell: ({ actor }) => code(actor), is: 'long' },
     ],
     rows: acts,
