@@ -1,4 +1,4 @@
-// A database that was restored to an earlier time, without a journal: `cli restore check` finds on the chains what wallets have
+// A database that was restored to a point in time, without a journal: `cli restore check` finds on the chains what wallets have
 // done since, freezes these wallets, and releases them when the workers have read the same blocks. Real servers and chains.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
@@ -11,21 +11,21 @@ import { createDatabaseOn } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
-import { startCopiedPostgres } from './copied-postgres.ts'
+import { startArchivedPostgres } from './archived-postgres.ts'
 
 const SECRET = { developer_secret: 'testnet-secret' }
 const RECIPIENT = fundedAccount(5).address
 /** The Substrate development phrase's //Bob, with Polkadot's prefix. */
 const BOB = '14E5nqKAp3oAJcmzgZhUD2RcptBeUBScxKHgJKU4HPNcKVf3'
 
-let server: Awaited<ReturnType<typeof startCopiedPostgres>>
+let server: Awaited<ReturnType<typeof startArchivedPostgres>>
 let chain: TestChain
 let polkadot: TestSubstrateChain
 let service: Service
 let worker: WorkerHere | null = null
 
 beforeAll(async () => {
-  server = await startCopiedPostgres()
+  server = await startArchivedPostgres()
   chain = await startChain('Ethereum')
   await deployCanonicalContracts(chain.rpcUrl)
   polkadot = await startSubstrateChain('Polkadot')
@@ -102,6 +102,9 @@ test('what wallets did since the backup is found, and they sign again when the w
   await pay('Polkadot', extrinsic.address)
   await stopWorker()
   await server.takeBackup()
+  // Something that the backup does not have, and the archive does.
+  const archived = await newWallet('Ethereum')
+  const time = await server.now()
 
   await startWorker()
   const since = [
@@ -113,7 +116,8 @@ test('what wallets did since the backup is found, and they sign again when the w
     await pay('Polkadot', extrinsic.address),
   ]
   await stopWorker()
-  await server.goBack()
+  await server.goBackTo(time)
+  expect((await service.get('/wallets/get-by-id', { network: 'Ethereum', id: archived.id })).status).toBe(200)
 
   const found = await check()
   const hashes: string[] = found.unknown.map(({ hash }: { hash: string }) => hash)

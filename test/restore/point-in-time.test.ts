@@ -2,54 +2,37 @@
 // is lost, nothing is sent twice, and wrong PINs stay counted.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { execFile } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { writeFile } from 'node:fs/promises'
 import type { Hex } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
-import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
+import type { Finding } from '../../src/doctor/finding.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { createDatabaseOn, onServer, startTestPostgres } from '../support/postgres.ts'
+import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import type { Service } from '../support/service.ts'
+import { startArchivedPostgres } from './archived-postgres.ts'
 import { network, PIN, prepareChanges, randomAddress, signMessage } from './changes.ts'
 import { type Journaled, startJournaled } from './journaled.ts'
 
 const SECRET = 'testnet-secret'
-const NOBODY = 65_534
 const SENDERS = 3
 
-let folder: string
-let server: PostgresServer
+let server: Awaited<ReturnType<typeof startArchivedPostgres>>
 let chain: TestChain
 let world: Journaled
 let api: Service
 
-const at = (name: string) => join(folder, name)
-
-const archiving = () => ({
-  wal_level: 'replica',
-  archive_mode: 'on',
-  archive_command: `cp %p ${at('archive')}/%f`,
-})
-
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'strongroom-restore-'))
-  await promisify(execFile)('chmod', ['755', folder])
-  await mkdir(at('archive'))
-  if (process.getuid?.() === 0) await chown(at('archive'), NOBODY, NOBODY)
-  server = await startTestPostgres(at('postgres'), { durable: true, settings: archiving() })
-  await writeFile(at('next-root-key'), randomBytes(32), { mode: 0o600 })
+  server = await startArchivedPostgres()
+  await writeFile(server.at('next-root-key'), randomBytes(32), { mode: 0o600 })
   chain = await startChain(network)
   await deployCanonicalContracts(chain.rpcUrl)
   const rpcUrls = { [network]: chain.rpcUrl, Base: 'http://127.0.0.1:1' }
   const database = await createDatabaseOn(server.url)
   // Two vaults, each with a journal of its own, of which one has a copy, and both with the next root key.
-  const next = { ROOT_KEY_NEXT: `file:${at('next-root-key')}` }
-  const vaults = [{ ...next, VAULT_JOURNAL: `${at('journal')},${at('its-copy')}` }, next]
+  const next = { ROOT_KEY_NEXT: `file:${server.at('next-root-key')}` }
+  const vaults = [{ ...next, VAULT_JOURNAL: `${server.at('journal')},${server.at('its-copy')}` }, next]
   world = await startJournaled({ rpcUrls, database, vaults })
   api = world.api
 })
@@ -58,39 +41,7 @@ afterAll(async () => {
   await world.close()
   await chain.stop()
   await server.stop()
-  await rm(folder, { recursive: true, force: true })
 })
-
-/** PostgreSQL's own backup of a running server. */
-const takeBackup = () =>
-  onServer(server.url, async (sql) => {
-    await sql`select pg_backup_start('test', true)`
-    await promisify(execFile)('cp', ['-a', at('postgres'), at('backup')])
-    const [label] = await sql<{ labelfile: string }[]>`select labelfile from pg_backup_stop()`
-    await rm(at('backup/postmaster.pid'), { force: true })
-    for (const name of await readdir(at('backup/pg_wal'))) {
-      if (/^[0-9A-F]{24}$/.test(name)) await rm(join(at('backup/pg_wal'), name))
-    }
-    await writeFile(at('backup/backup_label'), label?.labelfile ?? '')
-  })
-
-/** Ends the server, and starts the backup in its place, as the database was at a time. */
-const restoreTo = async (time: string): Promise<void> => {
-  await onServer(server.url, (sql) => sql`select pg_switch_wal()`)
-  await server.stop()
-  await writeFile(at('backup/recovery.signal'), '')
-  await promisify(execFile)('chown', ['-R', '--reference', at('postgres'), at('backup')])
-  server = await startPostgres({
-    dataDirectory: at('backup'),
-    durable: true,
-    port: server.port,
-    settings: {
-      restore_command: `cp ${at('archive')}/%f %p`,
-      recovery_target_time: time,
-      recovery_target_action: 'promote',
-    },
-  })
-}
 
 type Payment = { readonly key: string; readonly wallet: Hex; readonly to: Hex; readonly id: string }
 
@@ -150,11 +101,11 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
   for (const sender of senders) await chain.fund(sender)
   const guessed = await api.newWallet({ network, pin: PIN })
   const changes = await prepareChanges({ api, chain })
-  await takeBackup()
+  await server.takeBackup()
   let worker = api.startWorker({ LOG_LEVEL: 'silent' })
   const load = traffic(senders)
   await until(() => load.payments.length >= 20 && load.wallets.length >= 5)
-  const [time] = await onServer(server.url, (sql) => sql<{ at: string }[]>`select clock_timestamp()::text as at`)
+  const time = await server.now()
   const before = { wallets: load.wallets.length, payments: load.payments.length }
   await changes.happen()
   expect((await signMessage(api, guessed.address, '493818')).json.code).toBe('INVALID_SECRET')
@@ -165,7 +116,7 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
   await worker.exited
   const all = await count('transactions')
 
-  await restoreTo(time?.at ?? '')
+  await server.goBackTo(time)
   const lost = all - (await count('transactions'))
   expect(lost).toBeGreaterThan(20)
 
@@ -175,6 +126,10 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
   await until(async () => (await api.get('/readyz')).status === 503)
   await world.restartVaults()
   for (const output of world.output()) expect(output).toContain('cli restore')
+  const doctor: readonly Finding[] = JSON.parse((await runCli(['doctor', '--json'], api.variables)).output)
+  expect(doctor.filter(({ advice }) => advice === 'Run "bun run cli restore".').map(({ check }) => check)).toEqual(
+    world.sockets.map((socket) => `vault ${socket}`),
+  )
   await until(async () => /cli restore/.test((await signMessage(api, oldWallet, PIN)).json.error ?? ''))
   expect((await pay({ key: randomUUID(), wallet: senders[0] ?? '0x', to: randomAddress() })).status).toBe(503)
 
@@ -190,6 +145,10 @@ test('after a restore to a point in time no wallet is lost, nothing is sent twic
   // Again, it finds nothing.
   const again = JSON.parse((await runCli(['restore', '--json'], api.variables)).output)
   expect(again).toMatchObject({ rows: 0, audit: 0, wallets: 0, transactions: 0, sped_up: 0 })
+
+  // What the chain has, the database has, too.
+  const checked = JSON.parse((await runCli(['restore', 'check', '--json'], api.variables)).output)
+  expect(checked).toMatchObject({ unknown: [], frozen: [] })
 
   worker = api.startWorker({ LOG_LEVEL: 'silent' })
   // Each wallet that was handed out is there, and signs.

@@ -174,7 +174,7 @@ const templateName = (): string => {
 
 const makeLoginUsers = async (sql: Sql): Promise<void> => {
   // These passwords are no secret, and each connection would wait for 4096 rounds.
-  await sql`set scram_iterations = 1`
+  await sql`select set_config(name, '1', false) from pg_settings where name = 'scram_iterations'`
   for (const [user, role] of Object.entries(LOGIN_USERS)) {
     const [known] = await sql`select from pg_roles where rolname = ${user}`
     if (known === undefined) await sql`create role ${sql(user)} login in role ${sql(role)}`
@@ -245,6 +245,14 @@ export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase>
     await sql`create database ${sql(name)} template ${sql(templateName())} strategy file_copy`
   })
   return { name, ...urlsOn(serverUrl, name), url: serverUrl, close: async () => {} }
+}
+
+/** Makes the tables in an empty database of a server that is no copy of the prepared cluster. @param url the superuser's, with the database. */
+export const fillDatabase = async (url: string): Promise<TestDatabase> => {
+  await migrate(url)
+  await onServer(url, makeLoginUsers)
+  const name = new URL(url).pathname.slice(1)
+  return { name, ...urlsOn(url, name), close: async () => {} }
 }
 
 /** A fresh database, copied from a template that holds the migrated schema. */
