@@ -1,11 +1,12 @@
 // What each page of the console takes in a database as years of use leave it (size-rows.ts): over HTTP, at the top of a list and in
-// the middle of it.
+// the middle of it. The CPU time of a page tells what it costs also while others use the machine.
 
 import postgres, { type Sql } from 'postgres'
 import { inviteOperator } from '../../src/console/operators.ts'
 import { startConsole } from '../support/console.ts'
 import type { Service } from '../support/service.ts'
 import { BIG, makeSizeRows, type Sizes } from './size-rows.ts'
+import { measureCpu } from './usage.ts'
 
 const SIZES: Sizes = { ...BIG, movements: 10_000_000 }
 const USERS = 1_000_000
@@ -18,7 +19,13 @@ const DELIVERED = 200_000
 const WARM_UP_ROUNDS = 3
 const ROUNDS = 20
 
-type PageCost = { readonly path: string; readonly p50Ms: number; readonly slowestMs: number }
+type PageCost = {
+  readonly path: string
+  readonly p50Ms: number
+  readonly slowestMs: number
+  /** Of this process, which also asks, and of PostgreSQL, for one page. */
+  readonly cpuMs: Readonly<Record<'console' | 'postgres', number>>
+}
 
 export type ConsoleBench = { readonly seconds: number; readonly sizes: Sizes; readonly costs: readonly PageCost[] }
 
@@ -115,21 +122,31 @@ const pathsOf = async (url: string, projectId: string): Promise<readonly string[
   }
 }
 
-const measured = async (path: string, get: () => Promise<Response>): Promise<PageCost> => {
-  const times: number[] = []
-  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round += 1) {
-    const begun = performance.now()
-    const answer = await get()
-    const text = await answer.text()
-    if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}: ${text}`)
-    if (round >= WARM_UP_ROUNDS) times.push(performance.now() - begun)
-  }
-  times.sort((a, b) => a - b)
-  const shown = path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…')
-  return { path: shown, p50Ms: times[ROUNDS / 2] ?? 0, slowestMs: times.at(-1) ?? 0 }
+const timed = async (path: string, get: () => Promise<Response>): Promise<number> => {
+  const begun = performance.now()
+  const answer = await get()
+  const text = await answer.text()
+  if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}: ${text}`)
+  return performance.now() - begun
 }
 
-export const benchConsole = async (service: Service): Promise<ConsoleBench> => {
+const measured = async (path: string, get: () => Promise<Response>, postgresPid: number): Promise<PageCost> => {
+  for (let round = 0; round < WARM_UP_ROUNDS; round += 1) await timed(path, get)
+  const { cpuMs, result: times } = await measureCpu({ console: process.pid, postgres: postgresPid }, async () => {
+    const found: number[] = []
+    while (found.length < ROUNDS) found.push(await timed(path, get))
+    return found.toSorted((a, b) => a - b)
+  })
+  return {
+    path: path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…'),
+    p50Ms: times[ROUNDS / 2] ?? 0,
+    slowestMs: times.at(-1) ?? 0,
+    cpuMs: { console: cpuMs.console / ROUNDS, postgres: cpuMs.postgres / ROUNDS },
+  }
+}
+
+/** @param postgresPid of the server itself, whose children serve the connections. */
+export const benchConsole = async (service: Service, postgresPid: number): Promise<ConsoleBench> => {
   const { url } = service.database
   const { seconds, projectId } = await makeSizeRows({ url, sizes: SIZES })
   const paths = await pathsOf(url, projectId)
@@ -138,9 +155,8 @@ export const benchConsole = async (service: Service): Promise<ConsoleBench> => {
     const cookie = await logIn(service, ours.origin)
     const costs: PageCost[] = []
     for (const path of paths) {
-      costs.push(
-        await measured(path, () => fetch(`${ours.origin}${path}`, { redirect: 'manual', headers: { cookie } })),
-      )
+      const get = () => fetch(`${ours.origin}${path}`, { redirect: 'manual', headers: { cookie } })
+      costs.push(await measured(path, get, postgresPid))
     }
     return { seconds, sizes: SIZES, costs }
   } finally {
@@ -153,7 +169,10 @@ export const consoleTable = ({ seconds, sizes, costs }: ConsoleBench): readonly 
   const figure = (ms: number) => ms.toFixed(1).padStart(12)
   return [
     `\nThe console at ${wallets} wallets, ${movements} movements, ${attempts} attempts, ${auditRows} audit rows, ${USERS} users, made in ${seconds.toFixed(0)} s`,
-    `  ${''.padEnd(44)}${'p50 ms'.padStart(12)}${'slowest ms'.padStart(12)}   (aim: 100)`,
-    ...costs.map(({ path, p50Ms, slowestMs }) => `  ${path.padEnd(44)}${figure(p50Ms)}${figure(slowestMs)}`),
+    `  ${''.padEnd(44)}${'p50 ms'.padStart(12)}${'slowest ms'.padStart(12)}${'CPU ms'.padStart(12)}${'in postgres'.padStart(12)}   (aim: p50 100)`,
+    ...costs.map(
+      ({ path, p50Ms, slowestMs, cpuMs }) =>
+        `  ${path.padEnd(44)}${figure(p50Ms)}${figure(slowestMs)}${figure(cpuMs.console)}${figure(cpuMs.postgres)}`,
+    ),
   ]
 }

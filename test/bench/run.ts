@@ -213,7 +213,7 @@ try {
     for (const text of sizeTable(size)) say(text)
   }
   if (wants('console')) {
-    const pages = await onService(benchConsole)
+    const pages = await onService((service) => benchConsole(service, server.process.pid))
     results.console = pages
     for (const text of consoleTable(pages)) say(text)
   }
