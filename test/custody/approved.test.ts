@@ -82,7 +82,9 @@ const underApproval = async (
 ) => {
   const wallet = await newWallet(type)
   const requireApproval = { of, expiresInSeconds: 3_600, approvers: people.map(({ approver }) => approver) }
-  const terms = await custody.policy(wallet, secret, { requireApproval, maxTotalFee: 10n ** 9n, ...agreed })
+  const argumentRules = [{ argument: 'decodedInput.function', operator: 'eq' as const, value: 'f', selector: '0xab' }]
+  const limits = { requireApproval, maxTotalFee: 10n ** 9n }
+  const terms = await custody.policy(wallet, secret, { argumentRules, ...limits, ...agreed })
   await custody.vault.putUnderPolicies({ wallet, credentials: secret, actor: ACTOR })
   return { wallet, terms }
 }
@@ -384,7 +386,7 @@ describe('an approval', () => {
     const safe = contractWalletOf(owner)
     const [one, two]: readonly Intent[] = [
       { to: TO, value: 1n, input: '0xab' },
-      { to: owner, value: 0n, input: '0x' },
+      { to: owner, value: 0n, input: '0xab' },
     ]
     if (one === undefined || two === undefined) throw new Error('there are two')
     const text = ({ to, value, input }: Intent) => ({ to, value: String(value), input })

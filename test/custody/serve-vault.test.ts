@@ -189,7 +189,7 @@ describe('over its sockets', () => {
     const wallet = await newWallet({ mode: 'user' })
     const terms = {
       ...{ id: randomUUID(), network: wallet.network, expiresAt: new Date(Date.now() + 3_600_000) },
-      argumentRules: [{ argument: 'to', operator: 'eq' as const, value: `0x${'11'.repeat(20)}` }],
+      argumentRules: [{ argument: 'to', operator: 'eq' as const, value: `0x${'ab'.repeat(20)}` }],
       ...{ maxTotalValue: (1n << 256n) - 1n, maxUses: 3, maxTotalFee: 1_000n, requireApproval: null },
       tokenLimits: [{ contractAddress: `0x${'22'.repeat(20)}`, maxTotal: '5', perSeconds: null }],
       rollingLimits: [{ perSeconds: 86_400, maxTotalValue: '5', maxUses: 1 }],

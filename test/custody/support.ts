@@ -44,10 +44,16 @@ const MESSAGE = new Uint8Array(32).fill(7)
 /** What a key of either family signs for a chain, and what its algorithm takes for it. */
 export const EVM_PAYLOAD: Payload = {
   kind: 'evm_transaction',
-  unsigned: new Uint8Array(Buffer.from('02cc83aa36a780808080808080c0', 'hex')),
+  unsigned: new Uint8Array(Buffer.from(`02e083aa36a78080808094${'ab'.repeat(20)}8080c0`, 'hex')),
 }
 /** What the audit tells of it. */
-export const EVM_FACTS = { network: 'Ethereum', chain_id: '11155111', nonce: '0', to: 'new_contract', value: '0' }
+export const EVM_FACTS = {
+  network: 'Ethereum',
+  chain_id: '11155111',
+  nonce: '0',
+  to: `0x${'ab'.repeat(20)}`,
+  value: '0',
+}
 export const EVM_DIGEST = bytesToSign('evm', EVM_PAYLOAD)
 export const SUBSTRATE_PAYLOAD: Payload = {
   ...{ kind: 'extrinsic', call: MESSAGE, extra: Uint8Array.of(1), implicit: Uint8Array.of(2) },

@@ -41,10 +41,14 @@ const paying = ({ to, value, input }: Intent, { chainId = CHAIN, nonce = 0, pric
 })
 const pay = (value: bigint, input: Hex = '0x', to: string = THEM): Intent => ({ to, value, input })
 const NONE = new Map()
-const costOf = (...payloads: readonly Payload[]) => worstCostOf(signer, payloads)
+const costBy = (of: Parameters<typeof worstCostOf>[0], payloads: readonly Payload[]) => {
+  const { calls: _, ...cost } = worstCostOf(of, payloads)
+  return cost
+}
+const costOf = (...payloads: readonly Payload[]) => costBy(signer, payloads)
 /** By a policy of the key's contract wallet. */
 const ofContract = { ...signer, isContractWallet: true } as const
-const costOfSafe = (...payloads: readonly Payload[]) => worstCostOf(ofContract, payloads)
+const costOfSafe = (...payloads: readonly Payload[]) => costBy(ofContract, payloads)
 
 test('the addresses agree with the chains, for any owner', () => {
   for (let owners = 0; owners < 50; owners += 1) {
@@ -199,7 +203,7 @@ test('an extrinsic costs what the API says: custody cannot read it', () => {
   const bytes = new Uint8Array(2)
   const payload = { kind: 'extrinsic', call: bytes, extra: bytes, implicit: bytes } as const
   const whole = { ...payload, addressPrefix: bytes, signaturePrefix: bytes }
-  const read = worstCostOf({ ...signer, chain: { family: 'substrate' } }, [whole])
+  const read = costBy({ ...signer, chain: { family: 'substrate' } }, [whole])
   expect(read).toEqual({ value: 0n, fee: 0n, tokens: NONE, uses: ['extrinsic 000000000000'] })
   const limited = { ...signer, chain: { family: 'substrate' }, limitedTokens: ['cd'.repeat(20)] } as const
   expect(() => worstCostOf(limited, [whole])).toThrow('extrinsic')
@@ -295,7 +299,7 @@ describe('typed data is signed by a policy', () => {
       [limited, direct(typed)],
       [limitedSafe, accepted(typed)],
     ] as const) {
-      expect(worstCostOf(of, [payload])).toEqual({
+      expect(costBy(of, [payload])).toEqual({
         ...{ value: 0n, fee: 0n, tokens: new Map([[contract.slice(2), 5n]]) },
         uses: [expect.stringMatching(/^typed data [0-9a-f]{64}$/)],
       })

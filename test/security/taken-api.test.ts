@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { hashMessage, hashTypedData, keccak256, type Signature, serializeTransaction, toHex } from 'viem'
+import { publicKeyToAddress } from 'viem/accounts'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import { walletMac } from '../../src/auth/row-macs.ts'
@@ -64,9 +65,10 @@ const connected = () => {
 const newWallet = async (changes: Partial<WalletRef> = {}, credentials: Credentials = pin): Promise<WalletRef> => {
   const owner = { projectId, ownerId: randomUUID(), network: 'Ethereum', controlMode: 'user', ...changes } as const
   const id = randomUUID()
-  const of = { ...owner, type: 'eoa', walletId: id, family: 'evm', credentials, actor: ACTOR } as const
+  const { type = 'eoa' } = changes
+  const of = { ...owner, type, walletId: id, family: 'evm', credentials, actor: ACTOR } as const
   const { keyringId, publicKey, address } = await vault.newWallet(of)
-  const wallet = { ...owner, id, type: of.type, keyringId, publicKey, address }
+  const wallet = { ...owner, id, type, keyringId, publicKey, address }
   await insertWallet(service.ctx.db, { ...wallet, name: 'w', mac: walletMac(service.ctx.identity).of(wallet) })
   return wallet
 }
@@ -83,6 +85,9 @@ const opening = async (wallet: WalletRef, credentials: Credentials) => {
   const codes = [await codeOf(vault.openKey(of)), await codeOf(vault.signOnce({ ...of, uses: [] }))]
   return codes[0] === codes[1] ? codes[0] : codes
 }
+
+/** A rule on the function, without its selector. */
+const FUNCTION = { argument: 'decodedInput.function', operator: 'eq', value: 'f' } as const
 
 const newPolicy = async (
   wallet: WalletRef,
@@ -229,7 +234,8 @@ describe('with full control of the API process nobody', () => {
 
   test('pays more by a policy than its limits allow, whatever it sends to the vault', async () => {
     const wallet = await newWallet()
-    const terms = await newPolicy(wallet, { maxTotalValue: 10n, maxTotalFee: 42_000n })
+    const argumentRules = [{ argument: 'value', operator: 'ge' as const, value: '0' }]
+    const terms = await newPolicy(wallet, { argumentRules, maxTotalValue: 10n, maxTotalFee: 42_000n })
     const signed = async (...payments: readonly object[]) => {
       using key = await vault.openKeyByPolicy({ ...request(wallet, secret), terms })
       const payloads = payments.map((changes) => transfer(0n, changes).payload)
@@ -275,33 +281,80 @@ describe('with full control of the API process nobody', () => {
     ).toBe('internal')
   })
 
+  test('has a call signed whose recipient, value or function the rules of a policy do not allow', async () => {
+    const [wallet, ofContract] = [await newWallet(), await newWallet({ type: 'contract' })]
+    const contract = contractWalletOf(publicKeyToAddress(toHex(ofContract.publicKey)))
+    const to = `0x${'ab'.repeat(20)}` as const
+    const [toRule, valueRule] = [
+      { argument: 'to', operator: 'eq', value: to.toUpperCase().replace('0X', '0x') },
+      { argument: 'value', operator: 'le', value: '5' },
+    ] as const
+    const paying = [toRule, valueRule]
+    const calling = [toRule, { ...FUNCTION, selector: '0xa9059cbb' }]
+    const cases = [
+      [paying, { to, value: 5n }, 'resolved'],
+      [paying, { to, value: 6n }, 'internal'],
+      [paying, { to: `0x${'cd'.repeat(20)}`, value: 5n }, 'internal'],
+      [paying, { to, value: 0n, data: '0xa9059cbb' }, 'internal'],
+      [calling, { to, value: 0n, data: '0xa9059cbb00' }, 'resolved'],
+      [calling, { to, value: 0n, data: '0xa9059cbc00' }, 'internal'],
+      [calling, { to, value: 0n, data: '0xa9059c' }, 'internal'],
+      [calling, { to: `0x${'cd'.repeat(20)}`, value: 0n, data: '0xa9059cbb' }, 'internal'],
+      [calling, { to, value: 0n }, 'internal'],
+      [[valueRule], { to: null, value: 0n, data: '0x00' }, 'internal'],
+      [[{ ...FUNCTION, selector: '0x00000000' }], { to: null, value: 0n, data: '0x00000000' }, 'internal'],
+    ] as const
+    const sign = async (of: WalletRef, argumentRules: PolicyTerms['argumentRules'], changes: object) => {
+      const terms = await newPolicy(of, { argumentRules, maxTotalFee: 10n ** 30n })
+      using key = await vault.openKeyByPolicy({ ...request(of, secret), terms })
+      const { payload } = transfer(0n, changes)
+      return await codeOf(
+        key.sign({ value: 0n, fee: 0n }, { action: 'transaction_signed', details: {}, payloads: [payload] }),
+      )
+    }
+    for (const [rules, changes, outcome] of cases) {
+      expect([changes, await sign(wallet, rules, changes)]).toEqual([changes, outcome])
+    }
+    // Each call of a batch counts.
+    const allowed = { to, value: 5n, input: '0x' } as const
+    for (const [second, outcome] of [
+      [allowed, 'resolved'],
+      [{ ...allowed, value: 6n }, 'internal'],
+    ] as const) {
+      const { to: safe, input: data } = execution(contract, [allowed, second])
+      expect(await sign(ofContract, paying, { to: safe, value: 0n, data })).toBe(outcome)
+    }
+  })
+
   test('takes more of a token by a policy than its limits allow, whatever it sends to the vault', async () => {
     const wallet = await newWallet()
     const contractAddress = `0x${'ab'.repeat(20)}`
-    const of = { maxTotalFee: 10n ** 30n }
-    const terms = await newPolicy(wallet, {
-      ...of,
-      tokenLimits: [
-        { contractAddress, maxTotal: '10', perSeconds: null },
-        { contractAddress, maxTotal: '6', perSeconds: 86_400 },
-      ],
-      rollingLimits: [{ perSeconds: 86_400, maxTotalValue: '3', maxUses: 4 }],
-    })
+    const limited = (selector: string) =>
+      newPolicy(wallet, {
+        argumentRules: [{ ...FUNCTION, selector: `0x${selector}` }],
+        maxTotalFee: 10n ** 30n,
+        tokenLimits: [
+          { contractAddress, maxTotal: '10', perSeconds: null },
+          { contractAddress, maxTotal: '6', perSeconds: 86_400 },
+        ],
+        rollingLimits: [{ perSeconds: 86_400, maxTotalValue: '3', maxUses: 4 }],
+      })
+    const terms = await limited('a9059cbb')
     const word = (value: bigint) => value.toString(16).padStart(64, '0')
     const call = (amount: bigint, selector = 'a9059cbb') =>
       ({ data: `0x${selector}${word(1n)}${word(amount)}` as const }) as const
-    const signed = async (...changes: readonly object[]) => {
-      using key = await vault.openKeyByPolicy({ ...request(wallet, secret), terms })
+    const signedBy = async (by: PolicyTerms, ...changes: readonly object[]) => {
+      using key = await vault.openKeyByPolicy({ ...request(wallet, secret), terms: by })
       const payloads = changes.map((each) => transfer(0n, each).payload)
       const use = { action: 'transaction_signed', details: {}, payloads } as const
       return await codeOf(key.sign({ value: 0n, fee: 0n }, use))
     }
+    const signed = (...changes: readonly object[]) => signedBy(terms, ...changes)
     expect(await signed(call(11n))).toBe('policy_denied')
-    expect(await signed(call(7n, '095ea7b3'))).toBe('policy_denied')
+    expect(await signedBy(await limited('095ea7b3'), call(7n, '095ea7b3'))).toBe('policy_denied')
     // What cannot be counted, and two transactions at once.
-    for (const others of [[{ data: '0x' }], [call(1n, '42842e0e')], [call(1n), { ...call(1n), nonce: 1 }]]) {
-      expect(await signed(...others)).toBe('internal')
-    }
+    expect(await signedBy(await limited('42842e0e'), call(1n, '42842e0e'))).toBe('internal')
+    expect(await signed(call(1n), { ...call(1n), nonce: 1 })).toBe('internal')
     // The dearest version counts.
     expect(await signed(call(1n), call(5n))).toBe('resolved')
     expect(await signed(call(2n))).toBe('policy_denied')

@@ -32,7 +32,7 @@ type PolicySigner = {
   readonly isContractWallet: boolean
   /** Every call of these contracts must be countable. */
   readonly limitedTokens: readonly string[]
-  /** The policy's. Of these, the vault itself judges those on typed data. */
+  /** The policy's. Those on typed data are judged here, those on calls by whoever asks (call-rules.ts). */
   readonly rules: PolicyTerms['argumentRules']
 }
 
@@ -45,6 +45,8 @@ type CostContext = PolicySigner & {
 type Cost = { readonly value: bigint; readonly fee: bigint; readonly tokens: Tokens }
 
 type Read = Cost & {
+  /** What the policy's wallet does by it. */
+  readonly calls: readonly Call[]
   /** Payloads with one transactionKey are versions of one transaction: the chain takes one of them. */
   readonly transactionKey: string
   /** Whether it does something: a cancel does not, and the deployment of a contract wallet is part of what follows it. */
@@ -86,6 +88,7 @@ const readTransaction = (context: CostContext, unsigned: Uint8Array): Read => {
     throw new Error("a policy is for its wallet's network")
   const calls = callsOf(context, { to: hexOf(fields.to), value: integerOf(fields.value), data: fields.data })
   return {
+    calls,
     value: sumOf(calls),
     tokens: takenBy(context, calls),
     fee: integerOf(fields.gas) * integerOf(fields.maxFeePerGas),
@@ -99,7 +102,7 @@ const readSafeTransaction = (context: CostContext, typedData: TypedData): Read =
   const { chain, safe } = context
   const calls = callsSigned({ safe: safe(), chainId: chain.chainId ?? 0 }, typedData)
   const transactionKey = `inner nonce ${typedData.message.nonce}`
-  return { value: sumOf(calls), fee: 0n, tokens: takenBy(context, calls), transactionKey, isUse: true }
+  return { calls, value: sumOf(calls), fee: 0n, tokens: takenBy(context, calls), transactionKey, isUse: true }
 }
 
 const readTypedData = ({ safe, limitedTokens, rules }: CostContext, typedData: TypedData): Read => {
@@ -109,7 +112,13 @@ const readTypedData = ({ safe, limitedTokens, rules }: CostContext, typedData: T
     throw new Error('the rules of the policy do not allow this typed data')
   const tokens = tokensGranted(limitedTokens, typedData)
   if (tokens === null) throw new Error('the policy limits a token, and this typed data of it cannot be counted')
-  return { ...NOTHING, tokens, transactionKey: `typed data ${hexOf(typedDataDigest(typedData))}`, isUse: true }
+  return {
+    ...NOTHING,
+    calls: [],
+    tokens,
+    transactionKey: `typed data ${hexOf(typedDataDigest(typedData))}`,
+    isUse: true,
+  }
 }
 
 const refuseTransaction = ({ rules }: CostContext): void => {
@@ -135,7 +144,12 @@ const read = (context: CostContext, payload: Payload): Read => {
     case 'extrinsic':
       refuseTransaction(context)
       if (limitedTokens.length > 0) throw new Error('the policy limits a token, and an extrinsic cannot be counted')
-      return { ...NOTHING, transactionKey: `extrinsic ${hexOf(bytesToSign(chain.family, payload))}`, isUse: true }
+      return {
+        ...NOTHING,
+        calls: [],
+        transactionKey: `extrinsic ${hexOf(bytesToSign(chain.family, payload))}`,
+        isUse: true,
+      }
     case 'evm_message':
     case 'safe_message':
     case 'substrate_message':
@@ -158,13 +172,14 @@ const merge = (one: Cost, other: Cost, by: (one: bigint, other: bigint) => bigin
 })
 
 /**
- * The cost of payloads that may all be sent, and the transaction keys of those that do something. Pure.
+ * The cost of payloads that may all be sent, the calls of EVM transactions among them, and the transaction keys of those that do
+ * something. Pure.
  * @throws Error for another chain than the wallet's, and for a payload that no policy allows.
  */
 export const worstCostOf = (
   signer: PolicySigner,
   payloads: readonly Payload[],
-): Cost & { readonly uses: readonly string[] } => {
+): Cost & Pick<Read, 'calls'> & { readonly uses: readonly string[] } => {
   let known: string | null = null
   const safe = () => {
     known ??= signer.chain.chainId === undefined ? '' : safeOf(signer.publicKey)
@@ -172,10 +187,14 @@ export const worstCostOf = (
   }
   const byTransaction = new Map<string, Cost>()
   const uses: string[] = []
-  for (const { transactionKey, isUse, ...cost } of payloads.map((payload) => read({ ...signer, safe }, payload))) {
+  const allCalls: Call[] = []
+  for (const { transactionKey, isUse, calls, ...cost } of payloads.map((payload) =>
+    read({ ...signer, safe }, payload),
+  )) {
     byTransaction.set(transactionKey, merge(byTransaction.get(transactionKey) ?? NOTHING, cost, max))
     if (isUse) uses.push(transactionKey)
+    allCalls.push(...calls)
   }
   const sum = (one: bigint, other: bigint): bigint => one + other
-  return { ...[...byTransaction.values()].reduce((all, cost) => merge(all, cost, sum), NOTHING), uses }
+  return { ...[...byTransaction.values()].reduce((all, cost) => merge(all, cost, sum), NOTHING), calls: allCalls, uses }
 }

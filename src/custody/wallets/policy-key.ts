@@ -7,6 +7,7 @@ import {
   type UnrevokedPolicy,
 } from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { AuditAct } from '../audit.ts'
+import { mayCall } from '../call-rules.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
@@ -134,6 +135,8 @@ const keyBy = async (ctx: CustodyCtx, request: Lockable): Promise<OpenPolicyKey>
             signer,
             signed.flatMap(({ payloads }) => payloads),
           )
+          if (!cost.calls.every((call) => mayCall(rules, call)))
+            throw new Error('the rules of the policy do not allow this call')
           for (const transactionKey of cost.uses) done.add(transactionKey)
           if (done.size > 1) throw new Error('one use of a policy signs one transaction')
           const { tokens } = cost
