@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { startPostgres } from '../../devnet/postgres.ts'
 import { onServer, startTestPostgres } from '../support/postgres.ts'
@@ -11,6 +12,7 @@ import { onServer, startTestPostgres } from '../support/postgres.ts'
 const run = promisify(execFile)
 /** As whom the server runs for root. */
 const NOBODY = 65_534
+const RECOVERY_TIMEOUT_MS = 60_000
 const SEGMENT = /^[0-9A-F]{24}$/
 
 export const startArchivedPostgres = async () => {
@@ -58,6 +60,14 @@ export const startArchivedPostgres = async () => {
           recovery_target_time: time,
           recovery_target_action: 'promote',
         },
+      })
+      // It answers while it still goes through its log, and writes nothing before it is at the end of it.
+      await onServer(url, async (sql) => {
+        const deadline = Date.now() + RECOVERY_TIMEOUT_MS
+        while ((await sql`select where pg_is_in_recovery()`).length > 0) {
+          if (Date.now() > deadline) throw new Error('PostgreSQL did not reach the time to which it should go back.')
+          await sleep(20)
+        }
       })
     },
     stop: async () => {
