@@ -19,6 +19,13 @@ const TIMEOUT_MS = process.env.STRONGROOM_LONG ? 1_800_000 : 180_000
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 
 /**
+ * How the engine of the test processes works; the processes that tests start have an environment of their own. Most code runs
+ * a few times, so that the last compiler (FTL) takes longer than what it makes saves. Memory is collected when it has grown, not
+ * each second, and what is free is kept.
+ */
+const ENGINE = { BUN_JSC_useFTLJIT: '0', BUN_GC_TIMER_DISABLE: '1', MIMALLOC_PURGE_DELAY: '-1' } as const
+
+/**
  * Reads the counts that `bun test` prints at its end. A bad exit without a failed test (a crash, or an error outside any
  * test) counts as one more failure. If the counts are missing, each test's own line is counted.
  */
@@ -93,7 +100,7 @@ const runTests = (
     ]
     const child = spawn(process.execPath, [...args, ...process.argv.slice(2)], {
       cwd: REPOSITORY,
-      env: { ...process.env, ...variables },
+      env: { ...ENGINE, ...process.env, ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let output = ''
