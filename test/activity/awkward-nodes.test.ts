@@ -1,38 +1,27 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Address } from 'viem'
 import { backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import type { Chain } from '../../src/chains/chain.ts'
-import type { WorkerCtx } from '../../src/context.ts'
 import { fundedAccount } from '../support/chains.ts'
-import { type AwkwardNode, startAwkwardNode } from './awkward-node.ts'
+import { afterTests, shared } from '../support/shared.ts'
+import { startAwkwardNode } from './awkward-node.ts'
 import { anyMove, createMoves, people } from './moves.ts'
 import { createReckoning, told } from './reckoning.ts'
-import { type Project, startWorld, type World } from './world.ts'
+import { startWorld } from './world.ts'
 
 const SEED = Number(process.env.STRONGROOM_SEED ?? 20_261_104)
 
 const alice = fundedAccount(1)
 
-let world: World
-let project: Project
-let node: AwkwardNode
-let worker: WorkerCtx
-
-beforeAll(async () => {
-  world = await startWorld()
-  project = await world.createProject()
-  await world.watch(project, alice.address)
-  node = startAwkwardNode(world.chain.rpcUrl)
-  worker = world.open({ rpcUrl: node.rpcUrl })
-  await world.index(worker)
-})
-
-afterAll(async () => {
-  await node.stop()
-  await world.close()
-})
+const world = await shared(startWorld())
+const project = await world.createProject()
+await world.watch(project, alice.address)
+const node = startAwkwardNode(world.chain.rpcUrl)
+afterTests(() => node.stop())
+const worker = world.open({ rpcUrl: node.rpcUrl })
+await world.index(worker)
 
 afterEach(() => node.calm())
 

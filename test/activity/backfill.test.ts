@@ -16,26 +16,18 @@ import type { BlockMovements, Chain } from '../../src/chains/chain.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { startRound } from '../../src/transactions/round.ts'
 import { fundedAccount } from '../support/chains.ts'
+import { shared } from '../support/shared.ts'
 import { type AwkwardNode, startAwkwardNode } from './awkward-node.ts'
-import { type Project, startWorld, type World } from './world.ts'
+import { startWorld } from './world.ts'
 
 const alice = fundedAccount(1)
 const outsider = fundedAccount(0)
 
-let world: World
-let project: Project
-let coin: Awaited<ReturnType<World['chain']['deploy']>>
-let pieces: typeof coin
-
-beforeAll(async () => {
-  world = await startWorld()
-  project = await world.createProject()
-  coin = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
-  pieces = await world.chain.deploy('MultiToken', ['', outsider.address])
-  await world.chain.mine(5)
-})
-
-afterAll(() => world.close())
+const world = await shared(startWorld())
+const project = await world.createProject()
+const coin = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
+const pieces = await world.chain.deploy('MultiToken', ['', outsider.address])
+await world.chain.mine(5)
 
 const newAddress = (): Address => privateKeyToAccount(generatePrivateKey()).address
 

@@ -1,29 +1,23 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, getAddress, parseEther, zeroAddress } from 'viem'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { type Range, readRange } from '../../src/activity/read-range.ts'
 import type { BlockRef, Chain } from '../../src/chains/chain.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { fundedAccount } from '../support/chains.ts'
-import { type Project, startWorld, type World } from './world.ts'
+import { shared } from '../support/shared.ts'
+import { startWorld } from './world.ts'
 
 const outsider = fundedAccount(0)
 const alice = fundedAccount(1)
 const bob = fundedAccount(2)
 const STRANGER: Address = '0x00000000000000000000000000000000DeaDBeef'
 
-let world: World
-let project: Project
-
-beforeAll(async () => {
-  world = await startWorld()
-  project = await world.createProject()
-  await world.watch(project, alice.address)
-  await world.watch(project, bob.address)
-  await world.index()
-})
-
-afterAll(() => world.close())
+const world = await shared(startWorld())
+const project = await world.createProject()
+await world.watch(project, alice.address)
+await world.watch(project, bob.address)
+await world.index()
 
 type Row = {
   readonly address: string

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
@@ -9,28 +9,21 @@ import { contractsReceived, holdingsOfAddress, holdingsOfContract, listMovements
 import { WalletActivityItem } from '../../src/activity/schema.ts'
 import { nativeToken, tokenOf } from '../../src/tokens/token.ts'
 import { fundedAccount } from '../support/chains.ts'
+import { shared } from '../support/shared.ts'
 import { startAwkwardNode } from './awkward-node.ts'
-import { type Project, startWorld, type World } from './world.ts'
+import { startWorld } from './world.ts'
 
 const outsider = fundedAccount(0)
 const alice = fundedAccount(1)
 const bob = fundedAccount(2)
 const carol = fundedAccount(3)
 
-let world: World
-let project: Project
-let other: Project
-
-beforeAll(async () => {
-  world = await startWorld()
-  project = await world.createProject()
-  other = await world.createProject()
-  await world.watch(project, alice.address)
-  await world.watch(project, bob.address)
-  await world.watch(other, carol.address)
-})
-
-afterAll(() => world.close())
+const world = await shared(startWorld())
+const project = await world.createProject()
+const other = await world.createProject()
+await world.watch(project, alice.address)
+await world.watch(project, bob.address)
+await world.watch(other, carol.address)
 
 type Item = WalletActivityItem
 

@@ -5,7 +5,6 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { Keyring } from '@polkadot/keyring'
 import { generateMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
-import postgres from 'postgres'
 import { writeFacts } from '../../db/queries/facts.ts'
 import { startBackfills } from '../../jobs/tasks/backfill-wallet.ts'
 import { createTasks } from '../../jobs/tasks/index.ts'
@@ -13,47 +12,35 @@ import { backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { type Chain, type Hex, RangeTooWide } from '../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../src/chains/networks.ts'
-import { type Runtime, readRuntime } from '../../src/chains/substrate/runtime.ts'
+import { readRuntime } from '../../src/chains/substrate/runtime.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { trackStep } from '../../src/transactions/track.ts'
 import { startFakeNode } from '../chains/evm/fake-node.ts'
-import { type Service, startService } from '../support/service.ts'
-import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
+import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 
 const NETWORK = 'Polkadot'
 const UNIT = 10n ** 10n
 const developer = { control_mode: 'developer', developer_secret: 'testnet-secret' }
 
-let local: TestSubstrateChain
-let service: Service
-let worker: WorkerCtx
-let chain: Chain
-let runtime: Runtime
-let alice: Awaited<ReturnType<typeof devAccount>>
-let sql: postgres.Sql
-
-beforeAll(async () => {
-  local = await startSubstrateChain(NETWORK)
-  alice = await devAccount('Alice')
-  await local.fund(alice.address)
-  await local.newBlock()
-  service = await startService({ variables: { POLKADOT_RPC_URL: local.wsUrl } })
-  const rights = { VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }
-  worker = await createWorkerCtx({ config: readConfig({ ...service.variables, ...rights }), process: 'test' })
-  chain = worker.chains.withNode(NETWORK)
-  const metadata = (await local.rpc('state_getMetadata')) as Hex
-  runtime = readRuntime({ specName: 'statemine', specVersion: 900, transactionVersion: 1 }, { metadata, ss58Prefix: 0 })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-}, 30_000)
-
-afterAll(async () => {
-  await sql?.end()
-  await worker?.close({ timeoutSeconds: 2 })
-  await service?.close()
-  await local?.stop()
-})
+const local = await shared(startSubstrateChain(NETWORK))
+const alice = await devAccount('Alice')
+await local.fund(alice.address)
+await local.newBlock()
+const service = await shared(startService({ variables: { POLKADOT_RPC_URL: local.wsUrl } }))
+const rights = { VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }
+const worker = await createWorkerCtx({ config: readConfig({ ...service.variables, ...rights }), process: 'test' })
+afterTests(() => worker.close({ timeoutSeconds: 2 }))
+const chain = worker.chains.withNode(NETWORK)
+const metadata = (await local.rpc('state_getMetadata')) as Hex
+const runtime = readRuntime(
+  { specName: 'statemine', specVersion: 900, transactionVersion: 1 },
+  { metadata, ss58Prefix: 0 },
+)
+const { sql } = service.database
 
 /** Sends a call signed by Alice and waits until it is in a block. @returns the extrinsic's hash */
 const send = async (...calls: readonly [pallet: string, name: string, ...values: unknown[]][]): Promise<Hex> => {

@@ -3,7 +3,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import postgres from 'postgres'
 import { openDb } from '../../db/client.ts'
 import { insertKeyring } from '../../db/queries/custody/keyrings.ts'
 import { insertProject } from '../../db/queries/projects.ts'
@@ -192,7 +191,7 @@ export type Answer = {
 export const startWorld = async () => {
   const database = await createDatabase({ withNetworks: true })
   const chain = await startChain('Ethereum')
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} })
+  const { sql } = database
   const opened: WorkerCtx[] = []
 
   /** A worker process, or with `as: 'api'` an API process. */
@@ -305,7 +304,6 @@ export const startWorld = async () => {
 
   const close = async (): Promise<void> => {
     await Promise.all([vaultDb, ...opened].map((each) => each.close({ timeoutSeconds: 2 })))
-    await sql.end()
     await chain.stop()
     await database.close()
   }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import {
   type Address,
   encodeAbiParameters,
@@ -15,22 +15,14 @@ import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { createRpc } from '../../src/chains/node/rpc.ts'
 import { importTokenList } from '../../src/tokens/lists.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const REGISTRY = '0x00000000000C2E074eC69A0dFb2997BA6C7d2e1e'
 const alice = fundedAccount(1).address
 
-let chain: TestChain
-let service: Service
-
-beforeAll(async () => {
-  chain = await startChain('Ethereum')
-  service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
-})
-afterAll(async () => {
-  await service?.close()
-  await chain?.stop()
-})
+const chain = await shared(startChain('Ethereum'))
+const service = await shared(startService({ rpcUrls: { Ethereum: chain.rpcUrl } }))
 
 const metadata = (addresses: string) => service.get('/addresses/metadata', { network: 'Ethereum', addresses })
 const lookup = (name: string) => service.get('/addresses/lookup-by-name', { name })

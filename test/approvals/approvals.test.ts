@@ -1,8 +1,7 @@
 // Uses of policies that people approve with their passkeys, over HTTP and on a real chain.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import { parseTransaction } from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
@@ -11,9 +10,10 @@ import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Gate, startGate } from '../support/gate.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { startGate } from '../support/gate.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { createAuthenticator, UP } from '../users/authenticator.ts'
 import { type Approver, newApprover, PAGE } from './approver.ts'
 
@@ -22,13 +22,6 @@ const PIN = '493817'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 const STRANGER = fundedAccount(6).address
-
-let chain: TestChain
-let gate: Gate
-let service: Service
-let second: { post: Service['post']; close(): Promise<void> }
-let sql: Sql
-let people: readonly Approver[]
 
 const newPerson = (of: Parameters<typeof newApprover>[1] = {}) => newApprover(service, of)
 
@@ -44,23 +37,14 @@ const startSecond = async () => {
   return { post, close }
 }
 
-beforeAll(async () => {
-  chain = await startChain(network)
-  await deployCanonicalContracts(chain.rpcUrl)
-  gate = startGate(chain.rpcUrl)
-  service = await startService({ rpcUrls: { [network]: gate.url } })
-  second = await startSecond()
-  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-  people = await Promise.all([newPerson(), newPerson(), newPerson()])
-})
-
-afterAll(async () => {
-  await sql.end()
-  await second.close()
-  await service.close()
-  await gate.stop()
-  await chain.stop()
-})
+const chain = await shared(startChain(network))
+await deployCanonicalContracts(chain.rpcUrl)
+const gate = startGate(chain.rpcUrl)
+afterTests(() => gate.stop())
+const service = await shared(startService({ rpcUrls: { [network]: gate.url } }))
+const second = await shared(startSecond())
+const { sql } = service.database
+const people = await Promise.all([newPerson(), newPerson(), newPerson()])
 
 const rule = (argument: string, operator: string, value: string) => ({ argument, operator, value })
 const ids = (those: readonly Approver[] = people) => those.map(({ id }) => id)

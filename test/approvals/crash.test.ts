@@ -1,27 +1,21 @@
 // The vault is killed before or after it commits the use of an approval, or the API between that and the end of its own work. What
 // was approved is signed and recorded at most once, whatever is asked again.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { Sql } from 'postgres'
-import { startChain, type TestChain } from '../support/chains.ts'
+import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { createMortal, type Mortal } from '../support/mortal.ts'
+import { createMortal } from '../support/mortal.ts'
 import { connectToMortal } from '../support/mortal-postgres.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import type { Moment } from '../support/wire.ts'
-import { type Approver, newApprover } from './approver.ts'
+import { newApprover } from './approver.ts'
 
 const network = 'Ethereum'
 const TO = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const by = { network, developer_secret: 'testnet-secret' }
 
-let chain: TestChain
-let service: Service
-let approver: Approver
-let sql: Sql
-let vault: Mortal
-let api: Mortal
 let client: ReturnType<Service['as']>
 
 /** Starts what does not run. */
@@ -31,37 +25,32 @@ const start = async () => {
   if (!api.isAlive()) client = service.as(service.project, (await api.start())?.[1])
 }
 
-beforeAll(async () => {
-  chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  approver = await newApprover(service)
-  sql = connectToMortal(service.database.url)
-  const node = { variable: 'ETHEREUM_RPC_URL', rpcUrl: chain.rpcUrl }
-  const changes = { LOG_LEVEL: 'info', PORT: '0', VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.mortal` }
-  vault = await createMortal({
+const chain = await shared(startChain(network))
+const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+const approver = await newApprover(service)
+const sql = connectToMortal(service.database.url)
+afterTests(() => sql.end())
+const node = { variable: 'ETHEREUM_RPC_URL', rpcUrl: chain.rpcUrl }
+const changes = { LOG_LEVEL: 'info', PORT: '0', VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.mortal` }
+const vault = await shared(
+  createMortal({
     program: 'src/vault',
     variables: { ...service.vaultVariables, ...changes, VAULT_JOURNAL: `${changes.VAULT_SOCKET}.journal` },
     databaseUrl: service.database.vaultUrl,
     node,
     until: /"msg":"listening"/,
-  })
-  api = await createMortal({
+  }),
+)
+const api = await shared(
+  createMortal({
     program: 'src/server',
     variables: { ...service.variables, ...changes },
     databaseUrl: service.database.apiUrl,
     node,
     until: /"url":"(http[^"]+)"/,
-  })
-  await start()
-})
-
-afterAll(async () => {
-  await api.stop()
-  await vault.stop()
-  await sql.end()
-  await service.close()
-  await chain.stop()
-})
+  }),
+)
+await start()
 
 /** A payment that was approved, of a wallet that pays only so. */
 const approvedPayment = async () => {

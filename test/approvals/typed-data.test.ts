@@ -1,13 +1,14 @@
 // Typed data that people approve with their passkeys, over HTTP: what they read, and what is signed then.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { type Hex, isErc6492Signature, verifyTypedData } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import * as data from '../typed-data/data.ts'
-import { type Approver, newApprover } from './approver.ts'
+import { newApprover } from './approver.ts'
 
 const network = 'Ethereum'
 const PIN = { user_pin: '493817' }
@@ -17,26 +18,13 @@ const SPENDER = fundedAccount(2).address
 const LATER = '1893456000'
 const UNTIL = '2030-01-01T00:00:00.000Z'
 
-let chain: TestChain
-let service: Service
-let chainId: number
-let token: string
-let anna: Approver
-let ben: Approver
-
-beforeAll(async () => {
-  chain = await startChain(network)
-  await deployCanonicalContracts(chain.rpcUrl)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  chainId = await chain.publicClient.getChainId()
-  token = (await chain.deploy('SignedToken')).address
-  anna = await newApprover(service)
-  ben = await newApprover(service)
-})
-afterAll(async () => {
-  await service?.close()
-  await chain?.stop()
-})
+const chain = await shared(startChain(network))
+await deployCanonicalContracts(chain.rpcUrl)
+const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+const chainId = await chain.publicClient.getChainId()
+const token = (await chain.deploy('SignedToken')).address
+const anna = await newApprover(service)
+const ben = await newApprover(service)
 
 type Wallet = { readonly address: Hex; readonly id: string }
 

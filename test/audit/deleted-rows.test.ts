@@ -1,13 +1,13 @@
 // What `audit verify` says of rows that the owner of the database deleted.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { expect, test } from 'bun:test'
 import { createApiKey, revokeApiKey } from '../../src/api-keys/api-keys.ts'
 import { freeze, type Target, unfreeze } from '../../src/freezes/freeze.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { removeAllPasskeys } from '../../src/users/passkeys.ts'
 import { runCli } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { createAuthenticator } from '../users/authenticator.ts'
 import { peopleOf } from '../users/people.ts'
 
@@ -17,19 +17,10 @@ const LOCK_GONE = 'the audit names its lock of the user, and it is gone'
 const OTHER_LOCKS = 'its seed lock, or the set of its locks, is not as it was made'
 const actor = 'operator'
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  // The owner of the database is bound by no reference.
-  await sql`set session_replication_role = replica`
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
+// The owner of the database is bound by no reference.
+await sql`set session_replication_role = replica`
 
 type Forged = { readonly table: string; readonly id: string; readonly trouble: string }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { verifyServiceRows } from '../../src/audit/verify-service-rows.ts'
@@ -15,7 +15,7 @@ export type LogLine = { readonly msg: string; readonly level: number; readonly [
 /** A fresh database with two projects; rows are written and chained as a vault does it, and others written as the API does it. */
 export const openAudit = async () => {
   const database = await createDatabase({ withNetworks: true })
-  const superuser: Sql = postgres(database.url, { max: 1, onnotice: () => {} })
+  const superuser = database.sql
   const api = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'api' })
   const vault = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'vault' })
   const worker = openDb({ url: database.workerUrl, maxConnections: 1, applicationName: 'worker' })
@@ -67,7 +67,6 @@ export const openAudit = async () => {
         await work(sql as unknown as Sql)
       }),
     close: async () => {
-      await superuser.end()
       for (const db of [api, vault, worker] as readonly Db[]) await db.close({ timeoutSeconds: 5 })
       await database.close()
     },

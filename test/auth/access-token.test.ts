@@ -1,23 +1,14 @@
 // An access token has exactly one valid text. Another text that decodes to the same bytes is refused.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { decodeProtectedHeader, importJWK, SignJWT } from 'jose'
-import postgres, { type Sql } from 'postgres'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
-let service: Service
-let sql: Sql
-let token: string
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  token = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json.access_token
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
+const token: string = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
+  .access_token
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 

@@ -1,30 +1,20 @@
 // What somebody can do who owns the database, but has no key: with logins under way.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
 import { sendMail } from '../../src/mail/send.ts'
 import { hashOf } from '../../src/users/session-challenge.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { createAuthenticator } from '../users/authenticator.ts'
-import { DONE, type People, peopleOf, statusAndCode } from '../users/people.ts'
+import { DONE, peopleOf, statusAndCode } from '../users/people.ts'
 import { FORGED, troublesOf } from './forged.ts'
 
-let service: Service
-let people: People
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  people = peopleOf(service)
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const people = peopleOf(service)
+const { sql } = service.database
 
 const REFUSED: [number, string] = [401, 'login_failed']
 const NOBODY = { authorization: undefined }

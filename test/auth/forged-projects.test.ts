@@ -1,11 +1,11 @@
 // What somebody can do who owns the database, but has no key: with the settings of a project, which say from which pages users
 // log in.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { expect, test } from 'bun:test'
 import { addOrigins, addReturnAddresses } from '../../src/projects/settings.ts'
-import { type Service, startService } from '../support/service.ts'
-import { type People, peopleOf, statusAndCode } from '../users/people.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
+import { peopleOf, statusAndCode } from '../users/people.ts'
 import { FORGED, troublesOf } from './forged.ts'
 
 const APP = 'https://app.example.com'
@@ -14,23 +14,12 @@ const EVIL = 'https://evil.example'
 const BACK = `${APP}/back`
 const NOBODY = { authorization: undefined }
 
-let service: Service
-let people: People
-let sql: Sql
-let projectId: string
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  people = peopleOf(service)
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  projectId = service.project.projectId
-  await addOrigins(service.ctx, { projectId, origins: [APP] })
-  await addReturnAddresses(service.ctx, { projectId, addresses: [BACK] })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const people = peopleOf(service)
+const { sql } = service.database
+const projectId = service.project.projectId
+await addOrigins(service.ctx, { projectId, origins: [APP] })
+await addReturnAddresses(service.ctx, { projectId, addresses: [BACK] })
 
 const edit = (change: object) => sql`update projects set ${sql(change as never)} where id = ${projectId}`
 const restore = () =>

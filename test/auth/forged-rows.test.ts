@@ -1,13 +1,13 @@
 // What somebody can do who owns the database, but has no key: the rows that decide who a caller is have a MAC.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose'
-import postgres, { type Sql } from 'postgres'
 import { createApiKey, revokeApiKey } from '../../src/api-keys/api-keys.ts'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { newApiKey } from '../../src/auth/api-key.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { type Authenticator, createAuthenticator } from '../users/authenticator.ts'
 import { sealUsers } from '../users/own-rows.ts'
 import { peopleOf } from '../users/people.ts'
@@ -15,17 +15,8 @@ import { ENDED, FORGED, troublesOf } from './forged.ts'
 
 const PAGE = 'http://localhost:5173'
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
 
 const verified = (id: string) => troublesOf(service, id)
 

@@ -1,28 +1,18 @@
 // What somebody can do with sessions who owns the database, but has no key. The tokens are real ones: as if they were stolen.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import type { UserCaller } from '../../src/auth/caller.ts'
 import { requireFreshLogin } from '../../src/users/fresh-login.ts'
 import { refreshTokenOf } from '../../src/users/session.ts'
-import { type Service, startService } from '../support/service.ts'
-import { type People, peopleOf, type Session, statusAndCode } from '../users/people.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
+import { peopleOf, type Session, statusAndCode } from '../users/people.ts'
 import { ENDED, FORGED, troublesOf } from './forged.ts'
 
-let service: Service
-let people: People
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  people = peopleOf(service)
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const people = peopleOf(service)
+const { sql } = service.database
 
 const ENDED_SESSION: [number, string] = [401, 'session_ended']
 

@@ -1,27 +1,22 @@
 // What somebody can do who has the worker's secrets: forge no access token, and reach no row that leads to one.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { createProject } from '../../src/projects/projects.ts'
 import { runCli } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const THIEF = fileURLToPath(new URL('./worker-thief.ts', import.meta.url))
 const NOBODY = { authorization: undefined }
 
 type Session = { id: string; user_id: string; access_token: string; refresh_token: string }
 
-let service: Service
-let victim: Session
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  victim = await login()
-})
-afterAll(() => service.close())
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
 
 const login = async (): Promise<Session> => (await service.post('/users/login-anonymously', {}, NOBODY)).json
+const victim = await login()
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const reach = async (token: string, headers: Record<string, string> = {}): Promise<[number, string | undefined]> => {
   const answer = await service.call('/wallets?network=Ethereum', { headers: { ...bearer(token), ...headers } })

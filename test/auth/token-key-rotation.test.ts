@@ -1,26 +1,17 @@
 // API processes rotate the keys of access tokens themselves, several at a time and without the worker.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { describe, expect, test } from 'bun:test'
 import { openDb } from '../../db/client.ts'
 import { startRotatingTokenKeys } from '../../src/auth/access-token.ts'
 import { createLog } from '../../src/security/log.ts'
 import { programPath } from '../support/programs.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const NOBODY = { authorization: undefined }
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
 
 /** Starts an API process and, once it listens, tells it to stop. @returns its exit code. */
 const runServer = async (): Promise<number> => {

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { expect, test } from 'bun:test'
+import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { addAbi } from '../../src/abis/added.ts'
 import { exitCodeOf, runCli } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared, sharedFolder } from '../support/shared.ts'
 
 const ADDRESS = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 const ABI = [
@@ -14,20 +13,9 @@ const ABI = [
   { type: 'error', name: 'Locked', inputs: [] },
 ]
 
-let service: Service
-let sql: Sql
-let folder: string
-
-beforeAll(async () => {
-  service = await startService()
-  sql = postgres(service.database.url, { max: 1 })
-  folder = await mkdtemp(join(tmpdir(), 'strongroom-abi-'))
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-  await rm(folder, { recursive: true, force: true })
-})
+const service = await shared(startService())
+const { sql } = service.database
+const folder = await sharedFolder('abi')
 
 /** With the API's database login and without the root key, like all commands that open no wallet. */
 const cli = (...args: readonly string[]) => runCli(['abi', ...args], { ...service.variables, VAULT_SOCKET: '' })

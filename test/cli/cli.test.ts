@@ -1,23 +1,18 @@
 // What all of the operator's commands have in common.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { createProject, showProject } from '../../src/projects/projects.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
 import { runCli, runCliProcess } from '../support/cli.ts'
 import { type Program, programPath } from '../support/programs.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 
-let service: Service
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: NOWHERE, Base: NOWHERE } })
-})
-
-afterAll(() => service.close())
+const service = await shared(startService({ rpcUrls: { Ethereum: NOWHERE, Base: NOWHERE } }))
 
 /** For commands that only need the service key, and for those that need none. */
 const lacking = (...names: readonly string[]): Variables => ({

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { exitCodeOf, runCli } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const STILL_SENT =
   'From the next request on, it cannot sign, and no wallet of it can be created, exported or changed. Transactions that are already recorded are still sent.'
 
-let service: Service
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-})
-afterAll(() => service.close())
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
 
 /** Without the root key: an operator who stops the use of keys need not be able to use them. */
 const cli = (...args: readonly string[]) => runCli(args, { ...service.variables, VAULT_SOCKET: '' })

@@ -34,7 +34,7 @@ export const startOperatorWorld = async () => {
   await deployCanonicalContracts(chain.rpcUrl)
   const gate = startGate(chain.rpcUrl)
   const service = await startService({ rpcUrls: { [network]: gate.url } })
-  const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  const { sql } = service.database
   /** As the command line sees it, with the API's database login. */
   const asOperator = postgres(service.database.apiUrl, { max: 1 })
   const workers = new Set<WorkerHere>()
@@ -154,7 +154,7 @@ export const startOperatorWorld = async () => {
       sql`update graphile_worker._private_jobs set run_at = now() where key like 'broadcast:%' and run_at > now()`,
     close: async () => {
       await stopWorkers()
-      await Promise.all([sql.end(), asOperator.end()])
+      await asOperator.end()
       await service.close()
       await gate.stop()
       await chain.stop()

@@ -1,15 +1,14 @@
 // The operator's commands for a mainnet project; secrets come from standard input.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { addOrigins, addReturnAddresses, removeOrigins } from '../../src/projects/settings.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { sealProjects } from '../users/own-rows.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
@@ -17,23 +16,16 @@ const SECRET = 'correct horse battery staple'
 const NEXT = 'another secret of this project'
 const PIN = '493817'
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({
+const service = await shared(
+  startService({
     rpcUrls: { Ethereum: NOWHERE, Base: NOWHERE },
     variables: {
       ...{ ENVIRONMENT: 'mainnet', DEVNET: 'false', PUBLIC_BASE_URL: 'https://custody.example.com' },
       RATE_LIMIT_PER_SECOND: '100000',
     },
-  })
-  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+  }),
+)
+const { sql } = service.database
 
 const run = async (args: readonly string[], input: string | Uint8Array, variables = service.variables) => {
   const done = await runCli(['project', ...args], variables, input)

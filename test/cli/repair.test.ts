@@ -1,25 +1,19 @@
 // A reorganisation deeper than finality: the service reports it; `tx repair` shows the repair and, with --yes, does it.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { freePort } from '../../devnet/port.ts'
 import { readMetrics } from '../metrics/exposition.ts'
-import { network, type OperatorWorld, startOperatorWorld } from './operator-world.ts'
+import { shared } from '../support/shared.ts'
+import { network, startOperatorWorld } from './operator-world.ts'
 
 /** Enough slots to make a block final, and some more. */
 const BLOCKS_ABOVE = 20
 
-let world: OperatorWorld
-let metricsUrl: string
-
-beforeAll(async () => {
-  world = await startOperatorWorld()
-  const port = await freePort()
-  metricsUrl = `http://127.0.0.1:${port}/metrics`
-  world.service.startWorker({ WORKER_METRICS_PORT: String(port) })
-})
-
-afterAll(() => world.close())
+const world = await shared(startOperatorWorld())
+const port = await freePort()
+const metricsUrl = `http://127.0.0.1:${port}/metrics`
+world.service.startWorker({ WORKER_METRICS_PORT: String(port) })
 
 const row = async (id: string) => {
   const [found] = await world.sql<{ status: string; final: boolean; code: string | null; holds: boolean }[]>`

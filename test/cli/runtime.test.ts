@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { runCli } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
-import { LOCAL_METADATA_PINS, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
+import { LOCAL_METADATA_PINS, startSubstrateChain } from '../support/substrate.ts'
 
-let chain: TestSubstrateChain
-let service: Service
-
-beforeAll(async () => {
-  chain = await startSubstrateChain('Vara')
-  service = await startService({ rpcUrls: { Vara: chain.wsUrl } })
-})
-afterAll(async () => {
-  await service.close()
-  await chain.stop()
-})
+const chain = await shared(startSubstrateChain('Vara'))
+const service = await shared(startService({ rpcUrls: { Vara: chain.wsUrl } }))
 
 const pin = (...args: readonly string[]) =>
   runCli(['runtime', 'pin', ...args], { ...service.variables, VARA_METADATA_PIN: '', VAULT_SOCKET: '' })

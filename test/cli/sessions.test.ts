@@ -1,26 +1,17 @@
 // The operator's commands for users' sessions, and the rotation of the keys of access tokens.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { decodeProtectedHeader } from 'jose'
-import postgres, { type Sql } from 'postgres'
 import { createAccessTokens, rotateTokenKeys } from '../../src/auth/access-token.ts'
 import { exitCodeOf, runCli } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const NOBODY = { authorization: undefined }
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
 
 const cli = (...args: readonly string[]) => runCli(args, { ...service.variables, VAULT_SOCKET: '' })
 

@@ -1,33 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { expect, test } from 'bun:test'
+import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { importTokenList } from '../../src/tokens/lists.ts'
 import { tokenDisplays } from '../../src/tokens/token.ts'
 import { runCli } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared, sharedFolder } from '../support/shared.ts'
 
 const SEPOLIA = 11_155_111
 const USDC = '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238'
 const DOOR = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 const TOKEN = { chainId: SEPOLIA, address: DOOR, name: 'Door', symbol: 'DOOR', decimals: 18 }
 
-let service: Service
-let sql: Sql
-let folder: string
-
-beforeAll(async () => {
-  service = await startService()
-  sql = postgres(service.database.url, { max: 1 })
-  folder = await mkdtemp(join(tmpdir(), 'strongroom-tokens-'))
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-  await rm(folder, { recursive: true, force: true })
-})
+const service = await shared(startService())
+const { sql } = service.database
+const folder = await sharedFolder('tokens')
 
 /** With the API's database login and without the root key, like all commands that open no wallet. */
 const cli = (...args: readonly string[]) => runCli(['tokens', ...args], { ...service.variables, VAULT_SOCKET: '' })

@@ -1,24 +1,20 @@
 // Each reason why a transaction is not done, produced for real, and what an operator can do about it.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import type { Hex } from 'viem'
 import { exitCodeOf } from '../support/cli.ts'
-import { network, type OperatorWorld, RECIPIENT, startOperatorWorld } from './operator-world.ts'
+import { shared } from '../support/shared.ts'
+import { network, RECIPIENT, startOperatorWorld } from './operator-world.ts'
 
 const GWEI = 1_000_000_000n
 
-let world: OperatorWorld
-
-beforeAll(async () => {
-  world = await startOperatorWorld()
-})
+const world = await shared(startOperatorWorld())
 afterEach(async () => {
   world.gate.setAway(false)
   await world.stopWorkers()
   await world.chain.setAutomine(true)
 })
-afterAll(() => world.close())
 
 const settled = async (id: string) => (await world.service.settled(id)).json
 

@@ -1,14 +1,11 @@
 // `cli webhooks`: what an operator does with projects' webhooks.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { runCli } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.close())
+const service = await shared(startService())
 
 const cli = (...args: readonly string[]) => runCli(['webhooks', ...args], service.variables)
 

@@ -8,6 +8,7 @@ import { keyIdOf } from '../../src/custody/sealing/envelope.ts'
 import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
 import { withKey } from '../support/keys.ts'
+import { shared } from '../support/shared.ts'
 import {
   ACTOR,
   type Custody,
@@ -25,21 +26,10 @@ const OLD = '493817'
 const NEW = '271828'
 const secret = { developerSecret: SECRET }
 
-let custody: Custody
-let other: OperatorVault
-let sql: Sql
-let projectId: string
-
-beforeAll(async () => {
-  custody = await openCustody()
-  other = await custody.another()
-  sql = postgres(custody.url, { max: 3, onnotice: () => {} })
-  projectId = await custody.project()
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+const custody = await shared(openCustody())
+const other = await custody.another()
+const { sql } = custody
+const projectId = await custody.project()
 
 const userWallet = (ownerId: string = randomUUID()) =>
   custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } })

@@ -1,16 +1,16 @@
 // Authorisations of EIP-7702: only for contracts that an operator named, whatever is written into the database, and only with the
 // credentials of all who control the wallet.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import postgres, { type Sql } from 'postgres'
 import { hashAuthorization, recoverAuthorizationAddress } from 'viem/utils'
 import { type Credentials, type OperatorVault, openJournal, type WalletRef } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
-import { ACTOR, type Custody, codeOf, hexOf, NOW, openCustody, SECRET, type TestWallet } from './support.ts'
+import { shared } from '../support/shared.ts'
+import { ACTOR, codeOf, hexOf, NOW, openCustody, SECRET, type TestWallet } from './support.ts'
 
 const PIN = '493817'
 const secret = { developerSecret: SECRET }
@@ -21,17 +21,8 @@ const OTHER = `0x${'cd'.repeat(20)}`
 const ZERO = `0x${'0'.repeat(40)}`
 const REFUSED = 'delegate_not_allowed'
 
-let custody: Custody
-let sql: Sql
-
-beforeAll(async () => {
-  custody = await openCustody()
-  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+const custody = await shared(openCustody())
+const { sql } = custody
 
 const newWallet = async (input: { projectId?: string; controlMode?: 'developer' | 'user' } = {}) =>
   custody.wallet({

@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { validateMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
-import postgres, { type Sql } from 'postgres'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { ControlMode } from '../../db/words.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
 import { messageSigner, withPolicyKey } from '../support/keys.ts'
+import { shared } from '../support/shared.ts'
 import {
   ACTOR,
-  type Custody,
   codeOf,
   EVM_MESSAGE,
   hexOf,
@@ -40,19 +39,9 @@ const GIVEN = {
 } as const satisfies Record<string, Credentials>
 type Given = keyof typeof GIVEN
 
-let custody: Custody
-let sql: Sql
-let projectId: string
-
-beforeAll(async () => {
-  custody = await openCustody()
-  sql = postgres(custody.url, { max: 1, onnotice: () => {} })
-  projectId = await custody.project()
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+const custody = await shared(openCustody())
+const { sql } = custody
+const projectId = await custody.project()
 
 const make = (input: Partial<WalletInput> & { readonly controlMode: ControlMode; readonly credentials: Credentials }) =>
   custody.wallet({ projectId, ownerId: randomUUID(), ...input })
@@ -116,7 +105,7 @@ const alone: Record<ControlMode, Record<Given, string>> = {
     'a wrong secret and the PIN': ambiguous,
   },
 }
-const shared: Record<Given, string> = {
+const ofBoth: Record<Given, string> = {
   nothing: requires,
   secret: requires,
   pin: requires,
@@ -130,8 +119,8 @@ const shared: Record<Given, string> = {
 const cases = [
   ...Object.entries(alone.developer).map(([given, expected]) => ['a developer lock', 'developer', given, expected]),
   ...Object.entries(alone.user).map(([given, expected]) => ['a user lock', 'user', given, expected]),
-  ...Object.entries(shared).map(([given, expected]) => ['both locks', 'developer', given, expected]),
-  ...Object.entries(shared).map(([given, expected]) => ['both locks', 'user', given, expected]),
+  ...Object.entries(ofBoth).map(([given, expected]) => ['both locks', 'developer', given, expected]),
+  ...Object.entries(ofBoth).map(([given, expected]) => ['both locks', 'user', given, expected]),
 ] as [string, ControlMode, Given, string][]
 
 describe('an export', () => {

@@ -1,29 +1,20 @@
 // The journal of a vault and its database: what was added gets into the file, whatever becomes of a connection.
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import postgres, { type Sql } from 'postgres'
 import { type Journal, openJournal } from '../../src/custody/journal/journal.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
-import { type Custody, openCustody, SECRET } from './support.ts'
+import { shared } from '../support/shared.ts'
+import { openCustody, SECRET } from './support.ts'
 
-let custody: Custody
-let sql: Sql
-let projectId: string
 let folder: string
 let journal: Journal
 
-beforeAll(async () => {
-  custody = await openCustody()
-  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
-  projectId = await custody.project(SECRET)
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+const custody = await shared(openCustody())
+const { sql } = custody
+const projectId = await custody.project(SECRET)
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'strongroom-journal-'))

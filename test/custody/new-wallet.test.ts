@@ -7,6 +7,7 @@ import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ControlMode, Network } from '../../db/words.ts'
 import { type OperatorVault, TESTNET_DEVELOPER_SECRET } from '../../src/custody/vault.ts'
 import { withKey } from '../support/keys.ts'
+import { shared } from '../support/shared.ts'
 import {
   ACTOR,
   type Custody,
@@ -31,14 +32,8 @@ const GIVEN = {
 } as const
 type Given = keyof typeof GIVEN
 
-let custody: Custody
-let projectId: string
-
-beforeAll(async () => {
-  custody = await openCustody()
-  projectId = await custody.project()
-})
-afterAll(() => custody.close())
+const custody = await shared(openCustody())
+const projectId = await custody.project()
 
 type Had =
   | 'nothing'

@@ -1,37 +1,26 @@
 // One PIN tried on many owners: the caller is stopped, over all processes, and nobody else is.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
-import { type Db, openDb } from '../../db/client.ts'
+import { openDb } from '../../db/client.ts'
 import { createGuard, type Guard } from '../../src/custody/credentials/guard.ts'
 import { createPinLimits } from '../../src/custody/credentials/limits.ts'
 import { ARGON2_CONCURRENCY_MAX } from '../../src/custody/sealing/kdf.ts'
 import { AppError } from '../../src/errors.ts'
 import { createQueue } from '../../src/queue.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
-import { codeOf, openTestGuesses, TEST_DEPLOYMENT_KEY, type TestGuesses } from './support.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { afterTests, shared } from '../support/shared.ts'
+import { codeOf, openTestGuesses, TEST_DEPLOYMENT_KEY } from './support.ts'
 
 const MAX = 3
 const HERE = '192.0.2.1'
 const ELSEWHERE = '192.0.2.2'
 
-let database: TestDatabase
-let sql: Sql
-let db: Db
-let guesses: TestGuesses
-
-beforeAll(async () => {
-  database = await createDatabase()
-  sql = postgres(database.url, { max: 2, onnotice: () => {} })
-  db = openDb({ url: database.vaultUrl, maxConnections: 10, applicationName: 'pin limits' })
-  guesses = await openTestGuesses(db)
-})
-afterAll(async () => {
-  await db?.close({ timeoutSeconds: 5 })
-  await sql?.end()
-  await database?.close()
-})
+const database = await shared(createDatabase())
+const { sql } = database
+const db = openDb({ url: database.vaultUrl, maxConnections: 10, applicationName: 'pin limits' })
+afterTests(() => db.close({ timeoutSeconds: 5 }))
+const guesses = await openTestGuesses(db)
 
 /** A guard like that of a process that has just started. */
 const process = (): Guard =>

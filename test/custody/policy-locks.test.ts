@@ -1,10 +1,9 @@
 // A policy lock opens one wallet's key with the developer's secret, as long as its row exists. It does not open the seed or
 // another wallet, even for somebody who has the stored bytes and all keys of the developer.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
-import postgres, { type Sql } from 'postgres'
 import type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { traceOf } from '../../src/custody/keys/trace.ts'
 import { open } from '../../src/custody/sealing/envelope.ts'
@@ -21,10 +20,10 @@ import {
 import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
 import { boundTerms } from '../../src/custody/wallets/policy-terms.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
+import { shared } from '../support/shared.ts'
 import {
   ACTOR,
   bytesOf,
-  type Custody,
   codeOf,
   EVM_DIGEST,
   EVM_FACTS,
@@ -47,21 +46,10 @@ const secret = { developerSecret: SECRET }
 const pin = { userPin: PIN }
 const both = { ...secret, ...pin }
 
-let custody: Custody
-let other: OperatorVault
-let sql: Sql
-let projectId: string
-
-beforeAll(async () => {
-  custody = await openCustody()
-  other = await custody.another()
-  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
-  projectId = await custody.project()
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+const custody = await shared(openCustody())
+const other = await custody.another()
+const { sql } = custody
+const projectId = await custody.project()
 
 const userWallet = (ownerId: string = randomUUID(), network: 'Ethereum' | 'Base' = 'Ethereum') =>
   custody.wallet({ projectId, ownerId, network, controlMode: 'user', credentials: pin })

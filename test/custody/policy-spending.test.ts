@@ -1,46 +1,25 @@
 // What a policy has spent is charged under its row's lock, and its MAC is renewed each time.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import postgres, { type Sql } from 'postgres'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { KeyClosed, type OpenPolicies, type OperatorVault, openJournal } from '../../src/custody/vault.ts'
 import { withPolicyKey } from '../support/keys.ts'
 import { untilWaiting } from '../support/locks.ts'
-import {
-  ACTOR,
-  type Custody,
-  codeOf,
-  EVM_PAYLOAD,
-  openCustody,
-  SECRET,
-  signOneBy,
-  type TestWallet,
-  tally,
-} from './support.ts'
+import { shared } from '../support/shared.ts'
+import { ACTOR, codeOf, EVM_PAYLOAD, openCustody, SECRET, signOneBy, type TestWallet, tally } from './support.ts'
 
 const pin = { userPin: '493817' }
 const secret = { developerSecret: SECRET }
 const UINT256_MAX = (1n << 256n) - 1n
 
-let custody: Custody
-let other: OperatorVault
-let sql: Sql
-let projectId: string
-
-beforeAll(async () => {
-  custody = await openCustody()
-  other = await custody.another()
-  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
-  projectId = await custody.project()
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+const custody = await shared(openCustody())
+const other = await custody.another()
+const { sql } = custody
+const projectId = await custody.project()
 
 const newPolicy = async (agreed: Partial<PolicyTerms>) => {
   const ownerId = randomUUID()

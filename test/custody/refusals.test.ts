@@ -1,30 +1,22 @@
 // What the vault refuses is in its audit before the answer, and who tries without end fills neither the audit nor its memory.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import { auditVerifier } from '../../src/custody/audit.ts'
 import { createRefusals } from '../../src/custody/refusals.ts'
 import { AppError, type SecurityEvent } from '../../src/errors.ts'
-import { openAudit, type TestAudit } from '../audit/support.ts'
+import { openAudit } from '../audit/support.ts'
+import { shared } from '../support/shared.ts'
 import { TEST_DEPLOYMENT_KEY } from './support.ts'
 
-let world: TestAudit
-let sql: Sql
 let errors: object[]
 
-beforeAll(async () => {
-  world = await openAudit()
-  sql = postgres(world.database.url, { max: 1, onnotice: () => {} })
-  await sql`alter table audit disable trigger user`
-})
+const world = await shared(openAudit())
+const { sql } = world.database
+await sql`alter table audit disable trigger user`
 beforeEach(async () => {
   errors = []
   await sql`delete from audit`
-})
-afterAll(async () => {
-  await sql.end()
-  await world.close()
 })
 
 const open = (windowMs = 3_600_000) => {

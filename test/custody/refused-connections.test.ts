@@ -1,30 +1,21 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
-import { type Db, openDb } from '../../db/client.ts'
+import { beforeEach, expect, test } from 'bun:test'
+import { openDb } from '../../db/client.ts'
 import { createCustodyAudit } from '../../src/custody/audit.ts'
 import { createRefusedConnections } from '../../src/custody/refused-connections.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { TEST_DEPLOYMENT_KEY as deploymentKey, NOW } from './support.ts'
 
-let database: TestDatabase
-let sql: Sql
-let db: Db
 let lines: object[]
 
-beforeAll(async () => {
-  database = await createDatabase()
-  sql = postgres(database.url, { max: 1, onnotice: () => {} })
-  db = openDb({ url: database.vaultUrl, maxConnections: 2, applicationName: 'refused' })
-})
+const database = await shared(createDatabase())
+const { sql } = database
+const db = openDb({ url: database.vaultUrl, maxConnections: 2, applicationName: 'refused' })
+afterTests(() => db.close({ timeoutSeconds: 5 }))
 beforeEach(async () => {
   lines = []
   await sql`alter table audit disable trigger all`
   await sql`delete from audit`
-})
-afterAll(async () => {
-  await sql.end()
-  await db.close({ timeoutSeconds: 5 })
-  await database.close()
 })
 
 const open = (windowMs?: number) => {

@@ -1,19 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
 import type { RowIdentity } from '../../src/custody/sealing/envelope.ts'
-import { AWS_KEY_IDS, type AwsKms, arnOf, startAwsKms } from './root-key-services/aws-kms.ts'
+import { shared } from '../support/shared.ts'
+import { AWS_KEY_IDS, arnOf, startAwsKms } from './root-key-services/aws-kms.ts'
 import { BRISK, setEnvironment } from './root-key-services/service.ts'
 import { hexOf } from './support.ts'
 
 const identity: RowIdentity = { purpose: 'project key', projectId: 'p', keyringId: '', walletId: '', rowId: '1' }
 const KEY = new Uint8Array(32).fill(7)
 
-let service: AwsKms
-
-beforeAll(async () => {
-  service = await startAwsKms()
-})
-afterAll(() => service.stop())
+const service = await shared(startAwsKms())
 afterEach(() => service.setSkew(0))
 
 describe('a key of AWS KMS', () => {

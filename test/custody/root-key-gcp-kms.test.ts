@@ -1,22 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { crc32c } from '../../src/custody/root/gcp-kms.ts'
-import { openRootKey, type RootKey } from '../../src/custody/root/root-key.ts'
+import { openRootKey } from '../../src/custody/root/root-key.ts'
 import type { RowIdentity } from '../../src/custody/sealing/envelope.ts'
-import { type Damage, GCP_KEY_NAMES, type GcpKms, startGcpKms, tableCrc32c } from './root-key-services/gcp-kms.ts'
+import { shared } from '../support/shared.ts'
+import { type Damage, GCP_KEY_NAMES, startGcpKms, tableCrc32c } from './root-key-services/gcp-kms.ts'
 import { BRISK, setEnvironment } from './root-key-services/service.ts'
 import { hexOf } from './support.ts'
 
 const identity: RowIdentity = { purpose: 'project key', projectId: 'p', keyringId: '', walletId: '', rowId: '1' }
 const KEY = new Uint8Array(32).fill(7)
 
-let service: GcpKms
-let rootKey: RootKey
-
-beforeAll(async () => {
-  service = await startGcpKms()
-  rootKey = await service.open({ limits: BRISK })
-})
-afterAll(() => service.stop())
+const service = await shared(startGcpKms())
+const rootKey = await service.open({ limits: BRISK })
 afterEach(() => service.damage(null))
 
 describe('a key of Google Cloud KMS', () => {

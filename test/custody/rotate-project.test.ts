@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres, { type Sql } from 'postgres'
 import { OUTER_LAYER_KINDS } from '../../db/queries/custody/outer-layers.ts'
 import type { OperatorVault, ProjectRotation } from '../../src/custody/vault.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { shared } from '../support/shared.ts'
 import {
   ACTOR,
-  type Custody,
   codeOf,
   hexOf,
   openCustody,
@@ -23,18 +22,10 @@ const PIN = '493817'
 const secret = { developerSecret: SECRET }
 const pin = { userPin: PIN }
 
-let custody: Custody
-let sql: Sql
 let projectId: string
 
-beforeAll(async () => {
-  custody = await openCustody()
-  sql = postgres(custody.url, { max: 4, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+const custody = await shared(openCustody())
+const { sql } = custody
 beforeEach(async () => {
   projectId = await custody.project()
 })

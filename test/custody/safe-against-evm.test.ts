@@ -2,7 +2,7 @@
 // contracts. Whatever the Safe then executes, custody has read exactly that, or has refused to sign it.
 // Another seed: STRONGROOM_SEED.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, type Hex, hexToBytes, parseAbi, parseEther } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import type { Intent } from '../../src/chains/chain.ts'
@@ -10,8 +10,9 @@ import { execution } from '../../src/chains/evm/safe/execution.ts'
 import { contractWalletOf, deployment, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
 import { type Call, callsExecuted, safeOf } from '../../src/custody/keys/safe.ts'
 import { type Random, randomOf } from '../policies/oracle/random.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
 import { isLong } from '../support/long.ts'
+import { shared } from '../support/shared.ts'
 
 const SEED = Number(process.env.STRONGROOM_SEED ?? 20_261_124)
 const CASES = isLong ? 200_000 : 3_000
@@ -26,17 +27,11 @@ const EXEC = parseAbi([
   'function execTransaction(address to, uint256 value, bytes data, uint8 operation, uint256 safeTxGas, uint256 baseGas, uint256 gasPrice, address gasToken, address refundReceiver, bytes signatures)',
 ])
 
-let chain: TestChain
-
-beforeAll(async () => {
-  chain = await startChain('Ethereum')
-  await deployCanonicalContracts(chain.rpcUrl)
-  const { to, input } = deployment(wallet)
-  await chain.send({ to: to as Address, data: input })
-  await chain.fund(wallet.address as Address, parseEther('1000'))
-})
-
-afterAll(() => chain.stop())
+const chain = await shared(startChain('Ethereum'))
+await deployCanonicalContracts(chain.rpcUrl)
+const { to, input } = deployment(wallet)
+await chain.send({ to: to as Address, data: input })
+await chain.fund(wallet.address as Address, parseEther('1000'))
 
 type Frame = {
   readonly type: string

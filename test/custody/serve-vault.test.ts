@@ -1,6 +1,6 @@
 // The vault at its sockets: every method answers there as it does in process, and an opened key stays on its connection.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { createConnection } from 'node:net'
@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
-import postgres, { type Sql } from 'postgres'
 import { insertProject } from '../../db/queries/projects.ts'
 import { createCustodyAudit } from '../../src/custody/audit.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
@@ -17,9 +16,9 @@ import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/
 import { serveVault } from '../../src/custody/serve-vault.ts'
 import { type createVault, type OpenKey, onlySignature, type WalletRef } from '../../src/custody/vault.ts'
 import { messageSigner, signerOnce, withKey } from '../support/keys.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import {
   ACTOR,
-  type Custody,
   EVM_DIGEST,
   EVM_PAYLOAD,
   NOW,
@@ -42,25 +41,15 @@ const secret = { developerSecret: SECRET }
 const both = { ...secret, ...pin }
 const VERIFY = { prehash: false, lowS: true }
 
-let custody: Custody
-let sql: Sql
-let folder: string
-let projectId: string
 const endings: (() => unknown)[] = []
 
-beforeAll(async () => {
-  custody = await openCustody()
-  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
-  folder = await mkdtemp(join(tmpdir(), 'vault-'))
-  projectId = await custody.project()
-})
+const custody = await shared(openCustody())
+const { sql } = custody
+const folder = await mkdtemp(join(tmpdir(), 'vault-'))
+afterTests(() => rm(folder, { recursive: true, force: true }))
+const projectId = await custody.project()
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-  await rm(folder, { recursive: true })
 })
 
 const startVault = async (vault: OperatorVault = custody.vault) => {

@@ -1,15 +1,14 @@
 // How control of a keyring begins to be shared, and what each credential opens from then on. tables.test.ts computes by hand
 // what the stored bytes lead to.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import type { ControlMode, Network } from '../../db/words.ts'
 import { withKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { shared } from '../support/shared.ts'
 import {
   ACTOR,
-  type Custody,
   codeOf,
   hexOf,
   openCustody,
@@ -27,18 +26,10 @@ const BOTH = { developerSecret: SECRET, userPin: PIN }
 const ROTATIONS = 12
 const otherOf = (mode: ControlMode): ControlMode => (mode === 'user' ? 'developer' : 'user')
 
-let custody: Custody
-let sql: Sql
 let projectId: string
 
-beforeAll(async () => {
-  custody = await openCustody()
-  sql = postgres(custody.url, { max: 4, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+const custody = await shared(openCustody())
+const { sql } = custody
 beforeEach(async () => {
   projectId = await custody.project()
 })

@@ -1,7 +1,7 @@
 // Signatures cannot be compared byte for byte, because each has its own nonce. So two implementations verify ours: one in
 // JavaScript, and the WebAssembly that signs, as its own package runs it.
 
-import { beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { sr25519KeypairFromSeed, sr25519Sign, sr25519Verify, waitReady } from '@polkadot/wasm-crypto'
 import { getPublicKey, secretFromSeed, verify } from '@scure/sr25519'
 import fc from 'fast-check'
@@ -9,9 +9,7 @@ import { publicKeyOfMiniSecret, signWithMiniSecret } from '../../src/custody/key
 import { bytesOf, hexOf } from './support.ts'
 import { SR25519 } from './vectors.ts'
 
-beforeAll(async () => {
-  await waitReady()
-})
+await waitReady()
 
 const messageOf = (length: number) => new Uint8Array(length).fill(0xa7)
 /** Lengths around the block of STROBE (166 bytes), and that of the longest payload of an extrinsic. */

@@ -171,6 +171,8 @@ export type Custody = {
   /** With those of the API's role. */
   readonly api: Db
   readonly url: string
+  /** With those of the superuser. */
+  readonly sql: Sql
   readonly vault: OperatorVault
   /** The vault of another process: its own pool, cache and queues, with the same keys or others. */
   another(changes?: VaultChanges): Promise<OperatorVault>
@@ -244,6 +246,7 @@ export const openCustody = async (
     db,
     api,
     url: database.url,
+    sql: database.sql,
     vault,
     another: async (changes) => (await another(changes)).vault,
     project: async (developerSecret = null) => {

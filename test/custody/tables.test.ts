@@ -1,46 +1,35 @@
 // A thief of the database finds nothing readable, and with the root key still nothing without a credential. With all three,
 // following the hierarchy by hand leads to exactly the wallet's key.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
 import { hashRaw } from '@node-rs/argon2'
 import { entropyToMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
-import postgres, { type Sql } from 'postgres'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { WalletRef } from '../../src/custody/vault.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
-import { ACTOR, type Custody, EVM_PAYLOAD, hexOf, openCustody } from './support.ts'
+import { shared } from '../support/shared.ts'
+import { ACTOR, EVM_PAYLOAD, hexOf, openCustody } from './support.ts'
 
 const SECRET = 'a marked secret 5d41402abc4b'
 const PIN = '846201'
 const OWNER = 'zoë'
 const ROOT_KEY = new Uint8Array(32).fill(0x11)
 
-let custody: Custody
-let sql: Sql
-let wallet: WalletRef & { readonly publicKey: Uint8Array }
-let shared: WalletRef
-
-beforeAll(async () => {
-  custody = await openCustody('mainnet')
-  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
-  const projectId = await custody.project(SECRET)
-  const input = { projectId, ownerId: OWNER } as const
-  wallet = await custody.wallet({ ...input, controlMode: 'user', credentials: { userPin: PIN } })
-  const both = { developerSecret: SECRET, userPin: PIN }
-  shared = await custody.wallet({ ...input, controlMode: 'developer', credentials: both, network: 'Base' })
-  await withKey(custody.vault, { wallet, credentials: { userPin: PIN }, actor: ACTOR }, async (key) => {
-    await key.sign({ action: 'transaction_signed', details: {}, payloads: [EVM_PAYLOAD] })
-  })
-  await withKey(custody.vault, { wallet, credentials: { userPin: '000000' }, actor: ACTOR }, async () => {}).catch(
-    () => {},
-  )
+const custody = await shared(openCustody('mainnet'))
+const { sql } = custody
+const projectId = await custody.project(SECRET)
+const input = { projectId, ownerId: OWNER } as const
+const wallet = await custody.wallet({ ...input, controlMode: 'user', credentials: { userPin: PIN } })
+const both = { developerSecret: SECRET, userPin: PIN }
+const sharedWallet = await custody.wallet({ ...input, controlMode: 'developer', credentials: both, network: 'Base' })
+await withKey(custody.vault, { wallet, credentials: { userPin: PIN }, actor: ACTOR }, async (key) => {
+  await key.sign({ action: 'transaction_signed', details: {}, payloads: [EVM_PAYLOAD] })
 })
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+await withKey(custody.vault, { wallet, credentials: { userPin: '000000' }, actor: ACTOR }, async () => {}).catch(
+  () => {},
+)
 
 // The hierarchy by hand, written from its description, without code of src/custody.
 
@@ -104,7 +93,7 @@ const byHand = async (mode: Mode) => {
     ...where,
     purpose: 'family keys',
   })
-  const { id: walletId, network } = mode === 'user' ? wallet : shared
+  const { id: walletId, network } = mode === 'user' ? wallet : sharedWallet
   const walletKey = derive(controlKey, 'wallet', walletId)
   const privateKey = open(walletKey, await sealedKeyOf(walletId), whereOf({ id: walletId, network, controlMode: mode }))
   return { projectKey, credentialKey, controlKey, familyKeys, walletKey, privateKey }
@@ -155,7 +144,7 @@ describe('the tables', () => {
     expect(account.publicKey).toBe(`0x${hexOf(wallet.publicKey)}`)
     expect(hexOf(account.getHdKey().privateKey ?? new Uint8Array())).toBe(hexOf(byPin.privateKey))
     expect(hexOf(byPin.familyKeys.subarray(0, 32))).toBe(hexOf(byPin.privateKey))
-    expect(shared.keyringId).toBe(wallet.keyringId)
+    expect(sharedWallet.keyringId).toBe(wallet.keyringId)
   })
 
   test('lead by no key of one credential to the seed, or to what seals a wallet of the other mode', async () => {
@@ -168,7 +157,7 @@ describe('the tables', () => {
             await expect(seedByHand(modes, ...given)).rejects.toThrow()
           }
         }
-        const other = mode === 'user' ? shared : wallet
+        const other = mode === 'user' ? sharedWallet : wallet
         const sealed = await sealedKeyOf(other.id)
         for (const candidate of [key, derive(key, 'wallet', other.id), derive(key, 'wallet', wallet.id)]) {
           expect(() => open(candidate, sealed, whereOf(other))).toThrow()
@@ -233,7 +222,7 @@ describe('the tables', () => {
       for (const mode of ['user', 'developer'] as const) {
         zeroed.clear()
         const credentials = mode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
-        const of = mode === 'user' ? wallet : shared
+        const of = mode === 'user' ? wallet : sharedWallet
         let whileOpen = 0
         await withKey(custody.vault, { wallet: of, credentials, actor: ACTOR }, async () => {
           expect(zeroed.has(hexOf(found[mode].controlKey))).toBe(true)

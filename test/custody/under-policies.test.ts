@@ -1,14 +1,13 @@
 // Wallets under policies: the developer secret opens them only by a policy, and only an operator takes that back.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
 import { messageSigner, signerOnce, withKey, withPolicyKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { shared } from '../support/shared.ts'
 import {
   ACTOR,
-  type Custody,
   codeOf,
   hexOf,
   newTerms,
@@ -26,21 +25,10 @@ const secret = { developerSecret: SECRET }
 const both = { ...secret, userPin: PIN }
 const REFUSED = 'under_policies'
 
-let custody: Custody
-let other: OperatorVault
-let sql: Sql
-let projectId: string
-
-beforeAll(async () => {
-  custody = await openCustody()
-  other = await custody.another()
-  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
-  projectId = await custody.project()
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+const custody = await shared(openCustody())
+const other = await custody.another()
+const { sql } = custody
+const projectId = await custody.project()
 
 const newWallet = (ownerId: string = randomUUID(), network: 'Ethereum' | 'Base' = 'Ethereum') =>
   custody.wallet({ projectId, ownerId, network, controlMode: 'developer', credentials: secret })

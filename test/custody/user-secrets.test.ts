@@ -1,15 +1,14 @@
 // Recovery codes and passkeys that open a user key, in the vault. Over HTTP: test/wallets/user-secrets.test.ts.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import { keyIdOf } from '../../src/custody/sealing/envelope.ts'
 import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
 import { withKey } from '../support/keys.ts'
 import { untilWaiting } from '../support/locks.ts'
+import { shared } from '../support/shared.ts'
 import {
   ACTOR,
-  type Custody,
   codeOf,
   hexOf,
   openCustody,
@@ -27,19 +26,9 @@ const WRONG = '604913'
 const pin = { userPin: PIN }
 const LOCKED = 'TOO_MANY_FAILED_ATTEMPTS'
 
-let custody: Custody
-let sql: Sql
-let projectId: string
-
-beforeAll(async () => {
-  custody = await openCustody()
-  sql = postgres(custody.url, { max: 3, onnotice: () => {} })
-  projectId = await custody.project()
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+const custody = await shared(openCustody())
+const { sql } = custody
+const projectId = await custody.project()
 
 const userWallet = (of: { readonly ownerId?: string; readonly projectId?: string; readonly network?: string } = {}) =>
   custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin, ...of })

@@ -1,6 +1,6 @@
 // The wire by TLS: who is let in, and that the others cost nobody else anything.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { mkdtemp, rename, rm } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,26 +9,20 @@ import { type ConnectionOptions, connect, createServer } from 'node:tls'
 import { doorByTls, type TlsDoor } from '../../src/custody/wire/tls-door.ts'
 import { readTls, type TlsFiles } from '../../src/custody/wire/tls-files.ts'
 import { certificatesIn } from '../support/certificates.ts'
+import { afterTests } from '../support/shared.ts'
 import { createWire, echo, lend, type Server, use } from './wire-support.ts'
 
 const wire = createWire()
 const USER = 'TLS: the certificate of the client'
 const NO_HANDSHAKE = 'TLS: there was no handshake'
 
-let folder: string
-let made: ReturnType<typeof certificatesIn>
-let vault: TlsFiles
-let api: TlsFiles
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'wire-tls-'))
-  made = certificatesIn(folder)
-  made.authority('ours')
-  made.authority('other')
-  vault = await made.certificate('vault', { names: 'DNS:localhost', use: 'serverAuth' })
-  api = await made.certificate('api', { names: 'DNS:api-1', use: 'clientAuth' })
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = await mkdtemp(join(tmpdir(), 'wire-tls-'))
+afterTests(() => rm(folder, { recursive: true, force: true }))
+const made = certificatesIn(folder)
+made.authority('ours')
+made.authority('other')
+const vault = await made.certificate('vault', { names: 'DNS:localhost', use: 'serverAuth' })
+const api = await made.certificate('api', { names: 'DNS:api-1', use: 'clientAuth' })
 
 const serverOf = (files = vault, changes: Partial<TlsDoor> = {}): Promise<Server> =>
   wire.server({

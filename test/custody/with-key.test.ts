@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
-import postgres, { type Sql } from 'postgres'
 import type { Network } from '../../db/words.ts'
 import { addressOf } from '../../src/custody/keys/addresses.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { type Credentials, KeyClosed, type OperatorVault, type WalletRef } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
 import { messageSigner, signerOnce, withKey } from '../support/keys.ts'
+import { shared } from '../support/shared.ts'
 import {
   ACTOR,
-  type Custody,
   chainOf,
   codeOf,
   EVM_DIGEST,
@@ -33,19 +32,9 @@ const secret = { developerSecret: SECRET }
 const pin = { userPin: PIN }
 const both = { ...secret, ...pin }
 
-let custody: Custody
-let sql: Sql
-let projectId: string
-
-beforeAll(async () => {
-  custody = await openCustody()
-  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
-  projectId = await custody.project()
-})
-afterAll(async () => {
-  await sql.end()
-  await custody.close()
-})
+const custody = await shared(openCustody())
+const { sql } = custody
+const projectId = await custody.project()
 
 const developerWallet = (of = projectId) =>
   custody.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'developer', credentials: secret })

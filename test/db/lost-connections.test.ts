@@ -1,7 +1,7 @@
 // A connection to PostgreSQL breaks at every stage: while it opens, logs in, or waits for an answer. Whoever asked gets an error, and
 // nothing else happens: an error without a listener, or a rejection that nobody awaits, would end the process, and fails these tests.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -11,8 +11,9 @@ import { sumHoldings } from '../../db/holdings.ts'
 import { migrate } from '../../db/migrate.ts'
 import { startPostgres } from '../../devnet/postgres.ts'
 import { askAfresh, connectToMortal } from '../support/mortal-postgres.ts'
-import { createDatabase, createDatabaseOn, startTestPostgres, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase, createDatabaseOn, startTestPostgres } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 /** The server's login is about three pieces, and each answer one. */
 const STAGES = [0, 1, 2, 3, 4, 5, 6]
@@ -23,13 +24,7 @@ const ENDS = {
   'is reset': (client: Socket) => client.resetAndDestroy(),
 }
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createDatabase()
-})
-
-afterAll(() => database.close())
+const database = await shared(createDatabase())
 
 /** A proxy whose first connection breaks instead of passing on the server's nth piece. From then on it refuses all, like a dead server. */
 const startFragile = async (stage: number, end: (client: Socket) => void) => {

@@ -1,36 +1,24 @@
 // Migrations of a database in use: what they wait for, whom they hold up, and what is left when they give up.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { describe, expect, test } from 'bun:test'
+import postgres from 'postgres'
 import { migrate } from '../../db/migrate.ts'
 import { isDatabaseAway } from '../../db/trouble.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
 import { holdTable, untilNobodyWaits, untilReadable, untilWaiting } from '../support/locks.ts'
 import { withMigrations } from '../support/migrations.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const network = 'Ethereum'
 
-let chain: TestChain
-let service: Service
-let sql: Sql
-let wallet: string
-
-beforeAll(async () => {
-  chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-  const { address } = await service.newWallet({ network })
-  await chain.fund(address)
-  wallet = address
-})
-
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-  await chain.stop()
-})
+const chain = await shared(startChain(network))
+const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+const { sql } = service.database
+const { address } = await service.newWallet({ network })
+await chain.fund(address)
+const wallet = address
 
 const send = () =>
   service.post('/transactions/sign-and-send', {

@@ -1,35 +1,27 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { type Db, openDb, type Tx } from '../../db/client.ts'
+import { openDb, type Tx } from '../../db/client.ts'
 import { sumHoldings } from '../../db/holdings.ts'
 import { holdIndexer } from '../../db/queries/backfills.ts'
 import { beginCursor } from '../../db/queries/cursors.ts'
 import { doubtContracts, settleDoubtfulContract } from '../../db/queries/doubtful-contracts.ts'
 import { claimMovements, deleteMovementsAbove, insertMovements, type MovementRow } from '../../db/queries/movements.ts'
 import { holdings, movements } from '../../db/schema.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { afterTests, shared } from '../support/shared.ts'
 
 /** More than two messages hold. */
 const COUNT = 12_000
 const LATE = 11_000
 
-let database: TestDatabase
-let db: Db
-
-beforeAll(async () => {
-  database = await createDatabase({ withNetworks: true })
-  db = openDb({ url: database.workerUrl, maxConnections: 2, applicationName: 'test' })
-})
+const database = await shared(createDatabase({ withNetworks: true }))
+const db = openDb({ url: database.workerUrl, maxConnections: 2, applicationName: 'test' })
+afterTests(() => db.close({ timeoutSeconds: 5 }))
 
 beforeEach(async () => {
   await db.delete(movements)
-})
-
-afterAll(async () => {
-  await db.close({ timeoutSeconds: 5 })
-  await database.close()
 })
 
 const rows: readonly MovementRow[] = Array.from({ length: COUNT }, (_, index) => ({

@@ -1,27 +1,18 @@
 // What `db check` and `db migrate --dry-run` say of a database, and that they change nothing.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { expect, test } from 'bun:test'
+import postgres from 'postgres'
 import { migrate } from '../../db/migrate.ts'
 import { isOutside, readMigrations } from '../../db/pending.ts'
 import { planMigration } from '../../db/plan.ts'
 import { runCli } from '../support/cli.ts'
 import { withMigrations } from '../support/migrations.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
 import { scannedTables } from '../support/scanned-tables.ts'
+import { shared } from '../support/shared.ts'
 
-let database: TestDatabase
-let sql: Sql
-
-beforeAll(async () => {
-  database = await createDatabase()
-  sql = postgres(database.url, { max: 2, onnotice: () => {} })
-})
-
-afterAll(async () => {
-  await sql.end()
-  await database.close()
-})
+const database = await shared(createDatabase())
+const { sql } = database
 
 const cli = (...args: readonly string[]) => runCli(['db', ...args], { DATABASE_URL: database.url })
 

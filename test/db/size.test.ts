@@ -1,36 +1,25 @@
 // In a database with some ten thousand rows of each kind: questions read what they answer, not the tables. `bun run bench size`
 // measures the same questions in one with millions.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Db, Tx } from '../../db/client.ts'
 import { holdingsOfAddress, holdingsOfContract } from '../../db/queries/movements.ts'
 import { listActs } from '../../db/queries/overview.ts'
 import { listTransactionsOf } from '../../db/queries/transaction-lists.ts'
 import { createWalletList } from '../../src/wallets/list.ts'
 import { createOurWallets } from '../../src/wallets/ours.ts'
-import { makeSizeRows, type SizeRows } from '../bench/size-rows.ts'
-import { type Service, startService } from '../support/service.ts'
+import { makeSizeRows } from '../bench/size-rows.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { authenticateWallets } from '../support/wallet-macs.ts'
 
 const SIZES = { wallets: 20_000, movements: 20_000, attempts: 70_000, auditRows: 10_000 }
 
-let service: Service
-let sql: Sql
-let made: SizeRows
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  const { url } = service.database
-  made = await makeSizeRows({ url, sizes: SIZES })
-  await authenticateWallets({ url, identity: service.ctx.identity })
-  sql = postgres(service.database.url, { max: 1 })
-}, 120_000)
-
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { url } = service.database
+const made = await makeSizeRows({ url, sizes: SIZES })
+await authenticateWallets({ url, identity: service.ctx.identity })
+const { sql } = service.database
 
 type Plan = { readonly 'Node Type': string; readonly 'Relation Name'?: string; readonly Plans?: readonly Plan[] }
 

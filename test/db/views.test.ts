@@ -1,23 +1,14 @@
 // The operators' views have descriptions, are readable for viewers, and show no secrets.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import postgres, { type Sql } from 'postgres'
 import { migrate } from '../../db/migrate.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { shared } from '../support/shared.ts'
 
-let database: TestDatabase
-let owner: Sql
-
-beforeAll(async () => {
-  database = await createDatabase({ withNetworks: true })
-  owner = postgres(database.url, { max: 1, onnotice: () => {} })
-})
-
-afterAll(async () => {
-  await owner.end()
-  await database.close()
-})
+const database = await shared(createDatabase({ withNetworks: true }))
+const owner = database.sql
 
 type Described = { readonly view: string; readonly column: string; readonly comment: string | null }
 

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { getProxyFactoryDeployment, getSafeL2SingletonDeployment } from '@safe-global/safe-deployments'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
-import { startChain, type TestChain } from '../support/chains.ts'
+import { startChain } from '../support/chains.ts'
+import { shared } from '../support/shared.ts'
 
-let chain: TestChain
-
-beforeAll(async () => {
-  chain = await startChain('Avalanche')
-})
-
-afterAll(() => chain.stop())
+const chain = await shared(startChain('Avalanche'))
 
 test('Safe 1.4.1 is deployed once at its canonical addresses', async () => {
   await deployCanonicalContracts(chain.rpcUrl)

@@ -1,30 +1,20 @@
 // What /readyz says when the database changes under a running API.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import postgres, { type Sql } from 'postgres'
 import { keyFile } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { startSickNode } from '../support/sick-node.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
-let service: Service
-let sql: Sql
-let nextRootKey: ReturnType<typeof keyFile>
-
-beforeAll(async () => {
-  service = await startService()
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  nextRootKey = keyFile(randomBytes(32))
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-  nextRootKey.remove()
-})
+const service = await shared(startService())
+const { sql } = service.database
+const nextRootKey = keyFile(randomBytes(32))
+afterTests(() => nextRootKey.remove())
 
 const readyz = async ({ get }: Pick<Service, 'get'> = service) => {
   const { status, json } = await get('/readyz')

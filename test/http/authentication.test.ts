@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres from 'postgres'
 import { createProject } from '../../src/projects/projects.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
-let service: Service
-let other: { projectId: string; apiKey: string }
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
-})
-
-afterAll(() => service.close())
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
 
 const list = (headers: Record<string, string | undefined>) => service.call('/wallets?network=Ethereum', { headers })
 
@@ -57,12 +50,11 @@ describe('authentication', () => {
     const project = await createProject(service.ctx, { name: 'Short', actor: 'operator' })
     const headers = { authorization: `Bearer ${project.apiKey}`, 'x-walletkit-project-id': project.projectId }
     expect((await list(headers)).status).toBe(200)
-    const sql = postgres(service.database.url, { max: 1 })
+    const { sql } = service.database
     await sql`update api_keys set expires_at = now() - interval '1 second' where project_id = ${project.projectId}`
     await refused(headers, 401, 'unauthorized')
     await sql`update api_keys set expires_at = null, revoked_at = now() where project_id = ${project.projectId}`
     await refused(headers, 401, 'unauthorized')
-    await sql.end()
   })
 
   test('refuses a token source other than ours', async () => {
@@ -76,7 +68,7 @@ describe('authentication', () => {
   })
 
   test('records when a key was last used', async () => {
-    const sql = postgres(service.database.url, { max: 1 })
+    const { sql } = service.database
     await list({})
     let used: Date | null = null
     for (let tries = 0; used === null && tries < 50; tries += 1) {
@@ -85,7 +77,6 @@ describe('authentication', () => {
       used = row?.at ?? null
       await Bun.sleep(20)
     }
-    await sql.end()
     expect(used).not.toBeNull()
   })
 

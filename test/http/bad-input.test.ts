@@ -1,23 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { countRows } from '../support/rows.ts'
 import type { Call } from '../support/service.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 /** Changes the case of one letter. */
 const BROKEN_CHECKSUM = '0x70997970c51812dc3A010C7d01b50e0d17dc79C8'
 
-let service: Service
-
-beforeAll(async () => {
-  // No request here may reach a node: bad input is refused first.
-  const nowhere = 'http://127.0.0.1:1'
-  service = await startService({
+// No request here may reach a node: bad input is refused first.
+const nowhere = 'http://127.0.0.1:1'
+const service = await shared(
+  startService({
     rpcUrls: { Ethereum: nowhere, Polygon: nowhere, Base: nowhere, Avalanche: nowhere },
-  })
-})
-
-afterAll(() => service.close())
+  }),
+)
 
 const wallet = { network: 'Ethereum', name: 'W', control_mode: 'user', user_pin: '493817' }
 

@@ -9,6 +9,7 @@ import { createProject } from '../../src/projects/projects.ts'
 import { readMetrics } from '../metrics/exposition.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { type Service, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const MEGABYTE = 1024 * 1024
 const SECRET = 'testnet-secret'
@@ -16,13 +17,7 @@ const JSON_BODY = 'Content-Type: application/json\r\n'
 /** As Apple answers (form_post). */
 const FORM_BODY = 'Content-Type: application/x-www-form-urlencoded\r\n'
 
-let service: Service
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-})
-
-afterAll(() => service.close())
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
 
 const project = () => `X-WalletKit-Project-ID: ${service.project.projectId}\r\n`
 const bearer = () => `Authorization: Bearer ${service.project.apiKey}\r\n`

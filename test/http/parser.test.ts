@@ -1,17 +1,12 @@
 // What the runtime's HTTP parser answers by itself, before the app sees a request. docs/operations.md describes it for operators
 // ("In front of the API"); if a test fails after an update of the runtime, change that text too.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
-let service: Service
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-})
-
-afterAll(() => service.close())
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
 
 /** Everything that the server sends until it closes the connection or has sent enough answers. */
 const exchange = (text: string, answers = Number.POSITIVE_INFINITY): Promise<string> => {

@@ -1,14 +1,15 @@
 // SIGTERM of a real API process under load, on both runtimes: nobody's request fails.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
 import { denoCommand } from '../support/deno.ts'
-import { type Gate, startGate } from '../support/gate.ts'
+import { startGate } from '../support/gate.ts'
 import { programPath } from '../support/programs.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 
 const network = 'Ethereum'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -17,21 +18,10 @@ const GRACE_SECONDS = 4
 /** Longer than the grace, and than processes wait for others by habit. */
 const SLOW_MS = 15_000
 
-let chain: TestChain
-let gate: Gate
-let service: Service
-
-beforeAll(async () => {
-  chain = await startChain(network)
-  gate = startGate(chain.rpcUrl)
-  service = await startService({ rpcUrls: { [network]: gate.url } })
-})
-
-afterAll(async () => {
-  await service.close()
-  await gate.stop()
-  await chain.stop()
-})
+const chain = await shared(startChain(network))
+const gate = startGate(chain.rpcUrl)
+afterTests(() => gate.stop())
+const service = await shared(startService({ rpcUrls: { [network]: gate.url } }))
 
 const startApi = async (command: readonly string[]) => {
   const child = Bun.spawn([...command], {

@@ -1,20 +1,15 @@
 // Unusual HTTP from clients, independent of any endpoint.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { sendRaw } from '../support/raw-http.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const MEGABYTE = 1024 * 1024
 const SECRET = 'testnet-secret'
 
-let service: Service
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-})
-
-afterAll(() => service.close())
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
 
 const authentication = () =>
   `Authorization: Bearer ${service.project.apiKey}\r\nX-WalletKit-Project-ID: ${service.project.projectId}\r\n`

@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import type { JobHelpers } from 'graphile-worker'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { API_KEY_SCOPES } from '../../db/words.ts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
@@ -10,46 +8,33 @@ import { dropIdempotencyKeysTask } from '../../jobs/tasks/clean.ts'
 import { createApiKey } from '../../src/api-keys/api-keys.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { type Ctx, createCtx, createWorkerCtx } from '../../src/context.ts'
+import { createCtx, createWorkerCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
 import { createPolicy } from '../../src/policies/policies.ts'
 import { createProject } from '../../src/projects/projects.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Gate, startGate } from '../support/gate.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { startGate } from '../support/gate.ts'
 import { countRows } from '../support/rows.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 
-let chain: TestChain
-let gate: Gate
-let service: Service
-let sql: Sql
 /** A second API process as the database sees it; it shares no memory with the first. */
-let second: { readonly ctx: Ctx; readonly server: ReturnType<typeof listen>; readonly url: string }
 
-beforeAll(async () => {
-  chain = await startChain(network)
-  await deployCanonicalContracts(chain.rpcUrl)
-  gate = startGate(chain.rpcUrl)
-  service = await startService({ rpcUrls: { [network]: gate.url } })
-  sql = postgres(service.database.url, { max: 1 })
-  const ctx = await createCtx({ config: readConfig(service.variables), process: 'second' })
-  const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
-  second = { ctx, server, url: `http://127.0.0.1:${server.port}` }
-})
-
-afterAll(async () => {
-  await sql.end()
-  await second.server.stop(true)
-  await second.ctx.close({ timeoutSeconds: 2 })
-  await service.close()
-  await gate.stop()
-  await chain.stop()
-})
+const chain = await shared(startChain(network))
+await deployCanonicalContracts(chain.rpcUrl)
+const gate = startGate(chain.rpcUrl)
+afterTests(() => gate.stop())
+const service = await shared(startService({ rpcUrls: { [network]: gate.url } }))
+const { sql } = service.database
+const ctx = await createCtx({ config: readConfig(service.variables), process: 'second' })
+const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
+const second = { ctx, server, url: `http://127.0.0.1:${server.port}` }
+afterTests(() => second.ctx.close({ timeoutSeconds: 2 }))
 
 const told = (answer: Answer) => ({ status: answer.status, code: answer.json?.code })
 

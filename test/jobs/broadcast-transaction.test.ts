@@ -1,37 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import type { JobHelpers } from 'graphile-worker'
-import postgres, { type Sql } from 'postgres'
 import { createTasks } from '../../jobs/tasks/index.ts'
 import { readConfig } from '../../src/config.ts'
-import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
-import { startChain, type TestChain } from '../support/chains.ts'
-import { type Gate, startGate } from '../support/gate.ts'
-import { type Service, startService } from '../support/service.ts'
+import { createWorkerCtx } from '../../src/context.ts'
+import { startChain } from '../support/chains.ts'
+import { startGate } from '../support/gate.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 
 const network = 'Ethereum'
 
-let chain: TestChain
-let gate: Gate
-let service: Service
-let ctx: WorkerCtx
-let sql: Sql
-
-beforeAll(async () => {
-  chain = await startChain(network)
-  gate = startGate(chain.rpcUrl)
-  service = await startService({ rpcUrls: { [network]: gate.url } })
-  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, VAULT_SOCKET: '' }
-  ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
-  sql = postgres(service.database.url, { max: 1 })
-})
-
-afterAll(async () => {
-  await sql.end()
-  await ctx.close({ timeoutSeconds: 2 })
-  await service.close()
-  await gate.stop()
-  await chain.stop()
-})
+const chain = await shared(startChain(network))
+const gate = startGate(chain.rpcUrl)
+afterTests(() => gate.stop())
+const service = await shared(startService({ rpcUrls: { [network]: gate.url } }))
+const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, VAULT_SOCKET: '' }
+const ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
+afterTests(() => ctx.close({ timeoutSeconds: 2 }))
+const { sql } = service.database
 
 const send = async (): Promise<string> => {
   const { address } = await service.newWallet({ network })

@@ -1,33 +1,22 @@
 // What dead workers leave in the queue. The tests write it into the tables, so no process is needed.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
-import { type Db, openDb } from '../../db/client.ts'
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { openDb } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
 import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { afterTests, shared } from '../support/shared.ts'
 
 const KEY = 'track_blocks:Ethereum'
 const MORE_THAN_A_JOBS_TRIES = 30
 
-let database: TestDatabase
-let sql: Sql
-let db: Db
-
-beforeAll(async () => {
-  database = await createDatabase({ withNetworks: true })
-  sql = postgres(database.url, { max: 1, onnotice: () => {} })
-  db = openDb({ url: database.workerUrl, maxConnections: 2, applicationName: 'alive' })
-})
+const database = await shared(createDatabase({ withNetworks: true }))
+const { sql } = database
+const db = openDb({ url: database.workerUrl, maxConnections: 2, applicationName: 'alive' })
+afterTests(() => db.close({ timeoutSeconds: 2 }))
 
 beforeEach(async () => {
   await sql`delete from graphile_worker._private_jobs`
-})
-
-afterAll(async () => {
-  await sql.end()
-  await db.close({ timeoutSeconds: 2 })
-  await database.close()
 })
 
 const keepFollower = () => addJob(db, 'track_blocks', { network: 'Ethereum' }, { key: KEY, whenKeyed: 'keep' })

@@ -1,39 +1,28 @@
 // The database gives jobs to a worker, and the connection is lost before the worker hears of them; or all are lost while the
 // worker starts. Real processes.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { expect, test } from 'bun:test'
+import postgres from 'postgres'
 import { addJob } from '../../db/jobs.ts'
-import { startChain, type TestChain } from '../support/chains.ts'
-import { createMortal, type Mortal } from '../support/mortal.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startChain } from '../support/chains.ts'
+import { createMortal } from '../support/mortal.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const TAKEN_AGAIN_MS = 20_000
 const POINT = { wire: 'db', kind: 'with _private_jobs for update', nth: 1, moment: 'after' } as const
 
-let chain: TestChain
-let service: Service
-let sql: Sql
-let worker: Mortal
-
-beforeAll(async () => {
-  chain = await startChain('Ethereum')
-  const node = { variable: 'ETHEREUM_RPC_URL', rpcUrl: chain.rpcUrl }
-  service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  worker = await createMortal({
+const chain = await shared(startChain('Ethereum'))
+const node = { variable: 'ETHEREUM_RPC_URL', rpcUrl: chain.rpcUrl }
+const service = await shared(startService({ rpcUrls: { Ethereum: chain.rpcUrl } }))
+const { sql } = service.database
+const worker = await shared(
+  createMortal({
     ...{ program: 'jobs/worker', databaseUrl: service.database.workerUrl, node, until: /"msg":"working"/ },
     variables: { ...service.variables, LOG_LEVEL: 'info', IDENTITY_KEY: '', VAULT_SOCKET: '' },
-  })
-  await worker.start()
-})
-
-afterAll(async () => {
-  await worker.stop()
-  await sql.end()
-  await service.close()
-  await chain.stop()
-})
+  }),
+)
+await worker.start()
 
 const jobs = async () => {
   const rows = await sql<{ isTaken: boolean }[]>`

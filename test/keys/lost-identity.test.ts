@@ -1,27 +1,18 @@
 // IDENTITY_KEY is lost, and another one takes its place: the vault confirms wallets, and nothing confirms what admits somebody.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { expect, test } from 'bun:test'
 import { runCli, terminal } from '../support/cli.ts'
 import { AUDIENCE, startIssuer } from '../support/issuer.ts'
+import { shared } from '../support/shared.ts'
 import { DONE, peopleOf, statusAndCode } from '../users/people.ts'
-import { at, NETWORK, PIN, startWorld, type World } from './keys-world.ts'
+import { at, NETWORK, PIN, startWorld } from './keys-world.ts'
 
 const EMAIL = 'somebody@example.com'
 const NOBODY = { authorization: undefined }
 const replace = ['keys', 'rotate-identity', '--lost']
 
-let world: World
-let sql: Sql
-
-beforeAll(async () => {
-  world = await startWorld('IDENTITY_KEY')
-  sql = postgres(world.service.database.url, { max: 1, onnotice: () => {} })
-}, 60_000)
-afterAll(async () => {
-  await sql.end()
-  await world.close()
-})
+const world = await shared(startWorld('IDENTITY_KEY'))
+const { sql } = world.service.database
 
 test('users log in again and sign with their wallets; what nothing confirms has ended', async () => {
   const { service, sets } = world
@@ -111,7 +102,7 @@ test('users log in again and sign with their wallets; what nothing confirms has 
 
 test('is refused if the audit does not hold, because nothing confirms the wallets then', async () => {
   const other = await startWorld('IDENTITY_KEY')
-  const db = postgres(other.service.database.url, { max: 1, onnotice: () => {} })
+  const db = other.service.database.sql
   try {
     await db`alter table audit disable trigger append_only`
     await db`update audit set details = details || '{"address": "0x"}' where action = 'wallet_created'`
@@ -119,7 +110,6 @@ test('is refused if the audit does not hold, because nothing confirms the wallet
     expect([refused.exitCode, refused.errors]).toEqual([1, expect.stringContaining('The audit does not hold')])
     expect((await other.service.get('/wallets', { network: NETWORK })).status).toBe(200)
   } finally {
-    await db.end()
     await other.close()
   }
 }, 60_000)

@@ -1,7 +1,6 @@
 // A queued mail is sent, refused or expires; in a devnet it is shown.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { dropOldMails } from '../../db/queries/mails.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig, Secret } from '../../src/config.ts'
@@ -9,34 +8,20 @@ import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { createMailer } from '../../src/mail/mailer.ts'
 import { type Mail, queueMail } from '../../src/mail/queue.ts'
 import { sendMail } from '../../src/mail/send.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { freePort, startSmtp, textOf } from '../support/smtp.ts'
 
-let smtp: Awaited<ReturnType<typeof startSmtp>>
-let service: Service
-let worker: WorkerCtx
-/** The same configuration, with a mail server. */
-let sending: WorkerCtx
-let sql: Sql
-
-beforeAll(async () => {
-  smtp = await startSmtp()
-  service = await startService()
-  const { workerUrl } = service.database
-  const config = readConfig({ ...service.variables, VAULT_SOCKET: '', DATABASE_URL: workerUrl })
-  worker = await createWorkerCtx({ config, process: 'test' })
-  sending = await workerOf(smtp.url)
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
+const smtp = await shared(startSmtp())
+const service = await shared(startService())
+const { workerUrl } = service.database
+const config = readConfig({ ...service.variables, VAULT_SOCKET: '', DATABASE_URL: workerUrl })
+const worker = await createWorkerCtx({ config, process: 'test' })
+afterTests(() => worker.close({ timeoutSeconds: 5 }))
+const { sql } = service.database
 afterEach(async () => {
   smtp.mails.length = 0
   await sql`delete from mails`
-})
-afterAll(async () => {
-  await sql.end()
-  await worker.close({ timeoutSeconds: 5 })
-  await service.close()
-  await smtp.close()
 })
 
 /** A worker that sends mail to a server. */
@@ -44,6 +29,8 @@ const workerOf = async (url: string): Promise<WorkerCtx> => {
   const config = { ...worker.config, devnet: false, mailUrl: new Secret(url) }
   return { ...worker, config, mailer: await createMailer(config) }
 }
+/** The same configuration, with a mail server. */
+const sending = await workerOf(smtp.url)
 
 const TEXT = 'Grüße,\n\nyour code is 123456.\n'
 

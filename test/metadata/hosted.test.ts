@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { insertMetadataDocuments } from '../../db/queries/metadata.ts'
 import { describeMetadata } from '../../src/metadata/host.ts'
-import { PUBLIC_BASE_URL, startWorld, type World } from '../activity/world.ts'
+import { PUBLIC_BASE_URL, startWorld } from '../activity/world.ts'
+import { shared } from '../support/shared.ts'
 
 const DOOR = {
   name: 'Door #1',
@@ -12,13 +13,7 @@ const DOOR = {
 /** sha256sum of {"name":"Door #1","description":"A red door.","image":"ipfs://…"} */
 const DOOR_DIGEST = '6386befb3a5307c603b1d3149fd0a6ceaa2f958aaf7895caf0b9f37c43fa5034'
 
-let world: World
-
-beforeAll(async () => {
-  world = await startWorld()
-})
-
-afterAll(() => world.close())
+const world = await shared(startWorld())
 
 const config = { publicBaseUrl: PUBLIC_BASE_URL, ipfsApiUrl: null }
 const host = async (metadata: typeof DOOR): Promise<string> => {

@@ -1,18 +1,19 @@
 // GET /metrics of the whole service: a real API, worker and chain, and exact values.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import parse from 'parse-prometheus-text-format'
-import postgres, { type Sql } from 'postgres'
+import postgres from 'postgres'
 import { encodeFunctionData, type Hex } from 'viem'
 import { freePort } from '../../devnet/port.ts'
 import { readConfig } from '../../src/config.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Gate, startGate } from '../support/gate.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { startGate } from '../support/gate.ts'
 import { holdTable } from '../support/locks.ts'
 import { alerts, groupsIn, questions, selectorsIn } from '../support/monitoring.ts'
 import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { type Metrics, readMetrics, type Series } from './exposition.ts'
 
 const network = 'Ethereum'
@@ -24,24 +25,11 @@ const BLOCKS_TO_FINAL = 70
 const REORGANISED_BLOCKS = 3
 const NOBODY = { authorization: undefined, 'x-walletkit-project-id': undefined }
 
-let chain: TestChain
-let gate: Gate
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  chain = await startChain(network)
-  gate = startGate(chain.rpcUrl)
-  service = await startService({ rpcUrls: { [network]: gate.url } })
-  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-})
-
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-  await gate.stop()
-  await chain.stop()
-})
+const chain = await shared(startChain(network))
+const gate = startGate(chain.rpcUrl)
+afterTests(() => gate.stop())
+const service = await shared(startService({ rpcUrls: { [network]: gate.url } }))
+const { sql } = service.database
 
 const scrape = async (from: Service = service): Promise<Metrics> => {
   const answer = await from.call('/metrics', { headers: NOBODY })

@@ -1,13 +1,14 @@
 // Several NFTs in one transaction, and collections with a royalty or of soulbound NFTs, through the API and a worker.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, parseAbi, parseEther } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { type Kubo, startKubo } from '../metadata/kubo.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
-import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+import { shared } from '../support/shared.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = { developer_secret: 'testnet-secret' }
@@ -18,12 +19,6 @@ const ABI = parseAbi([
   'function totalMinted() view returns (uint256)',
   'function royaltyInfo(uint256 tokenId, uint256 salePrice) view returns (address, uint256)',
 ])
-
-let chain: TestChain
-let service: Service
-let worker: WorkerHere
-let owner: Address
-let collection: Address
 
 const door = (index: number) => ({
   name: `Door #${index}`,
@@ -54,19 +49,12 @@ const newWallet = async (type: 'eoa' | 'contract' = 'eoa', on: Pick<Service, 'po
   return address
 }
 
-beforeAll(async () => {
-  chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
-  await deployCanonicalContracts(chain.rpcUrl)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  worker = await startWorkerHere(service)
-  owner = await newWallet()
-  collection = (await succeeded(await create({ from: owner }))).contract_address
-}, 60_000)
-afterAll(async () => {
-  await worker?.stop()
-  await service?.close()
-  await chain?.stop()
-})
+const chain = await shared(startChain(network, { flags: ['--slots-in-an-epoch', '1'] }))
+await deployCanonicalContracts(chain.rpcUrl)
+const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+await shared(startWorkerHere(service))
+const owner = await newWallet()
+const collection = (await succeeded(await create({ from: owner }))).contract_address
 
 const read = (functionName: 'ownerOf' | 'tokenURI', id: bigint, address = collection) =>
   chain.publicClient.readContract({ address, abi: ABI, functionName, args: [id] })

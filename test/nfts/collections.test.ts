@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { type Address, getAddress, parseAbi } from 'viem'
 import { createProject } from '../../src/projects/projects.ts'
-import { type Kubo, startKubo } from '../metadata/kubo.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { startKubo } from '../metadata/kubo.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
 import { countRows } from '../support/rows.ts'
 import { type Service, startService } from '../support/service.ts'
-import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
-
-let chain: TestChain
-let service: Service
-let worker: WorkerHere
-let kubo: Kubo
+import { afterTests, shared } from '../support/shared.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 
 /** How many transactions the API had open at each request to pin. */
 const openTransactions: number[] = []
@@ -24,18 +20,13 @@ const countOpenTransactions = async (): Promise<number> => {
   return row?.n ?? -1
 }
 
-beforeAll(async () => {
-  chain = await startChain('Ethereum')
-  kubo = startKubo({ whileAdding: async () => void openTransactions.push(await countOpenTransactions()) })
-  service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl }, variables: { IPFS_API_URL: kubo.url } })
-  worker = await startWorkerHere(service)
-})
-afterAll(async () => {
-  await worker?.stop()
-  await service?.close()
-  await kubo?.stop()
-  await chain?.stop()
-})
+const chain = await shared(startChain('Ethereum'))
+const kubo = startKubo({ whileAdding: async () => void openTransactions.push(await countOpenTransactions()) })
+afterTests(() => kubo.stop())
+const service = await shared(
+  startService({ rpcUrls: { Ethereum: chain.rpcUrl }, variables: { IPFS_API_URL: kubo.url } }),
+)
+await shared(startWorkerHere(service))
 
 const ABI = parseAbi([
   'function contractURI() view returns (string)',

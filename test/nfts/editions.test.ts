@@ -1,23 +1,18 @@
 // ERC-1155 collections, through the API and a worker.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, parseAbi } from 'viem'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
-import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = { developer_secret: 'testnet-secret' }
 const RECIPIENT = fundedAccount(5).address
 const PRINT = { name: 'Print', description: 'Of a door.', image: 'https://example.com/p.png' }
 const ABI = parseAbi(['function balanceOf(address account, uint256 id) view returns (uint256)'])
-
-let chain: TestChain
-let service: Service
-let worker: WorkerHere
-let owner: Address
-let collection: Address
 
 const succeeded = async (answer: Answer) => {
   if (answer.json?.status !== 'submitted') throw new Error(`not submitted: ${answer.text}`)
@@ -35,19 +30,12 @@ const mint = (body: object = {}) =>
 const piecesOf = (account: Address, id: bigint, address = collection) =>
   chain.publicClient.readContract({ address, abi: ABI, functionName: 'balanceOf', args: [account, id] })
 
-beforeAll(async () => {
-  chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  worker = await startWorkerHere(service)
-  owner = (await service.newWallet({ network })).address
-  await chain.fund(owner)
-  collection = (await succeeded(await create())).contract_address
-}, 60_000)
-afterAll(async () => {
-  await worker?.stop()
-  await service?.close()
-  await chain?.stop()
-})
+const chain = await shared(startChain(network, { flags: ['--slots-in-an-epoch', '1'] }))
+const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+await shared(startWorkerHere(service))
+const owner = (await service.newWallet({ network })).address
+await chain.fund(owner)
+const collection = (await succeeded(await create())).contract_address
 
 test('pieces of a new token and of an existing one are minted, listed and moved', async () => {
   const about = await service.get('/nfts/collection-by-address', { network, contract_address: collection })

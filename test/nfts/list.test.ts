@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { type Address, getAddress } from 'viem'
 import { readTokenUris } from '../../db/queries/facts.ts'
 import { insertMetadataDocuments } from '../../db/queries/metadata.ts'
 import { Secret } from '../../src/config.ts'
 import { describeMetadata } from '../../src/metadata/host.ts'
 import { startAwkwardNode } from '../activity/awkward-node.ts'
-import { type Project, PUBLIC_BASE_URL, startWorld, type World } from '../activity/world.ts'
+import { PUBLIC_BASE_URL, startWorld, type World } from '../activity/world.ts'
 import { fundedAccount } from '../support/chains.ts'
+import { shared } from '../support/shared.ts'
 
 const outsider = fundedAccount(0)
 const alice = fundedAccount(1)
@@ -14,21 +15,14 @@ const bob = fundedAccount(2)
 const carol = fundedAccount(3)
 const DOOR = { name: 'Door #1', description: 'A red door.', image: 'ipfs://door' }
 
-let world: World
-let project: Project
-let other: Project
 type Contract = Awaited<ReturnType<World['chain']['deploy']>>
 
-beforeAll(async () => {
-  world = await startWorld()
-  project = await world.createProject()
-  other = await world.createProject()
-  await world.watch(project, alice.address)
-  await world.watch(project, bob.address)
-  await world.watch(other, carol.address)
-})
-
-afterAll(() => world.close())
+const world = await shared(startWorld())
+const project = await world.createProject()
+const other = await world.createProject()
+await world.watch(project, alice.address)
+await world.watch(project, bob.address)
+await world.watch(other, carol.address)
 
 type Nft = {
   readonly owner_wallet_address: string

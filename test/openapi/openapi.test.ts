@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import Ajv from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
@@ -12,6 +12,7 @@ import { PAGE_HEADERS } from '../../src/pages/page.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
 import { lackFor } from '../support/document.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { startVault } from '../support/vault.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
@@ -20,20 +21,12 @@ const NOWHERE = 'http://127.0.0.1:1'
 // biome-ignore lint/suspicious/noExplicitAny: JSON
 type Json = any
 
-let service: Service
-let document: Json
-let operations: { readonly method: string; readonly path: string; readonly operation: Json }[]
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: NOWHERE } })
-  document = (await service.call('/openapi/json')).json
-  ajv = addFormats(new Ajv({ strict: false })).addSchema(document, 'document', undefined, false)
-  operations = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
-    Object.entries<Json>(methods).map(([method, operation]) => ({ method, path, operation })),
-  )
-})
-
-afterAll(() => service.close())
+const service = await shared(startService({ rpcUrls: { Ethereum: NOWHERE } }))
+const document: Json = (await service.call('/openapi/json')).json
+const ajv = addFormats(new Ajv({ strict: false })).addSchema(document, 'document', undefined, false)
+const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
+  Object.entries<Json>(methods).map(([method, operation]) => ({ method, path, operation })),
+)
 
 /** An answer of an API whose vault went away. */
 const withoutVault = async (ask: (other: Service) => Promise<Answer>): Promise<Answer> => {
@@ -78,8 +71,6 @@ const resolved = (value: Json): Json =>
         .split('/')
         .reduce((at: Json, name: string) => at[name], document)
     : value
-
-let ajv: Ajv
 
 const unescaped = (markup: string): string =>
   markup.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&amp;', '&')

@@ -1,25 +1,16 @@
 // What a person sees who opens the service's address, and who may read about the calls there.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { readConfig } from '../../src/config.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-let service: Service
-let without: Service
-
-beforeAll(async () => {
-  service = await startService()
-  without = await startService({ variables: { API_PAGE: 'false' } })
-})
-
-afterAll(async () => {
-  await service.close()
-  await without.close()
-})
+const service = await shared(startService())
+const without = await shared(startService({ variables: { API_PAGE: 'false' } }))
 
 describe('the address of the service', () => {
   test('shows a person a page whose links lead to the documentation', async () => {

@@ -1,33 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { EVM_NETWORKS } from '../../src/chains/networks.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
-import { startChain, type TestChain } from '../support/chains.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startChain } from '../support/chains.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 const SECRET = 'testnet-secret'
 
-let chain: TestChain
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  chain = await startChain('Ethereum')
-  service = await startService({
+const chain = await shared(startChain('Ethereum'))
+const service = await shared(
+  startService({
     rpcUrls: { ...Object.fromEntries(EVM_NETWORKS.map((network) => [network, NOWHERE])), Ethereum: chain.rpcUrl },
-  })
-  sql = postgres(service.database.url, { max: 1 })
-})
-
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-  await chain.stop()
-})
+  }),
+)
+const { sql } = service.database
 
 const create = (name: string) => createProject(service.ctx, { name, actor: 'operator' })
 

@@ -1,25 +1,20 @@
 // What is hard about a restore: one that is killed, requests that were signed and never recorded, repeated requests, and a
 // rotation that was killed.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type Hex, serializeTransaction, toBytes } from 'viem'
 import { openVaultsAsOperator } from '../../src/environment/vaults.ts'
-import { startChain, type TestChain } from '../support/chains.ts'
+import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { createDatabaseOn, onServer } from '../support/postgres.ts'
-import type { Service } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { startCopiedPostgres } from './copied-postgres.ts'
-import { type Journaled, startJournaled } from './journaled.ts'
+import { startJournaled } from './journaled.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
-
-let server: Awaited<ReturnType<typeof startCopiedPostgres>>
-let chain: TestChain
-let world: Journaled
-let apis: readonly [Service, Service]
 
 /** The database is as it was, and the vault knows. */
 const goBack = async (): Promise<void> => {
@@ -28,17 +23,12 @@ const goBack = async (): Promise<void> => {
   expect(world.output()[0]).toContain('cli restore')
 }
 
-beforeAll(async () => {
-  server = await startCopiedPostgres()
-  chain = await startChain(network)
-  world = await startJournaled({ rpcUrls: { [network]: chain.rpcUrl }, database: await createDatabaseOn(server.url) })
-  apis = [world.api, await world.startApi()]
-})
-afterAll(async () => {
-  await world.close()
-  await chain.stop()
-  await server.stop()
-})
+const server = await shared(startCopiedPostgres())
+const chain = await shared(startChain(network))
+const world = await shared(
+  startJournaled({ rpcUrls: { [network]: chain.rpcUrl }, database: await createDatabaseOn(server.url) }),
+)
+const apis = [world.api, await world.startApi()] as const
 
 const count = (table: 'transactions' | 'wallets') =>
   onServer(server.url, async (sql) => (await sql`select count(*)::int as rows from ${sql(table)}`)[0]?.rows as number)

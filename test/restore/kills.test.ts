@@ -1,23 +1,19 @@
 // A vault is killed again and again while it makes wallets and checks PINs. It never takes its own database for one that was
 // restored, and everything that was answered is in its journal.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { isLong } from '../support/long.ts'
-import { type Journaled, startJournaled } from './journaled.ts'
+import { shared } from '../support/shared.ts'
+import { startJournaled } from './journaled.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const KILLS = isLong ? 200 : 12
 const AT_ONCE = 3
 
-let world: Journaled
-
-beforeAll(async () => {
-  world = await startJournaled({ rpcUrls: { [network]: 'http://127.0.0.1:1' } })
-})
-afterAll(() => world.close())
+const world = await shared(startJournaled({ rpcUrls: { [network]: 'http://127.0.0.1:1' } }))
 
 test(`killed ${KILLS} times, it goes on each time, and its journal has all that was answered`, async () => {
   let isOver = false

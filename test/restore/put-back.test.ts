@@ -1,35 +1,23 @@
 // Somebody who owns the database writes earlier rows back, whole, with their MACs. The vault's journal knows the later ones.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { appendFile, readFile } from 'node:fs/promises'
-import postgres, { type Sql } from 'postgres'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import type { Service } from '../support/service.ts'
-import { type Journaled, startJournaled } from './journaled.ts'
+import { shared } from '../support/shared.ts'
+import { startJournaled } from './journaled.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 
-let chain: TestChain
-let world: Journaled
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  chain = await startChain(network)
-  world = await startJournaled({ rpcUrls: { [network]: chain.rpcUrl, Base: 'http://127.0.0.1:1' } })
-  service = world.api
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await world.close()
-  await chain.stop()
-})
+const chain = await shared(startChain(network))
+const world = await shared(startJournaled({ rpcUrls: { [network]: chain.rpcUrl, Base: 'http://127.0.0.1:1' } }))
+const service = world.api
+const { sql } = service.database
 
 /** What it learned it knows from its journal, and not only while it runs. */
 const restartVault = () => world.restartVaults()

@@ -1,18 +1,13 @@
 // Core dumps of the processes that hold secrets, as the kernel sees them from outside.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Program, programPath } from '../support/programs.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
-let service: Service
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-})
-
-afterAll(() => service.close())
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
 
 /** Starts a process for which core dumps are allowed, and waits for its log line that it is ready. */
 const started = async (program: Program, ready: string, changes: Record<string, string>) => {

@@ -1,24 +1,21 @@
 // Many security events are counted in bounded memory and written as few rows. A count that cannot be written is kept.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { API_EVENTS, type ApiAction } from '../../db/words.ts'
 import type { AuditAct } from '../../src/custody/vault.ts'
 import type { SecurityEvent } from '../../src/errors.ts'
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.ts'
 import { createSecurityEvents } from '../../src/security/events.ts'
 import { createLog } from '../../src/security/log.ts'
-import { openAudit, type TestAudit } from '../audit/support.ts'
+import { openAudit } from '../audit/support.ts'
+import { shared } from '../support/shared.ts'
 
 type Line = { readonly msg: string; readonly securityEvent?: object }
 
-let world: TestAudit
 let lines: Line[]
 let metrics: Metrics
 
-beforeAll(async () => {
-  world = await openAudit()
-})
-afterAll(() => world.close())
+const world = await shared(openAudit())
 beforeEach(() => {
   lines = []
 })

@@ -1,31 +1,22 @@
 // Who may connect at a vault's socket, by what the kernel says of the other end.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { getuid, platform } from 'node:process'
-import postgres, { type Sql } from 'postgres'
 import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/custody/remote-vault.ts'
 import { doorAtPath } from '../../src/custody/wire/door.ts'
 import { isMapped, peerUsers } from '../../src/security/peer-users.ts'
 import { createWire, echo } from '../custody/wire-support.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
 const OTHER = 65_533
 const uid = getuid?.() ?? 0
 const wire = createWire()
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
 
 const onLinux = test.skipIf(platform !== 'linux')
 

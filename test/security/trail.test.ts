@@ -1,10 +1,8 @@
 // Each attack is recorded, over real HTTP: in the audit, in the metrics and in the operator's list. No record has a secret. And
 // who controls an API's process writes no row that tells of a vault.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { verifyServiceRows } from '../../src/audit/verify-service-rows.ts'
 import { newApiKey } from '../../src/auth/api-key.ts'
 import { createCustodyAudit } from '../../src/custody/audit.ts'
@@ -12,7 +10,8 @@ import { createProject } from '../../src/projects/projects.ts'
 import { addOrigins, removeOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
 import { runCli } from '../support/cli.ts'
 import { programPath } from '../support/programs.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { sealSessions } from '../users/own-rows.ts'
 
 const PIN = '493817'
@@ -21,11 +20,8 @@ const WRONG_SECRET = 'marked-wrong-secret'
 const METRICS_TOKEN = 'marked-metrics-token'
 const FROM = '198.51.100.7'
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({
+const service = await shared(
+  startService({
     rpcUrls: { Ethereum: 'http://127.0.0.1:1' },
     variables: {
       DEVNET: 'false',
@@ -34,13 +30,9 @@ beforeAll(async () => {
       WRONG_PINS_PER_HOUR: '7',
       WRONG_SECRETS_PER_MINUTE: '2',
     },
-  })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql?.end()
-  await service?.close()
-})
+  }),
+)
+const { sql } = service.database
 
 const at = (address: string) => ({ 'x-forwarded-for': address })
 const stranger = (address = FROM) => ({ ...at(address), authorization: undefined })

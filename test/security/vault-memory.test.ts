@@ -1,6 +1,6 @@
 // What a vault's process has in its memory after requests, read from outside as whoever controls its machine would.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { entropyToMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
@@ -32,7 +32,8 @@ import {
   textSecrets,
 } from '../support/opened-keys.ts'
 import { timesInMemory } from '../support/process-memory.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
 const EVM = [EVM_PAYLOAD, EVM_MESSAGE] as const
@@ -47,21 +48,13 @@ const newText = (): string => randomBytes(24).toString('base64url')
 /** Part of the client's name: text that the vault keeps, so that the search is known to find what is there. */
 const name = newText()
 
-let service: Service
-let vaultProcess: Awaited<ReturnType<typeof startVaultProcess>>
-let vault: ReturnType<typeof connectVault>
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1', Polkadot: 'http://127.0.0.1:1' } })
-  const socket = `${service.variables.VAULT_SOCKET}.process`
-  vaultProcess = await startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket })
-  vault = connectVault({ sockets: [socket], name, onChange: () => {} })
-})
-afterAll(async () => {
-  vault.close()
-  await vaultProcess.stop()
-  await service.close()
-})
+const service = await shared(
+  startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1', Polkadot: 'http://127.0.0.1:1' } }),
+)
+const socket = `${service.variables.VAULT_SOCKET}.process`
+const vaultProcess = await shared(startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket }))
+const vault = connectVault({ sockets: [socket], name, onChange: () => {} })
+afterTests(() => vault.close())
 
 const familyOf = (network: Network) => (network === 'Polkadot' ? 'substrate' : 'evm')
 

@@ -27,6 +27,8 @@ export type TestDatabase = {
   readonly workerUrl: string
   /** The URL for a login user with only the console's rights. */
   readonly consoleUrl: string
+  /** The superuser's connections, made when they are used. */
+  readonly sql: Sql
   /**
    * Drops the database.
    * @throws Error if a client is still connected: a test must end every pool and process that it started
@@ -134,7 +136,7 @@ const server = (): Promise<string> => {
 
 /** Connects for one piece of work: a test that restarts the server cannot keep a connection. */
 export const onServer = async <Result>(url: string, work: (sql: Sql) => Promise<Result>): Promise<Result> => {
-  const sql = postgres(url, { max: 1, onnotice: () => {} })
+  const sql = connect(url, 1)
   try {
     return await work(sql)
   } finally {
@@ -155,13 +157,21 @@ const urlOn = (serverUrl: string, database: string, user?: keyof typeof LOGIN_US
   return url.href
 }
 
-const urlsOn = (serverUrl: string, database: string) => ({
-  url: urlOn(serverUrl, database),
-  apiUrl: urlOn(serverUrl, database, 'strongroom_test_api'),
-  vaultUrl: urlOn(serverUrl, database, 'strongroom_test_vault'),
-  workerUrl: urlOn(serverUrl, database, 'strongroom_test_worker'),
-  consoleUrl: urlOn(serverUrl, database, 'strongroom_test_console'),
-})
+const connect = (url: string, max: number): Sql => postgres(url, { max, onnotice: () => {} })
+
+const accessTo = (serverUrl: string, database: string): TestDatabase => {
+  const sql = connect(urlOn(serverUrl, database), 4)
+  return {
+    name: database,
+    url: urlOn(serverUrl, database),
+    apiUrl: urlOn(serverUrl, database, 'strongroom_test_api'),
+    vaultUrl: urlOn(serverUrl, database, 'strongroom_test_vault'),
+    workerUrl: urlOn(serverUrl, database, 'strongroom_test_worker'),
+    consoleUrl: urlOn(serverUrl, database, 'strongroom_test_console'),
+    sql,
+    close: () => sql.end(),
+  }
+}
 
 /** The same for the same migrations, so that a server that outlives a run never serves an old template. */
 const templateName = (): string => {
@@ -244,15 +254,14 @@ export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase>
     await sql`drop database ${sql(name)}`
     await sql`create database ${sql(name)} template ${sql(templateName())} strategy file_copy`
   })
-  return { name, ...urlsOn(serverUrl, name), url: serverUrl, close: async () => {} }
+  return { ...accessTo(serverUrl, name), url: serverUrl }
 }
 
 /** Makes the tables in an empty database of a server that is no copy of the prepared cluster. @param url the superuser's, with the database. */
 export const fillDatabase = async (url: string): Promise<TestDatabase> => {
   await migrate(url)
   await onServer(url, makeLoginUsers)
-  const name = new URL(url).pathname.slice(1)
-  return { name, ...urlsOn(url, name), close: async () => {} }
+  return accessTo(url, new URL(url).pathname.slice(1))
 }
 
 /** A fresh database, copied from a template that holds the migrated schema. */
@@ -267,12 +276,17 @@ export const createDatabase = async (
   // Copying files is faster if nothing is flushed to the disk.
   await asSuperuser((sql) => sql`create database ${sql(name)} template ${sql(from)} strategy file_copy`)
   if (input.withNetworks) await asSuperuser(bindNetworks, urlOn(await server(), name))
-  return { name, ...urlsOn(await server(), name), close: () => dropDatabase(name) }
+  const access = accessTo(await server(), name)
+  const close = async () => {
+    await access.close()
+    await dropDatabase(name)
+  }
+  return { ...access, close }
 }
 
 /** A connection with the rights of each kind of process, and one of the superuser. */
 export const connectAsEach = (database: TestDatabase) => {
-  const as = (url: string) => postgres(url, { max: 1, onnotice: () => {} })
+  const as = (url: string) => connect(url, 1)
   const { url, apiUrl, vaultUrl, workerUrl, consoleUrl } = database
   const each = {
     owner: as(url),

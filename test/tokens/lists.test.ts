@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Pool } from 'pg'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
-import { type Address, encodeFunctionData, getAddress, toHex } from 'viem'
+import { encodeFunctionData, getAddress, toHex } from 'viem'
 import { createFactsMemory } from '../../src/tokens/facts-memory.ts'
 import { importTokenList, removeTokenList } from '../../src/tokens/lists.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const network = 'Ethereum'
 const from = fundedAccount(0).address
@@ -15,24 +14,11 @@ const USDC = '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238'
 
 type Contract = Awaited<ReturnType<TestChain['deploy']>>
 
-let chain: TestChain
-let service: Service
-let sql: Sql
-let wallet: Address
-let coin: Contract
-
-beforeAll(async () => {
-  chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  sql = postgres(service.database.url, { max: 1 })
-  wallet = (await service.newWallet({ network })).address
-  coin = await chain.deploy('TestToken', ['Coin', 'COIN', 6])
-})
-afterAll(async () => {
-  await sql?.end()
-  await service?.close()
-  await chain?.stop()
-})
+const chain = await shared(startChain(network))
+const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+const { sql } = service.database
+const wallet = (await service.newWallet({ network })).address
+const coin = await chain.deploy('TestToken', ['Coin', 'COIN', 6])
 
 type Listed = { readonly address: string; readonly logoURI?: string; readonly extensions?: object }
 

@@ -1,28 +1,22 @@
 // Tokens that the developer moves by a policy of the wallet's owner.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { type Address, parseEther } from 'viem'
 import { newApprover } from '../approvals/approver.ts'
 import { fundedAccount } from '../support/chains.ts'
 import type { Answer } from '../support/service.ts'
-import { network, SECRET, startTokenWorld, type TokenWorld } from './world.ts'
+import { shared } from '../support/shared.ts'
+import { network, SECRET, startTokenWorld } from './world.ts'
 
 const PIN = { user_pin: '493817' }
 const RECIPIENT = fundedAccount(5).address
 
-let world: TokenWorld
-let wallet: Address
-let token: Address
-
-beforeAll(async () => {
-  world = await startTokenWorld()
-  wallet = (await world.service.newWallet({ network, pin: PIN.user_pin })).address
-  await world.chain.fund(wallet, parseEther('10'))
-  const body = { network, from: wallet, name: 'Points', symbol: 'PNT', decimals: '6', initial_supply: '100', ...PIN }
-  token = (await world.succeeded(await world.service.post('/tokens', body))).contract_address
-})
-afterAll(() => world.stop())
+const world = await shared(startTokenWorld())
+const wallet = (await world.service.newWallet({ network, pin: PIN.user_pin })).address
+await world.chain.fund(wallet, parseEther('10'))
+const body = { network, from: wallet, name: 'Points', symbol: 'PNT', decimals: '6', initial_supply: '100', ...PIN }
+const token = (await world.succeeded(await world.service.post('/tokens', body))).contract_address
 
 const agree = async (rules: readonly (readonly [string, string])[], rest: object = {}) => {
   const argument_rules = rules.map(([argument, value]) => ({ argument, operator: 'eq', value }))

@@ -1,6 +1,6 @@
 // Typed data that contracts accept: tokens, a transfer by signature, Safes, and contract wallets.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import {
   encodeFunctionData,
   getAddress,
@@ -12,8 +12,9 @@ import {
 } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { executionData } from '../../src/chains/evm/safe/execution.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { mail, permit, permitTransferFrom, safeTransaction, transferAuthorization } from './data.ts'
 
 const PIN = '493817'
@@ -26,24 +27,12 @@ const ERC20 = parseAbi([
 ])
 const ERC1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)'])
 
-let chain: TestChain
-let service: Service
-let chainId: number
-let token: Awaited<ReturnType<TestChain['deploy']>>
-let transfers: Awaited<ReturnType<TestChain['deploy']>>
-
-beforeAll(async () => {
-  chain = await startChain('Ethereum')
-  await deployCanonicalContracts(chain.rpcUrl)
-  service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
-  chainId = await chain.publicClient.getChainId()
-  token = await chain.deploy('SignedToken')
-  transfers = await chain.deploy('SignatureTransfer')
-})
-afterAll(async () => {
-  await service?.close()
-  await chain?.stop()
-})
+const chain = await shared(startChain('Ethereum'))
+await deployCanonicalContracts(chain.rpcUrl)
+const service = await shared(startService({ rpcUrls: { Ethereum: chain.rpcUrl } }))
+const chainId = await chain.publicClient.getChainId()
+const token = await chain.deploy('SignedToken')
+const transfers = await chain.deploy('SignatureTransfer')
 
 type Wallet = { readonly address: Hex; readonly id: string }
 const newWallet = (): Promise<Wallet> => service.newWallet({ network: 'Ethereum' })

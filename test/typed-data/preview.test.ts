@@ -1,11 +1,12 @@
 // What a preview says of typed data: its kind, one sentence, what moves, and warnings.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { concatHex, encodeFunctionData, encodePacked, getAddress, type Hex, parseAbi, size } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import * as data from './data.ts'
 
 const SIGNER = fundedAccount(1).address
@@ -22,26 +23,13 @@ const ONE = 10n ** 18n
 const ERC20 = parseAbi(['function transfer(address to, uint256 value) returns (bool)'])
 const MULTI_SEND = parseAbi(['function multiSend(bytes transactions) payable'])
 
-let chain: TestChain
-let service: Service
-let chainId: number
-let token: string
-let nfts: string
-let contract: string
-
-beforeAll(async () => {
-  chain = await startChain('Ethereum')
-  await deployCanonicalContracts(chain.rpcUrl)
-  service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
-  chainId = await chain.publicClient.getChainId()
-  token = (await chain.deploy('SignedToken')).address
-  nfts = (await chain.deploy('WizardCollection', ['Wizard Collection', 'WIZ', OTHER])).address
-  contract = (await chain.deploy('SignatureTransfer')).address
-})
-afterAll(async () => {
-  await service?.close()
-  await chain?.stop()
-})
+const chain = await shared(startChain('Ethereum'))
+await deployCanonicalContracts(chain.rpcUrl)
+const service = await shared(startService({ rpcUrls: { Ethereum: chain.rpcUrl } }))
+const chainId = await chain.publicClient.getChainId()
+const token = (await chain.deploy('SignedToken')).address
+const nfts = (await chain.deploy('WizardCollection', ['Wizard Collection', 'WIZ', OTHER])).address
+const contract = (await chain.deploy('SignatureTransfer')).address
 
 type Typed = ReturnType<typeof data.mail>
 

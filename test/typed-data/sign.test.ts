@@ -1,11 +1,10 @@
 // Signed typed data: by keys, without a reachable node, and everything that is refused. On contracts: contracts.test.ts.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { type Hex, hashTypedData, verifyTypedData } from 'viem'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { mail, permit, typesOf } from './data.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
@@ -16,17 +15,8 @@ const both = { ...secret, ...pin }
 /** Polygon's testnet. */
 const CHAIN_ID = 80_002
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Polygon: NOWHERE, Base: NOWHERE } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql?.end()
-  await service?.close()
-})
+const service = await shared(startService({ rpcUrls: { Polygon: NOWHERE, Base: NOWHERE } }))
+const { sql } = service.database
 
 type Wallet = { readonly address: Hex; readonly network: string; readonly id: string; readonly owner_id: string }
 const newWallet = (options: object = {}): Promise<Wallet> => service.newWallet({ network: 'Polygon', ...options })

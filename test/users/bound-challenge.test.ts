@@ -1,22 +1,13 @@
 // The code of a session challenge is shown, typed and stands in addresses. What somebody can do who sees or intercepts it.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createHash, randomBytes } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import { createProject } from '../../src/projects/projects.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ variables: { TRUSTED_PROXIES: '1', MAIL_URL: 'smtp://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ variables: { TRUSTED_PROXIES: '1', MAIL_URL: 'smtp://127.0.0.1:1' } }))
+const { sql } = service.database
 
 const DEVICE = '198.51.100.1'
 const THIEF = '203.0.113.1'

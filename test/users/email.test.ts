@@ -1,26 +1,19 @@
 // Logging in with a mailed code, and adding an e-mail address, over real HTTP with a real worker and a real mail server.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeJwt } from 'jose'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { loginWithEmail } from '../../src/users/email-code.ts'
 import { verifyLogin } from '../../src/users/verify-login.ts'
 import { programPath } from '../support/programs.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { codeOf, startSmtp, textOf } from '../support/smtp.ts'
 import { startDatabaseWire } from '../support/wire.ts'
 import { visitorOf } from './people.ts'
-
-let smtp: Awaited<ReturnType<typeof startSmtp>>
-let service: Service
-let sql: Sql
-let worker: ReturnType<typeof startLoudWorker>
-let workerLog: Promise<string>
 
 /** A worker that logs at the lowest level. The last test reads its log. */
 const startLoudWorker = () =>
@@ -36,21 +29,13 @@ const startLoudWorker = () =>
     stderr: 'inherit',
   })
 
-beforeAll(async () => {
-  smtp = await startSmtp()
-  // Not the devnet, so that the limits of a deployment apply. Each test has its own address.
-  service = await startService({ variables: { DEVNET: 'false', TRUSTED_PROXIES: '1', MAIL_URL: smtp.url } })
-  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-  worker = startLoudWorker()
-  workerLog = new Response(worker.stdout).text()
-})
-afterAll(async () => {
-  worker.kill('SIGTERM')
-  await worker.exited
-  await sql.end()
-  await service.close()
-  await smtp.close()
-})
+const smtp = await shared(startSmtp())
+// Not the devnet, so that the limits of a deployment apply. Each test has its own address.
+const service = await shared(startService({ variables: { DEVNET: 'false', TRUSTED_PROXIES: '1', MAIL_URL: smtp.url } }))
+const { sql } = service.database
+const worker = startLoudWorker()
+afterTests(() => worker.exited)
+const workerLog = new Response(worker.stdout).text()
 
 const until = async (condition: () => Promise<boolean>): Promise<void> => {
   const deadline = Date.now() + 10_000

@@ -1,25 +1,15 @@
 // Login methods are added and removed only after a recent login. The thief of a token can change none.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { sealSessions, sealUsers } from './own-rows.ts'
-import { DONE, type People, peopleOf, type Session, statusAndCode } from './people.ts'
+import { DONE, peopleOf, type Session, statusAndCode } from './people.ts'
 
-let service: Service
-let sql: Sql
-let people: People
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  people = peopleOf(service)
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
+const people = peopleOf(service)
 
 const as = (session: Pick<Session, 'access_token'>) => {
   const post = people.as(session)

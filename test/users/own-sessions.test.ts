@@ -1,34 +1,23 @@
 // A user's own sessions: listing them, ending them, which credential changes end them, and the mails about these changes.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { endOwnSessions } from '../../src/users/end-sessions.ts'
 import { removeAllPasskeys } from '../../src/users/passkeys.ts'
 import { startApiProcess } from '../support/api.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { sealSessions } from './own-rows.ts'
-import { DONE, type People, peopleOf, type Session, statusAndCode } from './people.ts'
+import { DONE, peopleOf, type Session, statusAndCode } from './people.ts'
 
 const PIN = '493817'
 const NEW_PIN = '718394'
 const network = 'Ethereum'
 
-let service: Service
-let sql: Sql
-let people: People
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { [network]: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-  people = peopleOf(service)
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { [network]: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
+const people = peopleOf(service)
 
 const newAddress = () => `${randomUUID()}@example.com`
 

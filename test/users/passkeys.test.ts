@@ -1,32 +1,22 @@
 // Passkeys over HTTP, with a software authenticator.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { createProject } from '../../src/projects/projects.ts'
 import { addOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
 import { beginDiscoverableLogin, proveByPasskey } from '../../src/users/passkey-login.ts'
 import { removeAllPasskeys } from '../../src/users/passkeys.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { type Authenticator, BE, BS, createAuthenticator, type Oddities, UP, UV } from './authenticator.ts'
 import { sealUsers } from './own-rows.ts'
 import { visitorOf } from './people.ts'
 
 const PAGE = 'http://localhost:5173'
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
 
 type Client = { readonly call: Service['call']; readonly post: Service['post'] }
 type Headers = Record<string, string | undefined>

@@ -1,12 +1,12 @@
 // What a user can reach: everything of their own, and nothing else of the project. Anything else is answered as not found.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import { privateKeyToAccount } from 'viem/accounts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
-import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 import { somePayload } from '../transactions/payloads.ts'
 import { mail } from '../typed-data/data.ts'
 
@@ -19,16 +19,8 @@ const RECIPIENT = fundedAccount(5).address
 
 type User = Awaited<ReturnType<typeof newUser>>
 
-let chain: TestChain
-let service: Service
-let worker: WorkerHere
-let sql: Sql
-let anna: User
-let boris: User
 /** A token of nobody. */
-let token: string
 /** Ids of what Boris and the project own, by their names in paths. */
-let theirs: Record<'wallet' | 'walletId' | 'transaction' | 'hash' | 'collection' | 'policy' | 'owner', string>
 
 const policyFor = (wallet_address: string) => ({
   network,
@@ -52,45 +44,36 @@ const newUser = async () => {
 const newWallet = async (user: Pick<User, 'post'>) =>
   (await user.post('/wallets', { network, name: 'Mine', control_mode: 'user', user_pin: PIN })).json
 
-beforeAll(async () => {
-  chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  worker = await startWorkerHere(service)
-  token = (await chain.deploy('TestToken', ['Test', 'TST', 6])).address
-  anna = await newUser()
-  boris = await newUser()
-  await chain.fund((await newWallet(anna)).address)
-  const wallet = await newWallet(boris)
-  await chain.fund(wallet.address)
-  const made = await boris.post('/nfts/collections', {
-    network,
-    name: 'Boris',
-    symbol: 'B',
-    image_url: 'ipfs://image',
-    user_pin: PIN,
-  })
-  const done = (await boris.settled(made.json.transaction_id)).json
-  const mint = { network, contract_address: done.contract_address, uri: 'ipfs://one', user_pin: PIN }
-  await boris.settled((await boris.post('/nfts/mint', mint)).json.transaction_id)
-  const policy = (await boris.post('/policies', policyFor(wallet.address))).json
-  theirs = {
-    wallet: wallet.address,
-    walletId: wallet.id,
-    transaction: made.json.transaction_id,
-    hash: done.transaction_hash,
-    collection: done.contract_address,
-    policy: policy.uuid,
-    owner: boris.id,
-  }
+const chain = await shared(startChain(network))
+const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+const { sql } = service.database
+await shared(startWorkerHere(service))
+const token = (await chain.deploy('TestToken', ['Test', 'TST', 6])).address
+const anna = await newUser()
+const boris = await newUser()
+await chain.fund((await newWallet(anna)).address)
+const wallet = await newWallet(boris)
+await chain.fund(wallet.address)
+const made = await boris.post('/nfts/collections', {
+  network,
+  name: 'Boris',
+  symbol: 'B',
+  image_url: 'ipfs://image',
+  user_pin: PIN,
 })
-
-afterAll(async () => {
-  await sql.end()
-  await worker.stop()
-  await service.close()
-  await chain.stop()
-})
+const done = (await boris.settled(made.json.transaction_id)).json
+const mint = { network, contract_address: done.contract_address, uri: 'ipfs://one', user_pin: PIN }
+await boris.settled((await boris.post('/nfts/mint', mint)).json.transaction_id)
+const policy = (await boris.post('/policies', policyFor(wallet.address))).json
+const theirs: Record<'wallet' | 'walletId' | 'transaction' | 'hash' | 'collection' | 'policy' | 'owner', string> = {
+  wallet: wallet.address,
+  walletId: wallet.id,
+  transaction: made.json.transaction_id,
+  hash: done.transaction_hash,
+  collection: done.contract_address,
+  policy: policy.uuid,
+  owner: boris.id,
+}
 
 type Things = typeof theirs
 

@@ -1,29 +1,19 @@
 // Sessions: their tokens, refreshing them, and ending them.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { JobHelpers } from 'graphile-worker'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { cleanLoginsTask } from '../../jobs/tasks/clean.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
 import { loginAnonymously, refreshToken } from '../../src/users/session.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { sealSessions } from './own-rows.ts'
 import { visitorOf } from './people.ts'
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
 
 const ANONYMOUS = { authorization: undefined }
 

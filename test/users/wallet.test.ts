@@ -1,6 +1,6 @@
 // Logging in with a wallet: EVM keys, Substrate keys and contracts.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { encodeAddress } from '@polkadot/util-crypto/address'
 import { sr25519PairFromSeed, sr25519Sign } from '@polkadot/util-crypto/sr25519'
@@ -10,8 +10,6 @@ import {
   getSafeL2SingletonDeployment,
 } from '@safe-global/safe-deployments'
 import { decodeJwt } from 'jose'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import {
   type Address,
   encodeFunctionData,
@@ -27,8 +25,9 @@ import { createSiweMessage } from 'viem/siwe'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
-import { startChain, type TestChain } from '../support/chains.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startChain } from '../support/chains.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const APP = 'https://app.example.com'
 const SHOP = 'https://shop.example.com:8443'
@@ -36,26 +35,17 @@ const [SEPOLIA, AMOY, BASE_SEPOLIA] = [11_155_111, 80_002, 84_532]
 /** The order of secp256k1. */
 const N = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
-let chain: TestChain
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  chain = await startChain('Ethereum')
-  await deployCanonicalContracts(chain.rpcUrl)
-  service = await startService({
+const chain = await shared(startChain('Ethereum'))
+await deployCanonicalContracts(chain.rpcUrl)
+const service = await shared(
+  startService({
     rpcUrls: { Ethereum: chain.rpcUrl, Polygon: 'http://127.0.0.1:1' },
     // The limits of a real deployment apply. Each caller has its own address.
     variables: { DEVNET: 'false', TRUSTED_PROXIES: '1' },
-  })
-  await addOrigins(service.ctx, { projectId: service.project.projectId, origins: [APP, SHOP] })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql?.end()
-  await service?.close()
-  await chain?.stop()
-})
+  }),
+)
+await addOrigins(service.ctx, { projectId: service.project.projectId, origins: [APP, SHOP] })
+const { sql } = service.database
 
 let askers = 0
 const asker = () => {

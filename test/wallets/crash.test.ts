@@ -2,16 +2,16 @@
 // answer is sent; or PostgreSQL at any of these. Started again and asked again, they must make what the client then knows, and
 // nothing else. The vault has a journal, and must never take its own database for one that was restored.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { Sql } from 'postgres'
 import { eventTroubles } from '../events/troubles.ts'
 import { runCli } from '../support/cli.ts'
 import { isLeftOut } from '../support/long.ts'
-import { createMortal, type Mortal } from '../support/mortal.ts'
-import { type MortalPostgres, startMortalPostgres } from '../support/mortal-postgres.ts'
+import { createMortal } from '../support/mortal.ts'
+import { startMortalPostgres } from '../support/mortal-postgres.ts'
 import { createDatabaseOn } from '../support/postgres.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import type { Moment } from '../support/wire.ts'
 
 const network = 'Ethereum'
@@ -20,11 +20,6 @@ const pin = { user_pin: '493817' }
 const CUSTODY_COMMITS = 'commit (insert audit)'
 const API_COMMITS = 'commit (insert idempotency_keys)'
 
-let server: MortalPostgres
-let service: Service
-let sql: Sql
-let vault: Mortal
-let api: Mortal
 let client: ReturnType<Service['as']>
 
 /** Starts what does not run. */
@@ -35,36 +30,31 @@ const start = async () => {
   if (!api.isAlive()) client = service.as(service.project, (await api.start())?.[1])
 }
 
-beforeAll(async () => {
-  server = await startMortalPostgres()
-  const database = await createDatabaseOn(server.url)
-  service = await startService({ rpcUrls: { [network]: node.rpcUrl }, database })
-  sql = server.connect()
-  const changes = { LOG_LEVEL: 'info', PORT: '0', VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.mortal` }
-  vault = await createMortal({
+const server = await shared(startMortalPostgres())
+const database = await createDatabaseOn(server.url)
+const service = await shared(startService({ rpcUrls: { [network]: node.rpcUrl }, database }))
+const sql = server.connect()
+afterTests(() => sql.end())
+const changes = { LOG_LEVEL: 'info', PORT: '0', VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.mortal` }
+const vault = await shared(
+  createMortal({
     program: 'src/vault',
     variables: { ...service.vaultVariables, ...changes, VAULT_JOURNAL: `${changes.VAULT_SOCKET}.journal` },
     databaseUrl: service.database.vaultUrl,
     node,
     until: /"msg":"listening"/,
-  })
-  api = await createMortal({
+  }),
+)
+const api = await shared(
+  createMortal({
     program: 'src/server',
     variables: { ...service.variables, ...changes },
     databaseUrl: service.database.apiUrl,
     node,
     until: /"url":"(http[^"]+)"/,
-  })
-  await start()
-})
-
-afterAll(async () => {
-  await api.stop()
-  await vault.stop()
-  await sql.end()
-  await service.close()
-  await server.stop()
-})
+  }),
+)
+await start()
 
 afterEach(async () => expect(await eventTroubles({ db: service.ctx.db, sql })).toEqual([]))
 

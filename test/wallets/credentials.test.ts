@@ -1,13 +1,12 @@
 // PIN changes and exports over HTTP. The vault's own behaviour is tested in test/custody.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { generatePrivateKey, mnemonicToAccount } from 'viem/accounts'
 import { createProject } from '../../src/projects/projects.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 const PIN = '493817'
@@ -15,17 +14,8 @@ const NEW = '604913'
 const user = { control_mode: 'user', user_pin: PIN }
 const developer = { control_mode: 'developer', developer_secret: 'testnet-secret' }
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: NOWHERE, Polygon: NOWHERE, Base: NOWHERE } })
-  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: NOWHERE, Polygon: NOWHERE, Base: NOWHERE } }))
+const { sql } = service.database
 
 const change = (body: Record<string, unknown>) =>
   service.post('/wallets/change-user-pin', {

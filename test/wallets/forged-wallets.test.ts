@@ -1,28 +1,19 @@
 // What somebody can do with the rows of wallets who owns the database, but has no credential of the other side. Where they have
 // IDENTITY_KEY as well, an API takes their rows for its own, and the vault does not.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import { FORGED } from '../auth/forged.ts'
 import { runCli } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { authenticateWallets } from '../support/wallet-macs.ts'
 
 const PIN = '493817'
 const other = (...columns: readonly string[]) => `the audit has another ${columns.join(', ')}`
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1', Base: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1', Base: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
 
 type Wallet = { readonly id: string; readonly address: string; readonly owner_id: string; readonly network: string }
 

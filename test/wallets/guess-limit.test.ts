@@ -1,11 +1,9 @@
 // The limit on wrong PINs as callers see it: one count per owner, for all endpoints, networks and processes.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { generatePrivateKey } from 'viem/accounts'
-import { type Db, openDb } from '../../db/client.ts'
+import { openDb } from '../../db/client.ts'
 import { API_KEY_SCOPES } from '../../db/words.ts'
 import { createApiKey } from '../../src/api-keys/api-keys.ts'
 import { createApp } from '../../src/app.ts'
@@ -15,32 +13,21 @@ import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { stretchPin } from '../../src/custody/sealing/kdf.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { openTestGuesses } from '../custody/support.ts'
-import { startChain, type TestChain } from '../support/chains.ts'
+import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 const PIN = '493817'
 const WRONG = '000000'
 const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
-let chain: TestChain
-let service: Service
-let sql: Sql
-let vaultDb: Db
-
-beforeAll(async () => {
-  chain = await startChain('Ethereum')
-  service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl, Polygon: NOWHERE, Base: NOWHERE } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  vaultDb = openDb({ url: service.database.vaultUrl, maxConnections: 1, applicationName: 'guesses' })
-})
-afterAll(async () => {
-  await sql.end()
-  await vaultDb.close({ timeoutSeconds: 5 })
-  await service.close()
-  await chain.stop()
-})
+const chain = await shared(startChain('Ethereum'))
+const service = await shared(startService({ rpcUrls: { Ethereum: chain.rpcUrl, Polygon: NOWHERE, Base: NOWHERE } }))
+const { sql } = service.database
+const vaultDb = openDb({ url: service.database.vaultUrl, maxConnections: 1, applicationName: 'guesses' })
+afterTests(() => vaultDb.close({ timeoutSeconds: 5 }))
 
 /** An owner with wallets on three networks, all with one PIN. */
 const newOwner = async () => {
@@ -345,9 +332,7 @@ describe('an API key', () => {
   }
 
   const counted = async ({ database }: Service) => {
-    const admin = postgres(database.url, { max: 1 })
-    const rows = await admin`select tries from throttles`
-    await admin.end()
+    const rows = await database.sql`select tries from throttles`
     return rows.map(({ tries }) => tries)
   }
 

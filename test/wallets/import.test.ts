@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { english, generateMnemonic, generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { EVM_NETWORKS } from '../../src/chains/networks.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { ANVIL, BIP_39, SR25519, SS58 } from '../custody/vectors.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 const PIN = '493817'
@@ -14,17 +13,10 @@ const developer = { control_mode: 'developer', developer_secret: 'testnet-secret
 const user = { control_mode: 'user', user_pin: PIN }
 const [DEV_PHRASE] = SR25519
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: Object.fromEntries(EVM_NETWORKS.map((network) => [network, NOWHERE])) })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(
+  startService({ rpcUrls: Object.fromEntries(EVM_NETWORKS.map((network) => [network, NOWHERE])) }),
+)
+const { sql } = service.database
 
 /** A separate project, because a project can import an address once. */
 const newProject = async () => {

@@ -1,10 +1,10 @@
 // Recovery codes and passkeys over HTTP. The vault's own behaviour is tested in test/custody/user-secrets.test.ts.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import { createProject } from '../../src/projects/projects.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 import { peopleOf } from '../users/people.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
@@ -12,17 +12,8 @@ const PIN = '493817'
 const NEW = '604913'
 const network = 'Ethereum'
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: NOWHERE, Polygon: NOWHERE, Base: NOWHERE } })
-  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+const service = await shared(startService({ rpcUrls: { Ethereum: NOWHERE, Polygon: NOWHERE, Base: NOWHERE } }))
+const { sql } = service.database
 
 type Wallet = { readonly address: string; readonly owner_id: string }
 type Secret = { readonly user_secret: string }

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { EVM_NETWORKS } from '../../src/chains/networks.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { countRows } from '../support/rows.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const SECRET = 'testnet-secret'
 const PIN = '493817'
@@ -13,20 +12,12 @@ const UNKNOWN_ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 /** Wallets are created without a node. */
 const NOWHERE = 'http://127.0.0.1:1'
 
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  service = await startService({
+const service = await shared(
+  startService({
     rpcUrls: Object.fromEntries(EVM_NETWORKS.map((network) => [network, NOWHERE])),
-  })
-  sql = postgres(service.database.url, { max: 1 })
-})
-
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+  }),
+)
+const { sql } = service.database
 
 const developer = { name: 'W', control_mode: 'developer', developer_secret: SECRET }
 const user = { name: 'W', control_mode: 'user', user_pin: PIN }

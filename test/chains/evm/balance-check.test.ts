@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { encodeFunctionData, type Hex } from 'viem'
 import type { BlockMovements, Chain } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { shared } from '../../support/shared.ts'
 import { type Behaviour, startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 
@@ -11,26 +12,18 @@ const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet:
 const [rich, other] = [fundedAccount(0).address, fundedAccount(1).address]
 type Contract = Awaited<ReturnType<TestChain['deploy']>>
 
-let node: TestChain
-let chain: Chain
-let token: Contract
-let wrapped: Contract
-
 const chainAt = (rpcUrl: string): Chain => createEvmChain({ row, rpcUrl, memory: createMemory() })
 
-beforeAll(async () => {
-  node = await startChain('Ethereum')
-  chain = chainAt(node.rpcUrl)
-  token = await node.deploy('TestToken', ['Test', 'TST', 6])
-  wrapped = await node.deploy('WrappedCoin')
-  await call(token, 'mint', [rich, 1_000n])
-})
-afterAll(() => node?.stop())
+const node = await shared(startChain('Ethereum'))
+const chain = chainAt(node.rpcUrl)
+const token = await node.deploy('TestToken', ['Test', 'TST', 6])
+const wrapped = await node.deploy('WrappedCoin')
 
 const call = async (contract: Contract, functionName: string, args: readonly unknown[], value = 0n) => {
   const data = encodeFunctionData({ abi: contract.abi, functionName, args })
   return node.receiptOf(await node.walletClient.sendTransaction({ to: contract.address, data, value, gas: 400_000n }))
 }
+await call(token, 'mint', [rich, 1_000n])
 
 const block = async (of: Chain = chain): Promise<BlockMovements> => {
   const { number } = (await of.head()).latest

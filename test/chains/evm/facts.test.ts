@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { getAddress, type Hex } from 'viem'
-import type { Chain } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { textIn } from '../../../src/chains/evm/facts.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
-import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { fundedAccount, startChain } from '../../support/chains.ts'
+import { shared } from '../../support/shared.ts'
 import { startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 import { deployOdd } from './odd-contracts.ts'
@@ -12,13 +12,8 @@ import { deployOdd } from './odd-contracts.ts'
 const row = evmNetworkRow({ network: 'Base', environment: 'testnet', devnet: true })
 const rich = fundedAccount(0).address
 
-let node: TestChain
-let chain: Chain
-beforeAll(async () => {
-  node = await startChain('Base')
-  chain = createEvmChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
-})
-afterAll(() => node?.stop())
+const node = await shared(startChain('Base'))
+const chain = createEvmChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
 
 const factsOf = async (address: string) => (await chain.facts([getAddress(address)])).get(getAddress(address))
 

@@ -1,11 +1,12 @@
 // The costs of a transaction besides its value, on a network with a fee for layer 1.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Chain, Unsigned } from '../../../src/chains/chain.ts'
+import { expect, test } from 'bun:test'
+import type { Unsigned } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { usualFeeBudget } from '../../../src/policies/intent-bounds.ts'
-import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { fundedAccount, startChain } from '../../support/chains.ts'
+import { afterTests, shared } from '../../support/shared.ts'
 import { startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 
@@ -17,27 +18,18 @@ const L1_FEE_MOST = 500_000n
 const from = fundedAccount(0).address
 const payment = { to: fundedAccount(1).address, value: 5n, input: '0x' as const }
 
-let node: TestChain
-let proxy: ReturnType<typeof startFakeNode>
-let base: Chain
-
-beforeAll(async () => {
-  node = await startChain('Base')
-  proxy = startFakeNode({
-    behind: node.rpcUrl,
-    behaviour: ({ method, params: [object] }) => {
-      const { to } = (object ?? {}) as { to?: string }
-      if (method !== 'eth_call' || to !== ORACLE) return undefined
-      return { result: `0x${L1_FEE.toString(16).padStart(64, '0')}` }
-    },
-  })
-  const row = { ...evmNetworkRow({ network: 'Base', environment: 'testnet', devnet: true }), gasPriceOracle: ORACLE }
-  base = createEvmChain({ row, rpcUrl: proxy.rpcUrl, memory: createMemory() })
+const node = await shared(startChain('Base'))
+const proxy = startFakeNode({
+  behind: node.rpcUrl,
+  behaviour: ({ method, params: [object] }) => {
+    const { to } = (object ?? {}) as { to?: string }
+    if (method !== 'eth_call' || to !== ORACLE) return undefined
+    return { result: `0x${L1_FEE.toString(16).padStart(64, '0')}` }
+  },
 })
-afterAll(async () => {
-  await proxy.stop()
-  await node.stop()
-})
+afterTests(() => proxy.stop())
+const row = { ...evmNetworkRow({ network: 'Base', environment: 'testnet', devnet: true }), gasPriceOracle: ORACLE }
+const base = createEvmChain({ row, rpcUrl: proxy.rpcUrl, memory: createMemory() })
 
 const ordinary = (): Promise<Unsigned> => base.fill(payment, from, { nonce: 0 })
 

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem'
 import { type BlockMovements, type Chain, RangeTooWide } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
-import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { fundedAccount, startChain } from '../../support/chains.ts'
+import { shared } from '../../support/shared.ts'
 import { type Behaviour, startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 import { deployOdd, oddContract } from './odd-contracts.ts'
@@ -19,14 +20,6 @@ const missing: Behaviour = ({ method }) =>
     ? { error: { code: -32601, message: `the method ${method} does not exist/is not available` } }
     : undefined
 
-let node: TestChain
-let chain: Chain
-let token: Awaited<ReturnType<TestChain['deploy']>>
-let nft: Awaited<ReturnType<TestChain['deploy']>>
-let multi: Awaited<ReturnType<TestChain['deploy']>>
-let inner: Awaited<ReturnType<typeof deployOdd>>
-let failing: Awaited<ReturnType<typeof deployOdd>>
-
 const chainAt = (rpcUrl: string): Chain => createEvmChain({ row, rpcUrl, memory: createMemory() })
 const withNode = async <T>(behaviour: Behaviour, use: (chain: Chain, calls: string[][]) => Promise<T>): Promise<T> => {
   const proxy = startFakeNode({ behind: node.rpcUrl, behaviour })
@@ -37,20 +30,17 @@ const withNode = async <T>(behaviour: Behaviour, use: (chain: Chain, calls: stri
   }
 }
 
-beforeAll(async () => {
-  node = await startChain('Ethereum')
-  chain = chainAt(node.rpcUrl)
-  token = await node.deploy('TestToken', ['Test', 'TST', 6])
-  nft = await node.deploy('WizardCollection', ['Wizards', 'WIZ', rich])
-  multi = await node.deploy('MultiToken', ['', rich])
-  inner = await deployOdd(node, 'Inner')
-  failing = await deployOdd(node, 'Failing')
-  await node.send({
-    to: token.address,
-    data: encodeFunctionData({ abi: erc20, functionName: 'mint', args: [rich, 10n ** 9n] }),
-  })
+const node = await shared(startChain('Ethereum'))
+const chain = chainAt(node.rpcUrl)
+const token = await node.deploy('TestToken', ['Test', 'TST', 6])
+const nft = await node.deploy('WizardCollection', ['Wizards', 'WIZ', rich])
+const multi = await node.deploy('MultiToken', ['', rich])
+const inner = await deployOdd(node, 'Inner')
+const failing = await deployOdd(node, 'Failing')
+await node.send({
+  to: token.address,
+  data: encodeFunctionData({ abi: erc20, functionName: 'mint', args: [rich, 10n ** 9n] }),
 })
-afterAll(() => node?.stop())
 
 type Send = { to?: Hex; data?: Hex; value?: bigint }
 /** Mines all of them in one block, in this order, with a gas limit that lets them fail on the chain. */

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { encodeFunctionData, getAddress, type Hex, keccak256, stringToHex } from 'viem'
-import type { Chain, Intent } from '../../../src/chains/chain.ts'
+import type { Intent } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { provided } from '../../../src/chains/provided.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { shared } from '../../support/shared.ts'
 import { startFakeNode, withoutIdentity } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 import { deployOdd } from './odd-contracts.ts'
@@ -16,13 +17,8 @@ const poor = getAddress('0x00000000000000000000000000000000000abcde')
 const zero = '0x0000000000000000000000000000000000000000'
 const uri = 'ipfs://bafy/1.json'
 
-let node: TestChain
-let chain: Chain
-beforeAll(async () => {
-  node = await startChain('Polygon')
-  chain = createEvmChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
-})
-afterAll(() => node?.stop())
+const node = await shared(startChain('Polygon'))
+const chain = createEvmChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
 
 type Deployed = Awaited<ReturnType<TestChain['deploy']>>
 const mint = (contract: Deployed, from: string = rich, recipient: string = other) =>

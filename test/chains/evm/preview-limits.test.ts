@@ -1,6 +1,6 @@
 // Previews that are expensive for a node, or that fail there: each ends within a known time, with a clear result or error.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { encodeErrorResult, encodeFunctionData, getAddress, getContractAddress, pad, parseAbi, toHex } from 'viem'
 import type { Chain, Hex, Intent, Preview } from '../../../src/chains/chain.ts'
 import { runBundle } from '../../../src/chains/evm/bundle.ts'
@@ -9,7 +9,8 @@ import { createLimits } from '../../../src/chains/evm/limits.ts'
 import { coinLog } from '../../../src/chains/evm/logs.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc } from '../../../src/chains/node/rpc.ts'
-import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { fundedAccount, startChain } from '../../support/chains.ts'
+import { afterTests, shared } from '../../support/shared.ts'
 import { type Behaviour, startFakeNode, startRawServer } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 
@@ -19,12 +20,6 @@ const other = fundedAccount(1).address
 const poor = getAddress('0x00000000000000000000000000000000000abcde')
 /** A preview may take the node's time limit, and little more. */
 const WITHIN_MS = 15_000
-
-let node: TestChain
-let chain: Chain
-let tracing: Chain
-let proxy: ReturnType<typeof startFakeNode>
-let previewed: Awaited<ReturnType<TestChain['deploy']>>
 
 const noSimulation: Behaviour = ({ method }) =>
   method === 'eth_simulateV1' ? { error: { code: -32601, message: 'Method not found' } } : undefined
@@ -44,17 +39,12 @@ const timed = async <T>(work: Promise<T>): Promise<T> => {
 }
 const errors = (previews: readonly Preview[]) => previews.map(({ error }) => error?.slice(0, 18) ?? null)
 
-beforeAll(async () => {
-  node = await startChain('Ethereum')
-  proxy = startFakeNode({ behind: node.rpcUrl, behaviour: noSimulation })
-  chain = chainAt(node.rpcUrl)
-  tracing = chainAt(proxy.rpcUrl)
-  previewed = await node.deploy('Previewed')
-})
-afterAll(async () => {
-  await proxy?.stop()
-  await node?.stop()
-})
+const node = await shared(startChain('Ethereum'))
+const proxy = startFakeNode({ behind: node.rpcUrl, behaviour: noSimulation })
+afterTests(() => proxy.stop())
+const chain = chainAt(node.rpcUrl)
+const tracing = chainAt(proxy.rpcUrl)
+const previewed = await node.deploy('Previewed')
 
 const WAYS = [
   ['simulated', () => chain],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import {
   encodeAbiParameters,
   encodeDeployData,
@@ -10,10 +10,11 @@ import {
   parseEther,
   toHex,
 } from 'viem'
-import type { Chain, Hex, Intent } from '../../../src/chains/chain.ts'
+import type { Hex, Intent } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
-import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { fundedAccount, startChain } from '../../support/chains.ts'
+import { shared } from '../../support/shared.ts'
 import { startFakeNode, withoutIdentity } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 import { deployOdd, oddContract } from './odd-contracts.ts'
@@ -23,12 +24,6 @@ const rich = fundedAccount(0).address
 const other = fundedAccount(1).address
 const poor = getAddress('0x00000000000000000000000000000000000abcde')
 const zero = '0x0000000000000000000000000000000000000000'
-
-let node: TestChain
-let chain: Chain
-let token: { address: Hex; abi: readonly unknown[] }
-let nft: Awaited<ReturnType<TestChain['deploy']>>
-let failing: Awaited<ReturnType<typeof deployOdd>>
 
 const erc20 = parseAbi([
   'function transfer(address to, uint256 value)',
@@ -41,18 +36,15 @@ const to = (address: string, input: Hex = '0x', value = 0n): Intent => ({ to: ad
 const fail = (functionName: string, args: readonly unknown[] = [], value = 0n): Intent =>
   to(failing.address, encodeFunctionData({ abi: failing.abi, functionName, args }), value)
 
-beforeAll(async () => {
-  node = await startChain('Ethereum')
-  chain = createEvmChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
-  token = await node.deploy('TestToken', ['Test', 'TST', 6])
-  nft = await node.deploy('WizardCollection', ['Wizards', 'WIZ', rich])
-  failing = await deployOdd(node, 'Failing')
-  await node.send({
-    to: token.address,
-    data: encodeFunctionData({ abi: erc20, functionName: 'mint', args: [rich, 1000n] }),
-  })
+const node = await shared(startChain('Ethereum'))
+const chain = createEvmChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
+const token = await node.deploy('TestToken', ['Test', 'TST', 6])
+const nft = await node.deploy('WizardCollection', ['Wizards', 'WIZ', rich])
+const failing = await deployOdd(node, 'Failing')
+await node.send({
+  to: token.address,
+  data: encodeFunctionData({ abi: erc20, functionName: 'mint', args: [rich, 1000n] }),
 })
-afterAll(() => node?.stop())
 
 test('shows a transfer of the native coin', async () => {
   const [preview] = await chain.preview(rich, [to(other, '0x', parseEther('1.5'))])

@@ -1,6 +1,6 @@
 // Contract wallets on a chain with Safe's own contracts: encoded transactions do there what they should.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { predictSafeAddress, SafeProvider } from '@safe-global/protocol-kit'
 import {
   type Abi,
@@ -26,6 +26,7 @@ import { asDeployed, PROXY_CODE, SLOTS } from '../../../src/chains/evm/safe/stor
 import { EVM_NETWORKS, evmNetworkRow } from '../../../src/chains/networks.ts'
 import { isRecord } from '../../../src/chains/node/wire.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { shared } from '../../support/shared.ts'
 import { type Behaviour, startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 import { deployOdd, oddContract } from './odd-contracts.ts'
@@ -43,11 +44,6 @@ const SAFE = parseAbi([
   'function setFallbackHandler(address handler)',
   'function nonce() view returns (uint256)',
 ])
-
-let node: TestChain
-let chain: Chain
-let safes: ContractWallets
-let token: Awaited<ReturnType<TestChain['deploy']>>
 
 const chainAt = (rpcUrl: string, memory = createMemory()): Chain => createEvmChain({ row, rpcUrl, memory })
 const safesOf = (of: Chain): ContractWallets => {
@@ -94,14 +90,11 @@ const balanceOf = (address: string) =>
 const innerNonce = ({ wallet: { address } }: Owned) =>
   node.publicClient.readContract({ address: address as Address, abi: SAFE, functionName: 'nonce' })
 
-beforeAll(async () => {
-  node = await startChain('Base')
-  await deployCanonicalContracts(node.rpcUrl)
-  chain = chainAt(node.rpcUrl)
-  safes = safesOf(chain)
-  token = await node.deploy('TestToken', ['Test', 'TEST', 6])
-})
-afterAll(() => node?.stop())
+const node = await shared(startChain('Base'))
+await deployCanonicalContracts(node.rpcUrl)
+const chain = chainAt(node.rpcUrl)
+const safes = safesOf(chain)
+const token = await node.deploy('TestToken', ['Test', 'TEST', 6])
 
 describe('the address', () => {
   test('is the one that Safe’s own tools predict, on each network', async () => {

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { getAddress, type Hex, parseGwei } from 'viem'
 import type { Chain } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
-import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { fundedAccount, startChain } from '../../support/chains.ts'
+import { shared } from '../../support/shared.ts'
 import { startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 import { oddContract } from './odd-contracts.ts'
@@ -12,15 +13,10 @@ const row = evmNetworkRow({ network: 'Avalanche', environment: 'testnet', devnet
 const rich = fundedAccount(0).address
 const other = fundedAccount(1).address
 
-let node: TestChain
-let chain: Chain
 const chainAt = (rpcUrl: string): Chain => createEvmChain({ row, rpcUrl, memory: createMemory() })
 
-beforeAll(async () => {
-  node = await startChain('Avalanche')
-  chain = chainAt(node.rpcUrl)
-})
-afterAll(() => node?.stop())
+const node = await shared(startChain('Avalanche'))
+const chain = chainAt(node.rpcUrl)
 
 test('an unknown hash has the status unknown', async () => {
   expect(await chain.status(`0x${'12'.repeat(32)}`)).toEqual({ kind: 'unknown' })

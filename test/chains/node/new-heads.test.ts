@@ -1,13 +1,14 @@
 // Followers are woken by new blocks of real nodes, by WebSocket, through a proxy that can cut the connection.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow, substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
-import { startChain, type TestChain } from '../../support/chains.ts'
+import { startChain } from '../../support/chains.ts'
+import { shared } from '../../support/shared.ts'
 import { startSubstrateChain } from '../../support/substrate.ts'
-import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { createMemory } from '../evm/memory.ts'
 
 const WAIT_MS = 500
@@ -17,19 +18,11 @@ const APART_MS = 150
 const FOR_EVER_MS = 3_600_000
 const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })
 
-let node: TestChain
-let proxy: TcpProxy
-beforeAll(async () => {
-  node = await startChain('Ethereum')
-  proxy = await startTcpProxy(node.rpcUrl.replace('http:', 'ws:'))
-})
+const node = await shared(startChain('Ethereum'))
+const proxy = await shared(startTcpProxy(node.rpcUrl.replace('http:', 'ws:')))
 const stops: (() => unknown)[] = []
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop()
-})
-afterAll(async () => {
-  await proxy.stop()
-  await node.stop()
 })
 
 const chainAt = (rpcUrl: string) => createEvmChain({ row, rpcUrl, memory: createMemory() })

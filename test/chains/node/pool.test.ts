@@ -1,12 +1,13 @@
 // Several nodes of one network, of which some are in trouble: two proxies in front of one anvil.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Chain } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { NodeUnavailable } from '../../../src/chains/node/rpc.ts'
-import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { fundedAccount, startChain } from '../../support/chains.ts'
+import { shared } from '../../support/shared.ts'
 import { type SickNode, startSickNode, TROUBLES } from '../../support/sick-node.ts'
 import { startFakeNode } from '../evm/fake-node.ts'
 import { createMemory } from '../evm/memory.ts'
@@ -15,15 +16,11 @@ const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet:
 const TIMEOUT_MS = 1_500
 const MORE_THAN_A_FEW_BLOCKS = 20
 
-let node: TestChain
 let first: SickNode
 let second: SickNode
 const open: { stop: () => unknown }[] = []
 
-beforeAll(async () => {
-  node = await startChain('Ethereum')
-})
-afterAll(() => node.stop())
+const node = await shared(startChain('Ethereum'))
 beforeEach(() => {
   first = startSickNode(node.rpcUrl)
   second = startSickNode(node.rpcUrl)

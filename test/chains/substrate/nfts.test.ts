@@ -14,14 +14,11 @@ import { type Stored, startStateNode } from './gear-node.ts'
 import { assetHubRuntime } from './metadata.ts'
 
 const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })
-let known: Awaited<ReturnType<typeof twoPeople>> | undefined
 const people = () => {
   if (known === undefined) throw new Error('expected the accounts')
   return known
 }
-beforeAll(async () => {
-  known = await twoPeople()
-})
+const known = await twoPeople()
 
 const codeOf = (asked: Promise<unknown>) =>
   asked.then(

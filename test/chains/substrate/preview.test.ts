@@ -2,7 +2,7 @@
 // current Asset Hub, answers of DryRunApi are encoded by its real metadata.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Chain, Hex, Intent } from '../../../src/chains/chain.ts'
+import type { Hex, Intent } from '../../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
@@ -11,7 +11,8 @@ import { blake2Hash, toHex } from '../../../src/chains/substrate/scale.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import { runtimeCallIn } from '../../support/rules.ts'
-import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
+import { shared } from '../../support/shared.ts'
+import { devAccount, localMetadataPins, startSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { eventBytes, type FakeEvent, startFakeChain } from './fake-chain.ts'
 import { FOREIGN, HELD } from './foreign-assets.ts'
@@ -20,45 +21,30 @@ import { assetHubRuntime } from './metadata.ts'
 const UNIT = 10n ** 12n
 const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })
 
-type Account = Awaited<ReturnType<typeof devAccount>>
-let local: TestSubstrateChain
-let chain: Chain
-let runtime: Runtime
-let alice: Account
 /** With SS58 prefix 0. */
-let hers: string
-let his: string
 const NEW = addressOf(row, new Uint8Array(32).fill(7))
 const OWNER = addressOf(row, new Uint8Array(32).fill(9))
 const POOR = addressOf(row, new Uint8Array(32).fill(8))
 
-beforeAll(async () => {
-  local = await startSubstrateChain('Polkadot')
-  const bob = await devAccount('Bob')
-  alice = await devAccount('Alice')
-  hers = addressOf(row, alice.publicKey)
-  his = addressOf(row, bob.publicKey)
-  await local.fund(hers)
-  await local.fund(his)
-  await local.newBlock()
-  chain = createSubstrateChain({ row, rpcUrl: local.wsUrl, memory: createMemory(), metadataPins: localMetadataPins })
-  const metadata = (await local.rpc('state_getMetadata')) as Hex
-  runtime = readRuntime({ specName: 'statemine', specVersion: 900, transactionVersion: 1 }, { metadata, ss58Prefix: 0 })
-  await send(
-    call('utility', 'batchAll', [
-      call('assets', 'create', 7, hers, 10),
-      call('assets', 'setMetadata', 7, 'Seven\u202e\n', 'SVN', 3),
-      call('assets', 'mint', 7, hers, 100),
-      call('uniques', 'create', 7, hers),
-      call('uniques', 'setClassMetadata', 7, 'Doors', false),
-      call('uniques', 'mint', 7, 1, hers),
-      call('uniques', 'create', 8, hers),
-      call('uniques', 'setClassMetadata', 8, 'ipfs://QmNothing', false),
-    ]),
-  )
-}, 30_000)
-
-afterAll(() => local?.stop())
+const local = await shared(startSubstrateChain('Polkadot'))
+const bob = await devAccount('Bob')
+const alice = await devAccount('Alice')
+const hers = addressOf(row, alice.publicKey)
+const his = addressOf(row, bob.publicKey)
+await local.fund(hers)
+await local.fund(his)
+await local.newBlock()
+const chain = createSubstrateChain({
+  row,
+  rpcUrl: local.wsUrl,
+  memory: createMemory(),
+  metadataPins: localMetadataPins,
+})
+const metadata = (await local.rpc('state_getMetadata')) as Hex
+const runtime = readRuntime(
+  { specName: 'statemine', specVersion: 900, transactionVersion: 1 },
+  { metadata, ss58Prefix: 0 },
+)
 
 type Call = ReturnType<Runtime['calls'][string][string]>
 const made = (of: Runtime, pallet: string, name: string, ...values: readonly unknown[]): Call => {
@@ -82,6 +68,19 @@ const send = async (what: Call) => {
   expect(await chain.broadcast(signed.raw)).toEqual({ kind: 'accepted' })
   return local.included(signed.raw)
 }
+
+await send(
+  call('utility', 'batchAll', [
+    call('assets', 'create', 7, hers, 10),
+    call('assets', 'setMetadata', 7, 'Seven\u202e\n', 'SVN', 3),
+    call('assets', 'mint', 7, hers, 100),
+    call('uniques', 'create', 7, hers),
+    call('uniques', 'setClassMetadata', 7, 'Doors', false),
+    call('uniques', 'mint', 7, 1, hers),
+    call('uniques', 'create', 8, hers),
+    call('uniques', 'setClassMetadata', 8, 'ipfs://QmNothing', false),
+  ]),
+)
 
 const NOT_RUN = /^not simulated: the network cannot run a call in advance; /
 

@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Address, encodeDeployData, parseEventLogs } from 'viem'
 import { buildContracts } from '../../../../src/chains/evm/contracts/build.ts'
 import { collectionAbi as abi, collectionBytecode } from '../../../../src/chains/evm/contracts/collection.generated.ts'
-import { fundedAccount, startChain, type TestChain } from '../../../support/chains.ts'
+import { fundedAccount, startChain } from '../../../support/chains.ts'
+import { shared } from '../../../support/shared.ts'
 
 const FOLDER = new URL('../../../../src/chains/evm/contracts/', import.meta.url)
 const owner = fundedAccount(0)
 const stranger = fundedAccount(1)
-let chain: TestChain
 let address: Address
 
-beforeAll(async () => {
-  chain = await startChain('Polygon')
-})
-
-afterAll(() => chain.stop())
+const chain = await shared(startChain('Polygon'))
 
 const deploy = async ({
   baseUri = '',

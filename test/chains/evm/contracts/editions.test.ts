@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import { type Address, encodeDeployData, parseEventLogs } from 'viem'
 import { editionsAbi as abi, editionsBytecode } from '../../../../src/chains/evm/contracts/editions.generated.ts'
-import { fundedAccount, startChain, type TestChain } from '../../../support/chains.ts'
+import { fundedAccount, startChain } from '../../../support/chains.ts'
+import { shared } from '../../../support/shared.ts'
 
 const [owner, stranger] = [fundedAccount(0), fundedAccount(1)]
 const NEW = 2n ** 256n - 1n
-let chain: TestChain
 let address: Address
 
-beforeAll(async () => {
-  chain = await startChain('Polygon')
-})
-afterAll(() => chain.stop())
+const chain = await shared(startChain('Polygon'))
 
 const deploy = async ({ baseUri = '', royalty = 0n, isSoulbound = false } = {}): Promise<Address> => {
   const args = [

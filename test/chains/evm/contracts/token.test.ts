@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Address, encodeDeployData, getAddress, parseSignature, toFunctionSelector } from 'viem'
+import { expect, test } from 'bun:test'
+import { encodeDeployData, getAddress, parseSignature, toFunctionSelector } from 'viem'
 import { tokenAbi as abi, tokenBytecode } from '../../../../src/chains/evm/contracts/token.generated.ts'
-import { fundedAccount, startChain, type TestChain } from '../../../support/chains.ts'
+import { fundedAccount, startChain } from '../../../support/chains.ts'
+import { shared } from '../../../support/shared.ts'
 
 const [owner, stranger, third] = [fundedAccount(0), fundedAccount(1), fundedAccount(2)]
-let chain: TestChain
-let address: Address
 
-beforeAll(async () => {
-  chain = await startChain('Polygon')
-  const args = ['Points', 'PNT', 36, 1_000n, owner.address] as const
-  // Sent by another account: the argument decides who owns the token.
-  const data = encodeDeployData({ abi, bytecode: tokenBytecode, args })
-  const receipt = await chain.receiptOf(await chain.walletClient.sendTransaction({ account: stranger, data }))
-  address = getAddress(receipt.contractAddress ?? '0x')
-})
-afterAll(() => chain.stop())
+const chain = await shared(startChain('Polygon'))
+const args = ['Points', 'PNT', 36, 1_000n, owner.address] as const
+// Sent by another account: the argument decides who owns the token.
+const data = encodeDeployData({ abi, bytecode: tokenBytecode, args })
+const receipt = await chain.receiptOf(await chain.walletClient.sendTransaction({ account: stranger, data }))
+const address = getAddress(receipt.contractAddress ?? '0x')
 
 const read = (functionName: string, args: readonly unknown[] = []): Promise<unknown> =>
   chain.publicClient.readContract({ address, abi: abi as never, functionName, args })
