@@ -1,34 +1,27 @@
 // Without its packages the service does not start, and Bun fetches none by itself: they would be neither locked nor checked.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { expect, test } from 'bun:test'
+import { cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROOT } from './support/imports.ts'
+import { afterTests, sharedFolder } from './support/shared.ts'
 
-let folder: string
-let registry: ReturnType<typeof Bun.serve>
 const asked: string[] = []
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'strongroom-packages-'))
-  for (const name of ['src', 'db', 'jobs', 'package.json', 'bunfig.toml', 'tsconfig.json']) {
-    await cp(join(ROOT, name), join(folder, name), { recursive: true })
-  }
-  await mkdir(join(folder, 'home'))
-  registry = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    fetch: (request) => {
-      asked.push(new URL(request.url).pathname)
-      return new Response(null, { status: 404 })
-    },
-  })
+const folder = await sharedFolder('packages')
+for (const name of ['src', 'db', 'jobs', 'package.json', 'bunfig.toml', 'tsconfig.json']) {
+  await cp(join(ROOT, name), join(folder, name), { recursive: true })
+}
+await mkdir(join(folder, 'home'))
+const registry = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch: (request) => {
+    asked.push(new URL(request.url).pathname)
+    return new Response(null, { status: 404 })
+  },
 })
-afterAll(async () => {
-  await registry.stop(true)
-  await rm(folder, { recursive: true, force: true })
-})
+afterTests(() => registry.stop(true))
 
 test.each(['src/cli/main.ts', 'src/server.ts', 'src/vault.ts', 'jobs/worker.ts'])(
   '%s fetches no package',

@@ -1,10 +1,11 @@
 // Indexed movements must add up to the balances on the chain, after random moves of every kind, failures and
 // reorganisations. The expected sums are computed only from balances and receipts.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { type Address, encodeFunctionData, getAddress, type Hex } from 'viem'
 import { fundedAccount } from '../support/chains.ts'
+import { shared } from '../support/shared.ts'
 import { startWorld, type World } from './world.ts'
 
 const ROUNDS = process.env.STRONGROOM_LONG ? 600 : 60
@@ -16,25 +17,15 @@ const people = [...wallets, fundedAccount(4)] as const
 type Person = (typeof people)[number]
 type Contract = Awaited<ReturnType<World['chain']['deploy']>>
 
-let world: World
-let coin: Contract
-let doors: Contract
-let pieces: Contract
-let forwarder: Contract
-
-beforeAll(async () => {
-  world = await startWorld()
-  const project = await world.createProject()
-  for (const { address } of wallets) await world.watch(project, address)
-  coin = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
-  doors = await world.chain.deploy('WizardCollection', ['Doors', 'DOOR', outsider.address])
-  pieces = await world.chain.deploy('MultiToken', ['', outsider.address])
-  forwarder = await world.chain.deploy('CoinForwarder')
-  // Below this the chain is not reorganised.
-  await world.chain.mine(8)
-})
-
-afterAll(() => world.close())
+const world = await shared(startWorld())
+const project = await world.createProject()
+for (const { address } of wallets) await world.watch(project, address)
+const coin = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
+const doors = await world.chain.deploy('WizardCollection', ['Doors', 'DOOR', outsider.address])
+const pieces = await world.chain.deploy('MultiToken', ['', outsider.address])
+const forwarder = await world.chain.deploy('CoinForwarder')
+// Below this the chain is not reorganised.
+await world.chain.mine(8)
 
 /** Sent without a simulation, so that it is mined even if it reverts. */
 const call = async (

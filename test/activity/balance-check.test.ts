@@ -1,32 +1,25 @@
 // Indexed movements are compared with balances: they agree if the reader is right, and a wrong reader is reported.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { encodeFunctionData } from 'viem'
 import { balanceChecksEnded, startBalanceCheck } from '../../src/activity/check-balances.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import type { BlockMovements, Chain, RecordedMovement } from '../../src/chains/chain.ts'
-import type { WorkerCtx } from '../../src/context.ts'
 import type { Log } from '../../src/security/log.ts'
 import { fundedAccount } from '../support/chains.ts'
-import { startWorld, type World } from './world.ts'
+import { shared } from '../support/shared.ts'
+import { startWorld } from './world.ts'
 
 const [outsider, wallet, other] = [fundedAccount(0), fundedAccount(1), fundedAccount(2)]
-let world: World
-let worker: WorkerCtx
-let forwarder: Awaited<ReturnType<World['chain']['deploy']>>
 const lines: [level: string, facts: Record<string, unknown>, message: string][] = []
 
-beforeAll(async () => {
-  world = await startWorld()
-  const project = await world.createProject()
-  for (const { address } of [wallet, other]) await world.watch(project, address)
-  forwarder = await world.chain.deploy('CoinForwarder')
-  const note = (level: string) => (facts: Record<string, unknown>, message: string) =>
-    lines.push([level, facts, message])
-  const log = { error: note('error'), warn: note('warn'), info: note('info') } as unknown as Log
-  worker = { ...world.open({ balanceCheckPercent: 100 }), log }
-}, 30_000)
-afterAll(() => world?.close())
+const world = await shared(startWorld())
+const project = await world.createProject()
+for (const { address } of [wallet, other]) await world.watch(project, address)
+const forwarder = await world.chain.deploy('CoinForwarder')
+const note = (level: string) => (facts: Record<string, unknown>, message: string) => lines.push([level, facts, message])
+const log = { error: note('error'), warn: note('warn'), info: note('info') } as unknown as Log
+const worker = { ...world.open({ balanceCheckPercent: 100 }), log }
 
 /** A payment by a contract, within a transaction of another account. */
 const forward = async (planck: bigint): Promise<void> => {

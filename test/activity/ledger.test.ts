@@ -5,33 +5,25 @@
 // A local chain cannot show: withdrawals of the beacon chain and rewards (they move coins without a transaction and are not
 // listed), state syncs of Polygon, deposits of Base's bridge, and self-destructions before EIP-6780.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { anyMove, createMoves, type Move, type Moves, people, wallets } from './moves.ts'
+import { shared } from '../support/shared.ts'
+import { anyMove, createMoves, type Move, people, wallets } from './moves.ts'
 import { createReckoning, told } from './reckoning.ts'
-import { type Project, startWorld, type World } from './world.ts'
+import { startWorld } from './world.ts'
 
 const ROUNDS = process.env.STRONGROOM_LONG ? 3_000 : 300
 const SEED = Number(process.env.STRONGROOM_SEED ?? 20_260_801)
 const SPAM = 1_000
 
-let world: World
-let project: Project
-let moves: Moves
-let reckoning: ReturnType<typeof createReckoning>
-
-beforeAll(async () => {
-  world = await startWorld()
-  project = await world.createProject()
-  for (const { address } of wallets) await world.watch(project, address)
-  moves = await createMoves(world.chain)
-  reckoning = createReckoning({ chain: world.chain, kinds: moves.kinds })
-  // Below this the chain is not reorganised.
-  await world.chain.mine(8)
-  await reckoning.note()
-})
-
-afterAll(() => world.close())
+const world = await shared(startWorld())
+const project = await world.createProject()
+for (const { address } of wallets) await world.watch(project, address)
+const moves = await createMoves(world.chain)
+const reckoning = createReckoning({ chain: world.chain, kinds: moves.kinds })
+// Below this the chain is not reorganised.
+await world.chain.mine(8)
+await reckoning.note()
 
 type Round = { readonly move: Move; readonly others: readonly Move[]; readonly what: number }
 

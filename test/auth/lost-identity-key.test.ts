@@ -1,11 +1,11 @@
 // A deployment that lost its IDENTITY_KEY, and one that found it again: what docs/custody.md and docs/operations.md say.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
 import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { DONE, peopleOf, statusAndCode } from '../users/people.ts'
 
 const network = 'Ethereum'
@@ -14,25 +14,17 @@ const PIN = '493817'
 const EMAIL = 'somebody@example.com'
 const NOBODY = { authorization: undefined }
 
-let service: Service
-let sql: Sql
 /** With another key. */
-let variables: Readonly<Record<string, string>>
-let address: string
 const endings: (() => unknown)[] = []
 
-beforeAll(async () => {
-  service = await startService({ rpcUrls })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  const key = keyFile(randomBytes(32))
-  endings.push(key.remove)
-  variables = { ...service.variables, IDENTITY_KEY: key.spec }
-  ;({ address } = await service.newWallet({ network, pin: PIN }))
-})
-afterAll(async () => {
+const service = await shared(startService({ rpcUrls }))
+const { sql } = service.database
+const key = keyFile(randomBytes(32))
+endings.push(key.remove)
+const variables = { ...service.variables, IDENTITY_KEY: key.spec }
+const { address } = await service.newWallet({ network, pin: PIN })
+afterTests(async () => {
   for (const end of endings.toReversed()) await end()
-  await sql.end()
-  await service.close()
 })
 
 /** By a client of whichever API. */

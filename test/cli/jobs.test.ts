@@ -1,33 +1,27 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { addJob } from '../../db/jobs.ts'
 import { exitCodeOf } from '../support/cli.ts'
-import { network, type OperatorWorld, startOperatorWorld } from './operator-world.ts'
-
-let world: OperatorWorld
-/** The error of a worker that tried to send without a node of the network. */
-let transactionId: string
-let jobId: string
+import { shared } from '../support/shared.ts'
+import { network, startOperatorWorld } from './operator-world.ts'
 
 const jobOf = async (key: string) => {
   const [row] = await world.sql`select id, state, attempts from strongroom_views.jobs where key = ${key}`
   return row
 }
 
-beforeAll(async () => {
-  world = await startOperatorWorld()
-  transactionId = await world.send(await world.wallet())
-  for (const task of ['track_blocks', 'index_blocks'] as const) {
-    await addJob(world.service.ctx.db, task, { network }, { key: `${task}:${network}` })
-  }
-  await world.startWorker({ ETHEREUM_RPC_URL: '' })
-  await world.until(
-    () => world.sql`select from strongroom_views.jobs where state = 'failing'`,
-    (rows) => rows.length === 3,
-  )
-  await world.stopWorkers()
-  jobId = (await jobOf(`broadcast:${transactionId}`))?.id
-})
-afterAll(() => world.close())
+const world = await shared(startOperatorWorld())
+const transactionId = await world.send(await world.wallet())
+for (const task of ['track_blocks', 'index_blocks'] as const) {
+  await addJob(world.service.ctx.db, task, { network }, { key: `${task}:${network}` })
+}
+await world.startWorker({ ETHEREUM_RPC_URL: '' })
+await world.until(
+  () => world.sql`select from strongroom_views.jobs where state = 'failing'`,
+  (rows) => rows.length === 3,
+)
+await world.stopWorkers()
+/** Its worker tried to send without a node of the network. */
+const jobId = (await jobOf(`broadcast:${transactionId}`))?.id
 
 describe('jobs list', () => {
   test('shows each job with its subject and its last error, but no payload', async () => {

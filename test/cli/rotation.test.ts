@@ -1,13 +1,12 @@
 // The proof of rotation: many wallets, a thousand in the long run, keep their addresses and signatures (RFC 6979: the same key
 // and digest always give the same signature) while others sign and the vault is killed many times in the middle of a rotation.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres, { type Sql } from 'postgres'
 import { insertProject } from '../../db/queries/projects.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import { type Credentials, onlySignature, type Vault } from '../../src/custody/vault.ts'
@@ -16,7 +15,8 @@ import { EVM_PAYLOAD } from '../custody/support.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { withKey } from '../support/keys.ts'
 import { isLong } from '../support/long.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { startVault, startVaultProcess } from '../support/vault.ts'
 
 const DEVELOPER_WALLETS = isLong ? 960 : 280
@@ -32,12 +32,6 @@ const SIGN_EVERY_MS = 20
 const SECRET = 'testnet-secret'
 const PIN = '493817'
 const payload = EVM_PAYLOAD
-
-let service: Service
-let sql: Sql
-let wallets: readonly WalletRow[]
-let before: readonly string[]
-let newRootKey: string
 
 /** Numbers from 0 to 1, the same in every run (mulberry32). */
 const seeded = (seed: number) => () => {
@@ -168,33 +162,28 @@ const makeProject = async () => {
   await service.ctx.vault.newProject({ projectId, developerSecret: null, actor: 'operator' })
 }
 
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  sql = postgres(service.database.url, { max: 4, onnotice: () => {} })
-  newRootKey = join(tmpdir(), `strongroom-rotation-${process.pid}.key`)
-  await writeFile(newRootKey, new Uint8Array(32).fill(0x91), { mode: 0o600 })
-  const modes = [...Array(DEVELOPER_WALLETS).fill('developer'), ...Array(USER_WALLETS).fill('user')] as (
-    | 'developer'
-    | 'user'
-  )[]
-  wallets = await inTurns(modes, (controlMode) =>
-    createWallet(service.ctx, {
-      projectId: service.project.projectId,
-      actor: 'operator',
-      network: 'Ethereum',
-      name: 'One of many',
-      ownerId: randomUUID(),
-      controlMode,
-      type: 'eoa',
-      credentials: controlMode === 'user' ? { userPin: PIN } : { developerSecret: SECRET },
-    }),
-  )
-  before = await inTurns(wallets, faceOf(service.ctx))
-}, 180_000)
-
-afterAll(async () => {
-  await sql.end()
-  await service.close()
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { sql } = service.database
+const newRootKey = join(tmpdir(), `strongroom-rotation-${process.pid}.key`)
+await writeFile(newRootKey, new Uint8Array(32).fill(0x91), { mode: 0o600 })
+const modes = [...Array(DEVELOPER_WALLETS).fill('developer'), ...Array(USER_WALLETS).fill('user')] as (
+  | 'developer'
+  | 'user'
+)[]
+const wallets = await inTurns(modes, (controlMode) =>
+  createWallet(service.ctx, {
+    projectId: service.project.projectId,
+    actor: 'operator',
+    network: 'Ethereum',
+    name: 'One of many',
+    ownerId: randomUUID(),
+    controlMode,
+    type: 'eoa',
+    credentials: controlMode === 'user' ? { userPin: PIN } : { developerSecret: SECRET },
+  }),
+)
+const before = await inTurns(wallets, faceOf(service.ctx))
+afterTests(async () => {
   await rm(newRootKey, { force: true })
 })
 

@@ -1,28 +1,20 @@
 // What commands ask at a terminal.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { describe, expect, test } from 'bun:test'
 import { createProject } from '../../src/projects/projects.ts'
 import { keyFile } from '../custody/support.ts'
 import { runCli, terminal } from '../support/cli.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 
 const SECRET = 'correct horse battery staple'
 
-let service: Service
-let sql: Sql
 const nextRootKey = keyFile(new Uint8Array(32).fill(0x92))
 
-beforeAll(async () => {
-  const variables = { ENVIRONMENT: 'mainnet', DEVNET: 'false', PUBLIC_BASE_URL: 'https://custody.example.com' }
-  service = await startService({ variables, vaultVariables: { ROOT_KEY_NEXT: nextRootKey.spec } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-  nextRootKey.remove()
-})
+afterTests(() => nextRootKey.remove())
+const variables = { ENVIRONMENT: 'mainnet', DEVNET: 'false', PUBLIC_BASE_URL: 'https://custody.example.com' }
+const service = await shared(startService({ variables, vaultVariables: { ROOT_KEY_NEXT: nextRootKey.spec } }))
+const { sql } = service.database
 
 describe('project activate', () => {
   test('asks for the secret, and does not show it', async () => {

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { desc, eq, sql } from 'drizzle-orm'
-import { type Db, openDb } from '../../db/client.ts'
+import { openDb } from '../../db/client.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { audit as auditTable } from '../../db/schema.ts'
 import {
-  type Audit,
   type AuditAct,
   auditVerifier,
   createApiAudit,
@@ -13,7 +12,8 @@ import {
   createWorkerAudit,
 } from '../../src/custody/audit.ts'
 import { verifierWith } from '../../src/custody/sealer.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import golden from './golden-1.json'
 import {
   ACTOR,
@@ -25,23 +25,16 @@ import {
   openTestSealer,
 } from './support.ts'
 
-let database: TestDatabase
-let api: Db
-let db: Db
-let audit: Audit
 const projectId = randomUUID()
 const isAsWritten = auditVerifier(deploymentKey)
 
-beforeAll(async () => {
-  database = await createDatabase()
-  api = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'api' })
-  db = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'audit' })
-  audit = createCustodyAudit({ db, deploymentKey, now: () => NOW })
-  await insertProject(api, { id: projectId, name: 'Test', activatedAt: null })
-})
-afterAll(async () => {
+const database = await shared(createDatabase())
+const api = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'api' })
+const db = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'audit' })
+const audit = createCustodyAudit({ db, deploymentKey, now: () => NOW })
+await insertProject(api, { id: projectId, name: 'Test', activatedAt: null })
+afterTests(async () => {
   for (const each of [api, db]) await each.close({ timeoutSeconds: 5 })
-  await database.close()
 })
 
 const act = (change: Partial<AuditAct> = {}): AuditAct => ({

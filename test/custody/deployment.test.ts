@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { type Db, openDb } from '../../db/client.ts'
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { openDb } from '../../db/client.ts'
 import { bindDeployment, checkDeployment } from '../../src/custody/deployment.ts'
 import type { Sealer } from '../../src/custody/sealer.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { openTestIdentity, openTestRootKey, openTestSealer } from './support.ts'
 
 const ETHEREUM = { name: 'Ethereum', family: 'evm', chainId: 11155111 } as const
@@ -11,29 +12,19 @@ const VARA = { name: 'Vara', family: 'substrate', chainId: null } as const
 const LINEA = { name: 'Linea', family: 'evm', chainId: 59141 } as const
 const networks = [ETHEREUM, POLYGON, VARA]
 
-let database: TestDatabase
-let superuser: Db
-let vaultDb: Db
-let apiDb: Db
-let workerDb: Db
 type OfVault = Parameters<typeof bindDeployment>[0]
 type OfOthers = Parameters<typeof checkDeployment>[0]
-let ofVault: OfVault
-let ofApi: OfOthers
 
-beforeAll(async () => {
-  database = await createDatabase()
-  superuser = openDb({ url: database.url, maxConnections: 1, applicationName: 'superuser' })
-  vaultDb = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'vault' })
-  apiDb = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'api' })
-  workerDb = openDb({ url: database.workerUrl, maxConnections: 1, applicationName: 'worker' })
-  ofVault = { db: vaultDb, environment: 'testnet', networks, rootKey: await openTestRootKey() }
-  const [sealer, identity] = [await openTestSealer(), await openTestIdentity()]
-  ofApi = { db: apiDb, environment: 'testnet', networks, sealer, identity }
-})
-afterAll(async () => {
+const database = await shared(createDatabase())
+const superuser = openDb({ url: database.url, maxConnections: 1, applicationName: 'superuser' })
+const vaultDb = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'vault' })
+const apiDb = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'api' })
+const workerDb = openDb({ url: database.workerUrl, maxConnections: 1, applicationName: 'worker' })
+const ofVault: OfVault = { db: vaultDb, environment: 'testnet', networks, rootKey: await openTestRootKey() }
+const [sealer, identity] = [await openTestSealer(), await openTestIdentity()]
+const ofApi: OfOthers = { db: apiDb, environment: 'testnet', networks, sealer, identity }
+afterTests(async () => {
   for (const pool of [superuser, vaultDb, apiDb, workerDb]) await pool.close({ timeoutSeconds: 5 })
-  await database.close()
 })
 const forget = async () => {
   for (const table of ['deployment', 'deployment_key', 'networks']) await superuser.execute(`delete from ${table}`)

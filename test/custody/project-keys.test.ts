@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Db, openDb } from '../../db/client.ts'
+import { openDb } from '../../db/client.ts'
 import { insertProjectKey } from '../../db/queries/custody/project-keys.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
 import { createRootKeys, type RootKey } from '../../src/custody/root/root-key.ts'
 import { EnvelopeError, keyIdOf } from '../../src/custody/sealing/envelope.ts'
 import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { hexOf, openTestRootKey } from './support.ts'
 
-let database: TestDatabase
-let db: Db
-let api: Db
 let rootKey: RootKey
 let unwraps: number
 /** Runs while the root key unwraps; may fail. */
@@ -28,15 +26,12 @@ const addVersion = async (version: number) => {
   await insertProjectKey(db, { projectId, version, rootKeyId: rootKey.id, wrapped })
 }
 
-beforeAll(async () => {
-  database = await createDatabase()
-  // Only one connection: code that held it during a call to the root key would wait for itself.
-  db = openDb({ url: database.vaultUrl, maxConnections: 1, applicationName: 'project keys' })
-  api = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'api' })
-})
-afterAll(async () => {
+const database = await shared(createDatabase())
+// Only one connection: code that held it during a call to the root key would wait for itself.
+const db = openDb({ url: database.vaultUrl, maxConnections: 1, applicationName: 'project keys' })
+const api = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'api' })
+afterTests(async () => {
   for (const pool of [db, api]) await pool.close({ timeoutSeconds: 5 })
-  await database.close()
 })
 beforeEach(async () => {
   const real = await openTestRootKey()

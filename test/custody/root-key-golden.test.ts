@@ -2,12 +2,13 @@
 // `hmac` and `cryptography`, from the description in key-service.ts). They unwrap for ever, and each service is asked for
 // them with exactly this binding: a change that fails here needs a new version instead.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { crc32c } from '../../src/custody/root/gcp-kms.ts'
 import type { RootKey } from '../../src/custody/root/root-key.ts'
 import { openVaultTransitKey } from '../../src/custody/root/vault-transit.ts'
 import { EnvelopeError } from '../../src/custody/sealing/envelope.ts'
 import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
+import { afterTests } from '../support/shared.ts'
 import golden from './root-key-golden-1.json'
 import { AWS_KEY_IDS, arnOf, startAwsKms } from './root-key-services/aws-kms.ts'
 import { startGcpKms } from './root-key-services/gcp-kms.ts'
@@ -20,35 +21,32 @@ const base64 = (hex: string): string => Buffer.from(hex, 'hex').toString('base64
 let asked: unknown
 /** What the service says that it decrypted. */
 let plaintext = golden.projectKey
-let server: Bun.Server<undefined>
 const cleanUp: (() => unknown)[] = []
 const keys: { [provider: string]: RootKey } = {}
 
-beforeAll(async () => {
-  server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    fetch: async (request) => {
-      asked = await request.json()
-      const text = base64(plaintext)
-      return json(200, {
-        Plaintext: text,
-        plaintext: text,
-        plaintextCrc32c: String(crc32c(bytesOf(plaintext))),
-        data: { plaintext: text },
-      })
-    },
-  })
-  const url = `http://127.0.0.1:${server.port}`
-  // For their credentials alone.
-  const [aws, gcp] = [await startAwsKms(), await startGcpKms()]
-  cleanUp.push(setEnvironment({ AWS_ENDPOINT_URL_KMS: url }), aws.stop, gcp.stop, () => server.stop(true))
-  keys.awsKms = await aws.open()
-  keys.gcpKms = await gcp.openAt(server.port ?? 0)
-  const access = { token: { reveal: () => 'hvs.token' }, namespace: null }
-  keys.vaultTransit = await openVaultTransitKey({ place: `${url}/transit/root`, access })
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch: async (request) => {
+    asked = await request.json()
+    const text = base64(plaintext)
+    return json(200, {
+      Plaintext: text,
+      plaintext: text,
+      plaintextCrc32c: String(crc32c(bytesOf(plaintext))),
+      data: { plaintext: text },
+    })
+  },
 })
-afterAll(async () => {
+const url = `http://127.0.0.1:${server.port}`
+// For their credentials alone.
+const [aws, gcp] = [await startAwsKms(), await startGcpKms()]
+cleanUp.push(setEnvironment({ AWS_ENDPOINT_URL_KMS: url }), aws.stop, gcp.stop, () => server.stop(true))
+keys.awsKms = await aws.open()
+keys.gcpKms = await gcp.openAt(server.port ?? 0)
+const access = { token: { reveal: () => 'hvs.token' }, namespace: null }
+keys.vaultTransit = await openVaultTransitKey({ place: `${url}/transit/root`, access })
+afterTests(async () => {
   for (const each of cleanUp) await each()
 })
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,24 +6,19 @@ import { readConfig, Secret } from '../../src/config.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { openVaultTransitKey, type VaultAccess } from '../../src/custody/root/vault-transit.ts'
 import type { RowIdentity } from '../../src/custody/sealing/envelope.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { BRISK } from './root-key-services/service.ts'
-import { NAMESPACE, startVault, VAULT_TOKEN, type Vault } from './root-key-services/vault.ts'
+import { NAMESPACE, startVault, VAULT_TOKEN } from './root-key-services/vault.ts'
 import { hexOf } from './support.ts'
 
 const identity: RowIdentity = { purpose: 'project key', projectId: 'p', keyringId: '', walletId: '', rowId: '1' }
 const KEY = new Uint8Array(32).fill(7)
 const access: VaultAccess = { token: new Secret(VAULT_TOKEN), namespace: NAMESPACE }
 
-let service: Vault
-let folder: string
-
-beforeAll(async () => {
-  service = await startVault()
-  folder = mkdtempSync(join(tmpdir(), 'strongroom-vault-'))
-})
-afterAll(async () => {
+const service = await shared(startVault())
+const folder = mkdtempSync(join(tmpdir(), 'strongroom-vault-'))
+afterTests(async () => {
   rmSync(folder, { recursive: true })
-  await service.stop()
 })
 afterEach(() => {
   service.accept(VAULT_TOKEN)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,32 +16,24 @@ import { callRpc } from '../../devnet/rpc.ts'
 import type { Hex } from '../../devnet/runtime-changes.ts'
 import { accountKey, withFree } from '../../devnet/substrate-account.ts'
 import { substrateNetworkRow } from '../../src/chains/networks.ts'
-import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
+import { afterTests, shared } from '../support/shared.ts'
+import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 
 type Account = { readonly data: { readonly free: string | number } }
 
 const RECONNECT_MS = 50
 const UNIT = 10n ** 12n
-let chain: TestSubstrateChain
-let api: ApiPromise
-let alice: KeyringPair
-let bob: KeyringPair
 
-beforeAll(async () => {
-  chain = await startSubstrateChain('Polkadot')
-  api = await connect(chain.wsUrl)
-  ;[alice, bob] = [await devAccount('Alice'), await devAccount('Bob')]
-  await chain.fund(alice.address)
-})
-
-afterAll(async () => {
-  await api?.disconnect()
-  await chain?.stop()
-})
+const chain = await shared(startSubstrateChain('Polkadot'))
 
 /** polkadot-js sets optional properties to undefined, which its own interface does not allow. */
 const connect = (url: string) =>
   ApiPromise.create({ provider: new WsProvider(url, RECONNECT_MS) as unknown as ProviderInterface, noInitWarn: true })
+
+const api = await connect(chain.wsUrl)
+afterTests(() => api.disconnect())
+const [alice, bob] = [await devAccount('Alice'), await devAccount('Bob')]
+await chain.fund(alice.address)
 
 const free = async (account: KeyringPair, at: Pick<ApiPromise, 'query'> = api): Promise<bigint> => {
   const stored = await at.query.system?.account?.(account.address)

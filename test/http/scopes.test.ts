@@ -1,10 +1,11 @@
 // The scopes that each endpoint needs, tested with every set of scopes.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { API_KEY_SCOPES, type ApiKeyScope } from '../../db/words.ts'
 import { createApiKey } from '../../src/api-keys/api-keys.ts'
 import { createApp } from '../../src/app.ts'
 import { type Service, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const ENDPOINTS = {
   'GET /wallets': 'read',
@@ -104,19 +105,15 @@ const SETS: readonly (readonly ApiKeyScope[])[] = [
   ['read', 'sign', 'admin'],
 ]
 
-let service: Service
 const clients = new Map<string, ReturnType<Service['as']>>()
 
-beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
-  const { projectId } = service.project
-  for (const scopes of SETS) {
-    const input = { projectId, name: scopes.join(), scopes, expiresAt: null, actor: 'operator' }
-    const { text } = await createApiKey(service.ctx, input)
-    clients.set(scopes.join(), service.as({ projectId, apiKey: text }))
-  }
-})
-afterAll(() => service.close())
+const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const { projectId } = service.project
+for (const scopes of SETS) {
+  const input = { projectId, name: scopes.join(), scopes, expiresAt: null, actor: 'operator' }
+  const { text } = await createApiKey(service.ctx, input)
+  clients.set(scopes.join(), service.as({ projectId, apiKey: text }))
+}
 
 const call = (scopes: readonly ApiKeyScope[], endpoint: string, rawBody = '{') => {
   const client = clients.get(scopes.join())

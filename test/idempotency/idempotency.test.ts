@@ -23,18 +23,20 @@ const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 
-/** A second API process as the database sees it; it shares no memory with the first. */
-
 const chain = await shared(startChain(network))
 await deployCanonicalContracts(chain.rpcUrl)
 const gate = startGate(chain.rpcUrl)
 afterTests(() => gate.stop())
 const service = await shared(startService({ rpcUrls: { [network]: gate.url } }))
 const { sql } = service.database
+/** A second API process as the database sees it; it shares no memory with the first. */
 const ctx = await createCtx({ config: readConfig(service.variables), process: 'second' })
 const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
 const second = { ctx, server, url: `http://127.0.0.1:${server.port}` }
-afterTests(() => second.ctx.close({ timeoutSeconds: 2 }))
+afterTests(async () => {
+  await server.stop(true)
+  await ctx.close({ timeoutSeconds: 2 })
+})
 
 const told = (answer: Answer) => ({ status: answer.status, code: answer.json?.code })
 

@@ -1,15 +1,15 @@
 // Processes that neither work nor end: stopped by a signal, or cut off from the database without a word. Their connections and
 // locks stay, so others must find out by themselves. Real processes, a real network in between.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
-import postgres, { type Sql } from 'postgres'
 import type { Hex } from 'viem'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { isLeftOut } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { afterTests, shared } from '../support/shared.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
 const network = 'Ethereum'
@@ -22,18 +22,18 @@ const WITHIN_MS = 15_000
 /** For the API that loses its network. Longer than its transaction may be idle, so that others get the signer first. */
 const ANSWER_TIMEOUT_MS = 12_000
 
-let chain: TestChain
-let service: Service
-/** One before each of two workers. */
-let proxies: readonly [TcpProxy, TcpProxy]
-let sql: Sql
 let workers: ReturnType<Service['startWorker']>[] = []
 
-beforeAll(async () => {
-  chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  proxies = await Promise.all([startTcpProxy(service.database.workerUrl), startTcpProxy(service.database.workerUrl)])
-  sql = postgres(service.database.url, { max: 3, onnotice: () => {} })
+const chain = await shared(startChain(network))
+const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+/** One before each of two workers. */
+const proxies = await Promise.all([
+  startTcpProxy(service.database.workerUrl),
+  startTcpProxy(service.database.workerUrl),
+])
+const { sql } = service.database
+afterTests(async () => {
+  for (const proxy of proxies) await proxy.stop()
 })
 
 afterEach(async () => {
@@ -46,13 +46,6 @@ afterEach(async () => {
   workers = []
   // A killed worker counts as living for some seconds. The next test shall not take it for one of its own.
   await sql`update workers set seen_at = seen_at - interval '30 s'`
-})
-
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-  for (const proxy of proxies) await proxy.stop()
-  await chain.stop()
 })
 
 const startWorker = (changes: Record<string, string> = {}) => {

@@ -1,13 +1,13 @@
 // One network's node takes everything and answers nothing; the other networks must not notice.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { parseCrontab } from 'graphile-worker'
-import postgres, { type Sql } from 'postgres'
 import type { Network } from '../../db/words.ts'
 import { CRONTAB } from '../../jobs/queue.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Gate, startGate } from '../support/gate.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startGate } from '../support/gate.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 
 const RECIPIENT = fundedAccount(5).address
 /** So many that a worker which waits for each of them is busy for minutes: 15 s each, three at a time. */
@@ -15,28 +15,14 @@ const INTENTS = 60
 /** Seven times what a loaded machine needs, and far below those minutes. */
 const SETTLED_MS = 40_000
 
-let healthy: TestChain
-let sick: TestChain
-let gate: Gate
-let service: Service
-let sql: Sql
-
-beforeAll(async () => {
-  healthy = await startChain('Ethereum')
-  sick = await startChain('Polygon')
-  gate = startGate(sick.rpcUrl)
-  service = await startService({ rpcUrls: { Ethereum: healthy.rpcUrl, Polygon: gate.url } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  // Four followers, the audit and three more.
-  service.startWorker({ WORKER_CONCURRENCY: '8' })
-})
-
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-  await gate.stop()
-  await Promise.all([healthy.stop(), sick.stop()])
-})
+const healthy = await shared(startChain('Ethereum'))
+const sick = await shared(startChain('Polygon'))
+const gate = startGate(sick.rpcUrl)
+afterTests(() => gate.stop())
+const service = await shared(startService({ rpcUrls: { Ethereum: healthy.rpcUrl, Polygon: gate.url } }))
+const { sql } = service.database
+// Four followers, the audit and three more.
+service.startWorker({ WORKER_CONCURRENCY: '8' })
 
 const fundedWallet = async (network: Network, chain: TestChain) => {
   const { address } = await service.newWallet({ network })

@@ -1,34 +1,24 @@
 // What somebody with the worker's login can do with the facts of contracts: the standard of a collection chooses the call that
 // moves a token, and the decimals of a token the amount that a person reads before they agree to a policy.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { expect, test } from 'bun:test'
+import postgres from 'postgres'
 import { decodeFunctionData, type Hex, parseAbi, toFunctionSelector } from 'viem'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Service, startService } from '../support/service.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 
 const network = 'Ethereum'
 const secret = { developer_secret: 'testnet-secret' }
 const SAFE_TRANSFER = toFunctionSelector('safeTransferFrom(address,address,uint256)')
 const [RECIPIENT, OWNER] = [fundedAccount(5).address, fundedAccount(0).address]
 
-let service: Service
-let chain: TestChain
+const chain = await shared(startChain(network))
+const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
 /** The worker's. */
-let login: Sql
-let sql: Sql
-
-beforeAll(async () => {
-  chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  login = postgres(service.database.workerUrl, { max: 1, onnotice: () => {} })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-}, 60_000)
-afterAll(async () => {
-  await Promise.all([login.end(), sql.end()])
-  await service.close()
-  await chain.stop()
-})
+const login = postgres(service.database.workerUrl, { max: 1, onnotice: () => {} })
+afterTests(() => login.end())
+const { sql } = service.database
 
 type Facts = { readonly standard: string; readonly name: string; readonly symbol: string; readonly decimals: number }
 

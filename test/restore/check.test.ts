@@ -1,15 +1,16 @@
 // A database that was restored to a point in time, without a journal: `cli restore check` finds on the chains what wallets have
 // done since, freezes these wallets, and releases them when the workers have read the same blocks. Real servers and chains.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { createDatabaseOn } from '../support/postgres.ts'
-import { type Service, startService } from '../support/service.ts'
-import { startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
+import { startSubstrateChain } from '../support/substrate.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 import { startArchivedPostgres } from './archived-postgres.ts'
 
@@ -18,27 +19,15 @@ const RECIPIENT = fundedAccount(5).address
 /** The Substrate development phrase's //Bob, with Polkadot's prefix. */
 const BOB = '14E5nqKAp3oAJcmzgZhUD2RcptBeUBScxKHgJKU4HPNcKVf3'
 
-let server: Awaited<ReturnType<typeof startArchivedPostgres>>
-let chain: TestChain
-let polkadot: TestSubstrateChain
-let service: Service
 let worker: WorkerHere | null = null
 
-beforeAll(async () => {
-  server = await startArchivedPostgres()
-  chain = await startChain('Ethereum')
-  await deployCanonicalContracts(chain.rpcUrl)
-  polkadot = await startSubstrateChain('Polkadot')
-  const rpcUrls = { Ethereum: chain.rpcUrl, Polkadot: polkadot.rpcUrl }
-  service = await startService({ rpcUrls, database: await createDatabaseOn(server.url) })
-}, 120_000)
-
-afterAll(async () => {
-  await worker?.stop()
-  await service.close()
-  await Promise.all([chain.stop(), polkadot.stop()])
-  await server.stop()
-})
+const server = await shared(startArchivedPostgres())
+const chain = await shared(startChain('Ethereum'))
+await deployCanonicalContracts(chain.rpcUrl)
+const polkadot = await shared(startSubstrateChain('Polkadot'))
+const rpcUrls = { Ethereum: chain.rpcUrl, Polkadot: polkadot.rpcUrl }
+const service = await shared(startService({ rpcUrls, database: await createDatabaseOn(server.url) }))
+afterTests(() => worker?.stop())
 
 const startWorker = async () => {
   worker = await startWorkerHere(service)

@@ -1,14 +1,15 @@
 // An extrinsic that expires gives its nonce back, and another one uses it. After a restore both are known again: what was paid
 // is not paid twice, and what had expired has expired.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { decodeAddress } from '@polkadot/util-crypto'
 import { runCli } from '../support/cli.ts'
 import { createDatabaseOn, onServer } from '../support/postgres.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { startSubstrateChain } from '../support/substrate.ts'
 import { startCopiedPostgres } from './copied-postgres.ts'
-import { type Journaled, startJournaled } from './journaled.ts'
+import { startJournaled } from './journaled.ts'
 
 const network = 'Polkadot'
 const SECRET = 'testnet-secret'
@@ -16,19 +17,12 @@ const UNIT = 10n ** 10n
 /** The number of blocks that an extrinsic waits. */
 const ERA_BLOCKS = 16
 
-let server: Awaited<ReturnType<typeof startCopiedPostgres>>
-let chain: Awaited<ReturnType<typeof startSubstrateChain>>
-let world: Journaled
-
-beforeAll(async () => {
-  ;[server, chain] = await Promise.all([startCopiedPostgres(), startSubstrateChain(network)])
-  world = await startJournaled({ rpcUrls: { [network]: chain.wsUrl }, database: await createDatabaseOn(server.url) })
-})
-afterAll(async () => {
-  await world.close()
-  await chain.stop()
-  await server.stop()
-})
+const [server, chain] = await Promise.all([startCopiedPostgres(), startSubstrateChain(network)])
+afterTests(() => server.stop())
+afterTests(() => chain.stop())
+const world = await shared(
+  startJournaled({ rpcUrls: { [network]: chain.wsUrl }, database: await createDatabaseOn(server.url) }),
+)
 
 type Payment = { readonly from: string; readonly to: string; readonly key: string; readonly id: string }
 

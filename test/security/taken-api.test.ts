@@ -1,9 +1,10 @@
 // Somebody with full control of an API's process has its variables with SERVICE_KEY and IDENTITY_KEY, its database login and its
 // socket. The attacks below use nothing else. The vault is a process of its own; what an owner does goes the same way.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import { hashMessage, hashTypedData, keccak256, type Signature, serializeTransaction, toHex } from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
@@ -19,7 +20,8 @@ import { createProject } from '../../src/projects/projects.ts'
 import { ACTOR, bytesOf, codeOf, newTerms, SECRET, signOne, signOneBy, tally } from '../custody/support.ts'
 import { createWire, frameOf } from '../custody/wire-support.ts'
 import { messageSigner, signerOnce } from '../support/keys.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
 const pin = { userPin: '493817' }
@@ -31,29 +33,16 @@ const DENIED = '42501'
 const { raw } = createWire()
 const connections: ReturnType<typeof connectVault>[] = []
 
-let service: Service
-let vaultProcess: Awaited<ReturnType<typeof startVaultProcess>>
-let superuser: Sql
-let socket: string
-let login: Sql
-let vault: ReturnType<typeof connectVault>
-let projectId: string
-
-beforeAll(async () => {
-  const node = 'http://127.0.0.1:1'
-  service = await startService({ rpcUrls: { Ethereum: node, Base: node, Polygon: node } })
-  socket = `${service.variables.VAULT_SOCKET}.process`
-  vaultProcess = await startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket })
-  superuser = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  login = postgres(service.variables.DATABASE_URL ?? '', { max: 1, onnotice: () => {} })
-  vault = connected()
-  projectId = service.project.projectId
-})
-afterAll(async () => {
+const node = 'http://127.0.0.1:1'
+const service = await shared(startService({ rpcUrls: { Ethereum: node, Base: node, Polygon: node } }))
+const socket = `${service.variables.VAULT_SOCKET}.process`
+const vaultProcess = await shared(startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket }))
+const superuser = service.database.sql
+const login = postgres(service.variables.DATABASE_URL ?? '', { max: 1, onnotice: () => {} })
+afterTests(() => login.end())
+const projectId = service.project.projectId
+afterTests(() => {
   for (const { close } of connections) close()
-  await Promise.all([login.end(), superuser.end()])
-  await vaultProcess.stop()
-  await service.close()
 })
 
 const connected = () => {
@@ -61,6 +50,7 @@ const connected = () => {
   connections.push(connection)
   return connection
 }
+const vault = connected()
 
 const newWallet = async (changes: Partial<WalletRef> = {}, credentials: Credentials = pin): Promise<WalletRef> => {
   const owner = { projectId, ownerId: randomUUID(), network: 'Ethereum', controlMode: 'user', ...changes } as const

@@ -1,21 +1,15 @@
 // Assets of pallet Assets and the coin, through the API and a worker, on a local Asset Hub.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { encodeAddress } from '@polkadot/util-crypto'
-import { type Answer, type Service, startService } from '../support/service.ts'
-import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
-import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
+import { devAccount, startSubstrateChain } from '../support/substrate.ts'
+import { startWorkerHere } from '../support/worker-here.ts'
 
 const network = 'Polkadot'
 const SECRET = { developer_secret: 'testnet-secret' }
-
-let chain: TestSubstrateChain
-let service: Service
-let worker: WorkerHere
-let alice: string
-let bob: string
-let token: string
 
 const succeeded = async (answer: Answer) => {
   if (answer.json?.status !== 'submitted') throw new Error(`not submitted: ${answer.text}`)
@@ -39,18 +33,11 @@ const told = ({ status, json }: Answer) => [status, json.code ?? json.status]
 
 const POINTS = { name: 'Points', symbol: 'PNT', decimals: '6', initial_supply: '1000.000001' }
 
-beforeAll(async () => {
-  chain = await startSubstrateChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.wsUrl } })
-  worker = await startWorkerHere(service)
-  ;[alice, bob] = [await newWallet(), await newWallet()]
-  token = (await succeeded(await create({ ...POINTS, logo_url: 'https://example.com/p.png' }))).contract_address
-})
-afterAll(async () => {
-  await worker?.stop()
-  await service?.close()
-  await chain?.stop()
-})
+const chain = await shared(startSubstrateChain(network))
+const service = await shared(startService({ rpcUrls: { [network]: chain.wsUrl } }))
+await shared(startWorkerHere(service))
+const [alice, bob] = [await newWallet(), await newWallet()]
+const token = (await succeeded(await create({ ...POINTS, logo_url: 'https://example.com/p.png' }))).contract_address
 
 type Item = {
   readonly type: string

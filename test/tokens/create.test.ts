@@ -1,9 +1,10 @@
 // Tokens that the service creates and mints, on a chain with a worker.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Address, parseAbi } from 'viem'
+import { expect, test } from 'bun:test'
+import { parseAbi } from 'viem'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount } from '../support/chains.ts'
+import { shared } from '../support/shared.ts'
 import { network, SECRET, startTokenWorld, type TokenWorld } from './world.ts'
 
 const ABI = parseAbi([
@@ -16,18 +17,10 @@ const ABI = parseAbi([
 const LOGO = 'https://example.com/points.png'
 const RECIPIENT = fundedAccount(5).address
 
-let world: TokenWorld
-let owner: Address
-let token: Address
-let creation: { readonly transaction_hash: string }
-
-beforeAll(async () => {
-  world = await startTokenWorld()
-  owner = await world.newWallet()
-  const made = await world.create(owner, { logo_url: LOGO })
-  ;[creation, token] = [made, made.contract_address]
-})
-afterAll(() => world.stop())
+const world = await shared(startTokenWorld())
+const owner = await world.newWallet()
+const made = await world.create(owner, { logo_url: LOGO })
+const [creation, token] = [made, made.contract_address]
 
 const facts = (address: string, who: Pick<TokenWorld['service'], 'get'> = world.service) =>
   who.get('/tokens/tokens', { network, token: address })

@@ -1,11 +1,11 @@
 // One of two nodes lies about a token: its amounts are not read, and nothing of the lie is kept.
 
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { beforeEach, expect, test } from 'bun:test'
 import { decodeFunctionData, type Hex, parseAbi, toFunctionSelector } from 'viem'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 
 const network = 'Ethereum'
 const SECRET = { developer_secret: 'testnet-secret' }
@@ -13,26 +13,13 @@ const RECIPIENT = fundedAccount(5).address
 const DECIMALS = toFunctionSelector('decimals()')
 const ABI = parseAbi(['function transfer(address to, uint256 value)'])
 
-let chain: TestChain
-let nodes: readonly [ReturnType<typeof startFakeNode>, ReturnType<typeof startFakeNode>]
-let service: Service
-let sql: Sql
-let from: Hex
-
-beforeAll(async () => {
-  chain = await startChain(network)
-  nodes = [startFakeNode({ behind: chain.rpcUrl }), startFakeNode({ behind: chain.rpcUrl })]
-  service = await startService({ rpcUrls: { [network]: nodes.map(({ rpcUrl }) => rpcUrl).join(' ') } })
-  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  from = (await service.newWallet({ network })).address
-  await chain.fund(from, 10n ** 18n)
-})
-afterAll(async () => {
-  await sql?.end()
-  await service?.close()
-  await Promise.all(nodes.map((node) => node.stop()))
-  await chain?.stop()
-})
+const chain = await shared(startChain(network))
+const nodes = [startFakeNode({ behind: chain.rpcUrl }), startFakeNode({ behind: chain.rpcUrl })] as const
+const service = await shared(startService({ rpcUrls: { [network]: nodes.map(({ rpcUrl }) => rpcUrl).join(' ') } }))
+const { sql } = service.database
+const from = (await service.newWallet({ network })).address
+await chain.fund(from, 10n ** 18n)
+afterTests(() => Promise.all(nodes.map((node) => node.stop())))
 
 const HONEST: Behaviour = () => undefined
 const dataOf = ({ params: [call] }: Parameters<Behaviour>[0]): unknown =>

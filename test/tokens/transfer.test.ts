@@ -1,10 +1,11 @@
 // Transfers of tokens and of the coin, to one or several recipients, on a chain with a worker.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, parseAbi, parseEther } from 'viem'
 import { tokenAbi } from '../../src/chains/evm/contracts/token.generated.ts'
 import { fundedAccount } from '../support/chains.ts'
-import { network, startTokenWorld, type TokenWorld } from './world.ts'
+import { shared } from '../support/shared.ts'
+import { network, startTokenWorld } from './world.ts'
 
 const ERC20 = parseAbi([
   'function transfer(address to, uint256 value)',
@@ -12,18 +13,9 @@ const ERC20 = parseAbi([
 ])
 const STRANGER = fundedAccount(5).address
 
-let world: TokenWorld
-let alice: Address
-let bob: Address
-let safe: Address
-let token: Address
-
-beforeAll(async () => {
-  world = await startTokenWorld()
-  ;[alice, bob, safe] = [await world.newWallet(), await world.newWallet(), await world.newWallet('contract')]
-  token = (await world.create(alice)).contract_address
-})
-afterAll(() => world.stop())
+const world = await shared(startTokenWorld())
+const [alice, bob, safe] = [await world.newWallet(), await world.newWallet(), await world.newWallet('contract')]
+const token = (await world.create(alice)).contract_address
 
 const unitsOf = (address: Address, owner: Address) =>
   world.chain.publicClient.readContract({ address, abi: ERC20, functionName: 'balanceOf', args: [owner] })

@@ -1,24 +1,26 @@
 // A collector that hangs or refuses, and a service whose requests do not notice.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { startCollector } from '../support/collector.ts'
 import { type Service, startService } from '../support/service.ts'
+import { afterTests } from '../support/shared.ts'
 
 const { promise: never, resolve: answerAll } = Promise.withResolvers<void>()
 const hanging = startCollector(() => never.then(() => Response.json({})))
 const refusing = startCollector(() => new Response('', { status: 403 }))
 const services: Record<string, Service> = {}
 
-beforeAll(async () => {
-  for (const { url } of [hanging, refusing]) {
-    const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: url }
-    services[url] = await startService({ variables })
-  }
-})
-afterAll(async () => {
-  answerAll()
+afterTests(() => refusing.stop())
+afterTests(() => hanging.stop())
+for (const { url } of [hanging, refusing]) {
+  const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: url }
+  services[url] = await startService({ variables })
+}
+afterTests(async () => {
   for (const service of Object.values(services)) await service.close()
-  await Promise.all([hanging.stop(), refusing.stop()])
+})
+afterTests(async () => {
+  answerAll()
 })
 
 const at = ({ url }: { readonly url: string }): Service => {

@@ -1,12 +1,13 @@
 // A request's trace, from the client's own span to the mined transaction: an API, a vault and a worker as processes of their own, a
 // chain, and a collector that checks what it gets.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { parseEther } from 'viem'
 import { startApiProcess } from '../support/api.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
 import { type CollectedSpan, startCollector } from '../support/collector.ts'
-import { type Service, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
 const network = 'Polygon'
@@ -19,33 +20,22 @@ const FINAL_AFTER_BLOCKS = 300
 const NODE_KEY = 'key-of-the-provider'
 
 const collector = startCollector()
-let chain: TestChain
-let service: Service
-let vault: Awaited<ReturnType<typeof startVaultProcess>>
-let api: Awaited<ReturnType<typeof startApiProcess>>
-let client: Service
 
-beforeAll(async () => {
-  chain = await startChain(network)
-  const tracing = {
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    OTEL_EXPORTER_OTLP_HEADERS: `authorization=${encodeURIComponent(TOKEN)}`,
-    OTEL_RESOURCE_ATTRIBUTES: 'host.name=here',
-  }
-  service = await startService({ rpcUrls: { [network]: `${chain.rpcUrl}?key=${NODE_KEY}` } })
-  const socket = `${service.variables.VAULT_SOCKET}.own`
-  vault = await startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket })
-  api = await startApiProcess({ ...service.variables, ...tracing, VAULT_SOCKET: socket, ACCESS_LOG: 'true' })
-  service.startWorker(tracing)
-  client = { ...service, ...service.as(service.project, api.url) }
-})
-afterAll(async () => {
-  await api.stop()
-  await vault.stop()
-  await service.close()
-  await chain.stop()
-  await collector.stop()
-})
+afterTests(() => collector.stop())
+const chain = await shared(startChain(network))
+const tracing = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+  OTEL_EXPORTER_OTLP_HEADERS: `authorization=${encodeURIComponent(TOKEN)}`,
+  OTEL_RESOURCE_ATTRIBUTES: 'host.name=here',
+}
+const service = await shared(startService({ rpcUrls: { [network]: `${chain.rpcUrl}?key=${NODE_KEY}` } }))
+const socket = `${service.variables.VAULT_SOCKET}.own`
+await shared(startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket }))
+const api = await shared(
+  startApiProcess({ ...service.variables, ...tracing, VAULT_SOCKET: socket, ACCESS_LOG: 'true' }),
+)
+service.startWorker(tracing)
+const client = { ...service, ...service.as(service.project, api.url) }
 
 const ofTrace = (traceId: string) => collector.spans.filter((span) => span.traceId === traceId)
 

@@ -2,16 +2,16 @@
 // the newest tag, or before the first release this code with a column that the later one does not have any more. The later one is
 // this code with a column that the earlier one does not know. Real processes; a load balancer asks /readyz.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Hex } from 'viem'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
 import { addMigrations } from '../support/migrations.ts'
 import { type Service, startService } from '../support/service.ts'
+import { afterTests, shared, sharedFolder } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
 const network = 'Ethereum'
@@ -26,9 +26,6 @@ type Columns = { readonly earlier: boolean; readonly later: boolean }
 const EXPAND = ['alter table projects add column earlier_note text', 'alter table projects add column later_note text']
 const CONTRACT = 'alter table projects drop column earlier_note'
 
-let folder: string
-let chain: TestChain
-let service: Service
 /** Ends what a failed test has left. */
 const stops = new Set<() => Promise<unknown>>()
 
@@ -210,17 +207,11 @@ const startLoad = (next: () => string, wallets: readonly Hex[]) => {
   }
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'strongroom-upgrade-'))
-  chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-}, 60_000)
-
-afterAll(async () => {
+const folder = await sharedFolder('upgrade')
+const chain = await shared(startChain(network))
+const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+afterTests(async () => {
   await Promise.all([...stops].map((stop) => stop()))
-  await service.close()
-  await chain.stop()
-  await rm(folder, { recursive: true, force: true })
 })
 
 test('from the last version to this one, under load: no request fails, and no transaction is lost', async () => {

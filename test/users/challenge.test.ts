@@ -1,46 +1,38 @@
 // Logins that begin on one device and are completed on another or by a mailed link, over real HTTP.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import type { Sql } from 'postgres'
-import postgres from 'postgres'
 import { openMail } from '../../src/mail/queue.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { revokeSessions } from '../../src/users/end-sessions.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { type Answer, startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
 
 const FORM = /^(?:[0-9A-HJKMNP-TV-Z]{4}-){6}[0-9A-HJKMNP-TV-Z]{4}$/
 const REFUSED = [401, 'login_failed']
 const UNKNOWN = [404, 'not_found']
 const PHONE = 'Mozilla/5.0 (iPhone) <b>&amp;"x"</b>'
 
-let service: Service
-let sql: Sql
-let other: Awaited<ReturnType<typeof createProject>>
 const log: string[] = []
 
-beforeAll(async () => {
-  // Not the devnet, so that the limits of a deployment apply. Each test has its own address.
-  service = await startService({
+// Not the devnet, so that the limits of a deployment apply. Each test has its own address.
+const service = await shared(
+  startService({
     variables: { DEVNET: 'false', TRUSTED_PROXIES: '1', MAIL_URL: 'smtp://127.0.0.1:1', LOG_LEVEL: 'trace' },
-  })
-  const { log: own } = service.ctx
-  const listen = (level: 'info' | 'warn' | 'error' | 'debug' | 'trace') => {
-    const say: (...said: [object, string]) => void = own[level]
-    const heard = (...said: [object, string]) => {
-      log.push(JSON.stringify(said))
-      if (level === 'error') say(...said)
-    }
-    Object.assign(own, { [level]: heard })
+  }),
+)
+const { log: own } = service.ctx
+const listen = (level: 'info' | 'warn' | 'error' | 'debug' | 'trace') => {
+  const say: (...said: [object, string]) => void = own[level]
+  const heard = (...said: [object, string]) => {
+    log.push(JSON.stringify(said))
+    if (level === 'error') say(...said)
   }
-  for (const level of ['info', 'warn', 'error', 'debug', 'trace'] as const) listen(level)
-  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-  other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
-})
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-})
+  Object.assign(own, { [level]: heard })
+}
+for (const level of ['info', 'warn', 'error', 'debug', 'trace'] as const) listen(level)
+const { sql } = service.database
+const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
 
 let addresses = 0
 const nextAddress = () => `192.0.2.${++addresses}`

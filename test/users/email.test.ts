@@ -34,7 +34,10 @@ const smtp = await shared(startSmtp())
 const service = await shared(startService({ variables: { DEVNET: 'false', TRUSTED_PROXIES: '1', MAIL_URL: smtp.url } }))
 const { sql } = service.database
 const worker = startLoudWorker()
-afterTests(() => worker.exited)
+afterTests(async () => {
+  worker.kill('SIGTERM')
+  await worker.exited
+})
 const workerLog = new Response(worker.stdout).text()
 
 const until = async (condition: () => Promise<boolean>): Promise<void> => {

@@ -19,9 +19,6 @@ const RECIPIENT = fundedAccount(5).address
 
 type User = Awaited<ReturnType<typeof newUser>>
 
-/** A token of nobody. */
-/** Ids of what Boris and the project own, by their names in paths. */
-
 const policyFor = (wallet_address: string) => ({
   network,
   wallet_address,
@@ -48,6 +45,7 @@ const chain = await shared(startChain(network))
 const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
 const { sql } = service.database
 await shared(startWorkerHere(service))
+/** A token of nobody. */
 const token = (await chain.deploy('TestToken', ['Test', 'TST', 6])).address
 const anna = await newUser()
 const boris = await newUser()
@@ -65,6 +63,7 @@ const done = (await boris.settled(made.json.transaction_id)).json
 const mint = { network, contract_address: done.contract_address, uri: 'ipfs://one', user_pin: PIN }
 await boris.settled((await boris.post('/nfts/mint', mint)).json.transaction_id)
 const policy = (await boris.post('/policies', policyFor(wallet.address))).json
+/** Ids of what Boris and the project own, by their names in paths. */
 const theirs: Record<'wallet' | 'walletId' | 'transaction' | 'hash' | 'collection' | 'policy' | 'owner', string> = {
   wallet: wallet.address,
   walletId: wallet.id,

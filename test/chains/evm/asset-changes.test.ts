@@ -1,6 +1,6 @@
 // The asset changes of a preview, on a node that simulates and on one that only traces. Both give the same result.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { encodeDeployData, encodeFunctionData, getAddress, getContractAddress, pad } from 'viem'
 import type { Chain, Hex, Intent } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
@@ -8,8 +8,9 @@ import { createLimits } from '../../../src/chains/evm/limits.ts'
 import { previewBundle } from '../../../src/chains/evm/preview.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc } from '../../../src/chains/node/rpc.ts'
-import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { fundedAccount, startChain } from '../../support/chains.ts'
 import { testContract } from '../../support/contracts.ts'
+import { afterTests, shared } from '../../support/shared.ts'
 import { type Behaviour, startFakeNode, withoutIdentity } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 import { deployOdd } from './odd-contracts.ts'
@@ -21,10 +22,6 @@ const heir = getAddress('0x00000000000000000000000000000000000abcde')
 const zero = '0x0000000000000000000000000000000000000000'
 
 type Deployed = { readonly address: Hex; readonly abi: readonly unknown[] }
-
-let node: TestChain
-let wrapped: Deployed
-let previewed: Deployed
 
 const proxies: ReturnType<typeof startFakeNode>[] = []
 const chainBehind = (behaviour: Behaviour): { readonly chain: Chain; readonly calls: string[][] } => {
@@ -52,14 +49,11 @@ const brief = async (chain: Chain, intents: readonly Intent[]) =>
     return changes?.map(({ standard, from, to, tokenId, amount }) => [standard, from, to, tokenId ?? '-', amount])
   })
 
-beforeAll(async () => {
-  node = await startChain('Ethereum')
-  wrapped = await node.deploy('WrappedCoin')
-  previewed = await node.deploy('Previewed')
-})
-afterAll(async () => {
+const node = await shared(startChain('Ethereum'))
+const wrapped = await node.deploy('WrappedCoin')
+const previewed = await node.deploy('Previewed')
+afterTests(async () => {
   for (const proxy of proxies) await proxy.stop()
-  await node?.stop()
 })
 
 const KINDS = [

@@ -1,12 +1,13 @@
 // How far a node is trusted about fees. The node is a real chain behind a proxy that lies about fees.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { toHex } from 'viem'
 import type { EvmUnsigned } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { type EvmNetworkRow, evmNetworkRow } from '../../../src/chains/networks.ts'
 import { readConfig } from '../../../src/config.ts'
-import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { fundedAccount, startChain } from '../../support/chains.ts'
+import { afterTests, shared } from '../../support/shared.ts'
 import { startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 
@@ -15,15 +16,11 @@ const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet:
 const from = fundedAccount(0).address
 const payment = { to: fundedAccount(1).address, value: 1n, input: '0x' as const }
 
-let node: TestChain
 const open: { stop: () => unknown }[] = []
 
-beforeAll(async () => {
-  node = await startChain('Ethereum')
-})
-afterAll(async () => {
+const node = await shared(startChain('Ethereum'))
+afterTests(async () => {
   for (const each of open) await each.stop()
-  await node?.stop()
 })
 
 type Told = {

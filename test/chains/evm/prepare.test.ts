@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import { encodeFunctionData, getAddress, getContractAddress, type Hex, parseAbi, parseEther, parseGwei } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import type { Chain, EvmUnsigned, Intent, Prepared, Unsigned } from '../../../src/chains/chain.ts'
+import type { EvmUnsigned, Intent, Prepared, Unsigned } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { type EvmNetworkRow, evmNetworkRow } from '../../../src/chains/networks.ts'
-import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { fundedAccount, startChain } from '../../support/chains.ts'
+import { afterTests, shared } from '../../support/shared.ts'
 import { type Behaviour, startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 import { deployOdd, oddContract } from './odd-contracts.ts'
@@ -19,27 +20,20 @@ const erc20 = parseAbi([
   'function mint(address to, uint256 value)',
 ])
 
-let node: TestChain
-let chain: Chain
-let failing: Awaited<ReturnType<typeof deployOdd>>
-let token: Awaited<ReturnType<TestChain['deploy']>>
 const open: { stop: () => unknown }[] = []
 
-beforeAll(async () => {
-  node = await startChain('Ethereum')
-  chain = createEvmChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
-  failing = await deployOdd(node, 'Failing')
-  token = await node.deploy('TestToken', ['Test', 'TST', 6])
-  await node.send({
-    to: token.address,
-    data: encodeFunctionData({ abi: erc20, functionName: 'mint', args: [rich, 1000n] }),
-  })
+const node = await shared(startChain('Ethereum'))
+const chain = createEvmChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
+const failing = await deployOdd(node, 'Failing')
+const token = await node.deploy('TestToken', ['Test', 'TST', 6])
+await node.send({
+  to: token.address,
+  data: encodeFunctionData({ abi: erc20, functionName: 'mint', args: [rich, 1000n] }),
+})
+afterTests(async () => {
+  for (const each of open) await each.stop()
 })
 beforeEach(() => node.fund(poor, 0n))
-afterAll(async () => {
-  for (const each of open) await each.stop()
-  await node?.stop()
-})
 
 const to = (address: string, input: Hex = '0x', value = 0n): Intent => ({ to: address, value, input })
 const call = (functionName: string, args: readonly unknown[] = [], value = 0n): Intent =>

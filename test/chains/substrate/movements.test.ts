@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import {
   type BlockMovements,
   type Chain,
@@ -19,7 +19,8 @@ import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime
 import { encodePayload } from '../../../src/chains/substrate/sails.ts'
 import { toHex } from '../../../src/chains/substrate/scale.ts'
 import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
-import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
+import { shared } from '../../support/shared.ts'
+import { devAccount, localMetadataPins, startSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { type FakeBlock, type FakeEvent, startFakeChain } from './fake-chain.ts'
 import { FOREIGN, WETH } from './foreign-assets.ts'
@@ -29,32 +30,23 @@ import { differencesOf } from './specs.ts'
 const UNIT = 10n ** 12n
 const rowOf = (network: 'Polkadot' | 'Vara') => substrateNetworkRow({ network, environment: 'testnet', devnet: true })
 
-let local: TestSubstrateChain
-let chain: Chain
-let runtime: Runtime
 type Account = Awaited<ReturnType<typeof devAccount>>
-let alice: Account
-let bob: Account
 
 const own = ({ publicKey }: Pick<Account, 'publicKey'>, network: 'Polkadot' | 'Vara' = 'Polkadot') =>
   addressOf(rowOf(network), publicKey)
 
-beforeAll(async () => {
-  local = await startSubstrateChain('Polkadot')
-  ;[alice, bob] = [await devAccount('Alice'), await devAccount('Bob')]
-  await local.fund(alice.address)
-  await local.fund(bob.address)
-  await local.newBlock()
-  chain = createSubstrateChain({
-    ...{ row: rowOf('Polkadot'), rpcUrl: local.wsUrl },
-    ...{ memory: createMemory(), metadataPins: localMetadataPins },
-  })
-  const metadata = (await local.rpc('state_getMetadata')) as Hex
-  const version = { specName: 'statemine', specVersion: 900, transactionVersion: 1 }
-  runtime = readRuntime(version, { metadata, ss58Prefix: 0 })
-}, 30_000)
-
-afterAll(() => local?.stop())
+const local = await shared(startSubstrateChain('Polkadot'))
+const [alice, bob] = [await devAccount('Alice'), await devAccount('Bob')]
+await local.fund(alice.address)
+await local.fund(bob.address)
+await local.newBlock()
+const chain = createSubstrateChain({
+  ...{ row: rowOf('Polkadot'), rpcUrl: local.wsUrl },
+  ...{ memory: createMemory(), metadataPins: localMetadataPins },
+})
+const metadata = (await local.rpc('state_getMetadata')) as Hex
+const version = { specName: 'statemine', specVersion: 900, transactionVersion: 1 }
+const runtime = readRuntime(version, { metadata, ss58Prefix: 0 })
 
 type Call = ReturnType<Runtime['calls'][string][string]>
 const call = (pallet: string, name: string, ...values: readonly unknown[]): Call => {

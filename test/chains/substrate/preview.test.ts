@@ -21,7 +21,6 @@ import { assetHubRuntime } from './metadata.ts'
 const UNIT = 10n ** 12n
 const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })
 
-/** With SS58 prefix 0. */
 const NEW = addressOf(row, new Uint8Array(32).fill(7))
 const OWNER = addressOf(row, new Uint8Array(32).fill(9))
 const POOR = addressOf(row, new Uint8Array(32).fill(8))
@@ -29,6 +28,7 @@ const POOR = addressOf(row, new Uint8Array(32).fill(8))
 const local = await shared(startSubstrateChain('Polkadot'))
 const bob = await devAccount('Bob')
 const alice = await devAccount('Alice')
+/** With SS58 prefix 0. */
 const hers = addressOf(row, alice.publicKey)
 const his = addressOf(row, bob.publicKey)
 await local.fund(hers)
