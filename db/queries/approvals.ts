@@ -1,7 +1,7 @@
 import { and, asc, count, desc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { approvalDecisions, approvals, passkeys } from '../schema.ts'
-import type { PasskeyFacts } from './passkeys.ts'
+import { PROJECT_PASSKEY, type ProjectPasskey } from './passkeys.ts'
 import type { Page } from './wallets.ts'
 
 type Row = Omit<typeof approvals.$inferSelect, 'expiredAt'>
@@ -165,7 +165,7 @@ export const noteApprovalUse = async (db: Db, id: string): Promise<void> => {
 
 export type Assertion = Pick<Decision, 'userId' | 'clientDataJson' | 'authenticatorData' | 'signature'> & {
   /** The present row of the passkey. */
-  readonly passkey: PasskeyFacts & { readonly mac: Uint8Array }
+  readonly passkey: ProjectPasskey
 }
 
 /** The approvals of users who still have the passkey with which they approved. */
@@ -176,16 +176,7 @@ export const approvingAssertions = (db: Queryable, { projectId, id }: OfProject)
       clientDataJson: approvalDecisions.clientDataJson,
       authenticatorData: approvalDecisions.authenticatorData,
       signature: approvalDecisions.signature,
-      passkey: {
-        id: passkeys.id,
-        projectId: passkeys.projectId,
-        userId: passkeys.userId,
-        credentialId: passkeys.credentialId,
-        publicKey: passkeys.publicKey,
-        rpId: passkeys.rpId,
-        backupEligible: passkeys.backupEligible,
-        mac: passkeys.mac,
-      },
+      passkey: PROJECT_PASSKEY,
     })
     .from(approvalDecisions)
     .innerJoin(

@@ -22,22 +22,25 @@ export const listPasskeys = async (db: Queryable, user: OfUser): Promise<readonl
 
 export type ProjectPasskey = PasskeyFacts & Pick<PasskeyRow, 'mac'>
 
+/** The columns of a `ProjectPasskey`. */
+export const PROJECT_PASSKEY = {
+  id: passkeys.id,
+  projectId: passkeys.projectId,
+  userId: passkeys.userId,
+  credentialId: passkeys.credentialId,
+  publicKey: passkeys.publicKey,
+  rpId: passkeys.rpId,
+  backupEligible: passkeys.backupEligible,
+  mac: passkeys.mac,
+}
+
 /** Passkeys of a project's users, in the order of their owners. @param input.userIds null: of all. */
 export const passkeysOf = (
   db: Queryable,
   input: { readonly projectId: string; readonly userIds: readonly string[] | null; readonly limit: number },
 ): Promise<readonly ProjectPasskey[]> =>
   db
-    .select({
-      id: passkeys.id,
-      projectId: passkeys.projectId,
-      userId: passkeys.userId,
-      credentialId: passkeys.credentialId,
-      publicKey: passkeys.publicKey,
-      rpId: passkeys.rpId,
-      backupEligible: passkeys.backupEligible,
-      mac: passkeys.mac,
-    })
+    .select(PROJECT_PASSKEY)
     .from(passkeys)
     .where(
       and(

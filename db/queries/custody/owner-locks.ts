@@ -6,21 +6,22 @@ import type { ControlMode } from '../../words.ts'
 /** null: of all projects. */
 type OfProject = { readonly projectId: string | null }
 
+const LOCK = {
+  id: ownerLocks.id,
+  keyringId: ownerLocks.keyringId,
+  controlMode: ownerLocks.controlMode,
+  policiesOnly: ownerLocks.policiesOnly,
+  version: ownerLocks.version,
+  sealed: ownerLocks.sealed,
+}
+
 /** Owner locks after `after`, in the order of their ids. */
 export const pageOfOwnerLocks = (
   db: Queryable,
   input: OfProject & { readonly after: string | null; readonly limit: number },
 ) =>
   db
-    .select({
-      id: ownerLocks.id,
-      projectId: keyrings.projectId,
-      keyringId: ownerLocks.keyringId,
-      controlMode: ownerLocks.controlMode,
-      policiesOnly: ownerLocks.policiesOnly,
-      version: ownerLocks.version,
-      sealed: ownerLocks.sealed,
-    })
+    .select({ ...LOCK, projectId: keyrings.projectId })
     .from(ownerLocks)
     .innerJoin(keyrings, eq(keyrings.id, ownerLocks.keyringId))
     .where(
@@ -127,14 +128,7 @@ export const locksUnderPolicies = (
   { projectId, ownerId }: { readonly projectId: string; readonly ownerId: string },
 ) =>
   db
-    .select({
-      id: ownerLocks.id,
-      keyringId: ownerLocks.keyringId,
-      controlMode: ownerLocks.controlMode,
-      policiesOnly: ownerLocks.policiesOnly,
-      version: ownerLocks.version,
-      sealed: ownerLocks.sealed,
-    })
+    .select(LOCK)
     .from(ownerLocks)
     .innerJoin(keyrings, eq(keyrings.id, ownerLocks.keyringId))
     .where(and(eq(keyrings.projectId, projectId), eq(keyrings.ownerId, ownerId), eq(ownerLocks.policiesOnly, true)))
