@@ -5,7 +5,7 @@ import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { createMortal } from '../support/mortal.ts'
+import { createMortals } from '../support/mortal.ts'
 import { connectToMortal } from '../support/mortal-postgres.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
@@ -30,26 +30,8 @@ const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl }
 const approver = await newApprover(service)
 const sql = connectToMortal(service.database.url)
 afterTests(() => sql.end())
-const node = { variable: 'ETHEREUM_RPC_URL', rpcUrl: chain.rpcUrl }
-const changes = { LOG_LEVEL: 'info', PORT: '0', VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.mortal` }
-const vault = await shared(
-  createMortal({
-    program: 'src/vault',
-    variables: { ...service.vaultVariables, ...changes, VAULT_JOURNAL: `${changes.VAULT_SOCKET}.journal` },
-    databaseUrl: service.database.vaultUrl,
-    node,
-    until: /"msg":"listening"/,
-  }),
-)
-const api = await shared(
-  createMortal({
-    program: 'src/server',
-    variables: { ...service.variables, ...changes },
-    databaseUrl: service.database.apiUrl,
-    node,
-    until: /"url":"(http[^"]+)"/,
-  }),
-)
+const { vault, api } = await createMortals(service, chain.rpcUrl)
+for (const each of [vault, api]) afterTests(each.stop)
 await start()
 
 /** A payment that was approved, of a wallet that pays only so. */

@@ -1,6 +1,7 @@
 // A process of the service whose connections go through proxies. When a chosen message passes, it is killed (SIGKILL), or PostgreSQL.
 
 import { type Program, programPath } from './programs.ts'
+import type { Service } from './service.ts'
 import { type Moment, startDatabaseWire, startNodeWire, type Wire } from './wire.ts'
 
 /** A step boundary: the nth message of a kind, counted from when the point was chosen. */
@@ -158,3 +159,28 @@ export const createMortal = async (input: {
 }
 
 export type Mortal = Awaited<ReturnType<typeof createMortal>>
+
+/** A vault and an API beside those of this service, at a socket of their own. */
+export const createMortals = async (
+  service: Pick<Service, 'variables' | 'vaultVariables' | 'database'>,
+  rpcUrl: string,
+): Promise<{ readonly vault: Mortal; readonly api: Mortal }> => {
+  const node = { variable: 'ETHEREUM_RPC_URL', rpcUrl }
+  const socket = `${service.variables.VAULT_SOCKET}.mortal`
+  const changes = { LOG_LEVEL: 'info', PORT: '0', VAULT_SOCKET: socket }
+  const vault = await createMortal({
+    program: 'src/vault',
+    variables: { ...service.vaultVariables, ...changes, VAULT_JOURNAL: `${socket}.journal` },
+    databaseUrl: service.database.vaultUrl,
+    node,
+    until: /"msg":"listening"/,
+  })
+  const api = await createMortal({
+    program: 'src/server',
+    variables: { ...service.variables, ...changes },
+    databaseUrl: service.database.apiUrl,
+    node,
+    until: /"url":"(http[^"]+)"/,
+  })
+  return { vault, api }
+}

@@ -3,6 +3,7 @@ import { serveVault } from '../../src/custody/serve-vault.ts'
 import { startChaining } from '../../src/custody/start-chaining.ts'
 import { openVault } from '../../src/environment/open-vault.ts'
 import { createLog } from '../../src/security/log.ts'
+import { startProcess } from './process.ts'
 import { programPath } from './programs.ts'
 
 /**
@@ -29,40 +30,7 @@ export const startVault = async (variables: Readonly<Record<string, string>>) =>
 }
 
 /** A vault as a process of its own, when it listens. */
-export const startVaultProcess = async (
+export const startVaultProcess = (
   variables: Readonly<Record<string, string>>,
   command: readonly string[] = ['bun', '--no-env-file', programPath('src/vault')],
-) => {
-  const child = Bun.spawn([...command], {
-    env: { PATH: process.env.PATH ?? '', ...variables, LOG_LEVEL: 'info' },
-    stdout: 'pipe',
-    stderr: 'inherit',
-  })
-  let output = ''
-  const listening = Promise.withResolvers<void>()
-  const read = async () => {
-    for await (const chunk of child.stdout) {
-      output += Buffer.from(chunk).toString()
-      if (output.includes('"msg":"listening"')) listening.resolve()
-    }
-    listening.reject(new Error(`The vault ended: ${output}`))
-  }
-  void read()
-  await listening.promise
-  return {
-    pid: child.pid,
-    /** Stands still, as on a host that hangs, until it goes on. */
-    pause: () => child.kill('SIGSTOP'),
-    goOn: () => child.kill('SIGCONT'),
-    output: () => output,
-    /** As the kernel does it: no handler runs. */
-    kill: async () => {
-      child.kill('SIGKILL')
-      await child.exited
-    },
-    stop: async () => {
-      child.kill('SIGTERM')
-      return await child.exited
-    },
-  }
-}
+) => startProcess({ command, variables: { ...variables, LOG_LEVEL: 'info' }, until: /"msg":"listening"/ })

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { eventTroubles } from '../events/troubles.ts'
 import { runCli } from '../support/cli.ts'
 import { isLeftOut } from '../support/long.ts'
-import { createMortal } from '../support/mortal.ts'
+import { createMortals } from '../support/mortal.ts'
 import { startMortalPostgres } from '../support/mortal-postgres.ts'
 import { createDatabaseOn } from '../support/postgres.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -15,7 +15,7 @@ import { afterTests, shared } from '../support/shared.ts'
 import type { Moment } from '../support/wire.ts'
 
 const network = 'Ethereum'
-const node = { variable: 'ETHEREUM_RPC_URL', rpcUrl: 'http://127.0.0.1:1' }
+const rpcUrl = 'http://127.0.0.1:1'
 const pin = { user_pin: '493817' }
 const CUSTODY_COMMITS = 'commit (insert audit)'
 const API_COMMITS = 'commit (insert idempotency_keys)'
@@ -32,28 +32,11 @@ const start = async () => {
 
 const server = await shared(startMortalPostgres())
 const database = await createDatabaseOn(server.url)
-const service = await shared(startService({ rpcUrls: { [network]: node.rpcUrl }, database }))
+const service = await shared(startService({ rpcUrls: { [network]: rpcUrl }, database }))
 const sql = server.connect()
 afterTests(() => sql.end())
-const changes = { LOG_LEVEL: 'info', PORT: '0', VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.mortal` }
-const vault = await shared(
-  createMortal({
-    program: 'src/vault',
-    variables: { ...service.vaultVariables, ...changes, VAULT_JOURNAL: `${changes.VAULT_SOCKET}.journal` },
-    databaseUrl: service.database.vaultUrl,
-    node,
-    until: /"msg":"listening"/,
-  }),
-)
-const api = await shared(
-  createMortal({
-    program: 'src/server',
-    variables: { ...service.variables, ...changes },
-    databaseUrl: service.database.apiUrl,
-    node,
-    until: /"url":"(http[^"]+)"/,
-  }),
-)
+const { vault, api } = await createMortals(service, rpcUrl)
+for (const each of [vault, api]) afterTests(each.stop)
 await start()
 
 afterEach(async () => expect(await eventTroubles({ db: service.ctx.db, sql })).toEqual([]))
