@@ -1,12 +1,12 @@
 // Assets of pallet Assets and the coin, through the API and a worker, on a local Asset Hub.
 
 import { expect, test } from 'bun:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { encodeAddress } from '@polkadot/util-crypto'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
+import { activityIn } from './world.ts'
 
 const network = 'Polkadot'
 const SECRET = { developer_secret: 'testnet-secret' }
@@ -39,22 +39,7 @@ await shared(startWorkerHere(service))
 const [alice, bob] = [await newWallet(), await newWallet()]
 const token = (await succeeded(await create({ ...POINTS, logo_url: 'https://example.com/p.png' }))).contract_address
 
-type Item = {
-  readonly type: string
-  readonly transaction_hash: string
-  readonly metadata: { readonly amount: string }
-  readonly token: { readonly symbol: string }
-}
-
-/** What the activity shows of a transaction. */
-const activityOf = async (wallet: string, { transaction_hash: hash }: { readonly transaction_hash: string }) => {
-  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(50)) {
-    const { json } = await service.get('/activity', { network, wallet_address: wallet })
-    const own = (json as Item[]).filter(({ transaction_hash }) => transaction_hash === hash)
-    if (own.length > 0) return own.map(({ type, metadata, token }) => [type, metadata.amount, token.symbol]).sort()
-  }
-  throw new Error('the activity did not come')
-}
+const activityOf = activityIn(service, network)
 
 const held = async (wallet: string, asset = token): Promise<string> => {
   const { json } = await service.get('/tokens/balances', { network, wallet_address: wallet })

@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Address } from 'viem'
+import type { Network } from '../../db/words.ts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -16,6 +17,18 @@ type Item = {
   readonly metadata: { readonly amount: string }
   readonly token: { readonly symbol: string }
 }
+
+/** What a wallet's activity shows of a transaction, once the indexer has seen its block. */
+export const activityIn =
+  (service: Pick<Service, 'get'>, network: Network) =>
+  async (wallet: string, { transaction_hash: hash }: { readonly transaction_hash: string }) => {
+    for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(50)) {
+      const { json } = await service.get('/activity', { network, wallet_address: wallet })
+      const own = (json as Item[]).filter(({ transaction_hash }) => transaction_hash === hash)
+      if (own.length > 0) return own.map(({ type, metadata, token }) => [type, metadata.amount, token.symbol]).sort()
+    }
+    throw new Error('the activity did not come')
+  }
 
 export const startTokenWorld = async () => {
   const chain: TestChain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
@@ -65,22 +78,24 @@ export const startTokenWorld = async () => {
     return (json as Held[]).find(({ contract_address }) => contract_address === token)?.display_balance ?? '0'
   }
 
-  /** What a wallet's activity shows of a transaction, once the indexer has seen its block. */
-  const activityOf = async (wallet: string, { transaction_hash: hash }: { readonly transaction_hash: string }) => {
-    for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(50)) {
-      const { json } = await service.get('/activity', { network, wallet_address: wallet })
-      const own = (json as Item[]).filter(({ transaction_hash }) => transaction_hash === hash)
-      if (own.length > 0) return own.map(({ type, metadata, token }) => [type, metadata.amount, token.symbol]).sort()
-    }
-    throw new Error('the activity did not come')
-  }
-
   const stop = async () => {
     await worker.stop()
     await service.close()
     await chain.stop()
   }
-  return { chain, service, succeeded, newWallet, create, transfer, batch, mint, held, activityOf, stop }
+  return {
+    chain,
+    service,
+    succeeded,
+    newWallet,
+    create,
+    transfer,
+    batch,
+    mint,
+    held,
+    activityOf: activityIn(service, network),
+    stop,
+  }
 }
 
 export type TokenWorld = Awaited<ReturnType<typeof startTokenWorld>>
