@@ -39,6 +39,18 @@ const uint = (value: number, length: number): Buffer => {
   return bytes
 }
 
+const rs256 = (modulusLength: number) =>
+  ({
+    make: () => generateKeyPairSync('rsa', { modulusLength }),
+    cose: (key: KeyObject): CoseKey => [
+      [1, 3],
+      [3, -257],
+      [-1, partOf(key, 'n')],
+      [-2, partOf(key, 'e')],
+    ],
+    digest: 'sha256',
+  }) as const
+
 const KEYS = {
   ES256: {
     make: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
@@ -61,26 +73,8 @@ const KEYS = {
     ],
     digest: null,
   },
-  RS256: {
-    make: () => generateKeyPairSync('rsa', { modulusLength: 2_048 }),
-    cose: (key: KeyObject): CoseKey => [
-      [1, 3],
-      [3, -257],
-      [-1, partOf(key, 'n')],
-      [-2, partOf(key, 'e')],
-    ],
-    digest: 'sha256',
-  },
-  'RS256 of 1,024 bits': {
-    make: () => generateKeyPairSync('rsa', { modulusLength: 1_024 }),
-    cose: (key: KeyObject): CoseKey => [
-      [1, 3],
-      [3, -257],
-      [-1, partOf(key, 'n')],
-      [-2, partOf(key, 'e')],
-    ],
-    digest: 'sha256',
-  },
+  RS256: rs256(2_048),
+  'RS256 of 1,024 bits': rs256(1_024),
 }
 
 export const createAuthenticator = (of: {
