@@ -5,6 +5,7 @@ import postgres, { type Sql } from 'postgres'
 import { startChaining } from '../../src/custody/start-chaining.ts'
 import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../custody/support.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { until } from '../support/until.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
 type Line = { readonly level: 'info' | 'error'; readonly sentence: string }
@@ -30,12 +31,6 @@ const start = () => {
 }
 
 const chained = async () => (await sql`select from audit_chain`).length
-const until = async (isSo: () => Promise<boolean> | boolean) => {
-  for (const deadline = Date.now() + 20_000; !(await isSo()); await Bun.sleep(5)) {
-    if (Date.now() > deadline) throw new Error('it did not come about')
-  }
-}
-
 test('it chains what comes, and ends after the step under way', async () => {
   const stop = start()
   await audit.write(audit.one)

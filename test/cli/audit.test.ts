@@ -5,7 +5,6 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { openDb } from '../../db/client.ts'
 import { createCustodyAudit } from '../../src/custody/audit.ts'
@@ -16,6 +15,7 @@ import { runCli } from '../support/cli.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
 type Vault = Awaited<ReturnType<typeof startVaultProcess>>
@@ -65,14 +65,6 @@ const cli = (args: readonly string[], variables: Record<string, string> = {}) =>
 /** The heads that a vault has published in its log. */
 const headsOf = (vault: Vault | undefined): readonly string[] =>
   [...(vault?.output() ?? '').matchAll(/"head":"([^"]+)".*"msg":"audit head"/g)].map(([, head = '']) => head)
-
-const until = async (condition: () => Promise<boolean> | boolean, timeoutMs = 20_000) => {
-  const deadline = Date.now() + timeoutMs
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('it did not come about')
-    await sleep(50)
-  }
-}
 
 const unchained = async () => {
   const [row] = await sql<{ rows: number }[]>`

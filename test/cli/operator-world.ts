@@ -10,10 +10,8 @@ import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { startGate } from '../support/gate.ts'
 import { startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
-
-const PATIENCE_MS = 60_000
-const POLL_MS = 100
 
 export const network = 'Ethereum'
 export const RECIPIENT = fundedAccount(5).address
@@ -107,16 +105,6 @@ export const startOperatorWorld = async () => {
       select cause, why, late, waits_for, status, cancelling from strongroom_views.transactions where id = ${id}`
     if (row === undefined) throw new Error('the transaction is not recorded')
     return row
-  }
-
-  const until = async <Value>(look: () => Promise<Value>, right: (value: Value) => boolean): Promise<Value> => {
-    const deadline = Date.now() + PATIENCE_MS
-    for (;;) {
-      const value = await look()
-      if (right(value)) return value
-      if (Date.now() > deadline) throw new Error(`it did not come to that: ${JSON.stringify(value)}`)
-      await Bun.sleep(POLL_MS)
-    }
   }
 
   return {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ANVIL_FUNDED_ADDRESS, type Anvil, type AnvilOptions, startAnvil } from '../../devnet/anvil.ts'
 import { callRpc, callRpcForString } from '../../devnet/rpc.ts'
 import { startChain } from '../support/chains.ts'
+import { until } from '../support/until.ts'
 
 const RECIPIENT = '0x00000000000000000000000000000000000000aa'
 let folder = ''
@@ -38,26 +39,18 @@ const blockNumber = async ({ rpcUrl }: Anvil): Promise<number> =>
 const receipt = ({ rpcUrl }: Anvil, hash: string): Promise<unknown> =>
   callRpc(rpcUrl, 'eth_getTransactionReceipt', [hash])
 
-const waitFor = async (condition: () => Promise<boolean>): Promise<void> => {
-  for (let tries = 0; tries < 200; tries += 1) {
-    if (await condition()) return
-    await sleep(25)
-  }
-  throw new Error('What the test waited for did not happen within five seconds.')
-}
-
 test('without a block time, only transactions make blocks', async () => {
   const anvil = await start()
   expect(await callRpc(anvil.rpcUrl, 'eth_chainId')).toBe('0x14a34')
   const hash = await pay(anvil)
-  await waitFor(async () => (await receipt(anvil, hash)) !== null)
+  await until(async () => (await receipt(anvil, hash)) !== null)
   await sleep(1200)
   expect(await blockNumber(anvil)).toBe(1)
 })
 
 test('with a block time, blocks come periodically, and at once for a transaction', async () => {
   const anvil = await start({ blockTimeSeconds: 1 })
-  await waitFor(async () => (await blockNumber(anvil)) === 2)
+  await until(async () => (await blockNumber(anvil)) === 2)
   const hash = await pay(anvil)
   await sleep(300)
   expect(await receipt(anvil, hash)).toMatchObject({ status: '0x1', blockNumber: '0x3' })
@@ -86,7 +79,7 @@ test('after a restart, earlier blocks, transactions, receipts and logs are the s
   expect(await ask(again.rpcUrl)).toEqual(before)
   expect(await blockNumber(again)).toBe(5)
   await pay(again)
-  await waitFor(async () => (await blockNumber(again)) === 6)
+  await until(async () => (await blockNumber(again)) === 6)
   const parent = (await callRpc(again.rpcUrl, 'eth_getBlockByNumber', ['0x5', false])) as { hash: string }
   expect(await callRpc(again.rpcUrl, 'eth_getBlockByNumber', ['0x6', false])).toMatchObject({ parentHash: parent.hash })
 })

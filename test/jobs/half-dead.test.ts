@@ -10,6 +10,7 @@ import { isLeftOut } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
 const network = 'Ethereum'
@@ -71,15 +72,6 @@ const send = async (from: Hex): Promise<string> => {
   const answer = await service.post('/transactions/sign-and-send', intentOf(from))
   expect(answer.json).toMatchObject({ status: 'submitted' })
   return answer.json.transaction_id
-}
-
-const until = async <Value>(look: () => Promise<Value>, isRight: (value: Value) => boolean, timeoutMs: number) => {
-  const deadline = performance.now() + timeoutMs
-  for (;;) {
-    const value = await look()
-    if (isRight(value) || performance.now() > deadline) return value
-    await Bun.sleep(100)
-  }
 }
 
 /** The living pools that run the followers of the network. */

@@ -8,6 +8,7 @@ import { startChain } from '../support/chains.ts'
 import { createMortal } from '../support/mortal.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
+import { until } from '../support/until.ts'
 
 const TAKEN_AGAIN_MS = 20_000
 const POINT = { wire: 'db', kind: 'with _private_jobs for update', nth: 1, moment: 'after' } as const
@@ -31,10 +32,7 @@ const jobs = async () => {
   return rows.map(({ isTaken }) => isTaken)
 }
 
-const untilTrue = async (isTrue: () => boolean | Promise<boolean>) => {
-  for (const deadline = Date.now() + TAKEN_AGAIN_MS; !(await isTrue()) && Date.now() < deadline; ) await Bun.sleep(50)
-}
-const untilDone = () => untilTrue(async () => (await jobs()).length === 0)
+const untilDone = () => until(jobs, ({ length }) => length === 0, TAKEN_AGAIN_MS)
 
 test('jobs of which a worker has not heard are done in seconds', async () => {
   const lost = Promise.withResolvers<void>()
@@ -72,7 +70,7 @@ test('a queue that loses its connections before it has begun is replaced by anot
     })
     await addJob(service.ctx.db, 'clean_logins', {})
     void worker.start()
-    await untilTrue(() => worker.output().includes('Failed to complete jobs'))
+    await until(() => worker.output().includes('Failed to complete jobs'))
   } finally {
     await holder.end()
     await sql`drop trigger hold_beat on workers`

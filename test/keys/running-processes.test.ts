@@ -10,9 +10,9 @@ import { runCli } from '../support/cli.ts'
 import { isLeftOut } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { at } from './keys-world.ts'
 
-const WAIT_MS = 30_000
 const EMAIL = 'somebody@example.com'
 
 type Variables = Readonly<Record<string, string>>
@@ -32,16 +32,6 @@ const start = (program: Parameters<typeof programPath>[0], variables: Variables)
     for await (const chunk of child.stdout) said += Buffer.from(chunk).toString()
   })()
   return { child, said: () => said }
-}
-
-const until = async <Value>(look: () => Promise<Value> | Value, isRight: (value: Value) => boolean): Promise<Value> => {
-  const deadline = Date.now() + WAIT_MS
-  for (;;) {
-    const value = await look()
-    if (isRight(value)) return value
-    if (Date.now() > deadline) throw new Error(`it did not come to that: ${String(value).slice(-2_000)}`)
-    await Bun.sleep(100)
-  }
 }
 
 describe.skipIf(isLeftOut('keys that are changed beneath running processes'))('a key is changed beneath', () => {

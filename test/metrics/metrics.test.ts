@@ -14,6 +14,7 @@ import { alerts, groupsIn, questions, selectorsIn } from '../support/monitoring.
 import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
+import { until } from '../support/until.ts'
 import { type Metrics, readMetrics, type Series } from './exposition.ts'
 
 const network = 'Ethereum'
@@ -35,15 +36,6 @@ const scrape = async (from: Service = service): Promise<Metrics> => {
   const answer = await from.call('/metrics', { headers: NOBODY })
   expect(answer.status).toBe(200)
   return readMetrics(answer.text)
-}
-
-const until = async <Value>(look: () => Promise<Value>, right: (value: Value) => boolean): Promise<Value> => {
-  const deadline = Date.now() + 20_000
-  for (;;) {
-    const value = await look()
-    if (right(value) || Date.now() > deadline) return value
-    await Bun.sleep(20)
-  }
 }
 
 const fundedWallet = async (): Promise<Hex> => {

@@ -12,6 +12,7 @@ import { runCli } from '../support/cli.ts'
 import { createDatabaseOn, startTestPostgres } from '../support/postgres.ts'
 import type { Service } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
 import { type Journaled, startJournaled } from './journaled.ts'
 
 const network = 'Ethereum'
@@ -48,14 +49,6 @@ afterAll(async () => {
 const state = async () => {
   const { output } = await runCli(['journal', 'show', '--json'], api.variables)
   return JSON.parse(output || '[]')[0] as { known: number; records: number; is_behind: boolean } | undefined
-}
-
-const until = async (isRight: () => Promise<boolean>): Promise<void> => {
-  const deadline = Date.now() + 20_000
-  while (!(await isRight())) {
-    if (Date.now() > deadline) throw new Error('it did not happen in time')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
 }
 
 const isSettled = async () => {

@@ -11,6 +11,7 @@ import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import type { Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { startArchivedPostgres } from './archived-postgres.ts'
 import { network, PIN, prepareChanges, randomAddress, signMessage } from './changes.ts'
 import { type Journaled, startJournaled } from './journaled.ts'
@@ -84,14 +85,6 @@ const traffic = (senders: readonly Hex[]) => {
       isOver = true
       await all
     },
-  }
-}
-
-const until = async (isRight: () => boolean | Promise<boolean>): Promise<void> => {
-  const deadline = Date.now() + 60_000
-  while (!(await isRight())) {
-    if (Date.now() > deadline) throw new Error('it did not happen in time')
-    await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
 

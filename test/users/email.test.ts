@@ -1,7 +1,6 @@
 // Logging in with a mailed code, and adding an e-mail address, over real HTTP with a real worker and a real mail server.
 
 import { describe, expect, test } from 'bun:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeJwt } from 'jose'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
@@ -12,6 +11,7 @@ import { programPath } from '../support/programs.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { codeOf, startSmtp, textOf } from '../support/smtp.ts'
+import { until } from '../support/until.ts'
 import { startDatabaseWire } from '../support/wire.ts'
 import { visitorOf } from './people.ts'
 
@@ -40,16 +40,8 @@ afterTests(async () => {
 })
 const workerLog = new Response(worker.stdout).text()
 
-const until = async (condition: () => Promise<boolean>): Promise<void> => {
-  const deadline = Date.now() + 10_000
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('it did not come to that')
-    await sleep(10)
-  }
-}
-
 /** Waits until this many statements of this kind wait for another transaction's lock. */
-const waitingFor = (statement: string, count: number): Promise<void> =>
+const waitingFor = (statement: string, count: number): Promise<boolean> =>
   until(async () => {
     const waiting = await sql`
       select from pg_stat_activity

@@ -9,6 +9,7 @@ import { NodeUnavailable } from '../../../src/chains/node/rpc.ts'
 import { fundedAccount, startChain } from '../../support/chains.ts'
 import { shared } from '../../support/shared.ts'
 import { type SickNode, startSickNode, TROUBLES } from '../../support/sick-node.ts'
+import { until } from '../../support/until.ts'
 import { startFakeNode } from '../evm/fake-node.ts'
 import { createMemory } from '../evm/memory.ts'
 
@@ -40,11 +41,6 @@ const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
     () => null,
     (error: unknown) => error,
   )
-
-/** Asks until it is so. */
-const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await isSo())) await sleep(20)
-}
 
 /** Blocks as far apart as on a real chain. */
 const mineSome = () => node.rpc('anvil_mine', [`0x${MORE_THAN_A_FEW_BLOCKS.toString(16)}`, '0xc'])
