@@ -260,21 +260,35 @@ const MOVEMENTS = [
   }),
 ]
 
+/** Those who write within this time of a notification do not notify. Whoever listens looks again after it (db/notices.ts). */
+const QUIET_MS = 20
+
+const NOW_MS = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
+
 /**
  * A transaction that notifies holds a lock of the whole server from just before its commit until the commit is on disk, so those that
- * notify commit one after the other. Here one of those that commit at the same time notifies, and the others pass: they end a moment
- * later, when whoever listens looks again (db/notices.ts). It is decided at the commit, so that a transaction that stands still
+ * notify commit one after the other; and each notification wakes all who listen. So the first one notifies, and those that commit
+ * beside it or soon after it pass. It is decided at the commit, so that a transaction that stands still
  * silences nobody. The few and large transactions of the indexers always notify, by their own triggers: once, not row by row.
+ *
+ * The sequence has the time of the last notification. It is no row, whose change would be seen only after the commit. It is all one
+ * expression, because PL/pgSQL evaluates that without starting a query.
  */
 const NOTIFY = `
+create sequence if not exists public.strongroom_event_told_ms minvalue 0;
 create or replace function public.strongroom_event_told() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+${ALONE} as $$
 begin
-  if new.type not in ('activity.created', 'activity.removed') and pg_try_advisory_xact_lock(hashtext('${EVENTS_CHANNEL}'))
-    then perform pg_notify('${EVENTS_CHANNEL}', '');
+  if new.type not in ('activity.created', 'activity.removed')
+    and ${NOW_MS} - coalesce(pg_sequence_last_value('public.strongroom_event_told_ms'::regclass), 0) not between 0 and ${QUIET_MS - 1}
+    and pg_try_advisory_xact_lock(hashtext('${EVENTS_CHANNEL}'))
+    and setval('public.strongroom_event_told_ms', ${NOW_MS}) > 0
+    and pg_notify('${EVENTS_CHANNEL}', '') is null
+    then null;
   end if;
   return null;
 end $$;
+revoke all on function public.strongroom_event_told from public;
 drop trigger if exists strongroom_event_told on public.events;
 create constraint trigger strongroom_event_told after insert on public.events deferrable initially deferred
   for each row execute function public.strongroom_event_told();

@@ -4,8 +4,8 @@
 // A notification that comes while there is no connection is lost. So when one begins to listen, all who wait are told that
 // they may have missed something: whoever subscribes and then reads misses nothing.
 //
-// Not each transaction notifies: of those that commit at the same time only one does (db/events.ts). So those who wait are told again
-// after a moment. Notifications that follow each other closely are told together.
+// Not each transaction notifies: of those that commit at the same time or soon after each other only one does (db/events.ts). So those
+// who wait are told again after a moment. Notifications that follow each other closely are told together.
 
 import pg from 'pg'
 
@@ -23,8 +23,8 @@ export type Notices = {
 const PAUSE_MS = 1_000
 /** The least between two tellings. */
 const APART_MS = 20
-/** After the last notification: transactions that committed beside it are visible by then. */
-const AGAIN_MS = [50, 250, 1_000] as const
+/** After the last notification: transactions that committed beside or after it without one are visible by then. */
+const AGAIN_MS = [25, 50, 250, 1_000] as const
 
 /** Tells those who wait, at once and again. */
 const createTeller = () => {
