@@ -21,9 +21,9 @@ const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 /**
  * How the engine of the test processes works; the processes that tests start have an environment of their own. Most code runs
  * a few times, so that the last compiler (FTL) takes longer than what it makes saves. Memory is collected when it has grown, not
- * each second, and what is free is kept.
+ * each second.
  */
-const ENGINE = { BUN_JSC_useFTLJIT: '0', BUN_GC_TIMER_DISABLE: '1', MIMALLOC_PURGE_DELAY: '-1' } as const
+const ENGINE = { BUN_JSC_useFTLJIT: '0', BUN_GC_TIMER_DISABLE: '1' } as const
 
 /**
  * Reads the counts that `bun test` prints at its end. A bad exit without a failed test (a crash, or an error outside any
