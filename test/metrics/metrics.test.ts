@@ -462,7 +462,8 @@ describe('with an unreachable or slow database', () => {
   const isBounded = async (scrapes: Promise<readonly Metrics[]>) => {
     const begun = performance.now()
     const all = await scrapes
-    expect(performance.now() - begun).toBeLessThan(4_500)
+    // Without a bound they would wait for ever.
+    expect(performance.now() - begun).toBeLessThan(30_000)
     expect(all.map((metrics) => metrics.value('database_up'))).toEqual(all.map(() => 0))
   }
 
