@@ -9,8 +9,16 @@ import { type RuleValue, valueMatches } from './rule-values.ts'
 
 type Rule = PolicyTerms['argumentRules'][number]
 
-const FUNCTION = 'decodedInput.function'
+/** The prefix of arguments that are read from call data. */
+export const DECODED = 'decodedInput.'
+
 const SELECTOR_BYTES = 4
+
+export const isFunctionRule = ({ argument }: Pick<Rule, 'argument'>): boolean => argument === `${DECODED}function`
+
+/** Whether it is the rule that says which function may be called. Pure. */
+export const namesFunction = (rule: Pick<Rule, 'argument' | 'operator'>): boolean =>
+  rule.operator === 'eq' && isFunctionRule(rule)
 
 /** What a rule is about; null if it is about an argument of the function. */
 const valueFor = ({ argument }: Rule, { to, value }: Call): RuleValue | null => {
@@ -20,7 +28,7 @@ const valueFor = ({ argument }: Rule, { to, value }: Call): RuleValue | null => 
 
 /** Call data needs a rule that names its function, by the selector that was compiled with the policy. */
 const isFunctionNamed = (rules: readonly Rule[], data: Uint8Array): boolean => {
-  const named = rules.find(({ argument, operator }) => argument === FUNCTION && operator === 'eq')
+  const named = rules.find(namesFunction)
   const selector = `0x${Buffer.from(data.subarray(0, SELECTOR_BYTES)).toString('hex')}`
   return named === undefined ? data.length === 0 : named.selector === selector
 }

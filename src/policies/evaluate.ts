@@ -13,6 +13,7 @@
 
 import type { RuleOperator } from '../../db/words.ts'
 import type { AddressValue, CallValue, ReadCall } from '../chains/chain.ts'
+import { DECODED, isFunctionRule, namesFunction } from '../custody/call-rules.ts'
 import { valueMatches } from '../custody/rule-values.ts'
 
 export type ArgumentRule = {
@@ -36,18 +37,8 @@ export type CheckedTransaction = {
   readonly asked?: Map<string, CallValue | null>
 }
 
-/** The prefix of arguments that are read from call data. */
-export const DECODED = 'decodedInput.'
-
 /** Argument names are compared without leading underscores. Pure. */
 export const bare = (path: string): string => (path.includes('_') ? path.replace(/(?<=^|\.)_+/g, '') : path)
-
-const FUNCTION = `${DECODED}function`
-
-const isFunctionRule = ({ argument }: ArgumentRule): boolean => argument === FUNCTION
-
-/** Whether it is the rule that says which function may be called. Pure. */
-export const namesFunction = (rule: ArgumentRule): boolean => rule.operator === 'eq' && isFunctionRule(rule)
 
 /** That rule of a policy's rules. Pure. */
 export const functionRuleOf = (rules: readonly ArgumentRule[]): ArgumentRule | undefined => rules.find(namesFunction)

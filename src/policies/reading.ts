@@ -2,9 +2,10 @@
 // here is an upper bound, because all rules must match. Pure.
 
 import type { AddressFacts, NodelessChain } from '../chains/chain.ts'
+import { DECODED, isFunctionRule, namesFunction } from '../custody/call-rules.ts'
 import { integerIn } from '../custody/rule-values.ts'
 import { areOnTypedData, VERIFYING_CONTRACT } from '../custody/typed-data-rules.ts'
-import { type ArgumentRule, bare, DECODED, functionRuleOf, namesFunction } from './evaluate.ts'
+import { type ArgumentRule, bare, functionRuleOf } from './evaluate.ts'
 import type { Limits } from './limits.ts'
 import { type StandardCall, standardCallOf } from './standard-calls.ts'
 
@@ -67,14 +68,12 @@ export type Reading = {
 
 const COIN_TRANSFERS = ['balances.transfer_keep_alive', 'balances.transfer_allow_death']
 
-const FUNCTION = `${DECODED}function`
-
 const fixed = (rules: readonly ArgumentRule[], argument: string): string | null =>
   rules.find((rule) => rule.argument === argument && rule.operator === 'eq')?.value ?? null
 
 /** The name of an argument of call data, as rules compare it; null for other arguments. */
-export const nameIn = ({ argument }: ArgumentRule): string | null =>
-  argument.startsWith(DECODED) && argument !== FUNCTION ? bare(argument.slice(DECODED.length)) : null
+export const nameIn = (rule: ArgumentRule): string | null =>
+  rule.argument.startsWith(DECODED) && !isFunctionRule(rule) ? bare(rule.argument.slice(DECODED.length)) : null
 
 /** The value to which a rule fixes an argument of call data; null if none does. */
 export const fixedArgument = ({ argumentRules }: Pick<Proposal, 'argumentRules'>, name: string): string | null =>

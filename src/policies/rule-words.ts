@@ -2,10 +2,11 @@
 
 import type { RuleOperator } from '../../db/words.ts'
 import { displayAmount } from '../chains/amount.ts'
+import { DECODED } from '../custody/call-rules.ts'
 import { integerIn } from '../custody/rule-values.ts'
 import { messagePathOf, PRIMARY_TYPE, VERIFYING_CONTRACT } from '../custody/typed-data-rules.ts'
 import { unreachable } from '../errors.ts'
-import { type ArgumentRule, DECODED } from './evaluate.ts'
+import type { ArgumentRule } from './evaluate.ts'
 import {
   isAt,
   isCoinAmount,

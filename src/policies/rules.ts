@@ -3,9 +3,10 @@
 // that is added or changed later does not change what the owner agreed to.
 
 import type { CallReader, Chain, CompiledFunction, DeclaredCalls, NodelessChain } from '../chains/chain.ts'
+import { DECODED, isFunctionRule, namesFunction } from '../custody/call-rules.ts'
 import { integerIn, isOfKind } from '../custody/rule-values.ts'
 import { AppError } from '../errors.ts'
-import { type ArgumentRule, bare, DECODED, namesFunction } from './evaluate.ts'
+import { type ArgumentRule, bare } from './evaluate.ts'
 import { checkTypedDataRules } from './typed-data-rules.ts'
 
 const fieldOf = (index: number, member: keyof ArgumentRule): string => `argument_rules.${index}.${member}`
@@ -83,7 +84,7 @@ const checkArguments = (
     if (!rule.argument.startsWith(DECODED)) continue
     if (reader === null) {
       refuse(fieldOf(index, 'argument'), 'needs another rule that names the function: decodedInput.function eq.')
-    } else if (rule.argument !== `${DECODED}function`) checkArgument(reader, rule, index)
+    } else if (!isFunctionRule(rule)) checkArgument(reader, rule, index)
   }
 }
 

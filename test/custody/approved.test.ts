@@ -89,6 +89,19 @@ const underApproval = async (
   return { wallet, terms }
 }
 
+/** Signs with an approval: 'signed', or why not. */
+const signedBy = (
+  of: { readonly wallet: TestWallet; readonly terms: PolicyTerms },
+  approval: Approval,
+  payload: Payload,
+): Promise<string> =>
+  withPolicyKey(custody.vault, { ...of, approval, credentials: secret, actor: ACTOR }, (key) =>
+    signOneBy(key, {}, payload),
+  ).then(
+    () => 'signed',
+    (error) => error.message,
+  )
+
 type Odd = {
   readonly decision?: 'approve' | 'reject'
   readonly type?: string
@@ -437,13 +450,7 @@ describe('an approval', () => {
     const at = (nonce: number) => payload({ to: to ?? undefined, value: 0n, data: input, nonce })
     const outcome = (of: object, what: Payload) => {
       const request = JSON.stringify({ action: 'speed-up', wallet_type: 'contract', intents, ...of })
-      const approval = approved(terms, [anna], {}, { request })
-      return withPolicyKey(custody.vault, { wallet, terms, approval, credentials: secret, actor: ACTOR }, (key) =>
-        signOneBy(key, {}, what),
-      ).then(
-        () => 'signed',
-        (error) => error.message,
-      )
+      return signedBy({ wallet, terms }, approved(terms, [anna], {}, { request }), what)
     }
     const ofSeven = { transaction_id: randomUUID(), signer_nonce: '7' }
     expect(await outcome(ofSeven, at(8))).toBe(UNAPPROVED)
@@ -478,13 +485,7 @@ describe('an approval', () => {
         const request = JSON.stringify({
           ...{ action: 'sign-typed-data', wallet_type: type, intents: [], typed_data: typed('7'), ...of },
         })
-        const approval = approved(terms, [anna], {}, { request })
-        return withPolicyKey(custody.vault, { wallet, terms, approval, credentials: secret, actor: ACTOR }, (key) =>
-          signOneBy(key, {}, what),
-        ).then(
-          () => 'signed',
-          (error) => error.message,
-        )
+        return signedBy({ wallet, terms }, approved(terms, [anna], {}, { request }), what)
       }
       const byKey = (value: unknown): Payload => ({ kind: 'typed_data', typedData: typed(value) })
       const bySafe = (value: unknown): Payload => ({
