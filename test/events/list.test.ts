@@ -123,10 +123,13 @@ const listeners = async (atLeast: number): Promise<void> => {
 describe('waiting', () => {
   test('is answered by the next event', async () => {
     const { projectId, client } = await newProject()
+    const begun = performance.now()
     const waiting = client.get('/events', { wait: '30' })
     await listeners(1)
     const user = await makeUser(projectId)
     const { json } = await waiting
+    // Not at the end of the wait, which reads once more.
+    expect(performance.now() - begun).toBeLessThan(25_000)
     expect(json.events).toMatchObject([{ id: '1', data: { user_id: user } }])
   })
 
