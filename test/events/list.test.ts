@@ -126,6 +126,8 @@ describe('waiting', () => {
     const begun = performance.now()
     const waiting = client.get('/events', { wait: '30' })
     await listeners(1)
+    // Whoever begins to listen looks again for a second, and would find it without a notification.
+    await Bun.sleep(1_500)
     const user = await makeUser(projectId)
     const { json } = await waiting
     // Not at the end of the wait, which reads once more.
