@@ -22,6 +22,9 @@ export type KeyringKind = (typeof KEYRING_KINDS)[number]
 /** What opens an owner's user key beside the PIN: a recovery code, or what a passkey computes with the extension `prf`. */
 export const USER_SECRET_KINDS = ['recovery_code', 'passkey'] as const
 export type UserSecretKind = (typeof USER_SECRET_KINDS)[number]
+/** What opens user-controlled wallets. */
+export const CHANGED_SECRETS = ['pin', ...USER_SECRET_KINDS] as const
+export type ChangedSecret = (typeof CHANGED_SECRETS)[number]
 
 export const API_KEY_SCOPES = ['read', 'sign', 'admin'] as const
 export type ApiKeyScope = (typeof API_KEY_SCOPES)[number]

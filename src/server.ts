@@ -15,7 +15,7 @@ import { listenForScrapes } from './metrics/routes.ts'
 import { createScrape } from './metrics/scrape.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
 import { startWritingEvents } from './security/events.ts'
-import { startEndingLeftSessions } from './users/pin-changes.ts'
+import { startFinishingSecretChanges } from './users/secret-changes.ts'
 
 /** The longest request: the runtime closes a connection on which nothing was sent for a minute. */
 const DRAIN_MS = 65_000
@@ -30,7 +30,7 @@ const main = async (): Promise<void> => {
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
   const stopWatchingKeys = startWatchingKeys(ctx)
-  const stopEnding = startEndingLeftSessions(ctx)
+  const stopFinishing = startFinishingSecretChanges(ctx)
   const { log } = ctx
   const stopping = new AbortController()
   const app = createApp(ctx, { stopping: stopping.signal })
@@ -52,7 +52,7 @@ const main = async (): Promise<void> => {
       process.exit(1)
     }, DRAIN_MS)
     await server.stop(false)
-    await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating(), stopWatchingKeys(), stopEnding()])
+    await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating(), stopWatchingKeys(), stopFinishing()])
     await Promise.all([ctx.tracer.close(), ctx.close({ timeoutSeconds: 2 })])
     clearTimeout(givenUp)
     process.exit(0)

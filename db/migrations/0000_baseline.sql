@@ -703,12 +703,14 @@ CREATE TABLE "passkeys" (
 	CONSTRAINT "passkeys_credential" UNIQUE("project_id","credential_id")
 );
 --> statement-breakpoint
-CREATE TABLE "pin_changes" (
+CREATE TABLE "secret_changes" (
 	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
 	"project_id" uuid NOT NULL,
 	"user_id" uuid NOT NULL,
+	"secret" text NOT NULL,
 	"actor" text NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "secret_changes_secret" CHECK ("secret" in ('pin', 'recovery_code', 'passkey'))
 );
 --> statement-breakpoint
 CREATE TABLE "session_challenges" (
@@ -905,7 +907,7 @@ ALTER TABLE "email_codes" ADD CONSTRAINT "email_codes_project_id_projects_id_fk"
 ALTER TABLE "mails" ADD CONSTRAINT "mails_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "nonces" ADD CONSTRAINT "nonces_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "passkeys" ADD CONSTRAINT "passkeys_project_id_user_id_users_project_id_id_fk" FOREIGN KEY ("project_id","user_id") REFERENCES "public"."users"("project_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "pin_changes" ADD CONSTRAINT "pin_changes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "secret_changes" ADD CONSTRAINT "secret_changes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "session_challenges" ADD CONSTRAINT "session_challenges_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sessions" ADD CONSTRAINT "sessions_project_id_user_id_users_project_id_id_fk" FOREIGN KEY ("project_id","user_id") REFERENCES "public"."users"("project_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "users" ADD CONSTRAINT "users_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -962,7 +964,7 @@ CREATE INDEX "email_codes_expiry" ON "email_codes" USING btree ("expires_at");--
 CREATE INDEX "mails_age" ON "mails" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "nonces_expiry" ON "nonces" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "passkeys_user" ON "passkeys" USING btree ("project_id","user_id");--> statement-breakpoint
-CREATE INDEX "pin_changes_age" ON "pin_changes" USING btree ("created_at");--> statement-breakpoint
+CREATE INDEX "secret_changes_age" ON "secret_changes" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "session_challenges_expiry" ON "session_challenges" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "sessions_user" ON "sessions" USING btree ("project_id","user_id","created_at");--> statement-breakpoint
 CREATE INDEX "sessions_expiry" ON "sessions" USING btree ("expires_at");--> statement-breakpoint

@@ -18,26 +18,37 @@ import {
 } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { bytes, instant, now, oneOf } from '../columns.ts'
-import { CHALLENGE_WAYS, EMAIL_CODE_PURPOSES, LOGIN_WAYS, NONCE_KINDS, SESSION_ENDS } from '../words.ts'
+import {
+  CHALLENGE_WAYS,
+  CHANGED_SECRETS,
+  EMAIL_CODE_PURPOSES,
+  LOGIN_WAYS,
+  NONCE_KINDS,
+  SESSION_ENDS,
+} from '../words.ts'
 import { projectId } from './projects.ts'
 
 /**
- * Whose PIN is being changed, until their sessions have ended. Custody commits the change in another transaction: a row that is left shows
- * that an API died in between.
+ * Users who are not told yet that what opens their wallets was changed. Custody commits the change in another transaction: a row that is
+ * left shows that an API died in between.
  */
-export const pinChanges = pgTable(
-  'pin_changes',
+export const secretChanges = pgTable(
+  'secret_changes',
   {
     id: uuid('id').primaryKey().defaultRandom(),
     projectId: projectId(),
     userId: uuid('user_id').notNull(),
+    secret: text('secret', { enum: CHANGED_SECRETS }).notNull(),
     actor: text('actor').notNull(),
     createdAt: instant('created_at').notNull().default(now),
   },
-  (table) => [index('pin_changes_age').on(table.createdAt)],
+  (table) => [
+    check('secret_changes_secret', oneOf('secret', CHANGED_SECRETS)),
+    index('secret_changes_age').on(table.createdAt),
+  ],
 )
 
-export const pinChangesAccess = access(pinChanges, { api: 'select, insert, update, delete' })
+export const secretChangesAccess = access(secretChanges, { api: 'select, insert, update, delete' })
 
 /** An end user of a project. One who logged in anonymously has neither an e-mail address nor a wallet. */
 export const users = pgTable(

@@ -64,6 +64,18 @@ const WORDS = {
     happened: `Somebody began to change the PIN of your wallets at ${project}, and the service stopped before it had ended. The PIN may be the new one. All your sessions were ended.`,
     otherwise: 'If it was not you: set another PIN, with your recovery code if the earlier PIN is not taken.',
   }),
+  recovery_code_perhaps_changed: (project: string) => ({
+    subject: `The recovery code of your wallets at ${project} may have been changed`,
+    happened: `Somebody began to make or remove a recovery code for your wallets at ${project}, and the service stopped before it had ended. An earlier code may no longer open them. If you were shown no new code, make one.`,
+    otherwise:
+      'If it was not you: somebody knows your PIN. Change it, make another recovery code, and remove passkeys that are not yours.',
+  }),
+  passkey_perhaps_changed: (project: string) => ({
+    subject: `Which passkeys open your wallets at ${project} may have been changed`,
+    happened: `Somebody began to change which passkeys open your wallets at ${project}, and the service stopped before it had ended. See the list of what opens them.`,
+    otherwise:
+      'If it was not you: somebody knows your PIN. Change it, remove passkeys that are not yours, and make another recovery code.',
+  }),
   pin_set_anew: (project: string) => ({
     subject: `The PIN of your wallets at ${project} was set anew`,
     happened: `A recovery code or a passkey was used to set a new PIN for your wallets at ${project}.`,

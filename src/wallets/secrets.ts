@@ -2,9 +2,8 @@ import type { Network } from '../../db/words.ts'
 import type { Principal, Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { endingSessions } from '../users/pin-changes.ts'
+import { changeSecret } from '../users/secret-changes.ts'
 import { getWallet } from './get.ts'
-import { isUserId } from './mail-owner.ts'
 
 /** Exactly one of these is set. */
 type ExportedWallet = { readonly mnemonicPhrase: string | null; readonly privateKey: string | null }
@@ -70,10 +69,8 @@ export const changeUserPin = async (
   // Compared before anything is verified, so the answer says nothing about the current PIN.
   if (oldPin === newPin) throw new AppError('invalid_input', 'Field "new_user_pin" must differ from "old_user_pin".')
   const { projectId, ownerId } = wallet
-  const change = () => ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from })
-  // Others have no sessions, and no address.
-  if (!isUserId(ownerId)) return change()
   const { sessionId: except, tokenIssuedAt } = input
   const told = userSecret === undefined ? 'pin_changed' : 'pin_set_anew'
-  await endingSessions(ctx, { projectId, userId: ownerId, except, tokenIssuedAt, actor, told }, change)
+  const of = { projectId, ownerId, secret: 'pin', actor, told, endSessions: { except, tokenIssuedAt } } as const
+  await changeSecret(ctx, of, () => ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from }))
 }

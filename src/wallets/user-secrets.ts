@@ -5,8 +5,8 @@ import type { Network, UserSecretKind } from '../../db/words.ts'
 import type { Principal, Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { changeSecret, type SecretChange } from '../users/secret-changes.ts'
 import { getWallet } from './get.ts'
-import { mailOwner } from './mail-owner.ts'
 
 type OfWallet = { readonly network: Network; readonly address: string }
 
@@ -16,14 +16,19 @@ const userWallet = async (ctx: Ctx, input: Principal & OfWallet) => {
   throw new AppError('invalid_input', 'This wallet is controlled by the developer, so no secret of a user opens it.')
 }
 
+const changeOf = (
+  { projectId, ownerId }: { readonly projectId: string; readonly ownerId: string },
+  change: Pick<SecretChange, 'actor' | 'secret' | 'told'>,
+): SecretChange => ({ projectId, ownerId, ...change, endSessions: null })
+
 /** Makes a recovery code, in place of an earlier one. No cache may store the answer. */
 export const makeRecoveryCode = async (ctx: Ctx, input: Signatory & OfWallet): Promise<string> => {
   const { actor, credentials } = input
   const wallet = await userWallet(ctx, input)
-  const { recoveryCode } = await ctx.vault.newRecoveryCode({ wallet, credentials, actor })
+  const of = changeOf(wallet, { actor, secret: 'recovery_code', told: 'recovery_code_made' })
+  const { recoveryCode } = await changeSecret(ctx, of, () => ctx.vault.newRecoveryCode({ wallet, credentials, actor }))
   const text = new TextDecoder().decode(recoveryCode)
   recoveryCode.fill(0)
-  await mailOwner(ctx, { wallet, change: 'recovery_code_made' })
   return text
 }
 
@@ -34,8 +39,9 @@ export const addPasskeySecret = async (
 ): Promise<void> => {
   const { actor, credentials, passkeyId, passkeySecret } = input
   const wallet = await userWallet(ctx, input)
-  await ctx.vault.addPasskeySecret({ wallet, passkeyId, passkeySecret, credentials, actor })
-  await mailOwner(ctx, { wallet, change: 'passkey_opens_wallets' })
+  const of = changeOf(wallet, { actor, secret: 'passkey', told: 'passkey_opens_wallets' })
+  const request = { wallet, passkeyId, passkeySecret, credentials, actor }
+  await changeSecret(ctx, of, () => ctx.vault.addPasskeySecret(request))
 }
 
 /** Removes a recovery code or the secret of a passkey. It takes another credential of the owner. */
@@ -45,9 +51,9 @@ export const removeUserSecret = async (
 ): Promise<void> => {
   const { actor, credentials, kind, passkeyId } = input
   const wallet = await userWallet(ctx, input)
-  await ctx.vault.removeUserSecret({ wallet, kind, passkeyId, credentials, actor })
-  const change = kind === 'passkey' ? 'passkey_opens_no_wallets' : 'recovery_code_removed'
-  await mailOwner(ctx, { wallet, change })
+  const told = kind === 'passkey' ? 'passkey_opens_no_wallets' : 'recovery_code_removed'
+  const of = changeOf(wallet, { actor, secret: kind, told })
+  await changeSecret(ctx, of, () => ctx.vault.removeUserSecret({ wallet, kind, passkeyId, credentials, actor }))
 }
 
 export const listUserSecrets = async (ctx: Ctx, input: Principal & OfWallet) => {

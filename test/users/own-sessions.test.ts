@@ -225,7 +225,7 @@ describe('a change of the PIN', () => {
     const again = await service.post('/wallets/change-user-pin', change(address))
     expect(statusAndCode(again)).toEqual([403, 'INVALID_SECRET'])
     expect(await reachOf(sessions)).toEqual([200, 200])
-    await sql`update pin_changes set created_at = created_at - interval '2 minutes' where user_id = ${user_id}`
+    await sql`update secret_changes set created_at = created_at - interval '2 minutes' where user_id = ${user_id}`
     const reports = async () =>
       (await people.mailsTo(email)).map(({ subject }) => subject).filter((subject) => subject.includes('PIN'))
     expect(await reports()).toEqual([])
@@ -237,7 +237,7 @@ describe('a change of the PIN', () => {
     for (const each of next) await each.stop()
     expect(await reports()).toEqual(['The PIN of your wallets at Test may have been changed'])
     expect(await endsOf(sessions)).toEqual(['pin_changed', 'pin_changed'])
-    expect((await sql`select from pin_changes`).length).toBe(0)
+    expect((await sql`select from secret_changes`).length).toBe(0)
   }, 60_000)
 
   test('works for an owner who is no user', async () => {

@@ -1,0 +1,35 @@
+// Changes of what opens the wallets of a user, of which the user was not told yet.
+
+import { eq, lt, sql } from 'drizzle-orm'
+import type { Db, Tx } from '../client.ts'
+import { secretChanges } from '../schema.ts'
+
+type SecretChange = typeof secretChanges.$inferSelect
+
+/** @returns its id. */
+export const insertSecretChange = async (
+  db: Db,
+  { projectId, userId, secret, actor }: Pick<SecretChange, 'projectId' | 'userId' | 'secret' | 'actor'>,
+): Promise<string> => {
+  const row = { projectId, userId, secret, actor }
+  const [inserted] = await db.insert(secretChanges).values(row).returning({ id: secretChanges.id })
+  if (inserted === undefined) throw new Error('a change of a secret was not inserted')
+  return inserted.id
+}
+
+export const deleteSecretChange = async (db: Db | Tx, id: string): Promise<void> => {
+  await db.delete(secretChanges).where(eq(secretChanges.id, id))
+}
+
+/** Some that were not ended in time, locked; another process skips them. */
+export const lockLeftSecretChanges = (
+  tx: Tx,
+  { ageSeconds, limit }: { readonly ageSeconds: number; readonly limit: number },
+): Promise<readonly SecretChange[]> =>
+  tx
+    .select()
+    .from(secretChanges)
+    .where(lt(secretChanges.createdAt, sql`now() - make_interval(secs => ${ageSeconds})`))
+    .orderBy(secretChanges.createdAt)
+    .limit(limit)
+    .for('update', { skipLocked: true })
