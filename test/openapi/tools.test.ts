@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runTool, typeErrorsOf } from '../support/document-tools.ts'
 import { ROOT } from '../support/imports.ts'
+import { isLeftOut } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 
 let folder: string
@@ -36,7 +37,11 @@ test("Redocly's recommended rules find nothing", async () => {
   expect(found.problems).toEqual([])
 })
 
-test("Spectral's default rules find nothing", async () => {
+const LEFT_OUT = isLeftOut(
+  "Spectral's rules for the document, and the clients that orval and @hey-api/openapi-ts make of it",
+)
+
+test.skipIf(LEFT_OUT)("Spectral's default rules find nothing", async () => {
   await writeFile(join(folder, 'rules.json'), '{ "extends": ["spectral:oas"] }')
   const args = ['lint', document, '--ruleset', join(folder, 'rules.json'), '--format=json', '--quiet']
   const { output } = await runTool({ script: '@stoplight/spectral-cli/dist/index.js', args, cwd: folder })
@@ -64,7 +69,7 @@ export const other: Body = { network: 'Nowhere' }`
   expect(await typeErrorsOf(join(folder, 'types'), { 'api.ts': api, 'use.ts': use })).toBe('')
 })
 
-test('orval makes a client of it that fits the service', async () => {
+test.skipIf(LEFT_OUT)('orval makes a client of it that fits the service', async () => {
   const output = { target: join(folder, 'orval/api.ts'), client: 'fetch', mode: 'single' }
   const config = join(folder, 'orval.config.mjs')
   await writeFile(config, `export default ${JSON.stringify({ strongroom: { input: document, output } })}`)
@@ -80,7 +85,7 @@ export const make = async () => {
   expect(await typeErrorsOf(join(folder, 'orval'), { 'api.ts': api, 'use.ts': use })).toBe('')
 })
 
-test('@hey-api/openapi-ts makes a client of it that fits the service', async () => {
+test.skipIf(LEFT_OUT)('@hey-api/openapi-ts makes a client of it that fits the service', async () => {
   await run('@hey-api/openapi-ts/bin/run.js', '-i', document, '-o', join(folder, 'hey/api'), '--no-log-file')
   const use = `import { activityList, walletsCreate } from './api'
 export const make = async () => {
