@@ -8,9 +8,9 @@
 // - the WebAssembly that signs with sr25519, whose memory is restored after each use.
 
 import type { Db } from '../db/client.ts'
-import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
 import { API_EVENTS, type ApiAction, WORKER_EVENTS, type WorkerAction } from '../db/words.ts'
+import { createAbiMemory } from './abis/memory.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import type { ChainMemory } from './chains/chain.ts'
 import { type Chains, createChains } from './chains/chains.ts'
@@ -110,7 +110,7 @@ type Remembering = Pick<AskingCtx, 'config' | 'db' | 'log'> & { readonly identit
 
 const memoryOf = ({ db, log, identity = undefined }: Remembering): ChainMemory => ({
   ...createFactsMemory({ db, identity: identity ?? null }),
-  readAbiItems: (query) => readAbiItems(db, query),
+  ...createAbiMemory({ db, identity: identity ?? null }),
   readCollectionNames: (query) => readCollectionNames(db, query),
   noteDispute: createDisputeNotes({ log }),
 })

@@ -191,6 +191,7 @@ CREATE TABLE "abi_items" (
 	"signature" text NOT NULL,
 	"item" jsonb NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"mac" "bytea" NOT NULL,
 	CONSTRAINT "abi_items_once" UNIQUE("abi_name","kind","signature"),
 	CONSTRAINT "abi_items_kind" CHECK ("kind" in ('function', 'error')),
 	CONSTRAINT "abi_items_bound" CHECK (("abi_items"."network" is null) = ("abi_items"."address" is null)),

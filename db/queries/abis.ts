@@ -1,18 +1,19 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
-import { abiItems } from '../schema.ts'
+import { abiItems, audit } from '../schema.ts'
 import type { AbiItemKind, Network } from '../words.ts'
 
-type AbiItemRow = typeof abiItems.$inferInsert
+type AbiItemRow = typeof abiItems.$inferSelect
+
+/** What an item says, and for which contract. */
+export type AbiItemFacts = Pick<
+  AbiItemRow,
+  'abiName' | 'network' | 'address' | 'kind' | 'selector' | 'signature' | 'item'
+>
+type StoredAbiItem = AbiItemFacts & Pick<AbiItemRow, 'mac'>
 
 /** null: for every contract. */
 export type AbiBinding = { readonly network: Network; readonly address: string } | null
-
-type AddedItemRow = AbiItemRow['item'] & {
-  readonly selector: string
-  readonly isGeneral: boolean
-  readonly addresses: readonly string[]
-}
 
 const withSelectorsOf = async (
   db: Db,
@@ -39,17 +40,15 @@ export const readAbiItems = async (
     readonly selectors: readonly string[]
     readonly name?: string
   },
-): Promise<readonly AddedItemRow[]> => {
+): Promise<readonly StoredAbiItem[]> => {
   const selectors = input.name === undefined ? input.selectors : await withSelectorsOf(db, input.name, input)
   if (selectors.length === 0) return []
-  const rows = await db.prepared<Omit<AddedItemRow, 'name' | 'inputs'> & { readonly item: AbiItemRow['item'] }>`
-    select selector, item, bool_or(address is null) as "isGeneral", array_remove(array_agg(address), null) as addresses
+  return db.prepared<StoredAbiItem>`
+    select abi_name as "abiName", network, address, kind, selector, signature, item, mac
     from public.abi_items
     where selector = any(${[...selectors]}::text[]) and kind = ${input.kind}
       and (network is null or network = ${input.network})
-    group by selector, item
-    order by min(id)`
-  return rows.map(({ item, ...row }) => ({ ...item, ...row }))
+    order by id`
 }
 
 /** Inserts all items of an ABI. @returns false if there is an ABI with this name. */
@@ -57,23 +56,35 @@ export const insertAbi = async (
   tx: Tx,
   input: {
     readonly name: string
-    readonly binding: AbiBinding
-    readonly items: readonly Pick<AbiItemRow, 'kind' | 'selector' | 'signature' | 'item'>[]
+    readonly items: readonly StoredAbiItem[]
   },
 ): Promise<boolean> => {
-  const { name, binding, items } = input
+  const { name, items } = input
   // Two at a time would mix their items under one name.
   await tx.execute(sql`select pg_advisory_xact_lock(hashtext('abi_items'))`)
   const there = await tx.select({ id: abiItems.id }).from(abiItems).where(eq(abiItems.abiName, name)).limit(1)
   if (there.length > 0) return false
-  const { network, address } = binding ?? { network: null, address: null }
-  await tx.insert(abiItems).values(items.map((item) => ({ abiName: name, network, address, ...item })))
+  await tx.insert(abiItems).values([...items])
   return true
 }
 
 /** @returns the number of functions and errors that were deleted. */
 export const deleteAbi = async (db: Queryable, name: string): Promise<number> =>
   (await db.delete(abiItems).where(eq(abiItems.abiName, name))).rowCount ?? 0
+
+/** All items, by their ABIs. */
+export const allAbiItems = (db: Queryable): Promise<readonly StoredAbiItem[]> =>
+  db.select().from(abiItems).orderBy(asc(abiItems.abiName), asc(abiItems.id))
+
+/** The ABIs that the audit says were removed last. */
+export const removedAbis = async (db: Queryable): Promise<ReadonlySet<string>> => {
+  const rows = await db
+    .selectDistinctOn([audit.subject], { name: audit.subject, action: audit.action })
+    .from(audit)
+    .where(inArray(audit.action, ['abi_added', 'abi_removed']))
+    .orderBy(asc(audit.subject), sql`${audit.id} desc`)
+  return new Set(rows.filter(({ action }) => action === 'abi_removed').map(({ name }) => name))
+}
 
 /** One row for each name, oldest first. */
 export const listAbis = async (db: Queryable) =>

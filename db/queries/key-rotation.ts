@@ -47,15 +47,19 @@ export const replaceMacs = async (
   return rowCount ?? 0
 }
 
-/** The same for the rows of operators, of which each has another MAC. */
-export const replaceOperatorMac = async (
+/** Tables of no project, whose rows have no id that is a UUID. Each row has another MAC. */
+export type DeploymentMacTable = 'operators' | 'operator_passkeys' | 'abi_items'
+
+/** The same for their rows. */
+export const replaceDeploymentMacs = async (
   db: Queryable,
-  of: { readonly table: 'operators' | 'operator_passkeys'; readonly before: Uint8Array; readonly after: Uint8Array },
+  { table, rows }: { readonly table: DeploymentMacTable; readonly rows: readonly Omit<NewMac, 'id'>[] },
 ): Promise<number> => {
-  const [before, after] = [Buffer.from(of.before), Buffer.from(of.after)]
-  const { rowCount } = await db.execute(
-    sql`update public.${sql.identifier(of.table)} set mac = ${after} where mac = ${before}`,
-  )
+  const before = sql.param(rows.map((row) => hexOf(row.before)))
+  const after = sql.param(rows.map((row) => hexOf(row.after)))
+  const { rowCount } = await db.execute(sql`
+    update public.${sql.identifier(table)} t set mac = decode(v.after, 'hex')
+    from unnest(${before}::text[], ${after}::text[]) as v(before, after) where t.mac = decode(v.before, 'hex')`)
   return rowCount ?? 0
 }
 

@@ -21,7 +21,7 @@ import { networkName, networks } from './networks.ts'
 import { projectId } from './projects.ts'
 import { transactions } from './transactions.ts'
 
-type AbiInput = { readonly name: string; readonly type: string; readonly components?: readonly AbiInput[] }
+export type AbiInput = { readonly name: string; readonly type: string; readonly components?: readonly AbiInput[] }
 type AbiItem = { readonly name: string; readonly inputs: readonly AbiInput[] }
 
 /** What operators added with `abi add`: one row for each function or error, one name for each file. */
@@ -41,6 +41,8 @@ export const abiItems = pgTable(
     /** `{ name, inputs }`, as in a JSON ABI. */
     item: jsonb('item').$type<AbiItem>().notNull(),
     createdAt: instant('created_at').notNull().default(now),
+    /** The row's MAC, by src/auth/row-macs.ts. */
+    mac: bytes('mac').notNull(),
   },
   (table) => [
     unique('abi_items_once').on(table.abiName, table.kind, table.signature),

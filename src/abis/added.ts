@@ -1,5 +1,6 @@
 import { type AbiBinding, deleteAbi, insertAbi } from '../../db/queries/abis.ts'
 import type { Network } from '../../db/words.ts'
+import { abiItemMac } from '../auth/row-macs.ts'
 import type { Chains } from '../chains/chains.ts'
 import { provided } from '../chains/provided.ts'
 import type { Ctx } from '../context.ts'
@@ -28,7 +29,7 @@ export const abiFilesOf = (chains: Pick<Chains, 'known'>) =>
  * @throws invalid_input, also if the name is taken.
  */
 export const addAbi = async (
-  ctx: Pick<Ctx, 'db' | 'audit' | 'chains'>,
+  ctx: Pick<Ctx, 'db' | 'audit' | 'chains' | 'identity'>,
   input: {
     readonly text: string
     readonly name?: string | undefined
@@ -46,9 +47,12 @@ export const addAbi = async (
     ...input.binding,
     address: ctx.chains.of(input.binding.network).parseAddress(input.binding.address, 'address'),
   }
+  const { network, address } = binding ?? { network: null, address: null }
+  const mac = abiItemMac(ctx.identity)
+  const rows = items.map((item) => ({ abiName: name, network, address, ...item }))
   const added = await ctx.db.transaction(async (tx) => {
-    if (!(await insertAbi(tx, { name, binding, items }))) return false
-    const details = { network: binding?.network ?? '', address: binding?.address ?? '', items: String(items.length) }
+    if (!(await insertAbi(tx, { name, items: rows.map((row) => ({ ...row, mac: mac.of(row) })) }))) return false
+    const details = { network: network ?? '', address: address ?? '', items: String(items.length) }
     const act = { projectId: null, actor: input.actor, action: 'abi_added', subject: name, details } as const
     await ctx.audit.record(tx, act)
     return true

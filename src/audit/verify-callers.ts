@@ -1,3 +1,4 @@
+import { allAbiItems, removedAbis } from '../../db/queries/abis.ts'
 import {
   goneCallerRows,
   revivedApiKeys,
@@ -10,7 +11,7 @@ import type { MacTable } from '../../db/queries/key-rotation.ts'
 import { allOperatorRows, operatorActs } from '../../db/queries/operators.ts'
 import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
 import { type CallerRow, type CallerTable, withEachCallerTable } from '../auth/caller-tables.ts'
-import { operatorMac, operatorPasskeyMac, operatorTokenMac } from '../auth/row-macs.ts'
+import { abiItemMac, operatorMac, operatorPasskeyMac, operatorTokenMac } from '../auth/row-macs.ts'
 import { isOwnTokenKey } from '../auth/token-key.ts'
 import type { Ctx } from '../context.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
@@ -107,14 +108,29 @@ const verifyOperators = async ({ db, identity }: VerifyCtx): Promise<Callers> =>
   }
 }
 
+/** What names functions to people, which is of no project. */
+const verifyAbis = async ({ db, identity }: VerifyCtx): Promise<Callers> => {
+  const [items, removed, mac] = [await allAbiItems(db), await removedAbis(db), abiItemMac(identity)]
+  const troubleOf = (item: (typeof items)[number]): string | null => {
+    if (!mac.holds(item)) return NOT_OURS
+    return removed.has(item.abiName) ? REVIVED : null
+  }
+  const forged = items.flatMap((item): readonly ForgedRow[] => {
+    const trouble = troubleOf(item)
+    const id = `${item.abiName}: ${item.signature}`
+    return trouble === null ? [] : [{ table: mac.table, id, projectId: null, trouble }]
+  })
+  return { rows: items.length, forged }
+}
+
 /**
- * Checks all rows that decide who a caller is, and those of wallets: that the service wrote them, that they are not ended in the
+ * Checks all rows that decide who a caller is, and those of wallets and ABIs: that the service wrote them, that they are not ended in the
  * audit, and that no row that the audit names is gone.
  * @param of.projectId null: of all projects, and of the deployment.
  */
 export const verifyCallers = async (ctx: VerifyCtx, of: OfProject): Promise<Callers> => {
   const tables = [
-    ...(of.projectId === null ? [await verifyTokenKeys(ctx), await verifyOperators(ctx)] : []),
+    ...(of.projectId === null ? [await verifyTokenKeys(ctx), await verifyOperators(ctx), await verifyAbis(ctx)] : []),
     ...(await withEachCallerTable((table) => verifyTable(ctx, of, table))),
   ]
   return {

@@ -1,4 +1,4 @@
-// Rows that decide who a caller is, rows of wallets, and facts of contracts that an API read have a MAC under a key derived from
+// Rows that decide who a caller is, rows of wallets, ABIs of operators, and facts of contracts that an API read have a MAC under a key derived from
 // IDENTITY_KEY. So an attacker with the database but without the key can neither insert such a row nor change one: it counts as
 // absent.
 //
@@ -6,6 +6,7 @@
 // passkey's counter). The revocation of an API key and the end of a session erase the MAC, so nobody can undo them without a
 // copy of the row from before.
 
+import type { AbiItemFacts } from '../../db/queries/abis.ts'
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
 import type { ContractFacts } from '../../db/queries/facts.ts'
 import type { IssuerFacts } from '../../db/queries/issuers.ts'
@@ -17,6 +18,7 @@ import type { SessionChallengeFacts } from '../../db/queries/session-challenges.
 import type { SessionFacts } from '../../db/queries/sessions.ts'
 import type { UserIdentity } from '../../db/queries/users.ts'
 import type { WalletFacts } from '../../db/queries/wallets.ts'
+import type { AbiInput } from '../../db/schema.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
 
@@ -104,6 +106,16 @@ export const walletMac = rowMac<WalletFacts>('wallets', (row) => {
 export const contractFactsMac = rowMac<ContractFacts>('contract_facts', (row) => {
   const { network, address, standard, name, symbol, decimals } = row
   return [network, address, standard, name, symbol, String(decimals)]
+})
+
+/** The parts of an item in a fixed order: jsonb keeps none. */
+const partsOf = ({ name, type, components }: AbiInput): unknown => [name, type, components?.map(partsOf) ?? null]
+
+/** An ABI of every contract has no address. */
+export const abiItemMac = rowMac<AbiItemFacts>('abi_items', (row) => {
+  const { abiName, network, address, kind, selector, signature, item } = row
+  const text = JSON.stringify([item.name, item.inputs.map(partsOf)])
+  return [abiName, network ?? '', address ?? '', kind, selector, signature, text]
 })
 
 export const operatorMac = rowMac<OperatorFacts>('operators', ({ name, role }) => [name, role])

@@ -1,10 +1,11 @@
 // The rows with a MAC under the identity key that get another one when it is changed. Facts of contracts are not among them: the
 // service reads those without a valid MAC again. Nonces and mailed codes expire within minutes.
 
-import { replaceMacs, replaceOperatorMac } from '../../db/queries/key-rotation.ts'
+import { allAbiItems } from '../../db/queries/abis.ts'
+import { type DeploymentMacTable, replaceDeploymentMacs, replaceMacs } from '../../db/queries/key-rotation.ts'
 import { allOperatorRows } from '../../db/queries/operators.ts'
 import { type CallerRow, type CallerTable, withEachCallerTable } from '../auth/caller-tables.ts'
-import { operatorMac, operatorPasskeyMac, type RowMac } from '../auth/row-macs.ts'
+import { abiItemMac, operatorMac, operatorPasskeyMac, type RowMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import type { SealingKey } from '../custody/sealer.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
@@ -62,47 +63,54 @@ const sumOf = (parts: readonly Remade[]): Remade => ({
 
 const NOT_OURS = 'it is not as the service wrote it'
 
-type OperatorTable<Facts> = {
-  readonly table: 'operators' | 'operator_passkeys'
-  readonly macs: Readonly<Record<'from' | 'to', RowMac<Facts>>>
+type DeploymentTable<Facts> = {
+  readonly table: DeploymentMacTable
+  readonly macOf: (key: SealingKey) => RowMac<Facts>
   readonly rows: readonly (Facts & { readonly mac: Uint8Array })[]
   readonly nameOf: (row: Facts) => string
 }
 
-const remakeOperatorTable = async <Facts>(
-  { db, onRows }: Work,
-  { table, macs, rows, nameOf }: OperatorTable<Facts>,
+const remakeDeploymentTable = async <Facts>(
+  { db, from, to, onRows }: Work & { readonly from: SealingKey },
+  { table, macOf, rows, nameOf }: DeploymentTable<Facts>,
 ): Promise<Remade> => {
-  const forged: ForgedRow[] = []
-  let remade = 0
-  for (const row of rows) {
-    if (macs.to.holds(row)) continue
-    if (macs.from.holds(row)) remade += await replaceOperatorMac(db, { table, before: row.mac, after: macs.to.of(row) })
-    else forged.push({ table, id: nameOf(row), projectId: null, trouble: NOT_OURS })
-  }
+  const [before, next] = [macOf(from), macOf(to)]
+  const old = rows.filter((row) => !next.holds(row))
+  const given = old.filter(before.holds).map((row) => ({ before: row.mac, after: next.of(row) }))
+  const forged = old
+    .filter((row) => !before.holds(row))
+    .map((row) => ({ table, id: nameOf(row), projectId: null, trouble: NOT_OURS }))
+  const remade = given.length === 0 ? 0 : await replaceDeploymentMacs(db, { table, rows: given })
   onRows(rows.length)
   return { rows: rows.length, remade, forged }
 }
 
 /** Operators of the console, who are few. */
 const remakeOperators = async (work: Work & { readonly from: SealingKey }): Promise<readonly Remade[]> => {
-  const { from, to } = work
   const { operators, passkeys } = await allOperatorRows(work.db)
   return [
-    await remakeOperatorTable(work, {
+    await remakeDeploymentTable(work, {
       table: 'operators',
-      macs: { from: operatorMac(from), to: operatorMac(to) },
+      macOf: operatorMac,
       rows: operators,
       nameOf: ({ name }) => name,
     }),
-    await remakeOperatorTable(work, {
+    await remakeDeploymentTable(work, {
       table: 'operator_passkeys',
-      macs: { from: operatorPasskeyMac(from), to: operatorPasskeyMac(to) },
+      macOf: operatorPasskeyMac,
       rows: passkeys,
       nameOf: ({ operatorName }) => operatorName,
     }),
   ]
 }
+
+const remakeAbis = async (work: Work & { readonly from: SealingKey }): Promise<Remade> =>
+  remakeDeploymentTable(work, {
+    table: 'abi_items',
+    macOf: abiItemMac,
+    rows: await allAbiItems(work.db),
+    nameOf: ({ abiName, signature }) => `${abiName}: ${signature}`,
+  })
 
 /** Gives each row that the present key verifies a MAC under the next one. It may be killed and run again. */
 export const remakeRows = async (work: Work & { readonly from: SealingKey }): Promise<Remade> => {
@@ -110,7 +118,7 @@ export const remakeRows = async (work: Work & { readonly from: SealingKey }): Pr
     const before = table.macOf(work.from)
     return remakeTable(work, table, (row) => (before.holds(row) ? null : NOT_OURS))
   })
-  return sumOf([...(await remakeOperators(work)), ...remade])
+  return sumOf([...(await remakeOperators(work)), await remakeAbis(work), ...remade])
 }
 
 const NOTHING: Remade = { rows: 0, remade: 0, forged: [] }

@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { addAbi } from '../../src/abis/added.ts'
+import { addAbi, removeAbi } from '../../src/abis/added.ts'
+import { createAbiMemory } from '../../src/abis/memory.ts'
 import { exitCodeOf, runCli } from '../support/cli.ts'
 import { startService } from '../support/service.ts'
 import { shared, sharedFolder } from '../support/shared.ts'
@@ -123,6 +124,73 @@ test('keeps exactly one of several ABIs that are added at once under one name', 
   expect(ends.filter(({ status }) => status === 'fulfilled').length).toBe(1)
   expect((await sql`select count(*)::int from abi_items where abi_name = 'same'`)[0]?.count).toBe(1)
 })
+
+const known = async (name: string) => {
+  const memory = createAbiMemory(service.ctx)
+  const items = await memory.readAbiItems({ network: 'Ethereum', kind: 'function', selectors: [], name })
+  return items.map(({ inputs, isGeneral, addresses }) => [inputs.map((input) => input.name), isGeneral, addresses])
+}
+
+test('an item that somebody with the database changed, inserted or put back counts as absent, or the check names it', async () => {
+  const add = (name: string, address?: string) =>
+    addAbi(service.ctx, {
+      text: JSON.stringify([{ type: 'function', name: 'withdraw', inputs: [{ name: 'amount', type: 'uint256' }] }]),
+      name,
+      fallbackName: 'x',
+      binding: address === undefined ? null : { network: 'Ethereum', address },
+      actor: 'operator',
+    })
+  const putBack = ({ id: _, ...row }: Record<string, unknown>) =>
+    sql`insert into abi_items ${sql({ ...row, item: sql.json(row.item as never) } as never)}`
+  await add('bank')
+  await add('till', ADDRESS)
+  const real = [[['amount'], true, [ADDRESS]]]
+  expect(await known('withdraw')).toEqual(real)
+  const named = async () => {
+    const { output } = await runCli(['audit', 'verify', '--json'], service.variables)
+    return JSON.parse(output).callers.forged.map(({ table, id, trouble }: Record<string, string>) => [
+      table,
+      id,
+      trouble,
+    ])
+  }
+  expect(await named()).toEqual([])
+  const notOurs = (id: string) => [['abi_items', id, 'it is not as the service wrote it']]
+
+  for (const change of [
+    `item = jsonb_set(item, '{name}', '"deposit"')`,
+    `item = jsonb_set(item, '{inputs,0,name}', '"reward"')`,
+    `selector = '0xb6b55f25'`,
+    `network = null, address = null`,
+    `network = 'Base'`,
+    `address = '0x000000000000000000000000000000000000dEaD'`,
+    `kind = 'error'`,
+    `abi_name = 'other'`,
+  ]) {
+    const [was = {}] = await sql`select * from abi_items where abi_name = 'till'`
+    await sql.unsafe(`update abi_items set ${change} where abi_name = 'till'`)
+    expect([change, await known('withdraw')]).toEqual([change, [[['amount'], true, []]]])
+    await sql`delete from abi_items where abi_name in ('till', 'other')`
+    await putBack(was)
+  }
+  expect(await known('withdraw')).toEqual(real)
+
+  await sql`update abi_items set signature = 'withdraw(uint8)' where abi_name = 'till'`
+  expect(await named()).toEqual(notOurs('till: withdraw(uint8)'))
+  await sql`delete from abi_items where abi_name = 'till'`
+  await sql`insert into abi_items (abi_name, kind, selector, signature, item, mac)
+    select 'forged', kind, selector, signature, jsonb_set(item, '{inputs,0,name}', '"reward"'), mac from abi_items where abi_name = 'bank'`
+  expect(await known('withdraw')).toEqual([[['amount'], true, []]])
+  expect(await named()).toEqual(notOurs('forged: withdraw(uint256)'))
+  await sql`delete from abi_items where abi_name = 'forged'`
+
+  const [removed = {}] = await sql`select * from abi_items where abi_name = 'bank'`
+  await removeAbi(service.ctx, { name: 'bank', actor: 'operator' })
+  expect([await known('withdraw'), await named()]).toEqual([[], []])
+  await putBack(removed)
+  const revived = 'the audit says that it was revoked, removed or ended'
+  expect(await named()).toEqual([['abi_items', 'bank: withdraw(uint256)', revived]])
+}, 60_000)
 
 test('the worker can read ABIs to decode reverts, but not change them', async () => {
   const worker = postgres(service.database.workerUrl, { max: 1 })

@@ -3,6 +3,8 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { newApiKey } from '../../src/auth/api-key.ts'
 import { apiKeyMac, operatorPasskeyMac } from '../../src/auth/row-macs.ts'
@@ -13,6 +15,7 @@ import { keyFile } from '../custody/support.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { AUDIENCE, startIssuer, type TestIssuer } from '../support/issuer.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { sharedFolder } from '../support/shared.ts'
 import { DONE, peopleOf, type Session, statusAndCode } from '../users/people.ts'
 import { at, createTraffic, NETWORK, PIN, startWorld, type World } from './keys-world.ts'
 
@@ -43,6 +46,9 @@ beforeAll(async () => {
   const client = ['--client-id', 'strongroom', '--client-secret']
   expect((await runCli([...added, ...client], world.sets.present, 'a-client-secret\n')).exitCode).toBe(0)
   expect(await lookByIssuer(world.service.baseUrl)).toBe(200)
+  const abi = join(await sharedFolder('rotated-abi'), 'abi.json')
+  await writeFile(abi, JSON.stringify([{ type: 'function', name: 'open', inputs: [{ name: 'door', type: 'uint8' }] }]))
+  expect((await runCli(['abi', 'add', abi], world.sets.present)).exitCode).toBe(0)
   ;({ address } = await world.service.newWallet({ network: NETWORK, pin: PIN }))
 }, 60_000)
 afterAll(async () => {

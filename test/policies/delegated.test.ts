@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { type Address, encodeFunctionData, type Hex, parseAbi, parseTransaction } from 'viem'
+import { deleteAbi, insertAbi } from '../../db/queries/abis.ts'
 import { createApp } from '../../src/app.ts'
+import { abiItemMac } from '../../src/auth/row-macs.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
@@ -156,14 +158,13 @@ describe('within the rules', () => {
     expect(told(await grant())).toEqual([400, 'invalid_input'])
     const selector = input.slice(0, 10)
     const item = { name: 'knock', inputs: [{ name: 'door', type: 'uint256' }] }
-    const rowOf = (name: string, declared: typeof item) => ({
-      abi_name: name,
-      kind: 'function',
-      selector,
-      signature: 'knock(uint256)',
-      item: sql.json(declared),
-    })
-    await sql`insert into abi_items ${sql(rowOf('Doors', item))}`
+    const mac = abiItemMac(service.ctx.identity)
+    const add = async (name: string, declared: typeof item) => {
+      const shape = { abiName: name, network: null, address: null, kind: 'function', selector } as const
+      const row = { ...shape, signature: 'knock(uint256)', item: declared }
+      await service.ctx.db.transaction((tx) => insertAbi(tx, { name, items: [{ ...row, mac: mac.of(row) }] }))
+    }
+    await add('Doors', item)
     const made = await grant()
     const [named] = made.json.argument_rules
     expect(named).toEqual({ ...rules[0], selector, declaration: 'knock(uint256 door)' })
@@ -171,12 +172,13 @@ describe('within the rules', () => {
     expect(listed[0].argument_rules).toEqual([named, rules[1]])
     // Other names, and another function with the same selector: what was agreed to stays so.
     const colliding = { name: 'other', inputs: [{ name: 'door', type: 'int8' }] }
-    await sql`insert into abi_items ${sql(rowOf('Collision', colliding))}`
-    await sql`update abi_items set item = jsonb_set(item, '{inputs,0,name}', '"window"') where abi_name = 'Doors'`
+    await add('Collision', colliding)
+    await deleteAbi(service.ctx.db, 'Doors')
+    await add('Doors', { ...item, inputs: [{ name: 'window', type: 'uint256' }] })
     expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DONE)
     expect(told(await sign(wallet, { to: RECIPIENT, input: eight ?? '0x' }))).toEqual(DENIED)
     expect(told(await grant())).toEqual([400, 'invalid_input'])
-    await sql`delete from abi_items where abi_name in ('Doors', 'Collision')`
+    for (const name of ['Doors', 'Collision']) await deleteAbi(service.ctx.db, name)
   })
 
   test('the developer can mint and transfer', async () => {

@@ -14,11 +14,11 @@ import {
   parseTransaction,
   size,
   slice,
-  toFunctionSelector,
   zeroAddress,
   zeroHash,
 } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
+import { addAbi } from '../../src/abis/added.ts'
 import { execution, multiSendData } from '../../src/chains/evm/safe/execution.ts'
 import { contractWalletOf, deploymentData, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
@@ -155,13 +155,13 @@ const verbsOf = (service: Service) => {
 }
 
 /** Adds the functions of Safe's contracts to the operator's ABIs. */
-const addSafeAbi = async (sql: Sql): Promise<void> => {
-  for (const declaration of DECLARATIONS) {
-    const item = itemOf(declaration)
-    const row = { abi_name: 'Safe', kind: 'function', selector: toFunctionSelector(item), signature: item.name }
-    await sql`insert into abi_items ${sql({ ...row, item: sql.json(item as never) })}`
-  }
-}
+const addSafeAbi = ({ ctx }: Service) =>
+  addAbi(ctx, {
+    text: JSON.stringify(DECLARATIONS.map(itemOf)),
+    fallbackName: 'Safe',
+    binding: null,
+    actor: 'operator',
+  })
 
 const contractWalletsOf = (service: Service) => {
   const { contractWallets } = service.ctx.chains.withNode(network)
@@ -218,7 +218,7 @@ export const startSafeWorld = async () => {
   await deployCanonicalContracts(chain.rpcUrl)
   const service = await startService({ rpcUrls: { [network]: chain.rpcUrl, Polygon: 'http://127.0.0.1:1' } })
   const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-  await addSafeAbi(sql)
+  await addSafeAbi(service)
   const parts = { chain, service, sql }
   return {
     ...parts,
