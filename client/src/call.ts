@@ -83,7 +83,9 @@ const once = async (connection: Connection, request: { readonly url: string; rea
     if (cause instanceof StrongroomError) throw cause
     // What the caller aborts is no failure of the service.
     signal?.throwIfAborted()
-    throw new StrongroomError('connection_failed', 'The service did not answer.', { cause })
+    const within = timeout.aborted ? ` within ${connection.timeoutMs / 1000} seconds` : ''
+    const at = connection.baseUrl === '' ? '' : ` at ${connection.baseUrl}`
+    throw new StrongroomError('connection_failed', `The service${at} did not answer${within}.`, { cause })
   }
 }
 

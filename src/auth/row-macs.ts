@@ -1,6 +1,6 @@
-// Rows that decide who a caller is, rows of wallets, ABIs of operators, and facts of contracts that an API read have a MAC under a key derived from
-// IDENTITY_KEY. So an attacker with the database but without the key can neither insert such a row nor change one: it counts as
-// absent.
+// Rows that decide who a caller is, rows of wallets, ABIs that operators added, and facts of contracts that an API read have a MAC under
+// a key derived from IDENTITY_KEY. So an attacker with the database but without the key can neither insert such a row nor change one:
+// it counts as absent.
 //
 // A MAC covers the columns that decide. It does not cover columns that only inform (names), or that each use changes (a
 // passkey's counter). The revocation of an API key and the end of a session erase the MAC, so nobody can undo them without a

@@ -1,5 +1,5 @@
-// What events cost. Intents beside 1,000 causes of events a second, with and without the events, and beside nothing; and commits at
-// 32 connections that each write an event, with and without the notification of those who wait. All in turns, because the machine may
+// What events cost. Intents with their own events and without; with them beside 1,000 other causes of events a second, with and without
+// the events of these; and commits at 32 connections that each write an event, with and without the notification of those who wait. All in turns, because the machine may
 // have other work.
 
 import { randomUUID } from 'node:crypto'
@@ -22,8 +22,11 @@ const COMMIT_SECONDS = 2
 const INTENT_ROUNDS = 15
 const COMMIT_ROUNDS = 6
 
-/** `causes`: their rows, without the trigger that writes their events. */
-const BESIDES = ['nothing', 'causes', 'events'] as const
+/**
+ * `silent`: beside nothing, and without the triggers that write the events of transactions. `causes`: their rows, without the trigger
+ * that writes their events.
+ */
+const BESIDES = ['silent', 'nothing', 'causes', 'events'] as const
 type Beside = (typeof BESIDES)[number]
 
 /** `untold`: with events, without the notification of those who wait. */
@@ -43,6 +46,7 @@ export type EventsBench = {
   readonly intents: readonly IntentRound[]
   /** Medians over the rounds: of an intent's p50, and of its ratios in a round. */
   readonly p50Ms: Readonly<Record<Beside, number>>
+  readonly toSilent: number
   readonly toNothing: number
   readonly toCauses: number
   readonly eventsPerSecond: number
@@ -60,6 +64,10 @@ const enable = (sql: postgres.Sql, input: { readonly table: string; readonly tri
   sql.unsafe(`alter table ${input.table} ${input.is ? 'enable' : 'disable'} trigger ${input.trigger}`)
 
 const OF_CAUSES = { table: 'users', trigger: 'strongroom_event_user_made' } as const
+const OF_INTENTS = ['made', 'changed'].map((what) => ({
+  table: 'transactions',
+  trigger: `strongroom_event_transaction_${what}`,
+}))
 const OF_NOTICES = { table: 'events', trigger: 'strongroom_event_told' } as const
 
 const newProjects = async (sql: postgres.Sql): Promise<readonly string[]> => {
@@ -98,7 +106,8 @@ const sendIntents = ({ service, signers, url }: World): Promise<LoadResult> =>
 /** @param input.pid of the writer. */
 const intentsBeside = async (world: World, { beside, pid }: { readonly beside: Beside; readonly pid: number }) => {
   const { sql } = world
-  if (beside === 'nothing') return { ...(await sendIntents(world)), eventsPerSecond: 0 }
+  for (const each of OF_INTENTS) await enable(sql, { ...each, is: beside !== 'silent' })
+  if (beside === 'silent' || beside === 'nothing') return { ...(await sendIntents(world)), eventsPerSecond: 0 }
   await enable(sql, { ...OF_CAUSES, is: beside === 'events' })
   process.kill(pid, 'SIGUSR2')
   const before = await countEvents(sql)
@@ -185,10 +194,12 @@ export const benchEvents = async (input: {
     return {
       intents,
       p50Ms: {
+        silent: middle(({ silent }) => silent.p50Ms),
         nothing: middle(({ nothing }) => nothing.p50Ms),
         causes: middle(({ causes }) => causes.p50Ms),
         events: middle(({ events }) => events.p50Ms),
       },
+      toSilent: middle(({ silent, nothing }) => nothing.p50Ms / silent.p50Ms),
       toNothing: middle(({ nothing, events }) => events.p50Ms / nothing.p50Ms),
       toCauses: middle(({ causes, events }) => events.p50Ms / causes.p50Ms),
       eventsPerSecond: middle(({ events }) => events.eventsPerSecond),
@@ -206,11 +217,19 @@ export const benchEvents = async (input: {
 
 const fixed = (value: number, digits = 1) => value.toFixed(digits)
 
+const INTENTS = {
+  silent: 'without any event',
+  nothing: 'with its own events',
+  causes: 'the same beside the other causes',
+  events: 'and beside their events',
+} as const
+
 export const eventsTable = ({ intents, commits, ...bench }: EventsBench): readonly string[] => [
-  `\nIntents beside ${EVENTS_PER_SECOND} causes of events a second, ${AT_ONCE} at once     p50 ms`,
-  ...BESIDES.map((beside) => `  ${`beside ${beside}`.padEnd(56)} ${fixed(bench.p50Ms[beside]).padStart(8)}`),
-  `  with the events, in times of the causes alone ${fixed(bench.toCauses, 2)} (aim: at most 1.10), of nothing ${fixed(bench.toNothing, 2)}; written: ${fixed(bench.eventsPerSecond, 0)}/s`,
-  `  in rounds: ${intents.map(({ nothing, causes, events }) => `${fixed(nothing.p50Ms, 0)}/${fixed(causes.p50Ms, 0)}/${fixed(events.p50Ms, 0)}`).join(', ')} ms`,
+  `\nIntents, ${AT_ONCE} at once, and ${EVENTS_PER_SECOND} other causes of events a second     p50 ms`,
+  ...BESIDES.map((beside) => `  ${INTENTS[beside].padEnd(56)} ${fixed(bench.p50Ms[beside]).padStart(8)}`),
+  `  an intent with its own events, in times of one without: ${fixed(bench.toSilent, 2)} (aim: at most 1.10)`,
+  `  beside other events, in times of their causes alone: ${fixed(bench.toCauses, 2)} (aim: at most 1.10), of nothing ${fixed(bench.toNothing, 2)}; written: ${fixed(bench.eventsPerSecond, 0)}/s`,
+  `  in rounds: ${intents.map((round) => BESIDES.map((beside) => fixed(round[beside].p50Ms, 0)).join('/')).join(', ')} ms`,
   `\nCommits with a cause each, ${COMMITTERS} at once   per second, in rounds                  CPU ms of the database`,
   ...COMMITS.map(
     (what) =>

@@ -144,8 +144,21 @@ describe('an answer that is lost', () => {
     const error = await errorOf(
       client.transactions.signMessage({ network, signer_wallet_address: wallet.address, message: 'x', ...secret }),
     )
-    expect(error).toMatchObject({ code: 'connection_failed', cause: expect.any(TypeError) })
+    const message = `The service at ${service.baseUrl} did not answer.`
+    expect(error).toMatchObject({ code: 'connection_failed', message, cause: expect.any(TypeError) })
     expect(sent.length).toBe(1)
+  })
+})
+
+test('a service that does not answer in time is named, with the time', async () => {
+  const fetch = (_: unknown, init?: RequestInit) =>
+    new Promise<Response>((_, reject) => {
+      init?.signal?.addEventListener('abort', () => reject(init.signal?.reason))
+    })
+  const client = createClient({ baseUrl: 'https://wallets.example', projectId: 'x', fetch, timeoutMs: 50, retries: 0 })
+  expect(await errorOf(client.wallets.list({ network }))).toMatchObject({
+    code: 'connection_failed',
+    message: 'The service at https://wallets.example did not answer within 0.05 seconds.',
   })
 })
 
