@@ -1,7 +1,7 @@
 // The owner of the database can switch its triggers off. Each test makes a change that the owner could make, and expects it
 // to be found at the changed row.
 
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import type { AuditRecord } from '../../db/queries/audit-rows.ts'
 import { type AuditAct, createApiAudit, createCustodyAudit, createWorkerAudit } from '../../src/custody/audit.ts'
@@ -9,19 +9,21 @@ import { createLinkMaker } from '../../src/custody/chain/chain.ts'
 import type { NotedHead } from '../../src/custody/chain/verify.ts'
 import type { Derived } from '../../src/custody/sealer.ts'
 import { TEST_DEPLOYMENT_KEY } from '../custody/support.ts'
+import { shared } from '../support/shared.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
-let audit: TestAudit
+const audit = await shared(openAudit())
+const begun = audit.clock.now
 
 /** Rows 1, 3, 4, 6 and 7 belong to one project, 2 to the other, 5 to the deployment; 8 is not chained. */
 beforeEach(async () => {
-  audit = await openAudit()
+  await audit.tamper((sql) => sql`truncate audit_chain, audit restart identity cascade`)
+  audit.clock.now = begun
   const { one, other } = audit
   await audit.write(one, other, one, one, null, one, one)
   await audit.chain()
   await audit.write(one)
 })
-afterEach(() => audit.close())
 
 const noted = async (): Promise<readonly NotedHead[]> =>
   (await audit.verify()).heads.map((text) => {

@@ -15,6 +15,7 @@ import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
 import { typeErrorsOf } from '../support/document-tools.ts'
 import { ROOT } from '../support/imports.ts'
+import { isLeftOut } from '../support/long.ts'
 import { packClient } from '../support/packed-client.ts'
 import { startExamplePage } from './example-page.ts'
 
@@ -23,6 +24,8 @@ const [inReact = '', inWagmi = '', ...others] = [
 ].map(([, text = '']) => text)
 
 /** A page with two sessions of one project, without React. */
+const LEFT_OUT = isLeftOut('most of what the React package tells when something goes wrong')
+
 const TWO = `import { createUserSession } from 'strongroom-client/session'
 for (const number of [1, 2]) {
   const session = createUserSession({ baseUrl: 'http://localhost:3000', projectId: 'YOUR PROJECT' })
@@ -389,7 +392,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     }
   })
 
-  describe('tells what went wrong', () => {
+  describe.skipIf(LEFT_OUT)('tells what went wrong', () => {
     test('if the user comes back without logging in', async () => {
       const page = await openApp()
       await press(page, 'Log in')

@@ -30,16 +30,14 @@ const run = async (script: string, ...args: string[]): Promise<string> => {
   return output
 }
 
-test("Redocly's recommended rules find nothing", async () => {
+const LEFT_OUT = isLeftOut('two linters of the document, and the clients that orval and @hey-api/openapi-ts make of it')
+
+test.skipIf(LEFT_OUT)("Redocly's recommended rules find nothing", async () => {
   const found = JSON.parse(
     await run('@redocly/cli/bin/cli.js', 'lint', document, '--extends=recommended', '--format=json'),
   )
   expect(found.problems).toEqual([])
 })
-
-const LEFT_OUT = isLeftOut(
-  "Spectral's rules for the document, and the clients that orval and @hey-api/openapi-ts make of it",
-)
 
 test.skipIf(LEFT_OUT)("Spectral's default rules find nothing", async () => {
   await writeFile(join(folder, 'rules.json'), '{ "extends": ["spectral:oas"] }')
