@@ -23,9 +23,9 @@ const [inReact = '', inWagmi = '', ...others] = [
   ...readFileSync(join(ROOT, 'client/README.md'), 'utf8').matchAll(/^```tsx\n([\s\S]*?)^```$/gm),
 ].map(([, text = '']) => text)
 
-/** A page with two sessions of one project, without React. */
 const LEFT_OUT = isLeftOut('most of what the React package tells when something goes wrong')
 
+/** A page with two sessions of one project, without React. */
 const TWO = `import { createUserSession } from 'strongroom-client/session'
 for (const number of [1, 2]) {
   const session = createUserSession({ baseUrl: 'http://localhost:3000', projectId: 'YOUR PROJECT' })
