@@ -23,7 +23,7 @@ const [inReact = '', inWagmi = '', ...others] = [
   ...readFileSync(join(ROOT, 'client/README.md'), 'utf8').matchAll(/^```tsx\n([\s\S]*?)^```$/gm),
 ].map(([, text = '']) => text)
 
-const LEFT_OUT = isLeftOut('most of what the React package tells when something goes wrong')
+const inLongRun = test.skipIf(isLeftOut('some of what the React package tells when something goes wrong'))
 
 /** A page with two sessions of one project, without React. */
 const TWO = `import { createUserSession } from 'strongroom-client/session'
@@ -392,7 +392,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     }
   })
 
-  describe.skipIf(LEFT_OUT)('tells what went wrong', () => {
+  describe('tells what went wrong', () => {
     test('if the user comes back without logging in', async () => {
       const page = await openApp()
       await press(page, 'Log in')
@@ -403,7 +403,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
       await logIn(page)
     })
 
-    test('if the user comes back to the page as the browser has kept it', async () => {
+    inLongRun('if the user comes back to the page as the browser has kept it', async () => {
       const browser = await startChromium({ keepsPages: true })
       try {
         const page = await browser.newPage()
@@ -421,7 +421,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
       }
     })
 
-    test('if the session has ended, at the next call and after a reload', async () => {
+    inLongRun('if the session has ended, at the next call and after a reload', async () => {
       const page = await openApp()
       await logIn(page)
       await page.getByLabel('A PIN of six digits').waitFor()
@@ -446,7 +446,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
       await logIn(page)
     })
 
-    test('if the service is away after a reload, and then continues the session without a login', async () => {
+    inLongRun('if the service is away after a reload, and then continues the session without a login', async () => {
       const page = await openApp()
       const email = await logIn(page)
       const bringBack = await takeServiceAway(page)
@@ -457,7 +457,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
       await page.getByText(`You are logged in as ${email}.`).waitFor()
     })
 
-    test('if the service is away at the logout, and the session is forgotten all the same', async () => {
+    inLongRun('if the service is away at the logout, and the session is forgotten all the same', async () => {
       const page = await openApp()
       await logIn(page)
       const bringBack = await takeServiceAway(page)
@@ -468,7 +468,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
       await isLoggedOut(page)
     })
 
-    test('if the service is away while a payment is followed, and then goes on following', async () => {
+    inLongRun('if the service is away while a payment is followed, and then goes on following', async () => {
       const page = await openApp()
       await logIn(page)
       await makeWallet(page)
