@@ -1,6 +1,6 @@
 // What events cost. Intents with their own events and without; with them beside 1,000 other causes of events a second, with and without
-// the events of these; and commits at 32 connections that each write an event, with and without the notification of those who wait. All in turns, because the machine may
-// have other work.
+// the events of these; and commits at 32 connections that each write an event, with and without the notification of those who wait.
+// All in turns, because the machine may have other work.
 
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'

@@ -27,7 +27,7 @@ const OTHER_PROJECTS = isLong ? 400 : 200
 /** The commands work in batches, and print a line after each one. */
 const ROWS_A_LINE = 100
 const AT_ONCE = 8
-const KILLS = isLong ? 6 : 2
+const KILLS = isLong ? 6 : 4
 const SIGN_EVERY_MS = 20
 const SECRET = 'testnet-secret'
 const PIN = '493817'
