@@ -1,5 +1,5 @@
 // What events cost. Intents with their own events and without; with them beside 1,000 other causes of events a second, with and without
-// the events of these; and commits at 32 connections that each write an event, with and without the notification of those who wait.
+// the events of these, where the causes are transfers in blocks, or users one by one; and commits at 32 connections that each write an event, with and without the notification of those who wait.
 // All in turns, because the machine may have other work.
 
 import { randomUUID } from 'node:crypto'
@@ -16,17 +16,26 @@ const SIGNERS = 64
 const AT_ONCE = 4
 const EVENTS_PER_SECOND = 1_000
 const PROJECTS = 8
+const WALLETS_A_PROJECT = 100
 const COMMITTERS = 32
 const INTENT_SECONDS = 1.5
 const COMMIT_SECONDS = 2
 const INTENT_ROUNDS = 15
 const COMMIT_ROUNDS = 6
 
+/** What causes the other events: the trigger that writes these, and the events themselves. */
+const CAUSES = {
+  transfers: { table: 'movements', trigger: 'strongroom_event_movement_seen', type: 'activity.created' },
+  users: { table: 'users', trigger: 'strongroom_event_user_made', type: 'user.created' },
+} as const
+type Cause = keyof typeof CAUSES
+const KINDS = Object.keys(CAUSES) as Cause[]
+
 /**
- * `silent`: beside nothing, and without the triggers that write the events of transactions. `causes`: their rows, without the trigger
- * that writes their events.
+ * `silent`: beside nothing, and without the triggers that write the events of transactions. `transfers` and `users`: beside these rows,
+ * without the trigger that writes their events.
  */
-const BESIDES = ['silent', 'nothing', 'causes', 'events'] as const
+const BESIDES = ['silent', 'nothing', 'transfers', 'transfersTold', 'users', 'usersTold'] as const
 type Beside = (typeof BESIDES)[number]
 
 /** `untold`: with events, without the notification of those who wait. */
@@ -47,23 +56,22 @@ export type EventsBench = {
   /** Medians over the rounds: of an intent's p50, and of its ratios in a round. */
   readonly p50Ms: Readonly<Record<Beside, number>>
   readonly toSilent: number
-  readonly toNothing: number
-  readonly toCauses: number
-  readonly eventsPerSecond: number
+  readonly besides: Readonly<
+    Record<Cause, { readonly toNothing: number; readonly toCauses: number; readonly perSecond: number }>
+  >
   readonly commits: readonly CommitRound[]
   readonly cpuMs: Readonly<Record<Commit, number>>
   readonly toldToUntold: number
 }
 
-const countEvents = async (sql: postgres.Sql): Promise<number> => {
-  const [row] = await sql<{ n: number }[]>`select count(*)::int as n from events where type = 'user.created'`
+const countEvents = async (sql: postgres.Sql, type: string): Promise<number> => {
+  const [row] = await sql<{ n: number }[]>`select count(*)::int as n from events where type = ${type}`
   return row?.n ?? 0
 }
 
 const enable = (sql: postgres.Sql, input: { readonly table: string; readonly trigger: string; readonly is: boolean }) =>
   sql.unsafe(`alter table ${input.table} ${input.is ? 'enable' : 'disable'} trigger ${input.trigger}`)
 
-const OF_CAUSES = { table: 'users', trigger: 'strongroom_event_user_made' } as const
 const OF_INTENTS = ['made', 'changed'].map((what) => ({
   table: 'transactions',
   trigger: `strongroom_event_transaction_${what}`,
@@ -74,6 +82,20 @@ const newProjects = async (sql: postgres.Sql): Promise<readonly string[]> => {
   const projects = Array.from({ length: PROJECTS }, () => randomUUID())
   for (const id of projects) await sql`insert into projects (id, name) values (${id}, 'Bench')`
   return projects
+}
+
+/** Wallets whose keys nobody has. */
+const addWallets = async (sql: postgres.Sql, projects: readonly string[]): Promise<void> => {
+  await sql`
+    with keyring as (
+      insert into keyrings (id, project_id, owner_id, kind, sealed)
+      select gen_random_uuid(), project, 'bench', 'key', '\\x00' from unnest(${[...projects]}::uuid[]) project
+      returning id, project_id
+    )
+    insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key, mac)
+    select gen_random_uuid(), project_id, 'Ethereum', 'bench ' || each, 'Bench',
+      '0x' || left(encode(sha256((project_id::text || each)::bytea), 'hex'), 40), 'developer', 'eoa', id, '\\x00', '\\x00'
+    from keyring, generate_series(1, ${WALLETS_A_PROJECT}::int) each`
 }
 
 type World = {
@@ -103,25 +125,30 @@ const sendIntents = ({ service, signers, url }: World): Promise<LoadResult> =>
     seconds: INTENT_SECONDS,
   })
 
-/** @param input.pid of the writer. */
-const intentsBeside = async (world: World, { beside, pid }: { readonly beside: Beside; readonly pid: number }) => {
+/** @param input.pids of the writers. */
+const intentsBeside = async (
+  world: World,
+  { beside, pids }: { readonly beside: Beside; readonly pids: Readonly<Record<Cause, number>> },
+) => {
   const { sql } = world
   for (const each of OF_INTENTS) await enable(sql, { ...each, is: beside !== 'silent' })
   if (beside === 'silent' || beside === 'nothing') return { ...(await sendIntents(world)), eventsPerSecond: 0 }
-  await enable(sql, { ...OF_CAUSES, is: beside === 'events' })
-  process.kill(pid, 'SIGUSR2')
-  const before = await countEvents(sql)
+  const kind = beside === 'transfers' || beside === 'transfersTold' ? 'transfers' : 'users'
+  const cause = CAUSES[kind]
+  await enable(sql, { ...cause, is: beside !== kind })
+  process.kill(pids[kind], 'SIGUSR2')
+  const before = await countEvents(sql, cause.type)
   const begun = performance.now()
   const intents = await sendIntents(world)
-  const eventsPerSecond = (((await countEvents(sql)) - before) / (performance.now() - begun)) * 1000
-  process.kill(pid, 'SIGUSR1')
-  await enable(sql, { ...OF_CAUSES, is: true })
+  const eventsPerSecond = (((await countEvents(sql, cause.type)) - before) / (performance.now() - begun)) * 1000
+  process.kill(pids[kind], 'SIGUSR1')
+  await enable(sql, { ...cause, is: true })
   return { ...intents, eventsPerSecond }
 }
 
 /** Commits of transactions with one cause each. */
 const commit = async ({ service, sql, projects, postgresPid }: World, what: Commit): Promise<Commits> => {
-  await enable(sql, { ...OF_CAUSES, is: what !== 'causes' })
+  await enable(sql, { ...CAUSES.users, is: what !== 'causes' })
   await enable(sql, { ...OF_NOTICES, is: what === 'told' })
   const clients = Array.from({ length: COMMITTERS }, () => postgres(service.database.apiUrl, { max: 1 }))
   const work = async (index: number): Promise<void> => {
@@ -135,7 +162,7 @@ const commit = async ({ service, sql, projects, postgresPid }: World, what: Comm
   )
   await Promise.all(clients.map((client) => client.end()))
   await enable(sql, { ...OF_NOTICES, is: true })
-  await enable(sql, { ...OF_CAUSES, is: true })
+  await enable(sql, { ...CAUSES.users, is: true })
   return { perSecond: result.perSecond, cpuMs: cpuMs.postgres / result.requests }
 }
 
@@ -155,6 +182,9 @@ const roundOf = async <Each extends string, Result>(
   return Object.fromEntries(results) as Record<Each, Result>
 }
 
+const recordOf = <Key extends string, Value>(keys: readonly Key[], read: (key: Key) => Value) =>
+  Object.fromEntries(keys.map((key) => [key, read(key)])) as Record<Key, Value>
+
 /** @param input.postgresPid of the server itself, whose children serve the connections. */
 export const benchEvents = async (input: {
   readonly service: Service
@@ -169,12 +199,19 @@ export const benchEvents = async (input: {
   const projects = await newProjects(sql)
   const signers = wallets.map(({ address }) => address)
   const world: World = { service, sql, projects, signers, url: api.url, postgresPid }
-  const writer = await start({
-    file: 'test/bench/events-writer.ts',
-    variables: {},
-    parameters: [service.database.apiUrl, String(EVENTS_PER_SECOND), ...projects],
-    until: /writing/,
-  })
+  await addWallets(sql, projects)
+  const startWriter = (kind: Cause, url: string) =>
+    start({
+      file: 'test/bench/events-writer.ts',
+      variables: {},
+      parameters: [kind, url, String(EVENTS_PER_SECOND), ...projects],
+      until: /writing/,
+    })
+  const writers = {
+    transfers: await startWriter('transfers', service.database.workerUrl),
+    users: await startWriter('users', service.database.apiUrl),
+  }
+  const pids = { transfers: writers.transfers.pid, users: writers.users.pid }
   // Somebody waits, as there would be no reason to notify otherwise.
   const waiting = new AbortController()
   const stream = `${api.url}/events/stream?types=project.changed`
@@ -183,7 +220,7 @@ export const benchEvents = async (input: {
     await sendIntents(world)
     const intents: IntentRound[] = []
     for (let round = 0; round < INTENT_ROUNDS; round += 1) {
-      const measure = (beside: Beside) => intentsBeside(world, { beside, pid: writer.pid })
+      const measure = (beside: Beside) => intentsBeside(world, { beside, pids })
       intents.push(await roundOf(BESIDES, { round, measure }))
     }
     const commits: CommitRound[] = []
@@ -193,23 +230,20 @@ export const benchEvents = async (input: {
     const cpuOf = (what: Commit) => median(commits.map(({ [what]: { cpuMs } }) => cpuMs))
     return {
       intents,
-      p50Ms: {
-        silent: middle(({ silent }) => silent.p50Ms),
-        nothing: middle(({ nothing }) => nothing.p50Ms),
-        causes: middle(({ causes }) => causes.p50Ms),
-        events: middle(({ events }) => events.p50Ms),
-      },
+      p50Ms: recordOf(BESIDES, (beside) => middle(({ [beside]: { p50Ms } }) => p50Ms)),
       toSilent: middle(({ silent, nothing }) => nothing.p50Ms / silent.p50Ms),
-      toNothing: middle(({ nothing, events }) => events.p50Ms / nothing.p50Ms),
-      toCauses: middle(({ causes, events }) => events.p50Ms / causes.p50Ms),
-      eventsPerSecond: middle(({ events }) => events.eventsPerSecond),
+      besides: recordOf(KINDS, (kind) => ({
+        toNothing: middle((round) => round[`${kind}Told`].p50Ms / round.nothing.p50Ms),
+        toCauses: middle((round) => round[`${kind}Told`].p50Ms / round[kind].p50Ms),
+        perSecond: middle((round) => round[`${kind}Told`].eventsPerSecond),
+      })),
       commits,
-      cpuMs: { causes: cpuOf('causes'), untold: cpuOf('untold'), told: cpuOf('told') },
+      cpuMs: recordOf(COMMITS, cpuOf),
       toldToUntold: median(commits.map(({ told, untold }) => told.perSecond / untold.perSecond)),
     }
   } finally {
     waiting.abort()
-    await writer.stop()
+    for (const kind of KINDS) await writers[kind].stop()
     await api.stop()
     await sql.end()
   }
@@ -220,15 +254,20 @@ const fixed = (value: number, digits = 1) => value.toFixed(digits)
 const INTENTS = {
   silent: 'without any event',
   nothing: 'with its own events',
-  causes: 'the same beside the other causes',
-  events: 'and beside their events',
+  transfers: 'the same beside transfers to wallets, in 4 blocks a second',
+  transfersTold: 'and beside their events',
+  users: 'beside new users, each in a transaction of its own',
+  usersTold: 'and beside their events',
 } as const
 
 export const eventsTable = ({ intents, commits, ...bench }: EventsBench): readonly string[] => [
   `\nIntents, ${AT_ONCE} at once, and ${EVENTS_PER_SECOND} other causes of events a second     p50 ms`,
   ...BESIDES.map((beside) => `  ${INTENTS[beside].padEnd(56)} ${fixed(bench.p50Ms[beside]).padStart(8)}`),
   `  an intent with its own events, in times of one without: ${fixed(bench.toSilent, 2)} (aim: at most 1.10)`,
-  `  beside other events, in times of their causes alone: ${fixed(bench.toCauses, 2)} (aim: at most 1.10), of nothing ${fixed(bench.toNothing, 2)}; written: ${fixed(bench.eventsPerSecond, 0)}/s`,
+  ...KINDS.map((kind) => {
+    const { toCauses, toNothing, perSecond } = bench.besides[kind]
+    return `  beside events of ${kind}, in times of these alone: ${fixed(toCauses, 2)} (aim: at most 1.10), of nothing ${fixed(toNothing, 2)}; written: ${fixed(perSecond, 0)}/s`
+  }),
   `  in rounds: ${intents.map((round) => BESIDES.map((beside) => fixed(round[beside].p50Ms, 0)).join('/')).join(', ')} ms`,
   `\nCommits with a cause each, ${COMMITTERS} at once   per second, in rounds                  CPU ms of the database`,
   ...COMMITS.map(
