@@ -1,7 +1,8 @@
 // Security events are counted in groups, and each group is written as one audit row with its number and time. An attacker who
 // keeps changing the subject or address fills neither memory nor the table: each kind has a limited number of groups, and further
-// events of the kind share one row with the subject "others". So many events of one kind do not hide another kind, nor those of one
-// project another project's.
+// events of the kind share one row of their project with the subject "others". So many events of one kind do not hide another kind, nor
+// those of one project another project's, and a project learns the number of all. Only if more projects are attacked at once than there
+// are rows, the rest of them share a row that belongs to none.
 
 import type { SecurityEventKind } from '../../db/words.ts'
 import type { SecurityEvent } from '../errors.ts'
@@ -48,8 +49,8 @@ export const seenOf = <Kind extends SecurityEventKind>(input: {
   return { kind, projectId, actor: cut(actor), subject: cut(what), details: Object.fromEntries(told) }
 }
 
-const othersOf = <Kind extends SecurityEventKind>(kind: Kind): Seen<Kind> => {
-  return { kind, projectId: null, actor: STRANGER, subject: OTHERS, details: {} }
+const othersOf = <Kind extends SecurityEventKind>(kind: Kind, projectId: string | null): Seen<Kind> => {
+  return { kind, projectId, actor: STRANGER, subject: OTHERS, details: {} }
 }
 
 export const groupOf = ({ kind, projectId, actor, subject, details }: Seen): string =>
@@ -73,7 +74,8 @@ export const createCounts = <Kind extends SecurityEventKind>() => {
     const { kind } = seen
     const isFirst = isFirstOfProject(seen)
     const hasRoom = isFirst || (subjects.get(kind) ?? 0) < SUBJECTS_OF_A_KIND_MAX
-    const place = counts.has(groupOf(seen)) || hasRoom ? seen : othersOf(kind)
+    const ofProject = projects.get(kind)?.has(seen.projectId) ? seen.projectId : null
+    const place = counts.has(groupOf(seen)) || hasRoom ? seen : othersOf(kind, ofProject)
     const group = groupOf(place)
     const was = counts.get(group)
     if (was === undefined) subjects.set(kind, (subjects.get(kind) ?? 0) + 1)
@@ -102,13 +104,15 @@ const chosenOf = <Kind extends SecurityEventKind>(apart: readonly Counted<Kind>[
   return new Set(inTurn(fair).slice(0, ROWS_A_WRITE_MAX))
 }
 
-/** A row for each of the most frequent groups, and one for the rest of each kind. */
+/** A row for each of the most frequent groups, and for each kind one for the rest of a project that has such a row, and of all others. */
 export const rowsOf = <Kind extends SecurityEventKind>(counted: readonly Counted<Kind>[]): readonly Counted<Kind>[] => {
   const apart = counted.filter(({ subject }) => subject !== OTHERS).toSorted((a, b) => b.count - a.count)
   const chosen = chosenOf(apart)
+  const partOf = ({ kind, projectId }: Seen) => `${kind} ${projectId}`
+  const toldParts = new Set([...chosen].map(partOf))
   const rest = createCounts<Kind>()
   const others = [...counted.filter(({ subject }) => subject === OTHERS), ...apart.filter((each) => !chosen.has(each))]
-  for (const each of others) rest.add(othersOf(each.kind), each)
+  for (const each of others) rest.add(othersOf(each.kind, toldParts.has(partOf(each)) ? each.projectId : null), each)
   return [...apart.filter((each) => chosen.has(each)), ...rest.values()]
 }
 

@@ -148,7 +148,8 @@ const EVENTS = {
     {
       kind: OneOf(SECURITY_EVENTS, { description: 'What was refused.', examples: ['wrong_pin'] }),
       subject: Type.Union([ShortText('The target: an owner, a session, an API key.', 'user-1'), Type.Null()], {
-        description: 'The target: an owner, a session, an API key; null if it is unknown.',
+        description:
+          'The target: an owner, a session, an API key; "others" for all of a kind beyond the most frequent; null if it is unknown.',
       }),
       count: Type.Integer({ minimum: 1, description: 'How many.', examples: [3] }),
     },

@@ -5,7 +5,7 @@
 // address are one row in half a minute. The vault writes its own refusals (custody/refusals.ts).
 //
 // An attacker who keeps changing subject or address fills neither memory nor table: a process keeps 200 subjects of a kind
-// and writes 25 rows each time (custody/counted-events.ts).
+// and writes 25 rows each time, and some for the rest (custody/counted-events.ts).
 //
 // A killed process loses the counts of its last half minute; the log has the lines. No credential, token or e-mail address
 // is ever part of an event; an owner's id is the project's own name of the owner.

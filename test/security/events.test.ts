@@ -1,7 +1,9 @@
 // Many security events are counted in bounded memory and written as few rows. A count that cannot be written is kept.
 
 import { beforeEach, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
 import { API_EVENTS, type ApiAction } from '../../db/words.ts'
+import { createCounts, rowsOf, seenOf } from '../../src/custody/counted-events.ts'
 import type { AuditAct } from '../../src/custody/vault.ts'
 import type { SecurityEvent } from '../../src/errors.ts'
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.ts'
@@ -131,8 +133,8 @@ describe('security events', () => {
       .filter(({ subject }) => subject === 'others')
       .map(({ action, project, details }) => [action, project, Object.keys(details)])
     expect(others.sort()).toEqual([
-      ['origin_refused', null, ['count', 'since', 'until']],
-      ['wrong_email_code', null, ['count', 'since', 'until']],
+      ['origin_refused', world.one, ['count', 'since', 'until']],
+      ['wrong_email_code', world.one, ['count', 'since', 'until']],
     ])
     expect(told().length).toBe(20)
   })
@@ -182,6 +184,20 @@ describe('security events', () => {
     const rows = await rowsSince(before)
     expect(rows.length).toBeLessThanOrEqual(26)
     expect(rows).toContainEqual(expect.objectContaining({ subject: 'alice', project: world.other }))
+    const ofOne = rows.filter(({ project }) => project === world.one)
+    expect(ofOne.reduce((total, { details }) => total + Number(details.count), 0)).toBe(6_000)
+  })
+
+  test('of more projects than there are rows are all counted, and those that have a row learn their own number', () => {
+    const counts = createCounts()
+    const projects = Array.from({ length: 30 }, () => randomUUID())
+    const once = { count: 1, sinceMs: 0, untilMs: 1 }
+    for (const subject of ['alice', 'bob', 'carol'])
+      for (const projectId of projects) counts.add(seenOf({ event: wrongCode(subject, { projectId }), from: '' }), once)
+    const rows = rowsOf(counts.values()).map(({ projectId, subject, count }) => `${projectId} ${subject} ${count}`)
+    const told = projects.slice(0, 25)
+    const expected = [...told.flatMap((project) => [`${project} alice 1`, `${project} others 2`]), 'null others 15']
+    expect(rows.toSorted()).toEqual(expected.toSorted())
   })
 
   test('of the vault are measured and logged, and the vault writes their rows', async () => {
