@@ -110,6 +110,17 @@ describe('GET /events', () => {
   })
 })
 
+/** Reads a stream until its text has what is looked for. */
+const readUntil = async (response: Response, looksFor: RegExp): Promise<string> => {
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true })
+    if (looksFor.test(text)) break
+  }
+  return text
+}
+
 /** Resolves when so many readers wait on the database's channel in any process. */
 const listeners = async (atLeast: number): Promise<void> => {
   for (;;) {
@@ -121,14 +132,19 @@ const listeners = async (atLeast: number): Promise<void> => {
 }
 
 describe('waiting', () => {
-  test('is answered by the next event', async () => {
-    const { projectId, client } = await newProject()
+  test('is answered by the next event, and a stream has it', async () => {
+    const { projectId, apiKey, client } = await newProject()
     const begun = performance.now()
     const waiting = client.get('/events', { wait: '30' })
+    const headers = { authorization: `Bearer ${apiKey}`, 'x-walletkit-project-id': projectId }
+    const stream = await fetch(`${service.baseUrl}/events/stream`, { headers })
     await listeners(1)
     // Whoever begins to listen looks again for a second, and would find it without a notification.
     await Bun.sleep(1_500)
     const user = await makeUser(projectId)
+    expect(await readUntil(stream, /event: /)).toContain(`"user_id":"${user}"`)
+    // Not 15 seconds after its beginning, when a stream reads once more.
+    expect(performance.now() - begun).toBeLessThan(14_000)
     const { json } = await waiting
     // Not at the end of the wait, which reads once more.
     expect(performance.now() - begun).toBeLessThan(25_000)
@@ -285,17 +301,6 @@ describe('an API process', () => {
     expect(breaks).toBe(2)
   })
 })
-
-/** Reads a stream until its text has what is looked for. */
-const readUntil = async (response: Response, looksFor: RegExp): Promise<string> => {
-  let text = ''
-  const decoder = new TextDecoder()
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true })
-    if (looksFor.test(text)) break
-  }
-  return text
-}
 
 describe.each([
   ['/events', { accept: 'text/event-stream' }],

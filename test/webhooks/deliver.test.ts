@@ -71,6 +71,13 @@ const eventually = async <Row>(read: () => Promise<Row>, is: (row: Row) => boole
     await sleep(20)
   }
 }
+/** Until a worker listens. The API in this process does so only while somebody waits for events there. */
+const listens = () =>
+  eventually(
+    () =>
+      sql`select from pg_stat_activity where datname = current_database() and query ilike 'listen strongroom_events%'`,
+    (rows) => rows.length > 0,
+  )
 const deliveriesOf = (id: string) => sql`
   select state, attempts, status, failure, excerpt, lane, next_at - now() as pause
   from webhook_deliveries where endpoint_id = ${id} order by number`
@@ -93,6 +100,21 @@ describe('an event', () => {
     expect([first?.id, first?.payload.id]).toEqual([`${service.project.projectId}-${event?.number}`, event?.number])
     await settled(id, 1)
     expect([receiver.received.length, receiver.refused]).toEqual([1, []])
+  })
+
+  test('is sent at the notification, not when the reconciler finds it', async () => {
+    const { receiver } = await endpoint()
+    // The reconciler reads this table before it looks for webhooks.
+    await sql.begin(async (holding) => {
+      await holding`lock table backfills in access exclusive mode`
+      await startWorker()
+      await listens()
+      // Whoever begins to listen looks again for a second, and would find it without a notification.
+      await sleep(1_500)
+      await happen({ n: 1 })
+      await Promise.race([receiver.until(1), sleep(20_000, undefined, { ref: false })])
+      expect(numbers(receiver)).toEqual([1])
+    })
   })
 
   test('goes only to endpoints of its project that want its type', async () => {
