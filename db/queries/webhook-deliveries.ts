@@ -15,9 +15,12 @@ const WAITING_MAX = 10_000
 const LANE = sql`case when v.data ? 'network' then (v.data->>'network') || ' '
   || coalesce(v.data->>'wallet_address', v.data->>'address', '') else '' end`
 
-/** Makes deliveries of the numbered events since the endpoint's cursor. The endpoint must be locked. */
-export const takeUpEvents = async (tx: Tx, endpointId: string): Promise<void> => {
-  await tx.execute(sql`
+/**
+ * Makes deliveries of the numbered events since the endpoint's cursor. The endpoint must be locked.
+ * @returns whether there may be more.
+ */
+export const takeUpEvents = async (tx: Tx, endpointId: string): Promise<boolean> => {
+  const { rows } = await tx.execute<{ passed: number }>(sql`
     with endpoint as (
       select id, project_id, cursor, event_types from public.webhook_endpoints where id = ${endpointId}
         and (select count(*) from (select from public.webhook_deliveries where endpoint_id = ${endpointId}
@@ -32,7 +35,10 @@ export const takeUpEvents = async (tx: Tx, endpointId: string): Promise<void> =>
       on conflict do nothing
     )
     update public.webhook_endpoints e set cursor = last.number
-    from (select max(number) as number from due) last where e.id = ${endpointId} and last.number is not null`)
+    from (select max(number) as number, count(*)::int as passed from due) last
+    where e.id = ${endpointId} and last.number is not null
+    returning last.passed`)
+  return rows[0]?.passed === EVENTS_AT_ONCE
 }
 
 /** How many of an endpoint's deliveries workers are sending. */
@@ -41,8 +47,8 @@ const leased = (endpointId: string) => sql`
   where endpoint_id = ${endpointId} and state = 'waiting' and leased_until > now()`
 
 /**
- * Takes the first delivery of each lane that is due, the earliest events first, and none of a lane that somebody is sending. The
- * endpoint must be locked. @param input.atOnce how many may be sent at the same time, by all workers. @param input.limit how many to take at most.
+ * Takes the first delivery of each lane that is due, tests and then the earliest events first, and none of a lane that somebody is
+ * sending. The endpoint must be locked. @param input.atOnce how many may be sent at the same time, by all workers. @param input.limit how many to take at most.
  */
 export const leaseDeliveries = async (
   tx: Tx,
@@ -60,7 +66,7 @@ export const leaseDeliveries = async (
       where endpoint_id = ${endpointId} and state = 'waiting' order by lane, number, id
     ), chosen as (
       select id from heads where next_at <= now() and (leased_until is null or leased_until <= now())
-      order by number limit greatest(0, least(${limit}::bigint, ${atOnce} - (${leased(endpointId)})))
+      order by number nulls first limit greatest(0, least(${limit}::bigint, ${atOnce} - (${leased(endpointId)})))
     )
     update public.webhook_deliveries d
     set leased_until = now() + make_interval(secs => ${leaseSeconds}), first_tried_at = coalesce(first_tried_at, now())
@@ -70,14 +76,18 @@ export const leaseDeliveries = async (
   return tx.select().from(webhookDeliveries).where(sql`${webhookDeliveries.id} = any(${ids}::uuid[])`)
 }
 
-/** Seconds until something of an endpoint is due again; null if nothing waits. */
+/**
+ * Seconds until more of an endpoint is due than now; null if that does not happen. What is due now and was not taken is of a disabled
+ * endpoint, or waits for one of the requests that may be sent at the same time: a reminder could not take it either.
+ */
 export const secondsUntilDue = async (db: Queryable, endpointId: string): Promise<number | null> => {
   const { rows } = await db.execute<{ seconds: number | null }>(sql`
-    select extract(epoch from min(greatest(next_at, coalesce(leased_until, next_at))) - now())::float as seconds
+    select extract(epoch from min(due_at) - now())::float as seconds
     from (
-      select distinct on (lane) next_at, leased_until from public.webhook_deliveries
+      select distinct on (lane) greatest(next_at, leased_until) as due_at from public.webhook_deliveries
       where endpoint_id = ${endpointId} and state = 'waiting' order by lane, number, id
-    ) heads`)
+    ) heads
+    where due_at > now()`)
   return rows[0]?.seconds ?? null
 }
 

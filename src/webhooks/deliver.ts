@@ -49,34 +49,43 @@ export type Leased = {
   readonly message: Message
 }
 
-/** @param input.atOnce how many more this process would send. @returns those that it should send now. */
-export const leaseDue = async (
-  ctx: DeliverCtx,
-  { endpointId, atOnce }: { readonly endpointId: string; readonly atOnce: number },
-): Promise<readonly Leased[]> => {
+type Wanted = { readonly endpointId: string; readonly atOnce: number }
+
+/** `hasMore`: nothing was found perhaps, and yet there may be something to send. */
+type Looked = { readonly leased: readonly Leased[]; readonly hasMore: boolean }
+
+const NOTHING: Looked = { leased: [], hasMore: false }
+
+const look = async (ctx: DeliverCtx, { endpointId, atOnce }: Wanted): Promise<Looked> => {
   const found = await findEndpoint(ctx.db, endpointId)
-  if (found?.state !== 'enabled') return []
+  if (found?.state !== 'enabled') return NOTHING
   await numberEvents(ctx.db, { projectId: found.projectId, atMost: NUMBERED_AT_ONCE })
   return ctx.db.transaction(async (tx) => {
     const endpoint = await lockEndpointById(tx, endpointId)
-    if (endpoint?.state !== 'enabled') return []
+    if (endpoint?.state !== 'enabled') return NOTHING
     const secrets = await openOurs(ctx, endpoint)
-    if (secrets === null) return []
-    await takeUpEvents(tx, endpointId)
+    if (secrets === null) return NOTHING
+    const hasMoreEvents = await takeUpEvents(tx, endpointId)
     const most = endpoint.failures < FAILURES_MAX ? AT_ONCE : 1
     const rows = await leaseDeliveries(tx, { endpointId, atOnce: most, limit: atOnce, leaseSeconds: LEASE_SECONDS })
     const messages = await messagesOf({ ...ctx, db: tx }, rows)
-    const gone = rows.filter(({ id }) => !messages.has(id))
-    if (gone.length > 0)
-      await endWithoutEvent(
-        tx,
-        gone.map(({ id }) => id),
-      )
-    return rows.flatMap((delivery) => {
+    const gone = rows.flatMap(({ id }) => (messages.has(id) ? [] : [id]))
+    if (gone.length > 0) await endWithoutEvent(tx, gone)
+    const leased = rows.flatMap((delivery) => {
       const message = messages.get(delivery.id)
       return message === undefined ? [] : [{ endpoint, delivery, message, secrets: validSecrets(secrets, ctx.now()) }]
     })
+    return { leased, hasMore: hasMoreEvents || gone.length > 0 }
   })
+}
+
+/** @param input.atOnce how many more this process would send. @returns those that it should send now. */
+export const leaseDue = async (ctx: DeliverCtx, input: Wanted): Promise<readonly Leased[]> => {
+  for (;;) {
+    const { leased, hasMore } = await look(ctx, input)
+    // The events of one look may all be of types that the endpoint does not want, or of wallets that wait.
+    if (leased.length > 0 || !hasMore) return leased
+  }
 }
 
 /** Sends one delivery. */

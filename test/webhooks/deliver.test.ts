@@ -6,8 +6,12 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { addJob } from '../../db/jobs.ts'
+import { readConfig } from '../../src/config.ts'
+import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/webhooks/change.ts'
+import { createCouriers } from '../../src/webhooks/couriers.ts'
 import { createEndpoint } from '../../src/webhooks/create.ts'
+import { leaseDue } from '../../src/webhooks/deliver.ts'
 import { replay, sendTest } from '../../src/webhooks/replay.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
@@ -17,12 +21,16 @@ const LISTED = { OUTGOING_ALLOWED_HOSTS: '127.0.0.0/8' }
 
 let service: Service
 let worker: WorkerHere | null = null
+/** Of a worker without a queue. */
+let workerCtx: WorkerCtx
 let sql: Sql
 const receivers: Receiver[] = []
 
 beforeAll(async () => {
   service = await startService({ variables: LISTED })
   sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  const variables = { ...service.variables, IDENTITY_KEY: '', DATABASE_URL: service.database.workerUrl }
+  workerCtx = await createWorkerCtx({ config: readConfig(variables), process: 'test' })
 })
 afterEach(async () => {
   await worker?.stop()
@@ -32,6 +40,7 @@ afterEach(async () => {
 })
 afterAll(async () => {
   await sql.end()
+  await workerCtx.close({ timeoutSeconds: 2 })
   await service.close()
 })
 
@@ -370,6 +379,27 @@ describe('a worker', () => {
   })
 })
 
+test('what is due and cannot be sent now is not looked at again and again, but when more is due', async () => {
+  const { id, named } = await endpoint()
+  await happen({ n: 1, wallet: randomUUID() }, { n: 2, wallet: randomUUID() })
+  const leased = await leaseDue(workerCtx, { endpointId: id, atOnce: 2 })
+  // One of them is due now, and the other one in an hour.
+  await sql`
+    update webhook_deliveries set leased_until = null, next_at = now() + case when number = ${String(leased[0]?.delivery.number)}
+      then '0' else '1 hour' end::interval where endpoint_id = ${id}`
+  await changeEndpoint(service.ctx, { ...named, enabled: false })
+  // Without a worker nobody runs the job that reminds.
+  const couriers = createCouriers(workerCtx)
+  couriers.ring(id)
+  const [job] = await eventually(
+    () =>
+      sql`select run_at > now() + '30 minutes'::interval as later from graphile_worker.jobs where key = ${`webhooks:${id}:later`}`,
+    (rows) => rows.length > 0,
+  )
+  expect(job).toEqual({ later: true })
+  await couriers.stop()
+})
+
 test('a secret is rotated with an overlap, in which both sign', async () => {
   const { id, receiver, named } = await endpoint()
   await startWorker()
@@ -396,6 +426,25 @@ test('a test message is sent past what waits', async () => {
   const deliveryId = await sendTest(service.ctx, named)
   const received = await receiver.until(2)
   expect(received[1]).toMatchObject({ id: deliveryId, payload: { type: 'webhook.test', data: { webhook_id: id } } })
+})
+
+test('a test message goes before all that waits, also where one request is sent at a time', async () => {
+  const { id, named } = await endpoint()
+  await sql`update webhook_endpoints set failures = 5 where id = ${id}`
+  await happen({ n: 1, wallet: randomUUID() }, { n: 2, wallet: randomUUID() })
+  const deliveryId = await sendTest(service.ctx, named)
+  const leased = await leaseDue(workerCtx, { endpointId: id, atOnce: 8 })
+  expect(leased.map(({ delivery }) => delivery.id)).toEqual([deliveryId])
+})
+
+test('an event is found behind any number of others that the endpoint does not want', async () => {
+  const { id } = await endpoint({ eventTypes: ['wallet.created'] })
+  await sql`
+    insert into events (project_id, type, data)
+    select ${service.project.projectId}, 'user.created', '{}' from generate_series(1, 1001)`
+  await happen({ n: 1, type: 'wallet.created' })
+  const leased = await leaseDue(workerCtx, { endpointId: id, atOnce: 8 })
+  expect(leased.map(({ message }) => JSON.parse(message.body).data)).toEqual([{ n: 1 }])
 })
 
 test('events after one are replayed, also those of types that the endpoint did not want before', async () => {
