@@ -26,6 +26,16 @@ export const lockUser = async (tx: Tx, { projectId, userId }: OfUser): Promise<U
   return row ?? null
 }
 
+/** Reads a user, whose way to log in then does not change, and whose sessions are not ended, before the transaction ends. */
+export const holdUser = async (db: Queryable, { projectId, userId }: OfUser): Promise<UserRow | null> => {
+  const [row] = await db
+    .select()
+    .from(users)
+    .where(and(eq(users.projectId, projectId), eq(users.id, userId)))
+    .for('share')
+  return row ?? null
+}
+
 /** What an access token says about a user. */
 export type UserFacts = UserRow & { readonly hasPasskeys: boolean }
 

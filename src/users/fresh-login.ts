@@ -4,11 +4,12 @@
 import type { Queryable } from '../../db/client.ts'
 import { readPresent } from '../../db/queries/present.ts'
 import { holdLiveSession } from '../../db/queries/sessions.ts'
+import { holdUser } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { isOurs, sessionMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { readCaller } from './user.ts'
+import { isOurUser, readCaller } from './user.ts'
 
 /** How long a login counts as fresh. */
 export const FRESH_SECONDS = 600
@@ -19,8 +20,8 @@ const REFRESH_REQUIRED =
 
 /**
  * Requires that the caller's session began with a login within the last ten minutes. A refresh does not count, except for an
- * anonymous user without any login method, who cannot log in again. In a transaction, this keeps the session from ending
- * until the transaction ends.
+ * anonymous user without any login method, who cannot log in again. In a transaction, this keeps the session, or the token of the
+ * user's issuer, from being ended until the transaction ends.
  * @param input.begunSeconds extra time for finishing what the user began under a fresh login.
  * @returns when the user proved who they are.
  */
@@ -31,7 +32,7 @@ export const requireFreshLogin = async (
   input: { readonly begunSeconds: number } = { begunSeconds: 0 },
 ): Promise<Date> => {
   const { projectId, userId, sessionId } = caller
-  if (sessionId === null) return requireFreshLoginAtIssuer(db, caller, input)
+  if (sessionId === null) return requireFreshLoginAtIssuer(ctx, db, caller, input)
   const session = await holdLiveSession(db, { id: sessionId, projectId, userId })
   if (session === null || !isOurs(ctx, sessionMac(ctx.identity), session)) {
     throw new AppError('session_ended', 'The session has ended; log in again.')
@@ -53,10 +54,16 @@ const LOGIN_AT_ISSUER_REQUIRED =
 
 /** A token of an issuer shows a login only by `auth_time`: issuers give new tokens, with a new `iat`, without the user. */
 const requireFreshLoginAtIssuer = async (
+  ctx: Pick<Ctx, 'identity' | 'securityEvents'>,
   db: Queryable,
-  { issuedLoginAt = null }: UserCaller,
+  { projectId, userId, issuedLoginAt = null, tokenIssuedAt }: UserCaller,
   { begunSeconds }: { readonly begunSeconds: number },
 ): Promise<Date> => {
+  const user = await holdUser(db, { projectId, userId })
+  const isEnded = user?.tokensFrom != null && (tokenIssuedAt === undefined || tokenIssuedAt < user.tokensFrom)
+  if (user === null || isEnded || !isOurUser(ctx, user)) {
+    throw new AppError('session_ended', 'The token has been ended; log in again.')
+  }
   const now = await readPresent(db)
   if (issuedLoginAt === null || now.getTime() - issuedLoginAt.getTime() > (FRESH_SECONDS + begunSeconds) * 1_000) {
     throw new AppError('fresh_login_required', LOGIN_AT_ISSUER_REQUIRED)

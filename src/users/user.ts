@@ -2,7 +2,7 @@
 // session.
 
 import type { Queryable, Tx } from '../../db/client.ts'
-import { ensureUser as ensure, readUserFacts, type UserFacts } from '../../db/queries/users.ts'
+import { ensureUser as ensure, readUserFacts, type UserFacts, type UserRow } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { isOurs, userMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
@@ -27,7 +27,7 @@ export const ensureUser = (
   return ensure(tx, { ...user, mac: userMac(identity).of(user) })
 }
 
-export const isOurUser = (ctx: UserCtx, user: UserFacts): boolean => isOurs(ctx, userMac(ctx.identity), user)
+export const isOurUser = (ctx: UserCtx, user: UserRow): boolean => isOurs(ctx, userMac(ctx.identity), user)
 
 /** The user of a session. @throws session_ended if their row is not as we wrote it. */
 export const readCaller = async (

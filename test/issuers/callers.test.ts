@@ -6,10 +6,13 @@ import postgres, { type Sql } from 'postgres'
 import { createClient } from '../../client/src/client.ts'
 import { issuerMac } from '../../src/auth/row-macs.ts'
 import { createProject } from '../../src/projects/projects.ts'
+import { revokeSessions } from '../../src/users/end-sessions.ts'
 import { ENDED, FORGED, troublesOf } from '../auth/forged.ts'
 import { runCli } from '../support/cli.ts'
 import { AUDIENCE, startIssuer, type TestIssuer } from '../support/issuer.ts'
+import { untilWaiting } from '../support/locks.ts'
 import { type Service, startService } from '../support/service.ts'
+import { createAuthenticator } from '../users/authenticator.ts'
 import { DONE, statusAndCode } from '../users/people.ts'
 
 const PIN = '493817'
@@ -179,6 +182,48 @@ describe('the tokens of one user end', () => {
     const change = { network: 'Ethereum', address, old_user_pin: PIN, new_user_pin: '718394' }
     expect((await service.post('/wallets/change-user-pin', change)).status).toBe(200)
     expect(await statusOf(token)).toBe(401)
+  })
+
+  describe('beside a request that was admitted before', () => {
+    const revoke = (userId: string) => revokeSessions(service.ctx, { which: { projectId, userId }, actor: 'operator' })
+    const REFUSED: [number, string] = [401, 'session_ended']
+
+    test('which adds no passkey then', async () => {
+      const token = await issuer.token({ sub: 'late', iat: seconds() - 5, auth_time: seconds() - 60 })
+      const begun = await post('/users/passkey/begin-registration', token, {}, { origin: PAGE })
+      const credential = createAuthenticator({ origin: PAGE }).create(begun.json.publicKey)
+      const { id } = (await userOf('sub:late')) as { id: string }
+      const { ending, adding } = await sql.begin(async (tx) => {
+        await tx`select from users where id = ${id} for update`
+        const ending = revoke(id)
+        await untilWaiting(service.database.sql)
+        const adding = post('/users/passkey/finish-registration', token, credential, { origin: PAGE })
+        await untilWaiting(service.database.sql, 2)
+        return { ending, adding }
+      })
+      await ending
+      expect(statusAndCode(await adding)).toEqual(REFUSED)
+      expect([...(await sql`select from passkeys where user_id = ${id}`)]).toEqual([])
+    })
+
+    test('whose device is not let in then', async () => {
+      const token = await issuer.token({ sub: 'letting', iat: seconds() - 5, auth_time: seconds() - 60 })
+      expect((await look(token)).status).toBe(200)
+      const { id: userId } = (await userOf('sub:letting')) as { id: string }
+      const none = { authorization: undefined }
+      const { id, code } = (await service.post('/users/create-session-challenge', {}, none)).json
+      const { ending, letting } = await sql.begin(async (tx) => {
+        await tx`select from session_challenges where id = ${id} for update`
+        const letting = post('/users/complete-session-challenge', token, { code })
+        await untilWaiting(service.database.sql)
+        const ending = revoke(userId)
+        await Promise.race([ending, untilWaiting(service.database.sql, 2)])
+        return { ending, letting }
+      })
+      await Promise.all([ending, letting])
+      const proof = { session_challenge_code: code }
+      expect(statusAndCode(await service.post('/users/verify-login', proof, none))).toEqual([401, 'login_failed'])
+    })
   })
 
   test('whoever writes to the database does not bring them back', async () => {
