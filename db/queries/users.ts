@@ -117,9 +117,12 @@ export const setTokensFrom = async (
     .where(and(eq(users.projectId, projectId), eq(users.id, id)))
 }
 
-/** What the project calls the user's issuer now; null if it has none of this URL. */
+/**
+ * What the project calls the user's issuer now; null if it has none of this URL. In a list of columns Drizzle writes a column without
+ * its table, and that would be the issuer's column.
+ */
 export const issuerName = sql<string | null>`(select string_agg(i.name, ', ' order by i.name) from public.issuers i
-  where i.project_id = ${users.projectId} and i.issuer = ${users.issuer})`
+  where i.project_id = users.project_id and i.issuer = users.issuer)`
 
 export const findIssuerName = async (db: Queryable, { projectId, userId }: OfUser): Promise<string | null> => {
   const [row] = await db

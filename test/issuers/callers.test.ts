@@ -76,6 +76,8 @@ describe('a user of the issuer', () => {
   })
 
   test('is shown to operators with their name at the issuer', async () => {
+    const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+    await cli('add', other.projectId, 'elsewhere', issuer.issuer, '--audience', AUDIENCE)
     await look(await issuer.token({ sub: 'shown' }))
     const { id } = (await userOf('sub:shown')) ?? {}
     const users = (...args: readonly string[]) =>
