@@ -31,16 +31,27 @@ export const isPasskeyPage =
 
 const LABELS = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/
 
+const pagesOf = ({ config }: RpCtx, allowedOrigins: readonly string[]): readonly string[] => [
+  ...allowedOrigins,
+  config.publicBaseUrl,
+  ...(config.devnet ? ['http://localhost'] : []),
+]
+
 /** Whether a project may have this RP ID: the host of one of its pages, or a parent domain that is no top-level domain. */
 export const isRpIdFor = (ctx: RpCtx, project: Pages, rpId: string): boolean => {
   if (!LABELS.test(rpId) || IPV4.test(rpId)) return false
-  const pages = [
-    ...project.allowedOrigins,
-    ctx.config.publicBaseUrl,
-    ...(ctx.config.devnet ? ['http://localhost'] : []),
-  ]
-  return pages.some((page) => (rpId.includes('.') ? isWithin(page, rpId) : domainOf(page) === rpId))
+  return pagesOf(ctx, project.allowedOrigins).some((page) =>
+    rpId.includes('.') ? isWithin(page, rpId) : domainOf(page) === rpId,
+  )
 }
+
+/** Whether logins of a project can have this RP ID, as `rpIdFor` chooses it. Passkeys with another one log nobody in. */
+export const isRpIdInUse = (
+  ctx: RpCtx,
+  { passkeyRpId, allowedOrigins }: Pick<Project, 'allowedOrigins' | 'passkeyRpId'>,
+  rpId: string,
+): boolean =>
+  passkeyRpId === null ? pagesOf(ctx, allowedOrigins).some((page) => domainOf(page) === rpId) : passkeyRpId === rpId
 
 /**
  * Chooses the RP ID of a new ceremony: the project's passkey domain, else the host of the calling page. If a server calls

@@ -1,6 +1,9 @@
+import type { Tx } from '../../db/client.ts'
 import { deletePasskey, listPasskeys } from '../../db/queries/passkeys.ts'
-import { lockUser } from '../../db/queries/users.ts'
+import { findIssuerName, lockUser, type UserRow } from '../../db/queries/users.ts'
+import { requireProject } from '../auth/authenticate.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
+import { isRpIdInUse } from '../auth/relying-party.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 import { endSessions } from './end-sessions.ts'
@@ -21,6 +24,12 @@ export const listOwnPasskeys = async (ctx: Pick<Ctx, 'db'>, caller: UserCaller):
     transports: row.transports,
   }))
 
+/** Without any passkey. The project may have removed the user's issuer: its tokens count no more. */
+const canLogInOtherwise = async (tx: Tx, user: UserRow): Promise<boolean> =>
+  user.email !== null ||
+  user.signInWallet !== null ||
+  (await findIssuerName(tx, { projectId: user.projectId, userId: user.id })) !== null
+
 /**
  * Removes a passkey of the caller, ends their other sessions and tells them by mail, because the passkey may have been
  * stolen. A user who could not log in without it keeps it.
@@ -32,6 +41,7 @@ export const removePasskey = async (
   input: { readonly id: string },
 ): Promise<void> => {
   const { projectId, userId } = caller
+  const project = await requireProject(ctx, projectId)
   await ctx.db.transaction(async (tx) => {
     await lockUser(tx, caller)
     await requireFreshLogin(ctx, tx, caller)
@@ -39,7 +49,8 @@ export const removePasskey = async (
     const passkey = passkeys.find(({ id }) => id === input.id)
     if (passkey === undefined) throw notFound('passkey')
     const user = await readCaller(ctx, tx, caller)
-    if (passkeys.length === 1 && user.email === null && user.signInWallet === null && user.issuer === null) {
+    const isLast = !passkeys.some(({ id, rpId }) => id !== passkey.id && isRpIdInUse(ctx, project, rpId))
+    if (isLast && !(await canLogInOtherwise(tx, user))) {
       throw new AppError(
         'invalid_input',
         'Without this passkey the user could not log in: add an e-mail address or another passkey first.',

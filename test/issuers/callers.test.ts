@@ -411,6 +411,30 @@ describe('cli project issuers', () => {
     await cli('remove', id, 'own')
     expect(await status()).toBe(400)
   })
+
+  test('removes an issuer: its users can then not remove their last passkey', async () => {
+    const id = (await createProject(service.ctx, { name: 'Left', actor: 'operator' })).projectId
+    const named = { 'x-walletkit-project-id': id, origin: PAGE }
+    await cli('add', id, 'own', issuer.issuer, '--audience', AUDIENCE)
+    const token = await issuer.token({ auth_time: seconds() })
+    const byToken = { ...named, ...headersOf(token, 'own') }
+    const passkey = createAuthenticator({ origin: PAGE })
+    const begun = await service.post('/users/passkey/begin-registration', {}, byToken)
+    const made = passkey.create(begun.json.publicKey)
+    expect(statusAndCode(await service.post('/users/passkey/finish-registration', made, byToken))).toEqual(DONE)
+    await cli('remove', id, 'own')
+
+    const byNone = { ...named, authorization: undefined }
+    const asked = await service.post('/users/login-with-discoverable-passkey', {}, byNone)
+    const proof = { passkey_credential_assertion_response: passkey.get(asked.json.publicKey) }
+    const session = (await service.post('/users/verify-login', proof, byNone)).json
+    const bySession = { ...named, authorization: `Bearer ${session.access_token}` }
+    const [row] = (await service.call('/users/passkeys', { headers: bySession })).json
+    const remove = async () => (await service.post('/users/passkey/remove', { id: row.id }, bySession)).status
+    expect(await remove()).toBe(400)
+    await cli('add', id, 'own', issuer.issuer, '--audience', AUDIENCE)
+    expect(await remove()).toBe(200)
+  })
 })
 
 test('the MAC of an issuer covers each column', async () => {

@@ -490,6 +490,20 @@ describe('the domain of passkeys', () => {
     expect((await verify(authenticator.get(options), project)).status).toBe(200)
   })
 
+  test('that the project no longer has counts for nothing: the last passkey of the present one stays', async () => {
+    const origin = 'https://app.example.com'
+    const project = await newProject([origin])
+    const user = await newUser(project, origin)
+    await newPasskey(user, {}, origin)
+    await setPasskeyDomain(service.ctx, { projectId: project.projectId, rpId: 'example.com' })
+    await newPasskey(user, {}, origin)
+    const remove = async (domain: string) => {
+      const { id } = (await user.list()).find(({ rp_id }: { rp_id: string }) => rp_id === domain)
+      return (await user.post('/users/passkey/remove', { id })).status
+    }
+    expect([await remove('example.com'), await remove('app.example.com')]).toEqual([400, 200])
+  })
+
   test('cannot be set for an unknown project', async () => {
     const set = setPasskeyDomain(service.ctx, { projectId: randomUUID(), rpId: null })
     expect(await set.catch((error) => error.code)).toBe('not_found')
