@@ -784,6 +784,7 @@ CREATE TABLE "users" (
 	"issuer" text,
 	"subject" text,
 	"tokens_from" timestamp (6) with time zone,
+	"kept_token" "bytea",
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"mac" "bytea" NOT NULL,
 	CONSTRAINT "users_email" UNIQUE("project_id","email"),
@@ -791,7 +792,8 @@ CREATE TABLE "users" (
 	CONSTRAINT "users_subject" UNIQUE("project_id","issuer","subject"),
 	CONSTRAINT "users_project" UNIQUE("project_id","id"),
 	CONSTRAINT "users_subject_issuer" CHECK ((issuer is null) = (subject is null)),
-	CONSTRAINT "users_tokens_from" CHECK (tokens_from is null or issuer is not null)
+	CONSTRAINT "users_tokens_from" CHECK (tokens_from is null or issuer is not null),
+	CONSTRAINT "users_kept_token" CHECK (kept_token is null or (tokens_from is not null and length(kept_token) = 32))
 );
 --> statement-breakpoint
 CREATE TABLE "webhook_deliveries" (

@@ -71,7 +71,7 @@ export const findUsersBySubject = async (
 ): Promise<readonly (SubjectKey & UserRow)[]> =>
   db.prepared<SubjectKey & UserRow>`
     select u.id, u.project_id as "projectId", u.email, u.sign_in_wallet as "signInWallet", u.issuer, u.subject,
-      u.tokens_from as "tokensFrom", u.created_at as "createdAt", u.mac
+      u.tokens_from as "tokensFrom", u.kept_token as "keptToken", u.created_at as "createdAt", u.mac
     from unnest(${keys.map(({ projectId }) => projectId)}::uuid[], ${keys.map(({ issuer }) => issuer)}::text[],
       ${keys.map(({ subject }) => subject)}::text[]) as k(project_id, issuer, subject)
     join public.users u on u.project_id = k.project_id and u.issuer = k.issuer and u.subject = k.subject`

@@ -62,7 +62,7 @@ export const findSessionToRefresh = async (
   { projectId, id }: Omit<Shown, 'generation'>,
 ): Promise<ToRefresh | null> => {
   type Flat = Omit<ToRefresh['row'], 'id' | 'projectId'> &
-    Pick<UserFacts, 'email' | 'signInWallet' | 'issuer' | 'subject' | 'tokensFrom' | 'hasPasskeys'> & {
+    Pick<UserFacts, 'email' | 'signInWallet' | 'issuer' | 'subject' | 'tokensFrom' | 'keptToken' | 'hasPasskeys'> & {
       readonly userCreatedAt: Date
       readonly userMac: Uint8Array
       readonly now: Date
@@ -70,20 +70,32 @@ export const findSessionToRefresh = async (
   const [found] = await db.prepared<Flat>`
     select s.user_id as "userId", s.created_at as "createdAt", s.authenticated_at as "authenticatedAt", s.generation,
       s.refreshed_at as "refreshedAt", s.expires_at as "expiresAt", s.mac, u.email, u.sign_in_wallet as "signInWallet",
-      u.issuer, u.subject, u.tokens_from as "tokensFrom", u.created_at as "userCreatedAt", u.mac as "userMac",
+      u.issuer, u.subject, u.tokens_from as "tokensFrom", u.kept_token as "keptToken", u.created_at as "userCreatedAt", u.mac as "userMac",
       now() as now, exists (
         select from public.passkeys p where p.project_id = u.project_id and p.user_id = u.id) as "hasPasskeys"
     from public.sessions s join public.users u on u.project_id = s.project_id and u.id = s.user_id
     where s.id = ${id}::uuid and s.project_id = ${projectId}::uuid and s.ended_at is null`
   if (found === undefined) return null
-  const { email, signInWallet, issuer, subject, tokensFrom, hasPasskeys, userCreatedAt, userMac, now, ...session } =
-    found
+  const {
+    email,
+    signInWallet,
+    issuer,
+    subject,
+    tokensFrom,
+    keptToken,
+    hasPasskeys,
+    userCreatedAt,
+    userMac,
+    now,
+    ...session
+  } = found
   const facts = {
     email,
     signInWallet,
     issuer,
     subject,
     tokensFrom,
+    keptToken,
     hasPasskeys,
     createdAt: userCreatedAt,
     mac: userMac,

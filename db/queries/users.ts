@@ -8,7 +8,7 @@ export type UserRow = typeof users.$inferSelect
 /** Who a user is, by their proofs. */
 export type UserIdentity = Pick<
   UserRow,
-  'id' | 'projectId' | 'email' | 'signInWallet' | 'issuer' | 'subject' | 'tokensFrom'
+  'id' | 'projectId' | 'email' | 'signInWallet' | 'issuer' | 'subject' | 'tokensFrom' | 'keptToken'
 >
 
 type OfUser = { readonly projectId: string; readonly userId: string }
@@ -109,11 +109,11 @@ export const setUserEmail = async (
 
 export const setTokensFrom = async (
   tx: Tx,
-  { projectId, id, tokensFrom, mac }: Pick<UserRow, 'projectId' | 'id' | 'tokensFrom' | 'mac'>,
+  { projectId, id, tokensFrom, keptToken, mac }: Pick<UserRow, 'projectId' | 'id' | 'tokensFrom' | 'keptToken' | 'mac'>,
 ): Promise<void> => {
   await tx
     .update(users)
-    .set({ tokensFrom, mac })
+    .set({ tokensFrom, keptToken, mac })
     .where(and(eq(users.projectId, projectId), eq(users.id, id)))
 }
 

@@ -66,6 +66,8 @@ export const users = pgTable(
     subject: text('subject'),
     /** Tokens of the issuer that it made before count no more; null: they all count. */
     tokensFrom: instant('tokens_from'),
+    /** SHA-256 of the one token from before that still counts; null: none does. */
+    keptToken: bytes('kept_token'),
     createdAt: instant('created_at').notNull().default(now),
     /** The row's MAC, by src/auth/row-macs.ts. */
     mac: bytes('mac').notNull(),
@@ -76,6 +78,7 @@ export const users = pgTable(
     unique('users_subject').on(table.projectId, table.issuer, table.subject),
     check('users_subject_issuer', sql`(issuer is null) = (subject is null)`),
     check('users_tokens_from', sql`tokens_from is null or issuer is not null`),
+    check('users_kept_token', sql`kept_token is null or (tokens_from is not null and length(kept_token) = 32)`),
     unique('users_project').on(table.projectId, table.id),
     index('users_unproven').on(table.createdAt).where(sql`email is null and sign_in_wallet is null and issuer is null`),
   ],

@@ -135,8 +135,8 @@ const callerByIssuer = async (
 ): Promise<Caller> => {
   const admitted = await ctx.issuers.admit({ projectId, name: source, token })
   if (admitted.kind === 'user') {
-    const { userId, authenticatedAt: issuedLoginAt, issuedAt: tokenIssuedAt } = admitted
-    return { kind: 'user', projectId, userId, sessionId: null, issuedLoginAt, tokenIssuedAt, address }
+    const { userId, authenticatedAt: issuedLoginAt, issuerToken } = admitted
+    return { kind: 'user', projectId, userId, sessionId: null, issuedLoginAt, issuerToken, address }
   }
   await requireProject(ctx, projectId)
   if (admitted.kind === 'no_issuer') {

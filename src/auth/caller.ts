@@ -6,6 +6,7 @@ import type { ApiKeyScope } from '../../db/words.ts'
 import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { subnetOf } from '../http/peer.ts'
+import type { IssuerToken } from '../issuers/ended-token.ts'
 
 /** An IP address, or '' if it is unknown. */
 type From = { readonly address: string }
@@ -25,8 +26,8 @@ export type UserCaller = From & {
   readonly sessionId: string | null
   /** When such a caller last logged in at the issuer, if their token says it. */
   readonly issuedLoginAt?: Date | null
-  /** When such a caller's token was issued. */
-  readonly tokenIssuedAt?: Date
+  /** Such a caller's token. */
+  readonly issuerToken?: IssuerToken
 }
 
 export type Caller = ApiKeyCaller | UserCaller

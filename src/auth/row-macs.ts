@@ -61,9 +61,9 @@ export const passkeyMac = rowMac<PasskeyFacts>('passkeys', (row) => {
 
 /** An absent address, wallet or issuer differs from every present one: none is empty. */
 export const userMac = rowMac<UserIdentity>('users', (row) => {
-  const { id, projectId, email, signInWallet, issuer, subject, tokensFrom } = row
+  const { id, projectId, email, signInWallet, issuer, subject, tokensFrom, keptToken } = row
   const from = tokensFrom === null ? '' : timeOf(tokensFrom)
-  return [id, projectId, email ?? '', signInWallet ?? '', issuer ?? '', subject ?? '', from]
+  return [id, projectId, email ?? '', signInWallet ?? '', issuer ?? '', subject ?? '', from, keptToken ?? '']
 })
 
 /** The algorithms come last, as their number varies. The client's secret is sealed for these facts. */

@@ -14,6 +14,7 @@ import { isOurs, issuerMac, userMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import { createBatcher } from '../queue.ts'
 import { derivedUserId } from '../users/user-id.ts'
+import { type IssuerToken, isEndedToken, tokenHashOf } from './ended-token.ts'
 import { createKeySets } from './key-sets.ts'
 import { createProvider, type LoginIssuer } from './provider.ts'
 import { verifyIssuerToken } from './verify-token.ts'
@@ -37,8 +38,8 @@ const batched = <Key, Row extends Key>(input: {
   return async (key: Key): Promise<Row | null> => (await ask(key)).get(key) ?? null
 }
 
-/** A user, when they last logged in at the issuer, if the token says it, and when it was issued. */
-type Known = { readonly userId: string; readonly authenticatedAt: Date | null; readonly issuedAt: Date }
+/** A user, when they last logged in at the issuer, if the token says it, and the token. */
+type Known = { readonly userId: string; readonly authenticatedAt: Date | null; readonly issuerToken: IssuerToken }
 
 type Admitted = ({ readonly kind: 'user' } & Known) | { readonly kind: 'no_issuer' } | { readonly kind: 'refused' }
 
@@ -55,6 +56,7 @@ const makeUser = async (
     email: null,
     signInWallet: null,
     tokensFrom: null,
+    keptToken: null,
     ...by,
   }
   return ctx.db.transaction(async (tx) => {
@@ -92,12 +94,13 @@ export const createIssuers = (ctx: AdmitCtx) => {
     const { projectId } = issuer
     const proven = await verifyIssuerToken({ keySets, now: ctx.now() }, { issuer, token })
     if (proven === null) return null
-    const { subject, ...times } = proven
+    const { subject, authenticatedAt, issuedAt } = proven
+    const issuerToken = { issuedAt, hash: tokenHashOf(token) }
     const key = { projectId, issuer: issuer.issuer, subject }
     const user = (await findSubject(key)) ?? (await makeUser(ctx, { issuer, subject })) ?? (await findSubject(key))
     if (user === null || !isOurs(ctx, macs.ofUsers, user)) return null
-    const hasEnded = !isNew && user.tokensFrom !== null && times.issuedAt < user.tokensFrom
-    return hasEnded ? null : { userId: user.id, ...times }
+    const hasEnded = !isNew && isEndedToken(user, issuerToken)
+    return hasEnded ? null : { userId: user.id, authenticatedAt, issuerToken }
   }
 
   return {

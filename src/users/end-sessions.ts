@@ -8,6 +8,7 @@ import { actorOf, type UserCaller } from '../auth/caller.ts'
 import { userMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
+import { type IssuerToken, isEndedToken } from '../issuers/ended-token.ts'
 
 type EndingCtx = Pick<Ctx, 'audit' | 'identity'>
 
@@ -22,21 +23,24 @@ export const recordEnd = (
   return ctx.audit.record(tx, { projectId, actor, action: 'session_revoked', subject: id, details })
 }
 
+const laterOf = (a: Date, b: Date | null): Date => (b === null || a > b ? a : b)
+
 /**
- * Lets the tokens that the user's issuer made until now count no more. A caller with such a token keeps it, and what is newer. A forged row
- * is left as it is: it admits nobody.
+ * Lets the tokens that the user's issuer made until now count no more, except the one of the caller. A forged row is left as it is: it
+ * admits nobody.
  */
 const endIssuerTokens = async (
   ctx: EndingCtx,
   tx: Tx,
-  { user, tokenIssuedAt, actor }: { user: UserRow; tokenIssuedAt: Date | undefined; actor: string },
+  { user, issuerToken, actor }: { user: UserRow; issuerToken: IssuerToken | undefined; actor: string },
 ): Promise<void> => {
   const macs = userMac(ctx.identity)
   if (user.issuer === null || !macs.holds(user)) return
-  const tokensFrom = tokenIssuedAt ?? (await readPresent(tx))
-  if (user.tokensFrom !== null && user.tokensFrom >= tokensFrom) return
+  const tokensFrom = laterOf(await readPresent(tx), user.tokensFrom)
+  // The caller's may have been ended since it was admitted.
+  const keptToken = issuerToken === undefined || isEndedToken(user, issuerToken) ? null : issuerToken.hash
   const { id, projectId } = user
-  await setTokensFrom(tx, { id, projectId, tokensFrom, mac: macs.of({ ...user, tokensFrom }) })
+  await setTokensFrom(tx, { id, projectId, tokensFrom, keptToken, mac: macs.of({ ...user, tokensFrom, keptToken }) })
   const details = { from: tokensFrom.toISOString() }
   await ctx.audit.record(tx, { projectId, actor, action: 'issuer_tokens_ended', subject: id, details })
 }
@@ -54,19 +58,19 @@ export const endSessions = async (
     readonly userId: string
     /** The session to keep, or null for none. */
     readonly except: string | null
-    /** Of a caller with a token of their issuer. */
-    readonly tokenIssuedAt?: Date | undefined
+    /** Of the caller, if it is of their issuer: it goes on. */
+    readonly issuerToken?: IssuerToken | undefined
     readonly by: SessionEnd
     readonly actor: string
   },
 ): Promise<number> => {
-  const { projectId, userId, actor, tokenIssuedAt } = input
+  const { projectId, userId, actor, issuerToken } = input
   const user = await lockUser(tx, input)
   const live = await endSessionsOf(tx, input)
   // Now nobody completes another challenge. This waits for those of which a session is being made, and the last step ends these.
   await endCompletedChallenges(tx, input)
   const ended = [...live, ...(await endSessionsOf(tx, input))]
-  if (user !== null) await endIssuerTokens(ctx, tx, { user, tokenIssuedAt, actor })
+  if (user !== null) await endIssuerTokens(ctx, tx, { user, issuerToken, actor })
   for (const { id } of ended) await recordEnd(ctx, tx, { projectId, userId, id, actor })
   return ended.length
 }

@@ -9,6 +9,7 @@ import type { UserCaller } from '../auth/caller.ts'
 import { isOurs, sessionMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { isEndedToken } from '../issuers/ended-token.ts'
 import { isOurUser, readCaller } from './user.ts'
 
 /** How long a login counts as fresh. */
@@ -56,12 +57,12 @@ const LOGIN_AT_ISSUER_REQUIRED =
 const requireFreshLoginAtIssuer = async (
   ctx: Pick<Ctx, 'identity' | 'securityEvents'>,
   db: Queryable,
-  { projectId, userId, issuedLoginAt = null, tokenIssuedAt }: UserCaller,
+  { projectId, userId, issuedLoginAt = null, issuerToken }: UserCaller,
   { begunSeconds }: { readonly begunSeconds: number },
 ): Promise<Date> => {
   const user = await holdUser(db, { projectId, userId })
-  const isEnded = user?.tokensFrom != null && (tokenIssuedAt === undefined || tokenIssuedAt < user.tokensFrom)
-  if (user === null || isEnded || !isOurUser(ctx, user)) {
+  const isGood = user !== null && issuerToken !== undefined && !isEndedToken(user, issuerToken) && isOurUser(ctx, user)
+  if (!isGood) {
     throw new AppError('session_ended', 'The token has been ended; log in again.')
   }
   const now = await readPresent(db)

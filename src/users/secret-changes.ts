@@ -26,7 +26,7 @@ type Told = {
   readonly actor: string
   readonly told: ChangedWay
   /** Which sessions end: those of `endSessions` without a change of the PIN. */
-  readonly endSessions: Pick<Parameters<typeof endSessions>[2], 'except' | 'tokenIssuedAt'> | null
+  readonly endSessions: Pick<Parameters<typeof endSessions>[2], 'except' | 'issuerToken'> | null
 }
 
 export type SecretChange = Omit<Told, 'userId'> & { readonly ownerId: string; readonly secret: ChangedSecret }

@@ -23,7 +23,17 @@ export const ensureUser = (
   input: { readonly id: string; readonly projectId: string; readonly by: Proven },
 ): Promise<string> => {
   const { id, projectId, by } = input
-  const user = { id, projectId, email: null, signInWallet: null, issuer: null, subject: null, tokensFrom: null, ...by }
+  const user = {
+    id,
+    projectId,
+    email: null,
+    signInWallet: null,
+    issuer: null,
+    subject: null,
+    tokensFrom: null,
+    keptToken: null,
+    ...by,
+  }
   return ensure(tx, { ...user, mac: userMac(identity).of(user) })
 }
 

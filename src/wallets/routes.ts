@@ -116,7 +116,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
             newPin: body.new_user_pin,
             from: subnetOf(caller.address),
             sessionId: caller.kind === 'user' ? caller.sessionId : null,
-            tokenIssuedAt: caller.kind === 'user' ? caller.tokenIssuedAt : undefined,
+            issuerToken: caller.kind === 'user' ? caller.issuerToken : undefined,
           }),
         ),
       {

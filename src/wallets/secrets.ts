@@ -2,6 +2,7 @@ import type { Network } from '../../db/words.ts'
 import type { Principal, Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import type { IssuerToken } from '../issuers/ended-token.ts'
 import { changeSecret } from '../users/secret-changes.ts'
 import { getWallet } from './get.ts'
 
@@ -54,8 +55,8 @@ export const changeUserPin = async (
     readonly from: string
     /** The calling user's session; null for an API key. */
     readonly sessionId: string | null
-    /** When the calling user's token was issued, if it is of their issuer. */
-    readonly tokenIssuedAt?: Date | undefined
+    /** The calling user's token, if it is of their issuer. */
+    readonly issuerToken?: IssuerToken | undefined
   },
 ): Promise<void> => {
   const { actor, address, oldPin, userSecret, newPin, from } = input
@@ -69,8 +70,8 @@ export const changeUserPin = async (
   // Compared before anything is verified, so the answer says nothing about the current PIN.
   if (oldPin === newPin) throw new AppError('invalid_input', 'Field "new_user_pin" must differ from "old_user_pin".')
   const { projectId, ownerId } = wallet
-  const { sessionId: except, tokenIssuedAt } = input
+  const { sessionId: except, issuerToken } = input
   const told = userSecret === undefined ? 'pin_changed' : 'pin_set_anew'
-  const of = { projectId, ownerId, secret: 'pin', actor, told, endSessions: { except, tokenIssuedAt } } as const
+  const of = { projectId, ownerId, secret: 'pin', actor, told, endSessions: { except, issuerToken } } as const
   await changeSecret(ctx, of, () => ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from }))
 }

@@ -16,7 +16,8 @@ export const sealSessions = async ({ ctx }: Pick<Service, 'ctx'>, sql: Sql): Pro
 
 export const sealUsers = async ({ ctx }: Pick<Service, 'ctx'>, sql: Sql): Promise<void> => {
   const rows = await sql`
-    select id, project_id as "projectId", email, sign_in_wallet as "signInWallet", issuer, subject, tokens_from as "tokensFrom"
+    select id, project_id as "projectId", email, sign_in_wallet as "signInWallet", issuer, subject, tokens_from as "tokensFrom",
+      kept_token as "keptToken"
     from users`
   const mac = userMac(ctx.identity)
   for (const row of rows) await sql`update users set mac = ${mac.of(row as never)} where id = ${row.id}`
