@@ -1,6 +1,9 @@
 // Who carries deliveries in a worker. A job only rings: it says that an endpoint has something to send, and ends at once, so that
 // receivers that hang hold no place of the jobs. Each endpoint with work has one courier in a process, which leases, sends and records
 // until nothing is due. What is under way is in the rows, so any number of workers may have a courier of the same endpoint.
+//
+// A courier works in a place, of which there are few, for a turn. Then it waits behind the others for the next one. Receivers that hang
+// must not hold up those that answer, so whoever waits for an answer at the end of its turn has the next one in a place for the slow.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addJob } from '../../db/jobs.ts'
@@ -8,9 +11,16 @@ import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
 import { endpointsWithNews, endpointsWithWork } from '../../db/queries/webhooks.ts'
 import { createQueue } from '../queue.ts'
 import { AT_ONCE, type DeliverCtx, FAILURES_MAX, type Leased, leaseDue, recordOutcome, sendLeased } from './deliver.ts'
+import { ANSWER_TIMEOUT_MS } from './post.ts'
 
 /** Endpoints that one worker serves at the same time; others wait. */
-const ENDPOINTS_AT_ONCE = 64
+const PLACES = { quick: 64, slow: 32 } as const
+type Place = keyof typeof PLACES
+const TURN_MS: Readonly<Record<Place, number>> = { quick: 1_000, slow: ANSWER_TIMEOUT_MS }
+/** Whoever has waited so long for an answer at the end of its turn is slow. */
+const SLOW_MS = 500
+/** While so many requests are under way in a process, whoever waits for an answer keeps its place, so that they do not become more. */
+const REQUESTS_MAX = 1_024
 const ENDPOINTS_WAITING_MAX = 10_000
 const RUNG_AT_ONCE = 1_000
 /** A process that ends waits so long for what is under way. The rest is sent again, when its lease is over. */
@@ -30,31 +40,58 @@ export type Couriers = {
   stop(): Promise<void>
 }
 
-type Bell = { rung: boolean; ring: () => void }
+type Courier = {
+  readonly endpointId: string
+  /** Its requests, the oldest first, and when each began. */
+  readonly underWay: Map<Promise<void>, number>
+  rung: boolean
+  ring: () => void
+}
 
-type Work = { readonly ctx: DeliverCtx; readonly isStopping: () => boolean }
+type Work = { readonly ctx: DeliverCtx; readonly isStopping: () => boolean; requests: number }
 
-/** Serves one endpoint until nothing is due and nothing under way. */
-const serve = async ({ ctx, isStopping }: Work, endpointId: string, bell: Bell): Promise<void> => {
-  const underWay = new Set<Promise<void>>()
-  const begin = (leased: Leased): void => {
-    const carried = sendLeased(ctx, leased)
-      .then((answer) => recordOutcome(ctx, { ...leased, answer }))
-      .catch((err: unknown) => ctx.log.warn({ err, endpointId }, 'the outcome of a delivery was not recorded'))
-      .finally(() => underWay.delete(carried))
-    underWay.add(carried)
-  }
+/** Waits for the first of them, but not longer than a time. */
+const firstOf = async (promises: Iterable<Promise<unknown>>, timeMs: number): Promise<void> => {
+  const over = new AbortController()
+  await Promise.race([...promises, sleep(timeMs, undefined, over).catch(() => {})])
+  over.abort()
+}
+
+const send = (work: Work, { endpointId, underWay }: Courier, leased: Leased): void => {
+  const { ctx } = work
+  work.requests += 1
+  const carried = sendLeased(ctx, leased)
+    .then((answer) => recordOutcome(ctx, { ...leased, answer }))
+    .catch((err: unknown) => ctx.log.warn({ err, endpointId }, 'the outcome of a delivery was not recorded'))
+    .finally(() => {
+      work.requests -= 1
+      underWay.delete(carried)
+    })
+  underWay.set(carried, performance.now())
+}
+
+/**
+ * Serves one endpoint for a turn.
+ * @returns where it goes on; null if nothing is due and nothing under way.
+ */
+const serve = async (work: Work, courier: Courier, turnMs: number): Promise<Place | null> => {
+  const { endpointId, underWay } = courier
+  const endMs = performance.now() + turnMs
   for (;;) {
-    bell.rung = false
+    courier.rung = false
     const rung = new Promise<void>((resolve) => {
-      bell.ring = resolve
+      courier.ring = resolve
     })
     const free = AT_ONCE - underWay.size
-    const due = free === 0 || isStopping() ? [] : await leaseDue(ctx, { endpointId, atOnce: free })
-    due.forEach(begin)
+    const due = free === 0 || work.isStopping() ? [] : await leaseDue(work.ctx, { endpointId, atOnce: free })
+    for (const leased of due) send(work, courier, leased)
+    const [oldestMs] = underWay.values()
+    const nowMs = performance.now()
+    const mayLeave = work.requests < REQUESTS_MAX
+    if (oldestMs !== undefined && nowMs >= endMs && mayLeave) return nowMs - oldestMs > SLOW_MS ? 'slow' : 'quick'
     if (due.length > 0 && underWay.size < AT_ONCE) continue
-    if (underWay.size > 0) await Promise.race([rung, ...underWay])
-    else if (!bell.rung) return
+    if (oldestMs !== undefined) await firstOf([rung, ...underWay.keys()], mayLeave ? endMs - nowMs : turnMs)
+    else if (!courier.rung) return null
   }
 }
 
@@ -66,39 +103,42 @@ const remind = async (ctx: DeliverCtx, endpointId: string): Promise<void> => {
   await addJob(ctx.db, 'deliver_webhooks', { endpointId }, options)
 }
 
-export const createCouriers = (ctx: DeliverCtx): Couriers => {
-  const places = createQueue({
-    atOnce: ENDPOINTS_AT_ONCE,
-    waitingMax: ENDPOINTS_WAITING_MAX,
-    waitMaxMs: Number.POSITIVE_INFINITY,
-  })
-  const bells = new Map<string, Bell>()
-  const couriers = new Set<Promise<void>>()
-  let isStopping = false
-  const work: Work = { ctx, isStopping: () => isStopping }
+const placesFor = (atOnce: number) =>
+  createQueue({ atOnce, waitingMax: ENDPOINTS_WAITING_MAX, waitMaxMs: Number.POSITIVE_INFINITY })
 
-  const inPlace = async (endpointId: string, bell: Bell): Promise<void> => {
-    using _place = await places.enter()
-    await serve(work, endpointId, bell)
+/** @param placesMax how many there are. */
+export const createCouriers = (ctx: DeliverCtx, placesMax: Readonly<Record<Place, number>> = PLACES): Couriers => {
+  const places = { quick: placesFor(placesMax.quick), slow: placesFor(placesMax.slow) }
+  const couriers = new Map<string, Courier>()
+  const ends = new Set<Promise<void>>()
+  let isStopping = false
+  const work: Work = { ctx, isStopping: () => isStopping, requests: 0 }
+
+  const inPlace = async (courier: Courier, place: Place): Promise<Place | null> => {
+    using _place = await places[place].enter()
+    return await serve(work, courier, TURN_MS[place])
+  }
+  const carry = async (courier: Courier): Promise<void> => {
+    for (let place: Place | null = 'quick'; place !== null; ) place = await inPlace(courier, place)
   }
 
   const begin = (endpointId: string): void => {
-    const bell: Bell = { rung: false, ring: () => {} }
-    bells.set(endpointId, bell)
-    const courier = inPlace(endpointId, bell)
-      .finally(() => bells.delete(endpointId))
+    const courier: Courier = { endpointId, underWay: new Map(), rung: false, ring: () => {} }
+    couriers.set(endpointId, courier)
+    const end = carry(courier)
+      .finally(() => couriers.delete(endpointId))
       .then(() => (isStopping ? undefined : remind(ctx, endpointId)))
       // The reconciler finds what is due, within half a minute.
       .catch((err: unknown) => ctx.log.warn({ err, endpointId }, 'a webhook could not be served'))
-      .finally(() => couriers.delete(courier))
-    couriers.add(courier)
+      .finally(() => ends.delete(end))
+    ends.add(end)
   }
 
   const ring = (endpointId: string): void => {
-    const bell = bells.get(endpointId)
-    if (bell !== undefined) {
-      bell.rung = true
-      bell.ring()
+    const courier = couriers.get(endpointId)
+    if (courier !== undefined) {
+      courier.rung = true
+      courier.ring()
     } else if (!isStopping) begin(endpointId)
   }
 
@@ -113,9 +153,7 @@ export const createCouriers = (ctx: DeliverCtx): Couriers => {
     },
     stop: async () => {
       isStopping = true
-      const late = new AbortController()
-      await Promise.race([Promise.all(couriers), sleep(STOP_MS, undefined, late).catch(() => {})])
-      late.abort()
+      await firstOf([Promise.all(ends)], STOP_MS)
     },
   }
 }

@@ -229,6 +229,21 @@ describe('a receiver that is down', () => {
     expect(await endpointRow(down.id)).toMatchObject({ failures: 0 })
   })
 
+  test('keeps no place that others need, and has its turn with those that are down too', async () => {
+    const [down, alsoDown, up] = [await endpoint(), await endpoint(), await endpoint()]
+    for (const { receiver } of [down, alsoDown]) receiver.answer(() => {})
+    const couriers = createCouriers(workerCtx, { quick: 1, slow: 1 })
+    await happen({ n: 1 })
+    for (const { id } of [down, alsoDown, up]) couriers.ring(id)
+    await up.receiver.until(1)
+    expect([down.receiver.received.length, alsoDown.receiver.received.length]).toEqual([1, 1])
+    // Neither of them has ended.
+    for (const { id } of [down, alsoDown]) expect(await deliveriesOf(id)).toMatchObject([{ attempts: 0 }])
+    for (const { receiver } of [down, alsoDown]) await receiver.close()
+    await couriers.stop()
+    for (const { id } of [down, alsoDown]) expect(await deliveriesOf(id)).toMatchObject([{ attempts: 1 }])
+  })
+
   test('with 500 for hours is tried again after pauses that grow, and then gets the event once', async () => {
     const { id, receiver } = await endpoint()
     receiver.answer((_, response) => response.writeHead(500).end())
