@@ -7,8 +7,9 @@ import { TEST_TYPE } from './schema.ts'
 /** What a receiver gets. The id is the same each time. */
 export type Message = { readonly id: string; readonly body: string }
 
+/** With its time: after a restore of the database another event may get the number of one that the receiver has. */
 const messageOf = (event: ProjectEvent): Message => ({
-  id: `${event.project_id}-${event.id}`,
+  id: `${event.project_id}-${event.id}-${Date.parse(event.created_at)}`,
   body: JSON.stringify(event),
 })
 

@@ -106,7 +106,9 @@ describe('an event', () => {
     expect(first?.payload).toMatchObject({ type: 'transaction.updated', data: { n: 1 } })
     expect(Date.parse(first?.payload.created_at)).toBeGreaterThan(Date.now() - 600_000)
     const [event] = await sql`select number from events order by id desc limit 1`
-    expect([first?.id, first?.payload.id]).toEqual([`${service.project.projectId}-${event?.number}`, event?.number])
+    const { id: number, created_at } = first?.payload ?? {}
+    const webhookId = `${service.project.projectId}-${number}-${Date.parse(created_at)}`
+    expect([first?.id, number]).toEqual([webhookId, event?.number])
     await settled(id, 1)
     expect([receiver.received.length, receiver.refused]).toEqual([1, []])
   })
@@ -150,6 +152,24 @@ describe('an event', () => {
     await receiver.until(1)
     expect(numbers(receiver)).toEqual([2])
   })
+})
+
+test('an event that has the number of one from before a restore has another webhook-id', async () => {
+  const { id } = await endpoint()
+  const next = async () => {
+    await happen({ n: 1 })
+    const [leased] = await leaseDue(workerCtx, { endpointId: id, atOnce: 1 })
+    return leased
+  }
+  const lost = await next()
+  const number = String(lost?.delivery.number)
+  await sql`delete from webhook_deliveries where endpoint_id = ${id}`
+  await sql`delete from events where project_id = ${service.project.projectId} and number = ${number}`
+  await sql`update event_counters set last_number = ${number}::bigint - 1 where project_id = ${service.project.projectId}`
+  await sql`update webhook_endpoints set cursor = ${number}::bigint - 1 where id = ${id}`
+  const later = await next()
+  expect(String(later?.delivery.number)).toBe(number)
+  expect(later?.message.id).not.toBe(String(lost?.message.id))
 })
 
 describe('the order', () => {
