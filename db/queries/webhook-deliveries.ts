@@ -76,6 +76,12 @@ export const leaseDeliveries = async (
   return tx.select().from(webhookDeliveries).where(sql`${webhookDeliveries.id} = any(${ids}::uuid[])`)
 }
 
+/** @returns null if it is no longer kept. */
+export const findDelivery = async (tx: Tx, id: string): Promise<DeliveryRow | null> => {
+  const [row] = await tx.select().from(webhookDeliveries).where(eq(webhookDeliveries.id, id))
+  return row ?? null
+}
+
 /**
  * Seconds until more of an endpoint is due than now; null if that does not happen. What is due now and was not taken is of a disabled
  * endpoint, or waits for one of the requests that may be sent at the same time: a reminder could not take it either.

@@ -13,6 +13,7 @@ import { numberEvents } from '../../db/queries/events.ts'
 import {
   type DeliveryRow,
   endWithoutEvent,
+  findDelivery,
   leaseDeliveries,
   makeDue,
   markDelivered,
@@ -105,12 +106,14 @@ const recordFailure = async (
   tx: Tx,
   { endpoint, delivery, answer }: Pick<Leased, 'endpoint' | 'delivery'> & { readonly answer: Posted },
 ): Promise<void> => {
-  const begunAt = delivery.firstTriedAt ?? ctx.now()
+  // Meanwhile it may have been replayed, or its endpoint enabled again: then it has three days from now on.
+  const { firstTriedAt, attempts } = (await findDelivery(tx, delivery.id)) ?? delivery
+  const begunAt = firstTriedAt ?? ctx.now()
   const isOver = ctx.now().getTime() - begunAt.getTime() >= TRIED_SECONDS * 1_000
   const tookNothing = endpoint.lastSuccessAt === null || endpoint.lastSuccessAt < begunAt
   // What a disabled endpoint did not take waits, so that nothing is lost when it is enabled again.
   const isLost = isOver && !tookNothing
-  const pause = pauseSeconds({ attempts: delivery.attempts + 1, random: Math.random() })
+  const pause = pauseSeconds({ attempts: attempts + 1, random: Math.random() })
   await markFailed(tx, {
     id: delivery.id,
     endpointId: endpoint.id,

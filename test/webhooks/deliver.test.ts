@@ -11,7 +11,7 @@ import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/webhooks/change.ts'
 import { createCouriers } from '../../src/webhooks/couriers.ts'
 import { createEndpoint } from '../../src/webhooks/create.ts'
-import { leaseDue } from '../../src/webhooks/deliver.ts'
+import { leaseDue, recordOutcome } from '../../src/webhooks/deliver.ts'
 import { replay, sendTest } from '../../src/webhooks/replay.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
@@ -324,6 +324,20 @@ describe('a receiver that is down', () => {
     await changeEndpoint(service.ctx, { ...named, enabled: true })
     await settled(id, 3)
     expect(numbers(receiver).slice(count)).toEqual([1, 2, 3])
+  })
+
+  test('and is enabled again while a request to it is under way, has three days again', async () => {
+    const { id, named } = await endpoint()
+    await happen({ n: 1 })
+    await leaseDue(workerCtx, { endpointId: id, atOnce: 1 })
+    await sql`
+      update webhook_deliveries set leased_until = null, first_tried_at = now() - interval '72 hours' where endpoint_id = ${id}`
+    const [leased] = await leaseDue(workerCtx, { endpointId: id, atOnce: 1 })
+    if (leased === undefined) throw new Error('nothing is due')
+    for (const enabled of [false, true]) await changeEndpoint(service.ctx, { ...named, enabled })
+    await recordOutcome(workerCtx, { ...leased, answer: { failure: 'timed_out', status: null, excerpt: null } })
+    expect((await endpointRow(id))?.state).toBe('enabled')
+    expect(await deliveriesOf(id)).toMatchObject([{ state: 'waiting', attempts: 1, failure: 'timed_out' }])
   })
 
   test('for one event only, loses that event after three days, and gets it again by a replay', async () => {
