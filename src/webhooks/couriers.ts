@@ -11,7 +11,7 @@ import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
 import { endpointsWithNews, endpointsWithWork } from '../../db/queries/webhooks.ts'
 import { createQueue } from '../queue.ts'
 import { AT_ONCE, type DeliverCtx, FAILURES_MAX, type Leased, leaseDue, recordOutcome, sendLeased } from './deliver.ts'
-import { ANSWER_TIMEOUT_MS } from './post.ts'
+import { ANSWER_TIMEOUT_MS, type Posted } from './post.ts'
 
 /** Endpoints that one worker serves at the same time; others wait. */
 const PLACES = { quick: 64, slow: 32 } as const
@@ -44,6 +44,8 @@ type Courier = {
   readonly endpointId: string
   /** Its requests, the oldest first, and when each began. */
   readonly underWay: Map<Promise<void>, number>
+  /** Its outcomes are recorded one after the other: each locks the endpoint, and those that wait for that would hold connections. */
+  recorded: Promise<void>
   rung: boolean
   ring: () => void
 }
@@ -57,11 +59,16 @@ const firstOf = async (promises: Iterable<Promise<unknown>>, timeMs: number): Pr
   over.abort()
 }
 
-const send = (work: Work, { endpointId, underWay }: Courier, leased: Leased): void => {
+const send = (work: Work, courier: Courier, leased: Leased): void => {
+  const { endpointId, underWay } = courier
   const { ctx } = work
   work.requests += 1
+  const record = (answer: Posted): Promise<void> => {
+    courier.recorded = courier.recorded.catch(() => {}).then(() => recordOutcome(ctx, { ...leased, answer }))
+    return courier.recorded
+  }
   const carried = sendLeased(ctx, leased)
-    .then((answer) => recordOutcome(ctx, { ...leased, answer }))
+    .then(record)
     .catch((err: unknown) => ctx.log.warn({ err, endpointId }, 'the outcome of a delivery was not recorded'))
     .finally(() => {
       work.requests -= 1
@@ -123,7 +130,13 @@ export const createCouriers = (ctx: DeliverCtx, placesMax: Readonly<Record<Place
   }
 
   const begin = (endpointId: string): void => {
-    const courier: Courier = { endpointId, underWay: new Map(), rung: false, ring: () => {} }
+    const courier: Courier = {
+      endpointId,
+      underWay: new Map(),
+      recorded: Promise.resolve(),
+      rung: false,
+      ring: () => {},
+    }
     couriers.set(endpointId, courier)
     const end = carry(courier)
       .finally(() => couriers.delete(endpointId))
