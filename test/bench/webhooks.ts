@@ -1,10 +1,11 @@
 // From an event to its receiver, at a steady number of events a second: alone, and with a second webhook of the same project whose
-// receiver hangs, or where nobody listens. The kinds take turns, so that each is beside the other two on the same machine.
+// receiver hangs, or where nobody listens. The kinds take turns, so that each is beside the other two on the same machine. And how fast
+// a receiver that comes back gets what it missed: of one wallet, where each event waits for the one before it, and of many.
 
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import postgres, { type Sql } from 'postgres'
-import { removeEndpoint } from '../../src/webhooks/change.ts'
+import { removeEndpoint, switchEndpoint } from '../../src/webhooks/change.ts'
 import { createEndpoint } from '../../src/webhooks/create.ts'
 import type { Service } from '../support/service.ts'
 import { percentile } from './load.ts'
@@ -20,6 +21,12 @@ const WALLETS = 20
 const KINDS = ['alone', 'beside one that hangs', 'beside one that is down'] as const
 type Kind = (typeof KINDS)[number]
 
+const MISSED = 12_000
+const MISSED_OF = [1, 2_000] as const
+const CATCH_UP_SECONDS = 8
+
+type CatchUp = { readonly wallets: number; readonly perSecond: number; readonly cpuMs: number }
+
 type Run = {
   readonly kind: Kind
   readonly p50Ms: number
@@ -28,7 +35,11 @@ type Run = {
   /** Of one event, in the worker and in the database: says what it costs also on a machine that is busy with something else. */
   readonly cpuMs: number
 }
-export type WebhooksBench = { readonly perSecond: number; readonly runs: readonly Run[] }
+export type WebhooksBench = {
+  readonly perSecond: number
+  readonly runs: readonly Run[]
+  readonly catchUps: readonly CatchUp[]
+}
 
 const serve = async (answer: RequestListener): Promise<{ readonly server: Server; readonly url: string }> => {
   const server = createServer(answer)
@@ -81,6 +92,40 @@ const measure = async (
   return Promise.all(taken)
 }
 
+type World = {
+  readonly service: Service
+  readonly sql: Sql
+  readonly pids: Readonly<Record<'worker' | 'postgres', number>>
+}
+
+/** Enables a webhook that missed events of so many wallets, and measures while it gets them. */
+const catchUp = async ({ service, sql, pids }: World, wallets: number): Promise<CatchUp> => {
+  let taken = 0
+  const { server, url } = await serve((request, response) => {
+    request.resume().on('end', () => {
+      taken += 1
+      response.writeHead(204).end()
+    })
+  })
+  const of = { projectId: service.project.projectId, actor: 'operator' }
+  const { id } = await createEndpoint(service.ctx, { ...of, url, eventTypes: [], email: null })
+  await switchEndpoint(service.ctx, { ...of, id, enabled: false })
+  await sql`
+    insert into events (project_id, type, data)
+    select ${of.projectId}, 'transaction.updated', jsonb_build_object('network', 'Ethereum', 'wallet_address', (n % ${wallets}::int)::text)
+    from generate_series(1, ${MISSED}::int) n`
+  await sql`vacuum analyze events, webhook_deliveries`
+  await switchEndpoint(service.ctx, { ...of, id, enabled: true })
+  while (taken === 0) await Bun.sleep(10)
+  const before = taken
+  const { cpuMs, wallMs } = await measureCpu(pids, () => Bun.sleep(CATCH_UP_SECONDS * 1_000))
+  const count = taken - before
+  await removeEndpoint(service.ctx, { ...of, id })
+  server.closeAllConnections()
+  server.close()
+  return { wallets, perSecond: (count / wallMs) * 1_000, cpuMs: (cpuMs.worker + cpuMs.postgres) / count }
+}
+
 export const benchWebhooks = async (service: Service, postgresPid: number): Promise<WebhooksBench> => {
   const { projectId } = service.project
   const sql = postgres(service.database.url, { max: 4, onnotice: () => {} })
@@ -114,6 +159,10 @@ export const benchWebhooks = async (service: Service, postgresPid: number): Prom
       if (other !== null) await removeEndpoint(service.ctx, { projectId, actor: 'operator', id: other.id })
     }
   }
+  const [{ id: awake } = { id: '' }] = await sql<{ id: string }[]>`select id from webhook_endpoints`
+  await removeEndpoint(service.ctx, { projectId, actor: 'operator', id: awake })
+  const catchUps: CatchUp[] = []
+  for (const wallets of MISSED_OF) catchUps.push(await catchUp({ service, sql, pids }, wallets))
   hanging.server.closeAllConnections()
   hanging.server.close()
   clock.close()
@@ -130,13 +179,18 @@ export const benchWebhooks = async (service: Service, postgresPid: number): Prom
       cpuMs: spentMs[kind] / (TURNS * EVENTS_OF_A_TURN),
     }
   })
-  return { perSecond: PER_SECOND, runs }
+  return { perSecond: PER_SECOND, runs, catchUps }
 }
 
-export const webhooksTable = ({ perSecond, runs }: WebhooksBench): readonly string[] => [
+export const webhooksTable = ({ perSecond, runs, catchUps }: WebhooksBench): readonly string[] => [
   `\nEvent → receiver at ${perSecond} events/s                 p50 ms   p99 ms   in times of alone   CPU ms of one   (aim: 50 ms; 1.0)`,
   ...runs.map(
     ({ kind, p50Ms, p99Ms, ratio, cpuMs }) =>
       `  ${kind.padEnd(40)} ${p50Ms.toFixed(1).padStart(12)} ${p99Ms.toFixed(1).padStart(8)} ${ratio.toFixed(2).padStart(16)} ${cpuMs.toFixed(1).padStart(18)}`,
+  ),
+  `\nA receiver that missed ${MISSED} events gets, in ${CATCH_UP_SECONDS} s     per second   CPU ms of one`,
+  ...catchUps.map(
+    ({ wallets, perSecond: rate, cpuMs }) =>
+      `  of ${String(wallets).padStart(5)} ${wallets === 1 ? 'wallet ' : 'wallets'} ${rate.toFixed(0).padStart(38)} ${cpuMs.toFixed(1).padStart(15)}`,
   ),
 ]
