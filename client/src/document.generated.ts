@@ -4661,7 +4661,7 @@ export type components = {
              * @example 2026-01-31T12:00:00.000Z
              */
             created_at: string;
-            /** @description When it is sent next; null if it has ended. Those before it of the same wallet come first. */
+            /** @description When it is sent next; null if it has ended, and while an earlier one of the same wallet waits. */
             next_at: string | null;
             /** @description When it was delivered, or given up. */
             ended_at: string | null;

@@ -805,7 +805,7 @@ CREATE TABLE "webhook_deliveries" (
 	"state" text DEFAULT 'waiting' NOT NULL,
 	"attempts" smallint DEFAULT 0 NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	"next_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"next_at" timestamp (6) with time zone DEFAULT now(),
 	"leased_until" timestamp (6) with time zone,
 	"first_tried_at" timestamp (6) with time zone,
 	"ended_at" timestamp (6) with time zone,
@@ -974,6 +974,8 @@ CREATE INDEX "sessions_expiry" ON "sessions" USING btree ("expires_at");--> stat
 CREATE INDEX "throttles_window" ON "throttles" USING btree ("window_ends_at");--> statement-breakpoint
 CREATE INDEX "users_unproven" ON "users" USING btree ("created_at") WHERE email is null and sign_in_wallet is null and issuer is null;--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_waiting" ON "webhook_deliveries" USING btree ("endpoint_id","lane","number") WHERE state = 'waiting';--> statement-breakpoint
+CREATE INDEX "webhook_deliveries_due" ON "webhook_deliveries" USING btree ("endpoint_id","next_at","number") WHERE state = 'waiting' and next_at is not null;--> statement-breakpoint
+CREATE INDEX "webhook_deliveries_leased" ON "webhook_deliveries" USING btree ("endpoint_id") WHERE state = 'waiting' and leased_until is not null;--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_oldest" ON "webhook_deliveries" USING btree ("endpoint_id","created_at","number") WHERE state = 'waiting';--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_recent" ON "webhook_deliveries" USING btree ("endpoint_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_failed" ON "webhook_deliveries" USING btree ("endpoint_id","created_at","id") WHERE state = 'failed';--> statement-breakpoint

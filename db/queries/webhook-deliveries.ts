@@ -1,6 +1,8 @@
 // Deliveries: rows of events for an endpoint. Those of one lane (a wallet) are sent one after the other, in the order of the events.
+// Of each lane only the first one that waits has a time (`next_at`), so that what is due is found without a look at the others, however
+// many wait. Whatever inserts or ends deliveries keeps it so, with the endpoint locked.
 
-import { and, desc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { webhookDeliveries, webhookEndpoints } from '../schema.ts'
 import type { DeliveryState } from '../words.ts'
@@ -8,8 +10,6 @@ import type { DeliveryState } from '../words.ts'
 export type DeliveryRow = typeof webhookDeliveries.$inferSelect
 
 const EVENTS_AT_ONCE = 500
-/** Events beyond these wait in the table of events. */
-const WAITING_MAX = 10_000
 
 /** What an event is of: a wallet, by its network and address, or nothing. Events of one lane are sent one after the other. */
 const LANE = sql`case when v.data ? 'network' then (v.data->>'network') || ' '
@@ -17,38 +17,71 @@ const LANE = sql`case when v.data ? 'network' then (v.data->>'network') || ' '
 
 /**
  * Makes deliveries of the numbered events since the endpoint's cursor. The endpoint must be locked.
- * @returns whether there may be more.
+ * @param input.waitingMax where so many wait already, further events wait in the table of events.
+ * @returns `hasMore`: there may be more events. `isFull`: so many wait already, and none was made.
  */
-export const takeUpEvents = async (tx: Tx, endpointId: string): Promise<boolean> => {
-  const { rows } = await tx.execute<{ passed: number }>(sql`
-    with endpoint as (
-      select id, project_id, cursor, event_types from public.webhook_endpoints where id = ${endpointId}
-        and (select count(*) from (select from public.webhook_deliveries where endpoint_id = ${endpointId}
-          and state = 'waiting' limit ${WAITING_MAX}) waiting) < ${WAITING_MAX}
+export const takeUpEvents = async (
+  tx: Tx,
+  { endpointId, waitingMax }: { readonly endpointId: string; readonly waitingMax: number },
+): Promise<{ readonly hasMore: boolean; readonly isFull: boolean }> => {
+  const { rows } = await tx.execute<{ passed: number; is_full: boolean }>(sql`
+    with waiting as (
+      select count(*) >= ${waitingMax}::bigint as is_full from (
+        select from public.webhook_deliveries where endpoint_id = ${endpointId} and state = 'waiting' limit ${waitingMax}) w
+    ), endpoint as (
+      select id, project_id, cursor, event_types from public.webhook_endpoints, waiting where id = ${endpointId} and not is_full
     ), due as (
-      select v.number, v.type, ${LANE} as lane from public.events v join endpoint on endpoint.project_id = v.project_id
-      where v.number > endpoint.cursor order by v.number limit ${EVENTS_AT_ONCE}
+      select v.number, v.type, ${LANE} as lane from public.events v join endpoint e on e.project_id = v.project_id
+      where v.number > e.cursor order by v.number limit ${EVENTS_AT_ONCE}
     ), made as (
-      insert into public.webhook_deliveries (project_id, endpoint_id, number, lane)
-      select endpoint.project_id, endpoint.id, due.number, due.lane from due cross join endpoint
-      where cardinality(endpoint.event_types) = 0 or due.type = any(endpoint.event_types)
-      on conflict do nothing
+      insert into public.webhook_deliveries (project_id, endpoint_id, number, lane, next_at)
+      select e.project_id, e.id, due.number, due.lane,
+        case when due.number = min(due.number) over (partition by due.lane) and not exists (
+          select from public.webhook_deliveries d where d.endpoint_id = e.id and d.lane = due.lane and d.state = 'waiting'
+        ) then now() end
+      from due cross join endpoint e where cardinality(e.event_types) = 0 or due.type = any(e.event_types)
+    ), moved as (
+      update public.webhook_endpoints set cursor = (select max(number) from due)
+      where id = ${endpointId} and exists (select from due)
     )
-    update public.webhook_endpoints e set cursor = last.number
-    from (select max(number) as number, count(*)::int as passed from due) last
-    where e.id = ${endpointId} and last.number is not null
-    returning last.passed`)
-  return rows[0]?.passed === EVENTS_AT_ONCE
+    select (select count(*)::int from due) as passed, is_full from waiting`)
+  const { passed, is_full: isFull } = rows[0] ?? { passed: 0, is_full: false }
+  return { hasMore: passed === EVENTS_AT_ONCE, isFull }
+}
+
+/** Gives the first one that waits in each of some lanes a time, after the ones before it have ended. */
+const beginNext = async (
+  tx: Tx,
+  of: { readonly endpointId: string; readonly lanes: readonly string[] },
+): Promise<void> => {
+  await tx.execute(sql`
+    update public.webhook_deliveries d set next_at = now()
+    from unnest(${sql.param(of.lanes)}::text[]) ended(lane) cross join lateral (
+      select id from public.webhook_deliveries
+      where endpoint_id = ${of.endpointId} and lane = ended.lane and state = 'waiting' order by number, id limit 1
+    ) first
+    where d.id = first.id and d.next_at is null`)
+}
+
+/** Gives the first one of each lane a time, and the others none, after earlier ones were made to wait again. */
+const arrange = async (tx: Tx, endpointId: string): Promise<void> => {
+  await tx.execute(sql`
+    with ordered as (
+      select id, next_at, row_number() over (partition by lane order by number, id) = 1 as is_first
+      from public.webhook_deliveries where endpoint_id = ${endpointId} and state = 'waiting'
+    )
+    update public.webhook_deliveries d set next_at = case when is_first then now() end
+    from ordered where d.id = ordered.id and is_first = (ordered.next_at is null)`)
 }
 
 /** How many of an endpoint's deliveries workers are sending. */
 const leased = (endpointId: string) => sql`
   select count(*) from public.webhook_deliveries
-  where endpoint_id = ${endpointId} and state = 'waiting' and leased_until > now()`
+  where endpoint_id = ${endpointId} and state = 'waiting' and leased_until is not null and leased_until > now()`
 
 /**
- * Takes the first delivery of each lane that is due, tests and then the earliest events first, and none of a lane that somebody is
- * sending. The endpoint must be locked. @param input.atOnce how many may be sent at the same time, by all workers. @param input.limit how many to take at most.
+ * Takes deliveries that are due and that nobody is sending: tests first, and then those that are due longest. The endpoint must be locked.
+ * @param input.atOnce how many may be sent at the same time, by all workers. @param input.limit how many to take at most.
  */
 export const leaseDeliveries = async (
   tx: Tx,
@@ -61,12 +94,15 @@ export const leaseDeliveries = async (
 ): Promise<readonly DeliveryRow[]> => {
   const { endpointId, atOnce, limit, leaseSeconds } = input
   const { rows } = await tx.execute<{ id: string }>(sql`
-    with heads as (
-      select distinct on (lane) id, number, next_at, leased_until from public.webhook_deliveries
-      where endpoint_id = ${endpointId} and state = 'waiting' order by lane, number, id
+    with due as not materialized (
+      select id, number, next_at from public.webhook_deliveries
+      where endpoint_id = ${endpointId} and state = 'waiting' and next_at <= now() and (leased_until is null or leased_until <= now())
+    ), first as (
+      (select * from due where number is null)
+      union all (select * from due where number is not null order by next_at, number limit ${limit}::bigint)
     ), chosen as (
-      select id from heads where next_at <= now() and (leased_until is null or leased_until <= now())
-      order by number nulls first limit greatest(0, least(${limit}::bigint, ${atOnce} - (${leased(endpointId)})))
+      select id from first order by number is not null, next_at, number, id
+      limit greatest(0, least(${limit}::bigint, ${atOnce} - (${leased(endpointId)})))
     )
     update public.webhook_deliveries d
     set leased_until = now() + make_interval(secs => ${leaseSeconds}), first_tried_at = coalesce(first_tried_at, now())
@@ -88,72 +124,96 @@ export const findDelivery = async (tx: Tx, id: string): Promise<DeliveryRow | nu
  */
 export const secondsUntilDue = async (db: Queryable, endpointId: string): Promise<number | null> => {
   const { rows } = await db.execute<{ seconds: number | null }>(sql`
-    select extract(epoch from min(due_at) - now())::float as seconds
-    from (
-      select distinct on (lane) greatest(next_at, leased_until) as due_at from public.webhook_deliveries
-      where endpoint_id = ${endpointId} and state = 'waiting' order by lane, number, id
-    ) heads
-    where due_at > now()`)
+    select extract(epoch from least((
+      select next_at from public.webhook_deliveries
+      where endpoint_id = ${endpointId} and state = 'waiting' and next_at > now() order by next_at limit 1
+    ), (
+      select min(leased_until) from public.webhook_deliveries
+      where endpoint_id = ${endpointId} and state = 'waiting' and leased_until is not null and leased_until > now()
+    )) - now())::float as seconds`)
   return rows[0]?.seconds ?? null
 }
 
 /** What a receiver answered, if it did. */
 type Answer = Pick<DeliveryRow, 'status' | 'failure' | 'excerpt'>
+type Of = Pick<DeliveryRow, 'id' | 'endpointId' | 'lane'>
 
 const SUCCESS_NOTED_EVERY = sql`interval '10 seconds'`
 
 /** Records that it was taken. Nobody else may have recorded an outcome meanwhile. */
-export const markDelivered = async (tx: Tx, row: Pick<DeliveryRow, 'id' | 'endpointId'> & Answer): Promise<void> => {
-  const { id, endpointId, ...answer } = row
-  await tx
-    .update(webhookDeliveries)
-    .set({ ...answer, state: 'delivered', attempts: sql`attempts + 1`, leasedUntil: null, endedAt: sql`now()` })
-    .where(and(eq(webhookDeliveries.id, id), eq(webhookDeliveries.state, 'waiting')))
-  await tx
-    .update(webhookEndpoints)
-    .set({ failures: 0, lastSuccessAt: sql`now()` })
-    .where(
-      and(
-        eq(webhookEndpoints.id, endpointId),
-        sql`(failures > 0 or last_success_at is null or last_success_at < now() - ${SUCCESS_NOTED_EVERY})`,
-      ),
-    )
+export const markDelivered = async (tx: Tx, row: Of & Answer): Promise<void> => {
+  const { id, endpointId, lane, ...answer } = row
+  // In one message, in this order: a query of Drizzle is sent when it is executed, not when it is made.
+  await Promise.all([
+    tx
+      .update(webhookDeliveries)
+      .set({ ...answer, state: 'delivered', attempts: sql`attempts + 1`, leasedUntil: null, endedAt: sql`now()` })
+      .where(and(eq(webhookDeliveries.id, id), eq(webhookDeliveries.state, 'waiting')))
+      .execute(),
+    beginNext(tx, { endpointId, lanes: [lane] }),
+    tx
+      .update(webhookEndpoints)
+      .set({ failures: 0, lastSuccessAt: sql`now()` })
+      .where(
+        and(
+          eq(webhookEndpoints.id, endpointId),
+          sql`(failures > 0 or last_success_at is null or last_success_at < now() - ${SUCCESS_NOTED_EVERY})`,
+        ),
+      )
+      .execute(),
+  ])
 }
 
-/** After an outage everything that waits is due at once. */
+/** After an outage the first one of each lane is due at once. */
 export const makeDue = async (tx: Tx, endpointId: string): Promise<void> => {
+  const { endpointId: endpoint, state, nextAt } = webhookDeliveries
   await tx
     .update(webhookDeliveries)
     .set({ nextAt: sql`now()` })
+    .where(and(eq(endpoint, endpointId), eq(state, 'waiting'), isNotNull(nextAt)))
+}
+
+/** What waits begins anew: as if it had not been tried. */
+export const beginAnew = async (tx: Tx, endpointId: string): Promise<void> => {
+  await makeDue(tx, endpointId)
+  await tx
+    .update(webhookDeliveries)
+    .set({ firstTriedAt: null, attempts: 0 })
     .where(and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.state, 'waiting')))
 }
 
 /** Records a failure. @param row.pauseSeconds null: it is not tried again. @returns whether it was waiting. */
 export const markFailed = async (
   tx: Tx,
-  row: Pick<DeliveryRow, 'id' | 'endpointId'> & Answer & { readonly pauseSeconds: number | null },
+  row: Of & Answer & { readonly pauseSeconds: number | null },
 ): Promise<void> => {
-  const { id, endpointId, pauseSeconds, ...answer } = row
+  const { id, endpointId, lane, pauseSeconds, ...answer } = row
   const next =
     pauseSeconds === null
       ? ({ state: 'failed', endedAt: sql`now()` } as const)
-      : { nextAt: sql`now() + make_interval(secs => ${pauseSeconds})` }
+      : // Without a time it stays so: an earlier one was replayed meanwhile.
+        { nextAt: sql`case when next_at is not null then now() + make_interval(secs => ${pauseSeconds}) end` }
   await tx
     .update(webhookDeliveries)
     .set({ ...answer, ...next, attempts: sql`attempts + 1`, leasedUntil: null })
     .where(and(eq(webhookDeliveries.id, id), eq(webhookDeliveries.state, 'waiting')))
+  if (pauseSeconds === null) await beginNext(tx, { endpointId, lanes: [lane] })
   await tx
     .update(webhookEndpoints)
     .set({ failures: sql`failures + 1`, lastFailureAt: sql`now()`, lastFailure: answer.failure })
     .where(eq(webhookEndpoints.id, endpointId))
 }
 
-/** Ends deliveries whose events are kept no longer. The receiver has not failed by that. */
-export const endWithoutEvent = async (tx: Tx, ids: readonly string[]): Promise<void> => {
+/** Ends deliveries of an endpoint whose events are kept no longer. The receiver has not failed by that. */
+export const endWithoutEvent = async (tx: Tx, rows: readonly Of[]): Promise<void> => {
+  const [first] = rows
+  if (first === undefined) return
+  const ids = rows.map(({ id }) => id)
   await tx
     .update(webhookDeliveries)
     .set({ state: 'failed', endedAt: sql`now()`, leasedUntil: null })
-    .where(inArray(webhookDeliveries.id, [...ids]))
+    .where(inArray(webhookDeliveries.id, ids))
+  await beginNext(tx, { endpointId: first.endpointId, lanes: rows.map(({ lane }) => lane) })
 }
 
 /** A test's lane is its own, so that nothing holds it up. */
@@ -171,40 +231,45 @@ const AGAIN = {
   state: 'waiting',
   attempts: 0,
   createdAt: sql`now()`,
-  nextAt: sql`now()`,
+  nextAt: null,
   firstTriedAt: null,
   endedAt: null,
 } as const
 
-/** Sends one delivery once more. @returns false if the endpoint has none with this id. */
+/** Sends one delivery once more. The endpoint must be locked. @returns false if it has none with this id. */
 export const replayOne = async (
   tx: Tx,
   { endpointId, id }: { readonly endpointId: string; readonly id: string },
 ): Promise<boolean> => {
   const is = and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.id, id))
-  return ((await tx.update(webhookDeliveries).set(AGAIN).where(is)).rowCount ?? 0) > 0
+  const { rowCount } = await tx.update(webhookDeliveries).set(AGAIN).where(is)
+  await arrange(tx, endpointId)
+  return (rowCount ?? 0) > 0
 }
 
-/** Sends those again that were not taken within three days. @returns how many. */
+/** Sends those again that were not taken within three days. The endpoint must be locked. @returns how many. */
 export const replayFailed = async (tx: Tx, endpointId: string): Promise<number> => {
   const is = and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.state, 'failed'))
-  return (await tx.update(webhookDeliveries).set(AGAIN).where(is)).rowCount ?? 0
+  const { rowCount } = await tx.update(webhookDeliveries).set(AGAIN).where(is)
+  await arrange(tx, endpointId)
+  return rowCount ?? 0
 }
 
-/** Sends events again that come after one, also those that were never sent to this endpoint. @returns how many. */
+/** Sends events again that come after one, also those that were never sent to this endpoint, which must be locked. @returns how many. */
 export const replayAfter = async (
   tx: Tx,
   { endpointId, after, limit }: { readonly endpointId: string; readonly after: bigint; readonly limit: number },
 ): Promise<number> => {
   const { rowCount } = await tx.execute(sql`
-    insert into public.webhook_deliveries (project_id, endpoint_id, number, lane)
-    select e.project_id, e.id, v.number, ${LANE}
+    insert into public.webhook_deliveries (project_id, endpoint_id, number, lane, next_at)
+    select e.project_id, e.id, v.number, ${LANE}, null
     from public.webhook_endpoints e join public.events v on v.project_id = e.project_id
     where e.id = ${endpointId} and v.number > ${after} and v.number <= e.cursor
       and (cardinality(e.event_types) = 0 or v.type = any(e.event_types))
     order by v.number limit ${limit}
     on conflict (endpoint_id, number) do update
-    set state = 'waiting', attempts = 0, created_at = now(), next_at = now(), first_tried_at = null, ended_at = null`)
+    set state = 'waiting', attempts = 0, created_at = now(), next_at = null, first_tried_at = null, ended_at = null`)
+  await arrange(tx, endpointId)
   return rowCount ?? 0
 }
 

@@ -2,7 +2,8 @@
 
 import { and, asc, count, desc, eq, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
-import { projects, webhookDeliveries, webhookEndpoints } from '../schema.ts'
+import { projects, webhookEndpoints } from '../schema.ts'
+import { beginAnew } from './webhook-deliveries.ts'
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect
 
@@ -190,10 +191,7 @@ export const markEnabled = async (tx: Tx, id: string): Promise<void> => {
     .update(webhookEndpoints)
     .set({ state: 'enabled', disabledAt: null, disabledWhy: null, failures: 0 })
     .where(eq(webhookEndpoints.id, id))
-  await tx
-    .update(webhookDeliveries)
-    .set({ nextAt: sql`now()`, firstTriedAt: null, attempts: 0 })
-    .where(and(eq(webhookDeliveries.endpointId, id), eq(webhookDeliveries.state, 'waiting')))
+  await beginAnew(tx, id)
 }
 
 export const deleteEndpoint = async (tx: Tx, of: Named): Promise<void> => {

@@ -68,7 +68,8 @@ export const webhookDeliveries = pgTable(
     attempts: smallint('attempts').notNull().default(0),
     /** When it began to wait: anew if it is replayed. */
     createdAt: instant('created_at').notNull().default(now),
-    nextAt: instant('next_at').notNull().default(now),
+    /** null while an earlier one of its lane waits: of each lane the first one that waits has a time, and no other. */
+    nextAt: instant('next_at').default(now),
     /** A worker sends it until then; later others may. */
     leasedUntil: instant('leased_until'),
     firstTriedAt: instant('first_tried_at'),
@@ -85,6 +86,10 @@ export const webhookDeliveries = pgTable(
       foreignColumns: [webhookEndpoints.projectId, webhookEndpoints.id],
     }).onDelete('cascade'),
     index('webhook_deliveries_waiting').on(table.endpointId, table.lane, table.number).where(sql`state = 'waiting'`),
+    index('webhook_deliveries_due')
+      .on(table.endpointId, table.nextAt, table.number)
+      .where(sql`state = 'waiting' and next_at is not null`),
+    index('webhook_deliveries_leased').on(table.endpointId).where(sql`state = 'waiting' and leased_until is not null`),
     index('webhook_deliveries_oldest')
       .on(table.endpointId, table.createdAt, table.number)
       .where(sql`state = 'waiting'`),

@@ -10,7 +10,16 @@ import { addJob } from '../../db/jobs.ts'
 import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
 import { endpointsWithNews, endpointsWithWork } from '../../db/queries/webhooks.ts'
 import { createQueue } from '../queue.ts'
-import { AT_ONCE, type DeliverCtx, FAILURES_MAX, type Leased, leaseDue, recordOutcome, sendLeased } from './deliver.ts'
+import {
+  type Answered,
+  AT_ONCE,
+  type DeliverCtx,
+  FAILURES_MAX,
+  type Leased,
+  leaseDue,
+  recordOutcomes,
+  sendLeased,
+} from './deliver.ts'
 import { ANSWER_TIMEOUT_MS, type Posted } from './post.ts'
 
 /** Endpoints that one worker serves at the same time; others wait. */
@@ -44,13 +53,23 @@ type Courier = {
   readonly endpointId: string
   /** Its requests, the oldest first, and when each began. */
   readonly underWay: Map<Promise<void>, number>
-  /** Its outcomes are recorded one after the other: each locks the endpoint, and those that wait for that would hold connections. */
+  /** Outcomes that are not recorded yet. */
+  readonly answered: Answered[]
+  /**
+   * They are recorded together, after those before: whoever records locks the endpoint, and those that wait for that would hold
+   * connections.
+   */
   recorded: Promise<void>
   rung: boolean
   ring: () => void
 }
 
 type Work = { readonly ctx: DeliverCtx; readonly isStopping: () => boolean; requests: number }
+
+const wake = (courier: Courier): void => {
+  courier.rung = true
+  courier.ring()
+}
 
 /** Waits for the first of them, but not longer than a time. */
 const firstOf = async (promises: Iterable<Promise<unknown>>, timeMs: number): Promise<void> => {
@@ -64,7 +83,8 @@ const send = (work: Work, courier: Courier, leased: Leased): void => {
   const { ctx } = work
   work.requests += 1
   const record = (answer: Posted): Promise<void> => {
-    courier.recorded = courier.recorded.catch(() => {}).then(() => recordOutcome(ctx, { ...leased, answer }))
+    courier.answered.push({ ...leased, answer })
+    courier.recorded = courier.recorded.catch(() => {}).then(() => recordOutcomes(ctx, courier.answered.splice(0)))
     return courier.recorded
   }
   const carried = sendLeased(ctx, leased)
@@ -73,6 +93,8 @@ const send = (work: Work, courier: Courier, leased: Leased): void => {
     .finally(() => {
       work.requests -= 1
       underWay.delete(carried)
+      // The next one of its wallet is due, which a look that began before has not seen.
+      wake(courier)
     })
   underWay.set(carried, performance.now())
 }
@@ -96,8 +118,7 @@ const serve = async (work: Work, courier: Courier, turnMs: number): Promise<Plac
     const nowMs = performance.now()
     const mayLeave = work.requests < REQUESTS_MAX
     if (oldestMs !== undefined && nowMs >= endMs && mayLeave) return nowMs - oldestMs > SLOW_MS ? 'slow' : 'quick'
-    if (due.length > 0 && underWay.size < AT_ONCE) continue
-    if (oldestMs !== undefined) await firstOf([rung, ...underWay.keys()], mayLeave ? endMs - nowMs : turnMs)
+    if (oldestMs !== undefined) await firstOf([rung], mayLeave ? endMs - nowMs : turnMs)
     else if (!courier.rung) return null
   }
 }
@@ -133,13 +154,18 @@ export const createCouriers = (ctx: DeliverCtx, placesMax: Readonly<Record<Place
     const courier: Courier = {
       endpointId,
       underWay: new Map(),
+      answered: [],
       recorded: Promise.resolve(),
       rung: false,
       ring: () => {},
     }
     couriers.set(endpointId, courier)
     const end = carry(courier)
-      .finally(() => couriers.delete(endpointId))
+      .finally(() => {
+        couriers.delete(endpointId)
+        // It was rung when it had just found nothing more.
+        if (courier.rung) ring(endpointId)
+      })
       .then(() => (isStopping ? undefined : remind(ctx, endpointId)))
       // The reconciler finds what is due, within half a minute.
       .catch((err: unknown) => ctx.log.warn({ err, endpointId }, 'a webhook could not be served'))
@@ -149,10 +175,8 @@ export const createCouriers = (ctx: DeliverCtx, placesMax: Readonly<Record<Place
 
   const ring = (endpointId: string): void => {
     const courier = couriers.get(endpointId)
-    if (courier !== undefined) {
-      courier.rung = true
-      courier.ring()
-    } else if (!isStopping) begin(endpointId)
+    if (courier !== undefined) wake(courier)
+    else if (!isStopping) begin(endpointId)
   }
 
   return {

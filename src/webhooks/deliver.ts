@@ -34,6 +34,10 @@ export const AT_ONCE = 8
 /** After so many failures in a row an endpoint gets one request at a time. */
 export const FAILURES_MAX = 5
 const NUMBERED_AT_ONCE = 500
+/** While something is sent, so many that wait are enough: they are counted each time. */
+const WAITING_ENOUGH = 1_000
+/** Where nothing that waits can be sent now, there may be events of other wallets behind it. */
+const WAITING_MAX = 10_000
 /** Longer than a request may take, and its outcome needs to be written. */
 const LEASE_SECONDS = ANSWER_TIMEOUT_MS / 1_000 + 15
 
@@ -66,26 +70,33 @@ const look = async (ctx: DeliverCtx, { endpointId, atOnce }: Wanted): Promise<Lo
     if (endpoint?.state !== 'enabled') return NOTHING
     const secrets = await openOurs(ctx, endpoint)
     if (secrets === null) return NOTHING
-    const hasMoreEvents = await takeUpEvents(tx, endpointId)
     const most = endpoint.failures < FAILURES_MAX ? AT_ONCE : 1
-    const rows = await leaseDeliveries(tx, { endpointId, atOnce: most, limit: atOnce, leaseSeconds: LEASE_SECONDS })
+    const input = { endpointId, atOnce: most, limit: atOnce, leaseSeconds: LEASE_SECONDS }
+    const takeUpAndLease = (waitingMax: number) =>
+      // In one message; the second one sees what the first one made.
+      Promise.all([takeUpEvents(tx, { endpointId, waitingMax }), leaseDeliveries(tx, input)])
+    let [{ hasMore, isFull }, rows] = await takeUpAndLease(WAITING_ENOUGH)
+    const isStuck = isFull && rows.length === 0 && atOnce === AT_ONCE
+    if (isStuck) [{ hasMore, isFull }, rows] = await takeUpAndLease(WAITING_MAX)
     const messages = await messagesOf({ ...ctx, db: tx }, rows)
-    const gone = rows.flatMap(({ id }) => (messages.has(id) ? [] : [id]))
-    if (gone.length > 0) await endWithoutEvent(tx, gone)
+    const gone = rows.filter(({ id }) => !messages.has(id))
+    await endWithoutEvent(tx, gone)
     const leased = rows.flatMap((delivery) => {
       const message = messages.get(delivery.id)
       return message === undefined ? [] : [{ endpoint, delivery, message, secrets: validSecrets(secrets, ctx.now()) }]
     })
-    return { leased, hasMore: hasMoreEvents || gone.length > 0 }
+    return { leased, hasMore: hasMore || gone.length > 0 }
   })
 }
 
-/** @param input.atOnce how many more this process would send. @returns those that it should send now. */
-export const leaseDue = async (ctx: DeliverCtx, input: Wanted): Promise<readonly Leased[]> => {
+/** @param input.atOnce how many more this process would send. @returns those that it should send now: fewer if no more are due. */
+export const leaseDue = async (ctx: DeliverCtx, { endpointId, atOnce }: Wanted): Promise<readonly Leased[]> => {
+  const all: Leased[] = []
   for (;;) {
-    const { leased, hasMore } = await look(ctx, input)
+    const { leased, hasMore } = await look(ctx, { endpointId, atOnce: atOnce - all.length })
+    all.push(...leased)
     // The events of one look may all be of types that the endpoint does not want, or of wallets that wait.
-    if (leased.length > 0 || !hasMore) return leased
+    if (all.length === atOnce || !hasMore) return all
   }
 }
 
@@ -101,6 +112,8 @@ export const sendLeased = (ctx: DeliverCtx, { endpoint, secrets, message }: Leas
     },
   })
 
+const ofDelivery = ({ id, endpointId, lane }: DeliveryRow) => ({ id, endpointId, lane })
+
 const recordFailure = async (
   ctx: DeliverCtx,
   tx: Tx,
@@ -115,30 +128,29 @@ const recordFailure = async (
   const isLost = isOver && !tookNothing
   const pause = pauseSeconds({ attempts: attempts + 1, random: Math.random() })
   await markFailed(tx, {
-    id: delivery.id,
-    endpointId: endpoint.id,
+    ...ofDelivery(delivery),
     ...answer,
     pauseSeconds: isLost ? null : pause,
   })
   if (isOver && tookNothing) await giveUp(ctx, tx, { endpoint, answer, since: begunAt })
 }
 
-/** Writes what became of a delivery. */
-export const recordOutcome = async (
-  ctx: DeliverCtx,
-  {
-    endpoint: { id: endpointId },
-    delivery,
-    answer,
-  }: Pick<Leased, 'endpoint' | 'delivery'> & { readonly answer: Posted },
-): Promise<void> => {
+export type Answered = Pick<Leased, 'endpoint' | 'delivery'> & { readonly answer: Posted }
+
+const recordOutcome = async (ctx: DeliverCtx, tx: Tx, { endpoint, delivery, answer }: Answered): Promise<void> => {
+  const now = await lockEndpointById(tx, endpoint.id)
+  // It was removed meanwhile.
+  if (now === null) return
+  if (answer.failure !== null) return recordFailure(ctx, tx, { endpoint: now, delivery, answer })
+  if (now.failures >= FAILURES_MAX) await makeDue(tx, now.id)
+  await markDelivered(tx, { ...ofDelivery(delivery), ...answer })
+}
+
+/** Writes what became of deliveries of one endpoint, in the order given. */
+export const recordOutcomes = async (ctx: DeliverCtx, outcomes: readonly Answered[]): Promise<void> => {
+  if (outcomes.length === 0) return
   await ctx.db.transaction(async (tx) => {
-    const endpoint = await lockEndpointById(tx, endpointId)
-    // It was removed meanwhile.
-    if (endpoint === null) return
-    if (answer.failure !== null) return recordFailure(ctx, tx, { endpoint, delivery, answer })
-    if (endpoint.failures >= FAILURES_MAX) await makeDue(tx, endpointId)
-    await markDelivered(tx, { id: delivery.id, endpointId, ...answer })
+    for (const outcome of outcomes) await recordOutcome(ctx, tx, outcome)
   })
-  ctx.metrics.webhooks.inc({ outcome: answer.failure ?? 'delivered' })
+  for (const { answer } of outcomes) ctx.metrics.webhooks.inc({ outcome: answer.failure ?? 'delivered' })
 }

@@ -53,7 +53,7 @@ const shownDelivery = (row: Awaited<ReturnType<typeof listDeliveries>>[number]):
   state: row.state,
   attempts: row.attempts,
   created_at: row.createdAt.toISOString(),
-  next_at: row.state === 'waiting' ? row.nextAt.toISOString() : null,
+  next_at: (row.state === 'waiting' && row.nextAt?.toISOString()) || null,
   ended_at: time(row.endedAt),
   status: row.status,
   failure: knownFailure(row.failure),

@@ -152,7 +152,7 @@ export const WebhookDelivery = ClosedObject('WebhookDelivery', {
   }),
   attempts: Type.Integer({ minimum: 0, description: 'How often it was sent.', examples: [1] }),
   created_at: Time('When it began to wait.'),
-  next_at: TimeOrNull('When it is sent next; null if it has ended. Those before it of the same wallet come first.'),
+  next_at: TimeOrNull('When it is sent next; null if it has ended, and while an earlier one of the same wallet waits.'),
   ended_at: TimeOrNull('When it was delivered, or given up.'),
   status: Type.Union([Type.Integer({ examples: [200] }), Type.Null()], { description: "The last answer's status." }),
   failure: FailureField,

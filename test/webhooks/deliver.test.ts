@@ -11,7 +11,7 @@ import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/webhooks/change.ts'
 import { createCouriers } from '../../src/webhooks/couriers.ts'
 import { createEndpoint } from '../../src/webhooks/create.ts'
-import { leaseDue, recordOutcome } from '../../src/webhooks/deliver.ts'
+import { leaseDue, recordOutcomes } from '../../src/webhooks/deliver.ts'
 import { replay, sendTest } from '../../src/webhooks/replay.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
@@ -195,7 +195,7 @@ describe('the order', () => {
     expect(second).toMatchObject({ state: 'waiting', attempts: 0 })
 
     receiver.answer((_, response) => response.writeHead(204).end())
-    await sql`update webhook_deliveries set next_at = now()`
+    await sql`update webhook_deliveries set next_at = now() where next_at is not null`
     await happen({ n: 6, wallet: held })
     await settled(id, 6)
     expect(numbers(receiver).slice(4)).toEqual([1, 2, 6])
@@ -232,7 +232,7 @@ describe('a receiver that is down', () => {
         where endpoint_id = ${down.id} and state = 'waiting' and next_at > now()`
       return row?.later
     }
-    await sql`update webhook_deliveries set next_at = now() + interval '1 hour' where endpoint_id = ${down.id}`
+    await sql`update webhook_deliveries set next_at = now() + interval '1 hour' where endpoint_id = ${down.id} and next_at is not null`
     await changeEndpoint(service.ctx, { ...down.named, url: hanging.url })
     expect(await later()).toBe(0)
     await hanging.until(1)
@@ -277,7 +277,7 @@ describe('a receiver that is down', () => {
         ([each]) => each?.attempts === attempts,
       )
       pauses.push(row?.pause)
-      await sql`update webhook_deliveries set next_at = now()`
+      await sql`update webhook_deliveries set next_at = now() where next_at is not null`
       await addJob(service.ctx.db, 'deliver_webhooks', { endpointId: id })
     }
     const usual = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 28_800]
@@ -288,7 +288,7 @@ describe('a receiver that is down', () => {
     }
     const refused = receiver.received.length
     receiver.answer((_, response) => response.writeHead(204).end())
-    await sql`update webhook_deliveries set next_at = now()`
+    await sql`update webhook_deliveries set next_at = now() where next_at is not null`
     await addJob(service.ctx.db, 'deliver_webhooks', { endpointId: id })
     await settled(id, 1)
     expect([receiver.received.length - refused, new Set(receiver.received.map((each) => each.id)).size]).toEqual([1, 1])
@@ -305,7 +305,8 @@ describe('a receiver that is down', () => {
     )
     expect((await endpointRow(id))?.state).toBe('enabled')
     await sql`
-      update webhook_deliveries set next_at = now(), first_tried_at = now() - interval '72 hours' where endpoint_id = ${id}`
+      update webhook_deliveries set next_at = now(), first_tried_at = now() - interval '72 hours'
+      where endpoint_id = ${id} and next_at is not null`
     await happen({ n: 2 })
     await eventually(
       () => endpointRow(id),
@@ -335,7 +336,7 @@ describe('a receiver that is down', () => {
     const [leased] = await leaseDue(workerCtx, { endpointId: id, atOnce: 1 })
     if (leased === undefined) throw new Error('nothing is due')
     for (const enabled of [false, true]) await changeEndpoint(service.ctx, { ...named, enabled })
-    await recordOutcome(workerCtx, { ...leased, answer: { failure: 'timed_out', status: null, excerpt: null } })
+    await recordOutcomes(workerCtx, [{ ...leased, answer: { failure: 'timed_out', status: null, excerpt: null } }])
     expect((await endpointRow(id))?.state).toBe('enabled')
     expect(await deliveriesOf(id)).toMatchObject([{ state: 'waiting', attempts: 1, failure: 'timed_out' }])
   })
@@ -352,7 +353,7 @@ describe('a receiver that is down', () => {
     )
     await sql`
       update webhook_deliveries set next_at = now(), first_tried_at = now() - interval '72 hours'
-      where endpoint_id = ${id} and state = 'waiting'`
+      where endpoint_id = ${id} and state = 'waiting' and next_at is not null`
     await happen({ n: 3, wallet })
     await eventually(
       () => deliveriesOf(id),
@@ -379,7 +380,7 @@ test('an event that is kept no longer ends its delivery, and holds up no other o
   await sql`delete from events`
   receiver.answer((_, response) => response.writeHead(204).end())
   await happen({ n: 2, wallet })
-  await sql`update webhook_deliveries set next_at = now() where endpoint_id = ${id}`
+  await sql`update webhook_deliveries set next_at = now() where endpoint_id = ${id} and next_at is not null`
   await addJob(service.ctx.db, 'deliver_webhooks', { endpointId: id })
   await eventually(
     () => deliveriesOf(id),
