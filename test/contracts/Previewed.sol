@@ -22,6 +22,8 @@ contract WrappedCoin {
   receive() external payable { deposit(); }
   function deposit() public payable { balanceOf[msg.sender] += msg.value; emit Deposit(msg.sender, msg.value); }
   function withdraw(uint256 wad) external {
+    // The words in which nodes say that a sender lacks coins.
+    require(balanceOf[msg.sender] >= wad, "Insufficient balance");
     balanceOf[msg.sender] -= wad;
     (bool ok,) = msg.sender.call{value: wad}("");
     require(ok);

@@ -332,6 +332,9 @@ describe('a call that fails', () => {
     const [deposit, withdraw] = ['0xd0e30db0', `0x2e1a7d4d${'4'.padStart(64, '0')}`] as const
     const pay = (value: string) => ({ to: RECIPIENT, value })
     const accepted: Answer[] = []
+    // Words in which nodes say that a sender lacks coins.
+    const lacking = { code: 'execution_reverted', error: 'execution reverted: Insufficient balance' }
+    expect((await send(safe, call(withdraw))).json).toEqual(lacking)
     await withoutBlocks(async () => {
       // These are held back until the wallet is deployed, so the node does not know them.
       accepted.push(await send(safe, pay('6')), await send(safe, call(deposit, '4')))
@@ -388,6 +391,33 @@ describe('a call that fails', () => {
     const { json } = await service.settled(id)
     expect(json).toMatchObject({ status: 'failed', code: 'execution_reverted' })
     expect(json.error).toMatch(/^The transaction was mined, and its execution reverted: execution reverted: .+/)
+  })
+
+  test('with words in which nodes say that a sender lacks coins is told with these words, mined or not', async () => {
+    const safe = await deployedSafe()
+    const coin = await chain.deploy('WrappedCoin')
+    const call = (functionName: string, args: readonly unknown[], value = '0') => ({
+      to: coin.address,
+      value,
+      input: encodeFunctionData({ abi: coin.abi, functionName, args }),
+    })
+    expect((await send(safe, call('withdraw', [4n]))).json).toEqual({
+      code: 'execution_reverted',
+      error: 'execution reverted: Insufficient balance',
+    })
+    await succeeded(await send(safe, call('deposit', [], '4')))
+    let id = ''
+    await withoutBlocks(async () => {
+      id = (await send(safe, call('withdraw', [4n]))).json.transaction_id
+      await chain.rpc('anvil_impersonateAccount', [safe.address])
+      const { to, input: data } = call('withdraw', [4n])
+      await chain.rpc('eth_sendTransaction', [{ ...{ from: safe.address, to, data, gas: '0x30d40' }, ...RUSHED }])
+    })
+    const { json } = await service.settled(id)
+    expect(json).toMatchObject({ status: 'failed', code: 'execution_reverted' })
+    expect(json.error).toBe(
+      'The transaction was mined, and its execution reverted: execution reverted: Insufficient balance',
+    )
   })
 
   test('because the wallet was changed before mining fails the whole transaction, with that reason', async () => {

@@ -65,7 +65,7 @@ const fundedWallet = async (): Promise<Address> => {
   return address
 }
 
-type Unsigned = { readonly to?: Address; readonly input: Hex; readonly gasLimit?: string }
+type Unsigned = { readonly to?: Address; readonly value?: string; readonly input: Hex; readonly gasLimit?: string }
 
 const send = (from: Address, unsigned: Unsigned): Promise<Answer> =>
   service.post('/transactions/sign-and-send', {
@@ -140,6 +140,20 @@ describe('two transactions of one signer, the first not yet sent, are both mined
     sending.release()
     await minedInOrder([approve, move])
     expect(await token.balanceOf(RECIPIENT)).toBe(30n)
+  })
+
+  test('deposit, then withdraw, for the lack of which the contract has the words of a node', async () => {
+    const wallet = await fundedWallet()
+    await chain.setAutomine(true)
+    const { address: to, abi } = await chain.deploy('WrappedCoin')
+    await chain.setAutomine(false)
+    const withdraw: Unsigned = { to, input: encodeFunctionData({ abi, functionName: 'withdraw', args: [4n] }) }
+    expect((await send(wallet, withdraw)).json).toEqual({
+      code: 'execution_reverted',
+      error: 'execution reverted: Insufficient balance',
+    })
+    const deposit: Unsigned = { to, value: '4', input: encodeFunctionData({ abi, functionName: 'deposit' }) }
+    await minedInOrder([accepted(await send(wallet, deposit)), accepted(await send(wallet, withdraw))])
   })
 
   test('approve, then transferFrom, which comes while the approval is prepared', async () => {

@@ -51,7 +51,7 @@ const FIRST = { feeCap: 10n * GWEI, tip: GWEI } as const
 /** The node's message, and how this service classifies it. */
 const refusalOf = ({ refusal }: Verdict) => ({
   said: refusal,
-  taken: refusal === null ? 'accepted' : classifyRefusal({ message: refusal, data: undefined }).kind,
+  taken: refusal === null ? 'accepted' : classifyRefusal({ code: -32000, message: refusal, data: undefined }).kind,
 })
 
 const OK = { said: null, taken: 'accepted' } as const

@@ -1,11 +1,12 @@
 // Classifies the answers to eth_sendRawTransaction. The first kind with a matching pattern decides. Other refusals, time-outs,
-// 5xx and unreadable answers are `unknown`: the transaction may be in a pool, so its nonce stays in use.
+// 5xx and unreadable answers are `unknown`: the transaction may be in a pool, so its nonce stays in use. A node that simulates
+// before it accepts may answer with the words of a contract, which say nothing about the pool.
 
 import type { BroadcastOutcome, Hex } from '../chain.ts'
 import { NodeUnavailable, question, type Rpc, type RpcError } from '../node/rpc.ts'
 import { hash } from '../node/wire.ts'
 import { cleanText } from '../text.ts'
-import { isKnown, type Pattern } from './node-errors.ts'
+import { isKnown, isRevert, type Pattern } from './node-errors.ts'
 
 const REASON_LIMIT = 200
 
@@ -80,10 +81,10 @@ const PATTERNS: Readonly<Record<(typeof KINDS)[number], readonly Pattern[]>> = {
 }
 
 /** The outcome of a refusal. Pure. */
-export const classifyRefusal = (error: Pick<RpcError, 'message' | 'data'>): BroadcastOutcome => {
+export const classifyRefusal = (error: Pick<RpcError, 'code' | 'message' | 'data'>): BroadcastOutcome => {
   // nethermind before 1.36 puts the reason into `data` and a general text into `message`.
   const said = typeof error.data === 'string' ? `${error.message} ${error.data}` : error.message
-  const kind = KINDS.find((each) => isKnown(PATTERNS[each], said)) ?? 'unknown'
+  const kind = isRevert(error) ? 'rejected' : (KINDS.find((each) => isKnown(PATTERNS[each], said)) ?? 'unknown')
   const reason = cleanText(said, REASON_LIMIT)
   switch (kind) {
     case 'accepted':

@@ -4,7 +4,7 @@ import { question } from '../node/rpc.ts'
 import { smallQuantity } from '../node/wire.ts'
 import { type NodeUse, usedAlways } from '../nodes.ts'
 import { parseRef } from './blocks.ts'
-import { isBlockMissing, isHistoryPruned, isMethodMissing, isStateMissing } from './node-errors.ts'
+import { isBlockMissing, isHistoryPruned, isMethodMissing, isRevert, isStateMissing } from './node-errors.ts'
 
 /** Identifies a node by its chain id (EIP-155). */
 export const identityOf = (chainId: number): NodeIdentity<number> => ({
@@ -49,5 +49,6 @@ export const evmFamily = (chainId: number): NodeFamily<number> => ({
   readHead: (rpc, options) => rpc.ask(question('eth_getBlockByNumber', ['latest', false], parseRef), options),
   uses: USES,
   isMethodMissing,
+  isRevert,
   isLack: (error) => isBlockMissing(error) || isStateMissing(error) || isHistoryPruned(error),
 })

@@ -1,5 +1,7 @@
 // Classifies the errors of nodes. Codes differ by client and messages by version, so each class has a table of patterns with
 // their sources. For an error that matches no table, the caller says that the node is unavailable.
+// In a revert the message has the words of a contract, which may be any. So a revert is recognised first, and the patterns of
+// the other classes are tried only on what the node says of itself: the functions here do so, in whatever order they are called.
 
 import type { Hex } from '../chain.ts'
 import type { RpcError } from '../node/rpc.ts'
@@ -120,15 +122,11 @@ const BLOCK_MISSING: readonly Pattern[] = [
 export const isKnown = (table: readonly Pattern[], message: string): boolean =>
   table.some(([pattern]) => pattern.test(message))
 
-/** The node does not have the method, or the provider's plan does not include it. */
-export const isMethodMissing = (error: RpcError): boolean =>
-  METHOD_MISSING_CODES.includes(error.code) || isKnown(METHOD_MISSING, error.message)
-
 /**
  * The bytes that a reverted execution returned; null if the node did not send any.
  * go-ethereum: `data` is hex; nethermind: `Reverted 0x…`; hardhat: an object with a `data` of its own.
  */
-export const revertData = (error: RpcError): Hex | null => {
+export const revertData = (error: Pick<RpcError, 'data'>): Hex | null => {
   const data =
     typeof error.data === 'object' && error.data !== null && 'data' in error.data ? error.data.data : error.data
   if (typeof data !== 'string') return null
@@ -136,20 +134,27 @@ export const revertData = (error: RpcError): Hex | null => {
   return isHex(hex) ? hex : null
 }
 
-/** The execution ended in a revert. */
-export const isRevert = (error: RpcError): boolean =>
+/** The execution ended in a revert: by the code, the words or the returned bytes. */
+export const isRevert = (error: Pick<RpcError, 'code' | 'message' | 'data'>): boolean =>
   error.code === REVERTED_CODE ||
   isKnown(REVERTED, error.message) ||
-  (typeof error.data === 'string' && error.data.startsWith('Reverted'))
+  (typeof error.data === 'string' && error.data.startsWith('Reverted')) ||
+  (revertData(error) ?? '0x') !== '0x'
+
+/** Whether the node says this of itself. */
+const says = (error: RpcError, table: readonly Pattern[]): boolean => !isRevert(error) && isKnown(table, error.message)
+
+/** The node does not have the method, or the provider's plan does not include it. */
+export const isMethodMissing = (error: RpcError): boolean =>
+  METHOD_MISSING_CODES.includes(error.code) || says(error, METHOD_MISSING)
 
 /** The sender cannot pay the value, or the gas if the question named fees. */
-export const isNoFunds = (error: RpcError): boolean => error.code === NO_FUNDS_CODE || isKnown(NO_FUNDS, error.message)
+export const isNoFunds = (error: RpcError): boolean => error.code === NO_FUNDS_CODE || says(error, NO_FUNDS)
 
 /** The execution ended in another way: out of gas, an invalid instruction, code too large. */
 const isHalt = (error: RpcError): boolean => {
-  if (isRevert(error) || isNoFunds(error)) return false
   const { lowest, highest } = NOT_STARTED_CODES
-  return (error.code >= lowest && error.code <= highest) || isKnown(HALTED, error.message)
+  return (error.code >= lowest && error.code <= highest) || says(error, HALTED)
 }
 
 /** The node ran the call, and it failed. Any other error is a refusal to run it. */
@@ -160,20 +165,22 @@ export const isContractSenderRefused = (failure: string): boolean =>
   /^execution failed: .*(?:sender not an eoa|EIP-3607)/i.test(failure)
 
 /** Too many blocks or too many results. */
-export const isRangeTooWide = (error: RpcError): boolean => isKnown(RANGE_TOO_WIDE, error.message)
+export const isRangeTooWide = (error: RpcError): boolean => says(error, RANGE_TOO_WIDE)
 
 /** The node has no pending state. */
-export const isPendingMissing = (error: RpcError): boolean => isKnown(PENDING_MISSING, error.message)
+export const isPendingMissing = (error: RpcError): boolean => says(error, PENDING_MISSING)
 
 /** The node does not have the block, or not yet. Another node behind the same URL may have it. */
-export const isBlockMissing = (error: RpcError): boolean => isKnown(BLOCK_MISSING, error.message)
+export const isBlockMissing = (error: RpcError): boolean => says(error, BLOCK_MISSING)
 
 /** The node no longer has the state of that block, so it cannot trace the block. */
-export const isStateMissing = (error: RpcError): boolean => isKnown(STATE_MISSING, error.message)
+export const isStateMissing = (error: RpcError): boolean => says(error, STATE_MISSING)
 
 /** The node has pruned that block or its receipts. */
 export const isHistoryPruned = (error: RpcError): boolean =>
-  error.code === HISTORY_PRUNED_CODE || isKnown(HISTORY_PRUNED, error.message)
+  error.code === HISTORY_PRUNED_CODE || says(error, HISTORY_PRUNED)
 
-/** anvil 1.7: eth_simulateV1 does not support contract creations. */
-export const cannotSimulateCreation = (error: RpcError): boolean => /missing keys: \["to"\]/.test(error.message)
+const CREATION_UNSUPPORTED: readonly Pattern[] = [[/missing keys: \["to"\]/, 'anvil 1.7, eth_simulateV1']]
+
+/** eth_simulateV1 of the node does not support contract creations. */
+export const cannotSimulateCreation = (error: RpcError): boolean => says(error, CREATION_UNSUPPORTED)

@@ -98,10 +98,9 @@ const haltReason = (message: string): string => {
 /** Replaces the different texts of nodes. */
 export const NO_FUNDS_REASON = 'insufficient funds for transfer'
 
-/** The error text for a node's error: `execution reverted: …` for a revert. Pure. */
+/** The error text for a node's error: `execution reverted: …` for a revert, and only for that. Pure. */
 export const failureOf = (error: RpcError): string => {
-  if (isNoFunds(error)) return NO_FUNDS_REASON
-  if (!isRevert(error)) return `execution failed: ${haltReason(error.message)}`
+  if (!isRevert(error)) return isNoFunds(error) ? NO_FUNDS_REASON : `execution failed: ${haltReason(error.message)}`
   const data = revertData(error)
   if (data !== null && data !== '0x') return revertFailure(data)
   const said = cleanText(error.message.replace(/^.*?execution reverted:?/i, ''), REASON_LIMIT)

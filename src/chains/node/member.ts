@@ -17,6 +17,8 @@ export type NodeFamily<Id> = {
   readonly identity: NodeIdentity<Id>
   readonly subscription: Subscription
   readonly readHead: (rpc: Rpc, options: AskOptions) => Promise<NodeHead>
+  /** Whether an error has the words of a contract that was called, and not of the node. */
+  readonly isRevert: (error: RpcError) => boolean
   /** Whether a refusal says that the node lacks a block or its state. Another node may have it. */
   readonly isLack: (error: RpcError) => boolean
   readonly uses: readonly NodeUse[]

@@ -287,8 +287,8 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
   const { family, onTrouble = () => {} } = input
   const members = createMembers(input)
   const hasSeveral = members.all.length > 1
-  const lacks = (answers: Answers): boolean =>
-    answers.some((answer) => !answer.ok && (isBusy(answer.error) || family.isLack(answer.error)))
+  const isLackOfNode = (error: RpcError): boolean => !family.isRevert(error) && (isBusy(error) || family.isLack(error))
+  const lacks = (answers: Answers): boolean => answers.some((answer) => !answer.ok && isLackOfNode(answer.error))
 
   const report = (error: unknown): never => {
     if (error instanceof NodeUnavailable) onTrouble(error.trouble)

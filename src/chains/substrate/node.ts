@@ -62,6 +62,8 @@ export const createKnownNode = ({ row, ...nodes }: NodesInput & Pick<SubstrateCh
         const [header, timestampMs] = await rpc.askAll([newestHeaderQuestion, newestTimestampQuestion], options)
         return { number: header.number, timestampMs }
       },
+      // A program's reply is part of an answer.
+      isRevert: () => false,
       isLack: isPruned,
       uses: NEEDED.map(usedAlways),
       isMethodMissing: ({ code }) => code === METHOD_NOT_FOUND,

@@ -116,17 +116,30 @@ const SAID: readonly (readonly [BroadcastOutcome['kind'], string, readonly strin
 test('recognises the messages of each node', () => {
   for (const [kind, , messages] of SAID) {
     for (const message of messages)
-      expect([message, classifyRefusal({ message, data: undefined }).kind]).toEqual([message, kind])
+      expect([message, classifyRefusal({ code: -32000, message, data: undefined }).kind]).toEqual([message, kind])
   }
 })
 
 test('reads the reason that nethermind appends to a general message', () => {
-  expect(classifyRefusal({ message: 'Transaction rejected', data: 'AlreadyKnown' })).toEqual({ kind: 'accepted' })
+  expect(classifyRefusal({ code: -32000, message: 'Transaction rejected', data: 'AlreadyKnown' })).toEqual({
+    kind: 'accepted',
+  })
 })
 
 test('a reason is one line of limited length', () => {
-  const outcome = classifyRefusal({ message: `transaction underpriced\n${'x'.repeat(10_000)}`, data: undefined })
+  const outcome = classifyRefusal({
+    code: -32000,
+    message: `transaction underpriced\n${'x'.repeat(10_000)}`,
+    data: undefined,
+  })
   if (outcome.kind !== 'underpriced') throw new Error('expected underpriced')
   expect(outcome.reason.length).toBeLessThanOrEqual(200)
   expect(outcome.reason).not.toContain('\n')
+})
+
+test('the words of a contract, which some nodes run before they accept, are a refusal and nothing else', () => {
+  for (const words of ['already known', 'nonce too low', 'insufficient funds', 'underpriced']) {
+    const reason = `execution reverted: ${words}`
+    expect(classifyRefusal({ code: 3, message: reason, data: undefined })).toEqual({ kind: 'rejected', reason })
+  }
 })

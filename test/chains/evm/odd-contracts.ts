@@ -115,6 +115,7 @@ contract Failing {
   function burnAll() external pure { assembly { invalid() } }
   function keep(uint256 number) external payable { kept = number; }
   function need(uint256 number) external view { require(kept == number, "kept differs"); }
+  function needOrSay(uint256 number, string calldata words) external view { require(kept == number, words); }
   function lines() external pure { revert(unicode"line one\\nline two\\u202e"); }
   function half(address payable to) external payable { (bool ok,) = to.call{value: msg.value / 2}(""); require(ok); }
   function balanceOfSender() external view returns (uint256) { return msg.sender.balance; }

@@ -348,6 +348,29 @@ test('a node without a pending state is asked for the newest state instead, from
   })
 })
 
+// The words of nodes, in the mouth of a contract.
+test.each([
+  'Insufficient balance',
+  'insufficient funds for transfer',
+  'pending block is not available',
+  'method not found',
+  'capacity exceeded',
+])('a contract that says "%s" is not taken for the node', async (words) => {
+  const judged: unknown[] = []
+  const { chain: told } = fake(({ method, params }) => {
+    if (method === 'eth_call' || method === 'eth_estimateGas') judged.push(params[1])
+    return undefined
+  })
+  const asks = call('needOrSay', [987n, words])
+  const refusal = { code: 'execution_reverted', message: `execution reverted: ${words}` }
+  for (const intent of [asks, { ...asks, gasLimit: 200_000n }])
+    await expect(told.prepare(intent, rich, { pending: nothing })).rejects.toMatchObject(refusal)
+  await expect(told.fill(asks, rich, { nonce: 0 })).rejects.toMatchObject(refusal)
+  expect(new Set(judged)).toEqual(new Set(['pending']))
+  const { minedCount } = await chain.transactionCounts(rich)
+  await prepare(asks, rich, [{ ...call('keep', [987n]), nonce: minedCount }])
+})
+
 test('a refusal that is not about the transaction means that the node is unavailable', async () => {
   const { chain: busy } = fake(({ method }) =>
     method === 'eth_estimateGas' ? { error: { code: -32005, message: 'daily request count exceeded' } } : undefined,

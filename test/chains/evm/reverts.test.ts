@@ -3,9 +3,13 @@ import { encodeAbiParameters, encodeErrorResult, type Hex, parseAbi } from 'viem
 import type { AbiInput, AbiItem } from '../../../src/chains/chain.ts'
 import { selectorOf, signatureOf } from '../../../src/chains/evm/abi-types.ts'
 import {
+  cannotSimulateCreation,
+  isBlockMissing,
   isExecutionFailure,
+  isHistoryPruned,
   isMethodMissing,
   isNoFunds,
+  isPendingMissing,
   isRangeTooWide,
   isRevert,
   isStateMissing,
@@ -182,9 +186,62 @@ test('recognises messages about pruned state', () => {
   expect(isStateMissing(error('too many requests'))).toBe(false)
 })
 
-test('distinguishes a revert from a lack of coins', () => {
+// What nodes say of themselves, each as the text of a contract: the contract may be the caller's, or an attacker's.
+const CONTRACT_WORDS = [
+  'Insufficient balance',
+  'insufficient funds for gas * price + value',
+  'InsufficientFunds',
+  'overdraws from account',
+  'method not found',
+  'missing trie node',
+  'query returned more than 10000 results',
+  'pending block is not available',
+  'header not found',
+  'state at block #1 is pruned',
+  'out of gas',
+  'missing keys: ["to"]',
+]
+
+// Three ways in which nodes tell a revert: go-ethereum, hardhat, nethermind; and by the words or the data alone.
+const tellings: readonly (readonly [string, (words: string) => RpcError])[] = [
+  ['go-ethereum', (words) => error(`execution reverted: ${words}`, 3, text(words))],
+  ['code 3 alone', (words) => error(words, 3)],
+  ['the words alone', (words) => error(`execution reverted: ${words}`)],
+  [
+    'hardhat',
+    (words) =>
+      error(`VM Exception while processing transaction: reverted with reason string '${words}'`, -32603, {
+        data: text(words),
+      }),
+  ],
+  ['nethermind', (words) => error('VM execution error.', -32015, `Reverted ${text(words)}`)],
+  ['the data alone', (words) => error(words, -32000, text(words))],
+]
+
+test.each(tellings)('the words of a contract are not taken for those of the node: %s', (_, tell) => {
+  const ofNode = {
+    cannotSimulateCreation,
+    isBlockMissing,
+    isHistoryPruned,
+    isMethodMissing,
+    isNoFunds,
+    isPendingMissing,
+    isRangeTooWide,
+    isStateMissing,
+  }
+  for (const words of CONTRACT_WORDS) {
+    const told = tell(words)
+    const taken = Object.entries(ofNode).flatMap(([name, is]) => (is(told) ? [name] : []))
+    expect([words, isRevert(told), isExecutionFailure(told), taken]).toEqual([words, true, true, []])
+    expect(failureOf(told)).toStartWith('execution reverted: ')
+    expect(failureOf(told)).toContain(words)
+  }
+})
+
+test('the words of a node are not a revert', () => {
   expect(isRevert(error('insufficient funds for transfer'))).toBe(false)
-  expect(isNoFunds(error('execution reverted: ERC20: transfer amount exceeds balance', 3))).toBe(false)
+  expect(isRevert(error('execution aborted (timeout = 5s)', -32000, '0x'))).toBe(false)
+  expect(isRevert(error('rate limited', -32005, { see: 'https://example.com/limits' }))).toBe(false)
 })
 
 test('prefers a custom error or a text to a panic, and a panic to no reason', () => {

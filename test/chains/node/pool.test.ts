@@ -153,6 +153,27 @@ test('a node that lacks the state of a block is no obstacle where another one ha
   expect(await chainOf(pruned.rpcUrl, second.url).transactionCountAt(at)).toBe(0)
 })
 
+test('the words of a contract are not those of a busy node, or of one that lacks a block', async () => {
+  for (const words of ['Sale capacity exceeded', 'rate limit', 'missing trie node', 'header not found']) {
+    const reverting = startFakeNode({
+      behind: node.rpcUrl,
+      behaviour: ({ method }) =>
+        method === 'eth_call' ? { error: { code: 3, message: `execution reverted: ${words}` } } : undefined,
+    })
+    open.push(reverting)
+    const chain = chainOf(reverting.rpcUrl, second.url)
+    await chain.lookAtNodes()
+    second.takeAsked()
+    const { address } = fundedAccount(1)
+    const intent = { to: address, value: 0n, input: '0x', gasLimit: 50_000n } as const
+    expect(await errorOf(chain.prepare(intent, address, { pending: async () => [] }))).toMatchObject({
+      code: 'execution_reverted',
+      message: `execution reverted: ${words}`,
+    })
+    expect(second.takeAsked()).not.toContain('eth_call')
+  }
+})
+
 test('a refusal of the question itself is not asked elsewhere', async () => {
   const chain = both()
   const { address } = fundedAccount(1)
