@@ -3,7 +3,7 @@
 import { type AbiParameter, decodeAbiParameters } from 'viem'
 import type { AbiInput, Hex } from '../chain.ts'
 import type { RpcError } from '../node/rpc.ts'
-import { isRecord, type JsonRecord } from '../node/wire.ts'
+import { isHex, isRecord, type JsonRecord } from '../node/wire.ts'
 import { cleanText } from '../text.ts'
 import { namesOf } from './abi-types.ts'
 import { type Declared, decodeError, selectorIn } from './decode.ts'
@@ -60,20 +60,37 @@ const shownValues = (inputs: readonly AbiInput[], values: JsonRecord): string =>
     .join(', ')
 }
 
+const panicText = (data: Hex): string | null => {
+  const code = decodeParameter({ type: 'uint256' }, data)
+  if (typeof code !== 'bigint') return null
+  return `panic: ${PANICS.get(code) ?? 'unknown panic'} (0x${code.toString(16).padStart(2, '0')})`
+}
+
+/** A contract that catches an error may revert with a text and the bytes of that error behind it, and so on. */
+const PASSED_ON_MAX = 8
+
+/** The text of Error(string), which may end in another error; null if it cannot be decoded. */
+const errorText = (data: Hex, passedOn = 0): string | null => {
+  // A string has the encoding of bytes.
+  const bytes = decodeParameter({ type: 'bytes' }, data)
+  if (typeof bytes !== 'string' || !isHex(bytes)) return null
+  const words = (end?: number): string => Buffer.from(bytes.slice(2, end), 'hex').toString()
+  const at = /^(?:..)*?(?=08c379a0|4e487b71)/.exec(bytes.slice(2))?.[0].length
+  if (at === undefined || passedOn === PASSED_ON_MAX) return words()
+  const inner = `0x${bytes.slice(2 + at)}` as const
+  const reason = inner.startsWith(ERROR_STRING_SELECTOR) ? errorText(inner, passedOn + 1) : panicText(inner)
+  return reason === null ? words() : words(2 + at) + reason
+}
+
 /** The reason in the bytes of a revert, on one line of limited length. Pure. */
 export const revertReason = (data: Hex, declared?: Declared): string => {
   const selector = selectorIn(data)
   if (selector === null) return 'no reason given'
   if (selector === ERROR_STRING_SELECTOR) {
-    const text = decodeParameter({ type: 'string' }, data)
-    if (typeof text !== 'string') return 'a reason that cannot be read'
-    return cleanText(text, REASON_LIMIT) || 'an empty reason'
+    const text = errorText(data)
+    return text === null ? 'a reason that cannot be read' : cleanText(text, REASON_LIMIT) || 'an empty reason'
   }
-  if (selector === PANIC_SELECTOR) {
-    const code = decodeParameter({ type: 'uint256' }, data)
-    if (typeof code !== 'bigint') return 'a panic that cannot be read'
-    return `panic: ${PANICS.get(code) ?? 'unknown panic'} (0x${code.toString(16).padStart(2, '0')})`
-  }
+  if (selector === PANIC_SELECTOR) return panicText(data) ?? 'a panic that cannot be read'
   const error = decodeError(data, declared)
   if (error === null) return `custom error ${selector}`
   return cleanText(`${error.name}(${shownValues(error.inputs, error.arguments)})`, REASON_LIMIT)

@@ -244,6 +244,24 @@ test('the words of a node are not a revert', () => {
   expect(isRevert(error('rate limited', -32005, { see: 'https://example.com/limits' }))).toBe(false)
 })
 
+test('a reason that a contract passes on from another one is shown without its encoding', () => {
+  const bytes = (hex: Hex): string => Buffer.from(hex.slice(2), 'hex').toString('latin1')
+  // `string.concat("caught: ", string(reason))`: the text of a reason is the bytes of an error.
+  const passedOn = (before: string, reason: Hex): Hex =>
+    `0x08c379a0${encodeAbiParameters([{ type: 'bytes' }], [`0x${Buffer.from(before + bytes(reason), 'latin1').toString('hex')}`]).slice(2)}`
+  expect(revertReason(passedOn('caught: ', text('no way')))).toBe('caught: no way')
+  expect(revertReason(passedOn('', text('no way')))).toBe('no way')
+  expect(revertReason(passedOn('outer: ', passedOn('inner: ', text('no way'))))).toBe('outer: inner: no way')
+  expect(revertReason(passedOn('caught: ', `0x4e487b71${'11'.padStart(64, '0')}`))).toBe(
+    'caught: panic: arithmetic overflow or underflow (0x11)',
+  )
+  // A text that only has the four bytes in it stays as it is.
+  expect(revertReason(passedOn('caught: ', '0x08c379a0'))).toStartWith('caught: ')
+  let deep = text('no way')
+  for (let at = 0; at < 300; at += 1) deep = passedOn('', deep)
+  expect([...revertReason(deep)].length).toBeLessThanOrEqual(REASON_LIMIT)
+})
+
 test('prefers a custom error or a text to a panic, and a panic to no reason', () => {
   const ordered = [
     'execution reverted: OwnableUnauthorizedAccount(0x1)',
