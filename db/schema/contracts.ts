@@ -89,7 +89,8 @@ export const contractFacts = pgTable(
     standard: text('standard', { enum: ASSET_STANDARDS }).notNull(),
     name: text('name').notNull(),
     symbol: text('symbol').notNull(),
-    decimals: smallint('decimals').notNull(),
+    /** null if it does not say. */
+    decimals: smallint('decimals'),
     readAt: instant('read_at').notNull().default(now),
     /** The MAC of src/auth/row-macs.ts; null if a worker wrote the row. No signature relies on facts without it. */
     mac: bytes('mac'),

@@ -1,8 +1,8 @@
 import type { MovementRow } from '../../db/queries/movements.ts'
 import { displayAmount } from '../chains/amount.ts'
-import type { AddressFacts, NodelessChain } from '../chains/chain.ts'
+import type { AddressFacts } from '../chains/chain.ts'
 import type { TokenDisplay } from '../chains/networks.ts'
-import { nativeToken, tokenOf } from '../tokens/token.ts'
+import { type CoinOfNetwork, nativeToken, tokenOf } from '../tokens/token.ts'
 import type { WalletActivityItem } from './schema.ts'
 
 export type Activity = {
@@ -17,10 +17,7 @@ export type Activity = {
 }
 
 /** An activity as callers see it. Pure. */
-export const itemOf = (
-  chain: Pick<NodelessChain, 'network' | 'coin'>,
-  { movement, facts, display }: Activity,
-): WalletActivityItem => {
+export const itemOf = (chain: CoinOfNetwork, { movement, facts, display }: Activity): WalletActivityItem => {
   const { network, contract, tokenId, direction } = movement
   const shown = {
     uuid: movement.id,

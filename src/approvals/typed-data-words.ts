@@ -9,15 +9,17 @@ import { valuesOf } from '../typed-data/values.ts'
 const sentenceOf = (text: string): Sentence =>
   text.split(/[“”]/).reduce<Sentence>((before, part, at) => say`${before}${at % 2 === 0 ? part : name(part)}`, [])
 
-const movedWords = ({ amount = '', token, nft }: Change): Sentence => {
+/** What moves: an amount of a token, or NFTs. */
+export const movedWords = ({ amount = '', token, nft }: Pick<Change, 'amount' | 'token' | 'nft'>): Sentence => {
   if (nft) {
     const which = nft.token_id === '' ? say`any NFT` : say`the NFT ${code(nft.token_id)}`
     return say`${amount} of ${which} of ${code(nft.contract_address)}`
   }
   const symbol = token?.symbol ?? ''
-  return symbol === ''
-    ? say`${amount} of the token ${code(token?.contract_address ?? '')}`
-    : say`${amount} ${name(symbol)}`
+  const isRaw = token?.decimals_unknown === true
+  const count = isRaw ? `${amount} base units` : amount
+  if (symbol === '') return say`${count} of the token ${code(token?.contract_address ?? '')}`
+  return say`${count}${isRaw ? ' of' : ''} ${name(symbol)}`
 }
 
 const changeWords = (change: Change): readonly Sentence[] => {

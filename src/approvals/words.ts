@@ -8,7 +8,7 @@ import { isNamedLikeApproval } from '../policies/standard-calls.ts'
 import type { AssetChange, PreviewResult } from '../transactions/preview-schema.ts'
 import type { TypedDataPreview } from '../typed-data/preview-schema.ts'
 import type { ApprovedAction, ReadRequest } from './request.ts'
-import { typedDataWarnings, typedDataWords } from './typed-data-words.ts'
+import { movedWords, typedDataWarnings, typedDataWords } from './typed-data-words.ts'
 
 export type ApprovalWords = {
   readonly wants: Sentence
@@ -72,7 +72,7 @@ const WITH_AMOUNT = ['transfer', 'mint', 'transferFrom', 'approve', 'increaseAll
 const amountWords = ({ contract, function_name: called }: PreviewResult, value: string): Sentence => {
   const token = contract?.token ?? null
   if (token === null || !WITH_AMOUNT.includes(called ?? '') || !/^[0-9]+$/.test(value)) return say``
-  return say`, which is ${tokens({ ...token, standard: 'erc20' }, BigInt(value))}`
+  return say`, which is ${tokens({ ...token, decimals: token.decimals_unknown ? null : token.decimals }, BigInt(value))}`
 }
 
 const argumentsOf = (preview: PreviewResult): readonly Sentence[] => {
@@ -99,13 +99,8 @@ const payWords = (coin: Coin, { to, value, input }: Unsigned): readonly Sentence
   return [say`It sends ${coins(coin, BigInt(value))}${whom}.`]
 }
 
-const changeWords = ({ amount, from, to, token, nft }: AssetChange): Sentence => {
-  const what =
-    nft === null
-      ? say`${amount} ${name(token?.symbol ?? '')}`
-      : say`${amount} of the NFT ${code(nft.token_id)} of ${code(nft.contract_address)}`
-  return say`Now it would move ${what} from ${code(from)} to ${code(to)}.`
-}
+const changeWords = (change: AssetChange): Sentence =>
+  say`Now it would move ${movedWords(change)} from ${code(change.from)} to ${code(change.to)}.`
 
 const simulationWarnings = ({ simulation }: PreviewResult): readonly Sentence[] => {
   if (simulation === null) return [say`Nobody could try what this would do.`]

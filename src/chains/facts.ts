@@ -12,8 +12,8 @@ export type AddressFacts = {
   readonly standard: AssetStandard
   readonly name: string
   readonly symbol: string
-  /** 0 for NFTs, and for an address that is not a token. */
-  readonly decimals: number
+  /** As the contract says, whatever its standard; null if it does not say. An amount without decimals is in base units. */
+  readonly decimals: number | null
 }
 
 /** What the nodes of a network say of a contract, where they disagree. */

@@ -6,7 +6,7 @@ import type { AddressFacts, ChainMemory, FactsByAddress } from './facts.ts'
 import { NodeUnavailable } from './node/rpc.ts'
 
 /** The facts of an address without a contract, and of an id that does not exist. */
-export const NO_CONTRACT: AddressFacts = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 }
+export const NO_CONTRACT: AddressFacts = { isContract: false, standard: 'other', name: '', symbol: '', decimals: null }
 
 /** `any`: facts that any process stored. `own`: only facts that a process like this one has read, and had confirmed. */
 export type Believed = 'any' | 'own'

@@ -90,7 +90,7 @@ const EVENTS = {
   ),
   'activity.created': eventOf(
     'activity.created',
-    'A coin, a token or an NFT came into a wallet or went out. `data` is as the list of activity has it. If the contract could not be read yet, its token has no name and 0 decimals.',
+    'A coin, a token or an NFT came into a wallet or went out. `data` is as the list of activity has it. If the contract could not be read yet, its token has no name, and `decimals_unknown` is true.',
     WalletActivityItem,
   ),
   'activity.removed': ownEvent(

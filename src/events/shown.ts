@@ -1,6 +1,6 @@
 // Events as callers see them, in lists, in streams and in webhooks: what the triggers wrote (db/events.ts), and what SQL does not
 // know, which is how a network or a token list shows a coin or a token. No node is asked. A contract that nobody could read yet has
-// no name and 0 decimals, so that its amount is in base units.
+// no name and no decimals, so that its amount is in base units.
 
 import type { Queryable } from '../../db/client.ts'
 import type { EventRow } from '../../db/queries/events.ts'
@@ -10,7 +10,7 @@ import { itemOf } from '../activity/item.ts'
 import type { WalletActivityItem } from '../activity/schema.ts'
 import type { NetworkRow } from '../chains/networks.ts'
 import type { Ctx } from '../context.ts'
-import { tokenDisplays } from '../tokens/token.ts'
+import { type CoinOfNetwork, tokenDisplays } from '../tokens/token.ts'
 import type { ProjectEvent } from './schema.ts'
 
 export type ShownCtx = { readonly db: Queryable; readonly config: Pick<Ctx['config'], 'networks'> }
@@ -22,9 +22,9 @@ type Moved = Omit<WalletActivityItem, 'metadata' | 'token'> & {
   readonly raw_amount: string
 }
 
-const UNREAD = { name: '', symbol: '', decimals: 0 } as const
+const UNREAD = { name: '', symbol: '', decimals: null } as const
 
-type ShownNetwork = Pick<NetworkRow, 'network' | 'coin' | 'knownTokens'>
+type ShownNetwork = CoinOfNetwork & Pick<NetworkRow, 'knownTokens'>
 
 /** A network that was in NETWORKS_FILE, and is no longer. */
 const formerNetwork = (network: Network): ShownNetwork => ({

@@ -43,7 +43,11 @@ export type Proposal = {
   readonly known: ReadonlyMap<string, KnownAddress>
 }
 
-export type Token = { readonly symbol: string; readonly decimals: number; readonly standard: AddressFacts['standard'] }
+export type Token = {
+  readonly symbol: string
+  readonly decimals: number | null
+  readonly standard: AddressFacts['standard']
+}
 
 export type Reading = {
   /**
@@ -143,6 +147,9 @@ const declared = (declaration: string): Declared => {
 /** A function as rules name it: its bare name, or its whole signature. */
 const bareName = (text: string): string => text.split('(')[0] ?? ''
 
+/** NFTs are counted, whatever decimals their contract claims. */
+const countedBy = (facts: AddressFacts): Token => (facts.standard === 'erc20' ? facts : { ...facts, decimals: 0 })
+
 export const readingOf = (proposal: Proposal): Reading => {
   const { argumentRules: rules, known } = proposal
   const contract = areOnTypedData(rules) ? VERIFYING_CONTRACT : 'to'
@@ -151,7 +158,7 @@ export const readingOf = (proposal: Proposal): Reading => {
   const functionName = named === undefined ? null : bareName(named.value)
   const { signature, names } = declared(named?.declaration ?? '')
   const facts = target?.facts ?? null
-  const token = facts === null || facts.standard === 'other' ? null : facts
+  const token = facts === null || facts.standard === 'other' ? null : countedBy(facts)
   const call = token === null ? null : standardCallOf(token.standard, signature)
   const allows = allowedBy(proposal)
   const amounts = rules.filter((rule) => isAt({ names }, nameIn(rule) ?? '', call?.amountAt))

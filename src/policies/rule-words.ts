@@ -30,11 +30,14 @@ const grouped = (amount: string): string => {
 export const coins = ({ coin }: Pick<Proposal, 'coin'>, amount: bigint): string =>
   `${grouped(displayAmount(amount, coin.decimals))} ${coin.symbol}`
 
-export const unitsOf = ({ symbol }: Token): Sentence => (symbol === '' ? say`tokens` : say`${name(symbol)}`)
+export const unitsOf = ({ symbol }: Pick<Token, 'symbol'>): Sentence =>
+  symbol === '' ? say`tokens` : say`${name(symbol)}`
 
-/** An amount of a token. */
-export const tokens = (token: Token, amount: bigint): Sentence =>
-  say`${grouped(displayAmount(amount, token.decimals))} ${unitsOf(token)}`
+/** An amount of a token; in base units if the token does not say its decimals. */
+export const tokens = (token: Pick<Token, 'symbol' | 'decimals'>, amount: bigint): Sentence =>
+  token.decimals === null
+    ? say`${grouped(amount.toString())} base units of ${unitsOf(token)}`
+    : say`${grouped(displayAmount(amount, token.decimals))} ${unitsOf(token)}`
 
 /** An address with its known name. An unlisted contract may claim any name, and the words say so. */
 export const addressWords = (proposal: Pick<Proposal, 'walletAddress'>, known: KnownAddress): Sentence => {

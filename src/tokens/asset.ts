@@ -10,6 +10,7 @@ export const tokensOf = ({ network, tokens }: Pick<Chain, 'network' | 'tokens'>)
 type Asset = {
   /** null for the coin. */
   readonly contract: string | null
+  /** 0 if the token does not say them (EIP-20 leaves it free): its amounts are in base units. */
   readonly decimals: number
 }
 
@@ -23,7 +24,7 @@ export const tokenAt = async (
 ): Promise<Asset & { readonly contract: string }> => {
   const contract = tokensOf(chain).parseToken(text, field)
   const facts = (await chain.sureFacts([contract])).get(contract)
-  if (facts?.standard === 'erc20') return { contract, decimals: facts.decimals }
+  if (facts?.standard === 'erc20') return { contract, decimals: facts.decimals ?? 0 }
   throw new AppError('invalid_input', `Field "${field}" must be a token of ${chain.network} that is on the chain.`)
 }
 

@@ -32,6 +32,13 @@ export const Token = Type.Object(
       description: 'Decimals of the base unit; 0 for NFTs.',
       examples: [18],
     }),
+    decimals_unknown: Type.Optional(
+      Type.Boolean({
+        description:
+          'true if the contract does not say its decimals. Then `decimals` is 0, and amounts of the token are in base units. Absent otherwise.',
+        examples: [true],
+      }),
+    ),
     display_decimals: Type.Integer({
       minimum: 0,
       maximum: 255,

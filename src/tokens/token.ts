@@ -20,15 +20,24 @@ const DISPLAY_DECIMALS_DEFAULT = 4
 const uuidOf = (network: Network, contractAddress: string): string =>
   nameUuid({ namespace: TOKEN_NAMESPACE, name: `${network}:${contractAddress}` })
 
+const decimalsFields = (decimals: number | null): Pick<Token, 'decimals' | 'decimals_unknown'> =>
+  decimals === null ? { decimals: 0, decimals_unknown: true } : { decimals }
+
+/** A network with its coin, as tokens are shown. */
+export type CoinOfNetwork = Pick<NodelessChain, 'network'> & {
+  /** Without decimals if the network is no longer configured. */
+  readonly coin: Omit<NodelessChain['coin'], 'decimals'> & { readonly decimals: number | null }
+}
+
 /** The network's own coin. Instead of a contract address it has the word that clients compare with. Pure. */
-export const nativeToken = ({ network, coin }: Pick<NodelessChain, 'network' | 'coin'>): Token => {
+export const nativeToken = ({ network, coin }: CoinOfNetwork): Token => {
   return {
     uuid: uuidOf(network, coin.word),
     network,
     contract_address: coin.word,
     name: coin.name,
     symbol: coin.symbol,
-    decimals: coin.decimals,
+    ...decimalsFields(coin.decimals),
     display_decimals: coin.displayDecimals,
     logo_url: coin.logoUrl,
   }
@@ -56,8 +65,8 @@ export const tokenOf = (input: {
     contract_address: address,
     name: facts.name,
     symbol: facts.symbol,
-    decimals: facts.decimals,
-    display_decimals: Math.min(facts.decimals, display?.displayDecimals ?? DISPLAY_DECIMALS_DEFAULT),
+    ...decimalsFields(facts.decimals),
+    display_decimals: Math.min(facts.decimals ?? 0, display?.displayDecimals ?? DISPLAY_DECIMALS_DEFAULT),
     logo_url: display?.logoUrl ?? '',
   }
 }

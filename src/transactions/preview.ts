@@ -115,7 +115,7 @@ const fungible = (
   { chain: { network }, facts, displays }: Known,
   { contract, amount }: { readonly contract: string; readonly amount: bigint },
 ) => {
-  const said = facts.get(contract) ?? { name: '', symbol: '', decimals: 0 }
+  const said = facts.get(contract) ?? { name: '', symbol: '', decimals: null }
   const token = tokenOf({ network, address: contract, facts: said, display: displays.get(contract) })
   return { amount: displayAmount(amount, token.decimals), raw_amount: amount.toString(), token }
 }

@@ -48,7 +48,7 @@ const changeOf = (known: Known & { readonly chain: Chain; readonly displays: Tok
       nft: { owner_wallet_address: to, contract_address: contract, token_id, metadata: null },
     }
   }
-  const said = facts.get(contract) ?? { name: '', symbol: '', decimals: 0 }
+  const said = facts.get(contract) ?? { name: '', symbol: '', decimals: null }
   const { network } = chain
   return {
     ...moved,

@@ -47,15 +47,16 @@ const contractWords = ({ facts }: Known, address: string): string => {
   return name === '' ? address : `${address}, which calls itself ${quoted(name)}`
 }
 
-/** The facts of a token (ERC-20); null for another contract. */
-const tokenFacts = ({ facts }: Known, contract: string | null): AddressFacts | null => {
-  const found = contract === null ? undefined : facts.get(contract)
-  return found?.standard === 'erc20' ? found : null
+/** The facts of a token, or of another contract that says its decimals; null if they are not known. */
+const tokenFacts = ({ facts }: Known, contract: string | null) => {
+  const { symbol, decimals } = facts.get(contract ?? '') ?? { symbol: '', decimals: null }
+  return decimals === null ? null : { symbol, decimals }
 }
 
 /** The amount in whole coins or tokens; in base units if the decimals are not known. */
 export const amountOf = (known: Known, { standard, contract, amount }: Move): string => {
-  const decimals = standard === 'coin' ? known.chain.coin.decimals : (tokenFacts(known, contract)?.decimals ?? 0)
+  if (standard === 'nft') return amount.toString()
+  const { decimals = 0 } = standard === 'coin' ? known.chain.coin : (tokenFacts(known, contract) ?? {})
   return displayAmount(amount, decimals)
 }
 
@@ -178,7 +179,8 @@ const contractWarnings = ({ facts }: Known, { kind, contract }: Meaning): readon
 const tokenWarnings = (known: Known, { moves }: Meaning): readonly string[] =>
   moves.flatMap((move) => {
     const { contract, standard, effect, isUnlimited } = move
-    const isUnread = standard === 'token' && known.facts.has(contract ?? '') && tokenFacts(known, contract) === null
+    const found = known.facts.get(contract ?? '')
+    const isUnread = standard === 'token' && found !== undefined && found.standard !== 'erc20'
     return [
       ...(isUnlimited && effect === 'may_take'
         ? [`The amount of ${contract} has no limit: it can be all in this wallet, also what comes later.`]

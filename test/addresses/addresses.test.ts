@@ -116,12 +116,13 @@ describe('what contracts say about themselves', () => {
     const isIt = (each: { contract_address: string }) => each.contract_address === at
     const { raw_balance, display_balance, ...held } = balances.find(isIt)
     const [change] = previewed.simulation.asset_changes
-    const { name, symbol, decimals, display_decimals } = held
+    const { name, symbol, decimals, decimals_unknown, display_decimals } = held
     expect(previewed.contract).toEqual(described[at])
     expect(described[at]).toMatchObject({ type: 'token', name, token: held })
     expect(change).toMatchObject({ token: held, raw_amount: '7', amount: display_balance })
     expect(activity).toMatchObject([{ token: held, metadata: { amount: display_balance } }])
-    return { name, symbol, decimals, display_decimals, amount: display_balance, raw_balance }
+    const unknown = decimals_unknown === undefined ? {} : { decimals_unknown }
+    return { name, symbol, decimals, ...unknown, display_decimals, amount: display_balance, raw_balance }
   }
   const usual = {
     name: 'A coin',
@@ -134,26 +135,44 @@ describe('what contracts say about themselves', () => {
   const answersOf = ({ name = said('A coin'), symbol = said('COIN'), decimals = number(6n) } = {}) =>
     [name, symbol, decimals] as const
 
+  /** Amounts are marked as what they are. */
+  const raw = { decimals: 0, decimals_unknown: true, display_decimals: 0, amount: '7' }
   const tiny = `0.${'0'.repeat(254)}7`
-  test.each<[string, Parameters<typeof answersOf>[0], Partial<typeof usual>]>([
+  test.each<[string, Parameters<typeof answersOf>[0], Partial<typeof usual & typeof raw>]>([
     ['bytes32', { name: pad(bytesOf('Maker'), { dir: 'right', size: 32 }) }, { name: 'Maker' }],
     ['no UTF-8', { name: said(Buffer.from('6f6bfffe21', 'hex')) }, { name: 'ok\ufffd\ufffd!' }],
     ['no UTF-8 in bytes32', { symbol: pad('0x6f6bff21', { dir: 'right', size: 32 }) }, { symbol: 'ok\ufffd!' }],
     ['controls and marks', { name: said('A\u0000 \u202eco\u2066in\n\u200b') }, { name: 'A coin' }],
     ['HTML', { symbol: said('<img src=x onerror=a(1)>') }, { symbol: '<img src=x onerror=a(1)>' }],
-    [
-      'nothing',
-      { name: fails, symbol: fails, decimals: fails },
-      { name: '', symbol: '', decimals: 0, display_decimals: 0, amount: '7' },
-    ],
+    ['nothing', { name: fails, symbol: fails, decimals: fails }, { name: '', symbol: '', ...raw }],
     ['what never ends', { name: neverEnds, symbol: neverEnds }, { name: '', symbol: '' }],
     ['half an encoding', { name: said('A coin').slice(0, 130) as Hex }, { name: '' }],
     ['255 decimals', { decimals: number(255n) }, { decimals: 255, amount: tiny }],
-    ['256 decimals', { decimals: number(256n) }, { decimals: 0, display_decimals: 0, amount: '7' }],
-    ['2^200 decimals', { decimals: number(1n << 200n) }, { decimals: 0, display_decimals: 0, amount: '7' }],
+    ['256 decimals', { decimals: number(256n) }, raw],
+    ['2^200 decimals', { decimals: number(1n << 200n) }, raw],
+    ['zero decimals', { decimals: number(0n) }, { decimals: 0, display_decimals: 0, amount: '7' }],
   ])('is limited and shown as text: %s', async (_, answers, shown) => {
     const token = await chain.deploy('ToldToken', answersOf(answers))
     expect(await shownOf(token.address)).toEqual({ ...usual, ...shown })
+  })
+
+  test('is used for amounts also of a contract that is no full ERC-20', async () => {
+    const debt = await chain.deploy('DebtToken')
+    const { address: from } = await service.newWallet({ network: 'Ethereum' })
+    const input = encodeFunctionData({ abi: debt.abi, functionName: 'borrow', args: [from, 1_500_000_000n] })
+    const body = { network: 'Ethereum', from, unsigned_transaction: { to: debt.address, input } }
+    const previewed = (await service.post('/transactions/preview', body)).json
+    expect(previewed.contract).toMatchObject({ type: 'other', token: null })
+    const token = { symbol: 'variableDebtUSDC', decimals: 6, display_decimals: 4 }
+    const [change] = previewed.simulation.asset_changes
+    expect(change).toMatchObject({ token, amount: '1500', raw_amount: '1500000000' })
+    expect(change.token).not.toHaveProperty('decimals_unknown')
+    await insertReceived(debt.address, from)
+    const activity = await service.get('/activity', { network: 'Ethereum', wallet_address: from })
+    expect(activity.json).toMatchObject([{ token, metadata: { amount: '0.000007' } }])
+    await chain.send({ to: debt.address, data: input })
+    const balances = await service.get('/tokens/balances', { network: 'Ethereum', wallet_address: from })
+    expect(balances.json[1]).toMatchObject({ ...token, display_balance: '1500', raw_balance: '1500000000' })
   })
 
   test('is cut if it is long, and left out if reading it costs too much', async () => {

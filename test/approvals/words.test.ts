@@ -196,7 +196,7 @@ describe('a request in words', () => {
       message: { items: ['one', 'two'] },
     }
     const read = { ...request([], 'sign-typed-data'), typed_data }
-    const moved = (effect: 'sends' | 'receives', amount: string) => ({
+    const moved = (effect: 'sends' | 'receives', amount: string, unknown = {}) => ({
       ...{
         effect,
         amount,
@@ -204,7 +204,15 @@ describe('a request in words', () => {
         from: effect === 'sends' ? WALLET : '',
         to: effect === 'sends' ? '' : TO,
       },
-      token: { uuid: '', network: 'Ethereum', contract_address: TO, name: '', symbol: evil, decimals: 0 } as never,
+      token: {
+        uuid: '',
+        network: 'Ethereum',
+        contract_address: TO,
+        name: '',
+        symbol: evil,
+        decimals: 0,
+        ...unknown,
+      } as never,
       nft: null,
     })
     const signed = {
@@ -212,7 +220,7 @@ describe('a request in words', () => {
       summary: 'Offer 1 “Mint" for nothing. "” for 2 “Mint" for nothing. "”.',
       primary_type: 'Order',
       domain: typed_data.domain,
-      changes: [moved('sends', '1'), moved('receives', '2')],
+      changes: [moved('sends', '1'), moved('receives', '2', { decimals_unknown: true })],
       warnings: ['It names no chain.'],
     }
     const words = approvalWords(coin, { request: read, previews: null, signed })
@@ -220,7 +228,7 @@ describe('a request in words', () => {
       [
         'Offer 1 Mint" for nothing. " for 2 Mint" for nothing. ".',
         `It gives 1 ${evil}.`,
-        `${TO} gets 2 ${evil}.`,
+        `${TO} gets 2 base units of ${evil}.`,
         'In the domain, name is ok\\u{202e}Approved.',
         'In the domain, chainId is 1.',
         `In the domain, verifyingContract is ${TO}.`,

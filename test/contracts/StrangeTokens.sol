@@ -60,6 +60,53 @@ contract FalseToken is ERC20 {
     }
 }
 
+/// A debt as Aave's tokens have it (aave-v3-core, DebtTokenBase.sol): it has decimals, and its allowance reverts.
+contract DebtToken {
+    string public constant name = "Variable Debt USDC";
+    string public constant symbol = "variableDebtUSDC";
+    uint8 public constant decimals = 6;
+    uint256 public totalSupply;
+    mapping(address account => uint256) public balanceOf;
+
+    event Transfer(address indexed from, address indexed to, uint256 value);
+
+    function borrow(address account, uint256 value) external {
+        totalSupply += value;
+        balanceOf[account] += value;
+        emit Transfer(address(0), account, value);
+    }
+
+    function allowance(address, address) external pure returns (uint256) {
+        revert("80");
+    }
+}
+
+/// A network's coin as a contract, as Polygon's MRC20 at 0x1010: its transfers are payable, and its balances are those of the coin.
+contract CoinContract {
+    string public constant name = "Matic";
+    string public constant symbol = "POL";
+    uint8 public constant decimals = 18;
+    uint256 public constant totalSupply = 10_000_000_000 ether;
+
+    event Transfer(address indexed from, address indexed to, uint256 value);
+
+    function balanceOf(address account) external view returns (uint256) {
+        return account.balance;
+    }
+
+    function allowance(address, address) external pure returns (uint256) {
+        return 0;
+    }
+
+    function transfer(address payable to, uint256 value) external payable returns (bool) {
+        if (msg.value != value) return false;
+        (bool sent, ) = to.call{value: value}("");
+        require(sent);
+        emit Transfer(msg.sender, to, value);
+        return true;
+    }
+}
+
 /// Accepts no coins.
 contract Refuser {
     receive() external payable {

@@ -96,13 +96,14 @@ describe('activity.created', () => {
     const { uuid, ...first } = await move({ amount: '1234500', contract })
     expect(first).toMatchObject({
       metadata: { amount: '1234500' },
-      token: { name: '', symbol: '', decimals: 0, contract_address: contract },
+      token: { name: '', symbol: '', decimals: 0, decimals_unknown: true, contract_address: contract },
     })
     await owner`insert into contract_facts (network, address, standard, name, symbol, decimals)
       values (${network}, ${contract}, 'erc20', 'Coin', 'COIN', 6)`
     const { events } = (await service.get('/events', { types: 'activity.created', limit: '500' })).json
     const later = events.find(({ data }: { data: { uuid: string } }) => data.uuid === uuid)
     expect(later.data).toMatchObject({ metadata: { amount: '1.2345' }, token: { symbol: 'COIN', decimals: 6 } })
+    expect(later.data.token).not.toHaveProperty('decimals_unknown')
     expect(later.data).toEqual(await itemOf(uuid))
   })
 

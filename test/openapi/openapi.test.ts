@@ -443,7 +443,17 @@ describe('answers', () => {
       ['network', 'from', 'to', 'contract', 'function_name', 'arguments', 'simulation', 'policy'].sort(),
     )
     expect(fields('Token')).toEqual(
-      ['uuid', 'network', 'contract_address', 'name', 'symbol', 'decimals', 'display_decimals', 'logo_url'].sort(),
+      [
+        'uuid',
+        'network',
+        'contract_address',
+        'name',
+        'symbol',
+        'decimals',
+        'decimals_unknown',
+        'display_decimals',
+        'logo_url',
+      ].sort(),
     )
     expect(fields('WalletActivityItem')).toEqual(
       ['uuid', 'network', 'type', 'timestamp', 'wallet_address', 'transaction_hash', 'metadata', 'token'].sort(),

@@ -236,6 +236,13 @@ describe('a limit on a token, or a rolling limit,', () => {
     const endless = wordsOf(transfer, token(2n ** 256n - 1n, null))
     expect(endless.cost).toEndWith('And all TST in this wallet.')
     expect(endless.warnings).toEqual(['No limit says how many TST it takes: it can be all.'])
+    // A token that does not say its decimals is counted in base units.
+    const unknown = new Map([
+      known(TOKEN, { standard: 'erc20', name: 'Test Coin', symbol: 'TST', decimals: null }, true),
+    ])
+    expect(wordsOf(transfer, { ...token(1_500_000n, null), known: unknown }).cost).toEndWith(
+      'And at most 1,500,000 base units of TST.',
+    )
   })
 
   test('is shown with its period', () => {

@@ -42,6 +42,8 @@ export type TestContractName =
   | 'FeeToken'
   | 'SilentToken'
   | 'FalseToken'
+  | 'DebtToken'
+  | 'CoinContract'
   | 'Refuser'
   | 'Previewed'
   | 'NameRegistry'

@@ -74,14 +74,14 @@ const standardOf = (reads: Reads): AssetStandard => {
 }
 
 const factsOf = (reads: Reads): AddressFacts => {
-  const standard = standardOf(reads)
-  const decimals = wordIn(reads('decimals')) ?? 0n
+  const decimals = wordIn(reads('decimals'))
   return {
     isContract: true,
-    standard,
+    standard: standardOf(reads),
     name: textIn(reads('name'), NAME_LIMIT),
     symbol: textIn(reads('symbol'), SYMBOL_LIMIT),
-    decimals: standard === 'erc20' && decimals <= DECIMALS_LIMIT ? Number(decimals) : 0,
+    // Debts and points that refuse `allowance` are no ERC-20, and their amounts still have decimals.
+    decimals: decimals !== null && decimals <= DECIMALS_LIMIT ? Number(decimals) : null,
   }
 }
 

@@ -48,12 +48,14 @@ const contractFacts = (kind: Pick<AddressFacts, 'standard' | 'decimals'>, { name
   symbol: cleanText(symbol, SYMBOL_LIMIT),
 })
 
-const collectionFacts = (names: Names): AddressFacts => contractFacts({ standard: 'erc721', decimals: 0 }, names)
+const collectionFacts = (names: Names): AddressFacts => contractFacts({ standard: 'erc721', decimals: null }, names)
 
 const factsOf = (contract: ContractId, metadata: Value | null): AddressFacts => {
   if (!isAsset(contract)) return collectionFacts({ name: nameIn(metadata), symbol: '' })
   const names = { name: textIn(metadata, 'name'), symbol: textIn(metadata, 'symbol') }
-  return contractFacts({ standard: 'erc20', decimals: Number(integerIn(metadata, 'decimals')) }, names)
+  // The owner of an asset may set its metadata later, or never.
+  const decimals = metadata === null ? null : Number(integerIn(metadata, 'decimals'))
+  return contractFacts({ standard: 'erc20', decimals }, names)
 }
 
 type Asking = { readonly runtime: Runtime; readonly blockHash: Hex; readonly texts: readonly string[] }

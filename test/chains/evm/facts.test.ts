@@ -25,14 +25,14 @@ test('reads standard, name, symbol and decimals of tokens and collections from t
   const addresses = [token, nft, multi, failing].map(({ address }) => getAddress(address))
   const facts = await chain.facts([...addresses, rich])
   expect(facts.size).toBe(5)
-  const contract = { isContract: true, decimals: 0 }
+  const contract = { isContract: true, decimals: null }
   expect(addresses.map((address) => facts.get(address))).toEqual([
     { ...contract, standard: 'erc20', name: 'Test Token', symbol: 'TST', decimals: 6 },
     { ...contract, standard: 'erc721', name: 'Wizards', symbol: 'WIZ' },
     { ...contract, standard: 'erc1155', name: '', symbol: '' },
     { ...contract, standard: 'other', name: '', symbol: '' },
   ])
-  expect(facts.get(rich)).toEqual({ isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 })
+  expect(facts.get(rich)).toEqual({ isContract: false, standard: 'other', name: '', symbol: '', decimals: null })
 })
 
 test('reads the bytes32 names of old tokens', async () => {
@@ -51,12 +51,12 @@ test('shortens and cleans hostile names, and does not accept absurd decimals', a
     standard: 'erc20',
     name: 'Good Token<script>',
     symbol: 'A'.repeat(32),
-    decimals: 0,
+    decimals: null,
   })
 })
 
 test('is not fooled by a contract that answers yes to everything, and is not delayed by one that never ends', async () => {
-  const nothing = { isContract: true, standard: 'other', name: '', symbol: '', decimals: 0 } as const
+  const nothing = { isContract: true, standard: 'other', name: '', symbol: '', decimals: null } as const
   const yes = await factsOf((await deployOdd(node, 'YesToAll')).address)
   expect(yes).toMatchObject({ standard: 'other' })
   const started = performance.now()

@@ -366,8 +366,8 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     const words = [PROGRAM, program, other, hers, `0x${'cd'.repeat(32)}`, '7', 'asset:7']
     const memory = createMemory()
     const of = createSubstrateChain({ row, rpcUrl: node.rpcUrl, memory })
-    const nothing = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 } as const
-    const doors = { isContract: true, standard: 'erc721', name: 'Doors', symbol: 'DOOR', decimals: 0 } as const
+    const nothing = { isContract: false, standard: 'other', name: '', symbol: '', decimals: null } as const
+    const doors = { isContract: true, standard: 'erc721', name: 'Doors', symbol: 'DOOR', decimals: null } as const
     expect([...(await of.facts(words)).values()]).toEqual([
       ...[doors, doors, { ...nothing, isContract: true }],
       ...[nothing, nothing, nothing, nothing],

@@ -171,12 +171,12 @@ describe('a runtime without DryRunApi', () => {
 
 test('assets and collections are known by their ids; accounts and missing ids are no contracts', async () => {
   const facts = await chain.facts(['asset:7', '7', '8', 'uniques:7', 'asset:99', '99', hers, '07', '4294967296'])
-  const nothing = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 } as const
+  const nothing = { isContract: false, standard: 'other', name: '', symbol: '', decimals: null } as const
   expect(Object.fromEntries(facts)).toEqual({
     'asset:7': { isContract: true, standard: 'erc20', name: 'Seven', symbol: 'SVN', decimals: 3 },
-    '7': { isContract: true, standard: 'erc721', name: 'Doors', symbol: '', decimals: 0 },
-    '8': { isContract: true, standard: 'erc721', name: '', symbol: '', decimals: 0 },
-    'uniques:7': { isContract: true, standard: 'erc721', name: 'Doors', symbol: '', decimals: 0 },
+    '7': { isContract: true, standard: 'erc721', name: 'Doors', symbol: '', decimals: null },
+    '8': { isContract: true, standard: 'erc721', name: '', symbol: '', decimals: null },
+    'uniques:7': { isContract: true, standard: 'erc721', name: 'Doors', symbol: '', decimals: null },
     ...{ 'asset:99': nothing, '99': nothing, [hers]: nothing, '07': nothing, '4294967296': nothing },
   })
 })
@@ -318,15 +318,15 @@ describe('a runtime with DryRunApi', () => {
   })
 
   test('has facts of its assets and of collections of both pallets', async () => {
-    const nft = { isContract: true, standard: 'erc721', symbol: '', decimals: 0 } as const
+    const nft = { isContract: true, standard: 'erc721', symbol: '', decimals: null } as const
     // No Location, one with a byte too much, and one whose number an encoder would spell in fewer bytes.
     const wrong = ['foreign:0x02', 'foreign:0x020109070400', 'foreign:0x0201090705000000']
     const words = ['asset:1984', '7', 'uniques:7', FOREIGN.ether, 'pool:7', ...wrong]
-    const nothing = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 } as const
+    const nothing = { isContract: false, standard: 'other', name: '', symbol: '', decimals: null } as const
     expect(Object.fromEntries(await hub.facts(words))).toEqual({
       ...Object.fromEntries(wrong.map((word) => [word, nothing])),
       [FOREIGN.ether]: { isContract: true, standard: 'erc20', name: 'Ether', symbol: 'ETH', decimals: 18 },
-      'pool:7': { isContract: true, standard: 'erc20', name: '', symbol: '', decimals: 0 },
+      'pool:7': { isContract: true, standard: 'erc20', name: '', symbol: '', decimals: null },
       'asset:1984': { isContract: true, standard: 'erc20', name: 'Tether USD', symbol: 'USDt', decimals: 6 },
       '7': { ...nft, name: 'Doors' },
       'uniques:7': { ...nft, name: '' },
