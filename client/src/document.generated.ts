@@ -2005,6 +2005,11 @@ export type components = {
              */
             decimals: number;
             /**
+             * @description true if the contract does not say its decimals. Then `decimals` is 0, and amounts of the token are in base units. Absent otherwise.
+             * @example true
+             */
+            decimals_unknown?: boolean;
+            /**
              * @description How many decimals to display.
              * @example 6
              */
@@ -4768,7 +4773,7 @@ export type components = {
         };
         /**
          * ActivityCreatedEvent
-         * @description A coin, a token or an NFT came into a wallet or went out. `data` is as the list of activity has it. If the contract could not be read yet, its token has no name and 0 decimals.
+         * @description A coin, a token or an NFT came into a wallet or went out. `data` is as the list of activity has it. If the contract could not be read yet, its token has no name, and `decimals_unknown` is true.
          */
         ActivityCreatedEvent: {
             /**
@@ -5753,6 +5758,11 @@ export type components = {
              * @example 18
              */
             decimals: number;
+            /**
+             * @description true if the contract does not say its decimals. Then `decimals` is 0, and amounts of the token are in base units. Absent otherwise.
+             * @example true
+             */
+            decimals_unknown?: boolean;
             /**
              * @description How many decimals to display.
              * @example 6

@@ -215,7 +215,7 @@ CREATE TABLE "contract_facts" (
 	"standard" text NOT NULL,
 	"name" text NOT NULL,
 	"symbol" text NOT NULL,
-	"decimals" smallint NOT NULL,
+	"decimals" smallint,
 	"read_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"mac" "bytea",
 	CONSTRAINT "contract_facts_network_address_pk" PRIMARY KEY("network","address"),
