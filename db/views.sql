@@ -193,14 +193,22 @@ cross join lateral (
       and transaction.chosen + 1 >= transaction.rungs as above_top
 ) fees
 cross join lateral (
+  select coalesce(tracked.updated_at < now() - make_interval(secs => followed.stalled_after_seconds), false) as stalled
+) chain
+cross join lateral (
+  -- Without blocks no time counts, and what counts begins again with the next one.
+  select case when transaction.clock_started_at is not null and not chain.stalled
+    then greatest(transaction.clock_started_at, tracked.resumed_at) end as from_at
+) counted
+cross join lateral (
   select
     -- The clock raises only the fee of what a node has accepted.
     case when transaction.chosen + 1 < transaction.rungs and transaction.broadcast_at is not null
-      then greatest(transaction.chosen_at, transaction.clock_started_at) end
+      and counted.from_at is not null then greatest(transaction.chosen_at, counted.from_at) end
       + make_interval(secs => followed.climb_after_seconds) as climbs_at,
     -- A mortal extrinsic ends by itself.
     case when not state.cancelling and transaction.valid_until_block is null
-      and not (fees.above_top and not transaction.has_fixed_fees) then transaction.clock_started_at end
+      and not (fees.above_top and not transaction.has_fixed_fees) then counted.from_at end
       + make_interval(secs => followed.expire_after_seconds) as gives_up_at
 ) clock
 cross join lateral (
@@ -248,6 +256,8 @@ cross join lateral (
   || case
     when clock.climbs_at is not null then '; it climbs ' || strongroom_views.due(clock.climbs_at)
     when clock.gives_up_at is not null then '; it is given up ' || strongroom_views.due(clock.gives_up_at)
+    when chain.stalled and not state.cancelling and transaction.valid_until_block is null
+      then '; its time counts again from the next block'
     else ''
   end as words
 ) offer
@@ -427,8 +437,8 @@ comment on column strongroom_views.transactions.given_up is 'Why it is given up:
 comment on column strongroom_views.transactions.attempt_hash is 'The hash of the attempt that is sent.';
 comment on column strongroom_views.transactions.accepted_at is 'When a node first accepted that attempt.';
 comment on column strongroom_views.transactions.refusal is 'The node''s last refusal; null after it accepted the attempt.';
-comment on column strongroom_views.transactions.climbs_at is 'When its fee is raised, if it is not mined by then.';
-comment on column strongroom_views.transactions.gives_up_at is 'When it is given up, if it is not mined by then.';
+comment on column strongroom_views.transactions.climbs_at is 'When its fee is raised, if it is not mined by then. Null while no block comes.';
+comment on column strongroom_views.transactions.gives_up_at is 'When it is given up, if it is not mined by then. Null while no block comes.';
 comment on column strongroom_views.transactions.shown_hash is 'The hash that callers see.';
 comment on column strongroom_views.transactions.mined_block_number is 'The block that it is in.';
 comment on column strongroom_views.transactions.mined_block_hash is 'That block''s hash.';

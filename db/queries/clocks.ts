@@ -9,6 +9,8 @@ import { isChosen, isLive, ofSigner, type QuietRow, quietRows, type Signer } fro
 
 type Followed = typeof followedNetworks.$inferInsert
 
+type Patience = Pick<Followed, 'climbAfterSeconds' | 'expireAfterSeconds'>
+
 type DueClock = {
   readonly id: string
   /** `start`: its clock must start, or start again. */
@@ -23,29 +25,29 @@ const SET_BACK_SHARE = 20
 /**
  * For each signer's lowest waiting transaction that a node was asked to take: whether its clock must start, its fee must rise
  * (by time only if a node accepted it), or it must be given up. The clock stands still while blocks ask for more than it can
- * ever offer. By the database's clock.
+ * ever offer. Time counts only up to the newest block that the tracker has processed, and not from before the chain last stood
+ * still. By the database's clock.
  * @param input.askedPerGas the next block's highest possible base fee, in wei; null if unknown.
  */
 export const dueClocks = async (
   db: Queryable,
-  input: Pick<Followed, 'network' | 'climbAfterSeconds' | 'expireAfterSeconds'> & {
-    readonly askedPerGas: bigint | null
-  },
+  input: Patience & { readonly network: Network; readonly askedPerGas: bigint | null },
 ): Promise<readonly DueClock[]> => {
   const { rows } = await db.execute<DueClock>(sql`
     select id, due, payable from (
       select id, chosen, rungs, payable, case
           when clock_started_at is null then 'start'
           when chosen < rungs and payable >= rungs + has_fixed_fees::int then case
-            when clock_started_at + make_interval(secs => ${input.expireAfterSeconds / SET_BACK_SHARE}) <= now()
+            when counts_from + make_interval(secs => ${input.expireAfterSeconds / SET_BACK_SHARE}) <= block_at
               then 'start' end
-          when chosen < rungs and clock_started_at + make_interval(secs => ${input.expireAfterSeconds}) <= now()
+          when chosen < rungs and counts_from + make_interval(secs => ${input.expireAfterSeconds}) <= block_at
             then 'expiry'
           when chosen + 1 < rungs and broadcast_at is not null
-            and greatest(chosen_at, clock_started_at) + make_interval(secs => ${input.climbAfterSeconds}) <= now() then 'climb'
+            and greatest(chosen_at, counts_from) + make_interval(secs => ${input.climbAfterSeconds}) <= block_at then 'climb'
         end as due
       from (
-        select waiting.*, (
+        select waiting.*, greatest(waiting.clock_started_at, tracked.resumed_at) as counts_from,
+          tracked.updated_at as block_at, (
             select count(*)::int from public.attempts attempt
             where attempt.transaction_id = waiting.id and attempt.kind in ('rung', 'cancel')
               and attempt.max_fee_per_gas < ${input.askedPerGas}::numeric
@@ -56,6 +58,7 @@ export const dueClocks = async (
           group by network, signer_address
         ) lowest
         join public.transactions waiting using (network, signer_address, nonce)
+        join public.cursors tracked on tracked.network = ${input.network} and tracked.purpose = 'track'
         where waiting.holds_nonce and (broadcast_at is not null or exists (
           select from public.attempts attempt where attempt.transaction_id = waiting.id and attempt.last_error is not null))
       ) asked

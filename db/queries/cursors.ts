@@ -69,15 +69,31 @@ export const beginCursor = async (db: Queryable, follower: Follower, point: Bloc
     .onConflictDoNothing()
 }
 
-/** Moves a cursor. @returns false if another process has moved it meanwhile: then the transaction must not commit. */
+/**
+ * Moves a cursor, and notes if it had stood still before.
+ * @returns false if another process has moved it meanwhile: then the transaction must not commit.
+ */
 export const moveCursor = async (
   tx: Tx,
-  input: { readonly follower: Follower; readonly from: BlockPoint; readonly to: BlockPoint },
+  input: {
+    readonly follower: Follower
+    readonly from: BlockPoint
+    readonly to: BlockPoint
+    readonly stalledAfterSeconds: number
+  },
 ): Promise<boolean> => {
+  const { follower, from, to, stalledAfterSeconds } = input
+  const hasStoodStill = sql`${cursors.updatedAt} < now() - make_interval(secs => ${stalledAfterSeconds})`
   const { rowCount } = await tx
     .update(cursors)
-    .set({ blockNumber: input.to.number, blockHash: input.to.hash, updatedAt: sql`now()`, steppedAt: sql`now()` })
-    .where(and(at(input.follower), eq(cursors.blockNumber, input.from.number), eq(cursors.blockHash, input.from.hash)))
+    .set({
+      blockNumber: to.number,
+      blockHash: to.hash,
+      updatedAt: sql`now()`,
+      resumedAt: sql`case when ${hasStoodStill} then now() else ${cursors.resumedAt} end`,
+      steppedAt: sql`now()`,
+    })
+    .where(and(at(follower), eq(cursors.blockNumber, from.number), eq(cursors.blockHash, from.hash)))
   return rowCount === 1
 }
 

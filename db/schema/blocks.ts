@@ -19,6 +19,8 @@ export const cursors = pgTable(
     baseFeePerGas: uint256('base_fee_per_gas'),
     /** When it last moved. */
     updatedAt: instant('updated_at').notNull().default(now),
+    /** When it moved again after the chain, its nodes or the workers had stood still; null if they never have. */
+    resumedAt: instant('resumed_at'),
     /** When the follower last took a step, with or without a new block. It is written every few seconds. */
     steppedAt: instant('stepped_at').notNull().default(now),
   },
@@ -64,6 +66,7 @@ export const followedNetworks = pgTable('followed_networks', {
   confirmations: integer('confirmations').notNull(),
   climbAfterSeconds: integer('climb_after_seconds').notNull(),
   expireAfterSeconds: integer('expire_after_seconds').notNull(),
+  stalledAfterSeconds: integer('stalled_after_seconds').notNull(),
   updatedAt: instant('updated_at').notNull().default(now),
 })
 

@@ -1,11 +1,5 @@
 import type { Tx } from '../../db/client.ts'
-import {
-  type BlockPoint,
-  type Follower,
-  forgetBlocksAbove,
-  moveCursor,
-  rememberBlocks,
-} from '../../db/queries/cursors.ts'
+import { type BlockPoint, forgetBlocksAbove, moveCursor, rememberBlocks } from '../../db/queries/cursors.ts'
 import type { WorkerCtx } from '../context.ts'
 import type { StepResult } from './follow.ts'
 import { type Fork, finalNumberOf, findFork, type Step } from './fork.ts'
@@ -19,16 +13,16 @@ class Overtaken extends Error {}
  */
 export const move = async (
   ctx: Pick<WorkerCtx, 'db'>,
-  input: {
-    readonly follower: Follower
+  input: Pick<Step, 'chain' | 'follower'> & {
     readonly from: BlockPoint
     readonly to: BlockPoint
     readonly write: (tx: Tx) => Promise<void>
   },
 ): Promise<boolean> => {
+  const { stalledAfterSeconds } = input.chain.patience
   try {
     await ctx.db.transaction(async (tx) => {
-      if (!(await moveCursor(tx, input))) throw new Overtaken()
+      if (!(await moveCursor(tx, { ...input, stalledAfterSeconds }))) throw new Overtaken()
       await input.write(tx)
     })
     return true
@@ -54,6 +48,7 @@ export const advance = async (
   let finalNumber = finalNumberOf(chain, head)
   if (finalNumber > to.number) finalNumber = to.number
   return move(ctx, {
+    chain,
     follower,
     from: cursor,
     to,
@@ -72,11 +67,12 @@ export const rewind = async (
   ctx: Pick<WorkerCtx, 'db' | 'log' | 'metrics'>,
   input: Step & { readonly undo: (tx: Tx, fork: Fork) => Promise<number> },
 ): Promise<StepResult> => {
-  const { follower, cursor } = input
+  const { chain, follower, cursor } = input
   const fork = await findFork(ctx, input)
   // Nodes behind one URL may disagree: wait until they agree.
   if (fork === null || fork.hash === cursor.hash) return 'caught_up'
   const moved = await move(ctx, {
+    chain,
     follower,
     from: cursor,
     to: fork,

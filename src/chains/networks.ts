@@ -38,6 +38,7 @@ export const variableOf = (network: Network, what: string): string => `${network
 
 /** The devnet's chains are local: few confirmations and frequent polling are enough. */
 const DEVNET_OVERRIDES = {
+  blockIntervalMs: 1_000,
   confirmations: 1,
   finalDepth: 12,
   wholeBackfillBlocks: 100_000,
@@ -51,6 +52,18 @@ const DEVNET_OVERRIDES = {
 /** Nodes of one network are often a block or two apart, and after a slow block for some seconds. */
 const WATCH = { everyMs: 5_000, behindMs: 30_000 } as const
 const LOCAL_WATCH = { everyMs: 500, behindMs: 2_000 } as const
+
+/** Blocks of an ordinary chain are late now and then, and a node that restarts is away for some time. */
+const STALLED_BLOCKS = 10
+const STALLED_MIN_SECONDS = 60
+/** Short like the other times of the devnet's chains. */
+const LOCAL_STALLED_SECONDS = 10
+
+const stalledAfterSeconds = (
+  { blockIntervalMs }: { readonly blockIntervalMs: number },
+  { devnet }: Pick<Setting, 'devnet'>,
+): number =>
+  devnet ? LOCAL_STALLED_SECONDS : Math.max(STALLED_MIN_SECONDS, Math.ceil((STALLED_BLOCKS * blockIntervalMs) / 1_000))
 
 type Setting = {
   /** The networks of NETWORKS_FILE. */
@@ -70,7 +83,8 @@ const ceilingOf = (file: EvmNetworkFile, chosenWei: bigint | undefined): bigint 
   throw new Error(`${variableOf(network, 'MAX_FEE_GWEI')} must be above ${least}, the least that ${network} takes.`)
 }
 
-const evmRow = (file: EvmNetworkFile, { environment, devnet, maxFeesPerGasWei }: Setting): EvmNetworkRow => {
+const evmRow = (file: EvmNetworkFile, setting: Setting): EvmNetworkRow => {
+  const { environment, devnet, maxFeesPerGasWei } = setting
   const { chainIds, explorerUrls, tokens, ...row } = file
   return {
     ...row,
@@ -79,6 +93,7 @@ const evmRow = (file: EvmNetworkFile, { environment, devnet, maxFeesPerGasWei }:
     maxFeePerGasCapWei: ceilingOf(file, maxFeesPerGasWei?.[file.network]),
     chainId: chainIds[environment],
     knownTokens: new Map(Object.entries(tokens?.[environment] ?? {})),
+    stalledAfterSeconds: stalledAfterSeconds(file, setting),
     watch: devnet ? LOCAL_WATCH : WATCH,
   }
 }
@@ -87,7 +102,8 @@ const ERA = { seconds: 300, least: 16, most: 1_024 } as const
 /** Local chains produce blocks only when needed, so eras are short. */
 const LOCAL_ERA = { seconds: 300, least: 16, most: 16 } as const
 
-const substrateRow = (file: SubstrateNetworkFile, { environment, devnet }: Setting): SubstrateNetworkRow => {
+const substrateRow = (file: SubstrateNetworkFile, setting: Setting): SubstrateNetworkRow => {
+  const { environment, devnet } = setting
   const { genesisHashes, localGenesisHash, hashedSymbols, explorerUrls, ...row } = file
   return {
     ...row,
@@ -95,6 +111,7 @@ const substrateRow = (file: SubstrateNetworkFile, { environment, devnet }: Setti
     hashedSymbol: hashedSymbols[environment],
     genesisHash: devnet ? localGenesisHash : genesisHashes[environment],
     era: devnet ? LOCAL_ERA : ERA,
+    stalledAfterSeconds: stalledAfterSeconds(file, setting),
     pollIntervalMs: devnet ? 200 : 3_000,
     knownTokens: new Map(),
     watch: devnet ? LOCAL_WATCH : WATCH,

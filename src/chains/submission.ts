@@ -113,6 +113,13 @@ export type Submission = {
   readonly feeRules: FeeRules
   /** null for a network whose transactions expire by themselves. */
   readonly replacement: Replacement | null
-  /** How long a broadcast transaction waits before its fees are raised, and before it is given up. */
-  readonly patience: { readonly climbAfterSeconds: number; readonly expireAfterSeconds: number }
+  /**
+   * How long a broadcast transaction waits before its fees are raised, and before it is given up; and after how long without a
+   * block the chain stands still, so that its waiting begins again with the next block.
+   */
+  readonly patience: {
+    readonly climbAfterSeconds: number
+    readonly expireAfterSeconds: number
+    readonly stalledAfterSeconds: number
+  }
 }

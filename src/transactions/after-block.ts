@@ -29,7 +29,8 @@ const RISE_DIVISOR = 8n
  * If the newest block asks for more than the transaction offers, it climbs at once to a rung that the next block can take.
  * Otherwise its clock decides. The clock starts when a node is first asked to take the transaction, even if it refuses:
  * what is refused for ever must end too. Only a transaction that a node accepted climbs by time, as a higher fee helps no
- * other. The clock stands still while blocks ask for more than the top rung offers.
+ * other. The clock stands still while blocks ask for more than the top rung offers, and while no block comes: a higher fee
+ * makes no block, and the cancel would be the dearest transaction of the first one.
  */
 export const runClocks = async (
   ctx: Pick<WorkerCtx, 'db' | 'log' | 'metrics' | 'tracer'>,

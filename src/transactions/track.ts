@@ -186,6 +186,7 @@ const skipBlocks = async (
   if (to === null) throw nextIsGone(chain, cursor)
   const finalNumber = finalNumberOf(chain, head)
   const moved = await move(ctx, {
+    chain,
     follower,
     from: cursor,
     to,

@@ -105,7 +105,7 @@ const addPending = async (world: World, count: number): Promise<void> => {
 /** Nothing climbs or expires while it is measured. */
 const chainOf = (ctx: WorkerCtx) => ({
   ...ctx.chains.withNode(NETWORK),
-  patience: { climbAfterSeconds: 1_000_000, expireAfterSeconds: 1_000_000 },
+  patience: { climbAfterSeconds: 1_000_000, expireAfterSeconds: 1_000_000, stalledAfterSeconds: 1_000_000 },
 })
 
 /** Until every block is taken in, and what is in them is told. */

@@ -40,6 +40,8 @@ describe('a file of further networks', () => {
       confirmations: 3,
       finalDepth: 64,
       wholeBackfillBlocks: 3_600,
+      blockIntervalMs: 12_000,
+      stalledAfterSeconds: 120,
       pollIntervalMs: 1_000,
       knownTokens: new Map(),
       watch: { everyMs: 5_000, behindMs: 30_000 },

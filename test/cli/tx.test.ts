@@ -235,7 +235,8 @@ describe('a transaction in the pool', () => {
     await world.sql`update cursors set updated_at = now() - interval '3 minutes'`
     await world.until(
       () => world.whyOf(first),
-      (row) => row.why?.endsWith('; no block was processed for 3 min') === true,
+      (row) =>
+        row.why?.endsWith('; its time counts again from the next block; no block was processed for 3 min') === true,
     )
     await world.chain.mine()
     expect([await settled(first), await settled(second)]).toMatchObject([{ status: 'success' }, { status: 'success' }])

@@ -85,11 +85,12 @@ const startScrapedWorker = async (variables: Record<string, string> = {}) => {
   return { process, metricsUrl }
 }
 
-/** As if its clock had been started long ago. */
+/** As if its clock had been started long ago, and blocks had come since then. */
 const age = async (id: string, seconds: number) => {
   const started = () => sql`select from transactions where id = ${id} and clock_started_at is not null`
   expect((await until(started, (rows) => rows.length === 1)).length).toBe(1)
   await sql`
+    with came as (update cursors set updated_at = now(), resumed_at = null where purpose = 'track')
     update transactions set
       clock_started_at = clock_started_at - make_interval(secs => ${seconds}),
       chosen_at = chosen_at - make_interval(secs => ${seconds})

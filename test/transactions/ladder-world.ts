@@ -92,10 +92,11 @@ export const startLadderWorld = async () => {
     }
   }
 
-  /** Makes its clock and its chosen attempt look this old. */
+  /** Makes its clock and its chosen attempt look this old; in that time blocks came, the last one now. */
   const age = async (id: string, seconds: number): Promise<void> => {
     await until(id, (row) => row.clock)
     await sql`
+      with came as (update cursors set updated_at = now(), resumed_at = null where purpose = 'track')
       update transactions set
         clock_started_at = now() - make_interval(secs => ${seconds}),
         chosen_at = now() - make_interval(secs => ${seconds})

@@ -5,6 +5,8 @@ import { type Hex, keccak256 } from 'viem'
 import { lockTransactions } from '../../db/queries/transactions.ts'
 import { chained } from '../../src/chains/blocks.ts'
 import type { Chain } from '../../src/chains/chain.ts'
+import { readConfig } from '../../src/config.ts'
+import { createWorkerCtx } from '../../src/context.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
 import { trackStep } from '../../src/transactions/track.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
@@ -103,6 +105,102 @@ test('the chosen attempt is sent again if its job was lost, even if a lower atte
   expect(await isToBeSent(id)).toBe(false)
   await node.mine()
   await node.setAutomine(true)
+})
+
+describe('a payment on a chain that stands still', () => {
+  /** Makes all that was noted this much older. */
+  const pass = async (seconds: number): Promise<void> => {
+    await world.sql`
+      update transactions set clock_started_at = clock_started_at - make_interval(secs => ${seconds}),
+        chosen_at = chosen_at - make_interval(secs => ${seconds})
+      where not final`
+    await world.sql`
+      update cursors set updated_at = updated_at - make_interval(secs => ${seconds}),
+        resumed_at = resumed_at - make_interval(secs => ${seconds})`
+  }
+
+  /** A block without the payment. */
+  const mineEmpty = async (): Promise<void> => {
+    await node.rpc('anvil_dropAllTransactions')
+    await node.mine()
+  }
+
+  const fateOf = async (id: string) =>
+    (await world.sql`select chosen, given_up as "givenUp" from transactions where id = ${id}`)[0]
+
+  const AS_SENT = { chosen: 0, givenUp: null }
+  const HOUR_SECONDS = 3_600
+
+  /** In the pool, with a clock that runs. */
+  const waiting = async (signer?: string): Promise<string> => {
+    const id = await world.send(signer)
+    await broadcastTransaction(world.ctx, id)
+    await step()
+    return id
+  }
+
+  beforeAll(async () => {
+    await catchUp()
+    await node.setAutomine(false)
+  })
+
+  afterAll(() => node.setAutomine(true))
+
+  test('keeps its fee and is not given up, whichever worker looks; it succeeds when the chain goes on', async () => {
+    const id = await waiting()
+    const variables = { ...world.service.variables, DATABASE_URL: world.service.database.workerUrl, VAULT_SOCKET: '' }
+    const restarted = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker-restarted' })
+    for (let hours = 0; hours < 2; hours += 1) {
+      await pass(HOUR_SECONDS)
+      for (const ctx of [world.ctx, restarted, world.ctx]) expect(await trackStep(ctx, oneByOne)).toBe('caught_up')
+      expect(await fateOf(id)).toEqual(AS_SENT)
+    }
+    await restarted.close({ timeoutSeconds: 2 })
+    // The first block leaves it out, and the hours before it do not count.
+    await mineEmpty()
+    await catchUp()
+    await step()
+    expect(await fateOf(id)).toEqual(AS_SENT)
+    await broadcastTransaction(world.ctx, id)
+    await node.mine()
+    await catchUp()
+    expect(await world.rowOf(id)).toMatchObject({ status: 'success' })
+  })
+
+  test('and goes on with another branch does not count that time either', async () => {
+    const signer = await world.newSigner()
+    // A reorganisation takes the signer's coins back if it reaches below them.
+    await node.mine(2)
+    await catchUp()
+    const id = await waiting(signer)
+    await pass(HOUR_SECONDS)
+    await node.rpc('anvil_dropAllTransactions')
+    await node.reorg({ depth: 1 })
+    await mineEmpty()
+    await catchUp()
+    await step()
+    expect(await fateOf(id)).toEqual(AS_SENT)
+    await broadcastTransaction(world.ctx, id)
+    await node.mine()
+    await catchUp()
+    expect(await world.rowOf(id)).toMatchObject({ status: 'success' })
+  })
+
+  test('offers more and is given up in time in which blocks came and left it out', async () => {
+    const id = await waiting()
+    await pass(5)
+    await step()
+    expect(await fateOf(id)).toEqual(AS_SENT)
+    await mineEmpty()
+    await catchUp()
+    expect(await fateOf(id)).toEqual({ chosen: 1, givenUp: null })
+    for (let each = 0; each < 4; each += 1) {
+      await pass(5)
+      await mineEmpty()
+      await catchUp()
+    }
+    expect(await fateOf(id)).toMatchObject({ givenUp: 'expired' })
+  })
 })
 
 describe('a reorganisation', () => {

@@ -74,7 +74,11 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     depth: { confirmations: row.confirmations, final: row.finalDepth },
     wholeBackfillBlocks: row.wholeBackfillBlocks,
     pollIntervalMs: row.pollIntervalMs,
-    patience: { climbAfterSeconds: row.climbAfterSeconds, expireAfterSeconds: row.expireAfterSeconds },
+    patience: {
+      climbAfterSeconds: row.climbAfterSeconds,
+      expireAfterSeconds: row.expireAfterSeconds,
+      stalledAfterSeconds: row.stalledAfterSeconds,
+    },
     checkedPercent: CHECKED_PERCENT,
     complete: (intent) => complete(row, intent),
     prepare: (intent, from, options) => prepare({ rpc, row, limits, memory }, { intent, from, options }),

@@ -26,6 +26,7 @@ export const avalanche = {
   finalDepth: 12,
   // Two hours.
   wholeBackfillBlocks: 3_600,
+  blockIntervalMs: 2_000,
   pollIntervalMs: 1_000,
   climbAfterSeconds: 20,
   expireAfterSeconds: 1_800,

@@ -16,6 +16,7 @@ export const base = {
   finalDepth: 1_000,
   // Two hours.
   wholeBackfillBlocks: 3_600,
+  blockIntervalMs: 2_000,
   pollIntervalMs: 1_000,
   climbAfterSeconds: 20,
   expireAfterSeconds: 1_800,

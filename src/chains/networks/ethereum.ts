@@ -19,6 +19,7 @@ export const ethereum = {
   finalDepth: 64,
   // One day; a tracing node needs about ten minutes for it.
   wholeBackfillBlocks: 7_200,
+  blockIntervalMs: 12_000,
   pollIntervalMs: 2_000,
   climbAfterSeconds: 60,
   expireAfterSeconds: 3_600,

@@ -49,6 +49,7 @@ const NetworkEntry = Type.Object(
     max_fee_gwei: gwei(),
     poll_interval_ms: whole(100, 60_000),
     explorer_url: url(),
+    block_interval_ms: Type.Optional(whole(100, 3_600_000)),
     believed_tip_gwei: Type.Optional(gwei()),
     has_data_floor: Type.Optional(Type.Boolean({ rule: 'true or false' })),
     whole_backfill_blocks: Type.Optional(whole(1, 10_000_000)),
@@ -151,6 +152,7 @@ const weiOf = (amount: string): bigint => {
 /** Defaults that fit many chains. */
 const DISPLAY_DECIMALS = 4
 const BACKFILL_BLOCKS = 3_600
+const BLOCK_INTERVAL_MS = 12_000
 const CLIMB_AFTER_SECONDS = 20
 const EXPIRE_AFTER_SECONDS = 1_800
 
@@ -172,6 +174,7 @@ const fileOf = (entry: NetworkEntry): EvmNetworkFile => {
     confirmations,
     finalDepth: entry.final_depth,
     wholeBackfillBlocks: entry.whole_backfill_blocks ?? higher(BACKFILL_BLOCKS, entry.final_depth),
+    blockIntervalMs: entry.block_interval_ms ?? BLOCK_INTERVAL_MS,
     pollIntervalMs: entry.poll_interval_ms,
     climbAfterSeconds: entry.climb_after_seconds ?? CLIMB_AFTER_SECONDS,
     expireAfterSeconds: entry.expire_after_seconds ?? EXPIRE_AFTER_SECONDS,

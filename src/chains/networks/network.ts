@@ -30,6 +30,10 @@ type Common = {
   readonly knownTokens: ReadonlyMap<string, TokenDisplay>
   /** The block explorer; null if there is none. */
   readonly explorerUrl: string | null
+  /** The usual time from one block to the next. */
+  readonly blockIntervalMs: number
+  /** Without a new block for so long the chain, or its node, stands still: no waiting transaction's time counts. */
+  readonly stalledAfterSeconds: number
   readonly pollIntervalMs: number
   /** When one of several nodes is behind the others. */
   readonly watch: Watch
@@ -86,7 +90,10 @@ export type SubstrateNetworkRow = Common & {
 export type NetworkRow = EvmNetworkRow | SubstrateNetworkRow
 
 /** A network in its file, with the values that differ by environment. */
-export type EvmNetworkFile = Omit<EvmNetworkRow, 'chainId' | 'explorerUrl' | 'watch' | 'knownTokens'> & {
+export type EvmNetworkFile = Omit<
+  EvmNetworkRow,
+  'chainId' | 'explorerUrl' | 'stalledAfterSeconds' | 'watch' | 'knownTokens'
+> & {
   readonly chainIds: Readonly<Record<Environment, number>>
   readonly explorerUrls: Readonly<Record<Environment, string | null>>
   /** By address with its checksum. */
@@ -95,7 +102,14 @@ export type EvmNetworkFile = Omit<EvmNetworkRow, 'chainId' | 'explorerUrl' | 'wa
 
 export type SubstrateNetworkFile = Omit<
   SubstrateNetworkRow,
-  'genesisHash' | 'hashedSymbol' | 'explorerUrl' | 'era' | 'pollIntervalMs' | 'watch' | 'knownTokens'
+  | 'genesisHash'
+  | 'hashedSymbol'
+  | 'explorerUrl'
+  | 'era'
+  | 'stalledAfterSeconds'
+  | 'pollIntervalMs'
+  | 'watch'
+  | 'knownTokens'
 > & {
   readonly genesisHashes: Readonly<Record<Environment, Hex>>
   /** The genesis hash of the chain that the devnet starts for this network. */

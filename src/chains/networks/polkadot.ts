@@ -14,6 +14,7 @@ export const polkadot = {
     logoUrl: logoUrlOf('polkadot'),
   },
   explorerUrls: { testnet: 'https://assethub-paseo.subscan.io', mainnet: 'https://assethub-polkadot.subscan.io' },
+  blockIntervalMs: 6_000,
   hasPrograms: false,
   feeCapPlanck: 100n * 10n ** 10n,
   genesisHashes: {

@@ -27,6 +27,7 @@ export const polygon = {
   finalDepth: 256,
   // Two hours.
   wholeBackfillBlocks: 3_600,
+  blockIntervalMs: 2_000,
   pollIntervalMs: 1_000,
   climbAfterSeconds: 20,
   expireAfterSeconds: 1_800,

@@ -7,6 +7,7 @@ export const vara = {
   ss58Prefix: 137,
   coin: { word: 'VARA', name: 'Vara', symbol: 'VARA', decimals: 12, displayDecimals: 4, logoUrl: '' },
   explorerUrls: { testnet: null, mainnet: 'https://vara.subscan.io' },
+  blockIntervalMs: 3_000,
   hasPrograms: true,
   feeCapPlanck: 10_000n * 10n ** 12n,
   genesisHashes: {

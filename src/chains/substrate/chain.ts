@@ -89,7 +89,11 @@ const createSubmission = (
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
     // A higher tip could replace an extrinsic in the pool, but that is not needed: a mortal extrinsic expires by itself.
     ladder: ({ unsigned }) => ({ rungs: [unsigned], cancel: null, isFixed: false, isCutByFunds: false }),
-    patience: { climbAfterSeconds: NEVER_SECONDS, expireAfterSeconds: NEVER_SECONDS },
+    patience: {
+      climbAfterSeconds: NEVER_SECONDS,
+      expireAfterSeconds: NEVER_SECONDS,
+      stalledAfterSeconds: node.row.stalledAfterSeconds,
+    },
     replacement: null,
     lifetimeOf: (unsigned) => {
       const { era, validUntilBlock } = ours(unsigned)
