@@ -111,6 +111,7 @@ CREATE TABLE "cursors" (
 	"block_hash" text NOT NULL,
 	"base_fee_per_gas" numeric(78, 0),
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"resumed_at" timestamp (6) with time zone,
 	"stepped_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "cursors_network_purpose_pk" PRIMARY KEY("network","purpose"),
 	CONSTRAINT "cursors_purpose" CHECK ("purpose" in ('track', 'index'))
@@ -131,6 +132,7 @@ CREATE TABLE "followed_networks" (
 	"confirmations" integer NOT NULL,
 	"climb_after_seconds" integer NOT NULL,
 	"expire_after_seconds" integer NOT NULL,
+	"stalled_after_seconds" integer NOT NULL,
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
