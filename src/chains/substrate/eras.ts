@@ -12,6 +12,8 @@ import { timestampQuestion } from './storage.ts'
 /** How many blocks are measured. Nodes keep the state of 256. */
 const MEASURED_BLOCKS = 64n
 const MEASURED_AGAIN_MS = 600_000
+/** So many times the usual block time, the chain stood still between two of these blocks: then the usual one counts. */
+const SLOW_TIMES = 2
 /** The limits of a period (sp_runtime, Era). */
 const PERIOD_MIN = 4
 const PERIOD_MAX = 65_536
@@ -26,7 +28,7 @@ export type Eras = {
 
 export const createEras = (input: {
   readonly rpc: Rpc
-  readonly row: Pick<SubstrateNetworkRow, 'era'>
+  readonly row: Pick<SubstrateNetworkRow, 'era' | 'blockIntervalMs'>
   /** A monotonic clock, in milliseconds. */
   readonly nowMs?: () => number
 }): Eras => {
@@ -38,8 +40,9 @@ export const createEras = (input: {
     const span = number < MEASURED_BLOCKS ? number : MEASURED_BLOCKS
     const hash = span === 0n ? null : await rpc.ask(hashQuestion(number - span))
     if (hash === null) return least
-    const spanMs = timestampMs - (await rpc.ask(timestampQuestion(hash)))
-    const wished = (seconds * 1_000 * Number(span)) / spanMs
+    const measuredMs = (timestampMs - (await rpc.ask(timestampQuestion(hash)))) / Number(span)
+    const blockMs = measuredMs > SLOW_TIMES * row.blockIntervalMs ? row.blockIntervalMs : measuredMs
+    const wished = (seconds * 1_000) / blockMs
     return Number.isFinite(wished) && wished > 0 ? Math.min(Math.max(powerAbove(wished), least), most) : least
   }
 

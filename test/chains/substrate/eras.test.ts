@@ -6,7 +6,7 @@ import { chosenEra, createEras } from '../../../src/chains/substrate/eras.ts'
 import { startFakeNode } from '../evm/fake-node.ts'
 import { assetHubRuntime } from './metadata.ts'
 
-const ERA = { seconds: 300, least: 16, most: 1_024 }
+const ROW = { era: { seconds: 300, least: 16, most: 1_024 }, blockIntervalMs: 6_000 }
 const NOW_MS = 1_800_000_000_000
 const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}`
 
@@ -17,11 +17,17 @@ const u64 = (value: number): string => {
 }
 
 /** A chain whose newest final block is `newest`. */
-const chainOf = (input: { readonly newest: number; readonly blockMs: () => number }) => {
+const chainOf = (input: {
+  readonly newest: number
+  readonly blockMs: () => number
+  /** For how long it stood still, ten blocks ago. */
+  readonly stoodMs?: number
+}) => {
   const node = startFakeNode({
     behaviour: ({ method, params: [first, second] }) => {
       if (method === 'chain_getBlockHash') return { result: hashOf(Number(first)) }
-      const age = (input.newest - Number(second)) * input.blockMs()
+      const above = input.newest - Number(second)
+      const age = above * input.blockMs() + (above > 10 ? (input.stoodMs ?? 0) : 0)
       return method === 'state_getStorage' ? { result: u64(NOW_MS - age) } : undefined
     },
   })
@@ -47,12 +53,20 @@ describe('an era', () => {
     ['3 s', 3_000, 128],
     ['6 s', 6_000, 64],
     ['12 s', 12_000, 32],
-    ['an hour', 3_600_000, 16],
     ['10 ms', 10, 1_024],
     ['no time', 0, 16],
   ])('of a chain with a block every %s has so many blocks', async (_, blockMs, blocks) => {
     const { rpc, head } = chainOf({ newest: 1_000, blockMs: () => blockMs })
-    expect(await createEras({ rpc, row: { era: ERA } }).blocks(head)).toBe(blocks)
+    expect(await createEras({ rpc, row: ROW }).blocks(head)).toBe(blocks)
+  })
+
+  test.each([
+    ['a minute', 60_000],
+    ['an hour', 3_600_000],
+    ['a week', 604_800_000],
+  ])('of a chain that stood still for %s has as many blocks as before', async (_, stoodMs) => {
+    const { rpc, head } = chainOf({ newest: 1_000, blockMs: () => 6_000, stoodMs })
+    expect(await createEras({ rpc, row: ROW }).blocks(head)).toBe(64)
   })
 
   test('of a new chain is measured on the blocks that exist', async () => {
@@ -61,14 +75,14 @@ describe('an era', () => {
       [3, 128],
     ] as const) {
       const { rpc, head } = chainOf({ newest, blockMs: () => 3_000 })
-      expect(await createEras({ rpc, row: { era: ERA } }).blocks(head)).toBe(blocks)
+      expect(await createEras({ rpc, row: ROW }).blocks(head)).toBe(blocks)
     }
   })
 
   test('is measured again after ten minutes, without questions in between', async () => {
     let [blockMs, nowMs] = [6_000, 0]
     const { rpc, head, calls } = chainOf({ newest: 1_000, blockMs: () => blockMs })
-    const eras = createEras({ rpc, row: { era: ERA }, nowMs: () => nowMs })
+    const eras = createEras({ rpc, row: ROW, nowMs: () => nowMs })
     expect(await eras.blocks(head)).toBe(64)
     const asked = calls.length
     blockMs = 2_000
