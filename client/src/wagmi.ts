@@ -1,13 +1,21 @@
-import { createConnector } from '@wagmi/core'
-import { getAddress } from 'viem'
-import { createProvider, type Provider, type ProviderOptions } from './eip1193.ts'
+import { type Chain, getAddress } from 'viem'
+import { createProvider, type ProviderOptions } from './eip1193.ts'
 
 type Listener = (value: unknown) => void
+
+/**
+ * As much of what wagmi gives to a connector as is used here. Neither code nor types come from `@wagmi/core`: npm puts it below the
+ * app's `wagmi`, where this package does not find it. Its `createConnector` only returns what it is given.
+ */
+type ConnectorConfig = {
+  readonly chains: readonly Chain[]
+  readonly emitter: { emit(event: 'change', change: { readonly chainId: number }): void }
+}
 
 /** A connector for wagmi: the wallet of one user, without a browser extension. */
 export const strongroom = (options: ProviderOptions) => {
   const provider = createProvider(options)
-  return createConnector<Provider>((config) => {
+  return (config: ConnectorConfig) => {
     const chainIdOf = async () => Number(await provider.request({ method: 'eth_chainId' }))
     const onChainChanged = (chainId: string) => config.emitter.emit('change', { chainId: Number(chainId) })
     const listener: Listener = (chainId) => onChainChanged(String(chainId))
@@ -19,7 +27,13 @@ export const strongroom = (options: ProviderOptions) => {
       id: 'strongroom',
       name: 'Strongroom',
       type: 'strongroom',
-      connect: async ({ chainId, withCapabilities } = {}) => {
+      connect: async ({
+        chainId,
+        withCapabilities,
+      }: {
+        readonly chainId?: number | undefined
+        readonly withCapabilities?: boolean | undefined
+      } = {}) => {
         provider.on('chainChanged', listener)
         if (chainId !== undefined) await switchTo(chainId)
         const address = getAddress(options.address)
@@ -32,7 +46,7 @@ export const strongroom = (options: ProviderOptions) => {
       getChainId: chainIdOf,
       getProvider: async () => provider,
       isAuthorized: async () => true,
-      switchChain: async ({ chainId }) => {
+      switchChain: async ({ chainId }: { readonly chainId: number }) => {
         const chain = config.chains.find(({ id }) => id === chainId)
         if (chain === undefined) throw new Error(`wagmi's configuration has no chain ${chainId}.`)
         await switchTo(chainId)
@@ -42,5 +56,5 @@ export const strongroom = (options: ProviderOptions) => {
       onChainChanged,
       onDisconnect: () => {},
     }
-  })
+  }
 }
