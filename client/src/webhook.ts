@@ -13,6 +13,17 @@ export class WebhookVerificationError extends Error {
   }
 }
 
+type HeaderValue = string | readonly string[] | undefined
+
+/** The headers of a request, in any case and as any server or library has them. */
+type WebhookHeaders =
+  | Headers
+  /** A Map, or pairs. */
+  | Iterable<readonly [string, HeaderValue]>
+  | Readonly<Record<string, HeaderValue>>
+  /** Node's `rawHeaders`, in which names and values take turns. */
+  | readonly string[]
+
 const PREFIX = 'whsec_'
 /** Clocks differ, and a request takes a while. Older ones may be repeated by somebody who has seen them. */
 const TOLERANCE_SECONDS = 300
@@ -31,22 +42,58 @@ const keyOf = (secret: string): Promise<CryptoKey> => {
   return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
 }
 
+const isPair = (value: unknown): value is readonly [unknown, unknown] => Array.isArray(value) && value.length === 2
+
+const isIterable = (value: unknown): value is Iterable<unknown> =>
+  typeof value === 'object' && value !== null && Symbol.iterator in value
+
+/** Not by class: a Headers of another realm or library is none of this one's. */
+const pairsIn = (headers: WebhookHeaders): readonly (readonly [unknown, unknown])[] => {
+  if (!isIterable(headers)) return Object.entries(headers)
+  const items: readonly unknown[] = [...headers]
+  if (items.every(isPair)) return items
+  return items.flatMap((name, index) => (index % 2 === 0 ? [[name, items[index + 1]] as const] : []))
+}
+
+const headersByName = (headers: WebhookHeaders): ReadonlyMap<string, string> =>
+  new Map(
+    pairsIn(headers).map(([name, value]) => [
+      String(name).toLowerCase(),
+      Array.isArray(value) ? value.join(' ') : typeof value === 'string' ? value : '',
+    ]),
+  )
+
+const isBuffer = (value: unknown): value is ArrayBuffer =>
+  Object.prototype.toString.call(value) === '[object ArrayBuffer]'
+
+/** The body as it came. What a framework has parsed cannot be made the same bytes again. */
+const textOf = (body: unknown): string => {
+  if (typeof body === 'string') return body
+  if (ArrayBuffer.isView(body) || isBuffer(body)) return new TextDecoder().decode(body)
+  throw new WebhookVerificationError(
+    'its body must be given as text or bytes, exactly as it came: read it before something parses it, for instance with express.raw()',
+  )
+}
+
 /**
  * Verifies a request and returns its event. WebCrypto compares the signatures in constant time.
  * @param input.body exactly as it came. @param input.headers of the request. @param input.secret or several, while it is rotated.
- * @throws WebhookVerificationError if a header is missing, the time is more than `toleranceSeconds` (300) off, or no signature is right.
+ * @throws WebhookVerificationError if the body was parsed, a header is missing, the time is more than `toleranceSeconds` (300) off, or
+ * no signature is right.
  */
 export const verifyWebhook = async (input: {
-  readonly body: string | Uint8Array
-  readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly body: string | ArrayBuffer | ArrayBufferView
+  readonly headers: WebhookHeaders
   readonly secret: string | readonly string[]
   readonly toleranceSeconds?: number
   readonly now?: Date
 }): Promise<WebhookEvent> => {
   const { body, headers, secret, toleranceSeconds = TOLERANCE_SECONDS, now = new Date() } = input
+  const text = textOf(body)
+  const byName = headersByName(headers)
   const header = (name: string): string => {
-    const value = headers instanceof Headers ? headers.get(name) : headers[name]
-    if (typeof value !== 'string' || value === '') throw new WebhookVerificationError(`it has no header ${name}`)
+    const value = byName.get(name) ?? ''
+    if (value === '') throw new WebhookVerificationError(`it has no header ${name}`)
     return value
   }
   const [id, timestamp] = [header('webhook-id'), header('webhook-timestamp')]
@@ -54,10 +101,10 @@ export const verifyWebhook = async (input: {
   if (!(Math.abs(now.getTime() / 1000 - seconds) <= toleranceSeconds)) {
     throw new WebhookVerificationError('it is too old, or of the future')
   }
-  const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
   const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`)
   const signatures = header('webhook-signature')
-    .split(' ')
+    // Several headers of this name are joined with commas.
+    .split(/,?\s+/)
     .flatMap((each) => (each.startsWith('v1,') ? [bytesOf(each.slice('v1,'.length))] : []))
   for (const each of typeof secret === 'string' ? [secret] : secret) {
     const key = await keyOf(each)
@@ -67,5 +114,7 @@ export const verifyWebhook = async (input: {
       }
     }
   }
-  throw new WebhookVerificationError('no signature is right')
+  throw new WebhookVerificationError(
+    'no signature is right: the secret is another one, or the body is not exactly what came',
+  )
 }
