@@ -15,7 +15,7 @@ import { beginLimit, targetLimit } from './limits.ts'
 import { mailWayChanged } from './mail-way-changed.ts'
 import { readNonce, takeNonce } from './nonces.ts'
 import { CEREMONY_SECONDS, creationOptions, handleOf, newPasskeyChallenge } from './passkey-ceremony.ts'
-import type { CreationOptions } from './passkey-schema.ts'
+import type { CreationOptions, PasskeyAdded } from './passkey-schema.ts'
 import { readCaller } from './user.ts'
 
 const WAY = 'passkey registration'
@@ -78,7 +78,7 @@ export const finishPasskeyRegistration = async (
   ctx: Pick<Ctx, 'db' | 'config' | 'audit' | 'sealer' | 'identity' | 'now' | 'securityEvents'>,
   caller: UserCaller,
   input: { readonly credential: RegistrationJson; readonly transports: readonly string[] },
-): Promise<void> => {
+): Promise<PasskeyAdded> => {
   const { projectId, userId } = caller
   const nonce = challengeOf(input.credential)
   if (nonce === null) throw refuse('invalid')
@@ -90,7 +90,7 @@ export const finishPasskeyRegistration = async (
   const result = await verifyRegistration(input.credential, expected)
   if ('refused' in result) throw refuse(result.refused)
   const transports = [...new Set(input.transports)]
-  await ctx.db.transaction(async (tx) => {
+  return ctx.db.transaction(async (tx) => {
     await lockUser(tx, caller)
     await requireFreshLogin(ctx, tx, caller, { begunSeconds: CEREMONY_SECONDS })
     if ((await takeNonce(ctx, tx, key))?.userId !== userId) throw refuse('challenge')
@@ -108,5 +108,6 @@ export const finishPasskeyRegistration = async (
     })
     const { email } = await readCaller(ctx, tx, caller)
     await mailWayChanged(ctx, tx, { projectId, email, change: 'passkey_added' })
+    return { success: true, id: passkey.id }
   })
 }

@@ -7,7 +7,14 @@ import { clientOf } from '../http/peer.ts'
 import { describedAs, Success, successOf } from '../http/schema.ts'
 import { beginDiscoverableLogin, loginWithPasskey } from './passkey-login.ts'
 import { beginPasskeyRegistration, finishPasskeyRegistration } from './passkey-registration.ts'
-import { CreationOptions, PasskeyId, PasskeyRegistration, Passkeys, RequestOptions } from './passkey-schema.ts'
+import {
+  CreationOptions,
+  PasskeyAdded,
+  PasskeyId,
+  PasskeyRegistration,
+  Passkeys,
+  RequestOptions,
+} from './passkey-schema.ts'
 import { listOwnPasskeys, removePasskey } from './passkeys.ts'
 import { LoginWithPasskeyBody } from './schema.ts'
 
@@ -65,11 +72,11 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
       '/passkey/finish-registration',
       ({ caller, body }) => {
         const { transports = [] } = body.response
-        return successOf(finishPasskeyRegistration(ctx, requireUser(caller), { credential: body, transports }))
+        return finishPasskeyRegistration(ctx, requireUser(caller), { credential: body, transports })
       },
       {
         body: PasskeyRegistration,
-        response: { 200: Success },
+        response: { 200: PasskeyAdded },
         ...detail(
           'Add a passkey',
           "Takes the browser's answer as JSON. 409 `passkey_exists` if the passkey is registered already.",

@@ -28,8 +28,13 @@ export const PasskeyRegistration = Type.Object(
         clientDataJSON: ClientData,
         attestationObject: Bytes({ minLength: 1, maxLength: 12_288 }, 'The new credential.'),
         transports: Type.Optional(
+          // Words that nobody knows yet are stored too (§5.2.1).
           Type.Array(
-            Type.String({ pattern: '^[a-z-]{1,32}$', rule: 'a word of WebAuthn', description: 'For example usb.' }),
+            Type.String({
+              pattern: '^[ -~]{0,64}$',
+              rule: 'at most 64 ASCII characters',
+              description: 'For example usb.',
+            }),
             {
               maxItems: 16,
               description: 'How the authenticator is reached.',
@@ -154,5 +159,11 @@ export const Passkey = ClosedObject('Passkey', {
 export type Passkey = Static<typeof Passkey>
 
 export const Passkeys = Type.Array(Passkey)
+
+export const PasskeyAdded = ClosedObject('PasskeyAdded', {
+  success: Type.Literal(true),
+  id: UuidField('The id of the new passkey, as the list has it.'),
+})
+export type PasskeyAdded = Static<typeof PasskeyAdded>
 
 export const PasskeyId = ClosedObject('PasskeyId', { id: UuidField('The id from the list of passkeys.') })
