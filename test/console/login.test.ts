@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { operatorTokenMac } from '../../src/auth/row-macs.ts'
-import { giveAuthenticator } from '../e2e/login-world.ts'
+import { bePasswordManager, giveAuthenticator } from '../e2e/login-world.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import { startConsole } from '../support/console.ts'
 import { type ConsoleWorld, startConsoleWorld } from './console-world.ts'
@@ -32,6 +32,7 @@ const audited = async (action: string) => [
 /** A page whose operator has a passkey. */
 const withPasskey = async (name: string): Promise<Page> => {
   const page = await world.logIn(name, 'operator')
+  await bePasswordManager(page, 'prototype')
   await giveAuthenticator(page)
   await page.goto(`${world.origin}/account`)
   await press(page, 'Add a passkey')

@@ -7,7 +7,15 @@ import type { Page } from 'playwright-core'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
-import { giveAuthenticator, type LoginWorld, newAddress, problemOn, startLoginWorld, until } from './login-world.ts'
+import {
+  bePasswordManager,
+  giveAuthenticator,
+  type LoginWorld,
+  newAddress,
+  problemOn,
+  startLoginWorld,
+  until,
+} from './login-world.ts'
 
 const isHere = hasChromium()
 const network = 'Ethereum'
@@ -269,6 +277,7 @@ describe.skipIf(!isHere)('the consent page', () => {
   test('takes what a passkey computes, if an app has bound that passkey', async () => {
     const person = await newPerson()
     const on = await world.newPage({ viewport: { width: 390, height: 844 } })
+    await bePasswordManager(on, 'plain')
     await giveAuthenticator(on, { hasPrf: true })
     await openAs(person, world.addressOf(), on)
     await isShown(on, 'account')
@@ -586,7 +595,9 @@ describe.skipIf(!isHere)('the consent page', () => {
     /** A user with a passkey in this page's authenticator, who is logged in. */
     const newApprover = async () => {
       const email = newAddress()
-      const on = await world.openLogin({}, await world.newPage())
+      const page = await world.newPage()
+      await bePasswordManager(page, 'prototype')
+      const on = await world.openLogin({}, page)
       const authenticator = await giveAuthenticator(on)
       await world.logInByCode(on, email)
       await press(on, 'Add a passkey')

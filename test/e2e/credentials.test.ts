@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { createProject } from '../../src/projects/projects.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
-import { giveAuthenticator, type LoginWorld, newAddress, startLoginWorld } from './login-world.ts'
+import { bePasswordManager, giveAuthenticator, type LoginWorld, newAddress, startLoginWorld } from './login-world.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
@@ -230,6 +230,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
   test('a passkey is added, opens and sets a new PIN after a reload, and does not remove itself', async () => {
     const person = await newPerson()
     const on = await world.newPage()
+    await bePasswordManager(on, 'prototype')
     await giveAuthenticator(on, { hasPrf: true })
     await open(person, on)
     await press(on, 'Let a passkey open them')

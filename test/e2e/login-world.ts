@@ -219,6 +219,48 @@ export const giveAuthenticator = async (
   return { session, id }
 }
 
+/**
+ * Lets pages get what a password manager answers in the browser's place: a plain object with views of its bytes, or one that has only
+ * the prototype of the browser's class, so that `toJSON` and each getter that it leaves to the prototype throw. Before the page opens.
+ */
+export const bePasswordManager = (page: Page, kind: 'plain' | 'prototype'): Promise<unknown> =>
+  page.addInitScript((kind) => {
+    const isPlain = kind === 'plain'
+    const answer = (prototype: object, fields: Readonly<Record<string, unknown>>) => {
+      const made: object = Object.create(isPlain ? Object.prototype : prototype)
+      for (const [name, value] of Object.entries(fields)) {
+        const own = isPlain && value instanceof ArrayBuffer ? new Uint8Array(value) : value
+        Object.defineProperty(made, name, { value: own, enumerable: true })
+      }
+      return made
+    }
+    const credentialWith = (real: PublicKeyCredential, response: object) =>
+      answer(PublicKeyCredential.prototype, {
+        id: real.id,
+        rawId: real.rawId,
+        type: real.type,
+        response,
+        getClientExtensionResults: () => real.getClientExtensionResults(),
+      })
+    const { credentials } = navigator
+    const [create, get] = [credentials.create.bind(credentials), credentials.get.bind(credentials)]
+    Object.assign(credentials, {
+      create: async (options: CredentialCreationOptions) => {
+        const real = (await create(options)) as PublicKeyCredential
+        const { clientDataJSON, attestationObject } = real.response as AuthenticatorAttestationResponse
+        const fields = { clientDataJSON, attestationObject, getTransports: () => ['internal', 'Vault2'] }
+        return credentialWith(real, answer(AuthenticatorAttestationResponse.prototype, fields))
+      },
+      get: async (options: CredentialRequestOptions) => {
+        const real = (await get(options)) as PublicKeyCredential
+        const { clientDataJSON, authenticatorData, signature, userHandle } =
+          real.response as AuthenticatorAssertionResponse
+        const fields = { clientDataJSON, authenticatorData, signature, userHandle }
+        return credentialWith(real, answer(AuthenticatorAssertionResponse.prototype, fields))
+      },
+    })
+  }, kind)
+
 /** A browser wallet (EIP-1193) with one key, which gives its address in lower case, as some wallets do. */
 export const giveWallet = async (page: Page, account: PrivateKeyAccount, chainId = 11_155_111): Promise<string[]> => {
   const signed: string[] = []

@@ -9,6 +9,7 @@ import { addOrigins } from '../../src/projects/settings.ts'
 import { handleOf } from '../../src/users/passkey-ceremony.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import {
+  bePasswordManager,
   giveAuthenticator,
   giveWallet,
   interceptProof,
@@ -229,8 +230,8 @@ describe.skipIf(!isHere)('the login page', () => {
 
   describe('by passkey', () => {
     /** A logged-in user with an e-mail address and a passkey. */
-    const withPasskey = async (): Promise<{ page: Page; email: string }> => {
-      const page = await world.openLogin()
+    const withPasskey = async (opened?: Page): Promise<{ page: Page; email: string }> => {
+      const page = await world.openLogin({}, opened)
       await giveAuthenticator(page)
       const email = newAddress()
       await world.logInByCode(page, email)
@@ -261,6 +262,22 @@ describe.skipIf(!isHere)('the login page', () => {
       await press(page, 'Use a passkey')
       expect(await problemOn(page)).toContain('That did not work')
     })
+
+    test.each(['plain', 'prototype'] as const)(
+      'that a password manager keeps logs in, with %s objects',
+      async (kind) => {
+        const opened = await world.newPage()
+        await bePasswordManager(opened, kind)
+        const { page, email } = await withPasskey(opened)
+        await logOut(page)
+        await press(page, 'Use a passkey')
+        await isLoggedIn(page)
+        await logOut(page)
+        await page.getByLabel('E-mail address').focus()
+        await isLoggedIn(page)
+        expect(await page.locator('#account').textContent()).toContain(email)
+      },
+    )
 
     test('refuses an assertion with another user’s handle, and a repeated one', async () => {
       const { page } = await withPasskey()

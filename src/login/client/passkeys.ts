@@ -1,8 +1,9 @@
-// Passkeys (WebAuthn Level 3), through the browser's JSON methods.
+// Passkeys (WebAuthn Level 3). The browser reads the options from JSON; what it answers is read by passkey-json.ts.
 
 import type { DecisionOptions } from '../../approvals/schema.ts'
 import type { CreationOptions, RequestOptions } from '../../users/passkey-schema.ts'
 import { callAsUser, hasFlag, type Page, setFlag } from './page.ts'
+import { assertionJson, computedSecret, registrationJson } from './passkey-json.ts'
 import { base64urlOf, type Wire } from './wire.ts'
 import { UserMessage } from './words.ts'
 
@@ -20,23 +21,23 @@ const FAILURES: Readonly<Record<string, string>> = {
   ConstraintError: 'This device does not check who uses it: set up a screen lock, a fingerprint or a PIN first.',
 }
 
+/** The errors of password managers have the same names, and may be of another class. */
 const readableError = (error: unknown): unknown => {
-  const sentence = error instanceof DOMException ? FAILURES[error.name] : undefined
+  const sentence = FAILURES[String(Object(error).name)]
   return sentence === undefined ? error : new UserMessage(sentence)
 }
 
-const jsonOf = (credential: Credential | null): object => {
-  if (!(credential instanceof PublicKeyCredential)) throw new UserMessage('This browser gave no passkey. Try again.')
-  return credential.toJSON()
+const requireAnswer = <Json>(json: Json | null): Json => {
+  if (json === null) throw new UserMessage('This browser gave no passkey. Try again.')
+  return json
 }
 
 const ask = async (wire: Wire, more: CredentialRequestOptions): Promise<object> => {
   const { publicKey } = await wire<RequestOptions>('/users/login-with-discoverable-passkey', {
     ...(more.signal ? { signal: more.signal } : {}),
   })
-  return jsonOf(
-    await navigator.credentials.get({ ...more, publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(publicKey) }),
-  )
+  const options = PublicKeyCredential.parseRequestOptionsFromJSON(publicKey)
+  return requireAnswer(assertionJson(await navigator.credentials.get({ ...more, publicKey: options })))
 }
 
 /** Asks the user for one of the passkeys that the options name. @returns AuthenticationResponseJSON. */
@@ -45,22 +46,17 @@ export const assertWith = async (options: DecisionOptions['publicKey']): Promise
   if (!knowsPasskeys()) throw new UserMessage('This browser knows no passkeys: open this page in another one.')
   try {
     const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
-    return jsonOf(await navigator.credentials.get({ publicKey }))
+    return requireAnswer(assertionJson(await navigator.credentials.get({ publicKey })))
   } catch (error) {
     throw readableError(error)
   }
 }
 
-const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
-  new Uint8Array(buffer, byteOffset, byteLength)
-
-const hexOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
-
 /** What a passkey computed for the wallets. */
 type Computed = {
   readonly passkeyId: string
-  /** The id of the passkey's user; null if the passkey does not say it. */
-  readonly userId: string | null
+  /** The handle of the passkey's user; undefined if the passkey does not say it. */
+  readonly userHandle: string | undefined
   /** 32 bytes in base64url; null for a passkey that cannot compute one. */
   readonly secret: string | null
 }
@@ -81,18 +77,8 @@ const compute = async (of: { readonly projectId: string; readonly rpId: string }
     .catch((error: unknown) => {
       throw readableError(error)
     })
-  if (!(credential instanceof PublicKeyCredential)) throw new UserMessage('This browser gave no passkey. Try again.')
-  const { id: passkeyId, response } = credential
-  const handle = response instanceof AuthenticatorAssertionResponse ? response.userHandle : null
-  const secret = credential.getClientExtensionResults().prf?.results?.first
-  return {
-    passkeyId,
-    userId: handle === null ? null : hexOf(new Uint8Array(handle)),
-    secret:
-      secret === undefined
-        ? null
-        : base64urlOf(secret instanceof ArrayBuffer ? new Uint8Array(secret) : bytesOf(secret)),
-  }
+  const { id: passkeyId, response } = requireAnswer(assertionJson(credential))
+  return { passkeyId, userHandle: response.userHandle, secret: computedSecret(credential) }
 }
 
 /** The secret of one of the user's passkeys, in base64url. */
@@ -102,12 +88,16 @@ export const passkeySecret = async (of: Parameters<typeof compute>[0]): Promise<
   return secret
 }
 
+/** The user handle of our passkeys: the 16 bytes of the user's id, in base64url. */
+const handleOf = (userId: string): string =>
+  base64urlOf(Uint8Array.from(userId.replaceAll('-', '').match(/../g) ?? [], (hex) => Number.parseInt(hex, 16)))
+
 /** A passkey of the user with its secret, as `POST /wallets/passkey-secret` takes them. Others may have passkeys on this device. */
 export const ownPasskeySecret = async (
   of: Parameters<typeof compute>[0] & { readonly userId: string },
 ): Promise<{ readonly passkey_id: string; readonly passkey_secret: string }> => {
-  const { passkeyId, userId, secret } = await compute(of)
-  if (userId !== of.userId.replaceAll('-', ''))
+  const { passkeyId, userHandle, secret } = await compute(of)
+  if (userHandle !== handleOf(of.userId))
     throw new UserMessage('That passkey belongs to somebody else’s login. Choose one of yours.')
   if (secret === null)
     throw new UserMessage('This passkey cannot open wallets: this device or this browser does not support it.')
@@ -145,7 +135,9 @@ export const suggestPasskey = async ({ wire, projectId }: Where): Promise<object
   try {
     if (!(await PublicKeyCredential.isConditionalMediationAvailable?.())) return null
     return await ask(wire, { mediation: 'conditional', signal })
-  } catch {
+  } catch (error) {
+    // The user has chosen a passkey, and it cannot be read. Other errors are of a suggestion that nobody has taken.
+    if (error instanceof UserMessage) throw error
     return null
   } finally {
     clearTimeout(timer)
@@ -165,6 +157,7 @@ export const addPasskey = async (page: Where): Promise<void> => {
     .catch((error: unknown) => {
       throw readableError(error)
     })
-  await callAsUser(page, '/users/passkey/finish-registration', { body: jsonOf(created) })
+  const body = requireAnswer(registrationJson(created))
+  await callAsUser(page, '/users/passkey/finish-registration', { body })
   setFlag(page.projectId, 'has a passkey here')
 }
