@@ -6377,6 +6377,16 @@ export type components = {
         } & {
             [key: string]: unknown;
         };
+        /** PasskeyAdded */
+        PasskeyAdded: {
+            /** @constant */
+            success: true;
+            /**
+             * @description The id of the new passkey, as the list has it.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            id: string;
+        };
         /**
          * PasskeyId
          * @example {
@@ -8662,7 +8672,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Success"];
+                    "application/json": components["schemas"]["PasskeyAdded"];
                 };
             };
         };
