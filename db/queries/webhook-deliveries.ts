@@ -74,6 +74,10 @@ const arrange = async (tx: Tx, endpointId: string): Promise<void> => {
     from ordered where d.id = ordered.id and is_first = (ordered.next_at is null)`)
 }
 
+/** Whether its receiver asked for no request now. */
+const isPaused = (endpointId: string) => sql`
+  (select coalesce(paused_until > now(), false) from public.webhook_endpoints where id = ${endpointId})`
+
 /** How many of an endpoint's deliveries workers are sending. */
 const leased = (endpointId: string) => sql`
   select count(*) from public.webhook_deliveries
@@ -97,6 +101,7 @@ export const leaseDeliveries = async (
     with due as not materialized (
       select id, number, next_at from public.webhook_deliveries
       where endpoint_id = ${endpointId} and state = 'waiting' and next_at <= now() and (leased_until is null or leased_until <= now())
+        and (number is null or not ${isPaused(endpointId)})
     ), first as (
       (select * from due where number is null)
       union all (select * from due where number is not null order by next_at, number limit ${limit}::bigint)
@@ -124,9 +129,14 @@ export const findDelivery = async (tx: Tx, id: string): Promise<DeliveryRow | nu
  */
 export const secondsUntilDue = async (db: Queryable, endpointId: string): Promise<number | null> => {
   const { rows } = await db.execute<{ seconds: number | null }>(sql`
+    with pause as (
+      select paused_until as until from public.webhook_endpoints where id = ${endpointId} and paused_until > now()
+    )
     select extract(epoch from least((
-      select next_at from public.webhook_deliveries
-      where endpoint_id = ${endpointId} and state = 'waiting' and next_at > now() order by next_at limit 1
+      select greatest(next_at, (select until from pause)) from public.webhook_deliveries
+      where endpoint_id = ${endpointId} and state = 'waiting'
+        and next_at > case when exists (select from pause) then '-infinity' else now() end
+      order by next_at limit 1
     ), (
       select min(leased_until) from public.webhook_deliveries
       where endpoint_id = ${endpointId} and state = 'waiting' and leased_until is not null and leased_until > now()
@@ -182,12 +192,15 @@ export const beginAnew = async (tx: Tx, endpointId: string): Promise<void> => {
     .where(and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.state, 'waiting')))
 }
 
-/** Records a failure. @param row.pauseSeconds null: it is not tried again. @returns whether it was waiting. */
+/**
+ * Records a failure. @param row.pauseSeconds null: it is not tried again.
+ * @param row.endpointPauseSeconds how long the endpoint gets nothing at all; 0: its receiver did not ask for that.
+ */
 export const markFailed = async (
   tx: Tx,
-  row: Of & Answer & { readonly pauseSeconds: number | null },
+  row: Of & Answer & { readonly pauseSeconds: number | null; readonly endpointPauseSeconds: number },
 ): Promise<void> => {
-  const { id, endpointId, lane, pauseSeconds, ...answer } = row
+  const { id, endpointId, lane, status, failure, excerpt, pauseSeconds, endpointPauseSeconds } = row
   const next =
     pauseSeconds === null
       ? ({ state: 'failed', endedAt: sql`now()` } as const)
@@ -195,12 +208,19 @@ export const markFailed = async (
         { nextAt: sql`case when next_at is not null then now() + make_interval(secs => ${pauseSeconds}) end` }
   await tx
     .update(webhookDeliveries)
-    .set({ ...answer, ...next, attempts: sql`attempts + 1`, leasedUntil: null })
+    .set({ status, failure, excerpt, ...next, attempts: sql`attempts + 1`, leasedUntil: null })
     .where(and(eq(webhookDeliveries.id, id), eq(webhookDeliveries.state, 'waiting')))
   if (pauseSeconds === null) await beginNext(tx, { endpointId, lanes: [lane] })
   await tx
     .update(webhookEndpoints)
-    .set({ failures: sql`failures + 1`, lastFailureAt: sql`now()`, lastFailure: answer.failure })
+    .set({
+      failures: sql`failures + 1`,
+      lastFailureAt: sql`now()`,
+      lastFailure: failure,
+      ...(endpointPauseSeconds > 0 && {
+        pausedUntil: sql`greatest(paused_until, now() + make_interval(secs => ${endpointPauseSeconds}))`,
+      }),
+    })
     .where(eq(webhookEndpoints.id, endpointId))
 }
 

@@ -3,7 +3,7 @@
 import { and, asc, count, desc, eq, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { projects, webhookEndpoints } from '../schema.ts'
-import { beginAnew } from './webhook-deliveries.ts'
+import { beginAnew, makeDue } from './webhook-deliveries.ts'
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect
 
@@ -45,7 +45,7 @@ export const findEndpoint = async (db: Queryable, id: string): Promise<EndpointR
   return row ?? null
 }
 
-/** How many wait for an endpoint, and since when the oldest of them does. */
+/** How many wait for an endpoint, and since when the oldest of them does. A pause that is over is none. */
 export type EndpointView = EndpointRow & { readonly waiting: number; readonly lateSince: Date | null }
 
 const VIEW_LIMIT = 500
@@ -74,7 +74,8 @@ const withWaiting = async (
   const waitingOf = new Map(found.rows.map((row) => [row.id, row]))
   return rows.map((row) => {
     const { waiting = 0, since = null } = waitingOf.get(row.id) ?? {}
-    return { ...row, waiting, lateSince: since === null ? null : new Date(since) }
+    const pausedUntil = row.pausedUntil !== null && row.pausedUntil > new Date() ? row.pausedUntil : null
+    return { ...row, pausedUntil, waiting, lateSince: since === null ? null : new Date(since) }
   })
 }
 
@@ -138,12 +139,15 @@ export type WebhookNumbers = {
   readonly oldestUntriedSeconds: number
 }
 
+/** Its receiver has not asked for a pause, or that is over. */
+const IS_OPEN = sql`(e.paused_until is null or e.paused_until <= now())`
+
 /** One look into an index for each endpoint. */
 export const webhookNumbers = async (db: Queryable): Promise<WebhookNumbers> => {
   const { rows } = await db.execute<WebhookNumbers>(sql`
     select (select count(*)::int from public.webhook_endpoints where state = 'disabled') as disabled,
       coalesce(max(oldest.seconds), 0)::float8 as "oldestSeconds",
-      coalesce(max(oldest.seconds) filter (where oldest.first_tried_at is null), 0)::float8 as "oldestUntriedSeconds"
+      coalesce(max(oldest.seconds) filter (where oldest.first_tried_at is null and ${IS_OPEN}), 0)::float8 as "oldestUntriedSeconds"
     from public.webhook_endpoints e cross join lateral (
       select extract(epoch from now() - created_at) as seconds, first_tried_at from public.webhook_deliveries
       where endpoint_id = e.id and state = 'waiting' order by created_at, number limit 1
@@ -189,9 +193,15 @@ export const markDisabled = async (
 export const markEnabled = async (tx: Tx, id: string): Promise<void> => {
   await tx
     .update(webhookEndpoints)
-    .set({ state: 'enabled', disabledAt: null, disabledWhy: null, failures: 0 })
+    .set({ state: 'enabled', disabledAt: null, disabledWhy: null, failures: 0, pausedUntil: null })
     .where(eq(webhookEndpoints.id, id))
   await beginAnew(tx, id)
+}
+
+/** What its receiver asked for (`Retry-After`) counts no longer: what waits is due at once. */
+export const endPause = async (tx: Tx, id: string): Promise<void> => {
+  await tx.update(webhookEndpoints).set({ pausedUntil: null }).where(eq(webhookEndpoints.id, id))
+  await makeDue(tx, id)
 }
 
 export const deleteEndpoint = async (tx: Tx, of: Named): Promise<void> => {
@@ -209,7 +219,7 @@ export const endpointsWithNews = async (
     -- Not "exists": that may be planned to read all events without a number, and those of projects without readers are many.
     left join lateral (
       select true as is_new from public.events v where v.project_id = e.project_id and v.number is null limit 1) n on true
-    where e.state = 'enabled' and e.failures < ${failuresMax} and (c.last_number > e.cursor or n.is_new)
+    where e.state = 'enabled' and e.failures < ${failuresMax} and ${IS_OPEN} and (c.last_number > e.cursor or n.is_new)
     limit ${limit}`)
   return rows.map(({ id }) => id)
 }
@@ -218,7 +228,7 @@ export const endpointsWithNews = async (
 export const endpointsWithWork = async (db: Db, limit: number): Promise<readonly string[]> => {
   const { rows } = await db.execute<{ id: string }>(sql`
     select e.id from public.webhook_endpoints e
-    where e.state = 'enabled' and (
+    where e.state = 'enabled' and ${IS_OPEN} and (
       exists (select from public.events v where v.project_id = e.project_id and v.number > e.cursor)
       or exists (select from public.events v where v.project_id = e.project_id and v.number is null)
       or exists (

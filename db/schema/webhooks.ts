@@ -29,6 +29,8 @@ export const webhookEndpoints = pgTable(
     disabledWhy: text('disabled_why'),
     /** The number of the last event for which deliveries were made. */
     cursor: bigint('cursor', { mode: 'bigint' }).notNull(),
+    /** Its receiver asked for no request before that (`Retry-After`). */
+    pausedUntil: instant('paused_until'),
     /** Failures since the last success. */
     failures: integer('failures').notNull().default(0),
     lastSuccessAt: instant('last_success_at'),
@@ -48,9 +50,9 @@ export const webhookEndpoints = pgTable(
 
 export const webhookEndpointsAccess = access(webhookEndpoints, {
   api: 'select, insert, update, delete',
-  worker: `select, update (state, disabled_at, disabled_why, cursor, failures, last_success_at, last_failure_at,
+  worker: `select, update (state, disabled_at, disabled_why, cursor, paused_until, failures, last_success_at, last_failure_at,
     last_failure)`,
-  console: 'select, update (state, disabled_at, disabled_why, failures)',
+  console: 'select, update (state, disabled_at, disabled_why, paused_until, failures)',
 })
 
 /** An event that goes to an endpoint, or a test. Those of one lane are sent one after the other. */

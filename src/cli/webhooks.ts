@@ -28,6 +28,7 @@ const list =
         const failure = why === null ? '' : `  last failure ${timeOr('?', row.lastFailureAt)}: ${why}`
         print(`${row.id}  project ${row.projectId}  ${row.state}  ${waiting}  ${row.url}${failure}`)
         if (row.disabledWhy !== null) print(`  ${row.disabledWhy}`)
+        if (row.pausedUntil !== null) print(`  Its receiver asked for a pause until ${timeOr('?', row.pausedUntil)}.`)
       }
     })
 

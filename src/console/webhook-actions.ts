@@ -14,7 +14,7 @@ const enable = (fields: Fields): Prepared => {
     title: 'Enable this webhook?',
     sentences: [
       `The webhook ${id} gets events again: first what it missed, in order, as far as events are kept.`,
-      'If it takes nothing for three days it is disabled again.',
+      'If it takes nothing for three days, or answers 410, it is disabled again.',
     ],
     button: 'Enable it',
     run: async (ctx, { actor }) => {

@@ -112,7 +112,7 @@ const addWebhooks = (gauge: AddGauge, { webhooks }: Numbers): void => {
   const rows = [webhooks]
   gauge(
     'webhooks_disabled',
-    'Webhooks that get no events, because somebody or three days without a success disabled them.',
+    'Webhooks that get no events: somebody disabled them, or three days without a success, or an answer 410.',
     {
       labels: {},
       rows,

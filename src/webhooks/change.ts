@@ -1,9 +1,9 @@
 import type { Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
-import { makeDue } from '../../db/queries/webhook-deliveries.ts'
 import {
   deleteEndpoint,
   type EndpointRow,
+  endPause,
   lockEndpoint,
   markDisabled,
   markEnabled,
@@ -93,9 +93,9 @@ export const changeEndpoint = (
       const { projectId, actor } = of
       await ctx.audit.record(tx, { projectId, actor, action: 'webhook_changed', subject: row.id, details })
     }
-    // What waits for a receiver that was down goes to the other one at once.
+    // What waits for a receiver that was down, or asked for a pause, goes to the other one at once.
     if (facts.url !== row.url && row.state === 'enabled') {
-      await makeDue(tx, row.id)
+      await endPause(tx, row.id)
       await ringFor(tx, row.id)
     }
     if (enabled !== undefined) await switched(ctx, tx, { row, enabled, actor: of.actor })

@@ -6,7 +6,8 @@
 //   record   one transaction writes the outcome, and ends the lease.
 //
 // A worker that dies between the last two has sent without a record: when the lease is over, another one sends the same message
-// with the same webhook-id. An endpoint that has failed several times in a row gets one request at a time.
+// with the same webhook-id. An endpoint that has failed several times in a row gets one request at a time. One whose receiver asked for
+// a pause (`Retry-After`) gets none until that is over, but for tests: the receiver may have said it of itself, and not of one event.
 
 import type { Tx } from '../../db/client.ts'
 import { numberEvents } from '../../db/queries/events.ts'
@@ -20,13 +21,13 @@ import {
   markFailed,
   takeUpEvents,
 } from '../../db/queries/webhook-deliveries.ts'
-import { type EndpointRow, findEndpoint, lockEndpointById } from '../../db/queries/webhooks.ts'
+import { type EndpointRow, endPause, findEndpoint, lockEndpointById } from '../../db/queries/webhooks.ts'
 import type { WorkerCtx } from '../context.ts'
 import { openOurs, validSecrets } from './endpoint.ts'
 import { giveUp } from './give-up.ts'
 import { type Message, messagesOf } from './message.ts'
 import { ANSWER_TIMEOUT_MS, type Posted, post } from './post.ts'
-import { pauseSeconds, TRIED_SECONDS } from './retry-pause.ts'
+import { pauseSeconds, RETRY_AFTER_MAX_SECONDS, TRIED_SECONDS } from './retry-pause.ts'
 import { signedHeaders } from './sign.ts'
 
 /** Requests to one endpoint at the same time, by all workers. */
@@ -38,6 +39,8 @@ const NUMBERED_AT_ONCE = 500
 const WAITING_ENOUGH = 1_000
 /** Where nothing that waits can be sent now, there may be events of other wallets behind it. */
 const WAITING_MAX = 10_000
+/** RFC 9110 §15.5.11. Standard Webhooks: the receiver wants no more events. */
+const GONE = 410
 /** Longer than a request may take, and its outcome needs to be written. */
 const LEASE_SECONDS = ANSWER_TIMEOUT_MS / 1_000 + 15
 
@@ -114,13 +117,22 @@ export const sendLeased = (ctx: DeliverCtx, { endpoint, secrets, message }: Leas
 
 const ofDelivery = ({ id, endpointId, lane }: DeliveryRow) => ({ id, endpointId, lane })
 
+type Failed = Pick<Leased, 'endpoint' | 'delivery'> & {
+  /** The URL to which it was sent: the endpoint may have another one now. */
+  readonly sentTo: string
+  readonly answer: Posted
+}
+
 const recordFailure = async (
   ctx: DeliverCtx,
   tx: Tx,
-  { endpoint, delivery, answer }: Pick<Leased, 'endpoint' | 'delivery'> & { readonly answer: Posted },
+  { endpoint, delivery, sentTo, answer }: Failed,
 ): Promise<void> => {
   // Meanwhile it may have been replayed, or its endpoint enabled again: then it has three days from now on.
   const { firstTriedAt, attempts } = (await findDelivery(tx, delivery.id)) ?? delivery
+  // What was answered before that, or at another URL, decides nothing about the endpoint as it is now.
+  const isPresent = firstTriedAt !== null && sentTo === endpoint.url
+  const retryAfter = isPresent ? Math.min(answer.retryAfterSeconds ?? 0, RETRY_AFTER_MAX_SECONDS) : 0
   const begunAt = firstTriedAt ?? ctx.now()
   const isOver = ctx.now().getTime() - begunAt.getTime() >= TRIED_SECONDS * 1_000
   const tookNothing = endpoint.lastSuccessAt === null || endpoint.lastSuccessAt < begunAt
@@ -130,9 +142,13 @@ const recordFailure = async (
   await markFailed(tx, {
     ...ofDelivery(delivery),
     ...answer,
-    pauseSeconds: isLost ? null : pause,
+    pauseSeconds: isLost ? null : Math.max(pause, retryAfter),
+    endpointPauseSeconds: retryAfter,
   })
-  if (isOver && tookNothing) await giveUp(ctx, tx, { endpoint, answer, since: begunAt })
+  if (isPresent && answer.status === GONE) await giveUp(ctx, tx, { endpoint, answer, given: { why: 'gone' } })
+  else if (isOver && tookNothing) {
+    await giveUp(ctx, tx, { endpoint, answer, given: { why: 'took_nothing', since: begunAt } })
+  }
 }
 
 export type Answered = Pick<Leased, 'endpoint' | 'delivery'> & { readonly answer: Posted }
@@ -141,8 +157,12 @@ const recordOutcome = async (ctx: DeliverCtx, tx: Tx, { endpoint, delivery, answ
   const now = await lockEndpointById(tx, endpoint.id)
   // It was removed meanwhile.
   if (now === null) return
-  if (answer.failure !== null) return recordFailure(ctx, tx, { endpoint: now, delivery, answer })
+  if (answer.failure !== null) {
+    return recordFailure(ctx, tx, { endpoint: now, delivery, sentTo: endpoint.url, answer })
+  }
   if (now.failures >= FAILURES_MAX) await makeDue(tx, now.id)
+  // Somebody wanted to know whether it works again.
+  if (delivery.number === null && now.pausedUntil !== null) await endPause(tx, now.id)
   await markDelivered(tx, { ...ofDelivery(delivery), ...answer })
 }
 

@@ -32,7 +32,17 @@ export const WEBHOOKS = {
         required: true,
         content: { 'application/json': { schema: { anyOf: [ProjectEvent, WebhookTestMessage] } } },
       },
-      responses: { '2XX': { description: 'It was taken. Anything else is sent again.' } },
+      responses: {
+        '2XX': { description: 'It was taken. Anything else is sent again.' },
+        410: { description: 'No more events are wanted: the webhook is disabled.' },
+        default: {
+          description:
+            'It is sent again, not before the time of `Retry-After`, if that is not more than eight hours away.',
+          headers: {
+            'Retry-After': { description: 'Seconds, or a date.', schema: { type: 'string', examples: ['120'] } },
+          },
+        },
+      },
     },
   },
 }

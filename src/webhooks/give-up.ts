@@ -1,22 +1,37 @@
 import type { Tx } from '../../db/client.ts'
 import { type EndpointRow, markDisabled } from '../../db/queries/webhooks.ts'
 import type { WorkerCtx } from '../context.ts'
+import { unreachable } from '../errors.ts'
 import { mailText, queueMail, sendsMail } from '../mail/queue.ts'
 import { FAILURE_WORDS } from './failure-words.ts'
 import type { Posted } from './post.ts'
 
 const MAIL_SECONDS = 3 * 86_400
 
-/** Disables an endpoint that has taken nothing for three days, and writes a mail to its contact. */
+/** Why an endpoint is given up: its receiver is gone (410), or has taken nothing for three days. */
+type GivenUp = { readonly why: 'gone' } | { readonly why: 'took_nothing'; readonly since: Date }
+
+/** A sentence about the webhook. */
+const reasonOf = (given: GivenUp, last: string): string => {
+  switch (given.why) {
+    case 'gone':
+      return `Its receiver wants no more events: ${last}.`
+    case 'took_nothing':
+      return `It took nothing since ${given.since.toISOString()}: ${last}.`
+    default:
+      return unreachable(given)
+  }
+}
+
+/** Disables an endpoint, and writes a mail to its contact. */
 export const giveUp = async (
   ctx: Pick<WorkerCtx, 'audit' | 'sealer' | 'config' | 'log'>,
   tx: Tx,
-  { endpoint, answer, since }: { readonly endpoint: EndpointRow; readonly answer: Posted; readonly since: Date },
+  { endpoint, answer, given }: { readonly endpoint: EndpointRow; readonly answer: Posted; readonly given: GivenUp },
 ): Promise<void> => {
   const { id, projectId, url, contactEmail } = endpoint
   if (endpoint.state !== 'enabled' || answer.failure === null) return
-  const last = FAILURE_WORDS[answer.failure](answer.status)
-  const why = `It took nothing since ${since.toISOString()}: ${last}.`
+  const why = reasonOf(given, FAILURE_WORDS[answer.failure](answer.status))
   await markDisabled(tx, { id, why })
   await ctx.audit.record(tx, {
     projectId,
@@ -32,9 +47,8 @@ export const giveUp = async (
     recipient: contactEmail,
     subject: 'A webhook was disabled',
     text: mailText([
-      `The webhook ${id} of your project ${projectId} was disabled, because it took no event since ${since.toISOString()}.`,
+      `The webhook ${id} of your project ${projectId} was disabled. ${why}`,
       `Its URL: ${url}`,
-      `The last failure: ${last}.`,
       'Events are kept for 30 days. Correct the receiver and enable the webhook with POST /webhooks/update: it then gets what it missed, in order.',
     ]),
     lifetimeSeconds: MAIL_SECONDS,

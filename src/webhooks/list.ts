@@ -20,7 +20,7 @@ export const nameWebhook = async (
   return { id, projectId: row.projectId }
 }
 
-/** What was sent to an endpoint or waits for it, newest first. @throws not_found */
+/** What was sent to an endpoint or waits for it, newest first. `nextAt` is not before the end of a pause. @throws not_found */
 export const listDeliveries = async (
   { db }: Pick<Ctx, 'db'>,
   input: {
@@ -33,5 +33,8 @@ export const listDeliveries = async (
 ): Promise<readonly DeliveryRow[]> => {
   const endpoint = await findEndpoint(db, input.endpointId)
   if (endpoint?.projectId !== input.projectId) throw notFound('webhook')
-  return selectDeliveries(db, input)
+  const rows = await selectDeliveries(db, input)
+  const { pausedUntil } = endpoint
+  if (pausedUntil === null) return rows
+  return rows.map((row) => ({ ...row, nextAt: row.nextAt && new Date(Math.max(+row.nextAt, +pausedUntil)) }))
 }

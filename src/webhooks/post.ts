@@ -1,6 +1,7 @@
 // What becomes of one request to a receiver. Where it may go, and its bounds, are those of all outgoing requests.
 
 import { type Outgoing, OutgoingError, type OutgoingFailure, sendOutgoing } from '../security/outgoing.ts'
+import { retryAfterSeconds } from './retry-after.ts'
 
 export const ANSWER_TIMEOUT_MS = 15_000
 const ANSWER_BYTES_MAX = 4_096
@@ -14,6 +15,8 @@ export type Posted = {
   readonly failure: PostFailure | null
   readonly status: number | null
   readonly excerpt: string | null
+  /** How long the receiver asked to wait (`Retry-After`), if it refused and did so. */
+  readonly retryAfterSeconds?: number
 }
 
 /** Text that can be shown on a terminal and a page. */
@@ -31,10 +34,16 @@ export const post = async (
 ): Promise<Posted> => {
   try {
     const limits = { maxBytes: ANSWER_BYTES_MAX, timeoutMs }
-    const { status, text } = await sendOutgoing(outgoing, { ...input, ...limits, method: 'POST' })
+    const { status, text, headers } = await sendOutgoing(outgoing, { ...input, ...limits, method: 'POST' })
     if (status >= 200 && status < 300) return { failure: null, status, excerpt: null }
     const isRedirect = status >= 300 && status < 400
-    return { failure: isRedirect ? 'redirected' : 'status', status, excerpt: excerptOf(text) }
+    const retryAfter = headers['retry-after']
+    return {
+      failure: isRedirect ? 'redirected' : 'status',
+      status,
+      excerpt: excerptOf(text),
+      ...(retryAfter !== undefined && { retryAfterSeconds: retryAfterSeconds(retryAfter, new Date()) }),
+    }
   } catch (error) {
     if (!(error instanceof OutgoingError) || error.failure === null) throw error
     return { failure: error.failure, status: null, excerpt: null }

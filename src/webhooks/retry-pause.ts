@@ -7,6 +7,9 @@ const LAST_PAUSE = 8 * HOUR
 /** The part of a pause that is random, so that many deliveries do not come back together. */
 const JITTER = 0.2
 
+/** A receiver that asks for a longer pause (`Retry-After`) gets this one. */
+export const RETRY_AFTER_MAX_SECONDS = LAST_PAUSE
+
 /** How long a delivery is tried. */
 export const TRIED_SECONDS = 72 * HOUR
 

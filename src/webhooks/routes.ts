@@ -39,6 +39,7 @@ const shown = (row: Awaited<ReturnType<typeof listEndpoints>>[number]): Webhook 
   state: row.state,
   disabled_at: time(row.disabledAt),
   disabled_why: row.disabledWhy,
+  paused_until: time(row.pausedUntil),
   waiting: row.waiting,
   waiting_since: time(row.lateSince),
   last_success_at: time(row.lastSuccessAt),

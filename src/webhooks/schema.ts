@@ -30,7 +30,8 @@ const EventTypesField = Type.Array(
 )
 
 const EmailField = Type.Union([Type.String({ maxLength: 320 }), Type.Null()], {
-  description: 'Who gets a mail when the webhook is disabled, because it took nothing for three days.',
+  description:
+    'Who gets a mail when the service disables the webhook, because it took nothing for three days or answered 410.',
   rule: 'an e-mail address or null',
   examples: ['ops@example.com'],
 })
@@ -54,6 +55,9 @@ export const Webhook = ClosedObject('Webhook', {
   disabled_why: Type.Union([Type.String({ examples: ['operator disabled it.'] }), Type.Null()], {
     description: 'Why it is disabled.',
   }),
+  paused_until: TimeOrNull(
+    'Until when nothing but tests is sent to it, because its receiver asked for that (`Retry-After`).',
+  ),
   waiting: Type.Integer({ minimum: 0, description: 'Deliveries that wait, counted up to 10,000.', examples: [0] }),
   waiting_since: TimeOrNull('Of the oldest of them.'),
   last_success_at: TimeOrNull('When it last took a message, to some seconds.'),
@@ -152,7 +156,9 @@ export const WebhookDelivery = ClosedObject('WebhookDelivery', {
   }),
   attempts: Type.Integer({ minimum: 0, description: 'How often it was sent.', examples: [1] }),
   created_at: Time('When it began to wait.'),
-  next_at: TimeOrNull('When it is sent next; null if it has ended, and while an earlier one of the same wallet waits.'),
+  next_at: TimeOrNull(
+    'When it is sent next, at the earliest; null if it has ended, and while an earlier one of the same wallet waits.',
+  ),
   ended_at: TimeOrNull('When it was delivered, or given up.'),
   status: Type.Union([Type.Integer({ examples: [200] }), Type.Null()], { description: "The last answer's status." }),
   failure: FailureField,

@@ -6,12 +6,15 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { addJob } from '../../db/jobs.ts'
+import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
+import { endpointsWithNews, endpointsWithWork } from '../../db/queries/webhooks.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/webhooks/change.ts'
 import { createCouriers } from '../../src/webhooks/couriers.ts'
 import { createEndpoint } from '../../src/webhooks/create.ts'
-import { leaseDue, recordOutcomes } from '../../src/webhooks/deliver.ts'
+import { leaseDue, recordOutcomes, sendLeased } from '../../src/webhooks/deliver.ts'
+import { listDeliveries } from '../../src/webhooks/list.ts'
 import { replay, sendTest } from '../../src/webhooks/replay.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
@@ -364,6 +367,141 @@ describe('a receiver that is down', () => {
     expect(await replay(service.ctx, { ...named, replayed: { what: 'failed' } })).toBe(1)
     await settled(id, 3)
     expect(numbers(receiver).at(-1)).toBe(1)
+  })
+})
+
+test('a receiver that answers 410 gets nothing more: its webhook is disabled, with a mail, and loses nothing', async () => {
+  const { id, receiver, named } = await endpoint({ email: 'ops@example.com' })
+  receiver.answer((_, response) => response.writeHead(410).end('gone'))
+  await startWorker()
+  await happen({ n: 1 })
+  await eventually(
+    () => endpointRow(id),
+    (row) => row?.state === 'disabled',
+  )
+  const why = 'Its receiver wants no more events: it answered with status 410.'
+  expect(await endpointRow(id)).toMatchObject({ disabled_why: why, failures: 1 })
+  const [mail] = await sql`select recipient, subject from mails order by created_at desc limit 1`
+  expect(mail).toEqual({ recipient: 'ops@example.com', subject: 'A webhook was disabled' })
+  const [audit] = await sql`select actor, action, subject from audit order by id desc limit 1`
+  expect(audit).toEqual({ actor: 'system', action: 'webhook_given_up', subject: id })
+  expect(await deliveriesOf(id)).toMatchObject([{ state: 'waiting', status: 410 }])
+
+  receiver.answer((_, response) => response.writeHead(204).end())
+  await happen({ n: 2 })
+  await changeEndpoint(service.ctx, { ...named, enabled: true })
+  await settled(id, 2)
+  expect(numbers(receiver)).toEqual([1, 1, 2])
+})
+
+describe('a receiver that asks for a pause', () => {
+  /** Sends what is due, and records what is answered. */
+  const send = async (endpointId: string) => {
+    const leased = await leaseDue(workerCtx, { endpointId, atOnce: 8 })
+    const answered = leased.map(async (each) => ({ ...each, answer: await sendLeased(workerCtx, each) }))
+    await recordOutcomes(workerCtx, await Promise.all(answered))
+    return leased.length
+  }
+  const pauseOf = async (id: string) => {
+    const [row] = await sql<{ seconds: number | null }[]>`
+      select extract(epoch from paused_until - now())::float as seconds from webhook_endpoints where id = ${id}`
+    return row?.seconds ?? null
+  }
+  const asking = async (status: number, retryAfter: string) => {
+    const made = await endpoint()
+    made.receiver.answer((_, response) => response.writeHead(status, { 'Retry-After': retryAfter }).end())
+    await happen({ n: 1, wallet: randomUUID() })
+    expect(await send(made.id)).toBe(1)
+    return made
+  }
+
+  test.each([
+    [429, 'in seconds', () => '3600'],
+    [503, 'in seconds', () => '3600'],
+    [413, 'in seconds', () => '3600'],
+    [503, 'as a date', () => new Date(Date.now() + 3_600_000).toUTCString()],
+  ])('by %d and Retry-After %s gets nothing until then, of any wallet', async (status, _, retryAfter) => {
+    const { id } = await asking(status, retryAfter())
+    await happen({ n: 2, wallet: randomUUID() })
+    expect(await send(id)).toBe(0)
+    const seconds = (await pauseOf(id)) ?? 0
+    expect(seconds).toBeGreaterThan(3_500)
+    expect(seconds).toBeLessThanOrEqual(3_600)
+    // Somebody reminds of it then, and not before.
+    expect(await secondsUntilDue(workerCtx.db, id)).toBeGreaterThan(3_500)
+    for (const find of [
+      endpointsWithWork(workerCtx.db, 10),
+      endpointsWithNews(workerCtx.db, { failuresMax: 5, limit: 10 }),
+    ])
+      expect(await find).toEqual([])
+    const { projectId } = service.project
+    const shown = await listDeliveries(service.ctx, { projectId, endpointId: id, state: null, limit: 10, offset: 0 })
+    for (const { nextAt } of shown) expect(Number(nextAt)).toBeGreaterThan(Date.now() + 3_500_000)
+    await sql`update webhook_endpoints set paused_until = now() where id = ${id}`
+    await sql`update webhook_deliveries set next_at = now() where endpoint_id = ${id}`
+    expect(await send(id)).toBe(2)
+  })
+
+  test('of a year, gets the next request after eight hours', async () => {
+    const { id } = await asking(503, String(365 * 86_400))
+    expect(await pauseOf(id)).toBeGreaterThan(28_700)
+    expect(await pauseOf(id)).toBeLessThanOrEqual(28_800)
+  })
+
+  test.each(['0', '1', 'Fri, 31 Dec 1999 23:59:59 GMT'])(
+    'shorter than our own (%s), gets the delivery again after ours',
+    async (retryAfter) => {
+      const { id } = await asking(503, retryAfter)
+      const [row] = await deliveriesOf(id)
+      const seconds =
+        await sql`select extract(epoch from next_at - now())::float as s from webhook_deliveries where endpoint_id = ${id}`
+      expect([row?.attempts, seconds[0]?.s > 3]).toEqual([1, true])
+    },
+  )
+
+  test('gets a test all the same, and if it takes that, what waits', async () => {
+    const { id, receiver, named } = await asking(503, '3600')
+    await happen({ n: 2, wallet: randomUUID() })
+    await sendTest(service.ctx, named)
+    expect(await send(id)).toBe(1)
+    expect(await send(id)).toBe(0)
+    receiver.answer((_, response) => response.writeHead(204).end())
+    await sendTest(service.ctx, named)
+    expect(await send(id)).toBe(1)
+    expect(await pauseOf(id)).toBeNull()
+    // With the test that it refused.
+    expect(await send(id)).toBe(3)
+    expect((await deliveriesOf(id)).every(({ state }) => state === 'delivered')).toBe(true)
+  })
+
+  test('and is enabled again, or gets another URL, gets what waits at once', async () => {
+    const first = await asking(503, '3600')
+    for (const enabled of [false, true]) await changeEndpoint(service.ctx, { ...first.named, enabled })
+    expect(await send(first.id)).toBe(1)
+    const second = await asking(503, '3600')
+    await changeEndpoint(service.ctx, { ...second.named, url: `${second.receiver.url}/other` })
+    expect(await send(second.id)).toBe(1)
+  })
+
+  test('or is gone, decides nothing for the URL that its webhook has got meanwhile, or if it was enabled again', async () => {
+    const answers = [
+      { failure: 'status', status: 410, excerpt: null },
+      { failure: 'status', status: 503, excerpt: null, retryAfterSeconds: 3_600 },
+    ] as const
+    for (const answer of answers) {
+      for (const changes of [[{ url: 'http://127.0.0.1/other' }], [{ enabled: false }, { enabled: true }]]) {
+        const { id, named } = await endpoint()
+        await happen({ n: 1 })
+        const leased = await leaseDue(workerCtx, { endpointId: id, atOnce: 8 })
+        for (const change of changes) await changeEndpoint(service.ctx, { ...named, ...change })
+        await recordOutcomes(
+          workerCtx,
+          leased.map((each) => ({ ...each, answer })),
+        )
+        expect(await endpointRow(id)).toMatchObject({ state: 'enabled', paused_until: null, failures: 1 })
+        await removeEndpoint(service.ctx, named)
+      }
+    }
   })
 })
 

@@ -21,7 +21,7 @@ import {
   secondsUntilDue,
   takeUpEvents,
 } from '../../db/queries/webhook-deliveries.ts'
-import { lockEndpointById } from '../../db/queries/webhooks.ts'
+import { endPause, lockEndpointById } from '../../db/queries/webhooks.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
 
@@ -64,21 +64,23 @@ const wrongLanes = (endpointId: string) => sql`
     from webhook_deliveries where endpoint_id = ${endpointId} and state = 'waiting'
   ) each where is_first = (next_at is null)`
 
-/** What may be sent: the first one of each lane, if it is due and nobody sends it. */
+/** What may be sent: the first one of each lane, if it is due and nobody sends it; in a pause only tests. */
 const dueByReadingAll = async (endpointId: string): Promise<readonly string[]> => {
   const rows = await sql<{ id: string }[]>`
     select id from (
-      select distinct on (lane) * from webhook_deliveries
-      where endpoint_id = ${endpointId} and state = 'waiting' order by lane, number, id
+      select distinct on (lane) d.*, e.paused_until from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id
+      where endpoint_id = ${endpointId} and d.state = 'waiting' order by lane, number, d.id
     ) first
-    where next_at <= now() and (leased_until is null or leased_until <= now()) order by number is not null, next_at, number, id`
+    where (number is null or paused_until is null or paused_until <= now())
+      and next_at <= now() and (leased_until is null or leased_until <= now()) order by number is not null, next_at, number, id`
   return rows.map(({ id }) => id)
 }
 
 const named = ({ id, endpointId, lane }: DeliveryRow) => ({ id, endpointId, lane })
 
 const ended = { status: 200, failure: null, excerpt: null }
-const failed = { status: 500, failure: 'status', excerpt: '' }
+const failed = { status: 500, failure: 'status', excerpt: '', endpointPauseSeconds: 0 }
+const asked = { status: 503, endpointPauseSeconds: 1_000 }
 
 const walk = async (seed: number): Promise<void> => {
   const { projectId, endpointId } = await newEndpoint()
@@ -139,6 +141,8 @@ const walk = async (seed: number): Promise<void> => {
     [8, () => ofOne((tx, row) => markDelivered(tx, { ...named(row), ...ended }))],
     [3, () => ofOne((tx, row) => markFailed(tx, { ...named(row), ...failed, pauseSeconds: below(2) * 1_000 }))],
     [2, () => ofOne((tx, row) => markFailed(tx, { ...named(row), ...failed, pauseSeconds: null }))],
+    [1, () => ofOne((tx, row) => markFailed(tx, { ...named(row), ...failed, ...asked, pauseSeconds: 1_000 }))],
+    [2, () => locked((tx) => endPause(tx, endpointId))],
     [1, () => ofOne((tx, row) => endWithoutEvent(tx, [row]))],
     [2, () => locked((tx) => makeDue(tx, endpointId))],
     [1, () => locked((tx) => beginAnew(tx, endpointId))],
@@ -162,7 +166,7 @@ const walk = async (seed: number): Promise<void> => {
   }
 
   // All that waits can be sent, and nothing is left behind.
-  await locked((tx) => makeDue(tx, endpointId))
+  await locked((tx) => endPause(tx, endpointId))
   await sql`update webhook_deliveries set leased_until = null where endpoint_id = ${endpointId}`
   for (;;) {
     const rows = await locked((tx) =>

@@ -79,6 +79,15 @@ describe('a receiver', () => {
     expect([failure, status, excerpt?.slice(0, 12), excerpt?.length]).toEqual(['status', 500, 'no [31mplace', 200])
   })
 
+  test('that refuses and says when to come again: in how many seconds', async () => {
+    for (const status of [307, 413, 429, 503]) {
+      const port = await receiver((_, response) => response.writeHead(status, { 'Retry-After': '60' }).end())
+      expect(await send(`http://127.0.0.1:${port}/`)).toMatchObject({ status, retryAfterSeconds: 60 })
+    }
+    const taken = await receiver((_, response) => response.writeHead(200, { 'Retry-After': '60' }).end())
+    expect(await send(`http://127.0.0.1:${taken}/`)).toEqual({ failure: null, status: 200, excerpt: null })
+  })
+
   test('that redirects is not followed, not even to an allowed address', async () => {
     let followed = 0
     const target = await receiver((_, response) => {

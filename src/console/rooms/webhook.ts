@@ -15,6 +15,7 @@ const factsOf = (row: EndpointView, now: Date): Html => {
   return facts([
     ['State', html`${word(row.state)} ${row.disabledAt === null ? null : html`since ${time(row.disabledAt)}`}`],
     ...(row.disabledWhy === null ? [] : [['Why', row.disabledWhy] as const]),
+    ...(row.pausedUntil === null ? [] : [['Receiver asked for a pause until', time(row.pausedUntil)] as const]),
     ['URL', code(row.url)],
     ['Types', row.eventTypes.length === 0 ? 'all' : row.eventTypes.join(', ')],
     ['Mail to', row.contactEmail ?? 'nobody'],
