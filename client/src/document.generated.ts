@@ -4413,7 +4413,7 @@ export type components = {
              */
             types: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
             /**
-             * @description Who gets a mail when the webhook is disabled, because it took nothing for three days.
+             * @description Who gets a mail when the service disables the webhook, because it took nothing for three days or answered 410.
              * @example ops@example.com
              */
             email: string | null;
@@ -4427,6 +4427,8 @@ export type components = {
             disabled_at: string | null;
             /** @description Why it is disabled. */
             disabled_why: string | null;
+            /** @description Until when nothing but tests is sent to it, because its receiver asked for that (`Retry-After`). */
+            paused_until: string | null;
             /**
              * @description Deliveries that wait, counted up to 10,000.
              * @example 0
@@ -4471,7 +4473,7 @@ export type components = {
              */
             types?: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
             /**
-             * @description Who gets a mail when the webhook is disabled, because it took nothing for three days.
+             * @description Who gets a mail when the service disables the webhook, because it took nothing for three days or answered 410.
              * @example ops@example.com
              */
             email?: string | null;
@@ -4537,7 +4539,7 @@ export type components = {
              */
             types?: ("transaction.updated" | "activity.created" | "activity.removed" | "wallet.created" | "user.created" | "policy.created" | "policy.revoked" | "approval.requested" | "approval.decided" | "approval.expired" | "credential.locked" | "credential.added" | "credential.removed" | "project.changed" | "security.refused")[];
             /**
-             * @description Who gets a mail when the webhook is disabled, because it took nothing for three days.
+             * @description Who gets a mail when the service disables the webhook, because it took nothing for three days or answered 410.
              * @example ops@example.com
              */
             email?: string | null;
@@ -4666,7 +4668,7 @@ export type components = {
              * @example 2026-01-31T12:00:00.000Z
              */
             created_at: string;
-            /** @description When it is sent next; null if it has ended, and while an earlier one of the same wallet waits. */
+            /** @description When it is sent next, at the earliest; null if it has ended, and while an earlier one of the same wallet waits. */
             next_at: string | null;
             /** @description When it was delivered, or given up. */
             ended_at: string | null;

@@ -829,6 +829,7 @@ CREATE TABLE "webhook_endpoints" (
 	"disabled_at" timestamp (6) with time zone,
 	"disabled_why" text,
 	"cursor" bigint NOT NULL,
+	"paused_until" timestamp (6) with time zone,
 	"failures" integer DEFAULT 0 NOT NULL,
 	"last_success_at" timestamp (6) with time zone,
 	"last_failure_at" timestamp (6) with time zone,
