@@ -8,6 +8,7 @@ import { UUID } from '../http/text.ts'
 import { createBatcher } from '../queue.ts'
 import { hashApiKey } from './api-key.ts'
 import { actorOf, type Caller } from './caller.ts'
+import { projectNamedBy, tokenSourceNamedBy } from './caller-headers.ts'
 import { findOwnProject } from './own-project.ts'
 import { apiKeyMac, isOurs, sessionMac } from './row-macs.ts'
 
@@ -111,14 +112,14 @@ export const requireProject = async (
 }
 
 export const readProjectHeader = (headers: Headers): string => {
-  const text = (headers.get('x-walletkit-project-id') ?? headers.get('x-project-id') ?? '').trim()
-  if (UUID.test(text)) return text.toLowerCase()
+  const named = projectNamedBy(headers)
+  if (named !== null && UUID.test(named)) return named
   throw new AppError('project_required', 'The header X-WalletKit-Project-ID must be the UUID of your project.')
 }
 
 /** The issuer whose token a request has; null for an API key and our own access tokens. */
 const foreignSourceOf = (headers: Headers): string | null => {
-  const source = headers.get('x-walletkit-token-source')
+  const source = tokenSourceNamedBy(headers)
   return source === null || source === 'walletkit' ? null : source
 }
 

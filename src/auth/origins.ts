@@ -4,6 +4,7 @@
 import { isOriginAllowedByAny, type Project } from '../../db/queries/projects.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { CALLER_HEADERS } from './caller-headers.ts'
 
 type OriginCtx = Pick<Ctx, 'db' | 'config'>
 
@@ -12,10 +13,8 @@ const ALLOWED_HEADERS = [
   'Content-Type',
   'Idempotency-Key',
   'Traceparent',
-  'X-Project-ID',
   'X-Request-Id',
-  'X-WalletKit-Project-ID',
-  'X-WalletKit-Token-Source',
+  ...CALLER_HEADERS,
   'X-Fern-Language',
   'X-Fern-SDK-Name',
   'X-Fern-SDK-Version',

@@ -44,7 +44,12 @@ const DESCRIPTION = [
 ].join(' ')
 
 const SECURITY_SCHEMES = {
-  project: { type: 'apiKey', in: 'header', name: 'X-WalletKit-Project-ID', description: 'Your project id.' },
+  project: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-WalletKit-Project-ID',
+    description: 'Your project id. The shorter name `X-Project-ID` works as well.',
+  },
   bearer: { type: 'http', scheme: 'bearer', description: "An API key of the project, or a user's access token." },
 }
 

@@ -49,7 +49,7 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
     retry: 'no',
   },
   project_required: {
-    means: 'The header X-WalletKit-Project-ID is missing or no UUID.',
+    means: 'The header X-WalletKit-Project-ID is missing or no UUID, or X-Project-ID names another project.',
     remedy: 'Send the id of your project.',
     retry: 'no',
   },
@@ -64,7 +64,7 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
     retry: 'no',
   },
   token_source_unsupported: {
-    means: 'The header X-WalletKit-Token-Source names no issuer of the project.',
+    means: 'The header X-WalletKit-Token-Source names no issuer of the project, or X-Token-Source names another.',
     remedy: 'Leave the header out, or ask the operator to add the issuer.',
     retry: 'no',
   },

@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia'
 import { bearerOf } from '../auth/authenticate.ts'
 import { type Caller, requireUser } from '../auth/caller.ts'
+import { projectNamedBy } from '../auth/caller-headers.ts'
 import type { Authentication, VisitorAdmission } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -230,7 +231,7 @@ const pollRoute = (ctx: Ctx) =>
       return readSessionChallenge(ctx, {
         client: clientOf(ctx.config, request),
         origin: headers.get('origin'),
-        projectId: (headers.get('x-walletkit-project-id') ?? headers.get('x-project-id'))?.trim().toLowerCase() ?? null,
+        projectId: projectNamedBy(headers),
         code: query.code,
       })
     },
@@ -240,7 +241,7 @@ const pollRoute = (ctx: Ctx) =>
       ...detail(
         'Read a session challenge',
         'Says whether it is completed or has expired. Poll at most once a second. The answer contains no token.',
-        ['not_found', 'origin_not_allowed', 'rate_limited'],
+        ['project_required', 'not_found', 'origin_not_allowed', 'rate_limited'],
       ),
     },
   )

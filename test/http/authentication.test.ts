@@ -25,6 +25,22 @@ describe('authentication', () => {
     expect((await list(headers)).status).toBe(200)
   })
 
+  test('takes the project header under both names if they say the same, and refuses two projects', async () => {
+    const { projectId } = service.project
+    expect((await list({ 'x-project-id': projectId.toUpperCase() })).status).toBe(200)
+    await refused({ 'x-project-id': other.projectId }, 400, 'project_required')
+    await refused({ 'x-project-id': '' }, 400, 'project_required')
+    const poll = await service.call('/users/session-challenge?code=x', { headers: { 'x-project-id': other.projectId } })
+    expect([poll.status, poll.json.code]).toEqual([400, 'project_required'])
+  })
+
+  test('takes the header of the token source under both names, and refuses two sources', async () => {
+    const plain = 'x-token-source'
+    await refused({ [plain]: 'elsewhere' }, 400, 'token_source_unsupported')
+    expect((await list({ [plain]: 'walletkit' })).status).toBe(200)
+    await refused({ [plain]: 'firebase', 'x-walletkit-token-source': 'walletkit' }, 400, 'token_source_unsupported')
+  })
+
   test('refuses a missing or malformed project', async () => {
     await refused({ 'x-walletkit-project-id': undefined }, 400, 'project_required')
     await refused({ 'x-walletkit-project-id': 'x' }, 400, 'project_required')
@@ -105,7 +121,11 @@ describe('browsers', () => {
     })
     expect(answer.status).toBe(204)
     expect(answer.headers.get('access-control-allow-origin')).toBe(APP)
-    expect(answer.headers.get('access-control-allow-headers')).toContain('X-WalletKit-Project-ID')
+    const allowed = answer.headers.get('access-control-allow-headers')?.split(', ')
+    for (const name of ['Project-ID', 'Token-Source']) {
+      expect(allowed).toContain(`X-${name}`)
+      expect(allowed).toContain(`X-WalletKit-${name}`)
+    }
     expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
   })
 
