@@ -48,6 +48,7 @@ describe('a file of further networks', () => {
       climbAfterSeconds: 20,
       expireAfterSeconds: 1_800,
       gasPriceOracle: null,
+      coinContract: null,
       nameRegistry: null,
     })
   })
@@ -194,6 +195,7 @@ describe('a file of further networks', () => {
     const whole = {
       ...{ believed_tip_gwei: '3', has_data_floor: true, whole_backfill_blocks: 100, climb_after_seconds: 5 },
       ...{ expire_after_seconds: 50, gas_price_oracle: oracle, name_registry: oracle },
+      coin_contract: { address: oracle, moves_in: 'events' },
       ...coin({ display_decimals: 2, logo_url: 'https://example.com/x.png' }),
     }
     const [file] = furtherNetworks({ name: 'x', text: changed(whole) })
@@ -201,6 +203,7 @@ describe('a file of further networks', () => {
       believedTipWei: 3n * GWEI,
       hasDataFloor: true,
       gasPriceOracle: oracle,
+      coinContract: { address: oracle, movesIn: 'events' },
       nameRegistry: oracle,
     })
   })

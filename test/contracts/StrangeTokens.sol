@@ -105,6 +105,10 @@ contract CoinContract {
         emit Transfer(msg.sender, to, value);
         return true;
     }
+
+    function withdraw(uint256 value) external payable {
+        require(msg.value == value);
+    }
 }
 
 /// Accepts no coins.

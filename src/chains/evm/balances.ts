@@ -6,16 +6,20 @@ import type { Balances } from '../chain.ts'
 import { question, type Rpc } from '../node/rpc.ts'
 import { hexText, quantity, toQuantity } from '../node/wire.ts'
 import { readQuestion, returned, wordIn } from './call.ts'
+import type { CoinContract } from './coin-contract.ts'
 
 const ABI = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
 /** A rebasing token behind a proxy needs some 100,000. */
 const READ_GAS_LIMIT = 1_000_000n
 
 export const readBalances = async (
-  rpc: Rpc,
+  { rpc, coinContract }: { readonly rpc: Rpc; readonly coinContract: CoinContract },
   input: { readonly address: string; readonly contracts: readonly string[] },
 ): Promise<Balances> => {
-  const { address, contracts } = input
+  const { address } = input
+  // It answers with the balance of the coin.
+  const ofCoin = coinContract?.address.toLowerCase()
+  const contracts = input.contracts.filter((contract) => contract.toLowerCase() !== ofCoin)
   const blockNumber = await rpc.ask(question('eth_blockNumber', [], quantity))
   const data = encodeFunctionData({ abi: ABI, functionName: 'balanceOf', args: [hexText(address)] })
   const [coin, ...answers] = await rpc.tryAll([

@@ -60,7 +60,7 @@ const nftTransfers =
 
 /** Creates the chain. It connects to the node at the first request. */
 export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain => {
-  const { network, chainId, maxFeePerGasCapWei: ceilingWei } = row
+  const { network, chainId, coinContract, maxFeePerGasCapWei: ceilingWei } = row
   const pool = createNodePool({ ...nodes, row, family: evmFamily(chainId) })
   const { rpc, certain } = pool
   const limits = createLimits()
@@ -103,12 +103,12 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     broadcast: (raw) => deliver(pool.outbounds(), (outbound) => broadcast(outbound, raw)),
     status: (hash) => readStatus(certain, hash),
     statuses: (asked) => readStatuses(certain, asked),
-    preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts: sureFacts }, { from, intents }),
+    preview: (from, intents) => previewBundle({ ...asked, coinContract, facts: sureFacts }, { from, intents }),
     calls: declaredCalls({ rpc: certain, memory, network, facts: sureFacts }),
     feeRules: createFeeRules({ rpc, row, ours }),
     facts: (addresses) => readAddressFacts({ ...stored, believed: 'any' }, addresses),
     sureFacts,
-    balances: (input) => readBalances(rpc, input),
+    balances: (input) => readBalances({ rpc, coinContract }, input),
     names: createNames({ rpc: certain, row }),
     tokenUris: (tokens) => readTokenUris(certain, tokens),
     contractUri: (contract) => readContractUri(certain, contract),
@@ -122,8 +122,8 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     block: (number) => readBlock(certain, number),
     blocksFrom: (from) => readBlocksFrom(certain, from),
     sendersFrom: (from) => readSendersFrom(certain, from),
-    movements: (range) => readMovements({ rpc, tracing }, range),
-    eventMovements: (range) => readEventMovements(rpc, range),
+    movements: (range) => readMovements({ rpc, tracing, coinContract }, range),
+    eventMovements: (range) => readEventMovements({ rpc, coinContract }, range),
     checkBalances: (block, scope) => checkBalances(rpc, { block, scope }),
     history: (number) => readHistory(rpc, { number, finalDepth: row.finalDepth }),
     ...nodesOf(pool, opinionOf),

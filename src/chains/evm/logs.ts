@@ -34,6 +34,9 @@ const ADDRESS_PADDING = '0'.repeat(24)
 export const isCoinLog = ({ address, topics }: RawLog): boolean =>
   address === NATIVE_LOG_ADDRESS && topics[0] === TRANSFER_TOPIC
 
+/** A log as one for a movement of the native coin. Pure. */
+export const asCoinLog = <Log extends RawLog>(log: Log): Log => ({ ...log, address: NATIVE_LOG_ADDRESS })
+
 /** The log that eth_simulateV1 makes for a movement of the native coin. Pure. */
 export const coinLog = (move: { readonly from: Hex; readonly to: Hex; readonly amount: bigint }): RawLog => {
   const wordOf = (address: Hex): Hex => `0x${ADDRESS_PADDING}${address.slice(2)}`

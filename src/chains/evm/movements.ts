@@ -11,6 +11,7 @@ import { type BlockMovements, type BlockRef, type Hex, RangeTooWide, type Record
 import type { Rpc } from '../node/rpc.ts'
 import { checksum } from './address.ts'
 import { type BlockHeader, readHeaders } from './blocks.ts'
+import { type CoinContract, countedLogs, withoutPassed } from './coin-contract.ts'
 import { movementOf, TRANSFER_BATCH_TOPIC, TRANSFER_SINGLE_TOPIC, TRANSFER_TOPIC, transfersOf } from './logs.ts'
 import { isTooMuch, type Range, readLogs, readMissingLogs, type TopicFilter } from './mined-logs.ts'
 import { type BlockCoins, type NativesContext, readNatives } from './natives.ts'
@@ -56,21 +57,30 @@ const eventMovements = (log: MinedLog): readonly RecordedMovement[] =>
 /** In the order of the transactions; in each transaction the coin comes before the events. */
 const blockMovements = (
   { number, hash, parentHash, timestampMs, transactionHashes }: BlockHeader,
-  logs: readonly MinedLog[],
-  coins: BlockCoins | undefined,
+  found: {
+    readonly logs: readonly MinedLog[]
+    readonly coins?: BlockCoins | undefined
+    readonly coinContract: CoinContract
+  },
 ): BlockMovements => {
   const ref: BlockRef = { number, hash, parentHash, timestampMs }
   if (transactionHashes.length === 0) return { ...ref, movements: [], isTraced: true }
+  const { coins, coinContract } = found
+  const isTraced = coins?.isTraced ?? false
+  const logs = countedLogs(coinContract, { logs: found.logs, isTraced })
   const events = Map.groupBy(logs, ({ transactionHash }) => transactionHash)
-  const movements = transactionHashes.flatMap((transactionHash) => [
-    ...nativeMovements(transactionHash, coins?.moves.get(transactionHash) ?? []),
-    ...(events.get(transactionHash) ?? []).flatMap(eventMovements),
-  ])
-  return { ...ref, movements, isTraced: coins?.isTraced ?? false }
+  const movements = transactionHashes.flatMap((transactionHash) => {
+    const [own, moves] = [events.get(transactionHash) ?? [], coins?.moves.get(transactionHash) ?? []]
+    const counted = withoutPassed(coinContract, { moves, logs: own })
+    return [...nativeMovements(transactionHash, counted), ...own.flatMap(eventMovements)]
+  })
+  return { ...ref, movements, isTraced }
 }
 
-const readRange = async (context: NativesContext, range: Range): Promise<readonly BlockMovements[] | null> => {
-  const { rpc } = context
+type Context = NativesContext & { readonly coinContract: CoinContract }
+
+const readRange = async (context: Context, range: Range): Promise<readonly BlockMovements[] | null> => {
+  const { rpc, coinContract } = context
   const linked = readLinkedHeaders(rpc, range)
   const [headers, moves, ranged] = await Promise.all([
     linked,
@@ -84,14 +94,13 @@ const readRange = async (context: NativesContext, range: Range): Promise<readonl
   const known = new Set(headers.map(({ hash }) => hash))
   // An event belongs to an unknown block: the chain changed between two answers.
   if ([...logs.keys()].some((hash) => !known.has(hash))) return null
-  return headers.map((header) => blockMovements(header, logs.get(header.hash) ?? [], moves.get(header.hash)))
+  return headers.map((header) =>
+    blockMovements(header, { logs: logs.get(header.hash) ?? [], coins: moves.get(header.hash), coinContract }),
+  )
 }
 
 /** null if the node does not have all blocks yet, or the chain changed during the reading. */
-export const readMovements = async (
-  context: NativesContext,
-  range: Range,
-): Promise<readonly BlockMovements[] | null> => {
+export const readMovements = async (context: Context, range: Range): Promise<readonly BlockMovements[] | null> => {
   if (range.toBlock < range.fromBlock) throw new Error('expected a range that ends where it begins or later')
   try {
     return await readRange(context, range)
@@ -115,7 +124,7 @@ const filtersOf = (address: string): readonly TopicFilter[] => {
 
 /** See `Blocks.eventMovements`. The result may include movements of other addresses. */
 export const readEventMovements = async (
-  rpc: Rpc,
+  { rpc, coinContract }: Pick<Context, 'rpc' | 'coinContract'>,
   input: Range & { readonly address: string },
 ): Promise<readonly BlockMovements[] | null> => {
   const answers = await Promise.all(filtersOf(input.address).map((topics) => readLogs(rpc, input, topics)))
@@ -130,5 +139,5 @@ export const readEventMovements = async (
   const headers = (await readHeaders(rpc, numbers)).flatMap((header) => header ?? [])
   if (headers.length !== numbers.length || headers.some(({ hash }) => !byBlock.has(hash))) return null
   if (byBlock.size !== headers.length) return null
-  return headers.map((header) => blockMovements(header, byBlock.get(header.hash) ?? [], undefined))
+  return headers.map((header) => blockMovements(header, { logs: byBlock.get(header.hash) ?? [], coinContract }))
 }

@@ -10,6 +10,7 @@ import { checksum } from './address.ts'
 import { runBundle } from './bundle.ts'
 import { type Call, transactionObject } from './call.ts'
 import { type CallTrace, callTraceQuestion, logProbe } from './call-traces.ts'
+import { type CoinContract, countedLogs } from './coin-contract.ts'
 import { type CallSite, readDeclared } from './declared.ts'
 import { decodeCall, dependsOnStandard, selectorIn } from './decode.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
@@ -18,6 +19,7 @@ import type { NodeContext } from './limits.ts'
 import { movementOf } from './logs.ts'
 import { isExecutionFailure, isMethodMissing } from './node-errors.ts'
 import { correctRevmTransfers } from './revm-transfers.ts'
+import type { RawLog } from './simulate.ts'
 import { type FoundTransfer, transfersIn } from './wrapped.ts'
 
 type End = {
@@ -29,7 +31,7 @@ type End = {
   readonly remark: string
 }
 
-type Context = NodeContext & Pick<Facts, 'facts'>
+type Context = NodeContext & Pick<Facts, 'facts'> & { readonly coinContract: CoinContract }
 
 const neverRun = (failure: string): Failed => ({ failure, reverted: '0x' })
 
@@ -58,9 +60,16 @@ const traceEach = async (
   }
 }
 
+/** Both kinds of simulation trace the coin. */
+const changesIn = (coinContract: CoinContract, logs: readonly RawLog[]): readonly FoundTransfer[] =>
+  transfersIn(countedLogs(coinContract, { logs, isTraced: true }))
+
 /** A new block may have come between eth_call and the trace, so the trace may fail although the call succeeded. */
-const tracedChanges = (trace: CallTrace | null | undefined): readonly FoundTransfer[] | null =>
-  trace === null || trace === undefined || trace.failed ? null : transfersIn(trace.logs)
+const tracedChanges = (
+  { coinContract }: Context,
+  trace: CallTrace | null | undefined,
+): readonly FoundTransfer[] | null =>
+  trace === null || trace === undefined || trace.failed ? null : changesIn(coinContract, trace.logs)
 
 /** For a node without eth_simulateV1. */
 const callEach = async (context: Context, from: string, calls: readonly Call[]): Promise<readonly End[]> => {
@@ -78,7 +87,7 @@ const callEach = async (context: Context, from: string, calls: readonly Call[]):
     if (!answer.ok && !isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
     const reason = reasons[index] ?? null
     const failed = reason === null ? (answer.ok ? null : failedBy(answer.error)) : neverRun(reason)
-    const moved = failed === null ? tracedChanges(traces?.[index]) : []
+    const moved = failed === null ? tracedChanges(context, traces?.[index]) : []
     const changes = traces === null ? null : moved
     return { failed, changes, remark: index === 0 || answer.ok ? '' : REMARK }
   })
@@ -89,7 +98,7 @@ const simulateAll = async (context: Context, from: string, calls: readonly Call[
   const ran = await runBundle(rpc, limits, { from, calls })
   if (ran === null) return callEach(context, from, calls)
   const ends = await correctRevmTransfers({ rpc, limits }, { from, calls, ends: ran })
-  return ends.map((end) => ({ failed: failedIn(end), changes: transfersIn(end.logs), remark: '' }))
+  return ends.map((end) => ({ failed: failedIn(end), changes: changesIn(context.coinContract, end.logs), remark: '' }))
 }
 
 /** The contracts whose standard decides what a call or an event means. */

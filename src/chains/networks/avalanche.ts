@@ -31,6 +31,7 @@ export const avalanche = {
   climbAfterSeconds: 20,
   expireAfterSeconds: 1_800,
   gasPriceOracle: null,
+  coinContract: null,
   nameRegistry: null,
   tokens: {
     testnet: {

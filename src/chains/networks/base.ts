@@ -21,6 +21,7 @@ export const base = {
   climbAfterSeconds: 20,
   expireAfterSeconds: 1_800,
   gasPriceOracle: '0x420000000000000000000000000000000000000F',
+  coinContract: null,
   nameRegistry: null,
   tokens: {
     testnet: {

@@ -24,6 +24,7 @@ export const ethereum = {
   climbAfterSeconds: 60,
   expireAfterSeconds: 3_600,
   gasPriceOracle: null,
+  coinContract: null,
   nameRegistry: '0x00000000000C2E074eC69A0dFb2997BA6C7d2e1e',
   tokens: {
     testnet: {

@@ -38,6 +38,14 @@ const CoinEntry = Type.Object(
   { additionalProperties: false, rule: 'an object with word, name, symbol and decimals' },
 )
 
+const CoinContractEntry = Type.Object(
+  {
+    address: address(),
+    moves_in: Type.Union([Type.Literal('calls'), Type.Literal('events')], { rule: '"calls" or "events"' }),
+  },
+  { additionalProperties: false, rule: 'an object with address and moves_in' },
+)
+
 const NetworkEntry = Type.Object(
   {
     name: text(NAME, NAME_RULE),
@@ -56,6 +64,7 @@ const NetworkEntry = Type.Object(
     climb_after_seconds: Type.Optional(whole(1, 86_400)),
     expire_after_seconds: Type.Optional(whole(1, 604_800)),
     gas_price_oracle: Type.Optional(address()),
+    coin_contract: Type.Optional(CoinContractEntry),
     name_registry: Type.Optional(address()),
   },
   { additionalProperties: false, rule: 'an object, one network' },
@@ -159,6 +168,7 @@ const EXPIRE_AFTER_SECONDS = 1_800
 const fileOf = (entry: NetworkEntry): EvmNetworkFile => {
   const { name, chain_id: chainId, explorer_url: explorerUrl, confirmations } = entry
   const { display_decimals: displayDecimals, logo_url: logoUrl = '', ...coin } = entry.coin
+  const { coin_contract: coinContract } = entry
   const minPriorityFeeWei = weiOf(entry.min_priority_fee_gwei)
   return {
     network: name,
@@ -179,6 +189,7 @@ const fileOf = (entry: NetworkEntry): EvmNetworkFile => {
     climbAfterSeconds: entry.climb_after_seconds ?? CLIMB_AFTER_SECONDS,
     expireAfterSeconds: entry.expire_after_seconds ?? EXPIRE_AFTER_SECONDS,
     gasPriceOracle: entry.gas_price_oracle ?? null,
+    coinContract: coinContract === undefined ? null : { address: coinContract.address, movesIn: coinContract.moves_in },
     nameRegistry: entry.name_registry ?? null,
   }
 }

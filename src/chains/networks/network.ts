@@ -65,6 +65,11 @@ export type EvmNetworkRow = Common & {
   readonly expireAfterSeconds: number
   /** The predeploy that computes the layer 1 data fee on OP-stack chains; null elsewhere. */
   readonly gasPriceOracle: string | null
+  /**
+   * The contract by which the coin can be used as a token; null if there is none. `movesIn`: where a transfer by it
+   * shows, as the value of calls, or in its Transfer events alone (evm/coin-contract.ts).
+   */
+  readonly coinContract: { readonly address: string; readonly movesIn: 'calls' | 'events' } | null
   /** The ENS registry (EIP-137), null if there is none. Ethereum's testnets have it at the same address. */
   readonly nameRegistry: string | null
 }

@@ -32,6 +32,8 @@ export const polygon = {
   climbAfterSeconds: 20,
   expireAfterSeconds: 1_800,
   gasPriceOracle: null,
+  // MRC20 of maticnetwork/contracts, on both networks.
+  coinContract: { address: '0x0000000000000000000000000000000000001010', movesIn: 'calls' },
   nameRegistry: null,
   tokens: {
     testnet: {

@@ -6,7 +6,7 @@ import type { Chain, Hex, Intent } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { createLimits } from '../../../src/chains/evm/limits.ts'
 import { previewBundle } from '../../../src/chains/evm/preview.ts'
-import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { type EvmNetworkRow, evmNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc } from '../../../src/chains/node/rpc.ts'
 import { fundedAccount, startChain } from '../../support/chains.ts'
 import { testContract } from '../../support/contracts.ts'
@@ -24,10 +24,16 @@ const zero = '0x0000000000000000000000000000000000000000'
 type Deployed = { readonly address: Hex; readonly abi: readonly unknown[] }
 
 const proxies: ReturnType<typeof startFakeNode>[] = []
-const chainBehind = (behaviour: Behaviour): { readonly chain: Chain; readonly calls: string[][] } => {
+const chainBehind = (
+  behaviour: Behaviour,
+  coinContract: EvmNetworkRow['coinContract'] = null,
+): { readonly chain: Chain; readonly calls: string[][] } => {
   const proxy = startFakeNode({ behind: node.rpcUrl, behaviour })
   proxies.push(proxy)
-  return { chain: createEvmChain({ row, rpcUrl: proxy.rpcUrl, memory: createMemory() }), calls: proxy.calls }
+  return {
+    chain: createEvmChain({ row: { ...row, coinContract }, rpcUrl: proxy.rpcUrl, memory: createMemory() }),
+    calls: proxy.calls,
+  }
 }
 const without =
   (...methods: readonly string[]): Behaviour =>
@@ -142,6 +148,17 @@ describe.each(KINDS)('%s', (_, missing) => {
         ['erc20', zero, rich, '-', 9n],
       ],
       [],
+    ])
+  })
+
+  test("reports the coin that the network's own contract of it passes on once, as the coin", async () => {
+    const coin = await node.deploy('CoinContract')
+    const aware = chainBehind(without(...missing), { address: coin.address, movesIn: 'calls' }).chain
+    expect(await brief(aware, [call(coin, 'transfer', [other, 3n], 3n)])).toEqual([
+      [
+        ['native', rich, coin.address, '-', 3n],
+        ['native', coin.address, other, '-', 3n],
+      ],
     ])
   })
 
@@ -273,6 +290,7 @@ test('a method that the node lacked is tried again after ten minutes', async () 
     limits: createLimits({ nowMs: () => nowMs }),
     network: 'Ethereum',
     memory: createMemory(),
+    coinContract: null,
     facts: async () => new Map(),
   } as const
   const intents = [{ to: other, value: 1n, input: '0x' }] as const

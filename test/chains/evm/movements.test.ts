@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem'
 import { type BlockMovements, type Chain, RangeTooWide } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
-import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { type EvmNetworkRow, evmNetworkRow } from '../../../src/chains/networks.ts'
 import { fundedAccount, startChain } from '../../support/chains.ts'
 import { shared } from '../../support/shared.ts'
 import { type Behaviour, startFakeNode } from './fake-node.ts'
@@ -20,11 +20,16 @@ const missing: Behaviour = ({ method }) =>
     ? { error: { code: -32601, message: `the method ${method} does not exist/is not available` } }
     : undefined
 
-const chainAt = (rpcUrl: string): Chain => createEvmChain({ row, rpcUrl, memory: createMemory() })
-const withNode = async <T>(behaviour: Behaviour, use: (chain: Chain, calls: string[][]) => Promise<T>): Promise<T> => {
+const chainAt = (rpcUrl: string, coinContract: EvmNetworkRow['coinContract'] = null): Chain =>
+  createEvmChain({ row: { ...row, coinContract }, rpcUrl, memory: createMemory() })
+const withNode = async <T>(
+  behaviour: Behaviour,
+  use: (chain: Chain, calls: string[][]) => Promise<T>,
+  coinContract: EvmNetworkRow['coinContract'] = null,
+): Promise<T> => {
   const proxy = startFakeNode({ behind: node.rpcUrl, behaviour })
   try {
-    return await use(chainAt(proxy.rpcUrl), proxy.calls)
+    return await use(chainAt(proxy.rpcUrl, coinContract), proxy.calls)
   } finally {
     proxy.stop()
   }
@@ -213,6 +218,38 @@ test('a busy node is not mistaken for one that cannot trace', async () => {
     await expect(one(number, busyChain)).rejects.toMatchObject({ code: 'node_unavailable' })
     expect((await one(number, busyChain)).movements.length).toBe((await one(number)).movements.length)
   })
+})
+
+test("the coin that moves through the network's own contract of it is counted once, as the coin", async () => {
+  const coin = await node.deploy('CoinContract')
+  const { address } = coin
+  // Coins without an event, in and out: as Polygon's bridge and withdrawals move them.
+  const number = await block([call(coin, 'transfer', [third, 3n], 3n), call(coin, 'withdraw', [4n], 4n)])
+  const range = { fromBlock: number, toBlock: number }
+  const passed = [
+    ['native', rich, address, '-', 3n],
+    ['native', address, third, '-', 3n],
+  ]
+  const withdrawn = ['native', rich, address, '-', 4n]
+  const transferred = ['native', rich, third, '-', 3n]
+  const inCalls = chainAt(node.rpcUrl, { address, movesIn: 'calls' })
+  expect(brief(await one(number, inCalls))).toEqual([...passed, withdrawn])
+  // Without traces only its event says that the coin went on.
+  await withNode(
+    missing,
+    async (untraced) => expect(brief(await one(number, untraced))).toEqual([transferred, withdrawn]),
+    { address, movesIn: 'calls' },
+  )
+  const inEvents = chainAt(node.rpcUrl, { address, movesIn: 'events' })
+  expect(brief(await one(number, inEvents))).toEqual([['native', address, third, '-', 3n], transferred, withdrawn])
+  const found = await inEvents.eventMovements({ ...range, address: third })
+  expect(found?.map(brief)).toEqual([[transferred]])
+  expect(found?.[0]?.movements[0]).toMatchObject({ contract: null, logIndex: 0 })
+  // contracts/child/MRC20.sol of maticnetwork/contracts, in the genesis block.
+  const polygon = evmNetworkRow({ network: 'Polygon', environment: 'mainnet', devnet: false })
+  expect(polygon.coinContract).toEqual({ address: `0x${'1010'.padStart(40, '0')}`, movesIn: 'calls' })
+  const { coin: coins, tokens } = await inCalls.balances({ address: third, contracts: [address, token.address] })
+  expect([coins, [...tokens.keys()]]).toEqual([await node.publicClient.getBalance({ address: third }), []])
 })
 
 test('transfers from a wallet to itself are reported', async () => {
