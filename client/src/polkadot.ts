@@ -3,6 +3,7 @@ import { addressEq } from '@polkadot/util-crypto'
 import type { Client } from './client.ts'
 import { type CredentialSource, credentialOf } from './credential.ts'
 import { type Code, StrongroomError } from './errors.ts'
+import { messageHex } from './provider-parameters.ts'
 
 type RawPayload = Parameters<NonNullable<Signer['signRaw']>>[0]
 type Payload = Parameters<NonNullable<Signer['signPayload']>>[0]
@@ -19,15 +20,6 @@ const isUncovered = (error: unknown): boolean => {
   const codes: readonly Code[] = ['metadata_untrusted']
   return error instanceof StrongroomError && codes.includes(error.code)
 }
-
-const OPENING = '3c42797465733e' // <Bytes>
-const CLOSING = '3c2f42797465733e' // </Bytes>
-
-/** The service puts a message between `<Bytes>` and `</Bytes>` itself. */
-const unwrapped = (data: string): string =>
-  data.startsWith(`0x${OPENING}`) && data.endsWith(CLOSING)
-    ? `0x${data.slice(2 + OPENING.length, -CLOSING.length)}`
-    : data
 
 const hexOf = (text: string): `0x${string}` => `0x${text.replace(/^0x/, '')}`
 
@@ -60,7 +52,7 @@ const signatureIn = (extrinsic: string): `0x${string}` => {
 }
 
 /**
- * A signer for @polkadot/api. `signRaw` signs bytes, and `signPayload` the payload that the dapp made, byte for byte. If the service
+ * A signer for @polkadot/api. `signRaw` signs a text or bytes in hex, and `signPayload` the payload that the dapp made, byte for byte. If the service
  * refuses a payload because its signature would not cover the metadata, and the call has the option `withSignedTransaction`, the
  * service makes an extrinsic of the same call itself.
  */
@@ -75,9 +67,9 @@ export const toSigner = ({ client, network, address: own, credential }: Substrat
     last += 1
     return last
   }
-  const signRaw = async ({ address, data, type }: RawPayload): Promise<SignerResult> => {
-    if (type !== 'bytes') throw new Error('Payloads of extrinsics are signed by signPayload only.')
-    const message = unwrapped(data)
+  // As in other wallets the type says nothing: the service signs `<Bytes>…</Bytes>` in any case, which is never an extrinsic.
+  const signRaw = async ({ address, data }: Omit<RawPayload, 'type'>): Promise<SignerResult> => {
+    const message = messageHex(data)
     const fields = await fieldsFor(address)
     const { signature } = await client.transactions.signMessage({ ...fields, message, message_type: 'bytes' })
     return { id: nextId(), signature: hexOf(signature) }

@@ -5,9 +5,10 @@ import { ApiPromise, WsProvider } from '@polkadot/api'
 import type { SubmittableExtrinsic } from '@polkadot/api/types'
 import type { ProviderInterface } from '@polkadot/rpc-provider/types'
 import { stringToHex, u8aToHex, u8aWrapBytes } from '@polkadot/util'
-import { signatureVerify } from '@polkadot/util-crypto'
+import { decodeAddress, signatureVerify, sr25519Verify } from '@polkadot/util-crypto'
 import { createClient } from '../../client/src/client.ts'
 import { toSigner } from '../../client/src/polkadot.ts'
+import { addOrigins } from '../../src/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 
@@ -95,15 +96,57 @@ test.each([
   if (era !== 0) expect(call.era.asMortalEra.period.toNumber()).toBe(era)
 })
 
-test('signs bytes, which cannot be an extrinsic', async () => {
-  const wrapped = u8aWrapBytes('hello')
-  for (const data of [stringToHex('hello'), u8aToHex(wrapped)]) {
-    const signature = (await signer.signRaw?.({ address, data, type: 'bytes' }))?.signature ?? '0x'
+const signRaw = (payload: { address: string; data: string; type?: 'bytes' | 'payload' }) => {
+  // SignerPayloadRaw has a type; dapps in JavaScript leave it out.
+  const signed = signer.signRaw?.(payload as Parameters<NonNullable<typeof signer.signRaw>>[0])
+  if (signed === undefined) throw new Error('the signer signs bytes')
+  return signed
+}
+
+test.each([
+  ['a text', 'hello'],
+  ['a text of other letters', 'Grüße 🎉'],
+  ['hex', stringToHex('hello')],
+  ['hex in capitals', '0xABCDEF'],
+  ['an odd number of digits, which is a text', '0xabc'],
+  ['nothing', '0x'],
+  ['an extrinsic of 300 bytes', u8aToHex(new Uint8Array(300).fill(4))],
+  ['a text that is wrapped', '<Bytes>hello</Bytes>'],
+  ['hex that is wrapped', u8aToHex(u8aWrapBytes('hello'))],
+  ['hex in capitals that is wrapped', u8aToHex(u8aWrapBytes('hello')).toUpperCase().replace('0X', '0x')],
+  ['a text that is wrapped twice', '<Bytes><Bytes>hello</Bytes></Bytes>'],
+])('signs %s as polkadot-js does: wrapped once, whatever the type', async (_, data) => {
+  const wrapped = u8aWrapBytes(data)
+  for (const type of [{ type: 'bytes' }, { type: 'payload' }, {}] as const) {
+    const { signature } = await signRaw({ address, data, ...type })
     expect(signatureVerify(wrapped, signature, address).isValid).toBe(true)
+    expect(sr25519Verify(wrapped, `0x${signature.slice(-128)}`, decodeAddress(address))).toBe(true)
   }
+})
+
+test('signs no bytes for another account', async () => {
   const { address: other } = await devAccount('Bob')
-  await expect(signer.signRaw?.({ address: other, data: '0x00', type: 'bytes' })).rejects.toThrow('not this wallet')
-  await expect(signer.signRaw?.({ address, data: '0x00', type: 'payload' })).rejects.toThrow('signPayload')
+  await expect(signRaw({ address: other, data: '0x00', type: 'bytes' })).rejects.toThrow('not this wallet')
+})
+
+test("logs in with a message of Talisman's siws, which signs a text as a payload", async () => {
+  const { nonce } = (await service.post('/users/login-with-wallet', { sign_in_wallet: address })).json
+  // As `prepareMessage` of @talismn/siws 0.0.19 writes it, and as its `sign` asks for the signature.
+  const message = [
+    'app.example.com wants you to sign in with your Substrate account:',
+    address,
+    '',
+    'Sign in to the app.',
+    '',
+    'URI: https://app.example.com',
+    'Version: 1.0.0',
+    `Nonce: ${nonce}`,
+    `Issued At: ${new Date().toISOString()}`,
+  ].join('\n')
+  const { signature } = await signRaw({ address, data: message, type: 'payload' })
+  await addOrigins(service.ctx, { projectId: service.project.projectId, origins: ['https://app.example.com'] })
+  const answer = await service.post('/users/verify-login', { siwe_message: message, signature, user_id: null })
+  expect([answer.status, typeof answer.json.access_token]).toEqual([200, 'string'])
 })
 
 test('lets the service make the extrinsic where the metadata is not pinned, if the dapp allows it', async () => {
