@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { EIP_7825_GAS } from '../src/chains/networks/network.ts'
 import { startSaving, stopMining, unpackState } from './anvil-state.ts'
 import { startListening } from './listening.ts'
 import { callRpc } from './rpc.ts'
@@ -27,6 +28,8 @@ export type AnvilOptions = {
   readonly statePath?: string
   /** Mine a block at this interval, and one at once for each transaction. Without it: only for transactions. */
   readonly blockTimeSeconds?: number
+  /** The most gas that a transaction on the network may have. anvil enforces only the bound of EIP-7825, and no bound of bytes. */
+  readonly maxTransactionGas?: bigint | null
   /** anvil's messages while it starts. */
   readonly logPath?: string
   /** More flags of anvil, for tests. */
@@ -71,6 +74,7 @@ const anvilArguments = (options: AnvilOptions, loadPath: string | undefined): re
     ? []
     : ['--mixed-mining', '--block-time', String(options.blockTimeSeconds)]),
   ...(loadPath === undefined ? [] : ['--load-state', loadPath]),
+  ...(options.maxTransactionGas === EIP_7825_GAS ? ['--enable-tx-gas-limit'] : []),
   ...(options.flags ?? []),
 ]
 

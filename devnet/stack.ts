@@ -160,12 +160,13 @@ const startDatabase = async ({ folder, progress }: StackOptions, parts: Parts): 
 const startChain = async (
   { folder }: StackOptions,
   parts: Parts,
-  { network, chainId }: EvmNetworkRow,
+  { network, chainId, maxTransactionGas }: EvmNetworkRow,
 ): Promise<Anvil> => {
   const name = network.toLowerCase()
   const logPath = folder.logOf(name)
   const anvil = await startAnvil({
     chainId,
+    maxTransactionGas,
     blockTimeSeconds: BLOCK_TIME_SECONDS,
     statePath: folder.stateOf(network),
     logPath,

@@ -37,6 +37,8 @@ describe('a file of further networks', () => {
       believedTipWei: 2n * GWEI,
       maxFeePerGasCapWei: 500n * GWEI,
       hasDataFloor: false,
+      maxTransactionGas: null,
+      maxTransactionBytes: 131_072,
       confirmations: 3,
       finalDepth: 64,
       wholeBackfillBlocks: 3_600,
@@ -194,6 +196,7 @@ describe('a file of further networks', () => {
     const oracle = '0x420000000000000000000000000000000000000F'
     const whole = {
       ...{ believed_tip_gwei: '3', has_data_floor: true, whole_backfill_blocks: 100, climb_after_seconds: 5 },
+      ...{ max_transaction_gas: 2 ** 24, max_transaction_bytes: 95_000 },
       ...{ expire_after_seconds: 50, gas_price_oracle: oracle, name_registry: oracle },
       coin_contract: { address: oracle, moves_in: 'events' },
       ...coin({ display_decimals: 2, logo_url: 'https://example.com/x.png' }),
@@ -202,6 +205,8 @@ describe('a file of further networks', () => {
     expect(file).toMatchObject({
       believedTipWei: 3n * GWEI,
       hasDataFloor: true,
+      maxTransactionGas: 16_777_216n,
+      maxTransactionBytes: 95_000,
       gasPriceOracle: oracle,
       coinContract: { address: oracle, movesIn: 'events' },
       nameRegistry: oracle,

@@ -51,18 +51,16 @@ const clientsOf = (chain: Chain, rpcUrl: string) => {
   }
 }
 
-const testnetIdOf = (network: Network): number =>
-  evmNetworkRow({ network, environment: 'testnet', devnet: true }).chainId
-
 /**
- * Starts a local chain with a network's testnet chain id or another one. It mines a block for each transaction at once, and
- * no others. viem's test clients are part of it, for everything that has no function here.
+ * Starts a local chain with a network's testnet chain id and its bound for the gas of a transaction, or with another chain id. It
+ * mines a block for each transaction at once, and no others. viem's test clients are part of it, for everything that has no function here.
  */
-export const startChain = async (
-  network: Network,
-  { chainId = testnetIdOf(network), ...options }: Partial<AnvilOptions> = {},
-) => {
-  const anvil = await startAnvil({ ...options, chainId })
+export const startChain = async (network: Network, { chainId: chosenId, ...options }: Partial<AnvilOptions> = {}) => {
+  const { chainId, maxTransactionGas } =
+    chosenId === undefined
+      ? evmNetworkRow({ network, environment: 'testnet', devnet: true })
+      : { chainId: chosenId, maxTransactionGas: null }
+  const anvil = await startAnvil({ maxTransactionGas, ...options, chainId })
   const { rpcUrl } = anvil
   const chain = defineChain({
     id: chainId,

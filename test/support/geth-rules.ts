@@ -29,6 +29,10 @@ const MIN_TIP_WEI = 1n
 const PRICE_BUMP_PERCENT = 10n
 /** legacypool, AccountQueue: of the transactions behind a gap, the highest nonces are silently dropped. */
 const ACCOUNT_QUEUE = 64
+/** legacypool, txMaxSize. */
+const MAX_BYTES = 131_072
+/** params, MaxTxGas (EIP-7825). */
+const MAX_GAS = 16_777_216n
 /** ethconfig, RPCTxFeeCap. */
 const FEE_CAP_WEI = 10n ** 18n
 
@@ -78,6 +82,9 @@ const judgeBasics = (tx: Pooled, blockGasLimit: bigint): void => {
   if (fee > FEE_CAP_WEI) {
     throw new Refusal(`tx fee (${ether(fee)} ether) exceeds the configured cap (${ether(FEE_CAP_WEI)} ether)`)
   }
+  const size = (tx.raw.length - 2) / 2
+  if (size > MAX_BYTES) throw new Refusal(`oversized data: transaction size ${size}, limit ${MAX_BYTES}`)
+  if (tx.gas > MAX_GAS) throw new Refusal(`transaction gas limit too high (cap: ${MAX_GAS}, tx: ${tx.gas})`)
   if (tx.gas > blockGasLimit) throw new Refusal('exceeds block gas limit')
   if (tx.tip > tx.feeCap) throw new Refusal('max priority fee per gas higher than max fee per gas')
   if (tx.tip < MIN_TIP_WEI) {

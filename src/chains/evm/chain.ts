@@ -103,7 +103,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     broadcast: (raw) => deliver(pool.outbounds(), (outbound) => broadcast(outbound, raw)),
     status: (hash) => readStatus(certain, hash),
     statuses: (asked) => readStatuses(certain, asked),
-    preview: (from, intents) => previewBundle({ ...asked, coinContract, facts: sureFacts }, { from, intents }),
+    preview: (from, intents) => previewBundle({ ...asked, row, facts: sureFacts }, { from, intents }),
     calls: declaredCalls({ rpc: certain, memory, network, facts: sureFacts }),
     feeRules: createFeeRules({ rpc, row, ours }),
     facts: (addresses) => readAddressFacts({ ...stored, believed: 'any' }, addresses),

@@ -56,6 +56,13 @@ export const leastGas = ({ call, hasDataFloor }: { readonly call: Call; readonly
   return intrinsic > floor ? intrinsic : floor
 }
 
+/** The error text for what needs more gas than a transaction may have. Pure. */
+export const tooMuchGas = (
+  { network }: { readonly network: string },
+  { needed, most }: { readonly needed: bigint; readonly most: bigint },
+): string =>
+  `execution failed: out of gas: it needs ${needed}, and a transaction on ${network} may have at most ${most}`
+
 /** Why no node would start this call in any state; null if there is no such reason. Pure. */
 export const whyInvalid = (call: Call): string | null => {
   if (call.to === null && (call.input.length - 2) / 2 > INIT_CODE_LIMIT_BYTES) {

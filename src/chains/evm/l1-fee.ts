@@ -7,7 +7,7 @@ import type { Question } from '../node/rpc.ts'
 import { MalformedAnswer } from '../node/wire.ts'
 import { readQuestion } from './call.ts'
 import { serializeUnsigned } from './encode.ts'
-import { fillIn } from './unsigned.ts'
+import { longest } from './unsigned.ts'
 
 /** Layer 1's fees may rise until the transaction is included. */
 const MARGIN_PERCENT = 25n
@@ -23,17 +23,8 @@ export const l1FeeQuestion = (
   { to, value, input, accessList = [] }: Pick<Intent, 'to' | 'value' | 'input' | 'accessList'>,
 ): Question<bigint> | null => {
   if (row.gasPriceOracle === null) return null
-  const longest = fillIn(
-    { to, value, input, accessList },
-    {
-      row,
-      nonce: 2 ** 32,
-      gasLimit: 2n ** 32n,
-      maxFeePerGas: row.maxFeePerGasCapWei,
-      maxPriorityFeePerGas: row.maxFeePerGasCapWei,
-    },
-  )
-  const size = BigInt((serializeUnsigned(longest).length - 2) / 2)
+  const unsigned = longest({ to, value, input, accessList }, row)
+  const size = BigInt((serializeUnsigned(unsigned).length - 2) / 2)
   const data = encodeFunctionData({ abi: ORACLE_ABI, functionName: 'getL1FeeUpperBound', args: [size] })
   const read = readQuestion({ to: row.gasPriceOracle, data })
   const parse = (result: unknown): bigint => {

@@ -4,6 +4,7 @@
 
 import { formatUnits } from 'viem'
 import { AppError } from '../../errors.ts'
+import { lower } from '../amount.ts'
 import type { EvmUnsigned, FillOptions, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
 import type { ContractWallet } from '../contract-wallets.ts'
 import type { EvmNetworkRow } from '../networks.ts'
@@ -14,14 +15,14 @@ import { transactionObject } from './call.ts'
 import { countQuestion, countsOf, notYetMined } from './counts.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
 import { assertRelayed, chooseFees, marketFees } from './fees.ts'
-import { dataOnlyGas, intrinsicGas } from './intrinsic.ts'
+import { dataOnlyGas, intrinsicGas, tooMuchGas } from './intrinsic.ts'
 import { l1FeeQuestion } from './l1-fee.ts'
 import type { NodeContext } from './limits.ts'
 import { assertBelowCeiling, type FeeHistory, historyQuestion, marketOf } from './market.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './node-errors.ts'
 import { asDeployed } from './safe/storage.ts'
 import { type Overrides, overridesObject } from './simulate.ts'
-import { complete, type Fees, fillIn, pricedFees, worstCost } from './unsigned.ts'
+import { assertForm, complete, type Fees, fillIn, pricedFees, worstCost } from './unsigned.ts'
 
 /** The state may change until the transaction is mined. A plain transfer needs no margin. */
 const ESTIMATE_MARGIN_PERCENT = 20n
@@ -33,6 +34,8 @@ const GAS_USED_MARGIN_PERCENT = 50n
 const TRANSACTION_GAS = 21_000n
 /** go-ethereum's estimate is up to 1.5 % too high (eth/gasestimator). */
 const ESTIMATE_ERROR_PERCENT = 3n
+/** The smallest blocks that are known take twice as much: the small blocks of HyperEVM (Hyperliquid docs, dual-block architecture). */
+const FITS_ANY_BLOCK_GAS = 1_000_000n
 /** The assumed balance for estimating a transfer that the sender cannot pay. */
 const RICH = 2n ** 200n
 
@@ -76,9 +79,9 @@ const settleGas = async (context: PrepareContext, sending: Sending, gas: Answer<
   return context.rpc.try(gasQuestion(context, sending))
 }
 
-/** Needed only if the caller fixed a gas limit: an estimate never exceeds a block. */
-const blockGasLimitQuestion = (intent: Intent): Question<bigint> | null =>
-  intent.gasLimit === undefined
+/** null if every block takes this much gas. */
+const blockGasLimitQuestion = (gasLimit: bigint | undefined): Question<bigint> | null =>
+  gasLimit === undefined || gasLimit <= FITS_ANY_BLOCK_GAS
     ? null
     : question('eth_getBlockByNumber', ['latest', false], (block) => quantity(record(block).gasLimit))
 
@@ -91,9 +94,23 @@ const assertFitsBlock = (intent: Intent, blockGasLimit: bigint | null): void => 
   )
 }
 
-const marginOf = (intent: Intent, gas: bigint): bigint => {
-  if (intent.gasLimit !== undefined) return intent.gasLimit
-  return gas === TRANSACTION_GAS ? gas : raised(gas, ESTIMATE_MARGIN_PERCENT)
+const withMargin = (gas: bigint, percent: bigint): bigint => (gas === TRANSACTION_GAS ? gas : raised(gas, percent))
+
+/**
+ * The gas limit for what needs this much: with a margin, as far as the network and its blocks allow one.
+ * @throws execution_reverted if no transaction may have as much as it needs.
+ */
+const gasLimitFor = async (
+  { rpc, row }: PrepareContext,
+  { needed, percent }: { readonly needed: bigint; readonly percent: bigint },
+): Promise<bigint> => {
+  const wanted = withMargin(needed, percent)
+  const asked = blockGasLimitQuestion(wanted)
+  if (asked === null) return wanted
+  const blockGasLimit = await rpc.ask(asked)
+  const most = lower(blockGasLimit, row.maxTransactionGas ?? blockGasLimit)
+  if (needed > most) throw new AppError('execution_reverted', tooMuchGas(row, { needed, most }))
+  return lower(wanted, most)
 }
 
 const reverted = async (
@@ -133,7 +150,8 @@ const explainNoFunds = async (
     context.rpc.ask(question('eth_getBalance', [from, stateOf(context)], quantity)),
     estimateRich(context, sending),
   ])
-  const gasLimit = intent.gasLimit ?? (gas.ok ? marginOf(intent, gas.value) : intrinsicGas(intent))
+  const wanted = gas.ok ? withMargin(gas.value, ESTIMATE_MARGIN_PERCENT) : intrinsicGas(intent)
+  const gasLimit = intent.gasLimit ?? lower(wanted, context.row.maxTransactionGas ?? wanted)
   const needed = intent.value + gasLimit * state.fees.maxFeePerGas + state.surcharge
   return insufficient(context.row, { from, needed, balance, least: intent.gasLimit === undefined && !gas.ok })
 }
@@ -148,7 +166,7 @@ const gasAlone = async (
   context: PrepareContext,
   { intent, gas }: Pick<EstimatedSending, 'intent' | 'gas'>,
 ): Promise<bigint> => {
-  if (gas.ok) return marginOf(intent, gas.value)
+  if (gas.ok) return intent.gasLimit ?? gasLimitFor(context, { needed: gas.value, percent: ESTIMATE_MARGIN_PERCENT })
   throw await reverted(context, { to: intent.to, failed: failedBy(gas.error), cause: gas.error })
 }
 
@@ -174,7 +192,7 @@ const gasAfterPending = async (context: PrepareContext, estimated: EstimatedSend
   const failed = failedIn(end)
   if (failed !== null) throw await reverted(context, { to: intent.to, failed, cause: gas.ok ? null : gas.error })
   if (gas.ok && end.gasUsed <= gas.value) return gasAlone(context, estimated)
-  return intent.gasLimit ?? raised(end.gasUsed, GAS_USED_MARGIN_PERCENT)
+  return intent.gasLimit ?? gasLimitFor(context, { needed: end.gasUsed, percent: GAS_USED_MARGIN_PERCENT })
 }
 
 /**
@@ -187,13 +205,14 @@ const seemsWithoutCode = (intent: Intent, gas: bigint): boolean =>
   intent.gasLimit === undefined &&
   gas <= raised(dataOnlyGas(intent), ESTIMATE_ERROR_PERCENT)
 
-/** @throws execution_reverted */
+/** @throws execution_reverted, invalid_input for what no node takes. */
 export const prepare = async (
   context: PrepareContext,
   input: { readonly intent: Intent; readonly from: string; readonly options: PrepareOptions },
 ): Promise<Prepared> => {
   const { rpc, row } = context
   const { intent, from, options } = input
+  assertForm(intent, row)
   const sending = sendingOf(intent, from, options.asIfDeployed)
   const answers = await rpc.tryAll([
     countQuestion(from, 'latest'),
@@ -202,7 +221,7 @@ export const prepare = async (
     historyQuestion(),
     l1FeeQuestion(row, intent),
     gasQuestion(context, sending),
-    blockGasLimitQuestion(intent),
+    blockGasLimitQuestion(intent.gasLimit),
   ])
   const [mined, pending, balanceAnswer, feeHistory, l1Fee, firstGas, blockGasLimit] = answers
   assertFitsBlock(intent, rpc.need(blockGasLimit))
@@ -275,13 +294,15 @@ export const fill = async (
   const sending = sendingOf(intent, from, asIfDeployed)
   const fixed = fixedFees(intent)
   const isOpen = typeof wanted !== 'number'
-  const [mined, pending, history, gas] = await rpc.tryAll([
+  const [mined, pending, history, gas, blockGasLimit] = await rpc.tryAll([
     isOpen ? countQuestion(from, 'latest') : null,
     isOpen ? countQuestion(from, 'pending') : null,
     fixed === null ? historyQuestion() : null,
     intent.gasLimit === undefined ? gasQuestion(context, sending) : null,
+    blockGasLimitQuestion(intent.gasLimit),
   ])
   const nonce = isOpen ? await wanted(countsOf(rpc.need(asked(mined)), rpc.need(asked(pending)))) : wanted
+  assertFitsBlock(intent, rpc.need(blockGasLimit))
   const [fees, gasLimit] = await Promise.all([
     fixed ?? feesAtMarket(context, intent, rpc.need(asked(history))),
     estimateForSigning(context, sending, gas),

@@ -4,6 +4,7 @@
 // debug_traceCall, if the node has it, the movements. An error then says that the elements before it were ignored.
 
 import { type AddressFacts, asStandard, type Facts, type Intent, type Movement, type Preview } from '../chain.ts'
+import type { EvmNetworkRow } from '../networks.ts'
 import { NodeUnavailable, question } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
 import { checksum } from './address.ts'
@@ -14,7 +15,7 @@ import { type CoinContract, countedLogs } from './coin-contract.ts'
 import { type CallSite, readDeclared } from './declared.ts'
 import { decodeCall, dependsOnStandard, selectorIn } from './decode.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
-import { whyInvalid } from './intrinsic.ts'
+import { tooMuchGas, whyInvalid } from './intrinsic.ts'
 import type { NodeContext } from './limits.ts'
 import { movementOf } from './logs.ts'
 import { isExecutionFailure, isMethodMissing } from './node-errors.ts'
@@ -31,11 +32,20 @@ type End = {
   readonly remark: string
 }
 
-type Context = NodeContext & Pick<Facts, 'facts'> & { readonly coinContract: CoinContract }
+type Context = NodeContext &
+  Pick<Facts, 'facts'> & { readonly row: Pick<EvmNetworkRow, 'network' | 'maxTransactionGas' | 'coinContract'> }
 
 const neverRun = (failure: string): Failed => ({ failure, reverted: '0x' })
 
 const REMARK = ' (elements before it were not taken into account: the node cannot simulate a bundle)'
+
+/** Why no transaction may do what a node simulated: nodes do not bound the gas of a call there (EIP-7825). null if one may. */
+const whyTooMuch = ({ row }: Context, call: Call | undefined, gasUsed: bigint): string | null => {
+  const { maxTransactionGas: most } = row
+  if (most === null) return null
+  if ((call?.gasLimit ?? 0n) > most) return `execution failed: gas limit too high (at most ${most} on ${row.network})`
+  return gasUsed > most ? tooMuchGas(row, { needed: gasUsed, most }) : null
+}
 
 /** Traces each call alone, null for one without a trace; null if the node cannot trace. Errors are ignored: eth_call shows failures. */
 const traceEach = async (
@@ -65,11 +75,8 @@ const changesIn = (coinContract: CoinContract, logs: readonly RawLog[]): readonl
   transfersIn(countedLogs(coinContract, { logs, isTraced: true }))
 
 /** A new block may have come between eth_call and the trace, so the trace may fail although the call succeeded. */
-const tracedChanges = (
-  { coinContract }: Context,
-  trace: CallTrace | null | undefined,
-): readonly FoundTransfer[] | null =>
-  trace === null || trace === undefined || trace.failed ? null : changesIn(coinContract, trace.logs)
+const tracedChanges = ({ row }: Context, trace: CallTrace | null | undefined): readonly FoundTransfer[] | null =>
+  trace === null || trace === undefined || trace.failed ? null : changesIn(row.coinContract, trace.logs)
 
 /** For a node without eth_simulateV1. */
 const callEach = async (context: Context, from: string, calls: readonly Call[]): Promise<readonly End[]> => {
@@ -86,7 +93,9 @@ const callEach = async (context: Context, from: string, calls: readonly Call[]):
   return answers.map((answer, index) => {
     if (!answer.ok && !isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
     const reason = reasons[index] ?? null
-    const failed = reason === null ? (answer.ok ? null : failedBy(answer.error)) : neverRun(reason)
+    const tooMuch = answer.ok ? whyTooMuch(context, calls[index], 0n) : null
+    const never = reason ?? tooMuch
+    const failed = never === null ? (answer.ok ? null : failedBy(answer.error)) : neverRun(never)
     const moved = failed === null ? tracedChanges(context, traces?.[index]) : []
     const changes = traces === null ? null : moved
     return { failed, changes, remark: index === 0 || answer.ok ? '' : REMARK }
@@ -98,7 +107,11 @@ const simulateAll = async (context: Context, from: string, calls: readonly Call[
   const ran = await runBundle(rpc, limits, { from, calls })
   if (ran === null) return callEach(context, from, calls)
   const ends = await correctRevmTransfers({ rpc, limits }, { from, calls, ends: ran })
-  return ends.map((end) => ({ failed: failedIn(end), changes: changesIn(context.coinContract, end.logs), remark: '' }))
+  return ends.map((end, index) => {
+    const tooMuch = end.failure === null ? whyTooMuch(context, calls[index], end.gasUsed) : null
+    if (tooMuch !== null) return { failed: neverRun(tooMuch), changes: [], remark: '' }
+    return { failed: failedIn(end), changes: changesIn(context.row.coinContract, end.logs), remark: '' }
+  })
 }
 
 /** The contracts whose standard decides what a call or an event means. */

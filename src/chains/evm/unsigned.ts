@@ -1,8 +1,11 @@
-// Makes unsigned transactions from intents, without a node.
+// Makes unsigned transactions from intents, without a node. What every pool would refuse by its form is refused here: recorded,
+// it would hold its nonce until it is given up.
 
 import { AppError } from '../../errors.ts'
+import { higher } from '../amount.ts'
 import type { EvmUnsigned, Intent, Offer } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
+import { serializeUnsigned } from './encode.ts'
 import { leastGas } from './intrinsic.ts'
 
 /** Fees, in wei per unit of gas. */
@@ -19,17 +22,42 @@ export const assertFees = (fees: Fees): void => {
 export const pricedFees = ({ gasPrice }: Intent): Fees | null =>
   gasPrice === undefined ? null : { maxFeePerGas: gasPrice, maxPriorityFeePerGas: gasPrice }
 
-type Row = Pick<EvmNetworkRow, 'chainId' | 'hasDataFloor'>
+type Row = Pick<
+  EvmNetworkRow,
+  'network' | 'chainId' | 'hasDataFloor' | 'maxTransactionGas' | 'maxTransactionBytes' | 'maxFeePerGasCapWei'
+>
 
 /** Refuses a gas limit of the caller with which no block would include the transaction. */
-const assertGas = (intent: Intent, { hasDataFloor }: Row): void => {
-  if (intent.gasLimit === undefined) return
+const assertGas = (intent: Intent, { network, hasDataFloor, maxTransactionGas: most }: Row): void => {
+  const { gasLimit } = intent
+  if (gasLimit === undefined) return
+  const refuse = (rule: string) => new AppError('invalid_input', `Field "unsigned_transaction.gasLimit" must ${rule}.`)
   const least = leastGas({ call: intent, hasDataFloor })
-  if (intent.gasLimit >= least) return
+  if (gasLimit < least) throw refuse(`be at least ${least}, which this transaction costs before anything runs`)
+  if (most !== null && gasLimit > most)
+    throw refuse(`not be above ${most}, the most gas that a transaction on ${network} may have`)
+}
+
+/** What a signature adds at most: v with a large chain id, r and s, and longer lengths before them. */
+const SIGNATURE_BYTES = 80
+
+/** The most bytes that the signed transaction may have, whatever nonce, gas and fees are chosen for it. Pure. */
+const signedBytes = (intent: Intent, row: Row): number =>
+  (serializeUnsigned(longest(intent, row)).length - 2) / 2 + SIGNATURE_BYTES
+
+const assertBytes = (intent: Intent, row: Row): void => {
+  const bytes = signedBytes(intent, row)
+  if (bytes <= row.maxTransactionBytes) return
   throw new AppError(
     'invalid_input',
-    `Field "unsigned_transaction.gasLimit" must be at least ${least}, which this transaction costs before anything runs.`,
+    `The signed transaction may have ${bytes} bytes, and nodes of ${row.network} take at most ${row.maxTransactionBytes}: send less data.`,
   )
+}
+
+/** Refuses what no node takes, in whatever state the chain is. */
+export const assertForm = (intent: Intent, row: Row): void => {
+  assertGas(intent, row)
+  assertBytes(intent, row)
 }
 
 /** An access list makes a transaction with a gas price one of type 1, even if it is empty. Pure. */
@@ -38,25 +66,39 @@ const formOf = ({ gasPrice, accessList }: Intent): Pick<EvmUnsigned, 'type' | 'a
   ...(accessList === undefined ? {} : { accessList }),
 })
 
+type Rest = Fees & { readonly row: Pick<Row, 'chainId'>; readonly nonce: number; readonly gasLimit: bigint }
+
+const merge = (intent: Intent, rest: Rest): EvmUnsigned => ({
+  family: 'evm',
+  chainId: rest.row.chainId,
+  nonce: rest.nonce,
+  to: intent.to,
+  value: intent.value,
+  input: intent.input,
+  gasLimit: rest.gasLimit,
+  maxFeePerGas: rest.maxFeePerGas,
+  maxPriorityFeePerGas: rest.maxPriorityFeePerGas,
+  ...formOf(intent),
+})
+
+/** The transaction with the longest nonce, gas and fees that it may get. Only for its size. Pure. */
+export const longest = (intent: Intent, row: Pick<Row, 'chainId' | 'maxFeePerGasCapWei'>): EvmUnsigned => {
+  const { maxFeePerGas = 0n } = pricedFees(intent) ?? intent
+  const fee = higher(row.maxFeePerGasCapWei, maxFeePerGas)
+  return merge(intent, {
+    row,
+    nonce: higher(2 ** 32, intent.nonce ?? 0),
+    gasLimit: higher(2n ** 32n, intent.gasLimit ?? 0n),
+    maxFeePerGas: fee,
+    maxPriorityFeePerGas: fee,
+  })
+}
+
 /** Makes the transaction from the intent and the fields that it left open. */
-export const fillIn = (
-  intent: Intent,
-  rest: Fees & { readonly row: Row; readonly nonce: number; readonly gasLimit: bigint },
-): EvmUnsigned => {
+export const fillIn = (intent: Intent, rest: Rest & { readonly row: Row }): EvmUnsigned => {
   assertFees(rest)
-  assertGas(intent, rest.row)
-  return {
-    family: 'evm',
-    chainId: rest.row.chainId,
-    nonce: rest.nonce,
-    to: intent.to,
-    value: intent.value,
-    input: intent.input,
-    gasLimit: rest.gasLimit,
-    maxFeePerGas: rest.maxFeePerGas,
-    maxPriorityFeePerGas: rest.maxPriorityFeePerGas,
-    ...formOf(intent),
-  }
+  assertForm(intent, rest.row)
+  return merge(intent, rest)
 }
 
 /** null if nonce, gasLimit or one of the fees is missing. Pure. */

@@ -1,4 +1,4 @@
-import { type EvmNetworkFile, GWEI, logoUrlOf } from './network.ts'
+import { type EvmNetworkFile, GWEI, logoUrlOf, POOL_TRANSACTION_BYTES } from './network.ts'
 import { DAI, LINK, USDC, USDT, WBTC, WETH } from './tokens.ts'
 
 const WAVAX = { logoUrl: logoUrlOf('avalanchec'), displayDecimals: 4 }
@@ -22,6 +22,9 @@ export const avalanche = {
   // Before fees followed the load (ACP-176), inscriptions raised them above 1,000 gwei.
   maxFeePerGasCapWei: 2_000n * GWEI,
   hasDataFloor: false,
+  // coreth has no EIP-7825 (core/txpool/validation.go): only the gas limit of a block.
+  maxTransactionGas: null,
+  maxTransactionBytes: POOL_TRANSACTION_BYTES,
   confirmations: 1,
   finalDepth: 12,
   // Two hours.

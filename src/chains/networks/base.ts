@@ -1,4 +1,4 @@
-import { type EvmNetworkFile, GWEI, logoUrlOf } from './network.ts'
+import { EIP_7825_GAS, type EvmNetworkFile, GWEI, logoUrlOf, POOL_TRANSACTION_BYTES } from './network.ts'
 import { CBBTC, DAI, LINK, USDC, USDT, WETH } from './tokens.ts'
 
 export const base = {
@@ -12,6 +12,9 @@ export const base = {
   believedTipWei: 2n * GWEI,
   maxFeePerGasCapWei: 200n * GWEI,
   hasDataFloor: true,
+  // Since Azul, 2026-05-28; on Sepolia since 2026-04-20 (specs.base.org, upgrades/azul/exec-engine). Deposits are exempt.
+  maxTransactionGas: EIP_7825_GAS,
+  maxTransactionBytes: POOL_TRANSACTION_BYTES,
   confirmations: 5,
   finalDepth: 1_000,
   // Two hours.

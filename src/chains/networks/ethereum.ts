@@ -1,4 +1,4 @@
-import { type EvmNetworkFile, GWEI, logoUrlOf } from './network.ts'
+import { EIP_7825_GAS, type EvmNetworkFile, GWEI, logoUrlOf, POOL_TRANSACTION_BYTES } from './network.ts'
 import { CBBTC, DAI, LINK, UNI, USDC, USDT, WBTC, WETH } from './tokens.ts'
 
 export const ethereum = {
@@ -15,6 +15,9 @@ export const ethereum = {
   // The rushes of 2021 and 2022 exceeded it for minutes or hours. An operator who must send then chooses a higher one.
   maxFeePerGasCapWei: 1_000n * GWEI,
   hasDataFloor: true,
+  // Since Fusaka, 2025-12-03; on Sepolia since 2025-10-14 (EIP-7607).
+  maxTransactionGas: EIP_7825_GAS,
+  maxTransactionBytes: POOL_TRANSACTION_BYTES,
   confirmations: 3,
   finalDepth: 64,
   // One day; a tracing node needs about ten minutes for it.

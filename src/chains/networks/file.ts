@@ -6,7 +6,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value, ValueErrorType } from '@sinclair/typebox/value'
 import type { Node, ParseError } from 'jsonc-parser'
 import { higher } from '../amount.ts'
-import { type EvmNetworkFile, GWEI } from './network.ts'
+import { type EvmNetworkFile, GWEI, POOL_TRANSACTION_BYTES } from './network.ts'
 
 /** Load the validator only if there is such a file, so that a vault without one does not need it. */
 const parser = (): typeof import('jsonc-parser') => createRequire(import.meta.url)('jsonc-parser')
@@ -60,6 +60,8 @@ const NetworkEntry = Type.Object(
     block_interval_ms: Type.Optional(whole(100, 3_600_000)),
     believed_tip_gwei: Type.Optional(gwei()),
     has_data_floor: Type.Optional(Type.Boolean({ rule: 'true or false' })),
+    max_transaction_gas: Type.Optional(whole(100_000, Number.MAX_SAFE_INTEGER)),
+    max_transaction_bytes: Type.Optional(whole(1_000, 100_000_000)),
     whole_backfill_blocks: Type.Optional(whole(1, 10_000_000)),
     climb_after_seconds: Type.Optional(whole(1, 86_400)),
     expire_after_seconds: Type.Optional(whole(1, 604_800)),
@@ -181,6 +183,8 @@ const fileOf = (entry: NetworkEntry): EvmNetworkFile => {
       entry.believed_tip_gwei === undefined ? higher(minPriorityFeeWei, 2n * GWEI) : weiOf(entry.believed_tip_gwei),
     maxFeePerGasCapWei: weiOf(entry.max_fee_gwei),
     hasDataFloor: entry.has_data_floor ?? false,
+    maxTransactionGas: entry.max_transaction_gas === undefined ? null : BigInt(entry.max_transaction_gas),
+    maxTransactionBytes: entry.max_transaction_bytes ?? POOL_TRANSACTION_BYTES,
     confirmations,
     finalDepth: entry.final_depth,
     wholeBackfillBlocks: entry.whole_backfill_blocks ?? higher(BACKFILL_BLOCKS, entry.final_depth),

@@ -51,6 +51,10 @@ export type EvmNetworkRow = Common & {
   readonly maxFeePerGasCapWei: bigint
   /** Whether EIP-7623 applies: the length of the data sets a minimum for the gas of a transaction. */
   readonly hasDataFloor: boolean
+  /** No block has a transaction with a higher gas limit (EIP-7825); null if only the gas limit of a block bounds it. */
+  readonly maxTransactionGas: bigint | null
+  /** Nodes take no signed transaction with more bytes into their pools. */
+  readonly maxTransactionBytes: number
   /** Number of blocks, the transaction's own included, before it is reported as success or failed. */
   readonly confirmations: number
   /** Number of blocks after which a block is treated as final if the node does not report finality. */
@@ -130,6 +134,15 @@ export const LOGOS = 'https://raw.githubusercontent.com/trustwallet/assets/maste
 export const logoUrlOf = (blockchain: string): string => `${LOGOS}/${blockchain}/info/logo.png`
 
 export const GWEI = 1_000_000_000n
+
+/** EIP-7825: 2^24. */
+export const EIP_7825_GAS = 16_777_216n
+
+/**
+ * 128 KiB: txMaxSize of go-ethereum (core/txpool/legacypool) and of bor, coreth and op-geth, which have it from there;
+ * DEFAULT_MAX_TX_INPUT_BYTES of reth, which counts the whole encoding; MaxTxSize of nethermind.
+ */
+export const POOL_TRANSACTION_BYTES = 131_072
 
 /** An amount of wei in gwei, with at most three decimals. */
 export const gweiOf = (wei: bigint): number => Number((wei * 1_000n) / GWEI) / 1_000

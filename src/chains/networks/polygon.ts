@@ -1,4 +1,4 @@
-import { type EvmNetworkFile, GWEI, logoUrlOf } from './network.ts'
+import { type EvmNetworkFile, GWEI, logoUrlOf, POOL_TRANSACTION_BYTES } from './network.ts'
 import { DAI, LINK, UNI, USDC, USDT, WBTC, WETH } from './tokens.ts'
 
 const WPOL = { logoUrl: logoUrlOf('polygon'), displayDecimals: 4 }
@@ -23,6 +23,9 @@ export const polygon = {
   // In 2023 inscriptions raised fees to several thousand gwei.
   maxFeePerGasCapWei: 10_000n * GWEI,
   hasDataFloor: true,
+  // 2^25 since Madhugiri, 2025-12-09 (bor params/protocol_params.go, MaxTxGas: twice that of EIP-7825).
+  maxTransactionGas: 33_554_432n,
+  maxTransactionBytes: POOL_TRANSACTION_BYTES,
   confirmations: 10,
   finalDepth: 256,
   // Two hours.

@@ -289,6 +289,7 @@ test('a method that the node lacked is tried again after ten minutes', async () 
     rpc: createRpc({ rpcUrl: proxy.rpcUrl, network: 'Ethereum' }),
     limits: createLimits({ nowMs: () => nowMs }),
     network: 'Ethereum',
+    row,
     memory: createMemory(),
     coinContract: null,
     facts: async () => new Map(),

@@ -159,9 +159,111 @@ test('a revert is refused with its reason, with or without a given gas limit', a
 })
 
 test('a gas limit that is too low is refused', async () => {
-  for (const gasLimit of [1n, 20_999n, 25_000n]) {
-    await expect(prepare({ ...call('keep', [5n]), gasLimit })).rejects.toMatchObject({ code: 'execution_reverted' })
+  const intent = call('keep', [5n])
+  for (const gasLimit of [1n, 21_000n]) {
+    await expect(prepare({ ...intent, gasLimit })).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringMatching(/must be at least [0-9]+, which this transaction costs before anything runs/),
+    })
   }
+  await expect(prepare({ ...intent, gasLimit: 25_000n })).rejects.toMatchObject({ code: 'execution_reverted' })
+})
+
+/** EIP-7825. The test's node enforces it for what is sent, and not for estimates. */
+const MOST = 16_777_216n
+/** The blocks of anvil. */
+const BLOCK = 30_000_000n
+/** Memory of this many words costs 3 gas for each, and their square by 512 (Yellow Paper, appendix H). */
+const greedy = async (words: number) => {
+  const address = getAddress(`0x${words.toString(16).padStart(40, '0')}`)
+  const offset = ((words - 1) * 32).toString(16).padStart(6, '0')
+  await node.testClient.setCode({ address, bytecode: `0x600062${offset}5200` })
+  return to(address)
+}
+
+test('the margin ends where the network or its blocks allow a transaction no more gas, and the node takes it', async () => {
+  const account = privateKeyToAccount(generatePrivateKey())
+  await node.fund(account.address, parseEther('10'))
+  const intent = await greedy(86_000)
+  const { gasLimit, nonce, maxFeePerGas, maxPriorityFeePerGas } = ofEvm(
+    (await prepare(intent, account.address)).unsigned,
+  )
+  expect(gasLimit).toBe(MOST)
+  expect((await chain.fill(intent, account.address, { nonce: 0 })).gasLimit).toBe(MOST)
+  const fees = { maxFeePerGas, maxPriorityFeePerGas }
+  const signing = { type: 'eip1559', chainId: row.chainId, nonce, gas: gasLimit, ...fees } as const
+  const raw = await account.signTransaction({ ...signing, to: getAddress(intent.to ?? '') })
+  expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
+  const boundless = fake(() => undefined, { maxTransactionGas: null }).chain
+  const largest = await greedy(116_000)
+  expect((await boundless.prepare(largest, rich, { pending: nothing })).unsigned.gasLimit).toBe(BLOCK)
+  expect((await boundless.fill(largest, rich, { nonce: 0 })).gasLimit).toBe(BLOCK)
+})
+
+test('what needs more gas than a transaction may have is refused, alone and after pending transactions', async () => {
+  const intent = await greedy(100_000)
+  const refusal = {
+    code: 'execution_reverted',
+    message: expect.stringMatching(
+      /^execution failed: out of gas: it needs 19[0-9]{6}, and a transaction on Ethereum may have at most 16777216$/,
+    ),
+  }
+  await expect(prepare(intent)).rejects.toMatchObject(refusal)
+  await expect(chain.fill(intent, rich, { nonce: 0 })).rejects.toMatchObject(refusal)
+  const { minedCount } = await chain.transactionCounts(rich)
+  // Without code the call costs nothing alone.
+  const created = getContractAddress({ from: rich, nonce: BigInt(minedCount) })
+  const code = `600062${(99_999 * 32).toString(16).padStart(6, '0')}5200`
+  const creation = { to: null, value: 0n, input: `0x67${code}60005260086018f3` as const, nonce: minedCount }
+  await expect(prepare(to(created, '0x01'), rich, [creation])).rejects.toMatchObject(refusal)
+})
+
+test('a gas limit of the caller above what a transaction may have is refused', async () => {
+  const intent = call('keep', [5n])
+  const refusal = (words: string) => ({ code: 'invalid_input', message: expect.stringContaining(words) })
+  const own = refusal('must not be above 16777216, the most gas that a transaction on Ethereum may have')
+  expect((await prepare({ ...intent, gasLimit: MOST })).unsigned.gasLimit).toBe(MOST)
+  expect((await chain.fill({ ...intent, gasLimit: MOST }, rich, { nonce: 0 })).gasLimit).toBe(MOST)
+  for (const gasLimit of [MOST + 1n, BLOCK]) {
+    await expect(prepare({ ...intent, gasLimit })).rejects.toMatchObject(own)
+    await expect(chain.fill({ ...intent, gasLimit }, rich, { nonce: 0 })).rejects.toMatchObject(own)
+    const whole = { ...intent, gasLimit, nonce: 1, maxFeePerGas: 2n, maxPriorityFeePerGas: 1n }
+    expect(() => chain.complete(whole)).toThrow(expect.objectContaining(own))
+  }
+  const boundless = fake(() => undefined, { maxTransactionGas: null }).chain
+  const above = { ...intent, gasLimit: BLOCK + 1n }
+  const block = refusal(`the gas limit of a block, ${BLOCK}`)
+  await expect(boundless.prepare(above, rich, { pending: nothing })).rejects.toMatchObject(block)
+  await expect(boundless.fill(above, rich, { nonce: 0 })).rejects.toMatchObject(block)
+})
+
+test('more bytes than nodes take are refused, by the size of the signed transaction', async () => {
+  const account = privateKeyToAccount(generatePrivateKey())
+  const fees = { maxFeePerGas: 2n ** 60n, maxPriorityFeePerGas: 2n ** 60n }
+  const largest = { nonce: 2 ** 32, gasLimit: 16_000_000n, value: 1n, ...fees }
+  const of = async (dataBytes: number) => {
+    const intent = { ...largest, to: other, input: `0x${'00'.repeat(dataBytes)}` as const }
+    const { gasLimit: gas, input: data, ...signed } = intent
+    const raw = await account.signTransaction({ type: 'eip1559', chainId: row.chainId, gas, data, ...signed })
+    return { intent, bytes: (raw.length - 2) / 2 }
+  }
+  const refusal = {
+    code: 'invalid_input',
+    message: expect.stringMatching(
+      /^The signed transaction may have 131[0-9]{3} bytes, and nodes of Ethereum take at most 131072/,
+    ),
+  }
+  const above = await of(131_072 - 130)
+  expect(above.bytes).toBeGreaterThan(131_072)
+  expect(() => chain.complete(above.intent)).toThrow(expect.objectContaining(refusal))
+  for (const intent of [above.intent, { to: other, value: 1n, input: above.intent.input }]) {
+    await expect(prepare(intent)).rejects.toMatchObject(refusal)
+    await expect(chain.fill(intent, rich, { nonce: 0 })).rejects.toMatchObject(refusal)
+  }
+  const below = await of(131_072 - 180)
+  expect(below.bytes).toBeLessThanOrEqual(131_072)
+  expect(chain.complete(below.intent)).not.toBeNull()
+  await expect(chain.fill(below.intent, rich, { nonce: 0 })).resolves.toBeDefined()
 })
 
 test('a call that depends on a live transaction is checked after it', async () => {

@@ -52,6 +52,19 @@ const WAYS = [
 ] as const
 
 describe.each(WAYS)('%s', (_, way) => {
+  test('what needs more gas than a transaction may have, or is given more, fails alone', async () => {
+    const greedy = getAddress(pad('0x86', { size: 20 }))
+    // Memory of 100,000 words (Yellow Paper, appendix H).
+    await node.testClient.setCode({ address: greedy, bytecode: '0x60006230d3e05200' })
+    const asking = { ...call('keep', [1n]), gasLimit: 16_777_217n }
+    const previews = await way().preview(rich, [{ to: greedy, value: 0n, input: '0x' }, asking, pay(1n)])
+    const told = previews.map(({ error }) => error)
+    expect(told.slice(1)).toEqual(['execution failed: gas limit too high (at most 16777216 on Ethereum)', null])
+    // Without a simulation a node does not say how much gas it used.
+    if (way() === chain)
+      expect(told[0]).toMatch(/^execution failed: out of gas: it needs 19[0-9]{6}, and a transaction/)
+  })
+
   test('a call that runs out of gas is the only one that fails', async () => {
     const previews = await timed(way().preview(rich, [call('loop'), call('endless'), pay(1n), call('keep', [1n])]))
     expect(errors(previews)).toEqual([expect.any(String), expect.any(String), null, null])
