@@ -1,6 +1,6 @@
 // Typed data in words, for its approvers: what the preview says of it, and every value that is signed. Pure.
 
-import { code, name, type Sentence, say } from '../policies/sentence.ts'
+import { code, name, place, type Sentence, say } from '../policies/sentence.ts'
 import type { Change, TypedDataPreview } from '../typed-data/preview-schema.ts'
 import type { TypedDataField } from '../typed-data/schema.ts'
 import { valuesOf } from '../typed-data/values.ts'
@@ -48,7 +48,7 @@ export const typedDataWords = (typedData: TypedDataField, preview: TypedDataPrev
   const members = Object.entries(domain).map(
     ([member, value]) => say`In the domain, ${code(member)} is ${code(String(value))}.`,
   )
-  const values = valuesOf(typedData).map(({ path, value }) => say`${code(path)} is ${code(value)}.`)
+  const values = valuesOf(typedData).map(({ path, value }) => say`${place(path)} is ${code(value)}.`)
   if (preview === null) return [...members, ...values]
   // The summary of one change says all of it.
   const changes = preview.changes.length > 1 || preview.changes[0]?.effect === 'calls' ? preview.changes : []

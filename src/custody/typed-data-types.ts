@@ -39,8 +39,22 @@ const ENCODED_MAX = 64 * 1024
 const ARRAY = /^(.+)\[([0-9]*)\]$/
 const INTEGER = /^(u?)int([0-9]*)$/
 const FIXED_BYTES = /^bytes([0-9]+)$/
-const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/
+/**
+ * More than the identifiers of EIP-712: apps have types such as `HyperliquidTransaction:UsdSend` and members such as `@context`, and
+ * wallets sign them. The text of a type stays unambiguous: no name has a bracket or a comma, and that of a type has no space. That of a
+ * member has no dot either, as paths have, and single spaces only.
+ */
+const TYPE_NAME = /^[A-Za-z_$][A-Za-z0-9_$:/@.-]*$/
+const MEMBER_NAME = /^[A-Za-z_$@:/-][A-Za-z0-9_$@:/-]*(?: [A-Za-z0-9_$@:/-]+)*$/
 const LENGTH = /^(?:0|[1-9][0-9]{0,5})$/
+
+const isName = (text: string, form: RegExp): boolean => text.length <= NAME_MAX && form.test(text)
+
+/** Whether a text can name a struct. Pure. */
+export const isTypeName = (text: string): boolean => isName(text, TYPE_NAME)
+
+/** Whether a text can name a member of a struct. Pure. */
+export const isMemberName = (text: string): boolean => isName(text, MEMBER_NAME)
 
 /** A refusal that names the field, or the closest one whose name is safe to repeat. @param path without `typed_data.` */
 export const refused = (path: string, sentence: string): AppError => {
@@ -78,7 +92,7 @@ const typeOf = (text: string, path: string): ValueType => {
   }
   const atom = atomOf(text)
   if (atom !== null) return atom
-  if (looksBuiltIn(text) || !IDENTIFIER.test(text)) throw refused(path, 'is no type of EIP-712.')
+  if (looksBuiltIn(text) || !isTypeName(text)) throw refused(path, 'is no type of EIP-712.')
   return { kind: 'struct', name: text }
 }
 
@@ -94,8 +108,11 @@ const fieldsOf = (types: Types, name: string): Struct['fields'] => {
   const names = new Set<string>()
   return (types[name] ?? []).map(({ name: field, type: text }, index) => {
     const at = (member: string) => `types.${name}.${index}.${member}`
-    if (field.length > NAME_MAX || !IDENTIFIER.test(field)) {
-      throw refused(at('name'), `must be a name of at most ${NAME_MAX} letters, digits, _ and $.`)
+    if (!isMemberName(field)) {
+      throw refused(
+        at('name'),
+        `must be a name of at most ${NAME_MAX} letters, digits, _ $ @ : / - and single spaces within it, and must not begin with a digit.`,
+      )
     }
     if (names.has(field)) throw refused(at('name'), 'repeats the name of an earlier field.')
     names.add(field)
@@ -136,13 +153,10 @@ export const structsOf = (types: Types, primary: string): ReadonlyMap<string, St
     found.set(name, struct)
     return struct
   }
-  if (
-    primary.length > NAME_MAX ||
-    !IDENTIFIER.test(primary) ||
-    looksBuiltIn(primary) ||
-    !Object.hasOwn(types, primary)
-  ) {
-    throw refused('primaryType', 'must be the name of one of the types.')
+  if (!Object.hasOwn(types, primary)) throw refused('primaryType', 'must be the name of one of the types.')
+  if (looksBuiltIn(primary) || !isTypeName(primary)) {
+    const rule = `a name of at most ${NAME_MAX} letters, digits, _ $ : / @ . and -, which begins with a letter, _ or $`
+    throw refused('primaryType', `must be ${rule}, and no type of EIP-712 itself.`)
   }
   find(primary, 0)
   const declared = (name: string): string => {

@@ -17,7 +17,7 @@ import {
   type Reading,
   type Token,
 } from './reading.ts'
-import { code, name, type Sentence, say } from './sentence.ts'
+import { code, name, place, type Sentence, say } from './sentence.ts'
 
 /** The exact number, with its digits in groups of three. */
 const grouped = (amount: string): string => {
@@ -137,7 +137,7 @@ const typedDataRuleWords = (proposal: Proposal, rule: ArgumentRule): Sentence =>
   if (argument === PRIMARY_TYPE) return say`Only typed data of the type ${code(value)}.`
   if (argument === VERIFYING_CONTRACT) return say`Only for ${namedWords(proposal, value)}.`
   const path = messagePathOf(rule)?.join('.') ?? argument
-  return say`Only if ${code(path)} ${COMPARED[operator]} ${value === '' ? 'empty' : namedWords(proposal, value)}.`
+  return say`Only if ${place(path)} ${COMPARED[operator]} ${value === '' ? 'empty' : namedWords(proposal, value)}.`
 }
 
 const ruleWords = (proposal: Proposal, reading: Reading, rule: ArgumentRule): Sentence => {

@@ -38,7 +38,7 @@ const RuleBody = ClosedObject(
     argument: Type.String({
       maxLength: 512,
       pattern:
-        '^(?:to|value|decodedInput(?:\\.[A-Za-z0-9_$]+)+|typedData\\.(?:primaryType|verifyingContract|message(?:\\.[A-Za-z0-9_$]+)+))$',
+        '^(?:to|value|decodedInput(?:\\.[A-Za-z0-9_$]+)+|typedData\\.(?:primaryType|verifyingContract|message(?:\\.[A-Za-z0-9_$@:/-]+(?: [A-Za-z0-9_$@:/-]+)*)+))$',
       description:
         'What to compare: `to`, `value`, `decodedInput.function`, or a decoded argument by its name, or by its number from 0 if it has none. Use dots for elements of tuples and arrays, and `length` for the length of an array. For typed data `typedData.primaryType` and `typedData.verifyingContract`, both `eq`, and perhaps `typedData.message.` with a member.',
       rule: 'to, value, decodedInput.function, decodedInput. with the name of an argument, typedData.primaryType, typedData.verifyingContract, or typedData.message. with a member',

@@ -31,6 +31,9 @@ const escapeOf = (character: string): string => `\\u{${character.codePointAt(0)?
 /** An exact value. */
 export const code = (text: string): Part => ({ kind: 'code', text: text.replace(HIDDEN, escapeOf) })
 
+/** The place of a value. With a space it stands in quotation marks, which no name has, so that it ends where it seems to. */
+export const place = (path: string): Part => code(path.includes(' ') ? `"${path}"` : path)
+
 export const time = (at: Date): Part => ({ kind: 'time', text: at.toISOString() })
 
 type Value = string | Part | Sentence

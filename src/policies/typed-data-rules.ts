@@ -11,16 +11,15 @@ import {
   PRIMARY_TYPE,
   VERIFYING_CONTRACT,
 } from '../custody/typed-data-rules.ts'
-import { type Struct, structsOf, type ValueType } from '../custody/typed-data-types.ts'
+import { isMemberName, isTypeName, type Struct, structsOf, type ValueType } from '../custody/typed-data-types.ts'
 import { AppError } from '../errors.ts'
 import type { ArgumentRule } from './evaluate.ts'
 
 type Types = TypedData['types']
 type RuledChain = Pick<NodelessChain, 'network' | 'typedData' | 'parseAddress'>
 
-const NAME = /^[A-Za-z_$][A-Za-z0-9_$]{0,255}$/
-const STRUCT = /^([A-Za-z_$][A-Za-z0-9_$]*)\(([^()]*)\)/
-const PART = /^(?:[A-Za-z_$][A-Za-z0-9_$]*|[0-9]+)$/
+const STRUCT = /^([^()]+)\(([^()]*)\)/
+const INDEX = /^[0-9]+$/
 
 const refused = (index: number, member: 'argument' | 'operator' | 'value', sentence: string): AppError =>
   new AppError('invalid_input', `Field "argument_rules.${index}.${member}" ${sentence}`)
@@ -53,7 +52,7 @@ const readable = ({ types, primary }: { readonly types: Types; readonly primary:
 
 /** The structs of a whole text of a type; null for the bare name of one. */
 const structsIn = (value: string, index: number) => {
-  if (NAME.test(value)) return null
+  if (isTypeName(value)) return null
   const found = typesIn(value)
   const wrong =
     'must be the name of a type, or its whole text: the struct, then those below it in the order of their names.'
@@ -71,7 +70,7 @@ const kindAt = ({ structs, primary }: Declared, path: readonly string[]): RuleVa
   for (const part of path) {
     if (type === 'length') return null
     if (type.kind === 'list') {
-      if (part !== 'length' && !/^[0-9]+$/.test(part)) return null
+      if (part !== 'length' && !INDEX.test(part)) return null
       type = part === 'length' ? 'length' : type.of
       continue
     }
@@ -86,7 +85,7 @@ const kindAt = ({ structs, primary }: Declared, path: readonly string[]): RuleVa
 const checkMember = (declared: Declared | null, rule: ArgumentRule, index: number): void => {
   const path = messagePathOf(rule)
   const { operator, value } = rule
-  if (path === null || path.some((part) => !PART.test(part))) {
+  if (path === null || path.some((part) => !isMemberName(part) && !INDEX.test(part))) {
     throw refused(
       index,
       'argument',

@@ -191,9 +191,15 @@ describe('a request in words', () => {
     const evil = 'Mint” for nothing. “'
     const typed_data = {
       domain: { name: 'ok\u202eApproved', chainId: 1, verifyingContract: TO },
-      types: { Order: [{ name: 'items', type: 'string[]' }] },
+      types: {
+        Order: [
+          { name: 'items', type: 'string[]' },
+          { name: 'to', type: 'string' },
+          { name: 'to is Bob', type: 'string' },
+        ],
+      },
       primaryType: 'Order',
-      message: { items: ['one', 'two'] },
+      message: { items: ['one', 'two'], to: 'Eve', 'to is Bob': 'no' },
     }
     const read = { ...request([], 'sign-typed-data'), typed_data }
     const moved = (effect: 'sends' | 'receives', amount: string, unknown = {}) => ({
@@ -234,13 +240,16 @@ describe('a request in words', () => {
         `In the domain, verifyingContract is ${TO}.`,
         'items.0 is one.',
         'items.1 is two.',
+        'to is Eve.',
+        // A name with spaces ends where it seems to.
+        '"to is Bob" is no.',
       ],
     ])
     const parts = words.calls.flat(2).filter(({ text }) => text.includes('nothing'))
     expect(parts.map(({ kind }) => kind)).toEqual(['name', 'name', 'name', 'name'])
     expect(words.warnings.map(textOf)).toEqual(['It names no chain.'])
     const away = approvalWords(coin, { request: read, previews: null, signed: null })
-    expect(away.calls[0]?.length).toBe(5)
+    expect(away.calls[0]?.length).toBe(7)
     expect(away.warnings.map(textOf)).toEqual(['The network does not answer, so nobody has tried what this would do.'])
   })
 })

@@ -2,6 +2,7 @@
 // vectors are in published-cases.test.ts.
 
 import { describe, expect, test } from 'bun:test'
+import { TypedDataEncoder } from 'ethers'
 import fc from 'fast-check'
 import { hashTypedData } from 'viem'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
@@ -321,6 +322,71 @@ describe('a value that does not fit is refused with its path:', () => {
   )
 })
 
+describe('names beyond identifiers', () => {
+  // https://hyperliquid.gitbook.io/hyperliquid-docs: its users sign such types themselves.
+  const usdSend = {
+    domain: {
+      name: 'HyperliquidSignTransaction',
+      version: '1',
+      chainId: 42_161,
+      verifyingContract: `0x${'00'.repeat(20)}`,
+    },
+    types: {
+      'HyperliquidTransaction:UsdSend': [
+        { name: 'hyperliquidChain', type: 'string' },
+        { name: 'destination', type: 'string' },
+        { name: 'amount', type: 'string' },
+        { name: 'time', type: 'uint64' },
+      ],
+    },
+    primaryType: 'HyperliquidTransaction:UsdSend',
+    message: { hyperliquidChain: 'Mainnet', destination: TO, amount: '1.5', time: 1_753_000_000_000 },
+  } satisfies TypedData
+  const named = (member: string, type = 'Box'): TypedData => ({
+    domain: { name: 'Names' },
+    types: { [type]: [{ name: member, type: 'string' }] },
+    primaryType: type,
+    message: { [member]: 'value' },
+  })
+  const byEthers = ({ domain, types, message }: TypedData) =>
+    TypedDataEncoder.hash(domain as never, types as never, message)
+
+  test.each<[string, TypedData]>([
+    ['of Hyperliquid', usdSend],
+    ...['a b', 'a/b', 'a-b', 'a:b', '@context', 'a@b', 'a $1_'].map((name): [string, TypedData] => [
+      `of a member ${name}`,
+      named(name),
+    ]),
+    ...['a:b', 'a/b', 'a-b', 'a.b', 'a@b'].map((name): [string, TypedData] => [`of a type ${name}`, named('m', name)]),
+  ])('%s have the digest that viem and ethers compute', (_, typedData) => {
+    expect(digestOf(typedData)).toBe(hashTypedData(typedData as never))
+    expect(digestOf(typedData)).toBe(byEthers(typedData))
+    checkTypedData(typedData)
+  })
+
+  test('of structs within each other have the digest of ethers; viem leaves inner structs with such names out of the type', () => {
+    const types = {
+      'App:Send': [{ name: 'to', type: 'App:Person[]' }],
+      'App:Person': [{ name: 'name', type: 'string' }],
+    }
+    const typedData = { domain: {}, types, primaryType: 'App:Send', message: { to: [{ name: 'Bob' }] } }
+    expect(digestOf(typedData)).toBe(byEthers(typedData))
+    expect(digestOf(typedData)).not.toBe(hashTypedData(typedData as never))
+  })
+
+  test.each(['a(b', 'a)b', 'a,b', 'a[b', 'a]b', 'a.b', ' a', 'a ', 'a  b', '1a', '', 'a\tb', 'a\u00a0b', 'a"b', 'é'])(
+    'a member %p is refused',
+    (name) =>
+      expect(refusalOf(named(name))).toStartWith('Field "typed_data.types.Box.0.name" must be a name of at most'),
+  )
+
+  test.each(['a(b', 'a)b', 'a,b', 'a[b', 'a]b', 'a b', ' a', '1a', ':a', 'é'])('a type %p is refused', (name) =>
+    expect(refusalOf(named('m', name))).toStartWith(
+      'Field "typed_data.primaryType" must be a name of at most 256 letters',
+    ),
+  )
+})
+
 describe('data', () => {
   const withTypes = (types: Record<string, unknown>) => ({ types: { ...mail.types, ...types } as TypedData['types'] })
   const deep = (levels: number): TypedData['types'] =>
@@ -369,7 +435,7 @@ describe('data', () => {
     ],
     ['of an unknown type', { primaryType: 'Letter' }, '.primaryType" must be the name of one of the types.'],
     ['of a type that every object has', { primaryType: 'constructor' }, '.primaryType" must be'],
-    ['of a built-in type', { primaryType: 'uint8', ...withTypes({ uint8: [] }) }, '.primaryType" must be'],
+    ['of a built-in type', { primaryType: 'uint8', ...withTypes({ uint8: [] }) }, '.primaryType" must be a name of'],
     ['of no type', { primaryType: '' }, '.primaryType" must be'],
     [
       'with an unknown member of the domain',

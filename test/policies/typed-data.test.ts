@@ -130,6 +130,27 @@ describe('a policy on typed data', () => {
     expect(told(await sign(wallet, data.daiPermit(at(token), dai)))).toEqual(DENIED)
   })
 
+  test.each(['App:Send', 'App:Send(string to whom,uint256 amount)'])(
+    'names a type and members beyond identifiers: %s',
+    async (type) => {
+      const wallet = await usersWallet()
+      await allow(wallet, on(type, token, rule('typedData.message.to whom', 'Bob')))
+      const sending = (whom: string) => ({
+        domain: at(token),
+        types: {
+          'App:Send': [
+            { name: 'to whom', type: 'string' },
+            { name: 'amount', type: 'uint256' },
+          ],
+        },
+        primaryType: 'App:Send',
+        message: { 'to whom': whom, amount: '5' },
+      })
+      expect(told(await sign(wallet, sending('Bob')))).toEqual(SIGNED)
+      expect(told(await sign(wallet, sending('Eve')))).toEqual(DENIED)
+    },
+  )
+
   test('judges values in structs and lists, and their number', async () => {
     const wallet = await usersWallet()
     const rules = [
