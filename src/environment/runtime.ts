@@ -1,5 +1,7 @@
 // The only file that knows the runtime: Bun, or Deno 2. All other code uses what both have.
 
+import http from 'node:http'
+
 /** The parts of the `Deno` namespace that we use, because its types are not installed. */
 type DenoRuntime = {
   serve(
@@ -44,7 +46,12 @@ type ServeOptions = {
   readonly error: (error: unknown) => Response
 }
 
+/** By default 16 KiB. The bearer token alone may have as many characters (src/auth/authenticate.ts). */
+const HEADER_BYTES_MAX = 32_768
+
 const serveOnBun = ({ hostname, port, fetch, error }: ServeOptions): Server => {
+  // Bun has no such option of one server.
+  Object.assign(http, { maxHeaderSize: HEADER_BYTES_MAX })
   const server = Bun.serve({
     hostname,
     port,

@@ -52,9 +52,9 @@ describe('the app answers', () => {
 
 describe('the parser answers with only a status, and closes the connection', () => {
   const cases: readonly (readonly [name: string, text: string, status: number])[] = [
-    ['more than 16 KiB of headers', `GET /healthz HTTP/1.1\r\n${HOST}X-A: ${'a'.repeat(17_000)}\r\n\r\n`, 431],
+    ['more than 32 KiB of headers', `GET /healthz HTTP/1.1\r\n${HOST}X-A: ${'a'.repeat(33_000)}\r\n\r\n`, 431],
     ['more than 200 headers', `GET /healthz HTTP/1.1\r\n${HOST}${'X-A: b\r\n'.repeat(201)}\r\n`, 431],
-    ['a path of more than 16 KiB', `GET /${'a'.repeat(17_000)} HTTP/1.1\r\n${HOST}\r\n`, 431],
+    ['a path of more than 32 KiB', `GET /${'a'.repeat(33_000)} HTTP/1.1\r\n${HOST}\r\n`, 431],
     ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
     ['a method that is no token', `G@T /healthz HTTP/1.1\r\n${HOST}\r\n`, 400],
     ['a path that is none', `GET * HTTP/1.1\r\n${HOST}\r\n`, 400],

@@ -330,6 +330,24 @@ describe('somebody who writes to the database', () => {
 
   test.each([
     ['issuer', { issuer: 'https://evil.example' }],
+  test('whose token is longer than 16 KiB: one of 16 KiB counts', async () => {
+    const bare = (await issuer.token({ filler: '' })).length
+    // Three characters of a claim are four in base64url.
+    const ofAbout = (length: number) => issuer.token({ filler: 'a'.repeat(((length - bare) * 3) / 4) })
+    const long = await ofAbout(16_380)
+    expect(long.length).toBeWithin(16_370, 16_385)
+    expect((await look(long)).status).toBe(200)
+    const longer = await ofAbout(16_500)
+    const { status, json } = await look(longer)
+    expect([status, json]).toEqual([
+      401,
+      {
+        code: 'unauthorized',
+        error: `The bearer token must have at most 16384 characters, and has ${longer.length}: let its issuer put fewer claims into it.`,
+      },
+    ])
+  })
+
     ['audience', { audience: 'other' }],
     ['claim', { user_claim: 'email' }],
     ['algorithms', { algorithms: ['ES256'] }],
