@@ -11,7 +11,7 @@ import { credentialRoutes } from './credentials/routes.ts'
 import { AppError } from './errors.ts'
 import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health/routes.ts'
-import { answerOf, methodNotAllowed } from './http/failure.ts'
+import { answerOf, challengeFor, methodNotAllowed } from './http/failure.ts'
 import { addressOf, subnetOf } from './http/peer.ts'
 import { checkNetwork, checkQuery } from './http/query.ts'
 import { byteRate } from './http/rate.ts'
@@ -130,6 +130,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
       if (answer.unexpected) ctx.log.error({ err: error, ...facts() }, 'failed')
       if (answer.body.code === 'body_incomplete') ctx.log.info(facts(), 'the client went away within its body')
       if (answer.body.code === 'content_encoding_unsupported') set.headers['accept-encoding'] = 'identity'
+      if (answer.status === 401) set.headers['www-authenticate'] = challengeFor(request.headers, answer.body.code)
       if (answer.retryAfterSeconds !== null) set.headers['retry-after'] = String(answer.retryAfterSeconds)
       set.status = answer.status
       return answer.body

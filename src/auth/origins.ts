@@ -12,6 +12,7 @@ const ALLOWED_HEADERS = [
   'Authorization',
   'Content-Type',
   'Idempotency-Key',
+  'Last-Event-ID',
   'Traceparent',
   'X-Request-Id',
   ...CALLER_HEADERS,
@@ -20,7 +21,7 @@ const ALLOWED_HEADERS = [
   'X-Fern-SDK-Version',
 ].join(', ')
 
-const EXPOSED_HEADERS = 'Retry-After, X-Request-Id'
+const EXPOSED_HEADERS = 'Retry-After, WWW-Authenticate, X-Request-Id'
 /** A scheme, a host name (RFC 1035 §2.3.4) and a port. */
 const MAX_ORIGIN_CHARACTERS = 280
 const PREFLIGHT_MAX_AGE_SECONDS = '600'
@@ -39,8 +40,8 @@ export const corsHeaders = async (ctx: OriginCtx, origin: string | null): Promis
   return { vary: 'Origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS }
 }
 
-/** Pages of any origin may read hosted metadata. */
-const PUBLIC_FOLDER = '/metadata/'
+/** What pages of any origin may read: hosted metadata, and the public keys of access tokens. */
+const PUBLIC_PATHS = /^\/(?:metadata\/|\.well-known\/jwks\.json$)/
 
 const publicPreflight = (): Response =>
   new Response(null, {
@@ -55,7 +56,7 @@ const publicPreflight = (): Response =>
 
 /** Answers OPTIONS for any path, without a project or a bearer token. */
 export const preflight = async (ctx: OriginCtx, request: Pick<Request, 'url' | 'headers'>): Promise<Response> => {
-  if (new URL(request.url).pathname.startsWith(PUBLIC_FOLDER)) return publicPreflight()
+  if (PUBLIC_PATHS.test(new URL(request.url).pathname)) return publicPreflight()
   const headers = await corsHeaders(ctx, request.headers.get('origin'))
   const allowed = 'access-control-allow-origin' in headers
   return new Response(null, {

@@ -33,6 +33,7 @@ export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
   new Elysia({ normalize: false }).get(
     '/.well-known/jwks.json',
     async ({ set }) => {
+      set.headers['access-control-allow-origin'] = '*'
       const { keys } = await ctx.tokens.jwks()
       // The first login creates the first key. A cached empty answer would make its token look invalid.
       if (keys.length > 0) set.headers['cache-control'] = `public, max-age=${JWKS_MAX_AGE_SECONDS}`
@@ -44,7 +45,7 @@ export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
         'kept a while',
         detail(
           'The public keys of access tokens',
-          'A key is published from an hour before its first signature until its last token has expired.',
+          'Pages of any origin may read them. A key is published from an hour before its first signature until its last token has expired.',
         ),
       ),
     },

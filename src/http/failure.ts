@@ -6,7 +6,7 @@ import { Value } from '@sinclair/typebox/value'
 import { databaseTrouble } from '../../db/trouble.ts'
 import { AppError, ERROR_STATUS, type ErrorCode, NotYet, type SecurityEvent, shownName } from '../errors.ts'
 
-type ErrorBody = { readonly error: string; readonly code: string }
+type ErrorBody = { readonly error: string; readonly code: ErrorCode }
 
 type Answer = {
   readonly status: number
@@ -46,6 +46,19 @@ export const answerOf = (thrown: unknown): Answer => {
     default:
       return databaseAnswer(thrown) ?? answer('internal', 'An error on our side; nothing was done.', true)
   }
+}
+
+const CHALLENGE = 'Bearer realm="Strongroom"'
+const BEARER = /^Bearer +\S/i
+
+/**
+ * The header `WWW-Authenticate` of an answer 401 (RFC 9110 §11.6.1). A request without a bearer token, or whose login failed, gets no
+ * error code (RFC 6750 §3.1).
+ */
+export const challengeFor = (headers: Headers, code: ErrorCode | undefined): string => {
+  const isAboutToken = code === 'unauthorized' || code === 'session_ended'
+  const isRefused = isAboutToken && BEARER.test(headers.get('authorization') ?? '')
+  return isRefused ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE
 }
 
 const databaseAnswer = (thrown: unknown): Answer | null => {

@@ -95,6 +95,12 @@ export const HEADERS = {
     description: 'If it is known: after how many whole seconds to try again.',
     schema: { type: 'integer', minimum: 1, examples: [1] },
   },
+  Challenge: {
+    description:
+      'How to authenticate (RFC 6750 §3). With `error="invalid_token"` if a bearer token was sent and is refused.',
+    required: true,
+    schema: { type: 'string', examples: ['Bearer realm="Strongroom", error="invalid_token"'] },
+  },
   AcceptEncoding: {
     description: 'Only with the code `content_encoding_unsupported`.',
     schema: { type: 'string', examples: ['identity'] },
@@ -105,6 +111,7 @@ const headerRef = (name: keyof typeof HEADERS) => ({ $ref: `#/components/headers
 
 /** Header names of a status beside those of all answers. */
 const OWN_HEADERS: Readonly<Record<number, Json>> = {
+  401: { 'WWW-Authenticate': headerRef('Challenge') },
   403: { 'Retry-After': headerRef('MayRetryAfter') },
   415: { 'Accept-Encoding': headerRef('AcceptEncoding') },
   429: { 'Retry-After': headerRef('RetryAfter') },

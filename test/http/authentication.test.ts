@@ -62,6 +62,29 @@ describe('authentication', () => {
     await refused({ authorization: `Bearer sk_${'A'.repeat(43)}` }, 401, 'unauthorized')
   })
 
+  // RFC 9110 §11.6.1, and RFC 6750 §3.1 for when there is an error code.
+  test('names the scheme in each answer 401, and an error if a bearer token was refused', async () => {
+    const challenge = 'Bearer realm="Strongroom"'
+    const wrong = `${challenge}, error="invalid_token"`
+    const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
+    const own = `Bearer ${session.access_token}`
+    await service.post('/users/logout', {}, { authorization: own })
+    const of = async (headers: Record<string, string | undefined>) => {
+      const { status, headers: answered } = await list(headers)
+      return [status, answered.get('www-authenticate')]
+    }
+    expect(await of({ authorization: undefined })).toEqual([401, challenge])
+    expect(await of({ authorization: `Basic ${service.project.apiKey}` })).toEqual([401, challenge])
+    expect(await of({ authorization: `Bearer sk_${'A'.repeat(43)}` })).toEqual([401, wrong])
+    expect(await of({ authorization: `Bearer ${'A'.repeat(20_000)}` })).toEqual([401, wrong])
+    expect(await of({ authorization: own })).toEqual([401, wrong])
+    expect(await of({ 'x-walletkit-project-id': randomUUID() })).toEqual([401, challenge])
+    const proof = { user_id: randomUUID(), verification_code: '000000' }
+    const login = await service.post('/users/verify-login', proof, { authorization: own })
+    expect([login.json.code, login.headers.get('www-authenticate')]).toEqual(['login_failed', challenge])
+    expect((await list({ authorization: `Bearer ${other.apiKey}` })).headers.get('www-authenticate')).toBeNull()
+  })
+
   test('refuses a revoked and an expired key at the next request', async () => {
     const project = await createProject(service.ctx, { name: 'Short', actor: 'operator' })
     const headers = { authorization: `Bearer ${project.apiKey}`, 'x-walletkit-project-id': project.projectId }
@@ -126,6 +149,7 @@ describe('browsers', () => {
       expect(allowed).toContain(`X-${name}`)
       expect(allowed).toContain(`X-WalletKit-${name}`)
     }
+    expect(allowed).toContain('Last-Event-ID')
     expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
   })
 
@@ -146,6 +170,16 @@ describe('browsers', () => {
     })
   })
 
+  test('pages of any origin may read the public keys of access tokens', async () => {
+    const path = '/.well-known/jwks.json'
+    const asked = await service.call(path, { method: 'OPTIONS', headers: { origin: 'https://a.example' } })
+    expect([asked.status, asked.headers.get('access-control-allow-origin')]).toEqual([204, '*'])
+    for (const origin of ['https://a.example', APP, undefined]) {
+      const answer = await service.call(path, { headers: { origin, authorization: undefined } })
+      expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([200, '*'])
+    }
+  })
+
   test('the request itself must come from an origin of its own project', async () => {
     const allowed = await list({ origin: APP })
     expect(allowed.status).toBe(200)
@@ -162,6 +196,7 @@ describe('browsers', () => {
     const answer = await list({ origin: APP, authorization: undefined })
     expect(answer.status).toBe(401)
     expect(answer.headers.get('access-control-allow-origin')).toBe(APP)
+    expect(answer.headers.get('access-control-expose-headers')).toContain('WWW-Authenticate')
   })
 
   test('an origin list with an invalid entry is refused', async () => {

@@ -408,7 +408,7 @@ describe('the headers of an answer', () => {
       Object.values<Json>(operation.responses).flatMap((response) => Object.keys(response.headers)),
     )
     const exposed = headers.get('access-control-expose-headers')?.split(', ') ?? []
-    expect(exposed).toEqual(['Retry-After', 'X-Request-Id'])
+    expect(exposed).toEqual(['Retry-After', 'WWW-Authenticate', 'X-Request-Id'])
     expect(exposed.filter((name) => !named.includes(name))).toEqual([])
   })
 
