@@ -15,7 +15,7 @@ export type IssuerKey = Pick<IssuerRow, 'projectId' | 'name'>
 /** Reads some issuers; a prepared statement. */
 export const findIssuers = async (db: Db, keys: readonly IssuerKey[]): Promise<readonly IssuerRow[]> =>
   db.prepared<IssuerRow>`
-    select i.id, i.project_id as "projectId", i.name, i.issuer, i.audience, i.user_claim as "userClaim", i.algorithms,
+    select i.id, i.project_id as "projectId", i.name, i.issuer, i.audience, i.audience_claim as "audienceClaim", i.user_claim as "userClaim", i.algorithms,
       i.client_id as "clientId", i.sealed_secret as "sealedSecret", i.created_at as "createdAt", i.mac
     from unnest(${keys.map(({ projectId }) => projectId)}::uuid[], ${keys.map(({ name }) => name)}::text[]) as k(project_id, name)
     join public.issuers i on i.project_id = k.project_id and i.name = k.name`
@@ -47,7 +47,7 @@ export const listLoginIssuers = async (
   { projectId, limit }: { readonly projectId: string; readonly limit: number },
 ): Promise<readonly IssuerRow[]> =>
   db.prepared<IssuerRow>`
-    select id, project_id as "projectId", name, issuer, audience, user_claim as "userClaim", algorithms,
+    select id, project_id as "projectId", name, issuer, audience, audience_claim as "audienceClaim", user_claim as "userClaim", algorithms,
       client_id as "clientId", sealed_secret as "sealedSecret", created_at as "createdAt", mac
     from public.issuers where project_id = ${projectId}::uuid and client_id is not null order by name limit ${limit}`
 

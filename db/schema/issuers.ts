@@ -15,8 +15,10 @@ export const issuers = pgTable(
     name: text('name').notNull(),
     /** The claim `iss`, exactly. The signing keys are found from it by OpenID Connect Discovery. */
     issuer: text('issuer').notNull(),
-    /** What the claim `aud` must be, or contain. */
+    /** What the claim `aud` must be, or contain; or what the claim in its place must be. */
     audience: text('audience').notNull(),
+    /** `aud`, or the claim that is checked in its place, such as `azp` or `client_id`. */
+    audienceClaim: text('audience_claim').notNull(),
     /** The claim that names the user. */
     userClaim: text('user_claim').notNull(),
     /** Signature algorithms (JWA), all of them asymmetric. */

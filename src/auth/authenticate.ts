@@ -5,6 +5,7 @@ import type { Ctx } from '../context.ts'
 import { AppError, type SecurityEvent } from '../errors.ts'
 import { addressOf } from '../http/peer.ts'
 import { UUID } from '../http/text.ts'
+import { TOKEN_CHECKS } from '../issuers/token-check.ts'
 import { createBatcher } from '../queue.ts'
 import { hashApiKey } from './api-key.ts'
 import { actorOf, type Caller } from './caller.ts'
@@ -78,7 +79,7 @@ export const createAuthenticate = (ctx: AuthenticateCtx): ((request: Request) =>
     const projectId = readProjectHeader(headers)
     const address = addressOf(ctx.config, request)
     const source = foreignSourceOf(headers)
-    if (source !== null) return callerByIssuer(ctx, { projectId, source, token: bearerOf(headers), address })
+    if (source !== null) return callerByIssuer(ctx, { projectId, source, headers, address })
     const caller = await callerOf(bearerOf(headers), address)
     if (caller?.projectId === projectId) return caller
     await requireProject(ctx, projectId)
@@ -133,14 +134,15 @@ const foreignSourceOf = (headers: Headers): string | null => {
 type ByIssuer = {
   readonly projectId: string
   readonly source: string
-  readonly token: string
+  readonly headers: Headers
   readonly address: string
 }
 
 const callerByIssuer = async (
   ctx: AuthenticateCtx,
-  { projectId, source, token, address }: ByIssuer,
+  { projectId, source, headers, address }: ByIssuer,
 ): Promise<Caller> => {
+  const token = bearerOf(headers)
   const admitted = await ctx.issuers.admit({ projectId, name: source, token })
   if (admitted.kind === 'user') {
     const { userId, authenticatedAt: issuedLoginAt, issuerToken } = admitted
@@ -152,9 +154,8 @@ const callerByIssuer = async (
       'The header X-WalletKit-Token-Source must be absent, "walletkit" or the name of an issuer of the project.'
     throw new AppError('token_source_unsupported', sentence)
   }
-  const sentence =
-    'The header Authorization must be "Bearer " and a token of the issuer that has not expired or been ended: get a new one.'
-  throw new AppError('unauthorized', sentence, {
-    event: { kind: 'issuer_token_refused', projectId, details: { source } },
-  })
+  const { check } = admitted
+  const sentence = `The header Authorization must be "Bearer " and a token of the issuer that counts: ${TOKEN_CHECKS[check]}.`
+  const event = { kind: 'issuer_token_refused', projectId, details: { source, check } } as const
+  throw new AppError('unauthorized', sentence, { event: token === '' ? refusedBearer(headers, projectId) : event })
 }

@@ -68,8 +68,8 @@ export const userMac = rowMac<UserIdentity>('users', (row) => {
 
 /** The algorithms come last, as their number varies. The client's secret is sealed for these facts. */
 export const issuerMac = rowMac<IssuerFacts>('issuers', (row) => {
-  const { id, projectId, name, issuer, audience, userClaim, clientId, algorithms } = row
-  return [id, projectId, name, issuer, audience, userClaim, clientId ?? '', ...algorithms]
+  const { id, projectId, name, issuer, audience, audienceClaim, userClaim, clientId, algorithms } = row
+  return [id, projectId, name, issuer, audience, audienceClaim, userClaim, clientId ?? '', ...algorithms]
 })
 
 export const sessionMac = rowMac<SessionFacts>('sessions', (row) => {

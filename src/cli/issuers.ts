@@ -8,6 +8,7 @@ import type { Shell } from './shell.ts'
 
 type Options = {
   readonly audience: string
+  readonly audienceClaim: string
   readonly claim: string
   readonly algorithms: readonly IssuerAlgorithm[]
   readonly clientId?: string
@@ -26,6 +27,7 @@ export const issuerCommands = ({ print, printJson, readSecrets, withReadingCtx, 
     .argument('<name>', 'what callers send as X-WalletKit-Token-Source, for instance firebase')
     .argument('<issuer>', 'the claim "iss" of its tokens, a URL with OpenID Connect Discovery')
     .requiredOption('--audience <audience>', 'what the claim "aud" of its tokens must be, or contain')
+    .option('--audience-claim <name>', 'for tokens without "aud": the claim in its place, as azp or client_id', 'aud')
     .option('--claim <name>', 'the claim that names the user: one that is never given to another user', 'sub')
     .option(
       '--algorithms <list>',
@@ -37,9 +39,9 @@ export const issuerCommands = ({ print, printJson, readSecrets, withReadingCtx, 
     .option('--client-secret', 'the issuer gave a secret too: read it from standard input')
     .action((projectId: string, name: string, issuer: string, options: Options) =>
       withIdentityCtx(async (ctx) => {
-        const { audience, claim, algorithms, clientId = null } = options
+        const { audience, audienceClaim, claim, algorithms, clientId = null } = options
         const [clientSecret = null] = options.clientSecret === true ? await readSecrets(['client secret']) : []
-        const by = { projectId, name, issuer, audience, userClaim: claim, algorithms }
+        const by = { projectId, name, issuer, audience, audienceClaim, userClaim: claim, algorithms }
         await addIssuer(ctx, { ...by, clientId, clientSecret, actor: OPERATOR })
         print(`Tokens of ${issuer} are taken now, with the header X-WalletKit-Token-Source: ${name}`)
         if (clientId === null) return
@@ -55,17 +57,13 @@ export const issuerCommands = ({ print, printJson, readSecrets, withReadingCtx, 
       withReadingCtx(async (ctx) => {
         const issuers = await listIssuers(ctx, { projectId })
         if (json) return printJson(issuers)
-        for (const {
-          name,
-          issuer,
-          audience,
-          user_claim: claim,
-          algorithms,
-          client_id: clientId,
-          callback,
-        } of issuers) {
-          print(`${name}  ${issuer}  audience ${audience}  user by ${claim}  ${algorithms.join(',')}`)
-          if (clientId !== null) print(`  on the login page, as client ${clientId}, with the callback ${callback}`)
+        for (const each of issuers) {
+          const by = each.audience_claim === 'aud' ? '' : ` by ${each.audience_claim}`
+          print(
+            `${each.name}  ${each.issuer}  audience ${each.audience}${by}  user by ${each.user_claim}  ${each.algorithms.join(',')}`,
+          )
+          if (each.client_id === null) continue
+          print(`  on the login page, as client ${each.client_id}, with the callback ${each.callback}`)
         }
         if (issuers.length === 0) print('The project has no issuer.')
       }),

@@ -17,6 +17,7 @@ import { derivedUserId } from '../users/user-id.ts'
 import { type IssuerToken, isEndedToken, tokenHashOf } from './ended-token.ts'
 import { createKeySets } from './key-sets.ts'
 import { createProvider, type LoginIssuer } from './provider.ts'
+import type { TokenCheck } from './token-check.ts'
 import { verifyIssuerToken } from './verify-token.ts'
 
 const KEYS_A_QUERY = 200
@@ -41,7 +42,9 @@ const batched = <Key, Row extends Key>(input: {
 /** A user, when they last logged in at the issuer, if the token says it, and the token. */
 type Known = { readonly userId: string; readonly authenticatedAt: Date | null; readonly issuerToken: IssuerToken }
 
-type Admitted = ({ readonly kind: 'user' } & Known) | { readonly kind: 'no_issuer' } | { readonly kind: 'refused' }
+type Refused = { readonly kind: 'refused'; readonly check: TokenCheck }
+type Identified = ({ readonly kind: 'user' } & Known) | Refused
+type Admitted = Identified | { readonly kind: 'no_issuer' }
 
 /** Makes the user, unless another request does at the same time. */
 const makeUser = async (
@@ -83,32 +86,33 @@ export const createIssuers = (ctx: AdmitCtx) => {
     nameOf: ({ projectId, issuer, subject }) => JSON.stringify([projectId, issuer, subject]),
   })
 
-  /** The user whom a token names, made if they are new. @returns null for a token that does not count. */
+  /** The user whom a token names, made if they are new. */
   const userOf = async (input: {
     readonly issuer: IssuerRow
     readonly token: string
     /** The browser has just brought it from the issuer, for a login that began here. */
     readonly isNew: boolean
-  }): Promise<Known | null> => {
+  }): Promise<Identified> => {
     const { issuer, token, isNew } = input
     const { projectId } = issuer
-    const proven = await verifyIssuerToken({ keySets, now: ctx.now() }, { issuer, token })
-    if (proven === null) return null
-    const { subject, authenticatedAt, issuedAt } = proven
+    const checked = await verifyIssuerToken({ keySets, now: ctx.now() }, { issuer, token })
+    if ('refused' in checked) return { kind: 'refused', check: checked.refused }
+    const { subject, authenticatedAt, issuedAt } = checked.verified
     const issuerToken = { issuedAt, hash: tokenHashOf(token) }
     const key = { projectId, issuer: issuer.issuer, subject }
     const user = (await findSubject(key)) ?? (await makeUser(ctx, { issuer, subject })) ?? (await findSubject(key))
-    if (user === null || !isOurs(ctx, macs.ofUsers, user)) return null
-    const hasEnded = !isNew && isEndedToken(user, issuerToken)
-    return hasEnded ? null : { userId: user.id, authenticatedAt, issuerToken }
+    // The row of a user that somebody else wrote is reported, and admits nobody.
+    if (user === null || !isOurs(ctx, macs.ofUsers, user)) return { kind: 'refused', check: 'user' }
+    if (!isNew && isEndedToken(user, issuerToken)) return { kind: 'refused', check: 'ended' }
+    return { kind: 'user', userId: user.id, authenticatedAt, issuerToken }
   }
 
   return {
     /** Asks issuers for logins in a browser. */
     provider: createProvider(ctx),
-    /** The user whom an ID token for our login page names. @returns null for a token that does not count. */
-    identify: ({ issuer, token }: { readonly issuer: LoginIssuer; readonly token: string }): Promise<Known | null> =>
-      userOf({ issuer: { ...issuer, audience: issuer.clientId }, token, isNew: true }),
+    /** The user whom an ID token for our login page names. */
+    identify: ({ issuer, token }: { readonly issuer: LoginIssuer; readonly token: string }): Promise<Identified> =>
+      userOf({ issuer: { ...issuer, audience: issuer.clientId, audienceClaim: 'aud' }, token, isNew: true }),
     /**
      * Identifies the caller by a token of one of the project's issuers.
      * @throws unavailable if the issuer's keys cannot be read.
@@ -117,8 +121,7 @@ export const createIssuers = (ctx: AdmitCtx) => {
       const { projectId, name, token } = input
       const issuer = await findIssuer({ projectId, name })
       if (issuer === null) return { kind: 'no_issuer' }
-      const user = await userOf({ issuer, token, isNew: false })
-      return user === null ? { kind: 'refused' } : { kind: 'user', ...user }
+      return userOf({ issuer, token, isNew: false })
     },
   }
 }

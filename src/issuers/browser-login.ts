@@ -26,6 +26,7 @@ import { issueNonce, takeNonce } from '../users/nonces.ts'
 import { beginChallenge, completeChallenge, hashOf } from '../users/session-challenge.ts'
 import { callbackOf } from './callback.ts'
 import { IssuerLoginError, type IssuerRefusal, type LoginIssuer } from './provider.ts'
+import { TOKEN_CHECKS } from './token-check.ts'
 
 export const LOGIN_SECONDS = 600
 const OF_A_PROJECT_MAX = 20
@@ -174,7 +175,9 @@ export const endIssuerLogin = async (ctx: Ctx, answer: Answer): Promise<Ended> =
   try {
     const token = await ctx.issuers.provider.idTokenOf(issuer, { url, ...expected })
     const user = await ctx.issuers.identify({ issuer, token })
-    if (user === null) throw new IssuerLoginError('refused', new Error('The ID token does not count.'))
+    if (user.kind === 'refused') {
+      throw new IssuerLoginError('refused', new Error(`The ID token does not count: ${TOKEN_CHECKS[user.check]}.`))
+    }
     requireFresh(user, ctx.now())
     return { kind: 'proven', code: await challengeFor(ctx, { projectId, client, codeChallenge, user }) }
   } catch (error) {

@@ -33,7 +33,9 @@ const isSourceName = (text: string): boolean => NAME.test(text) && text !== OWN_
 
 type ChangeCtx = Pick<Ctx, 'db' | 'audit' | 'identity' | 'config'>
 
-type NewIssuer = Pick<IssuerFacts, 'projectId' | 'name' | 'issuer' | 'audience' | 'userClaim' | 'clientId'> & {
+type Given = 'projectId' | 'name' | 'issuer' | 'audience' | 'audienceClaim' | 'userClaim' | 'clientId'
+
+type NewIssuer = Pick<IssuerFacts, Given> & {
   /** Of the client; null for a client without one. */
   readonly clientSecret: string | null
   readonly algorithms: readonly IssuerAlgorithm[]
@@ -52,6 +54,8 @@ const requireRight = ({ config }: Pick<Ctx, 'config'>, input: NewIssuer): void =
   if (refusal !== null) refuse(`The issuer must be as in the claim "iss", and ${refusal}.`)
   if (new URL(input.issuer).search !== '') refuse('The issuer must be a URL without "?".')
   if (!TEXT.test(input.audience)) refuse('The audience must be 1 to 512 ASCII characters without spaces.')
+  if (!CLAIM.test(input.audienceClaim))
+    refuse('The audience claim must be the name of a claim, such as "aud" or "azp".')
   if (!CLAIM.test(input.userClaim)) refuse('The claim must be the name of a claim, such as "sub".')
   if (input.clientId !== null && !TEXT.test(input.clientId)) refuse('The client id must be 1 to 512 ASCII characters.')
   if (input.clientSecret !== null && input.clientId === null) refuse('A client secret needs a client id.')
@@ -72,10 +76,11 @@ const requireReachable = async (ctx: Pick<Ctx, 'config'>, issuer: string): Promi
   }
 }
 
-const factsForAudit = ({ name, issuer, audience, userClaim, algorithms, clientId }: IssuerFacts) => ({
+const factsForAudit = ({ name, issuer, audience, audienceClaim, userClaim, algorithms, clientId }: IssuerFacts) => ({
   name,
   issuer,
   audience,
+  audience_claim: audienceClaim,
   user_claim: userClaim,
   algorithms: algorithms.join(' '),
   ...(clientId !== null && { client_id: clientId }),
@@ -113,11 +118,12 @@ export const removeIssuer = (
   })
 
 const shownTo = (config: Config) => (row: IssuerRow) => {
-  const { name, issuer, audience, userClaim, algorithms, clientId, createdAt } = row
+  const { name, issuer, audience, audienceClaim, userClaim, algorithms, clientId, createdAt } = row
   return {
     name,
     issuer,
     audience,
+    audience_claim: audienceClaim,
     user_claim: userClaim,
     algorithms,
     /** null: the login page does not offer it. */

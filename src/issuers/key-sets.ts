@@ -25,46 +25,68 @@ const KEYS_MAX = 100
 /** An RSA modulus of 8192 bits in base64url. Larger ones take long to verify with. */
 const MEMBER_CHARACTERS_MAX = 1_366
 
+/** Printable, and not long: it comes from a server that is not ours, and operators read it. */
+const SHOWN = /^[\x21-\x7e]{1,200}$/
+
 const Discovery = Type.Object({ issuer: Type.String(), jwks_uri: Type.String({ maxLength: 2_048 }) })
 
 const Member = Type.Optional(Type.String({ maxLength: MEMBER_CHARACTERS_MAX }))
-const Keys = Type.Object({
-  keys: Type.Array(
-    Type.Object({
-      kty: Type.String(),
-      kid: Member,
-      alg: Member,
-      use: Member,
-      crv: Member,
-      x: Member,
-      y: Member,
-      n: Member,
-      e: Member,
-    }),
-    { maxItems: KEYS_MAX },
-  ),
+const KeySet = Type.Object({ keys: Type.Array(Type.Unknown()) })
+const Key = Type.Object({
+  kty: Type.String(),
+  kid: Member,
+  alg: Member,
+  use: Member,
+  crv: Member,
+  x: Member,
+  y: Member,
+  n: Member,
+  e: Member,
 })
-type Keys = Static<typeof Keys>
+type Key = Static<typeof Key>
+
+/** What a public key of each type must have (RFC 7518 §6.2.1 and §6.3.1, RFC 8037 §2). */
+const MEMBERS = new Map<string, readonly (keyof Key)[]>([
+  ['RSA', ['n', 'e']],
+  ['EC', ['crv', 'x', 'y']],
+  ['OKP', ['crv', 'x']],
+])
 
 type ReadCtx = Pick<Ctx, 'config'>
 
 /** By OpenID Connect Discovery 1.0 §4. */
 const discoveryUrlOf = (issuer: string): string => `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
 
-/** Only public halves of key pairs, for signatures. */
-const isUsable = ({ kty, use }: Keys['keys'][number]): boolean =>
-  ['RSA', 'EC', 'OKP'].includes(kty) && (use === undefined || use === 'sig')
+/** RFC 7517 §5: keys that are not understood, lack members or are out of range are left out. Of the others, those for signatures. */
+const usableKeys = (keys: readonly unknown[]): readonly Key[] =>
+  keys
+    .filter((key) => Value.Check(Key, key))
+    .filter(({ use }) => use === undefined || use === 'sig')
+    .filter((key) => MEMBERS.get(key.kty)?.every((member) => key[member] !== undefined) ?? false)
+    .map((key) => {
+      // Its curve says it: the token may have either of the two names of this algorithm.
+      const { alg, ...unnamed } = key
+      return key.crv === 'Ed25519' ? unnamed : key
+    })
+
+const shown = (text: string): string => (SHOWN.test(text) ? `: "${text}"` : '')
 
 /** Reads an issuer's keys. @throws OutgoingError with a sentence for operators. */
-export const readKeys = async (ctx: ReadCtx, issuer: string): Promise<Keys> => {
+export const readKeys = async (ctx: ReadCtx, issuer: string): Promise<{ keys: Key[] }> => {
   const found = await readJsonFrom(ctx, { url: discoveryUrlOf(issuer), ...LIMITS })
   if (!Value.Check(Discovery, found)) throw new OutgoingError('The discovery document has no issuer or no jwks_uri.')
-  if (found.issuer !== issuer) throw new OutgoingError('The discovery document is of another issuer.')
+  if (found.issuer !== issuer) {
+    throw new OutgoingError(`The discovery document is of another issuer${shown(found.issuer)}.`)
+  }
   const read = await readJsonFrom(ctx, { url: found.jwks_uri, ...LIMITS })
-  if (!Value.Check(Keys, read)) throw new OutgoingError('The document at jwks_uri is no set of keys, or has too many.')
-  const keys = read.keys.filter(isUsable)
-  if (keys.length === 0) throw new OutgoingError('The document at jwks_uri has no key for signatures.')
-  return { keys }
+  if (!Value.Check(KeySet, read)) throw new OutgoingError('The document at jwks_uri has no list "keys".')
+  const keys = usableKeys(read.keys)
+  const among = `Of the ${read.keys.length} keys at jwks_uri`
+  if (keys.length === 0) throw new OutgoingError(`${among} none is a whole key for signatures.`)
+  if (keys.length > KEYS_MAX) {
+    throw new OutgoingError(`${among} ${keys.length} are for signatures; at most ${KEYS_MAX} are taken.`)
+  }
+  return { keys: [...keys] }
 }
 
 type Entry = {

@@ -22,7 +22,15 @@ describe.skipIf(!hasChromium())('a login at an issuer of the project', () => {
     const { projectId } = world
     const add = (name: string, clientId: string, clientSecret: string | null) =>
       addIssuer(world.service.ctx, {
-        ...{ projectId, name, issuer: provider.issuer, audience: clientId, userClaim: 'sub', actor: 'operator' },
+        ...{
+          projectId,
+          name,
+          issuer: provider.issuer,
+          audience: clientId,
+          userClaim: 'sub',
+          audienceClaim: 'aud',
+          actor: 'operator',
+        },
         ...{ algorithms: ['RS256'], clientId, clientSecret },
       })
     const callback = (name: string) => callbackOf(world.service.ctx.config, { projectId, name })

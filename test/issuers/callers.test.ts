@@ -299,7 +299,21 @@ describe('a request is refused', () => {
     await service.ctx.securityEvents.flush()
     const [row] =
       await sql`select project_id, details from audit where action = 'issuer_token_refused' order by id desc`
-    expect(row).toMatchObject({ project_id: projectId, details: { source: 'supabase' } })
+    expect(row).toMatchObject({ project_id: projectId, details: { source: 'supabase', check: 'exp' } })
+  })
+
+  test('with a token that does not count, and the caller learns which check it failed', async () => {
+    const told = async (token: string) => (await look(token)).json.error
+    const counts = 'The header Authorization must be "Bearer " and a token of the issuer that counts: '
+    expect(await told(await issuer.token({ exp: 1 }))).toBe(
+      `${counts}its "exp" must be there and not over: get a new one.`,
+    )
+    expect(await told(await issuer.token({ aud: 'other' }))).toStartWith(`${counts}its "aud", or the claim`)
+    expect(await told(await issuer.token({ iss: 'https://a.example' }))).toStartWith(`${counts}its "iss" must be`)
+    expect(await told(await issuer.token({}, { kid: 'none' }))).toStartWith(`${counts}the issuer must publish a key`)
+    // Whoever has signed nothing learns nothing of what it should say.
+    const forged = `${(await issuer.token({ exp: 1, aud: 'other' })).slice(0, -4)}AAAA`
+    expect(await told(forged)).toBe(`${counts}it must be a JWT that a key of the issuer signed.`)
   })
 
   test('at another project, which does not have the issuer', async () => {
@@ -316,20 +330,6 @@ describe('a request is refused', () => {
     ])
   })
 
-  test('from a page that the project does not allow', async () => {
-    const headers = { ...headersOf(await issuer.token()), origin: 'https://evil.example' }
-    expect(statusAndCode(await service.call('/wallets?network=Ethereum', { headers }))).toEqual([
-      403,
-      'origin_not_allowed',
-    ])
-  })
-})
-
-describe('somebody who writes to the database', () => {
-  const row = async () => (await sql`select * from issuers where project_id = ${projectId}`)[0] as postgres.Row
-
-  test.each([
-    ['issuer', { issuer: 'https://evil.example' }],
   test('whose token is longer than 16 KiB: one of 16 KiB counts', async () => {
     const bare = (await issuer.token({ filler: '' })).length
     // Three characters of a claim are four in base64url.
@@ -348,7 +348,22 @@ describe('somebody who writes to the database', () => {
     ])
   })
 
+  test('from a page that the project does not allow', async () => {
+    const headers = { ...headersOf(await issuer.token()), origin: 'https://evil.example' }
+    expect(statusAndCode(await service.call('/wallets?network=Ethereum', { headers }))).toEqual([
+      403,
+      'origin_not_allowed',
+    ])
+  })
+})
+
+describe('somebody who writes to the database', () => {
+  const row = async () => (await sql`select * from issuers where project_id = ${projectId}`)[0] as postgres.Row
+
+  test.each([
+    ['issuer', { issuer: 'https://evil.example' }],
     ['audience', { audience: 'other' }],
+    ['claim of the audience', { audience_claim: 'sub' }],
     ['claim', { user_claim: 'email' }],
     ['algorithms', { algorithms: ['ES256'] }],
   ])('changes the %s of an issuer: it admits nobody, is reported and named', async (_what, change) => {
@@ -415,7 +430,13 @@ describe('cli project issuers', () => {
     expect(JSON.parse(output)).toEqual([
       {
         ...{ name: 'supabase', issuer: issuer.issuer, audience: AUDIENCE, user_claim: 'sub' },
-        ...{ algorithms: ['RS256', 'ES256'], client_id: null, callback: null, created_at: expect.any(String) },
+        ...{
+          audience_claim: 'aud',
+          algorithms: ['RS256', 'ES256'],
+          client_id: null,
+          callback: null,
+          created_at: expect.any(String),
+        },
       },
     ])
     expect((await cli('list', projectId)).output).toContain(`supabase  ${issuer.issuer}  audience ${AUDIENCE}`)
@@ -442,6 +463,19 @@ describe('cli project issuers', () => {
       expect((await add('--algorithms', algorithms)).errors).toContain('It must be one of')
     }
     expect((await add('--claim', 'a:b')).errors).toContain('name of a claim')
+  })
+
+  test('adds one whose tokens have another claim in place of aud, and lists it', async () => {
+    const id = (await createProject(service.ctx, { name: 'Clerk', actor: 'operator' })).projectId
+    const add = (claim: string) =>
+      cli('add', id, 'clerk', issuer.issuer, '--audience', AUDIENCE, '--audience-claim', claim)
+    expect((await add('a:b')).errors).toContain('The audience claim must be the name of a claim')
+    expect(await add('azp')).toMatchObject({ exitCode: 0 })
+    expect((await cli('list', id)).output).toContain(`audience ${AUDIENCE} by azp`)
+    const token = await issuer.token({ aud: undefined, azp: AUDIENCE })
+    const headers = { ...headersOf(token, 'clerk'), 'x-walletkit-project-id': id }
+    expect((await service.call('/wallets?network=Ethereum', { headers })).status).toBe(200)
+    expect((await look(token)).status).toBe(401)
   })
 
   test('says that there is no such project or issuer', async () => {
@@ -488,12 +522,12 @@ describe('cli project issuers', () => {
 
 test('the MAC of an issuer covers each column', async () => {
   const [row] =
-    await sql`select id, project_id as "projectId", name, issuer, audience, user_claim as "userClaim", algorithms,
-      client_id as "clientId", mac
+    await sql`select id, project_id as "projectId", name, issuer, audience, audience_claim as "audienceClaim",
+      user_claim as "userClaim", algorithms, client_id as "clientId", mac
     from issuers where project_id = ${projectId}`
   const mac = issuerMac(service.ctx.identity)
   expect(mac.holds(row as never)).toBe(true)
-  for (const column of ['id', 'projectId', 'name', 'issuer', 'audience', 'userClaim', 'clientId']) {
+  for (const column of ['id', 'projectId', 'name', 'issuer', 'audience', 'audienceClaim', 'userClaim', 'clientId']) {
     expect([column, mac.holds({ ...row, [column]: 'x' } as never)]).toEqual([column, false])
   }
   expect(mac.holds({ ...row, algorithms: ['RS256'] } as never)).toBe(false)

@@ -30,7 +30,14 @@ beforeAll(async () => {
   provider = await startOpenidProvider()
   await serve()
   const { projectId } = service.project
-  const facts = { projectId, issuer: provider.issuer, userClaim: 'sub', clientId: null, clientSecret: null }
+  const facts = {
+    projectId,
+    issuer: provider.issuer,
+    userClaim: 'sub',
+    audienceClaim: 'aud',
+    clientId: null,
+    clientSecret: null,
+  }
   for (const [name, audience] of Object.entries(AUDIENCES)) {
     await addIssuer(service.ctx, { ...facts, name, audience, algorithms: ['RS256'], actor: 'operator' })
   }

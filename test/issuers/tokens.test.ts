@@ -2,11 +2,12 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import { exportSPKI, importJWK } from 'jose'
+import { exportSPKI, importJWK, type JWK } from 'jose'
 import { ISSUER_ALGORITHMS, type IssuerAlgorithm } from '../../db/words.ts'
 import { AppError } from '../../src/errors.ts'
 import { createIssuers } from '../../src/issuers/admit.ts'
 import { addIssuer, removeIssuer } from '../../src/issuers/issuers.ts'
+import type { TokenCheck } from '../../src/issuers/token-check.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { type Answer, AUDIENCE, newKey, startIssuer, type TestIssuer } from '../support/issuer.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -22,7 +23,12 @@ let projectId: string
 
 const add = (
   of: TestIssuer,
-  given: { projectId?: string; algorithms?: readonly IssuerAlgorithm[]; claim?: string } = {},
+  given: {
+    projectId?: string
+    algorithms?: readonly IssuerAlgorithm[]
+    claim?: string
+    audienceClaim?: string
+  } = {},
 ) =>
   addIssuer(service.ctx, {
     ...{
@@ -34,6 +40,7 @@ const add = (
     },
     ...{
       userClaim: given.claim ?? 'sub',
+      audienceClaim: given.audienceClaim ?? 'aud',
       clientId: null,
       clientSecret: null,
       algorithms: given.algorithms ?? ['ES256', 'RS256'],
@@ -65,6 +72,11 @@ const outcomeOf = async (token: string) => {
     if (error instanceof AppError) return error.code
     throw error
   }
+}
+/** The check that a token does not pass; null for one that counts. */
+const checkOf = async (token: string, of?: string) => {
+  const admitted = await admit(token, of)
+  return admitted.kind === 'refused' ? admitted.check : null
 }
 const seconds = () => Math.floor(Date.now() / 1_000)
 
@@ -106,6 +118,31 @@ describe('a token counts', () => {
     }
   })
 
+  // RFC 9864 §2.2: the same signature by either name, and a key that has either.
+  test.each([
+    ['EdDSA', 'Ed25519'],
+    ['Ed25519', 'EdDSA'],
+    ['EdDSA', undefined],
+  ] as const)('signed by %s, if its key is published for %s', async (alg, published) => {
+    const [id, other] = [await newProject(), await startIssuer({ alg })]
+    const { alg: _own, ...key } = other.key().jwk
+    other.publish(published === undefined ? key : { ...key, alg: published })
+    await add(other, { projectId: id, algorithms: [published ?? 'Ed25519'] })
+    expect(await checkOf(await other.token(), id)).toBeNull()
+    await other.close()
+  })
+
+  test.each(['azp', 'client_id'])('without aud, if the operator named %s in its place', async (claim) => {
+    const id = await newProject()
+    await add(issuer, { projectId: id, audienceClaim: claim })
+    const of = async (claims: object) => checkOf(await issuer.token({ aud: undefined, ...claims }), id)
+    expect(await of({ [claim]: AUDIENCE })).toBeNull()
+    for (const other of ['other', `${AUDIENCE}x`, [AUDIENCE], undefined, null, 7]) {
+      expect([other, await of({ [claim]: other })]).toEqual([other, 'aud'])
+    }
+    expect(await of({ aud: AUDIENCE })).toBe('aud')
+  })
+
   test('with the time of the login that it states', async () => {
     const at = seconds() - 100
     expect(await admit(await issuer.token({ auth_time: at }))).toMatchObject({ authenticatedAt: new Date(at * 1_000) })
@@ -130,31 +167,31 @@ const claimsOf = (token: string) => token.split('.')[1] ?? ''
 
 describe('a token is refused', () => {
   test.each([
-    ['expired', () => ({ exp: seconds() - 60 })],
-    ['not valid yet', () => ({ nbf: seconds() + 60 })],
-    ['issued in the future', () => ({ iat: seconds() + 60 })],
-    ['older than a day, though not expired', () => ({ iat: seconds() - 86_500 })],
-    ['without exp', () => ({ exp: undefined })],
-    ['without iat', () => ({ iat: undefined })],
-    ['without aud', () => ({ aud: undefined })],
-    ['without iss', () => ({ iss: undefined })],
-    ['without a user', () => ({ sub: undefined })],
-    ['with an empty user', () => ({ sub: '' })],
-    ['with a user that is no text', () => ({ sub: 7 })],
-    ['with a user of 256 characters', () => ({ sub: 'a'.repeat(256) })],
-    ['with U+0000 in the user', () => ({ sub: 'alice\u0000' })],
-    ['for another audience', () => ({ aud: 'other' })],
-    ['for other audiences', () => ({ aud: ['other', `${AUDIENCE}x`] })],
-    ['with an audience that only begins like ours', () => ({ aud: `${AUDIENCE}2` })],
-    ['of another issuer', () => ({ iss: 'https://issuer.example' })],
-    ['of the same issuer, spelt with a slash', () => ({ iss: `${issuer.issuer}/` })],
-    ['with times that are no numbers', () => ({ exp: '9999999999' })],
-  ])('%s', async (_what, claims) => {
-    expect(await kindOf(await issuer.token(claims()))).toBe('refused')
+    ['expired', 'exp', () => ({ exp: seconds() - 60 })],
+    ['not valid yet', 'nbf', () => ({ nbf: seconds() + 60 })],
+    ['issued in the future', 'iat', () => ({ iat: seconds() + 60 })],
+    ['older than a day, though not expired', 'iat', () => ({ iat: seconds() - 86_500 })],
+    ['without exp', 'exp', () => ({ exp: undefined })],
+    ['without iat', 'iat', () => ({ iat: undefined })],
+    ['without aud', 'aud', () => ({ aud: undefined })],
+    ['without iss', 'iss', () => ({ iss: undefined })],
+    ['without a user', 'user', () => ({ sub: undefined })],
+    ['with an empty user', 'user', () => ({ sub: '' })],
+    ['with a user that is no text', 'user', () => ({ sub: 7 })],
+    ['with a user of 256 characters', 'user', () => ({ sub: 'a'.repeat(256) })],
+    ['with U+0000 in the user', 'user', () => ({ sub: 'alice\u0000' })],
+    ['for another audience', 'aud', () => ({ aud: 'other' })],
+    ['for other audiences', 'aud', () => ({ aud: ['other', `${AUDIENCE}x`] })],
+    ['with an audience that only begins like ours', 'aud', () => ({ aud: `${AUDIENCE}2` })],
+    ['of another issuer', 'iss', () => ({ iss: 'https://issuer.example' })],
+    ['of the same issuer, spelt with a slash', 'iss', () => ({ iss: `${issuer.issuer}/` })],
+    ['with times that are no numbers', 'exp', () => ({ exp: '9999999999' })],
+  ])('%s, which the check %s finds', async (_what, check, claims) => {
+    expect(await checkOf(await issuer.token(claims()))).toBe(check as TokenCheck)
   })
 
   test.each(['logout+jwt', 'secevent+jwt', 'dpop+jwt'])('of the type %s', async (typ) => {
-    expect(await kindOf(await issuer.token({}, { typ }))).toBe('refused')
+    expect(await checkOf(await issuer.token({}, { typ }))).toBe('typ')
   })
 
   test('with a critical header that nobody knows', async () => {
@@ -201,7 +238,7 @@ describe('a token is refused', () => {
     const other = await startIssuer({ alg: 'ES384' })
     const id = await newProject()
     await add(other, { projectId: id, algorithms: ['ES256'] })
-    expect(await kindOf(await other.token(), id)).toBe('refused')
+    expect(await checkOf(await other.token(), id)).toBe('alg')
     await other.close()
   })
 
@@ -231,7 +268,7 @@ describe('a token is refused', () => {
     const [head, , signature] = token.split('.')
     const other = claimsOf(await issuer.token({ sub: 'mallory' }))
     const texts = [`${head}.${other}.${signature}`, token.slice(0, -4), `${token}AA`, 'a.b.c', '..', '']
-    for (const text of texts) expect(await kindOf(text)).toBe('refused')
+    for (const text of texts) expect(await checkOf(text)).toBe('signature')
     expect(await kindOf(token)).toBe('user')
   })
 
@@ -255,14 +292,29 @@ describe('a token is refused', () => {
     await other.close()
   })
 
-  test('without a key id where the issuer has several keys', async () => {
-    expect(await kindOf(await issuer.token({}, { kid: undefined as never }))).toBe('user')
-    const two = await startIssuer()
-    const id = await newProject()
-    two.publish(two.key().jwk, (await newKey('second')).jwk)
+  test('without a key id, or with one that two keys have, if none of the keys that fit signed it', async () => {
+    const [id, two] = [await newProject(), await startIssuer()]
+    const [own, second] = [two.key().jwk, (await newKey('second')).jwk]
     await add(two, { projectId: id })
-    expect(await kindOf(await two.token({}, { kid: undefined as never }), id)).toBe('refused')
-    expect(await kindOf(await two.token(), id)).toBe('user')
+    const cases: readonly [keys: readonly JWK[], kid: string | undefined, check: TokenCheck | null][] = [
+      [[own], undefined, null],
+      [[own, second], undefined, null],
+      [[second, own], undefined, null],
+      [[own, own], 'first', null],
+      [[second, { ...own, kid: 'second' }], 'second', null],
+      // A key that looks right and cannot be read.
+      [[{ ...own, x: 'AAAA' }, own], undefined, null],
+      [[own, second], 'second', 'signature'],
+      [[second], undefined, 'signature'],
+      [[second, second], undefined, 'signature'],
+    ]
+    for (const [keys, kid, check] of cases) {
+      two.publish(...keys)
+      issuers = createIssuers(service.ctx)
+      const header = { kid: kid as never }
+      expect([keys, kid, await checkOf(await two.token({}, header), id)]).toEqual([keys, kid, check])
+      expect(await checkOf(await two.token({ exp: 1 }, header), id)).toBe(check ?? 'exp')
+    }
     await two.close()
   })
 
@@ -346,11 +398,41 @@ describe("an issuer's keys", () => {
   })
 })
 
+const json =
+  (value: unknown): Answer =>
+  (response) =>
+    response.end(JSON.stringify(value))
+
+describe("an issuer's set of keys counts although it has", () => {
+  // RFC 7517 §5: what is not understood, lacks members or is out of range is to be ignored.
+  test.each<[string, unknown]>([
+    ['a key with null in it', { kty: 'EC', use: null, alg: null }],
+    ['a key without a type', { kid: 'x', n: 'AQAB', e: 'AQAB' }],
+    ['a key of a type that nobody knows', { kty: 'AKP', alg: 'ML-DSA-44', pub: 'AAAA' }],
+    ['a key with a number as its id', { kty: 'EC', kid: 5 }],
+    ['a key without its members', { kty: 'RSA', kid: 'first', alg: 'ES256' }],
+    ['a key of 16,384 bits', { kty: 'RSA', n: 'A'.repeat(2_731), e: 'AQAB' }],
+    ['no key at all in it', null],
+    ['a list in it', []],
+    ['a text in it', 'x'],
+  ])('%s', async (_what, odd) => {
+    const [id, other] = [await newProject(), await startIssuer()]
+    other.answer({ keys: json({ keys: [odd, other.key().jwk, odd] }) })
+    await add(other, { projectId: id })
+    expect(await checkOf(await other.token(), id)).toBeNull()
+    await other.close()
+  })
+
+  test('a hundred keys more that are not understood', async () => {
+    const [id, other] = [await newProject(), await startIssuer()]
+    other.answer({ keys: json({ keys: [...Array(100).fill({ kty: 'AKP' }), other.key().jwk] }) })
+    await add(other, { projectId: id })
+    expect(await checkOf(await other.token(), id)).toBeNull()
+    await other.close()
+  })
+})
+
 describe('an issuer is not added', () => {
-  const json =
-    (value: unknown): Answer =>
-    (response) =>
-      response.end(JSON.stringify(value))
   const refusalOf = async (answers: Parameters<TestIssuer['answer']>[0]) => {
     const other = await startIssuer()
     other.answer(answers)
@@ -363,6 +445,8 @@ describe('an issuer is not added', () => {
       await other.close()
     }
   }
+  const NO_KEY = 'Of the 1 keys at jwks_uri none is a whole key for signatures.'
+  const EC = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }
   const redirect: Answer = (response) => {
     response.writeHead(302, { location: `${issuer.issuer}/.well-known/openid-configuration` })
     response.end()
@@ -382,15 +466,25 @@ describe('an issuer is not added', () => {
     [
       'whose discovery names another issuer',
       { discovery: json({ issuer: 'https://a.example', jwks_uri: 'https://a.example/k' }) },
-      'of another issuer',
+      'of another issuer: "https://a.example".',
     ],
     ['whose discovery is not JSON', { discovery: (response) => response.end('<html>') }, 'not JSON'],
     ['whose discovery has no jwks_uri', { discovery: json({ issuer: 'x' }) }, 'no jwks_uri'],
     ['whose keys do not end', { keys: endless }, 'more than 65536 bytes'],
-    ['with too many keys', { keys: json({ keys: Array.from({ length: 101 }, () => ({ kty: 'EC' })) }) }, 'too many'],
-    ['with a giant key', { keys: json({ keys: [{ kty: 'RSA', n: 'A'.repeat(1_367), e: 'AQAB' }] }) }, 'no set of keys'],
-    ['with shared secrets only', { keys: json({ keys: [{ kty: 'oct', k: 'AAAA' }] }) }, 'no key for signatures'],
-    ['with keys for encryption only', { keys: json({ keys: [{ kty: 'EC', use: 'enc' }] }) }, 'no key for signatures'],
+    [
+      'whose discovery names another issuer by what is no URL',
+      { discovery: json({ issuer: '\u001b[2J\u202e', jwks_uri: 'https://a.example/k' }) },
+      'is of another issuer.',
+    ],
+    [
+      'with too many keys',
+      { keys: json({ keys: Array(101).fill({ kty: 'OKP', crv: 'Ed25519', x: 'AA' }) }) },
+      'Of the 101 keys at jwks_uri 101 are for signatures; at most 100 are taken.',
+    ],
+    ['without a list of keys', { keys: json({ keys: {} }) }, 'The document at jwks_uri has no list "keys".'],
+    ['with a giant key', { keys: json({ keys: [{ kty: 'RSA', n: 'A'.repeat(1_367), e: 'AQAB' }] }) }, NO_KEY],
+    ['with shared secrets only', { keys: json({ keys: [{ kty: 'oct', k: 'AAAA' }] }) }, NO_KEY],
+    ['with keys for encryption only', { keys: json({ keys: [{ ...EC, use: 'enc' }] }) }, NO_KEY],
     ['that breaks off', { discovery: (response) => response.destroy() }, 'could not be reached'],
     ['that answers with an error', { keys: down }, 'status 500'],
   ])('%s', async (_what, answers, words) => {

@@ -210,7 +210,14 @@ const CASES: readonly (readonly [what: string, happen: () => Promise<readonly ob
     'a forged token of the project’s own issuer, and that issuers were added and removed',
     async () => {
       const of = { projectId, name: 'own', actor: 'operator' } as const
-      const facts = { issuer: issuer.issuer, audience: AUDIENCE, userClaim: 'sub', clientId: null, clientSecret: null }
+      const facts = {
+        issuer: issuer.issuer,
+        audience: AUDIENCE,
+        userClaim: 'sub',
+        audienceClaim: 'aud',
+        clientId: null,
+        clientSecret: null,
+      }
       await addIssuer(service.ctx, { ...of, ...facts, algorithms: ['ES256'] })
       const token = `${(await issuer.token()).slice(0, -4)}AAAA`
       secrets.push(token)
