@@ -461,6 +461,7 @@ CREATE TABLE "issuers" (
 	"name" text NOT NULL,
 	"issuer" text NOT NULL,
 	"audience" text NOT NULL,
+	"audience_claim" text NOT NULL,
 	"user_claim" text NOT NULL,
 	"algorithms" text[] NOT NULL,
 	"client_id" text,
