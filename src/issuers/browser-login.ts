@@ -133,7 +133,7 @@ const takeBegun = async (ctx: Ctx, { projectId, name, query, secret }: Answer) =
   return issuerId === issuer.id && codeChallenge !== undefined ? { issuer, codeChallenge, ...parts } : null
 }
 
-type ProvenUser = { readonly userId: string; readonly authenticatedAt: Date | null }
+type ProvenUser = { readonly userId: string; readonly authenticatedAt: Date }
 
 /** A completed session challenge for the page that began. */
 const challengeFor = async (
@@ -150,17 +150,22 @@ const challengeFor = async (
     const { code } = await beginChallenge(ctx, tx, { ...begun, way: WAY })
     const read = await findSessionChallenge(tx, hashOf(code))
     if (read === null) throw new Error('a session challenge was not inserted')
-    const authenticatedAt = user.authenticatedAt ?? read.now
     // The issuer's clock may be ahead of ours.
-    const at = authenticatedAt < read.now ? authenticatedAt : read.now
+    const at = user.authenticatedAt < read.now ? user.authenticatedAt : read.now
     await completeChallenge(ctx, tx, { read, userId: user.userId, authenticatedAt: at })
     return code
   })
 }
 
-/** An issuer may ignore `max_age`. Then the login is refused here and now, as it could not go on to the app anyway. */
-const requireFresh = ({ authenticatedAt }: ProvenUser, now: Date): void => {
-  if (authenticatedAt === null || now.getTime() - authenticatedAt.getTime() <= FRESH_SECONDS * 1_000) return
+/**
+ * An issuer may ignore `max_age`, or somebody may have taken it out of the address at which the browser asked. Then the issuer answers
+ * for a session of any age: so its ID token must say when the login was (OpenID Connect Core 1.0 §3.1.3.7, step 13).
+ */
+const requireFresh = (authenticatedAt: Date | null, now: Date): Date => {
+  if (authenticatedAt === null) {
+    throw new IssuerLoginError('refused', new Error('The ID token has no auth_time, which max_age asks for.'))
+  }
+  if (now.getTime() - authenticatedAt.getTime() <= FRESH_SECONDS * 1_000) return authenticatedAt
   throw new IssuerLoginError('stale', new Error('The issuer did not ask the user again.'))
 }
 
@@ -174,11 +179,13 @@ export const endIssuerLogin = async (ctx: Ctx, answer: Answer): Promise<Ended> =
   const url = new URL(`${callbackOf(ctx.config, issuer)}?${query}`)
   try {
     const token = await ctx.issuers.provider.idTokenOf(issuer, { url, ...expected })
-    const user = await ctx.issuers.identify({ issuer, token })
-    if (user.kind === 'refused') {
-      throw new IssuerLoginError('refused', new Error(`The ID token does not count: ${TOKEN_CHECKS[user.check]}.`))
+    const identified = await ctx.issuers.identify({ issuer, token })
+    if (identified.kind === 'refused') {
+      const sentence = `The ID token does not count: ${TOKEN_CHECKS[identified.check]}.`
+      throw new IssuerLoginError('refused', new Error(sentence))
     }
-    requireFresh(user, ctx.now())
+    const authenticatedAt = requireFresh(identified.authenticatedAt, ctx.now())
+    const user = { userId: identified.userId, authenticatedAt }
     return { kind: 'proven', code: await challengeFor(ctx, { projectId, client, codeChallenge, user }) }
   } catch (error) {
     return { kind: 'failed', why: noted(ctx, issuer, error) }

@@ -7,6 +7,7 @@ import { createProject } from '../../src/projects/projects.ts'
 import { FORGED, troublesOf } from '../auth/forged.ts'
 import { runCli } from '../support/cli.ts'
 import { type Answer, AUDIENCE, answerJson, newKey, startIssuer, type TestIssuer } from '../support/issuer.ts'
+import { logInAt, startOpenidProvider } from '../support/openid-provider.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const CLIENT = 'strongroom-here'
@@ -40,7 +41,7 @@ beforeEach(() => {
   other.answer()
 })
 
-const add = (name: string, of: TestIssuer, ...more: readonly string[]) =>
+const add = (name: string, of: Pick<TestIssuer, 'issuer'>, ...more: readonly string[]) =>
   runCli(
     ['project', 'issuers', 'add', projectId, name, of.issuer, '--audience', AUDIENCE, '--client-id', CLIENT, ...more],
     { ...service.variables, VAULT_SOCKET: '' },
@@ -271,6 +272,13 @@ describe('nobody is logged in', () => {
     expect((await comeBack(begun)).told.issuer_refusal).toBe('stale')
   })
 
+  // OpenID Connect Core 1.0 §2: with `max_age` the ID token must have it.
+  test.each([undefined, null, 'now', 4_102_444_800])('with %p in place of the time of the login', async (auth_time) => {
+    const begun = await begin()
+    answerWith(good, begun, { claims: { auth_time } })
+    expect((await comeBack(begun)).told).toEqual({ issuer_refusal: 'refused', issuer: 'good' })
+  })
+
   test.each([
     [{ error: 'access_denied' }, 'cancelled'],
     [{ error: 'temporarily_unavailable' }, 'away'],
@@ -308,6 +316,25 @@ describe('no login begins', () => {
     expect((await ask('none')).json.code).toBe('not_implemented')
     for (const origin of [undefined, 'https://evil.example']) {
       expect((await ask('good', { origin })).json.code).toBe('origin_not_allowed')
+test('a real provider counts only if it says that the user has just logged in there', async () => {
+  const provider = await startOpenidProvider()
+  const callback = `${ORIGIN}/login/oidc/callback/${projectId}/real`
+  await provider.serve([{ id: CLIENT, secret: null, callback }])
+  expect((await add('real', provider)).exitCode).toBe(0)
+  const logIn = async ({ since, isStripped }: { since: number; isStripped: boolean }) => {
+    const begun = await begin('real')
+    // The user can change the address at which their browser asks. Then the provider takes a session of any age.
+    if (isStripped) begun.url.searchParams.delete('max_age')
+    const { searchParams } = await logInAt({ from: begun.url.href, callback, name: 'ida', since })
+    return (await comeBack(begun, { at: 'real', query: Object.fromEntries(searchParams) })).told
+  }
+  const refused = (issuer_refusal: string) => ({ issuer_refusal, issuer: 'real' })
+  expect(await logIn({ since: seconds() - 240, isStripped: false })).toMatchObject({ issuer_code: expect.any(String) })
+  expect(await logIn({ since: seconds() - 3_600, isStripped: false })).toEqual(refused('stale'))
+  expect(await logIn({ since: seconds() - 240, isStripped: true })).toEqual(refused('refused'))
+  await provider.close()
+})
+
     }
     const short = { issuer: 'good', code_challenge: 'short' }
     expect((await service.post('/login/issuer', short, { origin: ORIGIN })).status).toBe(400)

@@ -89,8 +89,12 @@ export const startOpenidProvider = async () => {
       const usual = provider.callback()
       const ask = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
         const finish = (result: InteractionResults) => provider.interactionFinished(request, response, result)
-        if (request.method === 'POST')
-          return finish({ login: { accountId: (await bodyOf(request)).get('name') ?? '' } })
+        if (request.method === 'POST') {
+          const body = await bodyOf(request)
+          const since = body.get('since')
+          const ts = since === null ? {} : { ts: Number(since) }
+          return finish({ login: { accountId: body.get('name') ?? '', ...ts } })
+        }
         if (request.url?.endsWith('?cancel')) return finish({ error: 'access_denied' })
         response.setHeader('content-type', 'text/html').end(PAGE)
       }
@@ -113,17 +117,24 @@ type Tokens = { readonly access_token: string; readonly id_token: string }
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** Logs in at the provider as a browser does. @param input.from where a client sends the browser @returns where the provider sends it back */
+/**
+ * Logs in at the provider as a browser does.
+ * @param input.from where a client sends the browser
+ * @param input.since when the user logged in there, in seconds since 1970; by default now
+ * @returns where the provider sends it back
+ */
 export const logInAt = async (input: {
   readonly from: string
   readonly callback: string
   readonly name: string
+  readonly since?: number
 }): Promise<URL> => {
-  const { from, callback, name } = input
+  const { from, callback, name, since } = input
   const cookies = new Map<string, string>()
   for (let next = from; ; ) {
     const cookie = [...cookies].map(([of, value]) => `${of}=${value}`).join('; ')
-    const typed = { method: 'POST', body: new URLSearchParams({ name }).toString() }
+    const form = { name, ...(since !== undefined && { since: String(since) }) }
+    const typed = { method: 'POST', body: new URLSearchParams(form).toString() }
     const answer = await fetch(next, {
       ...(next.includes('/interaction/') ? typed : {}),
       headers: { ...FORM, cookie },
