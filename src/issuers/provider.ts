@@ -92,10 +92,13 @@ const requirePage = (issuer: string, { authorization_endpoint: page = '' }: Serv
   throw new IssuerLoginError('refused', new Error('The authorization endpoint is no page.'))
 }
 
+/** Beside RFC 6749's word those of Apple (`user_cancelled_authorize`), LinkedIn (`user_cancelled_login`) and Facebook (`user_denied`). */
+const CANCELLED = /^(?:access_denied|user_denied|user_cancell?ed(?:_[a-z]+)*)$/
+
 /** The sentence for the log has no secret: what the library and the issuer say about a failure. */
 const whyOf = (error: unknown): IssuerRefusal => {
   if (error instanceof AuthorizationResponseError) {
-    if (error.error === 'access_denied') return 'cancelled'
+    if (CANCELLED.test(error.error)) return 'cancelled'
     return ['server_error', 'temporarily_unavailable'].includes(error.error) ? 'away' : 'refused'
   }
   return error instanceof ClientError && error.cause instanceof OutgoingError ? 'away' : 'refused'

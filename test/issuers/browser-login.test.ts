@@ -281,6 +281,11 @@ describe('nobody is logged in', () => {
 
   test.each([
     [{ error: 'access_denied' }, 'cancelled'],
+    [{ error: 'user_cancelled_authorize' }, 'cancelled'],
+    [{ error: 'user_cancelled_login' }, 'cancelled'],
+    [{ error: 'user_canceled' }, 'cancelled'],
+    [{ error: 'user_denied' }, 'cancelled'],
+    [{ error: 'user_cancelled<b>' }, 'refused'],
     [{ error: 'temporarily_unavailable' }, 'away'],
     [{ error: 'invalid_scope', error_description: '<b>' }, 'refused'],
     [{}, 'refused'],
@@ -311,11 +316,6 @@ describe('nobody is logged in', () => {
   })
 })
 
-describe('no login begins', () => {
-  test('at an issuer that the page does not offer, from another page, or for another verifier than SHA-256', async () => {
-    expect((await ask('none')).json.code).toBe('not_implemented')
-    for (const origin of [undefined, 'https://evil.example']) {
-      expect((await ask('good', { origin })).json.code).toBe('origin_not_allowed')
 test('a real provider counts only if it says that the user has just logged in there', async () => {
   const provider = await startOpenidProvider()
   const callback = `${ORIGIN}/login/oidc/callback/${projectId}/real`
@@ -335,6 +335,11 @@ test('a real provider counts only if it says that the user has just logged in th
   await provider.close()
 })
 
+describe('no login begins', () => {
+  test('at an issuer that the page does not offer, from another page, or for another verifier than SHA-256', async () => {
+    expect((await ask('none')).json.code).toBe('not_implemented')
+    for (const origin of [undefined, 'https://evil.example']) {
+      expect((await ask('good', { origin })).json.code).toBe('origin_not_allowed')
     }
     const short = { issuer: 'good', code_challenge: 'short' }
     expect((await service.post('/login/issuer', short, { origin: ORIGIN })).status).toBe(400)
