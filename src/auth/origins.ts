@@ -28,6 +28,15 @@ const PREFLIGHT_MAX_AGE_SECONDS = '600'
 
 const LOCALHOST = /^http:\/\/localhost(:[0-9]{1,5})?$/
 
+/** An app on Android, by the SHA-256 of the certificate that signed it: what its passkeys have in place of a page's origin. */
+const ANDROID_APP = /^android:apk-key-hash:([A-Za-z0-9_-]{43})$/
+
+/** Whether a text names an app on Android, with a hash as Android writes it. */
+export const isAndroidApp = (origin: string): boolean => {
+  const hash = ANDROID_APP.exec(origin)?.[1]
+  return hash !== undefined && Buffer.from(hash, 'base64url').toString('base64url') === hash
+}
+
 /** Our own pages, and in the devnet any local page. */
 export const isOwnOrigin = (ctx: Pick<OriginCtx, 'config'>, origin: string): boolean =>
   origin === new URL(ctx.config.publicBaseUrl).origin || (ctx.config.devnet && LOCALHOST.test(origin))

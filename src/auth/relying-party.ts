@@ -1,11 +1,11 @@
 // Which RP ID the passkeys of a project have (Web Authentication Level 3, §4 "RP ID"), and on which pages they work.
 // The browser checks that a page uses only its own host or a parent domain as RP ID, and that this domain is no public
-// suffix. We do not repeat these checks.
+// suffix. Android checks that the domain names the app (Digital Asset Links). We do not repeat these checks.
 
 import type { Project } from '../../db/queries/projects.ts'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
-import { isOriginOf } from './origins.ts'
+import { isAndroidApp, isOriginOf } from './origins.ts'
 
 type RpCtx = { readonly config: Config }
 type Pages = Pick<Project, 'allowedOrigins'>
@@ -23,11 +23,11 @@ const isWithin = (origin: string, rpId: string): boolean => {
   return host !== null && (host === rpId || host.endsWith(`.${rpId}`))
 }
 
-/** Whether pages of an origin may use a project's passkeys with an RP ID. */
+/** Whether pages of an origin, or an app on Android, may use a project's passkeys with an RP ID. */
 export const isPasskeyPage =
   (ctx: RpCtx, project: Pages, rpId: string) =>
   (origin: string): boolean =>
-    isWithin(origin, rpId) && isOriginOf(ctx, { project, origin })
+    (isWithin(origin, rpId) || isAndroidApp(origin)) && isOriginOf(ctx, { project, origin })
 
 const LABELS = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/
 
@@ -54,8 +54,8 @@ export const isRpIdInUse = (
   passkeyRpId === null ? pagesOf(ctx, allowedOrigins).some((page) => domainOf(page) === rpId) : passkeyRpId === rpId
 
 /**
- * Chooses the RP ID of a new ceremony: the project's passkey domain, else the host of the calling page. If a server calls
- * without an `Origin`, it is the only host among the project's origins.
+ * Chooses the RP ID of a new ceremony: the project's passkey domain, else the host of the calling page. If a server or an app
+ * calls without an `Origin`, it is the only host among the project's origins.
  * @param origin the header `Origin`, which the project allows.
  * @throws passkey_domain_required if none of these exists or fits the page.
  */
@@ -76,7 +76,8 @@ export const rpIdFor = (project: Pick<Project, 'allowedOrigins' | 'passkeyRpId'>
       'The page must have a host name: passkeys do not work on IP addresses.',
     )
   }
-  const [domain, ...others] = new Set(allowedOrigins.map(domainOf))
+  const pages = allowedOrigins.filter((each) => !isAndroidApp(each))
+  const [domain, ...others] = new Set(pages.map(domainOf))
   if (domain !== undefined && domain !== null && others.length === 0) return domain
   throw new AppError(
     'passkey_domain_required',

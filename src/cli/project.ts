@@ -131,7 +131,10 @@ const originCommands = ({ print, printJson, withReadingCtx, withIdentityCtx }: S
       .command(name)
       .description(description)
       .argument('<project-id>', 'the project', uuid)
-      .argument('<origins...>', 'for instance https://app.example.com; on mainnet only https')
+      .argument(
+        '<origins...>',
+        'for instance https://app.example.com, on mainnet only https; or android:apk-key-hash:… for passkeys of an app on Android',
+      )
       .action((projectId: string, origins: readonly string[]) =>
         withIdentityCtx(async (ctx) => print(allowedNow(await change(ctx, { projectId, origins })))),
       )

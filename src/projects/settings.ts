@@ -1,4 +1,5 @@
 import { lockProject, type ProjectSettings, setProjectSettings } from '../../db/queries/projects.ts'
+import { isAndroidApp } from '../auth/origins.ts'
 import { isRpIdFor } from '../auth/relying-party.ts'
 import { isReturnAddress, RETURN_ADDRESSES_MAX } from '../auth/return-addresses.ts'
 import { projectMac } from '../auth/row-macs.ts'
@@ -56,19 +57,22 @@ export const setAnonymousLogin = (
     }),
   })
 
-/** Whether a text is an origin as browsers send it: a scheme, a host and perhaps a port. */
-const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
+/** Whether a text is an origin as browsers send it, a scheme, a host and perhaps a port, or as passkeys of an app on Android have it. */
+const isOrigin = (text: string): boolean => isAndroidApp(text) || (URL.canParse(text) && new URL(text).origin === text)
 
 type SettingsCtx = ChangeCtx & Pick<Ctx, 'config'>
 type Origins = { readonly projectId: string; readonly origins: readonly string[] }
 
 /** On mainnet, tokens and PINs must not pass through a page that others on the way can change. */
 const isSafe = ({ config }: Pick<Ctx, 'config'>, origin: string): boolean =>
-  config.environment !== 'mainnet' || origin.startsWith('https://')
+  config.environment !== 'mainnet' || origin.startsWith('https://') || isAndroidApp(origin)
 
 const requireOrigins = (ctx: SettingsCtx, origins: readonly string[]): void => {
   if (!origins.every(isOrigin)) {
-    throw new AppError('invalid_input', 'Each origin must be like https://app.example.com, without a path.')
+    throw new AppError(
+      'invalid_input',
+      'Each origin must be like https://app.example.com, without a path, or like android:apk-key-hash:… with the SHA-256 of the certificate of an app in base64url.',
+    )
   }
   if (!origins.every((origin) => isSafe(ctx, origin))) {
     throw new AppError('invalid_input', 'On mainnet each origin must begin with https://.')

@@ -1,7 +1,7 @@
 // Passkeys over HTTP, with a software authenticator.
 
 import { describe, expect, test } from 'bun:test'
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { createProject } from '../../src/projects/projects.ts'
 import { addOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
@@ -167,6 +167,36 @@ describe('adding a passkey', () => {
     const renamed = await finish(user, { ...another, id: 'AAAA', rawId: 'AAAA' })
     expect([renamed.status, renamed.json.code]).toEqual([400, 'invalid_input'])
     expect([(await user.list()).length, (await other.list()).length]).toEqual([1, 0])
+  })
+
+  test('on Android takes the origin of an app that the project allows, and no other', async () => {
+    const project = await createProject(service.ctx, { name: 'App', actor: 'operator' })
+    const of = service.as({ projectId: project.projectId, apiKey: project.apiKey })
+    // As https://developer.android.com/identity/sign-in/credential-manager writes it: base64url of the SHA-256 of the certificate.
+    const app = `android:apk-key-hash:${createHash('sha256').update('certificate').digest('base64url')}`
+    const stranger = `android:apk-key-hash:${createHash('sha256').update('another').digest('base64url')}`
+    const add = (...origins: string[]) => addOrigins(service.ctx, { projectId: project.projectId, origins })
+    for (const odd of [`${app}=`, app.slice(0, -1), 'android:apk-key-hash:', `ios:${app}`, `${app.slice(0, -1)}B`]) {
+      await expect(add(odd)).rejects.toMatchObject({ code: 'invalid_input' })
+    }
+    await add('https://app.example.com', app)
+    const none = { authorization: undefined }
+    const session = (await of.post('/users/login-anonymously', {}, none)).json
+    // A native app sends no Origin. The domain of its passkeys is that of the project's only page.
+    const own = { authorization: `Bearer ${session.access_token}` }
+    const { publicKey } = (await of.post('/users/passkey/begin-registration', {}, own)).json
+    expect(publicKey.rp.id).toBe('app.example.com')
+    const finishBy = async (origin: string) => {
+      const made = createAuthenticator({ origin }).create(publicKey)
+      return (await of.post('/users/passkey/finish-registration', made, own)).status
+    }
+    expect([await finishBy(stranger), await finishBy('android:apk-key-hash:')]).toEqual([400, 400])
+    const authenticator = createAuthenticator({ origin: app })
+    const made = authenticator.create(publicKey)
+    expect((await of.post('/users/passkey/finish-registration', made, own)).status).toBe(200)
+    const asked = (await of.post('/users/login-with-discoverable-passkey', {}, none)).json.publicKey
+    const proof = { passkey_credential_assertion_response: authenticator.get(asked) }
+    expect((await of.post('/users/verify-login', proof, none)).json.user_id).toBe(session.user_id)
   })
 
   test('adds one passkey if several requests use the same challenge at once', async () => {
