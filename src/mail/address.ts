@@ -11,8 +11,11 @@ const ADDRESS_OCTETS_MAX = 254
 const ATOM = '[^\\p{Z}\\p{C}()<>[\\]:;@\\\\,".]+'
 /** RFC 5321 §4.1.2, Dot-string: dots only between atoms. We do not accept quoted strings. */
 const LOCAL = new RegExp(`^${ATOM}(?:\\.${ATOM})*$`, 'u')
-/** The characters of a host name. We do not accept address literals in brackets. */
-const DOMAIN = /^[\p{L}\p{M}\p{N}.-]+$/u
+/**
+ * The characters of a host name, and the full stops that UTS 46 maps to its dot: keyboards of East Asia write them. We do not accept
+ * address literals in brackets.
+ */
+const DOMAIN = /^[\p{L}\p{M}\p{N}.\u3002\uff0e\uff61-]+$/u
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const NUMBER = /^[0-9]+$/
 

@@ -11,6 +11,10 @@ test('an address has one normalised form', () => {
     ["o'neil_{x}!#$%&*/=?^`|~-1@mail.example", "o'neil_{x}!#$%&*/=?^`|~-1@mail.example"],
     ['a@BÜCHER.example', 'a@xn--bcher-kva.example'],
     ['a@xn--bcher-kva.example', 'a@xn--bcher-kva.example'],
+    // UTS 46 maps these full stops to the dot.
+    ['a@example\u3002com', 'a@example.com'],
+    ['a@mail\uff0eexample\uff61com', 'a@mail.example.com'],
+    ['a@ＥＸＡＭＰＬＥ。ｃｏｍ', 'a@example.com'],
     // A letter with a combining accent becomes one character; a capital I with a dot stays two in lower case.
     ['jose\u0301@example.com', 'jos\u00e9@example.com'],
     ['JOSE\u0301@example.com', 'jos\u00e9@example.com'],
@@ -35,6 +39,9 @@ test('an invalid address is refused', () => {
     'alice@example.com@example.net',
     'alice@localhost',
     'alice@example..com',
+    'alice@example。。com',
+    'alice@example.com。',
+    'alice。b@',
     'alice@example.com.',
     'alice@.example.com',
     'alice@-example.com',
