@@ -7,7 +7,19 @@ import type { ChallengeAsker } from '../../users/schema.ts'
 import { callAsUser, currentLogin, type Page, setSession, whileLoggedIn } from './page.ts'
 import { addPasskey, knowsPasskeys } from './passkeys.ts'
 import { listSessions, offerSessions } from './sessions.ts'
-import { dayOf, element, input, listItem, onPress, onSubmit, setText, show, showStatus, toggle } from './views.ts'
+import {
+  dayOf,
+  element,
+  input,
+  listItem,
+  onPress,
+  onSubmit,
+  setText,
+  show,
+  showStatus,
+  toggle,
+  typedCode,
+} from './views.ts'
 import { Refused } from './wire.ts'
 import { UserMessage } from './words.ts'
 
@@ -55,7 +67,8 @@ const NO_SUCH_CODE = 'There is no such code. Type it as the other device shows i
 /** Shows who asks, and lets them in if the user agrees. */
 const letIn = (page: Page): void => {
   let code = ''
-  onSubmit('challenge-form', 'challenge-field', async (typed) => {
+  onSubmit('challenge-form', 'challenge-field', async (written) => {
+    const typed = typedCode(written)
     await whileLoggedIn(page, async () => {
       const path = `/users/session-challenge/asker?${new URLSearchParams({ code: typed })}`
       const asker = await callAsUser<Static<typeof ChallengeAsker>>(page, path, { method: 'GET' }).catch((error) => {

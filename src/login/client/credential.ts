@@ -2,7 +2,7 @@
 
 import type { Page } from './page.ts'
 import { knowsPasskeys, passkeySecret } from './passkeys.ts'
-import { element, input, onPress, onSubmit, setText, toggle } from './views.ts'
+import { element, input, onPress, onSubmit, setText, toggle, typedCode } from './views.ts'
 import { Refused } from './wire.ts'
 import { UserMessage } from './words.ts'
 
@@ -27,8 +27,9 @@ const PIN: Kind = {
   other: 'Use your recovery code',
   field: { type: 'password', inputMode: 'numeric', autocomplete: 'one-time-code', maxLength: 6, className: 'digits' },
   read: (typed) => {
-    if (!/^[0-9]{6}$/.test(typed)) throw new UserMessage('Your PIN has six digits.')
-    return { user_pin: typed }
+    const pin = typedCode(typed)
+    if (!/^[0-9]{6}$/.test(pin)) throw new UserMessage('Your PIN has six digits.')
+    return { user_pin: pin }
   },
   wrong: null,
 }
@@ -38,8 +39,7 @@ const CODE: Kind = {
   other: 'Use the PIN',
   field: { type: 'text', inputMode: 'text', autocomplete: 'off', maxLength: 64, className: '' },
   read: (typed) => {
-    // A phone may put another dash in place of the hyphen.
-    const bare = typed.replaceAll(/[\s\p{Pd}]/gu, '')
+    const bare = typedCode(typed)
     if (!/^[0-9A-Za-z]{32}$/.test(bare)) throw new UserMessage('Your recovery code has 32 letters and digits.')
     return { user_secret: bare }
   },

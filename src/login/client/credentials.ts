@@ -7,7 +7,19 @@ import { type Credential, onCredential } from './credential.ts'
 import { callAsUser, currentLogin, type Page, requireFreshLogin, whileLoggedIn } from './page.ts'
 import { addPasskey, knowsPasskeys, ownPasskeySecret } from './passkeys.ts'
 import { forgetCode, offerCode, showCode } from './recovery-code.ts'
-import { dayOf, element, input, listItem, onPress, setText, show, showProblem, showStatus, toggle } from './views.ts'
+import {
+  dayOf,
+  element,
+  input,
+  listItem,
+  onPress,
+  setText,
+  show,
+  showProblem,
+  showStatus,
+  toggle,
+  typedCode,
+} from './views.ts'
 import { Refused } from './wire.ts'
 import { UserMessage } from './words.ts'
 
@@ -138,9 +150,9 @@ const askToRemove = (page: Page, secret: UserSecretItem, name: string): void =>
 
 /** @throws UserMessage at the field for what cannot be the new PIN. */
 const typedPin = (credential: Credential): string => {
-  const pin = input('new-pin-first').value
+  const pin = typedCode(input('new-pin-first').value)
   if (!/^[0-9]{6}$/.test(pin)) throw new UserMessage('The new PIN has six digits.', 'new-pin-first')
-  if (pin !== input('new-pin-again').value) {
+  if (pin !== typedCode(input('new-pin-again').value)) {
     throw new UserMessage('This is not the same PIN as above. Type it again.', 'new-pin-again')
   }
   const isOld = 'user_pin' in credential && credential.user_pin === pin

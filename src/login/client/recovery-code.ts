@@ -1,7 +1,7 @@
 // A new recovery code: it is shown, and the user proves that they have kept it by typing two of its groups. Until then it is in a
 // variable of this page, and in the page itself only while it is shown.
 
-import { element, input, onPress, onSubmit, setText, show, showStatus } from './views.ts'
+import { element, input, onPress, onSubmit, setText, show, showStatus, typedCode } from './views.ts'
 import { UserMessage } from './words.ts'
 
 const GROUPS = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth'] as const
@@ -21,12 +21,7 @@ const chance = (): number => (crypto.getRandomValues(new Uint8Array(1))[0] ?? 0)
 
 /** As the service reads it: in capitals, and without what a person may have taken for another letter. */
 const plain = (typed: string): string =>
-  typed
-    .toUpperCase()
-    .replaceAll(/[\s\p{Pd}]/gu, '')
-    .replaceAll(/[1I]/g, 'L')
-    .replaceAll('O', '0')
-    .replaceAll('B', '8')
+  typedCode(typed).toUpperCase().replaceAll(/[1I]/g, 'L').replaceAll('O', '0').replaceAll('B', '8')
 
 const look = ({ code }: Asked): void => {
   element('recovery-code', HTMLOutputElement).value = code

@@ -17,6 +17,13 @@ export const element = <Kind extends HTMLElement>(id: string, kind: new () => Ki
 
 export const input = (id: string): HTMLInputElement => element(id, HTMLInputElement)
 
+/**
+ * A code as the service wants it, though a keyboard of another script wrote full-width digits, a phone made another dash of the hyphen,
+ * or it was copied with spaces and invisible marks.
+ */
+export const typedCode = (typed: string): string =>
+  typed.normalize('NFKC').replaceAll(/[\s\p{Pd}\p{Cf}\u2212\u30fc]/gu, '')
+
 export const setText = (id: string, text: string): void => {
   element(id, HTMLElement).textContent = text
 }

@@ -5,7 +5,7 @@ import { bindingOf, newVerifier } from './code-verifier.ts'
 import { byIssuer } from './issuers.ts'
 import type { Page } from './page.ts'
 import { assertPasskey, knowsPasskeys, suggestPasskey } from './passkeys.ts'
-import { input, onPress, onSubmit, pause, setText, show, showProblem, showStatus, toggle } from './views.ts'
+import { input, onPress, onSubmit, pause, setText, show, showProblem, showStatus, toggle, typedCode } from './views.ts'
 import { addressOf, providerOf, signIn } from './wallet.ts'
 import { Refused, Unreachable } from './wire.ts'
 import { messageFor, UserMessage } from './words.ts'
@@ -79,7 +79,7 @@ const byCode = (page: Page): void => {
     showStatus('Another code is on its way; the one before is not good any more.')
   })
   onSubmit('code-form', 'code-field', async (typed) => {
-    const code = typed.replaceAll(/\s/g, '')
+    const code = typedCode(typed)
     if (!/^[0-9]{6}$/.test(code)) throw new UserMessage('The code has six digits.')
     await verify(page, { user_id: userId, verification_code: code })
   })
