@@ -65,6 +65,15 @@ const device = html`
       <button class="plain" type="button" id="device-back">Log in another way</button>
     </section>`
 
+/** The script lists them. */
+const wallet = html`
+    <section id="wallet" aria-labelledby="wallet-title" hidden>
+      <h1 id="wallet-title" tabindex="-1">Choose a wallet</h1>
+      <p>This browser has several. The one that you choose asks you to sign.</p>
+      <div id="wallets"></div>
+      <button class="plain" type="button" id="wallet-back">Log in another way</button>
+    </section>`
+
 const offer = html`
     <section id="offer" aria-labelledby="offer-title" hidden>
       <h1 id="offer-title" tabindex="-1">Log in faster next time?</h1>
@@ -153,7 +162,7 @@ export const pageBehindLogin = (input: {
     <script type="module" src="${login.root}/login/client.js"></script>`,
     body: html`<main id="main" data-root="${login.root}" data-project-id="${login.projectId}" data-project-name="${login.projectName}"
       data-chain-ids="${login.chainIds.join(' ')}" data-asks="${asks}"${dataAttribute('rp-id', login.rpId)}${dataAttribute('return-to', login.returnTo)}${dataAttribute('state', login.state)}${attributes}>
-    <noscript><p>Logging in needs JavaScript, which is turned off in this browser.</p></noscript>${ways(login, intro)}${code}${link}${device}${views}
+    <noscript><p>Logging in needs JavaScript, which is turned off in this browser.</p></noscript>${ways(login, intro)}${code}${link}${device}${wallet}${views}
     <p id="problem" role="alert"></p>
     <p id="status" role="status"></p>
   </main>`,

@@ -261,15 +261,23 @@ export const bePasswordManager = (page: Page, kind: 'plain' | 'prototype'): Prom
     })
   }, kind)
 
-/** A browser wallet (EIP-1193) with one key, which gives its address in lower case, as some wallets do. */
-export const giveWallet = async (page: Page, account: PrivateKeyAccount, chainId = 11_155_111): Promise<string[]> => {
+/**
+ * A browser wallet (EIP-1193) with one key, which gives its address in lower case, as some wallets do.
+ * @param input.name announces it by EIP-6963 alone; otherwise it is `window.ethereum`.
+ */
+export const giveWallet = async (
+  page: Page,
+  account: PrivateKeyAccount,
+  input: { readonly name?: string } = {},
+): Promise<string[]> => {
   const signed: string[] = []
-  await page.exposeFunction('askWallet', async ({ method, params = [] }: { method: string; params?: string[] }) => {
+  const ask = `ask${account.address}`
+  await page.exposeFunction(ask, async ({ method, params = [] }: { method: string; params?: string[] }) => {
     switch (method) {
       case 'eth_requestAccounts':
         return [account.address.toLowerCase()]
       case 'eth_chainId':
-        return `0x${chainId.toString(16)}`
+        return '0xaa36a7'
       case 'personal_sign': {
         const raw = params[0] as `0x${string}`
         signed.push(Buffer.from(raw.slice(2), 'hex').toString())
@@ -279,9 +287,19 @@ export const giveWallet = async (page: Page, account: PrivateKeyAccount, chainId
         throw new Error(`the wallet knows no ${method}`)
     }
   })
-  await page.addInitScript(() => {
-    Object.assign(window, { ethereum: { request: (call: object) => Reflect.get(window, 'askWallet')(call) } })
-  })
+  const how = { ask, ...input }
+  await page.addInitScript(({ ask, name }) => {
+    const provider = { request: (call: object) => Reflect.get(window, ask)(call) }
+    if (name === undefined) {
+      Object.assign(window, { ethereum: provider })
+      return
+    }
+    const info = { uuid: crypto.randomUUID(), name, icon: 'data:,', rdns: 'example.wallet' }
+    const announce = () =>
+      dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: Object.freeze({ info, provider }) }))
+    addEventListener('eip6963:requestProvider', announce)
+    announce()
+  }, how)
   return signed
 }
 

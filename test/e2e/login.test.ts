@@ -340,6 +340,44 @@ describe.skipIf(!isHere)('the login page', () => {
       )
     })
 
+    test('logs in by the one wallet that only announces itself (EIP-6963)', async () => {
+      const account = privateKeyToAccount(generatePrivateKey())
+      const page = await world.newPage()
+      await giveWallet(page, account, { name: 'Lynx' })
+      await world.openLogin({}, page)
+      expect(await page.locator('#wallet-none').isVisible()).toBe(false)
+      await press(page, 'Use a wallet')
+      await isLoggedIn(page)
+      expect(await page.locator('#account').textContent()).toContain(account.address)
+    })
+
+    test('lets the user choose among several, and shows their names as text', async () => {
+      const hostile = '<img src=x onerror="document.title=1">'
+      const [lynx, other, older] = [1, 2, 3].map(() => privateKeyToAccount(generatePrivateKey()))
+      if (lynx === undefined || other === undefined || older === undefined) throw new Error('no account')
+      const page = await world.newPage({ viewport: { width: 390, height: 844 } })
+      const signed = await giveWallet(page, lynx, { name: 'Lynx' })
+      await giveWallet(page, other, { name: hostile })
+      await giveWallet(page, older)
+      await world.openLogin({}, page)
+      await press(page, 'Use a wallet')
+      const names = page.locator('#wallets button')
+      expect(await names.allTextContents()).toEqual(['Lynx', hostile, 'Another wallet of this browser'])
+      expect(await page.evaluate(() => document.activeElement?.id)).toBe('wallet-title')
+      for (const width of [390, 1_440]) {
+        await page.setViewportSize({ width, height: 844 })
+        expect(await accessibilityProblemsOn(page)).toEqual([])
+        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+        if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/wallets-${width}.png` })
+      }
+      await press(page, 'Log in another way')
+      await press(page, 'Use a wallet')
+      await press(page, 'Another wallet of this browser')
+      await isLoggedIn(page)
+      expect(await page.locator('#account').textContent()).toContain(older.address)
+      expect([signed, await page.title(), await page.locator('img').count()]).toEqual([[], 'Log in to Test', 0])
+    })
+
     test('shows an explanation if the browser has no wallet', async () => {
       const page = await world.openLogin()
       expect(await page.getByRole('button', { name: 'Use a wallet' }).count()).toBe(0)

@@ -2,7 +2,7 @@
 
 import { messageFor, UserMessage } from './words.ts'
 
-type LoginView = 'ways' | 'code' | 'link' | 'device' | 'offer' | 'leaving' | 'account' | 'ask'
+type LoginView = 'ways' | 'code' | 'link' | 'device' | 'wallet' | 'offer' | 'leaving' | 'account' | 'ask'
 type CredentialView = 'credentials' | 'credentials-none' | 'prove' | 'new-pin' | 'code-shown' | 'code-check'
 type View = LoginView | CredentialView | 'approvals' | 'consent' | 'granted' | 'revoke' | 'refused' | 'done'
 
@@ -115,17 +115,19 @@ export const onPress = (id: string, task: () => Promise<void> | void): void => {
   found?.addEventListener('click', () => void attempt(found, task))
 }
 
-/** A button that runs a task. */
+/** A button that runs a task: a small one beside its item if it has a label of its own. */
 export const button = (input: {
   readonly text: string
-  readonly label: string
+  readonly label?: string
   readonly task: () => Promise<void> | void
 }): HTMLButtonElement => {
   const press = document.createElement('button')
   press.type = 'button'
-  press.className = 'small'
   press.textContent = input.text
-  press.setAttribute('aria-label', input.label)
+  if (input.label !== undefined) {
+    press.className = 'small'
+    press.setAttribute('aria-label', input.label)
+  }
   press.addEventListener('click', () => void attempt(press, input.task))
   return press
 }

@@ -1,4 +1,5 @@
-// Login with a wallet: an EIP-4361 message for this page, signed by the browser's wallet (EIP-1193, EIP-191).
+// Login with a wallet: an EIP-4361 message for this page, signed by a wallet of the browser (EIP-1193, EIP-191). Wallets announce
+// themselves (EIP-6963); an older one only puts itself at `window.ethereum`, where the last one wins.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
@@ -6,10 +7,44 @@ import { UserMessage } from './words.ts'
 
 type Provider = { readonly request: (call: { method: string; params?: readonly unknown[] }) => Promise<unknown> }
 
-export const providerOf = (page: object): Provider | null => {
-  const provider: unknown = 'ethereum' in page ? page.ethereum : null
-  const isProvider = typeof provider === 'object' && provider !== null && 'request' in provider
-  return isProvider ? (provider as Provider) : null
+/** A wallet of this browser. Its name is its own text. */
+export type Wallet = { readonly name: string; readonly provider: Provider }
+
+const NAME_CHARACTERS_MAX = 40
+const WALLETS_MAX = 20
+
+const isProvider = (value: unknown): value is Provider =>
+  typeof value === 'object' && value !== null && 'request' in value
+
+const announced = new Map<string, Wallet>()
+
+/** Each extension may announce anything, so what is incomplete is left out. */
+const note = (event: Event): void => {
+  const { info, provider }: { readonly info?: unknown; readonly provider?: unknown } = Object(
+    event instanceof CustomEvent ? event.detail : null,
+  )
+  const { uuid, name }: { readonly uuid?: unknown; readonly name?: unknown } = Object(info)
+  if (typeof uuid !== 'string' || typeof name !== 'string' || name.trim() === '' || !isProvider(provider)) return
+  if (announced.size < WALLETS_MAX) announced.set(uuid, { name: name.slice(0, NAME_CHARACTERS_MAX), provider })
+}
+
+/** Asks the wallets of this browser to announce themselves, now and when one loads later. */
+export const watchWallets = (onChange: () => void): void => {
+  window.addEventListener('eip6963:announceProvider', (event) => {
+    note(event)
+    onChange()
+  })
+  // Some that do not announce themselves load later, and send this event.
+  window.addEventListener('ethereum#initialized', onChange)
+  window.dispatchEvent(new Event('eip6963:requestProvider'))
+  onChange()
+}
+
+export const wallets = (): readonly Wallet[] => {
+  const known = [...announced.values()]
+  const provider: unknown = 'ethereum' in window ? window.ethereum : null
+  const isOther = isProvider(provider) && known.every((each) => each.provider !== provider)
+  return isOther ? [...known, { name: 'Another wallet of this browser', provider }] : known
 }
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/

@@ -5,8 +5,21 @@ import { bindingOf, newVerifier } from './code-verifier.ts'
 import { byIssuer } from './issuers.ts'
 import type { Page } from './page.ts'
 import { assertPasskey, knowsPasskeys, suggestPasskey } from './passkeys.ts'
-import { input, onPress, onSubmit, pause, setText, show, showProblem, showStatus, toggle, typedCode } from './views.ts'
-import { addressOf, providerOf, signIn } from './wallet.ts'
+import {
+  button,
+  element,
+  input,
+  onPress,
+  onSubmit,
+  pause,
+  setText,
+  show,
+  showProblem,
+  showStatus,
+  toggle,
+  typedCode,
+} from './views.ts'
+import { addressOf, signIn, type Wallet, wallets, watchWallets } from './wallet.ts'
 import { Refused, Unreachable } from './wire.ts'
 import { messageFor, UserMessage } from './words.ts'
 
@@ -134,23 +147,26 @@ const byPasskey = (page: Page): void => {
 }
 
 const byWallet = (page: Page): void => {
-  const look = (): void => {
-    const isThere = providerOf(window) !== null
+  watchWallets(() => {
+    const isThere = wallets().length > 0
     toggle('wallet-start', isThere)
     toggle('wallet-none', !isThere)
-  }
-  look()
-  // Some wallets load later and send this event.
-  window.addEventListener('ethereum#initialized', look)
-  onPress('wallet-start', async () => {
-    const provider = providerOf(window)
-    if (provider === null) return
+  })
+  const logIn = async ({ provider }: Wallet): Promise<void> => {
     const address = await addressOf(provider)
     const { nonce } = await page.wire<{ nonce: string }>('/users/login-with-wallet', {
       body: { sign_in_wallet: address },
     })
     showStatus('Your wallet asks you to sign.')
     await verify(page, await signIn(provider, { ...page, address, nonce }))
+  }
+  onPress('wallet-start', async () => {
+    const [first, ...others] = wallets()
+    if (first === undefined) return
+    if (others.length === 0) return logIn(first)
+    const choices = [first, ...others].map((wallet) => button({ text: wallet.name, task: () => logIn(wallet) }))
+    element('wallets', HTMLElement).replaceChildren(...choices)
+    show('wallet')
   })
 }
 
@@ -164,6 +180,6 @@ export const offerWays = (page: Page, input: { readonly challengeOf: () => strin
   byPasskey(page)
   byWallet(page)
   byIssuer(page, input.challengeOf)
-  for (const id of ['code-back', 'link-back', 'device-back']) onPress(id, () => void show('ways'))
+  for (const id of ['code-back', 'link-back', 'device-back', 'wallet-back']) onPress(id, () => void show('ways'))
   show('ways')
 }
