@@ -282,7 +282,7 @@ export type Operations = {
     lookupByName: Method<'addresses_lookup_by_name'>
   }
   jwks: {
-    /** The public keys of access tokens. A key is published from an hour before its first signature until its last token has expired. */
+    /** The public keys of access tokens. Pages of any origin may read them. A key is published from an hour before its first signature until its last token has expired. */
     get: Method<'jwks_get'>
   }
   users: {
