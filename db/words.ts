@@ -288,8 +288,12 @@ export type SessionEnd = (typeof SESSION_ENDS)[number]
 export const OPERATOR_ROLES = ['viewer', 'operator'] as const
 export type OperatorRole = (typeof OPERATOR_ROLES)[number]
 
-/** An endpoint of webhooks is disabled by its project, by an operator, or after three days without a success. */
+/** An endpoint of webhooks is disabled by its project, by an operator, after three days without a success, or by an answer 410. */
 export const WEBHOOK_STATES = ['enabled', 'disabled'] as const
+
+/** `wallet`: an event waits until the earlier ones of the same wallet are taken. `none`: it waits for no other one. */
+export const WEBHOOK_ORDERS = ['wallet', 'none'] as const
+export type WebhookOrder = (typeof WEBHOOK_ORDERS)[number]
 
 /** `failed`: it was not taken within three days. */
 export const DELIVERY_STATES = ['waiting', 'delivered', 'failed'] as const

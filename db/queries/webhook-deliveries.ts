@@ -1,6 +1,7 @@
 // Deliveries: rows of events for an endpoint. Those of one lane (a wallet) are sent one after the other, in the order of the events.
 // Of each lane only the first one that waits has a time (`next_at`), so that what is due is found without a look at the others, however
-// many wait. Whatever inserts or ends deliveries keeps it so, with the endpoint locked.
+// many wait. Of an endpoint without an order each one that waits has a time. Whatever inserts or ends deliveries, or changes the order,
+// keeps it so, with the endpoint locked.
 
 import { and, desc, eq, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
@@ -29,14 +30,14 @@ export const takeUpEvents = async (
       select count(*) >= ${waitingMax}::bigint as is_full from (
         select from public.webhook_deliveries where endpoint_id = ${endpointId} and state = 'waiting' limit ${waitingMax}) w
     ), endpoint as (
-      select id, project_id, cursor, event_types from public.webhook_endpoints, waiting where id = ${endpointId} and not is_full
+      select id, project_id, cursor, event_types, delivery_order from public.webhook_endpoints, waiting where id = ${endpointId} and not is_full
     ), due as (
       select v.number, v.type, ${LANE} as lane from public.events v join endpoint e on e.project_id = v.project_id
       where v.number > e.cursor order by v.number limit ${EVENTS_AT_ONCE}
     ), made as (
       insert into public.webhook_deliveries (project_id, endpoint_id, number, lane, next_at)
       select e.project_id, e.id, due.number, due.lane,
-        case when due.number = min(due.number) over (partition by due.lane) and not exists (
+        case when e.delivery_order = 'none' or due.number = min(due.number) over (partition by due.lane) and not exists (
           select from public.webhook_deliveries d where d.endpoint_id = e.id and d.lane = due.lane and d.state = 'waiting'
         ) then now() end
       from due cross join endpoint e where cardinality(e.event_types) = 0 or due.type = any(e.event_types)
@@ -63,15 +64,19 @@ const beginNext = async (
     where d.id = first.id and d.next_at is null`)
 }
 
-/** Gives the first one of each lane a time, and the others none, after earlier ones were made to wait again. */
-const arrange = async (tx: Tx, endpointId: string): Promise<void> => {
+/**
+ * Gives the first one of each lane a time, and the others none, after earlier ones were made to wait again or the order was changed.
+ * Without an order each one gets a time.
+ */
+export const arrange = async (tx: Tx, endpointId: string): Promise<void> => {
   await tx.execute(sql`
     with ordered as (
-      select id, next_at, row_number() over (partition by lane order by number, id) = 1 as is_first
+      select id, next_at, row_number() over (partition by lane order by number, id) = 1
+        or (select delivery_order from public.webhook_endpoints where id = ${endpointId}) = 'none' as is_free
       from public.webhook_deliveries where endpoint_id = ${endpointId} and state = 'waiting'
     )
-    update public.webhook_deliveries d set next_at = case when is_first then now() end
-    from ordered where d.id = ordered.id and is_first = (ordered.next_at is null)`)
+    update public.webhook_deliveries d set next_at = case when is_free then now() end
+    from ordered where d.id = ordered.id and is_free = (ordered.next_at is null)`)
 }
 
 /** Whether its receiver asked for no request now. */

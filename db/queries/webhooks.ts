@@ -3,7 +3,7 @@
 import { and, asc, count, desc, eq, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { projects, webhookEndpoints } from '../schema.ts'
-import { beginAnew, makeDue } from './webhook-deliveries.ts'
+import { arrange, beginAnew, makeDue } from './webhook-deliveries.ts'
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect
 
@@ -17,7 +17,7 @@ const named = ({ projectId, id }: Named) => and(eq(webhookEndpoints.projectId, p
 /** Inserts an endpoint that gets the events from now on. */
 export const insertEndpoint = async (
   tx: Tx,
-  row: EndpointFacts & { readonly sealed: Uint8Array; readonly cursor: bigint },
+  row: EndpointFacts & Pick<EndpointRow, 'sealed' | 'order' | 'cursor'>,
 ): Promise<void> => {
   await tx.insert(webhookEndpoints).values({ ...row, eventTypes: [...row.eventTypes] })
 }
@@ -165,6 +165,12 @@ export const writeEndpoint = async (
     .update(webhookEndpoints)
     .set({ ...facts, eventTypes: [...facts.eventTypes] })
     .where(named({ projectId, id }))
+}
+
+/** What waits is then sent in this order; requests that are under way are not awaited. The endpoint must be locked. */
+export const writeOrder = async (tx: Tx, { id, order }: Pick<EndpointRow, 'id' | 'order'>): Promise<void> => {
+  await tx.update(webhookEndpoints).set({ order }).where(eq(webhookEndpoints.id, id))
+  await arrange(tx, id)
 }
 
 /** Seals an endpoint's secrets anew. */

@@ -4,7 +4,7 @@ import { sql } from 'drizzle-orm'
 import { bigint, check, foreignKey, index, integer, pgTable, smallint, text, unique, uuid } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { bytes, instant, now, oneOf } from '../columns.ts'
-import { DELIVERY_STATES, WEBHOOK_STATES } from '../words.ts'
+import { DELIVERY_STATES, WEBHOOK_ORDERS, WEBHOOK_STATES } from '../words.ts'
 import { projectId } from './projects.ts'
 
 /** A URL that gets the events of a project. */
@@ -23,6 +23,7 @@ export const webhookEndpoints = pgTable(
      * open, and nothing is sent (src/webhooks/endpoint.ts).
      */
     sealed: bytes('sealed').notNull(),
+    order: text('delivery_order', { enum: WEBHOOK_ORDERS }).notNull().default('wallet'),
     state: text('state', { enum: WEBHOOK_STATES }).notNull().default('enabled'),
     disabledAt: instant('disabled_at'),
     /** Why, in words for people. */
@@ -44,6 +45,7 @@ export const webhookEndpoints = pgTable(
     index('webhook_endpoints_newest').on(table.createdAt, table.id),
     index('webhook_endpoints_troubled').on(table.createdAt, table.id).where(sql`state = 'disabled' or failures > 0`),
     check('webhook_endpoints_state', oneOf('state', WEBHOOK_STATES)),
+    check('webhook_endpoints_order', oneOf('delivery_order', WEBHOOK_ORDERS)),
     check('webhook_endpoints_disabled', sql`(state = 'disabled') = (disabled_at is not null)`),
   ],
 )
@@ -55,7 +57,7 @@ export const webhookEndpointsAccess = access(webhookEndpoints, {
   console: 'select, update (state, disabled_at, disabled_why, paused_until, failures)',
 })
 
-/** An event that goes to an endpoint, or a test. Those of one lane are sent one after the other. */
+/** An event that goes to an endpoint, or a test. Those of one lane are sent one after the other, if the endpoint has an order. */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {
@@ -70,7 +72,7 @@ export const webhookDeliveries = pgTable(
     attempts: smallint('attempts').notNull().default(0),
     /** When it began to wait: anew if it is replayed. */
     createdAt: instant('created_at').notNull().default(now),
-    /** null while an earlier one of its lane waits: of each lane the first one that waits has a time, and no other. */
+    /** null while an earlier one of its lane waits. Without an order each one that waits has a time. */
     nextAt: instant('next_at').default(now),
     /** A worker sends it until then; later others may. */
     leasedUntil: instant('leased_until'),

@@ -1,5 +1,5 @@
-import { Command } from 'commander'
-import { EVENT_TYPES, type EventType } from '../../db/words.ts'
+import { Command, Option } from 'commander'
+import { EVENT_TYPES, type EventType, WEBHOOK_ORDERS, type WebhookOrder } from '../../db/words.ts'
 import type { IdentityCtx } from '../environment/contexts.ts'
 import { removeEndpoint, rotateSecret, switchEndpoint } from '../webhooks/change.ts'
 import { createEndpoint } from '../webhooks/create.ts'
@@ -26,19 +26,20 @@ const list =
         const waiting = row.waiting === 0 ? 'nothing waits' : `${row.waiting} wait since ${timeOr('?', row.lateSince)}`
         const why = failureInWords({ failure: row.lastFailure, status: null })
         const failure = why === null ? '' : `  last failure ${timeOr('?', row.lastFailureAt)}: ${why}`
-        print(`${row.id}  project ${row.projectId}  ${row.state}  ${waiting}  ${row.url}${failure}`)
+        const order = row.order === 'none' ? '  in no order' : ''
+        print(`${row.id}  project ${row.projectId}  ${row.state}  ${waiting}  ${row.url}${order}${failure}`)
         if (row.disabledWhy !== null) print(`  ${row.disabledWhy}`)
         if (row.pausedUntil !== null) print(`  Its receiver asked for a pause until ${timeOr('?', row.pausedUntil)}.`)
       }
     })
 
-type AddOptions = { project: string; url: string; types: readonly EventType[]; email?: string }
+type AddOptions = { project: string; url: string; types: readonly EventType[]; email?: string; order: WebhookOrder }
 
 const add =
   ({ print, withIdentityCtx }: Shell) =>
-  ({ project: projectId, url, types: eventTypes, email = undefined }: AddOptions) =>
+  ({ project: projectId, url, types: eventTypes, email = undefined, order }: AddOptions) =>
     withIdentityCtx(async (ctx) => {
-      const input = { projectId, actor: OPERATOR, url, eventTypes, email: email ?? null }
+      const input = { projectId, actor: OPERATOR, url, eventTypes, email: email ?? null, order }
       const { id, secret } = await createEndpoint(ctx, input)
       print(`webhook id: ${id}`)
       print(`secret:     ${secret}`)
@@ -101,6 +102,11 @@ export const webhookCommands = (shell: Shell): Command => {
     .requiredOption('--url <url>', 'where events are posted')
     .option('--types <list>', `only these types: ${EVENT_TYPES.join(', ')}`, listOf(EVENT_TYPES), [])
     .option('--email <address>', 'who gets a mail when it is disabled')
+    .addOption(
+      new Option('--order <order>', '"none": no event waits for an earlier one of its wallet')
+        .choices(WEBHOOK_ORDERS)
+        .default('wallet'),
+    )
     .action(add(shell))
   const ofOne = (name: string, description: string) =>
     command.command(name).description(description).argument('<webhook-id>', '', uuid)

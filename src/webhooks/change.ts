@@ -8,7 +8,9 @@ import {
   markDisabled,
   markEnabled,
   writeEndpoint,
+  writeOrder,
 } from '../../db/queries/webhooks.ts'
+import type { WebhookOrder } from '../../db/words.ts'
 import { AppError, notFound } from '../errors.ts'
 import { readEmailAddress } from '../mail/address.ts'
 import { orderedTypes, type WebhookCtx } from './create.ts'
@@ -53,6 +55,7 @@ type Change = {
   readonly url?: string | undefined
   readonly eventTypes?: readonly string[] | undefined
   readonly email?: string | null | undefined
+  readonly order?: WebhookOrder | undefined
   readonly enabled?: boolean | undefined
 }
 
@@ -76,7 +79,7 @@ const switched = async (
  */
 export const changeEndpoint = (
   ctx: WebhookCtx,
-  { url, eventTypes, email, enabled, ...of }: Named & Change,
+  { url, eventTypes, email, order, enabled, ...of }: Named & Change,
 ): Promise<void> =>
   ctx.db.transaction(async (tx) => {
     const { row, secrets } = await lockOpened(ctx, tx, of)
@@ -87,9 +90,18 @@ export const changeEndpoint = (
       eventTypes: eventTypes === undefined ? row.eventTypes : orderedTypes(eventTypes),
       contactEmail: email === undefined ? row.contactEmail : email && readEmailAddress(email),
     }
-    if (url !== undefined || eventTypes !== undefined || email !== undefined) {
+    if (order !== undefined && order !== row.order) {
+      await writeOrder(tx, { id: row.id, order })
+      await ringFor(tx, row.id)
+    }
+    if ([url, eventTypes, email, order].some((each) => each !== undefined)) {
       await writeEndpoint(tx, { ...facts, sealed: sealSecrets(ctx.sealer, { ...facts, secrets }) })
-      const details = { url: facts.url, event_types: facts.eventTypes.join(' '), email: facts.contactEmail ?? '' }
+      const details = {
+        url: facts.url,
+        event_types: facts.eventTypes.join(' '),
+        email: facts.contactEmail ?? '',
+        order: order ?? row.order,
+      }
       const { projectId, actor } = of
       await ctx.audit.record(tx, { projectId, actor, action: 'webhook_changed', subject: row.id, details })
     }

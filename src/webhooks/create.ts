@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { lastNumber, numberEvents } from '../../db/queries/events.ts'
 import { insertEndpoint, lockEndpointCount } from '../../db/queries/webhooks.ts'
+import type { WebhookOrder } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { readEmailAddress } from '../mail/address.ts'
@@ -22,6 +23,7 @@ type NewEndpoint = {
   readonly eventTypes: readonly string[]
   /** null: nobody gets a mail. */
   readonly email: string | null
+  readonly order: WebhookOrder
 }
 
 /** An endpoint's types, each once and in one order: the secrets are sealed for this list. */
@@ -40,7 +42,7 @@ export const createEndpoint = async (
   readonly eventTypes: readonly string[]
   readonly secret: string
 }> => {
-  const { projectId, actor } = input
+  const { projectId, actor, order } = input
   const facts = {
     id: randomUUID(),
     projectId,
@@ -55,9 +57,9 @@ export const createEndpoint = async (
     if ((await lockEndpointCount(tx, projectId)) >= ENDPOINTS_MAX) {
       throw new AppError('invalid_input', `A project can have ${ENDPOINTS_MAX} webhooks: delete one first.`)
     }
-    await insertEndpoint(tx, { ...facts, sealed, cursor: await lastNumber(tx, { projectId }) })
+    await insertEndpoint(tx, { ...facts, sealed, order, cursor: await lastNumber(tx, { projectId }) })
     const { url, eventTypes } = facts
-    const details = { url, event_types: eventTypes.join(' '), email: facts.contactEmail ?? '' }
+    const details = { url, event_types: eventTypes.join(' '), email: facts.contactEmail ?? '', order }
     await ctx.audit.record(tx, { projectId, actor, action: 'webhook_created', subject: facts.id, details })
   })
   return { id: facts.id, url: facts.url, eventTypes: facts.eventTypes, secret }

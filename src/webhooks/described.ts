@@ -17,7 +17,7 @@ export const WEBHOOKS = {
       tags: ['Webhooks'],
       summary: 'An event of the project',
       description:
-        'Posted to each webhook that wants its type, at least once, and in order for each wallet. Verify the signature by Standard Webhooks.',
+        'Posted to each webhook that wants its type, at least once, and in order for each wallet unless its `order` is `none`. Verify the signature by Standard Webhooks.',
       security: [],
       parameters: [
         header('webhook-id', 'The same each time that this message is sent.', 'msg_1'),

@@ -36,6 +36,7 @@ const shown = (row: Awaited<ReturnType<typeof listEndpoints>>[number]): Webhook 
   url: row.url,
   types: typesOf(row.eventTypes),
   email: row.contactEmail,
+  order: row.order,
   state: row.state,
   disabled_at: time(row.disabledAt),
   disabled_why: row.disabledWhy,
@@ -98,6 +99,7 @@ const endpointRoutes = (ctx: Ctx, authentication: Authentication) =>
           url: body.url,
           eventTypes: body.types ?? [],
           email: body.email ?? null,
+          order: body.order ?? 'wallet',
         })
         return { id, url, types: typesOf(eventTypes), secret }
       },
@@ -106,7 +108,7 @@ const endpointRoutes = (ctx: Ctx, authentication: Authentication) =>
         response: { 200: CreatedWebhook },
         ...detail(
           'Create a webhook',
-          'A URL that gets the events of the project from now on, signed by Standard Webhooks: those of one wallet in their order, each at least once. At most 20.',
+          'A URL that gets the events of the project from now on, signed by Standard Webhooks: those of one wallet in their order, unless `order` is `none`, each at least once. At most 20.',
         ),
       },
     )
@@ -119,6 +121,7 @@ const endpointRoutes = (ctx: Ctx, authentication: Authentication) =>
             url: body.url,
             eventTypes: body.types,
             email: body.email,
+            order: body.order,
             enabled: body.enabled,
           }),
         ),

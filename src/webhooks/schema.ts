@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { DELIVERY_STATES, EVENT_TYPES, WEBHOOK_STATES } from '../../db/words.ts'
+import { DELIVERY_STATES, EVENT_TYPES, WEBHOOK_ORDERS, WEBHOOK_STATES } from '../../db/words.ts'
 import { ClosedObject, closed, OneOf, PagingFields, UuidField } from '../http/schema.ts'
 import { FAILURES } from './failure-words.ts'
 
@@ -36,6 +36,12 @@ const EmailField = Type.Union([Type.String({ maxLength: 320 }), Type.Null()], {
   examples: ['ops@example.com'],
 })
 
+const OrderField = OneOf(WEBHOOK_ORDERS, {
+  description:
+    '`wallet`, the default: an event waits until the earlier ones of the same wallet are taken. `none`: no event waits for another one, so those of a busy wallet come faster, and in any order.',
+  examples: ['wallet'],
+})
+
 const SecretField = Type.String({
   description: 'Verifies the signatures (Standard Webhooks). It is not shown again.',
   examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
@@ -50,6 +56,7 @@ export const Webhook = ClosedObject('Webhook', {
   url: UrlField,
   types: EventTypesField,
   email: EmailField,
+  order: OrderField,
   state: OneOf(WEBHOOK_STATES, { description: 'Whether events are sent to it.', examples: ['enabled'] }),
   disabled_at: TimeOrNull('Since when it is disabled.'),
   disabled_why: Type.Union([Type.String({ examples: ['operator disabled it.'] }), Type.Null()], {
@@ -71,6 +78,7 @@ export const CreateWebhookBody = ClosedObject('CreateWebhook', {
   url: UrlField,
   types: Type.Optional(EventTypesField),
   email: Type.Optional(EmailField),
+  order: Type.Optional(OrderField),
 })
 
 export const CreatedWebhook = ClosedObject('CreatedWebhook', {
@@ -87,6 +95,7 @@ export const UpdateWebhookBody = ClosedObject(
     url: Type.Optional(UrlField),
     types: Type.Optional(EventTypesField),
     email: Type.Optional(EmailField),
+    order: Type.Optional(OrderField),
     enabled: Type.Optional(
       Type.Boolean({ description: 'Whether events are sent to it. Enabled again, it first gets what it missed.' }),
     ),

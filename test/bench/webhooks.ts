@@ -108,7 +108,7 @@ const catchUp = async ({ service, sql, pids }: World, wallets: number): Promise<
     })
   })
   const of = { projectId: service.project.projectId, actor: 'operator' }
-  const { id } = await createEndpoint(service.ctx, { ...of, url, eventTypes: [], email: null })
+  const { id } = await createEndpoint(service.ctx, { ...of, url, eventTypes: [], email: null, order: 'wallet' })
   await switchEndpoint(service.ctx, { ...of, id, enabled: false })
   await sql`
     insert into events (project_id, type, data)
@@ -137,7 +137,7 @@ export const benchWebhooks = async (service: Service, postgresPid: number): Prom
     'beside one that is down': 'http://127.0.0.1:1/',
   }
   const add = (url: string) =>
-    createEndpoint(service.ctx, { projectId, actor: 'operator', url, eventTypes: [], email: null })
+    createEndpoint(service.ctx, { projectId, actor: 'operator', url, eventTypes: [], email: null, order: 'wallet' })
   await add(clock.url)
   const pids = { worker: service.startWorker().pid, postgres: postgresPid }
   let from = 0

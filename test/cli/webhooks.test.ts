@@ -19,6 +19,8 @@ test('a webhook is added, listed, disabled, enabled, rotated, tested, replayed a
     'https://example.com/hooks',
     '--types',
     'wallet.created',
+    '--order',
+    'none',
   )
   const [, id = ''] = /webhook id: (\S+)/.exec(added.output) ?? []
   expect(added.output).toMatch(/secret: +whsec_/)
@@ -31,7 +33,7 @@ test('a webhook is added, listed, disabled, enabled, rotated, tested, replayed a
   expect((await cli('test', id)).output).toContain('test message')
   expect((await cli('replay', id, '--after', '999999')).output).toBe('0 deliveries are sent again.\n')
   const [listed] = JSON.parse((await cli('list', '--json')).output)
-  expect(listed).toMatchObject({ id, waiting: 1 })
+  expect(listed).toMatchObject({ id, waiting: 1, order: 'none', paused_until: null })
   expect(listed).not.toHaveProperty('sealed')
   expect((await cli('remove', id)).output).toContain('removed')
   expect((await cli('remove', id)).errors).toContain('There is no webhook with this id.')

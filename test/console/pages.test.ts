@@ -272,7 +272,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
   test('show what waits for a webhook and why, and disable, enable and send again', async () => {
     const { projectId } = world.service.project
     const url = 'https://hooks.invalid/orders'
-    const hook = { projectId, actor: 'operator', url, eventTypes: [], email: null }
+    const hook = { projectId, actor: 'operator', url, eventTypes: [], email: null, order: 'wallet' } as const
     const { id } = await createEndpoint(world.service.ctx, hook)
     const [failed, waiting] = [crypto.randomUUID(), crypto.randomUUID()]
     await world.sql`update webhook_endpoints

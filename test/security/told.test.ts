@@ -52,7 +52,14 @@ const secrets: string[] = [PIN, NEW_PIN, WRONG_PIN, WRONG_SECRET, FROM, EMAIL, '
 const hook = async (of: string): Promise<Receiver> => {
   const made = await startReceiver()
   const email = null
-  const asked = { projectId: of, actor: 'operator', url: made.url, eventTypes: [...TYPES], email }
+  const asked = {
+    projectId: of,
+    actor: 'operator',
+    url: made.url,
+    eventTypes: [...TYPES],
+    email,
+    order: 'wallet',
+  } as const
   made.trust((await createEndpoint(service.ctx, asked)).secret)
   return made
 }

@@ -8,6 +8,7 @@ import postgres, { type Sql } from 'postgres'
 import { addJob } from '../../db/jobs.ts'
 import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
 import { endpointsWithNews, endpointsWithWork } from '../../db/queries/webhooks.ts'
+import type { WebhookOrder } from '../../db/words.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/webhooks/change.ts'
@@ -52,13 +53,15 @@ const startWorker = async () => {
 }
 
 /** A receiver with its endpoint. */
-const endpoint = async (of: { readonly eventTypes?: readonly string[]; readonly email?: string } = {}) => {
+const endpoint = async (
+  of: { readonly eventTypes?: readonly string[]; readonly email?: string; readonly order?: WebhookOrder } = {},
+) => {
   const receiver = await startReceiver()
   receivers.push(receiver)
-  const { eventTypes = [], email = null } = of
+  const { eventTypes = [], email = null, order = 'wallet' } = of
   const { projectId } = service.project
   const actor = 'operator'
-  const made = await createEndpoint(service.ctx, { projectId, actor, url: receiver.url, eventTypes, email })
+  const made = await createEndpoint(service.ctx, { projectId, actor, url: receiver.url, eventTypes, email, order })
   receiver.trust(made.secret)
   return { ...made, receiver, named: { projectId, actor, id: made.id } }
 }
@@ -204,6 +207,73 @@ describe('the order', () => {
     expect(numbers(receiver).slice(4)).toEqual([1, 2, 6])
     const ids = receiver.received.filter(({ payload }) => payload.data.n === 1).map((each) => each.id)
     expect([ids.length, new Set(ids).size]).toEqual([2, 1])
+  })
+})
+
+describe('without an order', () => {
+  test('eight events of one wallet are under way at once, and one that fails holds up no other', async () => {
+    const { id, receiver } = await endpoint({ order: 'none' })
+    const open: ServerResponse[] = []
+    receiver.answer((_, response) => void open.push(response))
+    await startWorker()
+    const wallet = randomUUID()
+    await happen(...Array.from({ length: 12 }, (_, n) => ({ n, wallet })))
+    await receiver.until(8)
+    expect(await deliveriesOf(id)).toMatchObject(Array.from({ length: 12 }, () => ({ state: 'waiting', attempts: 0 })))
+    expect(numbers(receiver).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
+    receiver.answer((_, response) => response.writeHead(204).end())
+    for (const [index, response] of open.splice(0).entries()) response.writeHead(index === 0 ? 500 : 204).end()
+    await eventually(
+      () => deliveriesOf(id),
+      (rows) => rows.filter(({ state }) => state === 'delivered').length === 11,
+    )
+    const [failed] = (await deliveriesOf(id)).filter(({ state }) => state === 'waiting')
+    expect(failed).toMatchObject({ attempts: 1, status: 500 })
+    expect(receiver.received).toHaveLength(12)
+  })
+
+  const due = async (endpointId: string) =>
+    (await leaseDue(workerCtx, { endpointId, atOnce: 8 })).map(({ message }) => JSON.parse(message.body).data.n)
+
+  test('and then with one, or the other way, what waits follows the new one', async () => {
+    const wallet = randomUUID()
+    const events = [1, 2, 3].map((n) => ({ n, wallet }))
+    const ordered = await endpoint()
+    const unordered = await endpoint({ order: 'none' })
+    await happen(...events)
+    // What is under way at the change is not sent twice.
+    expect(await due(ordered.id)).toEqual([1])
+    await changeEndpoint(service.ctx, { ...ordered.named, order: 'none' })
+    expect((await due(ordered.id)).toSorted()).toEqual([2, 3])
+
+    expect(await leaseDue(workerCtx, { endpointId: unordered.id, atOnce: 1 })).toHaveLength(1)
+    await changeEndpoint(service.ctx, { ...unordered.named, order: 'wallet' })
+    expect(await due(unordered.id)).toEqual([])
+    await sql`update webhook_deliveries set leased_until = null where endpoint_id = ${unordered.id}`
+    expect(await due(unordered.id)).toEqual([1])
+  })
+
+  test('a replay sends all at once, and with one again in order', async () => {
+    const wallet = randomUUID()
+    const { id, named } = await endpoint({ order: 'none' })
+    const [{ last } = { last: 0 }] = await sql`select coalesce(max(number), 0)::int as last from events`
+    await happen(...[1, 2, 3].map((n) => ({ n, wallet })))
+    const again = () => replay(service.ctx, { ...named, replayed: { what: 'after', number: BigInt(last) } })
+    const deliver = async () => {
+      const leased = await leaseDue(workerCtx, { endpointId: id, atOnce: 8 })
+      const answer = { failure: null, status: 204, excerpt: null }
+      await recordOutcomes(
+        workerCtx,
+        leased.map((each) => ({ ...each, answer })),
+      )
+      return leased.length
+    }
+    expect(await deliver()).toBe(3)
+    expect(await again()).toBe(3)
+    expect(await deliver()).toBe(3)
+    await changeEndpoint(service.ctx, { ...named, order: 'wallet' })
+    expect(await again()).toBe(3)
+    for (const count of [1, 1, 1, 0]) expect(await deliver()).toBe(count)
   })
 })
 

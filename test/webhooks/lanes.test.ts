@@ -1,5 +1,5 @@
-// Of each lane of an endpoint only the first delivery that waits has a time, whatever happened before; and what is leased is what is
-// due by a plain reading of all rows. Random walks over all that inserts and ends deliveries, in a real database.
+// Of each lane of an endpoint only the first delivery that waits has a time, or each one if it has no order, whatever happened before; and
+// what is leased is what is due by a plain reading of all rows. Random walks over all that inserts and ends deliveries, in a real database.
 
 import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -7,6 +7,7 @@ import postgres from 'postgres'
 import { openDb, type Tx } from '../../db/client.ts'
 import { numberEvents } from '../../db/queries/events.ts'
 import {
+  arrange,
   beginAnew,
   type DeliveryRow,
   endWithoutEvent,
@@ -57,19 +58,22 @@ const newEndpoint = async () => {
   return { projectId, endpointId }
 }
 
-/** The lanes in which another one than the first that waits has a time, or the first has none. */
+/** Where another one than the first that waits in its lane has a time although there is an order, or one has none that should. */
 const wrongLanes = (endpointId: string) => sql`
   select lane, number from (
-    select lane, number, next_at, row_number() over (partition by lane order by number, id) = 1 as is_first
-    from webhook_deliveries where endpoint_id = ${endpointId} and state = 'waiting'
-  ) each where is_first = (next_at is null)`
+    select lane, number, next_at,
+      e.delivery_order = 'none' or row_number() over (partition by lane order by number, d.id) = 1 as is_free
+    from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id
+    where endpoint_id = ${endpointId} and d.state = 'waiting'
+  ) each where is_free = (next_at is null)`
 
-/** What may be sent: the first one of each lane, if it is due and nobody sends it; in a pause only tests. */
+/** What may be sent: the first one of each lane, or each one if there is no order, if it is due and nobody sends it; in a pause only tests. */
 const dueByReadingAll = async (endpointId: string): Promise<readonly string[]> => {
   const rows = await sql<{ id: string }[]>`
     select id from (
-      select distinct on (lane) d.*, e.paused_until from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id
-      where endpoint_id = ${endpointId} and d.state = 'waiting' order by lane, number, d.id
+      select distinct on (case when e.delivery_order = 'wallet' then lane else d.id::text end) d.*, e.paused_until from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id
+      where endpoint_id = ${endpointId} and d.state = 'waiting'
+      order by case when e.delivery_order = 'wallet' then lane else d.id::text end, number, d.id
     ) first
     where (number is null or paused_until is null or paused_until <= now())
       and next_at <= now() and (leased_until is null or leased_until <= now()) order by number is not null, next_at, number, id`
@@ -128,6 +132,11 @@ const walk = async (seed: number): Promise<void> => {
     expect(rows.map(({ id }) => id).toSorted()).toEqual(due.slice(0, most).toSorted())
     leased.push(...rows)
   }
+  // Only the API may change it.
+  const changeOrder = async (): Promise<void> => {
+    await sql`update webhook_endpoints set delivery_order = ${random() < 0.5 ? 'wallet' : 'none'} where id = ${endpointId}`
+    await locked((tx) => arrange(tx, endpointId))
+  }
   const replayAny = async (): Promise<void> => {
     const rows = await sql<
       { id: string }[]
@@ -143,6 +152,7 @@ const walk = async (seed: number): Promise<void> => {
     [2, () => ofOne((tx, row) => markFailed(tx, { ...named(row), ...failed, pauseSeconds: null }))],
     [1, () => ofOne((tx, row) => markFailed(tx, { ...named(row), ...failed, ...asked, pauseSeconds: 1_000 }))],
     [2, () => locked((tx) => endPause(tx, endpointId))],
+    [1, changeOrder],
     [1, () => ofOne((tx, row) => endWithoutEvent(tx, [row]))],
     [2, () => locked((tx) => makeDue(tx, endpointId))],
     [1, () => locked((tx) => beginAnew(tx, endpointId))],

@@ -81,6 +81,25 @@ test('a webhook is created, listed without its secret, tested, changed and delet
   expect(audit.every(({ actor }) => /^api_key:/.test(actor))).toBe(true)
 })
 
+test('a webhook gets the events of a wallet in order unless it is told otherwise', async () => {
+  const { webhook_id } = await create()
+  const ordered = await create({ order: 'none' })
+  const orders = async () => (await service.get('/webhooks')).json.map(({ order }: { order: string }) => order)
+  expect(await orders()).toEqual(['wallet', 'none'])
+  await service.post('/webhooks/update', { webhook_id, order: 'none' })
+  await service.post('/webhooks/update', { webhook_id: ordered.webhook_id, order: 'wallet' })
+  expect(await orders()).toEqual(['none', 'wallet'])
+  await service.post('/webhooks/update', { webhook_id, types: [] })
+  expect(await orders()).toEqual(['none', 'wallet'])
+  const [audit] =
+    await sql`select action, details->>'order' as order from audit where subject = ${webhook_id} order by id desc limit 1`
+  expect(audit).toEqual({ action: 'webhook_changed', order: 'none' })
+  for (const order of ['', 'Wallet', 1])
+    expect((await service.post('/webhooks/update', { webhook_id, order })).json).toMatchObject({
+      code: 'invalid_input',
+    })
+})
+
 test('an event of the service arrives', async () => {
   const { webhook_id, secret } = await create()
   receiver.trust(secret)

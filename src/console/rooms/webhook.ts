@@ -18,6 +18,7 @@ const factsOf = (row: EndpointView, now: Date): Html => {
     ...(row.pausedUntil === null ? [] : [['Receiver asked for a pause until', time(row.pausedUntil)] as const]),
     ['URL', code(row.url)],
     ['Types', row.eventTypes.length === 0 ? 'all' : row.eventTypes.join(', ')],
+    ['Order', row.order === 'wallet' ? 'of each wallet' : 'none'],
     ['Mail to', row.contactEmail ?? 'nobody'],
     ['Project', html`<a href="${linkTo('/webhooks', { project: row.projectId })}">${code(row.projectId)}</a>`],
     [
