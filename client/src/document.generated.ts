@@ -4418,6 +4418,12 @@ export type components = {
              */
             email: string | null;
             /**
+             * @description `wallet`, the default: an event waits until the earlier ones of the same wallet are taken. `none`: no event waits for another one, so those of a busy wallet come faster, and in any order.
+             * @example wallet
+             * @enum {string}
+             */
+            order: "wallet" | "none";
+            /**
              * @description Whether events are sent to it.
              * @example enabled
              * @enum {string}
@@ -4456,7 +4462,8 @@ export type components = {
          *       "types": [
          *         "transaction.updated"
          *       ],
-         *       "email": "ops@example.com"
+         *       "email": "ops@example.com",
+         *       "order": "wallet"
          *     }
          */
         CreateWebhook: {
@@ -4477,6 +4484,12 @@ export type components = {
              * @example ops@example.com
              */
             email?: string | null;
+            /**
+             * @description `wallet`, the default: an event waits until the earlier ones of the same wallet are taken. `none`: no event waits for another one, so those of a busy wallet come faster, and in any order.
+             * @example wallet
+             * @enum {string}
+             */
+            order?: "wallet" | "none";
         };
         /**
          * CreatedWebhook
@@ -4543,6 +4556,12 @@ export type components = {
              * @example ops@example.com
              */
             email?: string | null;
+            /**
+             * @description `wallet`, the default: an event waits until the earlier ones of the same wallet are taken. `none`: no event waits for another one, so those of a busy wallet come faster, and in any order.
+             * @example wallet
+             * @enum {string}
+             */
+            order?: "wallet" | "none";
             /** @description Whether events are sent to it. Enabled again, it first gets what it missed. */
             enabled?: boolean;
         };

@@ -234,7 +234,7 @@ export type Operations = {
   webhooks: {
     /** List webhooks. The project's webhooks, oldest first. Secrets are not shown. For API keys only. */
     list: Method<'webhooks_list'>
-    /** Create a webhook. A URL that gets the events of the project from now on, signed by Standard Webhooks: those of one wallet in their order, each at least once. At most 20. */
+    /** Create a webhook. A URL that gets the events of the project from now on, signed by Standard Webhooks: those of one wallet in their order, unless `order` is `none`, each at least once. At most 20. */
     create: Method<'webhooks_create'>
     /** Change a webhook. Absent fields stay as they are. */
     update: Method<'webhooks_update'>

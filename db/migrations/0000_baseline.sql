@@ -826,6 +826,7 @@ CREATE TABLE "webhook_endpoints" (
 	"event_types" text[] NOT NULL,
 	"contact_email" text,
 	"sealed" "bytea" NOT NULL,
+	"delivery_order" text DEFAULT 'wallet' NOT NULL,
 	"state" text DEFAULT 'enabled' NOT NULL,
 	"disabled_at" timestamp (6) with time zone,
 	"disabled_why" text,
@@ -838,6 +839,7 @@ CREATE TABLE "webhook_endpoints" (
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "webhook_endpoints_project" UNIQUE("project_id","id"),
 	CONSTRAINT "webhook_endpoints_state" CHECK ("state" in ('enabled', 'disabled')),
+	CONSTRAINT "webhook_endpoints_order" CHECK ("delivery_order" in ('wallet', 'none')),
 	CONSTRAINT "webhook_endpoints_disabled" CHECK ((state = 'disabled') = (disabled_at is not null))
 );
 --> statement-breakpoint
