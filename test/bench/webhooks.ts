@@ -1,13 +1,17 @@
 // From an event to its receiver, at a steady number of events a second: alone, and with a second webhook of the same project whose
 // receiver hangs, or where nobody listens. The kinds take turns, so that each is beside the other two on the same machine. And how fast
-// a receiver that comes back gets what it missed: of one wallet, where each event waits for the one before it, and of many.
+// a receiver that comes back gets what it missed: of one wallet, where each event waits for the one before it, and of many. Then the
+// same of one wallet where each answer of the database comes late, which is where round trips count.
 
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import postgres, { type Sql } from 'postgres'
+import { numberEvents } from '../../db/queries/events.ts'
+import { WEBHOOK_ORDERS, type WebhookOrder } from '../../db/words.ts'
 import { removeEndpoint, switchEndpoint } from '../../src/webhooks/change.ts'
 import { createEndpoint } from '../../src/webhooks/create.ts'
 import type { Service } from '../support/service.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { percentile } from './load.ts'
 import { measureCpu } from './usage.ts'
 
@@ -24,8 +28,15 @@ type Kind = (typeof KINDS)[number]
 const MISSED = 12_000
 const MISSED_OF = [1, 2_000] as const
 const CATCH_UP_SECONDS = 8
+/** As of a database in another data centre of the same region. */
+const FAR_MS = 5
+/** How long a receiver takes to answer. */
+const RECEIVERS_MS = [0, 100] as const
 
 type CatchUp = { readonly wallets: number; readonly perSecond: number; readonly cpuMs: number }
+
+/** Of one wallet, where the database is far. */
+type Far = Pick<CatchUp, 'perSecond' | 'cpuMs'> & { readonly order: WebhookOrder; readonly receiverMs: number }
 
 type Run = {
   readonly kind: Kind
@@ -39,6 +50,7 @@ export type WebhooksBench = {
   readonly perSecond: number
   readonly runs: readonly Run[]
   readonly catchUps: readonly CatchUp[]
+  readonly far: readonly Far[]
 }
 
 const serve = async (answer: RequestListener): Promise<{ readonly server: Server; readonly url: string }> => {
@@ -98,22 +110,30 @@ type World = {
   readonly pids: Readonly<Record<'worker' | 'postgres', number>>
 }
 
+type Missed = { readonly wallets: number; readonly order?: WebhookOrder; readonly receiverMs?: number }
+
 /** Enables a webhook that missed events of so many wallets, and measures while it gets them. */
-const catchUp = async ({ service, sql, pids }: World, wallets: number): Promise<CatchUp> => {
+const catchUp = async (
+  { service, sql, pids }: World,
+  { wallets, order = 'wallet', receiverMs = 0 }: Missed,
+): Promise<CatchUp> => {
   let taken = 0
   const { server, url } = await serve((request, response) => {
     request.resume().on('end', () => {
       taken += 1
-      response.writeHead(204).end()
+      const answer = () => response.writeHead(204).end()
+      if (receiverMs === 0) answer()
+      else setTimeout(answer, receiverMs)
     })
   })
   const of = { projectId: service.project.projectId, actor: 'operator' }
-  const { id } = await createEndpoint(service.ctx, { ...of, url, eventTypes: [], email: null, order: 'wallet' })
+  const { id } = await createEndpoint(service.ctx, { ...of, url, eventTypes: [], email: null, order })
   await switchEndpoint(service.ctx, { ...of, id, enabled: false })
   await sql`
     insert into events (project_id, type, data)
     select ${of.projectId}, 'transaction.updated', jsonb_build_object('network', 'Ethereum', 'wallet_address', (n % ${wallets}::int)::text)
     from generate_series(1, ${MISSED}::int) n`
+  while ((await numberEvents(service.ctx.db, { projectId: of.projectId, atMost: MISSED })) > 0);
   await sql`vacuum analyze events, webhook_deliveries`
   await switchEndpoint(service.ctx, { ...of, id, enabled: true })
   while (taken === 0) await Bun.sleep(10)
@@ -124,6 +144,26 @@ const catchUp = async ({ service, sql, pids }: World, wallets: number): Promise<
   server.closeAllConnections()
   server.close()
   return { wallets, perSecond: (count / wallMs) * 1_000, cpuMs: (cpuMs.worker + cpuMs.postgres) / count }
+}
+
+const benchFar = async ({
+  postgresPid,
+  ...world
+}: Omit<World, 'pids'> & { readonly postgresPid: number }): Promise<readonly Far[]> => {
+  const proxy = await startTcpProxy(world.service.database.workerUrl, FAR_MS)
+  const worker = world.service.startWorker({ DATABASE_URL: proxy.url })
+  const pids = { worker: worker.pid, postgres: postgresPid }
+  const far: Far[] = []
+  for (const receiverMs of RECEIVERS_MS) {
+    for (const order of WEBHOOK_ORDERS) {
+      const { perSecond, cpuMs } = await catchUp({ ...world, pids }, { wallets: 1, order, receiverMs })
+      far.push({ order, receiverMs, perSecond, cpuMs })
+    }
+  }
+  worker.kill('SIGTERM')
+  await worker.exited
+  await proxy.stop()
+  return far
 }
 
 export const benchWebhooks = async (service: Service, postgresPid: number): Promise<WebhooksBench> => {
@@ -139,7 +179,8 @@ export const benchWebhooks = async (service: Service, postgresPid: number): Prom
   const add = (url: string) =>
     createEndpoint(service.ctx, { projectId, actor: 'operator', url, eventTypes: [], email: null, order: 'wallet' })
   await add(clock.url)
-  const pids = { worker: service.startWorker().pid, postgres: postgresPid }
+  const near = service.startWorker()
+  const pids = { worker: near.pid, postgres: postgresPid }
   let from = 0
   const next = async (count: number) => {
     const taken = await measure({ sql, projectId, clock }, { from, count })
@@ -162,7 +203,10 @@ export const benchWebhooks = async (service: Service, postgresPid: number): Prom
   const [{ id: awake } = { id: '' }] = await sql<{ id: string }[]>`select id from webhook_endpoints`
   await removeEndpoint(service.ctx, { projectId, actor: 'operator', id: awake })
   const catchUps: CatchUp[] = []
-  for (const wallets of MISSED_OF) catchUps.push(await catchUp({ service, sql, pids }, wallets))
+  for (const wallets of MISSED_OF) catchUps.push(await catchUp({ service, sql, pids }, { wallets }))
+  near.kill('SIGTERM')
+  await near.exited
+  const far = await benchFar({ service, sql, postgresPid })
   hanging.server.closeAllConnections()
   hanging.server.close()
   clock.close()
@@ -179,10 +223,10 @@ export const benchWebhooks = async (service: Service, postgresPid: number): Prom
       cpuMs: spentMs[kind] / (TURNS * EVENTS_OF_A_TURN),
     }
   })
-  return { perSecond: PER_SECOND, runs, catchUps }
+  return { perSecond: PER_SECOND, runs, catchUps, far }
 }
 
-export const webhooksTable = ({ perSecond, runs, catchUps }: WebhooksBench): readonly string[] => [
+export const webhooksTable = ({ perSecond, runs, catchUps, far }: WebhooksBench): readonly string[] => [
   `\nEvent → receiver at ${perSecond} events/s                 p50 ms   p99 ms   in times of alone   CPU ms of one   (aim: 50 ms; 1.0)`,
   ...runs.map(
     ({ kind, p50Ms, p99Ms, ratio, cpuMs }) =>
@@ -192,5 +236,10 @@ export const webhooksTable = ({ perSecond, runs, catchUps }: WebhooksBench): rea
   ...catchUps.map(
     ({ wallets, perSecond: rate, cpuMs }) =>
       `  of ${String(wallets).padStart(5)} ${wallets === 1 ? 'wallet ' : 'wallets'} ${rate.toFixed(0).padStart(38)} ${cpuMs.toFixed(1).padStart(15)}`,
+  ),
+  `\nThe same of 1 wallet, with a database ${FAR_MS} ms away     per second   CPU ms of one`,
+  ...far.map(
+    ({ order, receiverMs, perSecond: rate, cpuMs }) =>
+      `  order ${order.padEnd(6)}, a receiver of ${String(receiverMs).padStart(3)} ms ${rate.toFixed(0).padStart(21)} ${cpuMs.toFixed(1).padStart(15)}`,
   ),
 ]

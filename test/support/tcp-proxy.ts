@@ -1,4 +1,5 @@
-// A TCP connection's middle: it can go silent, as a network does that loses every packet. Nothing is closed and nothing refused.
+// A TCP connection's middle: it can go silent, as a network does that loses every packet. Nothing is closed and nothing refused. Or it is
+// far away: all answers come late, however many are under way.
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
@@ -16,8 +17,8 @@ export type TcpProxy = {
   readonly stop: () => Promise<void>
 }
 
-/** @param target a URL with host and port, as of PostgreSQL. */
-export const startTcpProxy = async (target: string): Promise<TcpProxy> => {
+/** @param target a URL with host and port, as of PostgreSQL. @param answerDelayMs how much later what the target sends arrives. */
+export const startTcpProxy = async (target: string, answerDelayMs = 0): Promise<TcpProxy> => {
   const { hostname } = new URL(target)
   let port = Number(new URL(target).port)
   const sockets = new Set<Socket>()
@@ -31,7 +32,8 @@ export const startTcpProxy = async (target: string): Promise<TcpProxy> => {
       [server, client],
     ] as const) {
       sockets.add(from)
-      from.on('data', (bytes) => to.write(bytes))
+      const isLate = from === server && answerDelayMs > 0
+      from.on('data', (bytes) => (isLate ? setTimeout(() => to.write(bytes), answerDelayMs) : to.write(bytes)))
       from.on('error', () => to.destroy())
       from.on('close', () => {
         sockets.delete(from)
