@@ -146,12 +146,20 @@ const metadataPinsOf = (variables: Variables) =>
     },
   )
 
+/** A week. */
+const STALLED_MAX_SECONDS = 604_800
+
 /** The networks of an environment, with the operator's fee caps. */
 export const readNetworks = (variables: Variables = process.env): readonly NetworkRow[] => {
   const further = furtherNetworksOf(variables)
   const names = [...EVM_NETWORKS, ...further.map(({ network }) => network)]
   const maxFeesPerGasWei = byNetwork(names, { variables, what: 'MAX_FEE_GWEI' }, gweiOf)
-  return networkRows({ ...settingOf(variables), further, maxFeesPerGasWei })
+  const stalledAfterSeconds = byNetwork(
+    [...names, ...SUBSTRATE_NETWORKS],
+    { variables, what: 'STALLED_AFTER_SECONDS' },
+    (name) => wholeNumber(variables, name, 0, STALLED_MAX_SECONDS),
+  )
+  return networkRows({ ...settingOf(variables), further, maxFeesPerGasWei, stalledAfterSeconds })
 }
 
 const furtherNetworksOf = (variables: Variables) => {

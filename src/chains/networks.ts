@@ -49,6 +49,13 @@ const DEVNET_OVERRIDES = {
   explorerUrl: null,
 } as const
 
+/** How long without a block is too long. The devnet's chains may make blocks only with transactions, unless the operator says how long. */
+const stalledOf = (file: { readonly network: Network; readonly blockIntervalMs: number }, setting: Setting) => {
+  const { devnet, stalledAfterSeconds: chosen = {} } = setting
+  const seconds = chosen[file.network] ?? usualStalledSeconds(file, setting)
+  return { seconds, shownAfterMs: devnet && chosen[file.network] === undefined ? null : seconds * 1_000 }
+}
+
 /** Nodes of one network are often a block or two apart, and after a slow block for some seconds. */
 const WATCH = { everyMs: 5_000, behindMs: 30_000 } as const
 const LOCAL_WATCH = { everyMs: 500, behindMs: 2_000 } as const
@@ -59,7 +66,7 @@ const STALLED_MIN_SECONDS = 60
 /** Short like the other times of the devnet's chains. */
 const LOCAL_STALLED_SECONDS = 10
 
-const stalledAfterSeconds = (
+const usualStalledSeconds = (
   { blockIntervalMs }: { readonly blockIntervalMs: number },
   { devnet }: Pick<Setting, 'devnet'>,
 ): number =>
@@ -72,6 +79,8 @@ type Setting = {
   readonly devnet: boolean
   /** The operator's fee ceilings; the default applies to the other networks. */
   readonly maxFeesPerGasWei?: Readonly<Partial<Record<Network, bigint>>>
+  /** The operator's, for networks that stand still more or less often than others. */
+  readonly stalledAfterSeconds?: Readonly<Partial<Record<Network, number>>>
 }
 
 /** @throws Error for a ceiling below the network's minimum fee. */
@@ -85,6 +94,7 @@ const ceilingOf = (file: EvmNetworkFile, chosenWei: bigint | undefined): bigint 
 
 const evmRow = (file: EvmNetworkFile, setting: Setting): EvmNetworkRow => {
   const { environment, devnet, maxFeesPerGasWei } = setting
+  const stalled = stalledOf(file, setting)
   const { chainIds, explorerUrls, tokens, ...row } = file
   return {
     ...row,
@@ -93,8 +103,8 @@ const evmRow = (file: EvmNetworkFile, setting: Setting): EvmNetworkRow => {
     maxFeePerGasCapWei: ceilingOf(file, maxFeesPerGasWei?.[file.network]),
     chainId: chainIds[environment],
     knownTokens: new Map(Object.entries(tokens?.[environment] ?? {})),
-    stalledAfterSeconds: stalledAfterSeconds(file, setting),
-    watch: devnet ? LOCAL_WATCH : WATCH,
+    stalledAfterSeconds: stalled.seconds,
+    watch: { ...(devnet ? LOCAL_WATCH : WATCH), stalledAfterMs: stalled.shownAfterMs },
   }
 }
 
@@ -104,6 +114,7 @@ const LOCAL_ERA = { seconds: 300, least: 16, most: 16 } as const
 
 const substrateRow = (file: SubstrateNetworkFile, setting: Setting): SubstrateNetworkRow => {
   const { environment, devnet } = setting
+  const stalled = stalledOf(file, setting)
   const { genesisHashes, localGenesisHash, hashedSymbols, explorerUrls, ...row } = file
   return {
     ...row,
@@ -111,10 +122,10 @@ const substrateRow = (file: SubstrateNetworkFile, setting: Setting): SubstrateNe
     hashedSymbol: hashedSymbols[environment],
     genesisHash: devnet ? localGenesisHash : genesisHashes[environment],
     era: devnet ? LOCAL_ERA : ERA,
-    stalledAfterSeconds: stalledAfterSeconds(file, setting),
+    stalledAfterSeconds: stalled.seconds,
     pollIntervalMs: devnet ? 200 : 3_000,
     knownTokens: new Map(),
-    watch: devnet ? LOCAL_WATCH : WATCH,
+    watch: { ...(devnet ? LOCAL_WATCH : WATCH), stalledAfterMs: stalled.shownAfterMs },
   }
 }
 

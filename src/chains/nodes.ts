@@ -6,10 +6,11 @@ import type { NextBlockInput } from './node/new-heads.ts'
 import type { Submission } from './submission.ts'
 
 /**
- * How a node of a network is. `behind`: too far behind the best one. `slow`: a question waits longer than usual. `failing`:
- * it failed several times in a row. `resting`: it asked for a pause. `down`: it does not answer.
+ * How a node of a network is. `behind`: too far behind the best one. `stalled`: its newest block is too old, and no other node has a
+ * newer one. `slow`: a question waits longer than usual. `failing`: it failed several times in a row. `resting`: it asked for a
+ * pause. `down`: it does not answer.
  */
-export const NODE_STATES = ['up', 'behind', 'slow', 'failing', 'wrong_chain', 'resting', 'down'] as const
+export const NODE_STATES = ['up', 'behind', 'stalled', 'slow', 'failing', 'wrong_chain', 'resting', 'down'] as const
 export type NodeState = (typeof NODE_STATES)[number]
 
 /** Why a node was unavailable. `too_large`: our limit on an answer, or the node's limit on a question (HTTP 413). */
@@ -21,6 +22,8 @@ export type NodeView = {
   readonly state: NodeState
   /** Its newest block when it was last asked; null before that. */
   readonly height: bigint | null
+  /** How old that block was then, by its own time, or for how long it had been the newest if that is longer. */
+  readonly headAgeSeconds: number | null
   /** For how long another node has had a block that this one did not have when it was last asked. */
   readonly behindSeconds: number
   /** The moving average of the time of an answer; null before the first. */
@@ -58,6 +61,8 @@ export type Nodes = {
   confirmNode(): Promise<void> | null
   /** Waits until a node with a WebSocket URL announces a new block, or until the time is over. */
   nextBlock(wait: NextBlockInput): Promise<void>
+  /** A node is stalled if its newest block is older; null where blocks come only with transactions. */
+  readonly stalledAfterMs: number | null
   /** How each node was when it was last asked. Sends nothing. */
   nodeViews(): readonly NodeView[]
   /** Asks each node how it is. Does not throw for nodes that do not answer. */

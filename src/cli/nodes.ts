@@ -23,11 +23,12 @@ const list =
         node.name,
         node.state,
         String(node.height ?? '-'),
+        node.headAgeSeconds === null ? '-' : `${node.headAgeSeconds} s`,
         `${node.behindSeconds} s`,
         node.latencyMs === null ? '-' : `${Math.round(node.latencyMs)} ms`,
         lastTroubleOf(node),
       ])
-      print(table([['NETWORK', 'NODE', 'STATE', 'HEIGHT', 'BEHIND', 'LATENCY', 'LAST TROUBLE'], ...lines]))
+      print(table([['NETWORK', 'NODE', 'STATE', 'HEIGHT', 'AGE', 'BEHIND', 'LATENCY', 'LAST TROUBLE'], ...lines]))
     })
 
 export const nodeCommands = (shell: Shell): Command =>

@@ -6,10 +6,10 @@ import { type AskingCtx, type Ctx, createAskingIdentityCtx } from '../context.ts
 import type { Vault } from '../custody/vault.ts'
 import { examine } from '../doctor/doctor.ts'
 import type { Finding } from '../doctor/finding.ts'
+import { atMostEvery } from '../environment/at-most-every.ts'
 import type { IdentityCtx, Process } from '../environment/contexts.ts'
 import { openVaults, withVault } from '../environment/vaults.ts'
 import { createSecurityEvents } from '../security/events.ts'
-import { atMostEvery } from './at-most-every.ts'
 import { createAuditCheck } from './audit-check.ts'
 import { createNodeWatch } from './node-watch.ts'
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Network } from '../../db/words.ts'
 import type { NodeView } from '../chains/chain.ts'
 import type { AskingCtx } from '../context.ts'
-import { atMostEvery } from './at-most-every.ts'
+import { atMostEvery } from '../environment/at-most-every.ts'
 
 export type WatchedNode = NodeView & { readonly network: Network }
 

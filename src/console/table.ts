@@ -101,6 +101,7 @@ const TONES: Readonly<Record<string, 'good' | 'bad' | 'warn'>> = {
   abandoned: 'bad',
   down: 'bad',
   wrong_chain: 'bad',
+  stalled: 'bad',
   late: 'warn',
   disabled: 'warn',
   warning: 'warn',

@@ -12,6 +12,8 @@ import { type Finding, findingsOf } from './finding.ts'
 
 const ADVICE: Readonly<Record<Exclude<NodeState, 'up'>, string>> = {
   behind: 'It has fewer blocks than another node: see whether it is still catching up.',
+  stalled:
+    'Its newest block is too old, so nothing is mined: the chain stands still, or the node is stuck or still catching up. Compare with an explorer.',
   slow: 'Its answers take longer than usual: see whether it is overloaded.',
   failing: 'Check its URL and its log: it does not answer every question.',
   wrong_chain: 'It belongs to another chain: correct the URL.',
@@ -30,7 +32,8 @@ const missingFinding = (name: string, use: NodeUse): Finding => {
 const nodeFindings = (chain: Chain, node: NodeView, missing: readonly NodeUse[] | null): readonly Finding[] => {
   const name = `node ${chain.network} ${node.name}`
   const { ok, failed, warning } = findingsOf(name)
-  const found = `${node.state}, block ${node.height ?? '-'}, ${Math.round(node.latencyMs ?? 0)} ms`
+  const age = node.state === 'stalled' ? `, ${node.headAgeSeconds ?? 0} s old` : ''
+  const found = `${node.state}, block ${node.height ?? '-'}${age}, ${Math.round(node.latencyMs ?? 0)} ms`
   const state =
     node.state === 'up'
       ? ok(found)

@@ -11,23 +11,33 @@ type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
 
 /**
  * Whether this process can serve requests. What affects only one network is reported, but is no failure: a node that does not
- * answer, and followers that have stopped.
+ * answer, a chain that makes no blocks, and followers that have stopped.
+ * @param input.look looks at the nodes.
  * @throws unavailable if the database does not answer, has no space left, or does not fit this process any more.
  */
 export const readiness = async (
   ctx: Pick<Ctx, 'db' | 'chains' | 'log' | 'vault' | 'space' | 'sealer' | 'identity'>,
+  { look }: { readonly look: () => Promise<unknown> },
 ): Promise<{ status: 'ready'; networks: Record<string, NetworkState>; nodes: Record<string, NodeState> }> => {
   await requireFit(ctx)
   const stalled = await stalledNetworks(ctx.db).catch(noAnswer)
   if (await ctx.space.isFull()) throw new AppError('unavailable', 'The database has no space or memory left.')
+  const looked = Promise.race([look(), sleep(CHECK_TIMEOUT_MS, null, { ref: false })])
   const states = await Promise.all(
     ctx.chains.all.map(async (chain) => {
       const state = await stateOf(ctx, chain)
-      const isStalled = state === 'ready' && stalled.includes(chain.network)
-      return [chain.network, isStalled ? 'stalled' : state] as const
+      await looked
+      const isStalled = stalled.includes(chain.network) || hasOnlyOldBlocks(chain)
+      return [chain.network, state === 'ready' && isStalled ? 'stalled' : state] as const
     }),
   )
   return { status: 'ready', networks: Object.fromEntries(states), nodes: nodeStates(ctx) }
+}
+
+/** Whether the best node that answers has no new block. */
+const hasOnlyOldBlocks = ({ nodeViews }: Pick<Chain, 'nodeViews'>): boolean => {
+  const states = nodeViews().map(({ state }) => state)
+  return states.includes('stalled') && !states.includes('up')
 }
 
 /** The nodes by network and position, as of this process's last call. Anybody may read it, so it shows no host. */

@@ -4,13 +4,15 @@ import { Gauge, Registry } from 'prom-client'
 import { COUNTED_TAIL_MAX } from '../../db/queries/audit-rows.ts'
 import type { Numbers } from '../../db/queries/numbers.ts'
 import { BACKFILL_OBSTACLES, type Network, TRANSACTION_STATUSES } from '../../db/words.ts'
-import type { NodeView } from '../chains/chain.ts'
+import type { BlockRef, Chain, NodeView } from '../chains/chain.ts'
 import { type LabelValues, namesOf, PREFIX, seriesOf, TASKS } from './metrics.ts'
 
 /** How each node of each network is. */
 type NodeViews = readonly (NodeView & { readonly network: Network })[]
 
-export type Heads = ReadonlyMap<Network, { readonly isUp: boolean; readonly latest: bigint | null }>
+export type Heads = ReadonlyMap<Network, { readonly isUp: boolean; readonly latest: BlockRef | null }>
+
+type AgeLimits = readonly Pick<Chain, 'network' | 'stalledAfterMs'>[]
 
 /** How many PINs the vault is verifying, and how many wait; null if it did not answer in time. */
 type Argon2Load = { readonly running: number; readonly waiting: number } | null
@@ -54,7 +56,7 @@ const addTransactions = (gauge: AddGauge, { unfinished }: Numbers, network: read
 const addFollowers = (gauge: AddGauge, { followed }: Numbers, heads: Heads): void => {
   const labels = { network: [], purpose: [] }
   const behind = followed.flatMap(({ network, purpose, blockNumber }) => {
-    const latest = heads.get(network)?.latest ?? null
+    const latest = heads.get(network)?.latest?.number ?? null
     if (latest === null) return []
     return [{ network, purpose, blocks: latest > blockNumber ? Number(latest - blockNumber) : 0 }]
   })
@@ -145,7 +147,7 @@ const addNodes = (gauge: AddGauge, nodes: NodeViews): void => {
   gauge('node_ready', 'Whether questions go to this node: it is up, of the right chain, and not behind.', {
     labels,
     rows,
-    value: ({ state }) => Number(state === 'up'),
+    value: ({ state }) => Number(state === 'up' || state === 'stalled'),
   })
   gauge('node_behind_seconds', 'For how long another node of the network has had a block that this one lacks.', {
     labels,
@@ -156,6 +158,25 @@ const addNodes = (gauge: AddGauge, nodes: NodeViews): void => {
     labels,
     rows: rows.filter(({ latencyMs }) => latencyMs !== null),
     value: ({ latencyMs }) => (latencyMs ?? 0) / 1_000,
+  })
+}
+
+const addHeadAges = (
+  gauge: AddGauge,
+  { heads, ageLimits }: { readonly heads: Heads; readonly ageLimits: AgeLimits },
+) => {
+  const labels = { network: [] }
+  gauge('head_age_seconds', "The age of the network's newest block that is known here, by the block's own time.", {
+    labels,
+    rows: [...heads].flatMap(([network, { latest }]) => (latest === null ? [] : [{ network, latest }])),
+    value: ({ latest }) => Math.max(Date.now() - latest.timestampMs, 0) / 1_000,
+  })
+  gauge('head_age_limit_seconds', 'Above this age the chain, or its node, is stalled.', {
+    labels,
+    rows: ageLimits.flatMap(({ network, stalledAfterMs }) =>
+      stalledAfterMs === null ? [] : [{ network, stalledAfterMs }],
+    ),
+    value: ({ stalledAfterMs }) => stalledAfterMs / 1_000,
   })
 }
 
@@ -186,6 +207,7 @@ export const gaugesText = (input: {
   readonly heads: Heads
   readonly nodes: NodeViews
   readonly networks: readonly Network[]
+  readonly ageLimits: AgeLimits
   readonly argon2: Argon2Load
 }): Promise<string> => {
   const { numbers, heads, networks } = input
@@ -201,6 +223,7 @@ export const gaugesText = (input: {
   })
   addProcess(gauge, input)
   addNodes(gauge, input.nodes)
+  addHeadAges(gauge, input)
   if (numbers !== null) {
     addTransactions(gauge, numbers, networks)
     addFollowers(gauge, numbers, heads)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Numbers, readNumbers } from '../../db/queries/numbers.ts'
 import type { Network } from '../../db/words.ts'
-import type { Chain } from '../chains/chain.ts'
+import type { BlockRef, Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { gaugesText, type Heads } from './gauges.ts'
 
@@ -19,7 +19,7 @@ const NODE_TIMEOUT_MS = 1_000
 /** A node is called at most once in this time, even if scrapes are more frequent. */
 const CALL_INTERVAL_MS = 1_000
 
-type Head = { latest: bigint | null; isUp: boolean; calledAtMs: number; pending: Promise<void> | null }
+type Head = { latest: BlockRef | null; isUp: boolean; calledAtMs: number; pending: Promise<void> | null }
 
 /** Reads the newest block of each node, for scrapes. A node that does not answer delays a scrape by a second at most. */
 const createHeads = (ctx: Pick<Ctx, 'chains'>): { read(): Promise<Heads> } => {
@@ -32,7 +32,7 @@ const createHeads = (ctx: Pick<Ctx, 'chains'>): { read(): Promise<Heads> } => {
     head.calledAtMs = performance.now()
     head.pending = chain
       .head()
-      .then(({ latest }) => Object.assign(head, { latest: latest.number, isUp: true }))
+      .then(({ latest }) => Object.assign(head, { latest, isUp: true }))
       // The failure is counted where nodes are called.
       .catch(() => Object.assign(head, { isUp: false }))
       .then(() => Object.assign(head, { pending: null }))
@@ -88,6 +88,7 @@ export const createScrape = (ctx: MetricsCtx): (() => Promise<string>) => {
       heads: latestHeads,
       nodes,
       networks,
+      ageLimits: ctx.chains.all,
       argon2: vault?.argon2 ?? null,
     })
     return gauges + (await ctx.metrics.text())

@@ -46,7 +46,7 @@ describe('a file of further networks', () => {
       stalledAfterSeconds: 120,
       pollIntervalMs: 1_000,
       knownTokens: new Map(),
-      watch: { everyMs: 5_000, behindMs: 30_000 },
+      watch: { everyMs: 5_000, behindMs: 30_000, stalledAfterMs: 120_000 },
       climbAfterSeconds: 20,
       expireAfterSeconds: 1_800,
       gasPriceOracle: null,

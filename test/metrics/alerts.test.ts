@@ -13,6 +13,8 @@ type Case = {
   readonly labels?: Readonly<Record<string, string>>
   /** Minutes after which it is there, and before which it is not. 30 by default, and nothing is said of before. */
   readonly after?: number
+  /** Other alerts that do not come then. */
+  readonly silent?: readonly string[]
 }
 
 /** A deployment in which all is well. */
@@ -29,6 +31,12 @@ const WELL: Readonly<Record<string, string>> = {
   'strongroom_transactions_failed_total{instance="worker-1",network="Ethereum",code="expired"}': '0x180',
   'strongroom_blocks_behind{instance="api-1",network="Ethereum",purpose="track"}': '1x180',
   'strongroom_cursor_age_seconds{instance="api-1",network="Ethereum",purpose="index"}': '12x180',
+  'strongroom_head_age_seconds{instance="api-1",network="Ethereum"}': '110x180',
+  'strongroom_head_age_seconds{instance="api-2",network="Ethereum"}': '300x180',
+  'strongroom_head_age_limit_seconds{instance="api-1",network="Ethereum"}': '120x180',
+  'strongroom_head_age_limit_seconds{instance="api-2",network="Ethereum"}': '120x180',
+  // Its blocks come only with transactions.
+  'strongroom_head_age_seconds{instance="api-1",network="Harbor"}': '0+60x180',
   'strongroom_node_up{instance="api-1",network="Ethereum"}': '1x180',
   'strongroom_node_ready{instance="api-1",network="Ethereum",node="1"}': '1x180',
   'strongroom_node_ready{instance="api-1",network="Ethereum",node="2"}': '1x180',
@@ -106,6 +114,17 @@ const CASES: Readonly<Record<string, Case>> = {
     ...onEthereum('cursor_age_seconds', ',purpose="index"', '0+60x180', { purpose: 'index' }),
     after: 6,
   },
+  StrongroomNoNewBlock: {
+    series: {
+      'strongroom_head_age_seconds{instance="api-1",network="Ethereum"}': '0+60x180',
+      'strongroom_head_age_seconds{instance="api-2",network="Ethereum"}': '0+60x180',
+      // The follower is not blamed for it.
+      'strongroom_cursor_age_seconds{instance="api-1",network="Ethereum",purpose="index"}': '0+60x180',
+    },
+    labels: { network },
+    after: 4,
+    silent: ['StrongroomFollowerStands'],
+  },
   StrongroomNodeAway: { ...onEthereum('node_up', '', '1x9 0x170', {}), after: 12 },
   StrongroomNodeNotUsed: { ...onEthereum('node_ready', ',node="2"', '1x9 0x170', { node: '2' }), after: 20 },
   StrongroomPastNotListed: {
@@ -177,7 +196,7 @@ const unitTests = () => {
     ),
   }
   const others = alerts().map(({ alert, labels: own, annotations }) => {
-    const { series, labels = {}, after = 30 } = CASES[alert] ?? { series: {} }
+    const { series, labels = {}, after = 30, silent = [] }: Case = CASES[alert] ?? { series: {} }
     const exp_annotations = { summary: withLabels(annotations.summary, labels) }
     const there = [{ exp_labels: { ...own, ...labels }, exp_annotations }]
     const isEarlier = CASES[alert]?.after !== undefined
@@ -188,6 +207,7 @@ const unitTests = () => {
       alert_rule_test: [
         ...(isEarlier ? [{ eval_time: `${after - 1}m`, alertname: alert, exp_alerts: [] }] : []),
         { eval_time: `${after}m`, alertname: alert, exp_alerts: there },
+        ...silent.map((alertname) => ({ eval_time: '30m', alertname, exp_alerts: [] })),
       ],
     }
   })

@@ -29,7 +29,10 @@ const NOBODY = { authorization: undefined, 'x-walletkit-project-id': undefined }
 const chain = await shared(startChain(network))
 const gate = startGate(chain.rpcUrl)
 afterTests(() => gate.stop())
-const service = await shared(startService({ rpcUrls: { [network]: gate.url } }))
+const service = await shared(
+  // Otherwise a chain that mines on demand has no such limit.
+  startService({ rpcUrls: { [network]: gate.url }, variables: { ETHEREUM_STALLED_AFTER_SECONDS: '604800' } }),
+)
 const { sql } = service.database
 
 const scrape = async (from: Service = service): Promise<Metrics> => {

@@ -29,8 +29,8 @@ const LATE_TIMES = 8
 const LATE_MIN_MS = 300
 const LATE_MAX_MS = 3_000
 
-/** `behind` shows only beside other nodes. */
-type OwnState = Exclude<NodeState, 'behind'>
+/** The others are judged by its newest block. */
+type OwnState = Exclude<NodeState, 'behind' | 'stalled'>
 
 type LastTrouble = { readonly trouble: NodeTrouble; readonly at: Date }
 

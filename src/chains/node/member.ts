@@ -9,8 +9,8 @@ import { type AskOptions, createRpc, NodeUnavailable, question, type Rpc, type R
 
 /** The newest block of a node. */
 type NodeHead = { readonly number: bigint; readonly timestampMs: number }
-/** `readAtMs`: on the monotonic clock. */
-export type ReadHead = NodeHead & { readonly readAtMs: number }
+/** `readAtMs`: on the monotonic clock. `ageMs`: how old it was then, by its own time and the host's clock. */
+export type ReadHead = NodeHead & { readonly readAtMs: number; readonly ageMs: number }
 
 /** The family's questions about a node. */
 export type NodeFamily<Id> = {
@@ -34,6 +34,8 @@ export type Member<Id> = {
   head(): ReadHead | null
   /** For how long no look has found a new block; 0 before the second look. */
   stillForMs(): number
+  /** The age of its newest block at the last look: by its own time, or for how long it was the newest if that is longer. */
+  headAgeMs(): number | null
   /** Asks for the newest block now. */
   probe(): Promise<ReadHead>
   /** Whether a probe waits for its answer. */
@@ -63,7 +65,8 @@ export const createMember = <Id extends string | number>(input: {
   const probe = async (): Promise<ReadHead> => {
     probes += 1
     try {
-      const found = { ...(await family.readHead(node.certain, { isProbe: true })), readAtMs: input.nowMs() }
+      const newest = await family.readHead(node.certain, { isProbe: true })
+      const found = { ...newest, readAtMs: input.nowMs(), ageMs: Date.now() - newest.timestampMs }
       if (head === null || found.number > head.number) risenAtMs = found.readAtMs
       head = found
       input.onHead(found)
@@ -101,5 +104,7 @@ export const createMember = <Id extends string | number>(input: {
     }
   }
   const stillForMs = () => (head === null ? 0 : head.readAtMs - risenAtMs)
-  return { name, node, health, head: () => head, stillForMs, probe, isProbed: () => probes > 0, missingUses }
+  const headAgeMs = () => (head === null ? null : Math.max(head.ageMs, stillForMs(), 0))
+  const isProbed = () => probes > 0
+  return { name, node, health, head: () => head, stillForMs, headAgeMs, probe, isProbed, missingUses }
 }

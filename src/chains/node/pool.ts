@@ -31,6 +31,8 @@ export type Watch = {
   readonly everyMs: number
   /** A node is behind if another one is ahead of it by more than this (lag.ts). */
   readonly behindMs: number
+  /** A node is stalled if its newest block is older than this; null where the age of a block says nothing. */
+  readonly stalledAfterMs: number | null
 }
 
 /** A request waits at most this long for nodes that are resting or down, when there is no other. */
@@ -108,9 +110,15 @@ const firstAnswer = async <Id>(
 
 const isSome = <One>(list: readonly One[]): list is readonly [One, ...One[]] => list.length > 0
 
-/** Among nodes that may be asked: the better ones first. */
+const secondsOf = (milliseconds: number | null): number | null =>
+  milliseconds === null ? null : Math.round(milliseconds / 1_000)
+
+const SEEMS_WELL: ReadonlySet<NodeState> = new Set(['up', 'stalled', 'slow'])
+
+/** Among nodes that may be asked: the better ones first. One that is stalled has no better one beside it. */
 const RANKS: Readonly<Record<NodeState, number>> = {
   up: 0,
+  stalled: 0,
   behind: 1,
   slow: 2,
   failing: 3,
@@ -171,7 +179,10 @@ const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
 
   const stateOf = (member: Member<Id>): NodeState => {
     const state = member.health.state()
-    return state === 'up' && behindMs(member) > watch.behindMs ? 'behind' : state
+    if (state !== 'up') return state
+    if (behindMs(member) > watch.behindMs) return 'behind'
+    const isStalled = watch.stalledAfterMs !== null && (member.headAgeMs() ?? 0) > watch.stalledAfterMs
+    return isStalled ? 'stalled' : 'up'
   }
 
   const views = (): readonly NodeView[] =>
@@ -179,6 +190,7 @@ const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
       name: member.name,
       state: stateOf(member),
       height: member.head()?.number ?? null,
+      headAgeSeconds: secondsOf(member.headAgeMs()),
       behindSeconds: Math.round(behindMs(member) / 1_000),
       latencyMs: member.health.latencyMs(),
       lastTrouble: member.health.lastTrouble(),
@@ -201,9 +213,7 @@ const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
       const probes = await Promise.allSettled(members.map(({ probe }) => probe()))
       // One failure does not make a node `failing` for requests, but whoever looks wants to see it.
       return views().map((view, index) =>
-        probes[index]?.status === 'rejected' && (view.state === 'up' || view.state === 'slow')
-          ? { ...view, state: 'failing' }
-          : view,
+        probes[index]?.status === 'rejected' && SEEMS_WELL.has(view.state) ? { ...view, state: 'failing' } : view,
       )
     },
   }
@@ -315,7 +325,7 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
   const peers = (): readonly Rpc[] =>
     readyOrAll(members).flatMap((member) => {
       const state = members.stateOf(member)
-      const judges = state === 'up' || (state === 'behind' && member.stillForMs() < STUCK_AFTER_MS)
+      const judges = RANKS[state] === RANKS.up || (state === 'behind' && member.stillForMs() < STUCK_AFTER_MS)
       return judges ? [member.node.certain] : []
     })
 
@@ -328,6 +338,7 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
     isRightNode: () => isAnyRight(readyOrAll(members), family.identity.right).catch(report),
     confirmNode: () => confirmAny(members.ranked())?.catch(report) ?? null,
     nextBlock: createNewHeads({ rpcUrls: rpcUrlsOf(input), subscription: family.subscription }),
+    stalledAfterMs: input.row.watch.stalledAfterMs,
     nodeViews: members.views,
     lookAtNodes: members.look,
     missingUses: () =>
@@ -337,12 +348,13 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
 
 /** What a pool adds to a chain. */
 export const nodesOf = (
-  { isRightNode, confirmNode, nextBlock, nodeViews, lookAtNodes, missingUses, peers }: NodePool,
+  { isRightNode, confirmNode, nextBlock, stalledAfterMs, nodeViews, lookAtNodes, missingUses, peers }: NodePool,
   opinionOf: (peer: Rpc) => Opinion,
 ): Nodes => ({
   isRightNode,
   confirmNode,
   nextBlock,
+  stalledAfterMs,
   nodeViews,
   lookAtNodes,
   missingUses,

@@ -13,6 +13,7 @@ import {
   type Header,
   headerQuestion,
   isPruned,
+  NO_FINAL_HEADER,
   parseHeader,
   timestampQuestion,
 } from './storage.ts'
@@ -50,7 +51,7 @@ export const readFinalHead = async (
     timestampQuestion(blockHash),
     versionQuestion(blockHash),
   ])
-  if (header === null) throw new NodeUnavailable('refused', 'A node has no header of the block that it calls final.')
+  if (header === null) throw new NodeUnavailable('refused', NO_FINAL_HEADER)
   return { ref: { ...header, hash: blockHash, timestampMs }, version }
 }
 

@@ -3,12 +3,12 @@
 import type { ChainMemory } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { createNodePool, type NodePool, type NodesInput } from '../node/pool.ts'
-import { question } from '../node/rpc.ts'
+import { NodeUnavailable, question } from '../node/rpc.ts'
 import { hash } from '../node/wire.ts'
 import { usedAlways } from '../nodes.ts'
 import { createEras, type Eras } from './eras.ts'
 import { createRuntimes, type MetadataPins, type Runtimes } from './runtime.ts'
-import { isPruned, newestHeaderQuestion, newestTimestampQuestion } from './storage.ts'
+import { finalizedHashQuestion, headerQuestion, isPruned, NO_FINAL_HEADER, timestampQuestion } from './storage.ts'
 import { createTrust, type Trust } from './trust.ts'
 
 /** A network's data, its nodes (by ws, wss, http or https), and the memory that is shared between processes. */
@@ -58,8 +58,14 @@ export const createKnownNode = ({ row, ...nodes }: NodesInput & Pick<SubstrateCh
       },
       // Followers read only final blocks.
       subscription: { method: 'chain_subscribeFinalizedHeads', params: [] },
+      // And a chain whose blocks do not become final stands still for all who wait.
       readHead: async (rpc, options) => {
-        const [header, timestampMs] = await rpc.askAll([newestHeaderQuestion, newestTimestampQuestion], options)
+        const blockHash = await rpc.ask(finalizedHashQuestion, options)
+        const [header, timestampMs] = await rpc.askAll(
+          [headerQuestion(blockHash), timestampQuestion(blockHash)],
+          options,
+        )
+        if (header === null) throw new NodeUnavailable('refused', NO_FINAL_HEADER)
         return { number: header.number, timestampMs }
       },
       // A program's reply is part of an answer.

@@ -44,9 +44,6 @@ const parseTimestamp = (value: unknown): number => Number(littleEndian(fromHex(n
 export const timestampQuestion = (blockHash: Hex): Question<number> =>
   question('state_getStorage', [TIMESTAMP_NOW, blockHash], parseTimestamp)
 
-/** Asks for the time of the newest block, which may not be final. */
-export const newestTimestampQuestion = question('state_getStorage', [TIMESTAMP_NOW], parseTimestamp)
-
 /** Whether an error means that the node pruned the block or its state (sp_blockchain, Error::UnknownBlock). */
 export const isPruned = ({ message, data }: RpcError): boolean =>
   /discarded|unknown ?block|not found in the database/i.test(`${message} ${typeof data === 'string' ? data : ''}`)
@@ -78,7 +75,6 @@ export const parseHeader = (value: unknown): Header => {
 export const headerQuestion = (blockHash?: Hex): Question<Header | null> =>
   question('chain_getHeader', blockHash === undefined ? [] : [blockHash], nullable(parseHeader))
 
-/** Asks for the header of the newest block, which may not be final. */
-export const newestHeaderQuestion = question('chain_getHeader', [], parseHeader)
+export const NO_FINAL_HEADER = 'A node has no header of the block that it calls final.'
 
 export const finalizedHashQuestion: Question<Hex> = question('chain_getFinalizedHead', [], hash)

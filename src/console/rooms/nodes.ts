@@ -1,6 +1,6 @@
 import { html } from '../../pages/page.ts'
 import type { Room } from '../frame.ts'
-import { table, time, word } from '../table.ts'
+import { span, table, time, word } from '../table.ts'
 
 const NODE_WAIT_MS = 2_000
 
@@ -15,6 +15,7 @@ ${table({
     { head: 'Node', cell: ({ name }) => name, is: 'long' },
     { head: 'State', cell: ({ state }) => word(state) },
     { head: 'Newest block', cell: ({ height }) => String(height ?? '–'), is: 'number' },
+    { head: 'Its age', cell: ({ headAgeSeconds }) => span(headAgeSeconds), is: 'number' },
     { head: 'Behind', cell: ({ behindSeconds }) => `${behindSeconds} s`, is: 'number' },
     {
       head: 'Latency',

@@ -48,6 +48,14 @@ const headOf = (nodes: readonly WatchedNode[], row: FollowedNetwork): bigint | n
   return [...heights, ...read].reduce((highest, block) => (block > highest ? block : highest))
 }
 
+/** How old the head is, where that is too old. */
+const stalledFor = (nodes: readonly WatchedNode[], row: FollowedNetwork): Html | null => {
+  const ages = nodes.flatMap(({ network, state, headAgeSeconds }) =>
+    network === row.network && state === 'stalled' && headAgeSeconds !== null ? [headAgeSeconds] : [],
+  )
+  return ages.length === 0 ? null : html` <span class="quiet">${span(Math.min(...ages))} old</span>`
+}
+
 const lag = (head: bigint | null, block: bigint | null, seconds: number | null): Html => {
   if (block === null) return html`–`
   const behind = head === null ? '' : `${head > block ? head - block : 0n} behind, `
@@ -69,7 +77,11 @@ const networks = (rows: readonly FollowedNetwork[], nodes: readonly WatchedNode[
           return states.length === 0 ? html`<span class="quiet">none here</span>` : states
         },
       },
-      { head: 'Head', cell: (row) => String(headOf(nodes, row) ?? '–'), is: 'number' },
+      {
+        head: 'Head',
+        cell: (row) => html`${String(headOf(nodes, row) ?? '–')}${stalledFor(nodes, row)}`,
+        is: 'number',
+      },
       {
         head: 'Tracked to',
         cell: (row) => lag(headOf(nodes, row), row.trackedBlock, row.trackedSeconds),

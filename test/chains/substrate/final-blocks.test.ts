@@ -28,7 +28,7 @@ const start = (count: number, made: FakeBlock = plain) => {
   stops.push(node.stop)
   const row = { ...substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true }) }
   const chain = createSubstrateChain({
-    row: { ...row, genesisHash: node.hashOf(0) },
+    row: { ...row, genesisHash: node.hashOf(0), watch: { ...row.watch, stalledAfterMs: 60_000 } },
     rpcUrl: node.rpcUrl,
     memory: createMemory(),
   })
@@ -143,4 +143,16 @@ test('an extrinsic is searched in the final chain, and is not reported as missin
   await expect(chain.status(hashOfExtrinsic('0x0c840103'))).rejects.toMatchObject({ code: 'node_unavailable' })
   node.behaveBefore(({ method }) => (method === 'author_pendingExtrinsics' ? { result: [] } : undefined))
   expect(await chain.status(hashOfExtrinsic('0x0c840103'))).toEqual({ kind: 'unknown' })
+})
+
+test('a node whose blocks do not become final is stalled, even if it makes blocks', async () => {
+  const { node, chain } = start(10)
+  node.behaveBefore(({ method, params }) =>
+    method === 'chain_getHeader' && params.length === 0
+      ? { result: { number: '0x384', parentHash: node.hashOf(9) } }
+      : undefined,
+  )
+  const [view] = await chain.lookAtNodes()
+  expect(view).toMatchObject({ state: 'stalled', height: 9n })
+  expect(view?.headAgeSeconds).toBeGreaterThan(60)
 })

@@ -1,5 +1,5 @@
 /**
- * Bounds how often something is done, however many pages are read.
+ * Bounds how often something is done, however often it is asked for.
  * @returns a function that does it, or gives what it began less than `intervalMs` ago.
  */
 export const atMostEvery = <Result>(intervalMs: number, work: () => Promise<Result>): (() => Promise<Result>) => {
