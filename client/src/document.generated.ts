@@ -1407,7 +1407,7 @@ export type components = {
             /** @constant */
             status: "ready";
             /**
-             * @description By network: `ready`, `unreachable`, `wrong_chain`, or `stalled` if no worker has followed its blocks for half a minute.
+             * @description By network: `ready`, `unreachable`, `wrong_chain`, or `stalled`: no worker has followed its blocks for half a minute, or its newest block is too old.
              * @example {
              *       "Ethereum": "ready"
              *     }
@@ -1423,7 +1423,7 @@ export type components = {
              *     }
              */
             nodes: {
-                [key: string]: "up" | "behind" | "slow" | "failing" | "wrong_chain" | "resting" | "down";
+                [key: string]: "up" | "behind" | "stalled" | "slow" | "failing" | "wrong_chain" | "resting" | "down";
             };
         };
         /**
