@@ -30,6 +30,12 @@ const schemaOf = (content: unknown): unknown =>
     ? Object(content['application/json']).schema
     : undefined
 
+/** What a schema says itself, or the one that it refers to. */
+const resolved = ({ components }: ApiDocument, schema: unknown): Schema => {
+  const { $ref, ...own } = Object(schema)
+  return typeof $ref === 'string' ? (components.schemas[$ref.replace('#/components/schemas/', '')] ?? {}) : own
+}
+
 /** An operation's successful answers. Errors have one form, and their codes a type of their own. */
 const answersOf = ({ responses }: Operation) =>
   Object.fromEntries(
@@ -80,24 +86,52 @@ const camelCase = (name: string): string => name.replaceAll(/_(\w)/g, (_, letter
 type Entry = { readonly group: string; readonly name: string; readonly id: string; readonly operation: Operation } & {
   readonly method: string
   readonly path: string
+  readonly document: ApiDocument
 }
 
 /** `wallets_get_by_id` is `wallets.getById`; what has one word is a method of the client itself. */
-const entriesOf = ({ paths }: ApiDocument): readonly Entry[] =>
-  Object.entries(paths).flatMap(([path, methods]) =>
+const entriesOf = (document: ApiDocument): readonly Entry[] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
       const id = operation.operationId
       const [group = '', ...rest] = id.split('_')
       const named = rest.length === 0 ? { group: '', name: group } : { group, name: camelCase(rest.join('_')) }
-      return { ...named, id, operation, method: method.toUpperCase(), path }
+      return { ...named, id, operation, method: method.toUpperCase(), path, document }
     }),
   )
 
 const takesKey = ({ operation }: Entry): boolean =>
   operation.parameters?.some(({ name }) => name === 'Idempotency-Key') === true
 
-const rowOf = (entry: Entry): string =>
-  `  ${entry.name}: { method: '${entry.method}', path: '${entry.path}'${takesKey(entry) ? ', takesKey: true' : ''} },`
+/** A POST only because its input is long: it changes nothing. */
+const READING_POST = /^(?:transactions_preview|policies_describe$)/
+
+const contentOf = (part: unknown): Readonly<Record<string, unknown>> => Object(Object(part).content)
+
+/** By what an answer is known to be the service's: the first field that all its forms have. */
+const givesOf = ({ operation, document }: Entry): string => {
+  const schema = schemaOf(contentOf(operation.responses['200']))
+  const forms = [schema].flatMap((each) => Object(each).anyOf ?? each).map((each) => resolved(document, each))
+  const types = new Set(forms.map(({ type }) => type))
+  if (types.size !== 1) return ''
+  if (types.has('string')) return "'text'"
+  if (types.has('array')) return "'list'"
+  const [first = [], ...others] = forms.map(({ required }) => (Array.isArray(required) ? required : []))
+  const field = first.find((name) => others.every((each) => each.includes(name)))
+  return field === undefined ? '' : `{ field: '${field}' }`
+}
+
+const rowOf = (entry: Entry): string => {
+  const gives = givesOf(entry)
+  const facts = [
+    `method: '${entry.method}'`,
+    `path: '${entry.path}'`,
+    ...(takesKey(entry) ? ['takesKey: true'] : []),
+    ...(entry.method === 'POST' && READING_POST.test(entry.id) ? ['reads: true'] : []),
+    ...(gives === '' ? [] : [`gives: ${gives}`]),
+  ]
+  return `  ${entry.name}: { ${facts.join(', ')} },`
+}
 
 const methodOf = ({ operation: { summary, description }, name, id }: Entry): string =>
   `  /** ${summary}. ${description.replaceAll('*/', '* /')} */\n  ${name}: Method<'${id}'>`

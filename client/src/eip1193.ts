@@ -6,15 +6,14 @@ import {
   type EvmTransaction,
   type EvmWallet,
   type Hex,
-  signerFields,
   signMessage,
   signTransaction,
   signTypedData,
-  unsignedOf,
 } from './evm-wallet.ts'
 import { askNode } from './node.ts'
 import { asRpcError, ProviderError } from './provider-error.ts'
 import { messageHex, objectAt, textAt, typedDataAt } from './provider-parameters.ts'
+import { createSender } from './send.ts'
 
 export type ProviderChain = {
   /** As the service names it. */
@@ -85,12 +84,7 @@ const createMethods = ({ wallet, own, selected }: Chains): Readonly<Record<strin
       throw new ProviderError(4901, `The provider is connected to the chain ${selected()}.`)
     return { ...rest, data: String(data ?? input ?? '0x') }
   }
-  const send = async (params: unknown): Promise<unknown> => {
-    const { client } = wallet()
-    const unsigned_transaction = unsignedOf(transactionAt(params))
-    const sent = await client.transactions.signAndSend({ ...(await signerFields(wallet())), unsigned_transaction })
-    return (await client.waitFor(sent, { until: 'broadcast' })).transaction_hash
-  }
+  const send = createSender()
   return {
     personal_sign: (params) => {
       own(textAt(params, 1))
@@ -101,7 +95,7 @@ const createMethods = ({ wallet, own, selected }: Chains): Readonly<Record<strin
       return signTypedData(wallet(), typedDataAt(params, 1))
     },
     eth_signTransaction: (params) => signTransaction(wallet(), transactionAt(params)),
-    eth_sendTransaction: send,
+    eth_sendTransaction: (params) => send(wallet(), transactionAt(params)),
   }
 }
 

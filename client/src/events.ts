@@ -1,8 +1,8 @@
 // A project's events, one after the other, for as long as somebody reads them.
 
-import { type Connection, call, delay } from './call.ts'
+import { delay, isPassing, pauseMs } from './answer.ts'
+import { type Connection, call } from './call.ts'
 import type { components } from './document.generated.ts'
-import { StrongroomError } from './errors.ts'
 import type { Operation } from './operation.ts'
 
 /** What happened in a project: `type` says which form `data` has. A later version of the service may send further types. */
@@ -20,23 +20,11 @@ export type EventsOptions<Type extends EventType = EventType> = {
   readonly signal?: AbortSignal
 }
 
-const LIST: Operation = { method: 'GET', path: '/events' }
+const LIST: Operation = { method: 'GET', path: '/events', gives: { field: 'events' } }
 /** Less than the time after which most proxies end a quiet connection. */
 const WAIT_SECONDS = 25
 /** How much longer an answer may take. */
 const SPARE_MS = 10_000
-const FIRST_PAUSE_MS = 500
-const LONGEST_PAUSE_MS = 30_000
-
-/** Whether the same may work later. */
-const isPassing = (error: unknown): error is StrongroomError =>
-  error instanceof StrongroomError && (error.status === undefined || error.status === 429 || error.status >= 500)
-
-const pauseMsOf = ({ retryAfterSeconds = 0 }: StrongroomError, failures: number): number => {
-  const ownMs = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
-  // Half of it at random, so that many clients do not come back at once.
-  return Math.max(ownMs * (0.5 + Math.random() / 2), retryAfterSeconds * 1000)
-}
 
 /**
  * Reads events by long polling, each once and in their order. A lost connection or a service that is away is waited for. It throws what
@@ -59,7 +47,7 @@ export async function* readEvents<Type extends EventType = EventType>(
     } catch (error) {
       if (isOver()) return
       if (!isPassing(error)) throw error
-      await delay(pauseMsOf(error, failures), signal).catch(() => {})
+      await delay(pauseMs(error, failures), signal).catch(() => {})
       failures += 1
       continue
     }

@@ -7,6 +7,10 @@ export type Operation = {
   readonly path: string
   /** Whether it takes the header `Idempotency-Key`, so that it can be repeated. */
   readonly takesKey?: true
+  /** A POST that changes nothing, so that it can be repeated. */
+  readonly reads?: true
+  /** By what its answer is known: a text, a list, or a field that each answer has. Without it any JSON is one. */
+  readonly gives?: 'text' | 'list' | { readonly field: string }
 }
 
 type OperationId = keyof operations

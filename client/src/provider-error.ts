@@ -26,12 +26,13 @@ const NUMBERS: Readonly<Record<string, number>> = {
   invalid_input: -32602,
   not_implemented: 4200,
   connection_failed: 4900,
+  answer_unreadable: 4900,
 }
 
-/** The service's errors in the form of a provider; others as they are. */
-export const asRpcError = (error: unknown): unknown =>
+/** The service's errors in the form of a provider, with its code and further facts as `data`; others as they are. */
+export const asRpcError = (error: unknown, facts: Readonly<Record<string, string>> = {}): unknown =>
   error instanceof StrongroomError
-    ? Object.assign(new ProviderError(NUMBERS[error.code] ?? -32603, error.message, { code: error.code }), {
+    ? Object.assign(new ProviderError(NUMBERS[error.code] ?? -32603, error.message, { code: error.code, ...facts }), {
         cause: error,
       })
     : error

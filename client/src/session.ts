@@ -5,6 +5,7 @@
 // Cross-Origin-Opener-Policy cuts a new window off from the one that opened it. So this page itself goes there and comes back.
 
 import type { User } from './access-token.ts'
+import { untilAnswered } from './answer.ts'
 import { type Client, createClient } from './client.ts'
 import { credentialsUrl } from './credentials-page.ts'
 import { StrongroomError } from './errors.ts'
@@ -63,6 +64,9 @@ export type UserSession = {
   readonly openCredentials: (options?: LoginOptions) => void
 }
 
+/** For so long it is tried to end the session at the service. */
+const LOG_OUT_MS = 5_000
+
 export const LOADING: SessionState = { status: 'loading' }
 
 /** There was no session, or it has ended before. */
@@ -70,6 +74,16 @@ const isNobody = (error: unknown): boolean =>
   error instanceof StrongroomError && (error.code === 'unauthorized' || error.code === 'session_ended')
 
 const cancelled = () => new StrongroomError('login_cancelled', 'You came back without logging in.')
+
+/** Ends a session at the service, which refuses one that has ended before as nobody's. */
+const endSession = async (of: {
+  readonly baseUrl: string
+  readonly projectId: string
+  readonly accessToken: string
+}): Promise<void> => {
+  const { users } = createClient(of)
+  await untilAnswered(() => users.logout(), { deadline: Date.now() + LOG_OUT_MS })
+}
 
 /** A state that tells its listeners when it changes. */
 const createState = () => {
@@ -177,7 +191,7 @@ export const createUserSession = (options: SessionOptions): UserSession => {
     become({ status: 'logged_out', error: null })
     try {
       if (last.status === 'rejected') throw last.reason
-      await createClient({ baseUrl, projectId, accessToken: last.value }).users.logout()
+      await endSession({ baseUrl, projectId, accessToken: last.value })
     } catch (error) {
       if (!isNobody(error)) fail(error)
     }

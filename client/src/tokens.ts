@@ -2,6 +2,7 @@
 // kept in the tab, so that a reload does not end the login.
 
 import { readAccessToken, type User } from './access-token.ts'
+import { refusesToken, untilAnswered } from './answer.ts'
 import type { Fetch } from './call.ts'
 import { type Client, createClient } from './client.ts'
 import { StrongroomError } from './errors.ts'
@@ -28,8 +29,9 @@ type Parts = {
 }
 
 const RENEW_BEFORE_MS = 60_000
-/** For ten seconds the service gives a lost answer again; later the same token would end the session. */
+/** For ten seconds the service gives a lost answer again; later the same token would end the session. So both together are less. */
 const REFRESH_TIMEOUT_MS = 4_500
+const REPEAT_MS = 5_000
 
 const readHeld = (name: string): Held | null => {
   const { session_id, refresh_token } = readTab(name) ?? {}
@@ -68,21 +70,16 @@ const nobody = () => new StrongroomError('unauthorized', 'Nobody is logged in.')
 const isCode = (error: unknown, code: string): error is StrongroomError =>
   error instanceof StrongroomError && error.code === code
 
-const twice = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
-  try {
-    return await ask()
-  } catch (error) {
-    if (isCode(error, 'connection_failed')) return ask()
-    throw error
-  }
-}
+/** Asks again while answers are lost, as long as the service knows that it was asked before. */
+const repeated = <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
+  untilAnswered(ask, { deadline: Date.now() + REPEAT_MS })
 
 /** Repeats a call whose token was refused before its time, with a new one: then nothing was done yet. */
 const fetchRenewing =
   (renew: (refused: string) => Promise<string>): Fetch =>
   async (input, init) => {
     const response = await fetch(input, init)
-    if (response.status !== 401) return response
+    if (!(await refusesToken(response))) return response
     const headers = new Headers(init.headers)
     const refused = (headers.get('authorization') ?? '').replace('Bearer ', '')
     headers.set('authorization', `Bearer ${await renew(refused)}`)
@@ -112,7 +109,7 @@ export const createTokens = ({ baseUrl, projectId, name, keep, onUser, onEnd }: 
     const used = held.get()
     if (used === null) throw nobody()
     try {
-      const session = await twice(() => refreshes.users.refreshToken(used))
+      const session = await repeated(() => refreshes.users.refreshToken(used))
       // The user may have logged out meanwhile.
       if (held.get() !== used) throw nobody()
       accept(session)
@@ -136,7 +133,7 @@ export const createTokens = ({ baseUrl, projectId, name, keep, onUser, onEnd }: 
   const fetchAsUser = fetchRenewing((refused) => (refused === opened?.accessToken ? refresh() : token()))
   /** Begins with the code of a login and the secret of this tab. */
   const begin = async (proof: LoginProof): Promise<void> => {
-    await held.claim(accept(await users.verifyLogin(proof)))
+    await held.claim(accept(await repeated(() => users.verifyLogin(proof))))
   }
   /** Continues a session from before a reload, or from before the service was away. @returns whether there is one */
   const restore = async (): Promise<boolean> => {

@@ -1,14 +1,23 @@
 // The client against the real service, and against a network that loses answers.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
 import { encodeAbiParameters, encodeFunctionData, type Hex, keccak256, zeroHash } from 'viem'
-import { createClient } from '../../client/src/client.ts'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { type Client, createClient } from '../../client/src/client.ts'
+import { createProvider } from '../../client/src/eip1193.ts'
 import { ApprovalRequiredError, StrongroomError, TransactionFailedError } from '../../client/src/errors.ts'
 import type { EventOf } from '../../client/src/events.ts'
+import type { EvmWallet } from '../../client/src/evm-wallet.ts'
+import { ProviderError } from '../../client/src/provider-error.ts'
+import { createSender } from '../../client/src/send.ts'
+import { createTokens } from '../../client/src/tokens.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { newApprover } from '../approvals/approver.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { LOSS_NAMES, type Loss, type LossyGateway, startLossyGateway } from '../support/lossy-gateway.ts'
 import { type Service, startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
@@ -121,23 +130,6 @@ describe('an answer that is lost', () => {
       throw new TypeError('the connection was reset')
     })
 
-  test('is asked for again with the same key, and nothing is done twice', async () => {
-    const wallet = await newWallet()
-    const { client, sent } = losing()
-    const { transaction_id } = await client.transactions.signAndSend(payment(wallet.address))
-    await client.waitFor(transaction_id)
-    const keys = sent.slice(0, 2).map(({ headers }) => headers.get('idempotency-key'))
-    expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/)
-    expect(keys[1]).toBe(String(keys[0]))
-    expect(await chain.publicClient.getTransactionCount({ address: `0x${wallet.address.slice(2)}` })).toBe(1)
-  })
-
-  test('of a reading call is asked for again', async () => {
-    const { client, sent } = losing()
-    await client.wallets.list({ network })
-    expect(sent.length).toBe(2)
-  })
-
   test('of a signature, which has no key, is not asked for again', async () => {
     const wallet = await newWallet()
     const { client, sent } = losing()
@@ -148,6 +140,209 @@ describe('an answer that is lost', () => {
     expect(error).toMatchObject({ code: 'connection_failed', message, cause: expect.any(TypeError) })
     expect(sent.length).toBe(1)
   })
+})
+
+/** A gateway of its own for each loss, so that all of them can be tried at a time. */
+describe('an answer that is not of the service', () => {
+  const gateways = new Map<Loss, LossyGateway>()
+  beforeAll(async () => {
+    for (const loss of LOSS_NAMES) gateways.set(loss, await startLossyGateway(service.baseUrl))
+  })
+  afterAll(() => Promise.all([...gateways.values()].map((gateway) => gateway.stop())))
+
+  /** Tries all losses at a time. @returns what came of each */
+  const forEachLoss = async <Outcome>(
+    look: (through: { loss: Loss; gateway: LossyGateway; client: Client }) => Promise<Outcome>,
+  ): Promise<Record<string, Outcome>> =>
+    Object.fromEntries(
+      await Promise.all(
+        [...gateways].map(async ([loss, gateway]) => {
+          gateway.reset()
+          const client = createClient({ baseUrl: gateway.url, ...bearer() })
+          return [loss, await look({ loss, gateway, client })] as const
+        }),
+      ),
+    )
+  const bearer = () => ({ projectId: service.project.projectId, apiKey: service.project.apiKey })
+  const always = <Outcome>(outcome: Outcome) => Object.fromEntries(LOSS_NAMES.map((loss) => [loss, outcome]))
+  const pay = (to: string) => ({ to, value: '0x3e8' })
+  const newAddress = () => privateKeyToAddress(generatePrivateKey())
+  const balanceOf = (address: Hex) => chain.publicClient.getBalance({ address })
+
+  test('is asked for again by a call that reads', async () => {
+    const wallet = await newWallet()
+    const { unsigned_transaction } = payment(wallet.address)
+    const preview = { network, from: wallet.address, unsigned_transaction }
+    const seen = await forEachLoss(async ({ loss, gateway, client }) => {
+      for (const path of ['/wallets', '/transactions/preview']) gateway.lose({ loss, path })
+      const wallets = await client.wallets.list({ network, page_size: '100' })
+      const previewed = await client.transactions.preview(preview)
+      return [wallets.some(({ id }) => id === wallet.id), previewed.network, gateway.count('/')]
+    })
+    expect(seen).toEqual(always([true, network, 4]))
+  })
+
+  test('is asked for again with the same key by a call that has one, and nothing is done twice', async () => {
+    const seen = await forEachLoss(async ({ loss, gateway, client }) => {
+      gateway.lose({ loss, path: '/wallets', times: 2 })
+      const owner_id = crypto.randomUUID()
+      const made = await client.wallets.create({ network, name: 'A', owner_id, control_mode: 'developer', ...secret })
+      return (await client.wallets.getByOwnerId({ network, ownerID: owner_id })).id === made.id
+    })
+    expect(seen).toEqual(always(true))
+  })
+
+  test('is not asked for again by a signature, unless the gateway has too many requests', async () => {
+    const wallet = await newWallet()
+    const message = { network, signer_wallet_address: wallet.address, message: 'x', ...secret }
+    const seen = await forEachLoss(async ({ loss, gateway, client }) => {
+      gateway.lose({ loss, path: '/transactions/sign-message' })
+      const error = await errorOf(client.transactions.signMessage(message))
+      return [error instanceof StrongroomError ? error.code : error, gateway.count('/')]
+    })
+    expect(seen).toEqual({
+      ...always(['answer_unreadable', 1]),
+      'AWS API Gateway 429': ['no error', 2],
+      'a 500 of the service': ['internal', 1],
+      'a broken connection': ['connection_failed', 1],
+      'half of the answer': ['connection_failed', 1],
+    })
+  })
+
+  test('does not end a wait for a transaction, which says what interrupts it', async () => {
+    const wallet = await newWallet()
+    const sent = await clientThrough().client.transactions.signAndSend(payment(wallet.address))
+    const seen = await forEachLoss(async ({ loss, gateway, client }) => {
+      // More often than a call is sent again.
+      gateway.lose({ loss, path: '/transactions/status-by-id', times: 4 })
+      const interruptions: string[] = []
+      const onInterruption = ({ code }: StrongroomError) => void interruptions.push(code)
+      const { status } = await client.waitFor(sent, { onInterruption })
+      return [status, interruptions.length]
+    })
+    expect(seen).toEqual(always(['success', 1]))
+  })
+
+  test('ends a wait only at its own deadline', async () => {
+    const wallet = await newWallet()
+    const sent = await clientThrough().client.transactions.signAndSend(payment(wallet.address))
+    const seen = await forEachLoss(async ({ loss, gateway, client }) => {
+      gateway.lose({ loss, path: '/transactions/status-by-id', times: Number.POSITIVE_INFINITY })
+      const error = await errorOf(client.waitFor(sent, { timeoutMs: 1_000 }))
+      return error instanceof StrongroomError && error.code
+    })
+    expect(seen).toEqual(always('wait_timed_out'))
+  })
+
+  test('does not end the events', async () => {
+    const { next } = await clientThrough().client.events.list()
+    const { id } = await newWallet()
+    const seen = await forEachLoss(async ({ loss, gateway, client }) => {
+      gateway.lose({ loss, path: '/events', times: 2 })
+      for await (const event of client.events({ after: next, types: ['wallet.created'] })) return event.data.id
+      return null
+    })
+    expect(seen).toEqual(always(id))
+  })
+
+  test('does not end the session of a user, whose refresh token is sent again', async () => {
+    const seen = await forEachLoss(async ({ loss, gateway }) => {
+      const visitor = createClient({ baseUrl: service.baseUrl, projectId: service.project.projectId })
+      const ends: string[] = []
+      const tokens = createTokens({
+        baseUrl: gateway.url,
+        projectId: service.project.projectId,
+        name: () => loss,
+        keep: 'page',
+        onUser: () => {},
+        onEnd: ({ code }) => void ends.push(code),
+      })
+      const verifier = 'the-secret-of-the-app-43-characters-or-more'
+      const code_challenge = createHash('sha256').update(verifier).digest('base64url')
+      const { code } = await visitor.users.createSessionChallenge({ code_challenge, code_challenge_method: 'S256' })
+      const login = await visitor.users.loginAnonymously()
+      const user = { baseUrl: service.baseUrl, projectId: service.project.projectId, accessToken: login.access_token }
+      await createClient(user).users.completeSessionChallenge({ code })
+      await tokens.begin({ session_challenge_code: code, code_verifier: verifier })
+      // A gateway that refuses a call says nothing of the token.
+      gateway.lose({ loss, path: '/users/sessions' })
+      const own = { baseUrl: gateway.url, projectId: service.project.projectId, accessToken: tokens.token }
+      await createClient({ ...own, fetch: tokens.fetchAsUser }).users.sessions()
+      const refreshes = gateway.count('/users/refresh-token')
+      gateway.lose({ loss, path: '/users/refresh-token', times: 2 })
+      return [refreshes, await tokens.restore(), await tokens.restore(), ends]
+    })
+    expect(seen).toEqual(always([0, true, true, []]))
+  })
+
+  const sending = async ({ client, gateway }: { client: Client; gateway: LossyGateway }) => {
+    const { address } = await newWallet()
+    const wallet: EvmWallet = { client, network, address, credential: secret }
+    const to = newAddress()
+    return { wallet, to, isPaidOnce: async () => (await balanceOf(to)) === 1_000n, gateway }
+  }
+
+  test('does not keep a dapp from its hash, and it pays once', async () => {
+    const seen = await forEachLoss(async ({ loss, gateway, client }) => {
+      const { wallet, to, isPaidOnce } = await sending({ client, gateway })
+      for (const path of ['/transactions/sign-and-send', '/transactions/status-by-id'])
+        gateway.lose({ loss, path, times: 4 })
+      const chains = { [chain.chainId]: { network, rpcUrl: chain.rpcUrl } }
+      const provider = createProvider({ ...wallet, chains })
+      const hash = await provider.request({ method: 'eth_sendTransaction', params: [pay(to)] })
+      await chain.receiptOf(`0x${String(hash).slice(2)}`)
+      return isPaidOnce()
+    })
+    expect(seen).toEqual(always(true))
+  })
+
+  test.each([
+    ['/transactions/sign-and-send', 'idempotency_key'],
+    ['/transactions/status-by-id', 'transaction_id'],
+  ])('for too long at %s names the transaction by its %s, and asked again it pays once', async (path, fact) => {
+    const seen = await forEachLoss(async ({ loss, gateway, client }) => {
+      const { wallet, to, isPaidOnce } = await sending({ client, gateway })
+      gateway.lose({ loss, path, times: Number.POSITIVE_INFINITY })
+      const send = createSender({ sendMs: 100, waitMs: 100 })
+      const error = await errorOf(send(wallet, pay(to)))
+      gateway.heal()
+      // Pressed again and again, until there is a hash.
+      const press = () => send(wallet, pay(to)).catch(() => null)
+      await until(press, (hash) => hash !== null)
+      await until(isPaidOnce)
+      const named = error instanceof ProviderError ? Object.keys(Object(error.data)) : error
+      // Told that it was sent, the dapp may mean a second payment.
+      await until(press, (hash) => hash !== null)
+      await until(async () => (await balanceOf(to)) === 2_000n)
+      return named
+    })
+    expect(seen).toEqual(always(['code', fact]))
+  })
+})
+
+describe('what HTTP cannot carry is refused as a mistake of the caller, before anything is sent', () => {
+  test.each(['заказ 7', 'order\n7', 'order 7\u200b'])('the key %j', async (idempotencyKey) => {
+    const { client, sent } = clientThrough()
+    const error = await errorOf(client.transactions.signAndSend(payment(RECIPIENT), { idempotencyKey }))
+    expect(error).toMatchObject({ code: 'invalid_input', message: expect.stringContaining('idempotency-key') })
+    expect(sent).toEqual([])
+  })
+
+  test('an API key with an invisible character at its end, which is not shown', async () => {
+    const { client, sent } = clientThrough(undefined, { apiKey: `${service.project.apiKey}\u200b` })
+    const error = await errorOf(client.wallets.list({ network }))
+    expect(error).toMatchObject({ code: 'invalid_input', message: expect.stringContaining('authorization') })
+    expect(String(error)).not.toContain(service.project.apiKey)
+    expect(sent).toEqual([])
+  })
+
+  test.each(['localhost:3000', 'wallets.example.com', 'ftp://wallets.example.com'])(
+    'the address %s',
+    async (baseUrl) => {
+      const error = await errorOf(createClient({ baseUrl, projectId: 'x' }).healthz())
+      expect(error).toMatchObject({ code: 'invalid_input', message: expect.stringContaining('https://') })
+    },
+  )
 })
 
 test('a service that does not answer in time is named, with the time', async () => {

@@ -1,5 +1,4 @@
 import { useEffect, useState } from 'react'
-import { delay } from '../call.ts'
 import type { Client } from '../client.ts'
 import { StrongroomError } from '../errors.ts'
 import type { Submitted, TransactionStatus } from '../wait-for.ts'
@@ -17,11 +16,6 @@ export type FollowedTransaction = {
 const NOTHING: FollowedTransaction = { transaction: null, error: null, isSettled: false }
 
 const FOLLOW_MS = 24 * 3_600_000
-const PAUSE_MS = 3_000
-
-/** Passes by itself: the service is away, or asked too often. */
-const isPassing = ({ code, status }: StrongroomError): boolean =>
-  code === 'connection_failed' || code === 'answer_unreadable' || status === 429 || status === 503
 
 const follow = async (input: {
   readonly client: Client
@@ -31,16 +25,13 @@ const follow = async (input: {
 }): Promise<void> => {
   const { client, id, signal, onChange } = input
   const onStatus = (transaction: TransactionStatus) => onChange({ transaction, error: null })
-  for (const deadline = Date.now() + FOLLOW_MS; ; ) {
-    try {
-      await client.waitFor(id, { timeoutMs: deadline - Date.now(), signal, onStatus })
-      return onChange({ isSettled: true })
-    } catch (error) {
-      if (!(error instanceof StrongroomError)) throw error
-      onChange({ error, isSettled: error.code === 'transaction_failed' })
-      if (!isPassing(error) || Date.now() > deadline) return
-      await delay(Math.max(PAUSE_MS, (error.retryAfterSeconds ?? 0) * 1_000), signal)
-    }
+  const onInterruption = (error: StrongroomError) => onChange({ error })
+  try {
+    await client.waitFor(id, { timeoutMs: FOLLOW_MS, signal, onStatus, onInterruption })
+    onChange({ isSettled: true })
+  } catch (error) {
+    if (!(error instanceof StrongroomError)) throw error
+    onChange({ error, isSettled: error.code === 'transaction_failed' })
   }
 }
 
