@@ -128,6 +128,7 @@ const rowOf = (entry: Entry): string => {
     `path: '${entry.path}'`,
     ...(takesKey(entry) ? ['takesKey: true'] : []),
     ...(entry.method === 'POST' && READING_POST.test(entry.id) ? ['reads: true'] : []),
+    ...('multipart/form-data' in contentOf(entry.operation.requestBody) ? ['takesForm: true'] : []),
     ...(gives === '' ? [] : [`gives: ${gives}`]),
   ]
   return `  ${entry.name}: { ${facts.join(', ')} },`

@@ -99,6 +99,19 @@ const delayMsOf = (
   return delayMs > LONGEST_DELAY_MS ? null : delayMs
 }
 
+const formOf = (input: Input): FormData => {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(input)) form.append(name, value instanceof Blob ? value : String(value))
+  return form
+}
+
+/** What a POST sends. `fetch` itself declares a form, with the boundary of its parts. */
+const contentOf = ({ method, takesForm }: Operation, input: Input) => {
+  if (method === 'GET') return { type: undefined, body: undefined }
+  if (takesForm === true) return { type: undefined, body: formOf(input) }
+  return { type: 'application/json', body: JSON.stringify(input) }
+}
+
 /** Calls an operation. @throws StrongroomError */
 export const call = async (
   connection: Connection,
@@ -115,6 +128,7 @@ export const call = async (
   const { method, takesKey, reads } = operation
   const key = takesKey === true ? (options.idempotencyKey ?? crypto.randomUUID()) : undefined
   const token = await connection.token()
+  const { type, body } = contentOf(operation, input)
   const init: RequestInit = {
     method,
     headers: headersOf({
@@ -123,9 +137,9 @@ export const call = async (
       authorization: token === undefined ? undefined : `Bearer ${token}`,
       'x-walletkit-token-source': connection.tokenSource,
       'idempotency-key': key,
-      'content-type': method === 'POST' ? 'application/json' : undefined,
+      'content-type': type,
     }),
-    ...(method === 'POST' ? { body: JSON.stringify(input) } : {}),
+    ...(body === undefined ? {} : { body }),
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   }
   const request = { operation, url: urlOf(connection.baseUrl, operation, input), init }

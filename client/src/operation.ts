@@ -9,6 +9,8 @@ export type Operation = {
   readonly takesKey?: true
   /** A POST that changes nothing, so that it can be repeated. */
   readonly reads?: true
+  /** Whether its input is sent as a form (`multipart/form-data`). */
+  readonly takesForm?: true
   /** By what its answer is known: a text, a list, or a field that each answer has. Without it any JSON is one. */
   readonly gives?: 'text' | 'list' | { readonly field: string }
 }
@@ -21,7 +23,9 @@ type BodyOf<Id extends OperationId> = operations[Id] extends {
   requestBody: { content: { 'application/json': infer Body } }
 }
   ? Body
-  : unknown
+  : operations[Id] extends { requestBody: { content: { 'multipart/form-data': infer Form } } }
+    ? { readonly [Name in keyof Form]: Blob }
+    : unknown
 
 type ParametersOf<Id extends OperationId> = operations[Id]['parameters']
 

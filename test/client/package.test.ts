@@ -1,41 +1,120 @@
 // The package as others get it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { generatedFiles } from '../../client/generate.ts'
 import { exports as entries } from '../../client/package.json'
+import { createClient } from '../../client/src/client.ts'
+import type { operations } from '../../client/src/document.generated.ts'
+import { StrongroomError } from '../../client/src/errors.ts'
+import type { InputOf } from '../../client/src/operation.ts'
 import { runTool } from '../support/document-tools.ts'
 import { ROOT } from '../support/imports.ts'
 import { packClient } from '../support/packed-client.ts'
-import { startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 
 const READ_MAX_BYTES = 10_000
+/** A PNG of one black pixel. */
+const PNG = Uint8Array.from(
+  Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==', 'base64'),
+)
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON
+type Json = any
 
 let client: Awaited<ReturnType<typeof packClient>>
+let service: Service
+let document: Json
 
 beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  document = (await service.call('/openapi/json')).json
   client = await packClient()
 })
-afterAll(() => client.remove())
-
-test('the generated files are those of the present document', async () => {
-  const service = await startService()
-  try {
-    const document = (await service.call('/openapi/json')).json
-    // Too long for a difference: `bun test/client/generate.ts` writes them again.
-    for (const [name, text] of Object.entries(await generatedFiles(document)))
-      expect({ name, isCurrent: (await readFile(join(ROOT, 'client/src', name), 'utf8')) === text }).toEqual({
-        name,
-        isCurrent: true,
-      })
-  } finally {
-    await service.close()
-  }
+afterAll(async () => {
+  await client?.remove()
+  await service?.close()
 })
 
+test('the generated files are those of the present document', async () => {
+  // Too long for a difference: `bun test/client/generate.ts` writes them again.
+  for (const [name, text] of Object.entries(await generatedFiles(document)))
+    expect({ name, isCurrent: (await readFile(join(ROOT, 'client/src', name), 'utf8')) === text }).toEqual({
+      name,
+      isCurrent: true,
+    })
+})
+
+/** What the document gives as an example; a file for what is a file. */
+const exampleOf = (schema: Json): unknown => {
+  if (schema.$ref !== undefined) return exampleOf(document.components.schemas[schema.$ref.split('/').at(-1)])
+  if (schema.format === 'binary') return new Blob([PNG], { type: 'image/png' })
+  if (schema.examples !== undefined || schema.example !== undefined) return schema.examples?.[0] ?? schema.example
+  if (schema.enum !== undefined) return schema.enum[0]
+  const form = schema.anyOf?.find((each: Json) => each.type !== undefined || each.$ref !== undefined)
+  if (form !== undefined) return exampleOf(form)
+  if (schema.type === 'array') return [exampleOf(schema.items)]
+  if (schema.type !== 'object') return schema.type === 'boolean' ? false : '1'
+  return examplesOf(schema.properties ?? {}, schema.required ?? [])
+}
+const examplesOf = (properties: Json, names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [name, exampleOf(properties[name] ?? {})]))
+
+/** The input of an operation's example, with what it requires. */
+const inputOf = ({ parameters = [], requestBody }: Json): object => {
+  const asked = parameters.filter((each: Json) => each.required === true && each.in !== 'header')
+  const given = asked.map(({ name, schema, example }: Json) => [name, example ?? exampleOf(schema)])
+  const [content] = Object.values<Json>(requestBody?.content ?? {})
+  return { ...Object.fromEntries(given), ...(content === undefined ? {} : Object(exampleOf(content.schema))) }
+}
+
+/** What no call of a method may come to, whatever its input is: what it sends would be wrong. */
+const NEVER = ['answer_unreadable', 'connection_failed', 'content_encoding_unsupported', 'content_type_unsupported']
+
+test('each method reaches its operation, in the form that it takes', async () => {
+  const { baseUrl, project } = service
+  const ours = createClient({ baseUrl, projectId: project.projectId, apiKey: project.apiKey, retries: 0 })
+  const operations = Object.values<Json>(document.paths).flatMap((methods) => Object.values<Json>(methods))
+  const outcomes: string[] = []
+  for (const operation of operations) {
+    const [group, ...rest] = operation.operationId.split('_')
+    const name = rest.join('_').replaceAll(/_(\w)/g, (_: string, letter: string) => letter.toUpperCase())
+    const method: Json = name === '' ? ours[group as 'healthz'] : Object(ours[group as 'wallets'])[name]
+    const error = await method(inputOf(operation)).then(
+      () => null,
+      (thrown: unknown) => thrown,
+    )
+    const isAnswered = error === null || (error instanceof StrongroomError && error.status !== undefined)
+    const isWrong = !isAnswered || NEVER.includes(error?.code ?? '') || /no such path/.test(error?.message ?? '')
+    if (isWrong) outcomes.push(`${operation.operationId}: ${error}`)
+  }
+  expect(outcomes).toEqual([])
+  expect(operations.length).toBeGreaterThan(60)
+})
+
+test('an image is uploaded as a file', async () => {
+  const { baseUrl, project } = service
+  const ours = createClient({ baseUrl, projectId: project.projectId, apiKey: project.apiKey })
+  const digest = createHash('sha256').update(PNG).digest('hex')
+  for (const file of [new Blob([PNG]), new File([PNG], 'Tür.png', { type: 'image/png' })])
+    expect(await ours.nfts.upload({ file })).toEqual({ url: `http://localhost:3000/metadata/${digest}.png` })
+})
+
+/** Operations with a body that a method would take as just anything. */
+type Untyped = {
+  [Id in keyof operations]: operations[Id] extends { requestBody: { content: unknown } }
+    ? unknown extends InputOf<Id>
+      ? Id
+      : never
+    : never
+}[keyof operations]
+const untyped: readonly Untyped[] = [] satisfies readonly never[]
+
 test('no call takes just anything', async () => {
+  expect(untyped satisfies readonly never[]).toEqual([])
   // A union with a schema that has no type would be `unknown`.
   expect(await readFile(join(ROOT, 'client/src/document.generated.ts'), 'utf8')).not.toMatch(/[|&] \(?unknown/)
 })
