@@ -45,7 +45,7 @@ export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<str
     listCollections: { method: 'GET', path: '/nfts/collections', gives: 'list' },
     createCollection: { method: 'POST', path: '/nfts/collections', takesKey: true, gives: { field: 'transaction_id' } },
     collectionByAddress: { method: 'GET', path: '/nfts/collection-by-address', gives: { field: 'network' } },
-    upload: { method: 'POST', path: '/nfts/upload', gives: { field: 'url' } },
+    upload: { method: 'POST', path: '/nfts/upload', takesForm: true, gives: { field: 'url' } },
     mint: { method: 'POST', path: '/nfts/mint', takesKey: true, gives: { field: 'transaction_id' } },
     batchMint: { method: 'POST', path: '/nfts/batch-mint', takesKey: true, gives: { field: 'transaction_id' } },
     transfer: { method: 'POST', path: '/nfts/transfer', takesKey: true, gives: { field: 'transaction_id' } },
