@@ -13,8 +13,9 @@ export const askNode = async (
   const response = await fetch(rpcUrl, init).catch(() => null)
   if (response === null) throw new ProviderError(INTERNAL, 'The node did not answer.')
   const answer: unknown = await response.json().catch(() => null)
-  if (isObject(answer) && isObject(answer.error) && typeof answer.error.code === 'number')
-    throw new ProviderError(answer.error.code, String(answer.error.message), answer.error.data)
+  // Gateways have errors of this form, too, but do not call them JSON-RPC.
+  if (isObject(answer) && answer.jsonrpc === '2.0' && isObject(answer.error))
+    throw new ProviderError(Number(answer.error.code), String(answer.error.message), answer.error.data)
   if (isObject(answer) && 'result' in answer) return answer.result
   throw new ProviderError(INTERNAL, `The node answered ${response.status} in another form.`)
 }

@@ -320,6 +320,29 @@ describe('an answer that is not of the service', () => {
   })
 })
 
+test("a node's answer that is lost has a code of JSON-RPC and a sentence in a provider", async () => {
+  const gateway = await startLossyGateway(chain.rpcUrl)
+  try {
+    const { client } = clientThrough()
+    const providerAt = (rpcUrl: string) =>
+      createProvider({ client, address: RECIPIENT, credential: secret, chains: { 1: { network, rpcUrl } } })
+    const request = { method: 'eth_blockNumber', params: [] }
+    for (const loss of LOSS_NAMES) {
+      gateway.lose({ loss, path: '/' })
+      const error = await errorOf(providerAt(gateway.url).request(request))
+      expect({ loss, error }).toMatchObject({
+        loss,
+        error: { code: -32603, message: expect.stringMatching(/^The node (did not )?answer/) },
+      })
+    }
+    expect(await providerAt(gateway.url).request(request)).toMatch(/^0x/)
+    const away = await errorOf(providerAt('http://127.0.0.1:1').request(request))
+    expect(away).toMatchObject({ code: -32603, message: 'The node did not answer.' })
+  } finally {
+    await gateway.stop()
+  }
+})
+
 describe('what HTTP cannot carry is refused as a mistake of the caller, before anything is sent', () => {
   test.each(['заказ 7', 'order\n7', 'order 7\u200b'])('the key %j', async (idempotencyKey) => {
     const { client, sent } = clientThrough()
