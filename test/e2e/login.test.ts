@@ -228,6 +228,29 @@ describe.skipIf(!isHere)('the login page', () => {
       await press(page, 'Mail me a code')
       expect(await problemOn(page)).toBe('This was tried too often. Wait 5 minutes, then try again.')
     })
+
+    const AWAY = 'The service was not reached. Check your connection and try again.'
+    test('has a sentence for what a gateway answers in place of the service', async () => {
+      const page = await world.openLogin()
+      const path = '**/users/login-with-email'
+      await page.getByLabel('E-mail address').fill(newAddress())
+      for (const [answer, sentence] of [
+        [{ status: 504, json: { message: 'Endpoint request timed out' } }, AWAY],
+        [{ status: 403, json: { error: { code: 403 } } }, AWAY],
+        [{ status: 502, json: { status: 'error', code: 502, message: 'Application failed to respond' } }, AWAY],
+        [{ status: 502, json: null }, AWAY],
+        [{ status: 502, contentType: 'text/html', body: '<h1>Bad Gateway</h1>' }, AWAY],
+        [
+          { status: 429, headers: { 'retry-after': '7' }, json: { message: 'Too Many Requests' } },
+          'This was tried too often. Wait 7 seconds, then try again.',
+        ],
+      ] as const) {
+        await page.route(path, (route) => route.fulfill(answer))
+        await press(page, 'Mail me a code')
+        expect([answer, await problemOn(page)]).toEqual([answer, sentence])
+        await page.unroute(path)
+      }
+    })
   })
 
   describe('by passkey', () => {
@@ -395,6 +418,19 @@ describe.skipIf(!isHere)('the login page', () => {
       await world.openLogin({}, television)
       await press(television, 'Use another device')
       await television.locator('#device').waitFor()
+      // A wait goes on over lost answers.
+      const lost: string[] = []
+      for (const path of ['**/users/session-challenge?*', '**/users/verify-login'])
+        await television.route(
+          path,
+          (route) => {
+            const count = lost.push(path)
+            const json = count % 2 === 0 ? { message: 'Bad Gateway' } : { error: 'x', code: 'unavailable' }
+            return route.fulfill({ status: 503, json })
+          },
+          { times: 2 },
+        )
+      await until('two lost answers', async () => (lost.length === 2 ? true : null))
       const code = (await television.locator('#device-code').textContent()) ?? ''
       await mine.getByLabel('Code that the other device shows').fill('0000')
       await press(mine, 'Who asks?')
@@ -409,7 +445,10 @@ describe.skipIf(!isHere)('the login page', () => {
       expect(await television.locator('#device').isVisible()).toBe(true)
       await press(mine, 'Yes, log it in')
       await isLoggedIn(television)
-      expect(await television.locator('#account').textContent()).toContain(email)
+      expect([await television.locator('#account').textContent(), lost.length]).toEqual([
+        expect.stringContaining(email),
+        4,
+      ])
       expect(await mine.locator('#status').textContent()).toBe(
         'The other device is logged in now. You can go on there.',
       )

@@ -10,7 +10,17 @@ import { goBackWith, offerConsent, showProposal } from './consent.ts'
 import { offerCredentials, showCredentials } from './credentials.ts'
 import { offerGrants, showGrants, showRevocation } from './grants.ts'
 import { goOn, takeReturned } from './issuers.ts'
-import { callAsUser, currentLogin, hasFlag, type Page, readPage, setFlag, setSession, whileLoggedIn } from './page.ts'
+import {
+  callAsUser,
+  currentLogin,
+  hasFlag,
+  leaveSession,
+  type Page,
+  readPage,
+  setFlag,
+  setSession,
+  whileLoggedIn,
+} from './page.ts'
 import { addPasskey, endSuggestions, knowsPasskeys } from './passkeys.ts'
 import { element, forgetSecrets, onPress, show, toggle } from './views.ts'
 import { offerWays, verify } from './ways.ts'
@@ -23,8 +33,7 @@ const handOver = async (page: Page, returnTo: string): Promise<void> => {
   })
   await callAsUser(page, '/users/complete-session-challenge', { body: { code } })
   // The app uses the code to get its own session, so this page's session is no longer needed.
-  await callAsUser(page, '/users/logout')
-  setSession(null)
+  await leaveSession(page)
   const answer = new URLSearchParams({ session_challenge_code: code })
   if (page.state !== null) answer.set('state', page.state)
   // Browsers send no fragment to servers, so it appears in no log and no Referer.

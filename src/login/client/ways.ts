@@ -20,7 +20,7 @@ import {
   typedCode,
 } from './views.ts'
 import { addressOf, signIn, type Wallet, wallets, watchWallets } from './wallet.ts'
-import { Refused, Unreachable } from './wire.ts'
+import { isPassing, Refused } from './wire.ts'
 import { messageFor, UserMessage } from './words.ts'
 
 const POLL_SECONDS = 1
@@ -36,25 +36,30 @@ const typedAddress = (): string => {
   throw new UserMessage('Type your e-mail address, like name@example.com.')
 }
 
+/** Asks until there is an answer. @returns null if the user left the view. */
+const untilAnswered = async <Answer>(ask: () => Promise<Answer>, signal: AbortSignal): Promise<Answer | null> => {
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!signal.aborted && !isPassing(error)) throw error
+      await pause(error instanceof Refused ? (error.retryAfterSeconds ?? POLL_SECONDS) : POLL_SECONDS, signal)
+      if (signal.aborted) return null
+    }
+  }
+}
+
 /** Polls a challenge each second until it is completed. @returns false if it expired or the user left the view. */
 const isCompleted = async (page: Page, code: string, signal: AbortSignal): Promise<boolean> => {
   const path = `/users/session-challenge?${new URLSearchParams({ code })}`
-  let waitSeconds = POLL_SECONDS
   // The loop ends because challenges expire.
   for (;;) {
-    await pause(waitSeconds, signal)
+    await pause(POLL_SECONDS, signal)
     if (signal.aborted) return false
-    try {
-      const challenge = await page.wire<SessionChallenge>(path, { method: 'GET', signal })
-      if (challenge.completed) return true
-      if (challenge.expired) return false
-      waitSeconds = POLL_SECONDS
-    } catch (error) {
-      if (signal.aborted) return false
-      const isPassing = error instanceof Unreachable || (error instanceof Refused && error.code === 'rate_limited')
-      if (!isPassing) throw error
-      waitSeconds = error instanceof Refused ? (error.retryAfterSeconds ?? POLL_SECONDS) : POLL_SECONDS
-    }
+    const look = () => page.wire<SessionChallenge>(path, { method: 'GET', signal })
+    const challenge = await untilAnswered(look, signal)
+    if (challenge === null || challenge.expired) return false
+    if (challenge.completed) return true
   }
 }
 
@@ -66,14 +71,18 @@ const waitFor = (
 ): void => {
   const wait = async (): Promise<void> => {
     if (await isCompleted(page, code, signal)) {
-      await verify(page, { session_challenge_code: code, ...secret })
+      const body = { session_challenge_code: code, ...secret }
+      const session = await untilAnswered(() => page.wire<Session>('/users/verify-login', { body }), signal)
+      if (session !== null) await page.enter(session)
     } else if (!signal.aborted) {
       showStatus('')
       showProblem('Nobody confirmed this in time. Start again.')
     }
   }
   wait().catch((error: unknown) => {
-    if (!signal.aborted) showProblem(messageFor(error))
+    if (signal.aborted) return
+    showStatus('')
+    showProblem(messageFor(error))
   })
 }
 

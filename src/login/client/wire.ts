@@ -37,10 +37,22 @@ export type Call = {
 
 export type Wire = <Answer>(path: string, call?: Call) => Promise<Answer>
 
-const refusalOf = (response: Response, answer: { readonly error?: unknown; readonly code?: unknown }): Refused => {
+/** What an answer says that is no success. Its form tells whether it is the service's, as gateways answer with JSON too. */
+const failureOf = (response: Response, answer: unknown): Refused | Unreachable => {
+  const { code, error } = Object(answer)
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
-  return new Refused(String(answer.code), String(answer.error), Number.isFinite(seconds) ? seconds : null)
+  const retryAfterSeconds = Number.isFinite(seconds) ? seconds : null
+  if (typeof code === 'string' && typeof error === 'string') return new Refused(code, error, retryAfterSeconds)
+  // It means the same of a gateway.
+  if (response.status === 429) return new Refused('rate_limited', 'Too many requests.', retryAfterSeconds)
+  return new Unreachable()
 }
+
+const PASSING = ['rate_limited', 'busy', 'unavailable', 'internal']
+
+/** Whether the same may work in a moment. */
+export const isPassing = (error: unknown): error is Refused | Unreachable =>
+  error instanceof Unreachable || (error instanceof Refused && PASSING.includes(error.code))
 
 export const createWire =
   ({ root, projectId }: { readonly root: string; readonly projectId: string }): Wire =>
@@ -65,7 +77,7 @@ export const createWire =
       if (signal?.aborted) throw error
       throw new Unreachable()
     }
-    if (!response.ok) throw refusalOf(response, Object(answer))
+    if (!response.ok) throw failureOf(response, answer)
     return answer as never
   }
 
