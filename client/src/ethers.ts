@@ -1,6 +1,7 @@
 import {
   AbstractSigner,
   accessListify,
+  getAddress,
   hexlify,
   type Provider,
   resolveAddress,
@@ -29,7 +30,7 @@ export class StrongroomSigner extends AbstractSigner {
   }
 
   override async getAddress(): Promise<string> {
-    return this.#wallet.address
+    return getAddress(this.#wallet.address)
   }
 
   override connect(provider: Provider | null): StrongroomSigner {
@@ -43,8 +44,9 @@ export class StrongroomSigner extends AbstractSigner {
       to: to ? resolveAddress(to, this.provider) : undefined,
       from: from ? resolveAddress(from, this.provider) : undefined,
     })
-    if (addresses.from !== undefined && addresses.from !== this.#wallet.address)
-      throw new Error(`The transaction is from ${addresses.from}, and the wallet is ${this.#wallet.address}.`)
+    const own = await this.getAddress()
+    if (addresses.from !== undefined && getAddress(addresses.from) !== own)
+      throw new Error(`The transaction is from ${addresses.from}, and the wallet is ${own}.`)
     const signed = await signTransaction(this.#wallet, {
       to: addresses.to,
       value: request.value,

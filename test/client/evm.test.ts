@@ -133,9 +133,12 @@ describe('a signer of ethers', () => {
     const provider = new JsonRpcProvider(chain.rpcUrl, chain.chainId, { staticNetwork: true, cacheTimeout: -1 })
     try {
       const wallet = await newWallet('eoa')
-      const signer = new StrongroomSigner(wallet, provider)
+      // ethers gives addresses with their checksum, however they were written.
+      const signer = new StrongroomSigner({ ...wallet, address: wallet.address.toLowerCase() }, provider)
+      expect(await signer.getAddress()).toBe(getAddress(wallet.address))
       const before = await balanceOf(RECIPIENT)
-      const sent = await signer.sendTransaction({ to: RECIPIENT, value: parseUnits('5', 'wei') })
+      const from = wallet.address.toLowerCase()
+      const sent = await signer.sendTransaction({ from, to: RECIPIENT, value: parseUnits('5', 'wei') })
       await sent.wait()
       expect((await balanceOf(RECIPIENT)) - before).toBe(5n)
 
@@ -149,7 +152,7 @@ describe('a signer of ethers', () => {
       expect(await hasSignedMail(wallet, hexOf(mail))).toBe(true)
       const signature = await signer.signMessage('hello')
       expect(verifyMessage('hello', signature)).toBe(getAddress(wallet.address))
-      expect(signer.sendTransaction({ from: RECIPIENT, to: RECIPIENT })).rejects.toThrow('from')
+      await expect(signer.sendTransaction({ from: RECIPIENT, to: RECIPIENT })).rejects.toThrow('from')
     } finally {
       provider.destroy()
     }
