@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Config } from '../config.ts'
 import type { Ctx } from '../context.ts'
-import { answerOf } from '../http/failure.ts'
+import { answerOf, challengeFor } from '../http/failure.ts'
 import { listen } from '../http/listen.ts'
 import { addressOf, subnetOf } from '../http/peer.ts'
 import { checkMetricsAccess } from './access.ts'
@@ -37,6 +37,7 @@ export const listenForScrapes = (
       const { status, body, event, unexpected } = answerOf(error)
       if (event !== null) ctx.securityEvents.record({ event, from: subnetOf(addressOf(ctx.config, request)) })
       if (unexpected) ctx.log.error({ err: error }, 'a scrape failed')
+      if (status === 401) set.headers['www-authenticate'] = challengeFor(request.headers, body.code)
       set.status = status
       return body
     })

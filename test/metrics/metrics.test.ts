@@ -737,6 +737,7 @@ describe('the metrics token', () => {
     for (const wrong of [undefined, `Bearer ${TOKEN}x`]) {
       const answer = await read(wrong)
       expect({ wrong, status: answer.status }).toEqual({ wrong, status: 401 })
+      expect(answer.headers.get('www-authenticate')).toStartWith('Bearer realm="Strongroom"')
       expect(await answer.json()).toEqual({ error: expect.stringContaining('METRICS_TOKEN'), code: 'unauthorized' })
     }
     const right = await read(`Bearer ${TOKEN}`)
