@@ -55,7 +55,7 @@ describe("the image's command", () => {
     expect(withoutExec('api')).toBe(scripts.start)
     expect(withoutExec('worker')).toBe(scripts.worker)
     expect(withoutExec('console')).toBe(scripts.console)
-    expect(withoutExec('cli')).toBe(`${scripts.cli} "$@"`)
+    expect(`sh bun.sh ${withoutExec('cli')?.replace('bun ', '')}`).toBe(`${scripts.cli} "$@"`)
   })
 
   test('can be executed, and each file that it starts exists', () => {

@@ -1,8 +1,11 @@
-// Without its packages the service does not start, and Bun fetches none by itself: they would be neither locked nor checked.
+// Without its packages the service does not start, and Bun fetches none by itself: they would be neither locked nor checked. And
+// what a developer runs needs no Bun: npm gets it.
 
 import { expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
 import { cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { scripts } from '../package.json'
 import { ROOT } from './support/imports.ts'
 import { afterTests, sharedFolder } from './support/shared.ts'
 
@@ -42,4 +45,41 @@ test.each(['src/cli/main.ts', 'src/server.ts', 'src/vault.ts', 'jobs/worker.ts']
     expect(errors).toMatch(/^error: Cannot find (package|module) '[^']+' from '[^']+'\n/)
     expect(asked).toEqual([])
   },
+)
+
+/** Those that an installation runs name Bun, which it has, and start no shell between. */
+const OF_AN_INSTALLATION = ['start', 'vault', 'console', 'worker', 'migrate']
+
+test('no script of a developer takes Bun from the PATH', () => {
+  const others = Object.entries(scripts).filter(([name]) => !OF_AN_INSTALLATION.includes(name))
+  expect(others.length).toBeGreaterThan(12)
+  expect(others.filter(([, command]) => /(?:^|&& |=\S+ )bunx? /.test(command))).toEqual([])
+})
+
+const npm = Bun.which('npm')
+if (npm === null) console.log('npm is not installed: that its scripts need no Bun is not checked.')
+
+const TIMEOUT_MS = 60_000
+
+test.skipIf(npm === null).each([
+  ['npm', String(npm)],
+  ['Bun', process.execPath],
+])(
+  'a script runs by %s where no Bun is in the PATH',
+  async (_, runner) => {
+    const folders = (process.env.PATH ?? '').split(':').filter((each) => !existsSync(join(each, 'bun')))
+    const child = Bun.spawn([runner, 'run', '--silent', 'cli', '--', 'console', '--help'], {
+      cwd: ROOT,
+      env: { PATH: folders.join(':'), HOME: process.env.HOME ?? '' },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+    expect({ output, ended: await child.exited, errors }).toEqual({
+      output: expect.stringContaining('Usage: strongroom console'),
+      ended: 0,
+      errors: '',
+    })
+  },
+  TIMEOUT_MS,
 )
