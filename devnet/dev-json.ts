@@ -43,3 +43,18 @@ export const writeDevJson = async (devFolder: string, content: DevJson): Promise
 
 /** Removes the file when the stack is no longer ready. */
 export const removeDevJson = (devFolder: string): Promise<void> => rm(pathIn(devFolder), { force: true })
+
+const commandEnvIn = (devFolder: string): string => join(devFolder, 'cli.env')
+
+/** Writes the variables of a command, which one without an environment of its own reads (src/cli/dev-stack.ts). */
+export const writeCommandEnv = async (
+  devFolder: string,
+  variables: Readonly<Record<string, string | undefined>>,
+): Promise<void> => {
+  const lines = Object.entries(variables).map(([name, value = '']) => `${name}=${value}\n`)
+  await writeFile(`${commandEnvIn(devFolder)}.new`, lines.join(''), { mode: 0o600 })
+  await rename(`${commandEnvIn(devFolder)}.new`, commandEnvIn(devFolder))
+}
+
+/** Removes these variables when the stack is no longer ready. */
+export const removeCommandEnv = (devFolder: string): Promise<void> => rm(commandEnvIn(devFolder), { force: true })

@@ -1,45 +1,26 @@
 // `bun run dev`: the whole service on one machine, with its own chains and database. Ends with SIGTERM or Ctrl-C.
 
-import { createServer } from 'node:net'
 import { relative } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { networkRows } from '../src/chains/networks.ts'
 import { lockDevFolder, openDevFolder, rotateLogs } from './dev-folder.ts'
-import { type DevJson, readDevJson, removeDevJson, writeDevJson } from './dev-json.ts'
+import {
+  type DevJson,
+  readDevJson,
+  removeCommandEnv,
+  removeDevJson,
+  writeCommandEnv,
+  writeDevJson,
+} from './dev-json.ts'
+import { becomesFree } from './port.ts'
 import { createProgress } from './progress.ts'
 import { runnerGone } from './runner.ts'
 import { createStack } from './stack.ts'
 
 const DEFAULT_PORT = 3000
-/** How long the API of a killed stack may still hold its port. */
+/** How long the parts of a killed stack may still hold their ports. */
 const KILLED_STACK_GRACE_MS = 30_000
 /** The last two, to look at a request's log and traces. */
 const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'USER', 'ACCESS_LOG', 'OTEL_EXPORTER_OTLP_ENDPOINT']
-
-const canListen = (port: number, host: string): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer()
-    // On a machine without IPv6 nobody listens there.
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      resolve(error.code !== 'EADDRINUSE' && error.code !== 'EACCES'),
-    )
-    server.listen(port, host, () => server.close(() => resolve(true)))
-  })
-
-/** Both addresses of `localhost`, because a browser may use either and must not reach another program. */
-const isFree = async (port: number): Promise<boolean> =>
-  (await canListen(port, '127.0.0.1')) && (await canListen(port, '::1'))
-
-const waitUntilFree = async (port: number, graceMs: number): Promise<boolean> => {
-  const deadline = Date.now() + graceMs
-  if (await isFree(port)) return true
-  if (graceMs > 0) console.log(`Waiting for port ${port}, which the stack that was killed may still hold.`)
-  while (Date.now() < deadline) {
-    await sleep(50)
-    if (await isFree(port)) return true
-  }
-  return false
-}
 
 /** The shortest path from the working directory. */
 const shown = (path: string): string => {
@@ -97,7 +78,12 @@ Ctrl-C ends it; the next start finds everything as it was.`
 }
 
 const showConsole = (link: string): void =>
-  console.log(`\nThe operators' console, by this link once within ten minutes, and then by a passkey:\n\n  ${link}`)
+  console.log(`
+The operators' console, by this link once within ten minutes, and then by a passkey:
+
+  ${link}
+
+Another link: npm run cli -- console link --name dev --role operator`)
 
 /** Resolves when this process gets a signal to stop. */
 const askedToEnd = (): Promise<void> =>
@@ -115,30 +101,39 @@ const run = async (): Promise<number> => {
   }
   const wasKilled = (await readDevJson(folder.root).catch(() => undefined)) !== undefined
   await removeDevJson(folder.root)
-  if (!(await waitUntilFree(port, wasKilled ? KILLED_STACK_GRACE_MS : 0))) {
-    throw new Error(`Port ${port} is taken: choose another with PORT=…, for example PORT=${port + 1} bun run dev.`)
+  await removeCommandEnv(folder.root)
+  const portGraceMs = wasKilled ? KILLED_STACK_GRACE_MS : 0
+  if (wasKilled) console.log('The last stack was killed: waiting until its ports are free.')
+  if (!(await becomesFree(port, portGraceMs))) {
+    throw new Error(`Port ${port} is taken: choose another with PORT=…, for example PORT=${port + 1} npm run dev.`)
   }
   await rotateLogs(folder)
   console.log(`Strongroom starts in ${shownFolder}. On a slow machine this takes minutes.`)
 
   const inherited = Object.fromEntries(INHERITED.map((name) => [name, process.env[name]]))
   const progress = createProgress((line) => console.log(line))
-  const stack = createStack({ folder, port, inherited, progress })
+  const stack = createStack({ folder, port, portGraceMs, inherited, progress })
   const end = askedToEnd().then(() => undefined)
   try {
     const started = await Promise.race([stack.start(), stack.failed.then(fail), end])
     progress.end()
     if (started === undefined) return 0
+    await writeCommandEnv(folder.root, started.commandEnv)
     await writeDevJson(folder.root, started.dev)
     console.log(welcome(started.dev, shownFolder))
     // Nobody waits for it: most of those who start the stack need no console.
-    const consoleShown = started.startConsole().then(showConsole)
+    const consoleShown = started.startConsole().then(async ({ link, port: consolePort }) => {
+      await writeCommandEnv(folder.root, { ...started.commandEnv, CONSOLE_PORT: String(consolePort) })
+      showConsole(link)
+    })
     await Promise.race([stack.failed.then(fail), end, consoleShown.then(() => end)])
     return 0
   } finally {
     progress.end()
     await removeDevJson(folder.root)
     await stack.stop()
+    // Last, because a console that was about to be ready writes it once more.
+    await removeCommandEnv(folder.root)
   }
 }
 

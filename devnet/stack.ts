@@ -18,6 +18,7 @@ import { consoleLink } from './dev-console.ts'
 import { type DevDatabase, prepareDatabase } from './dev-database.ts'
 import { type DevFolder, type DevProject, ensureKeys, parseProject, readProject, writeProject } from './dev-folder.ts'
 import type { DevJson } from './dev-json.ts'
+import { readPorts, writePorts } from './dev-ports.ts'
 import { addProjectWallet, fundSubstrateWallet, fundWallet, projectWallet, TESTNET_SECRET } from './dev-project.ts'
 import { EVM_ROWS, NETWORKS_FILE } from './networks.ts'
 import { createParts, type Parts } from './parts.ts'
@@ -28,10 +29,15 @@ import { startTethered, type TetheredProcess } from './tether.ts'
 /** Everything that `bun run dev` runs. */
 type Stack = {
   /**
-   * Starts everything but the console. @returns the details for users and programs, and what starts the console afterwards, and
-   * gives a link to it. @throws Error if a part does not start
+   * Starts everything but the console.
+   * @returns the details for users and programs, the variables of a command, and what starts the console afterwards and gives a
+   * link to it, and its port. @throws Error if a part does not start
    */
-  readonly start: () => Promise<{ readonly dev: DevJson; readonly startConsole: () => Promise<string> }>
+  readonly start: () => Promise<{
+    readonly dev: DevJson
+    readonly commandEnv: Environment
+    readonly startConsole: () => Promise<{ readonly link: string; readonly port: number }>
+  }>
   /** Resolves with a sentence when a part ends unexpectedly. */
   readonly failed: Promise<string>
   /** Stops in the opposite direction of the data: API and worker first, then chains and database. */
@@ -42,10 +48,15 @@ type Stack = {
 type StackOptions = {
   readonly folder: DevFolder
   readonly port: number
+  /** How long the parts of a killed stack may still hold their ports. */
+  readonly portGraceMs: number
   /** The environment variables that child processes inherit: where programs and the home folder are. */
   readonly inherited: Readonly<Record<string, string | undefined>>
   readonly progress: Progress
 }
+
+/** @param portBefore as `readPorts` says; the names are those of the logs. */
+type Starting = StackOptions & { readonly portBefore: Awaited<ReturnType<typeof readPorts>> }
 
 type Chains = {
   readonly evm: ReadonlyMap<Network, Anvil>
@@ -64,6 +75,8 @@ const SERVICE_GRACE_MS = 3000
 const DATABASE_GRACE_MS = 1500
 /** Without this, Bun would read a `.env` file that is meant for something else. */
 const BUN_FLAGS = ['--no-env-file']
+
+const at = (port: number | undefined): { readonly port?: number } => (port === undefined ? {} : { port })
 
 const baseUrlOf = (port: number): string => `http://localhost:${port}`
 
@@ -148,17 +161,27 @@ const describe = (
   ]),
 })
 
-const startDatabase = async ({ folder, progress }: StackOptions, parts: Parts): Promise<DevDatabase> => {
+const startDatabase = async (
+  { folder, progress, portBefore }: Starting,
+  parts: Parts,
+): Promise<DevDatabase & { readonly port: number }> => {
   const logPath = folder.logOf('postgres')
-  const options = { dataDirectory: folder.postgres, logPath, durable: true }
-  const server = await progress.step('PostgreSQL', () => startPostgres(options))
+  const server = await progress.step('PostgreSQL', async () =>
+    startPostgres({
+      dataDirectory: folder.postgres,
+      logPath,
+      durable: true,
+      ...at(await portBefore('postgres')),
+    }),
+  )
   const stop = () => server.stop(DATABASE_GRACE_MS)
   await parts.keep({ name: 'postgres', kind: 'foundation', process: server.process, logPath, stop })
-  return await progress.step('tables of the database', () => prepareDatabase(server.url))
+  const urls = await progress.step('tables of the database', () => prepareDatabase(server.url))
+  return { ...urls, port: server.port }
 }
 
 const startChain = async (
-  { folder }: StackOptions,
+  { folder, portBefore }: Starting,
   parts: Parts,
   { network, chainId, maxTransactionGas }: EvmNetworkRow,
 ): Promise<Anvil> => {
@@ -170,6 +193,7 @@ const startChain = async (
     blockTimeSeconds: BLOCK_TIME_SECONDS,
     statePath: folder.stateOf(network),
     logPath,
+    ...at(await portBefore(name)),
   })
   await parts.keep({ name, kind: 'foundation', process: anvil.process, logPath, stop: anvil.stop })
   await deployCanonicalContracts(anvil.rpcUrl)
@@ -177,7 +201,7 @@ const startChain = async (
 }
 
 const startSubstrateChain = async (
-  { folder }: StackOptions,
+  { folder, portBefore }: Starting,
   parts: Parts,
   network: SubstrateNetwork,
 ): Promise<Chopsticks> => {
@@ -188,13 +212,14 @@ const startSubstrateChain = async (
     blockTimeSeconds: SUBSTRATE_BLOCK_TIME_SECONDS,
     statePath: folder.archiveOf(network),
     logPath,
+    ...at(await portBefore(name)),
   })
   const part = { name, process: chain.process, logPath, stop: chain.stop }
   await parts.keep({ ...part, kind: 'foundation', isDispensable: true })
   return chain
 }
 
-const startChains = async (options: StackOptions, parts: Parts): Promise<Chains> => {
+const startChains = async (options: Starting, parts: Parts): Promise<Chains> => {
   const { progress } = options
   const [evm, substrate] = await settled([
     settled(
@@ -257,47 +282,91 @@ const fundProject = async ({ port }: StackOptions, chains: Chains, project: DevP
   }
 }
 
+const portIn = (url: string): number => Number(new URL(url).port)
+
+type Foundations = {
+  readonly database: Awaited<ReturnType<typeof startDatabase>>
+  readonly chains: Chains
+}
+
+/** The variables of each process and of a command. */
+const environmentsOf = (options: StackOptions, { database, chains }: Foundations) => {
+  const { folder } = options
+  const environment = environmentOf(options, chains)
+  const ofWorker = { ...environment, SERVICE_KEY: `file:${folder.keyOf('service')}` }
+  const ofApi = { ...ofWorker, IDENTITY_KEY: `file:${folder.keyOf('identity')}`, VAULT_SOCKET: folder.vaultSocket }
+  return {
+    vault: {
+      ...environment,
+      ROOT_KEY: `file:${folder.keyOf('root')}`,
+      VAULT_SOCKET: folder.vaultSocket,
+      VAULT_JOURNAL: folder.vaultJournal,
+      DATABASE_URL: database.vaultUrl,
+    },
+    api: { ...ofApi, DATABASE_URL: database.apiUrl },
+    worker: { ...ofWorker, DATABASE_URL: database.workerUrl },
+    console: { ...ofApi, DATABASE_URL: database.consoleUrl },
+    owner: { ...ofApi, DATABASE_URL: database.ownerUrl },
+  }
+}
+
+type Environments = ReturnType<typeof environmentsOf>
+
+/** @returns the project, and where the worker's metrics are. */
+const startServices = async (
+  options: Starting,
+  parts: Parts,
+  { env, chains }: { env: Environments; chains: Chains },
+) => {
+  const { port, progress, portBefore } = options
+  await progress.step('vault', async () => {
+    const vault = await startService(options, parts, { name: 'vault', script: 'src/vault.ts', env: env.vault })
+    await ready(vault, () => isListening(vault))
+  })
+  await progress.step('API', async () => {
+    const api = await startService(options, parts, { name: 'api', script: 'src/server.ts', env: env.api })
+    await ready(api, () => isReady(baseUrlOf(port)))
+  })
+  const workerEnv = { ...env.worker, WORKER_METRICS_PORT: String((await portBefore('worker')) ?? 0) }
+  const worker = await startService(options, parts, { name: 'worker', script: 'jobs/worker.ts', env: workerEnv })
+  const prepare = async (): Promise<DevProject> => {
+    const project = await progress.step('project', () => prepareProject(options, env.owner))
+    await progress.step('coins on all networks', () => fundProject(options, chains, project))
+    return project
+  }
+  return await settled([prepare(), progress.step('worker', () => ready(worker, () => readMetricsUrl(worker)))])
+}
+
 /** The dev stack of one folder. Nothing runs before `start`. */
 export const createStack = (options: StackOptions): Stack => {
-  const { folder, port, progress } = options
+  const { folder, port, portGraceMs } = options
   const parts = createParts()
 
   const start: Stack['start'] = async () => {
     await ensureKeys(folder)
-    const [database, chains] = await settled([startDatabase(options, parts), startChains(options, parts)])
-    const environment = environmentOf(options, chains)
-    const ofVault = { ...environment, ROOT_KEY: `file:${folder.keyOf('root')}`, VAULT_SOCKET: folder.vaultSocket }
-    const ofWorker = { ...environment, SERVICE_KEY: `file:${folder.keyOf('service')}` }
-    const ofApi = { ...ofWorker, IDENTITY_KEY: `file:${folder.keyOf('identity')}`, VAULT_SOCKET: folder.vaultSocket }
+    const starting = { ...options, portBefore: await readPorts(folder, { graceMs: portGraceMs }) }
+    const [database, chains] = await settled([startDatabase(starting, parts), startChains(starting, parts)])
+    const env = environmentsOf(options, { database, chains })
+    const [project, workerMetricsUrl] = await startServices(starting, parts, { env, chains })
+    const ports = {
+      postgres: database.port,
+      ...Object.fromEntries(nodesOf(chains).map(([network, url]) => [network.toLowerCase(), portIn(url)])),
+      worker: portIn(workerMetricsUrl),
+    }
 
-    await progress.step('vault', async () => {
-      const vaultEnv = { ...ofVault, DATABASE_URL: database.vaultUrl, VAULT_JOURNAL: folder.vaultJournal }
-      const vault = await startService(options, parts, { name: 'vault', script: 'src/vault.ts', env: vaultEnv })
-      await ready(vault, () => isListening(vault))
-    })
-    const apiEnv = { ...ofApi, DATABASE_URL: database.apiUrl }
-    await progress.step('API', async () => {
-      const api = await startService(options, parts, { name: 'api', script: 'src/server.ts', env: apiEnv })
-      await ready(api, () => isReady(baseUrlOf(port)))
-    })
-    const workerEnv = { ...ofWorker, DATABASE_URL: database.workerUrl, WORKER_METRICS_PORT: '0' }
-    const worker = await startService(options, parts, { name: 'worker', script: 'jobs/worker.ts', env: workerEnv })
-    const prepare = async (): Promise<DevProject> => {
-      const ofOwner = { ...ofApi, DATABASE_URL: database.ownerUrl }
-      const project = await progress.step('project', () => prepareProject(options, ofOwner))
-      await progress.step('coins on all networks', () => fundProject(options, chains, project))
-      return project
+    const startConsole = async () => {
+      const consoleEnv = { ...env.console, CONSOLE_PORT: String((await starting.portBefore('console')) ?? 0) }
+      const service = { name: 'console', script: 'src/console.ts', env: consoleEnv }
+      const console = await startService(options, parts, service)
+      const origin = await ready(console, () => readOrigin(console))
+      await writePorts(folder, { ...ports, console: portIn(origin) })
+      return { link: await consoleLink(env.api, origin), port: portIn(origin) }
     }
-    const [project, workerMetricsUrl] = await settled([
-      prepare(),
-      progress.step('worker', () => ready(worker, () => readMetricsUrl(worker))),
-    ])
-    const startConsole = async (): Promise<string> => {
-      const env = { ...apiEnv, DATABASE_URL: database.consoleUrl, CONSOLE_PORT: '0' }
-      const console = await startService(options, parts, { name: 'console', script: 'src/console.ts', env })
-      return consoleLink(apiEnv, await ready(console, () => readOrigin(console)))
+    return {
+      dev: describe({ baseUrl: baseUrlOf(port), workerMetricsUrl }, project, database, chains),
+      commandEnv: Object.fromEntries(Object.entries(env.api).filter(([name]) => !(name in options.inherited))),
+      startConsole,
     }
-    return { dev: describe({ baseUrl: baseUrlOf(port), workerMetricsUrl }, project, database, chains), startConsole }
   }
   return { start, failed: parts.failed, stop: parts.stop }
 }

@@ -152,7 +152,7 @@ describe('code that pages name', () => {
 describe('commands and error codes in pages', () => {
   test('each script that is named is in package.json', () => {
     const scripts = Object.keys(JSON.parse(read('package.json')).scripts)
-    const named = finds(/\bbun(?:@[\d.]+)? run ([a-z][\w:]*)/g, (page) => page.text)
+    const named = finds(/\b(?:bun(?:@[\d.]+)?|npm) run ([a-z][\w:]*)/g, (page) => page.text)
     expect(named.length).toBeGreaterThan(20)
     expect(
       named.filter(({ match }) => !scripts.includes(match[1] ?? '')).map(({ page, match }) => [page, match[0]]),

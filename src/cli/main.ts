@@ -2,11 +2,13 @@
 // The operator's commands. Results go to standard output, and everything else to standard error.
 
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../security/core-dumps.ts'
+import { withDevStack } from './dev-stack.ts'
 import { runCommand } from './program.ts'
 
 const { argv, stdin, stdout, stderr } = process
 // Before the first key or secret is read.
 if (!(await forbidCoreDumps())) stderr.write(`${CORE_DUMPS_ALLOWED}\n`)
-const exitCode = await runCommand(argv.slice(2), { variables: process.env, stdin, stdout, stderr })
+const variables = withDevStack(process.env, (sentence) => stderr.write(`${sentence}\n`))
+const exitCode = await runCommand(argv.slice(2), { variables, stdin, stdout, stderr })
 // Exit explicitly, because an open connection to a node would keep the process alive.
 stdout.write('', () => process.exit(exitCode))

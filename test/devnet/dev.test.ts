@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,8 +11,10 @@ import { freePort } from '../../devnet/port.ts'
 import { readProcess } from '../../devnet/process-info.ts'
 import { callRpc } from '../../devnet/rpc.ts'
 import { accountKey, publicKeyFrom, readFree } from '../../devnet/substrate-account.ts'
+import { withDevStack } from '../../src/cli/dev-stack.ts'
+import { runCli, runCliProcess } from '../support/cli.ts'
 import { walkContractWallet } from './contract-wallet-walk.ts'
-import { walkPages } from './pages-walk.ts'
+import { beginWalkAtUsualPlace, pasteWalks, walkPages } from './pages-walk.ts'
 
 const scriptOf = (name: 'dev' | 'demo') => fileURLToPath(new URL(`../../devnet/${name}.ts`, import.meta.url))
 const WORK_MS = 60_000
@@ -34,7 +36,7 @@ afterAll(async () => {
     await exited
   }
   await rm(folder, { recursive: true, force: true })
-})
+}, TIMEOUT_MS)
 
 const run = ({ script = scriptOf('dev'), devFolder = folder, at = port } = {}): Run => {
   const env = { ...process.env, DEV_DIR: devFolder, PORT: String(at) }
@@ -68,14 +70,16 @@ const childrenOf = (pid: number | undefined): readonly number[] =>
     .map(Number)
     .filter((candidate) => candidate > 0 && readProcess(candidate)?.parentPid === pid)
 
+const headersOf = (dev: DevJson) => ({
+  authorization: `Bearer ${dev.api_key}`,
+  'x-project-id': dev.project_id,
+  'content-type': 'application/json',
+})
+
 const call = async (dev: DevJson, path: string, body?: unknown): Promise<Record<string, unknown>> => {
   const response = await fetch(`${dev.base_url}${path}`, {
     method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      authorization: `Bearer ${dev.api_key}`,
-      'x-walletkit-project-id': dev.project_id,
-      'content-type': 'application/json',
-    },
+    headers: headersOf(dev),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   expect([path, response.status]).toEqual([path, 200])
@@ -84,6 +88,50 @@ const call = async (dev: DevJson, path: string, body?: unknown): Promise<Record<
 
 const projectWallet = (dev: DevJson, network: string): Promise<Record<string, unknown>> =>
   call(dev, `/wallets/get-by-owner-id?network=${network}&owner_id=${dev.project_id}`)
+
+/** The console's link that a stack or a command has printed. */
+const linkIn = (output: string): string => /^ *(http:\/\/localhost:[0-9]+\/link\?secret=\S+)$/m.exec(output)?.[1] ?? ''
+
+/** What a developer tries who has set nothing but the stack's folder. */
+const tryCommands = async (dev: DevJson): Promise<void> => {
+  const bare = { DEV_DIR: folder, HOME: process.env.HOME ?? '' }
+  const doctor = await runCliProcess(['doctor'], bare)
+  expect(doctor).toMatchObject({
+    exitCode: 0,
+    errors: `ENVIRONMENT is not set, so this is for the dev stack of ${folder}.\n`,
+  })
+  const variables = Object.fromEntries(
+    Object.entries(withDevStack(bare, () => {})).map(([name, value = '']) => [name, value]),
+  )
+  expect(new URL(variables.DATABASE_URL ?? '').username).toBe('strongroom_dev_api')
+  const cli = async (...args: readonly string[]) => {
+    const ended = await runCli(args, variables)
+    expect({ args, ...ended }).toMatchObject({ args, exitCode: 0 })
+    return ended.output
+  }
+  expect(await cli('nodes')).toContain('Harbor')
+  expect(await cli('tx', 'list', '--status', 'success')).toContain('Ethereum')
+  await cli('project', 'origins', 'add', dev.project_id, 'https://app.example.com')
+  expect(await cli('project', 'origins', 'list', dev.project_id)).toContain('https://app.example.com')
+  // The vault takes part.
+  const frozen = {
+    network: 'Ethereum',
+    signer_wallet_address: (await projectWallet(dev, 'Ethereum')).address,
+    message: 'hello',
+  }
+  await cli('freeze', 'project', dev.project_id, '--reason', 'a trial')
+  const refused = await fetch(`${dev.base_url}/transactions/sign-message`, {
+    method: 'POST',
+    headers: headersOf(dev),
+    body: JSON.stringify({ ...frozen, developer_secret: dev.developer_secret }),
+  })
+  expect(refused.status).toBe(403)
+  await cli('unfreeze', 'project', dev.project_id, '--reason', 'it is over')
+  // The command that the console's login page shows.
+  const page = await (await fetch(`${new URL(linkIn(runs[0]?.output() ?? '')).origin}/login`)).text()
+  const [, shown = ''] = /<code>bun run cli ([^<]+)<\/code>/.exec(page) ?? []
+  expect(await (await fetch(linkIn(await cli(...shown.split(' '))))).text()).toContain('Log in to the console?')
+}
 
 const balance = async (dev: DevJson, network: string, address: unknown): Promise<bigint> => {
   const url = (dev.networks[network]?.rpc_url ?? '').replace(/^ws:/, 'http:')
@@ -165,6 +213,10 @@ test(
     expect(walked.match(/"status":"success"/g)?.length).toBe(6)
     expect(walked).toContain('"name":"Door #1"')
     expect(walked).toContain('"name":"Ada"')
+    const begun = `The walk uses the project ${dev.project_id} at ${dev.base_url}.\n`
+    expect(walked).toStartWith(begun)
+    expect(await beginWalkAtUsualPlace(folder)).toBe(begun)
+    await tryCommands(dev)
 
     const sameFolder = run({ at: await freePort() })
     expect(await sameFolder.exited).toBe(1)
@@ -176,8 +228,7 @@ test(
 
     const children = childrenOf(first.child.pid)
     expect(children.length).toBe(12)
-    const link = /^ {2}(http:\/\/localhost:[0-9]+\/link\?secret=\S+)$/m.exec(first.output())?.[1] ?? ''
-    expect(await (await fetch(link)).text()).toContain('Log in to the console?')
+    expect(await (await fetch(linkIn(first.output()))).text()).toContain('Log in to the console?')
     // Nobody can clean up after SIGKILL: the children end by themselves, and the next start copes.
     first.child.kill('SIGKILL')
     expect(await first.exited).toBe('SIGKILL')
@@ -187,6 +238,14 @@ test(
     const again = await ready(second)
     expect(children.filter((pid) => readProcess(pid) !== undefined)).toEqual([])
     expect([again.project_id, again.api_key]).toEqual([dev.project_id, dev.api_key])
+    // The settings of an app and of a wallet stay right.
+    expect([again.networks, again.metrics_urls, again.database_url]).toEqual([
+      dev.networks,
+      dev.metrics_urls,
+      dev.database_url,
+    ])
+    while (linkIn(second.output()) === '') await sleep(50)
+    expect(new URL(linkIn(second.output())).origin).toBe(new URL(linkIn(first.output())).origin)
     const { address } = await projectWallet(again, 'Polygon')
     expect(await balance(again, 'Polygon', address)).toBe(1000n * 10n ** 18n)
     expect(await balance(again, 'Vara', (await projectWallet(again, 'Vara')).address)).toBe(1000n * 10n ** 12n)
@@ -199,6 +258,25 @@ test(
     expect(Date.now() - stoppedAt).toBeLessThan(5000)
     expect(secondChildren.filter((pid) => readProcess(pid) !== undefined)).toEqual([])
     expect(await readDevJson(folder)).toBeUndefined()
+    await expect(readFile(join(folder, 'cli.env'))).rejects.toThrow('ENOENT')
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  'a walk without a stack says so, and one that loses it ends',
+  async () => {
+    const without = await pasteWalks(join(folder, 'none'), ['README.md'])
+    expect(without).toContain('The walk uses the project of no dev stack: there is none ready, or DEV_DIR is another')
+    expect(without).toContain('url: no dev stack is ready')
+    expect(without).not.toContain('curl: ')
+    // As a killed stack leaves it.
+    const gone = await mkdtemp(join(folder, 'gone-'))
+    const dev = { base_url: `http://localhost:${await freePort()}`, project_id: 'x', api_key: 'x' }
+    await writeFile(join(gone, 'dev.json'), JSON.stringify(dev))
+    const lost = await pasteWalks(gone)
+    expect(lost).toContain(`The walk uses the project x at ${dev.base_url}.`)
+    expect(lost.match(/^curl: \(7\)/gm)?.length).toBeWithin(20, 60)
   },
   TIMEOUT_MS,
 )

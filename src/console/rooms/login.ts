@@ -17,7 +17,7 @@ export const loginPage = (ctx: ConsoleCtx): string => {
 </form>
 <noscript><p>A passkey needs JavaScript. A link works without it.</p></noscript>
 <p class="hint">For the first login, or without your passkey, open a link from the command line:
-<code>bun run cli console link --name NAME --role viewer</code></p>`,
+<code>bun run cli console link --name ${ctx.config.devnet ? 'dev --role operator' : 'ann --role viewer'}</code></p>`,
   })
 }
 
