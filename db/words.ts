@@ -53,9 +53,16 @@ export const ATTEMPT_KINDS = ['rung', 'cancel', 'former_cancel'] as const
 /** The `last_error` of an attempt whose nonce is used on the chain although it is in no block. The operators' views read it. */
 export const NONCE_USED = 'the nonce is used on the chain'
 
-/** The reasons that callers see for a transaction in no block: blocks ask for more; another transaction used its nonce. */
-export const WAITS_FOR = ['waiting_for_fees', 'nonce_used'] as const
+/**
+ * The reasons that callers see for a transaction in no block: blocks ask for more; another transaction used its nonce; its signer
+ * cannot pay it; nodes refuse it for another reason.
+ */
+export const WAITS_FOR = ['waiting_for_fees', 'nonce_used', 'unpayable', 'refused'] as const
 export type WaitsFor = (typeof WAITS_FOR)[number]
+
+/** Why nodes refuse a transaction for good. src/transactions/failure-words.ts has them in words. */
+export const REFUSALS = ['gas_limit', 'gas_too_low', 'fee_cap', 'size', 'sender', 'form', 'reverts', 'other'] as const
+export type Refusal = (typeof REFUSALS)[number]
 
 /** Why a transaction is given up: not mined in time, by an operator, or its contract wallet was not deployed. */
 export const GIVE_UPS = ['expired', 'cancelled', 'contract_wallet_not_deployed'] as const

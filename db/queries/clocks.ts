@@ -4,7 +4,8 @@
 import { and, eq, isNull, lt, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { attempts, cursors, followedNetworks, signers, transactions } from '../schema.ts'
-import { type Network, NONCE_USED, type WaitsFor } from '../words.ts'
+import { type Network, NONCE_USED, type Refusal, type WaitsFor } from '../words.ts'
+import { isUnpayable, readRefusal } from './refusals.ts'
 import { isChosen, isLive, ofSigner, type QuietRow, quietRows, type Signer } from './transactions.ts'
 
 type Followed = typeof followedNetworks.$inferInsert
@@ -90,8 +91,11 @@ export const waitingBelow = async (
     and(ofSigner(signer), isLive, isNull(transactions.minedBlockHash), lt(transactions.nonce, signer.nonce)),
   )
 
+/** Why a transaction is in no block; `refusal` only for `refused`. */
+export type Waiting = { readonly reason: WaitsFor; readonly refusal: Refusal | null }
+
 /** What each of these transactions waits for, if it is in no block and waits for more than the next blocks. */
-export const waitsFor = async (db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, WaitsFor>> => {
+export const waitsFor = async (db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Waiting>> => {
   if (ids.length === 0) return new Map()
   const rows = await db
     .select({
@@ -105,12 +109,15 @@ export const waitsFor = async (db: Queryable, ids: readonly string[]): Promise<R
     .where(and(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`), isLive, isNull(transactions.minedBlockHash)))
   const reasonOf = ({ said, isTooLow }: (typeof rows)[number]): WaitsFor | null => {
     if (said === NONCE_USED) return 'nonce_used'
-    return isTooLow ? 'waiting_for_fees' : null
+    if (isUnpayable(said)) return 'unpayable'
+    if (isTooLow) return 'waiting_for_fees'
+    return readRefusal(said) === null ? null : 'refused'
   }
   return new Map(
-    rows.flatMap((row): readonly (readonly [string, WaitsFor])[] => {
+    rows.flatMap((row): readonly (readonly [string, Waiting])[] => {
       const reason = reasonOf(row)
-      return reason === null ? [] : [[row.id, reason]]
+      if (reason === null) return []
+      return [[row.id, { reason, refusal: reason === 'refused' ? readRefusal(row.said) : null }]]
     }),
   )
 }

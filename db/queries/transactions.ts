@@ -1,9 +1,10 @@
 import { and, asc, desc, eq, gte, inArray, isNull, lt, lte, not, or, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { attempts, OUTCOME_COLUMNS, signers, transactions } from '../schema.ts'
-import { type Network, TRANSACTION_STATUSES } from '../words.ts'
+import { type Network, type Refusal, TRANSACTION_STATUSES } from '../words.ts'
 import { hasHash } from './folded.ts'
 import { present } from './present.ts'
+import { readRefusal } from './refusals.ts'
 import type { Reach } from './wallets.ts'
 
 export type TransactionRow = typeof transactions.$inferSelect
@@ -241,6 +242,8 @@ export const lockTransaction = async (tx: Tx, id: string): Promise<(WithAttempts
 export type Locked = {
   readonly transaction: TransactionRow
   readonly hashes: readonly string[]
+  /** Why nodes refused it for good; null if one has ever accepted a rung. */
+  readonly refusal: Refusal | null
   readonly at: Date
 }
 
@@ -255,7 +258,13 @@ export const lockTransactions = async (tx: Tx, ids: readonly string[]): Promise<
       .orderBy(asc(transactions.id))
       .for('update'),
     tx
-      .select({ transactionId: attempts.transactionId, hash: attempts.hash })
+      .select({
+        transactionId: attempts.transactionId,
+        hash: attempts.hash,
+        kind: attempts.kind,
+        broadcastAt: attempts.broadcastAt,
+        lastError: attempts.lastError,
+      })
       .from(attempts)
       .where(eq(attempts.transactionId, wanted))
       .orderBy(...IN_THEIR_ORDER),
@@ -263,10 +272,17 @@ export const lockTransactions = async (tx: Tx, ids: readonly string[]): Promise<
   const hashesOf = Map.groupBy(hashes, ({ transactionId }) => transactionId)
   return new Map(
     rows.map(({ transaction, at }) => {
-      const itsHashes = (hashesOf.get(transaction.id) ?? []).map(({ hash }) => hash)
-      return [transaction.id, { transaction, at, hashes: itsHashes }]
+      const its = hashesOf.get(transaction.id) ?? []
+      return [transaction.id, { transaction, at, hashes: its.map(({ hash }) => hash), refusal: refusalOfAll(its) }]
     }),
   )
+}
+
+/** The refusal of the highest rung that was sent, unless a node has accepted one. */
+const refusalOfAll = (its: readonly Pick<AttemptRow, 'kind' | 'broadcastAt' | 'lastError'>[]): Refusal | null => {
+  const rungs = its.filter(({ kind }) => kind === 'rung')
+  if (rungs.some(({ broadcastAt }) => broadcastAt !== null)) return null
+  return readRefusal(rungs.findLast(({ lastError }) => lastError !== null)?.lastError ?? null)
 }
 
 const textOf = (rows: readonly object[]): string =>

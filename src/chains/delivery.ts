@@ -1,5 +1,6 @@
 // Sends signed transactions and reads their status.
 
+import type { Refusal } from '../../db/words.ts'
 import type { Hex } from './intent.ts'
 
 /**
@@ -8,7 +9,8 @@ import type { Hex } from './intent.ts'
  */
 export type BroadcastOutcome =
   | { readonly kind: 'accepted' | 'nonce_too_low' | 'nonce_too_high' }
-  | { readonly kind: 'underpriced' | 'insufficient_funds' | 'rejected' | 'unknown'; readonly reason: string }
+  | { readonly kind: 'underpriced' | 'insufficient_funds' | 'unknown'; readonly reason: string }
+  | { readonly kind: 'rejected'; readonly refusal: Refusal; readonly reason: string }
 
 /** The status of a transaction. `unknown`: the node does not know it, or does not know its outcome (`reason` says why). */
 export type HashStatus =

@@ -1,5 +1,6 @@
 import { areDeploymentsOver } from '../../db/queries/contract-wallets.ts'
 import { readCursor } from '../../db/queries/cursors.ts'
+import { writeRefusal } from '../../db/queries/refusals.ts'
 import {
   type AttemptRow,
   noteAttemptError,
@@ -127,7 +128,7 @@ const handleOutcome = async (ctx: WorkerCtx, broadcast: Broadcast): Promise<Broa
       await noteAttemptError(ctx.db, {
         network,
         hash: attempt.hash,
-        error: `${outcome.kind}: ${outcome.kind === 'insufficient_funds' ? await describeLack(broadcast, outcome) : outcome.reason}`,
+        error: await errorOf(broadcast, outcome),
       })
       // The clock raises only the fee of what a node has accepted.
       if (outcome.kind === 'underpriced') await record(ctx, broadcast, { kind: 'underpriced' })
@@ -136,6 +137,15 @@ const handleOutcome = async (ctx: WorkerCtx, broadcast: Broadcast): Promise<Broa
     default:
       return unreachable(outcome)
   }
+}
+
+const errorOf = async (
+  broadcast: Broadcast,
+  outcome: Extract<Broadcast['outcome'], { readonly reason: string }>,
+): Promise<string> => {
+  if (outcome.kind === 'rejected') return writeRefusal(outcome)
+  const reason = outcome.kind === 'insufficient_funds' ? await describeLack(broadcast, outcome) : outcome.reason
+  return `${outcome.kind}: ${reason}`
 }
 
 /** Which account lacks how much. go-ethereum says it; for other nodes it is computed from the balance. */

@@ -18,7 +18,7 @@ import { unreachable } from '../errors.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { createBatcher } from '../queue.ts'
 import { traceOutcome } from '../tracing/transactions.ts'
-import { FAILURE_SENTENCES } from './failure-words.ts'
+import { failureSentence } from './failure-words.ts'
 import {
   type ExecutionFailure,
   holdsNonce,
@@ -97,9 +97,10 @@ const eventOf = ({ transaction, hashes }: Locked, observation: Observation): Tra
 type Columns = Partial<TransactionRow>
 
 /** Keeps a sentence that is stored already: it may say more. */
-const failure = (outcome: FailureCode | 'lapsed', { errorCode, error }: TransactionRow): Columns => {
+const failure = (outcome: FailureCode | 'lapsed', { transaction, refusal }: Locked): Columns => {
+  const { errorCode, error } = transaction
   const code = outcome === 'lapsed' ? 'expired' : outcome
-  return { errorCode: code, error: errorCode === code && error !== null ? error : FAILURE_SENTENCES[outcome] }
+  return { errorCode: code, error: errorCode === code && error !== null ? error : failureSentence(outcome, refusal) }
 }
 
 const withReason = (columns: Columns, observation: Observation): Columns => {
@@ -114,9 +115,10 @@ const NO_FAILURE: Columns = { errorCode: null, error: null }
 
 /** The columns of a state; `at` is the database's time. */
 const columnsOf = (
-  { transaction, hashes, at }: Locked,
+  found: Locked,
   { state, observation }: { readonly state: TransactionState; readonly observation: Observation },
 ): Columns => {
+  const { transaction, hashes, at } = found
   const common: Columns = { status: statusOf(state), holdsNonce: transaction.holdsNonce && holdsNonce(state) }
   switch (state.kind) {
     case 'waiting':
@@ -141,7 +143,7 @@ const columnsOf = (
         ...common,
         ...(state.result === null || state.result === 'success'
           ? NO_FAILURE
-          : withReason(failure(state.result, transaction), observation)),
+          : withReason(failure(state.result, found), observation)),
         broadcastAt: transaction.broadcastAt ?? at,
         shownHash: hashes[state.attempt] ?? transaction.shownHash,
         minedBlockHash: state.blockHash,
@@ -153,7 +155,7 @@ const columnsOf = (
     case 'done':
       return {
         ...common,
-        ...(state.outcome === 'success' ? NO_FAILURE : failure(state.outcome, transaction)),
+        ...(state.outcome === 'success' ? NO_FAILURE : failure(state.outcome, found)),
         final: true,
         settledAt: transaction.settledAt ?? at,
       }

@@ -6,6 +6,7 @@ import type { Ctx } from '../context.ts'
 import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, NONCE, SIGNING } from '../http/codes.ts'
 import { describedAs, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
+import { refusalSentence } from './failure-words.ts'
 import { parseFees } from './intent.ts'
 import { listTransactions } from './list.ts'
 import { ListedTransaction, ListTransactionsQuery, listedBy } from './list-schema.ts'
@@ -48,13 +49,19 @@ const signInput = (body: typeof SignBody.static) => ({
   unsignedTransaction: body.unsigned_transaction,
 })
 
+const shownWaiting = (waiting: Recorded['waiting']): Pick<TransactionStatusById, 'waiting' | 'waiting_reason'> => {
+  if (waiting === null) return {}
+  const sentence = refusalSentence(waiting)
+  return { waiting: waiting.reason, ...(sentence === null ? {} : { waiting_reason: sentence }) }
+}
+
 const shownStatus = ({ row, waiting }: Recorded): TransactionStatusById => ({
   transaction_id: row.id,
   transaction_hash: row.shownHash,
   network: row.network,
   status: row.status,
   contract_address: row.contractAddress,
-  ...(waiting === null ? {} : { waiting }),
+  ...shownWaiting(waiting),
   ...(row.error === null ? {} : { error: row.error }),
   ...(row.errorCode === null ? {} : { code: row.errorCode }),
 })

@@ -356,7 +356,13 @@ export const TransactionStatusById = Type.Object(
     waiting: Type.Optional(
       OneOf(WAITS_FOR, {
         description:
-          'Why a transaction is in no block yet, if there is a special reason. `waiting_for_fees`: blocks ask for more than it offers at the moment; its fee is raised as far as possible, and it is not given up before fees fall. `nonce_used`: another transaction of the same key used its nonce; when that is final, the status becomes failed (`nonce_taken`).',
+          'Why a transaction is in no block yet, if there is a special reason. `waiting_for_fees`: blocks ask for more than it offers at the moment; its fee is raised as far as possible, and it is not given up before fees fall. `nonce_used`: another transaction of the same key used its nonce; when that is final, the status becomes failed (`nonce_taken`). `unpayable`: its signer has too few coins for it; it goes on when that has more. `refused`: nodes refuse it for another reason, which `waiting_reason` says; it is sent again until it is given up, unless you cancel it before.',
+      }),
+    ),
+    waiting_reason: Type.Optional(
+      Type.String({
+        description: 'Why nodes do not take it, for people; only with `unpayable` and `refused`.',
+        examples: ['Nodes refuse it: it has more bytes than nodes take.'],
       }),
     ),
     error: Type.Optional(Type.String({ description: 'Why it failed.' })),

@@ -1,8 +1,8 @@
-import { waitsFor } from '../../db/queries/clocks.ts'
+import { type Waiting, waitsFor } from '../../db/queries/clocks.ts'
 import { findMortalSignature, type MortalSignature } from '../../db/queries/mortal-signatures.ts'
 import { findTransaction, findTransactionByHash, type TransactionRow } from '../../db/queries/transactions.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
-import type { Network, TransactionStatus, WaitsFor } from '../../db/words.ts'
+import type { Network, TransactionStatus } from '../../db/words.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -18,7 +18,7 @@ type StatusOfHash = {
 const unknown = () => new AppError('transaction_not_found', 'No such transaction is known.')
 
 /** Our record of a transaction, and what it waits for. */
-export type Recorded = { readonly row: TransactionRow; readonly waiting: WaitsFor | null }
+export type Recorded = { readonly row: TransactionRow; readonly waiting: Waiting | null }
 
 /** @throws transaction_not_found, also beyond the caller's reach. */
 export const statusById = async (ctx: StatusCtx, input: Reach & { readonly id: string }): Promise<Recorded> => {

@@ -87,6 +87,10 @@ describe('a sender that can no longer pay the value', () => {
     expect(waiting.cause).toStartWith(
       'insufficient_funds: insufficient funds for gas * price + value: balance 0, tx cost',
     )
+    expect(await world.statusOf(given)).toMatchObject({
+      waiting: 'unpayable',
+      waiting_reason: 'Nodes refuse it: its signer has too few coins for its value and its fee.',
+    })
     await world.node.mine(5)
     await world.reconcile()
     expect((await world.refused(next)).cause).toStartWith('insufficient_funds: ')
@@ -97,21 +101,43 @@ describe('a sender that can no longer pay the value', () => {
 })
 
 describe('a transaction that the node never accepts', () => {
+  const late = 'It was not mined in time; its nonce was used up by a transaction that does nothing.'
+  const bound = 'its gas limit is above what a transaction or a block of the network may have'
   const refusals = [
-    ['refused as invalid', 'transaction gas limit too high (cap: 16777216, tx: 90000)', 'rejected'],
-    ['refused with an unknown message', 'sender is on a list', 'unknown'],
-    ['refused for a fee below the required one', 'transaction underpriced', 'underpriced'],
+    {
+      ...{ name: 'refused as invalid', kind: 'rejected_gas_limit' },
+      sentence: 'transaction gas limit too high (cap: 16777216, tx: 90000)',
+      waiting: { waiting: 'refused', waiting_reason: `Nodes refuse it: ${bound}.` },
+      error: `Nodes refused it: ${bound}. Its nonce was used up by a transaction that does nothing.`,
+    },
+    {
+      ...{ name: 'refused with an unknown message', kind: 'unknown', sentence: 'sender is on a list' },
+      ...{ waiting: {}, error: late },
+    },
+    {
+      ...{ name: 'refused for a fee below the required one', kind: 'underpriced', sentence: 'transaction underpriced' },
+      ...{ waiting: {}, error: late },
+    },
   ] as const
 
-  for (const [name, sentence, kind] of refusals) {
+  for (const { name, sentence, kind, waiting, error } of refusals) {
     test(`${name}: it is given up, and the next one is mined`, async () => {
       const from = await world.wallet()
       world.node.refuse(({ gas }) => (gas === GAS_OF_A_PAYMENT ? null : sentence))
       const [given, next] = await pairOf(from, { input: '0x01', gasLimit: '90000' })
       expect(await world.until(given, (row) => row.cause !== null)).toMatchObject({ status: 'submitted' })
       expect((await world.refused(given)).cause).toBe(`${kind}: ${sentence}`)
+      const { waiting: word, waiting_reason: reason } = await world.statusOf(given)
+      expect({ waiting: word, waiting_reason: reason }).toEqual({
+        ...{ waiting: undefined, waiting_reason: undefined },
+        ...waiting,
+      })
       await world.expire(given)
       await ends({ from, given, next })
+      const settled = await world.statusOf(given)
+      expect(settled.error).toBe(error)
+      expect(settled).not.toHaveProperty('waiting')
+      expect(settled).not.toHaveProperty('waiting_reason')
     })
   }
 
@@ -131,7 +157,11 @@ describe('a transaction that the node never accepts', () => {
     await world.refused(given)
     await world.expire(given)
     const waiting = await world.refused(given)
-    expect(waiting).toMatchObject({ status: 'submitted', chosen: waiting.rungs, cause: 'rejected: invalid sender' })
+    expect(waiting).toMatchObject({
+      status: 'submitted',
+      chosen: waiting.rungs,
+      cause: 'rejected_form: invalid sender',
+    })
     world.node.refuse(({ gas }) => (gas === GAS_OF_A_PAYMENT ? null : 'invalid sender'))
     await ends({ from, given, next })
   })

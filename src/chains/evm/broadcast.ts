@@ -2,6 +2,8 @@
 // 5xx and unreadable answers are `unknown`: the transaction may be in a pool, so its nonce stays in use. A node that simulates
 // before it accepts may answer with the words of a contract, which say nothing about the pool.
 
+import { REFUSALS, type Refusal } from '../../../db/words.ts'
+import { unreachable } from '../../errors.ts'
 import type { BroadcastOutcome, Hex } from '../chain.ts'
 import { NodeUnavailable, question, type Rpc, type RpcError } from '../node/rpc.ts'
 import { hash } from '../node/wire.ts'
@@ -10,7 +12,7 @@ import { isKnown, isRevert, type Pattern } from './node-errors.ts'
 
 const REASON_LIMIT = 200
 
-const KINDS = ['accepted', 'nonce_too_low', 'nonce_too_high', 'insufficient_funds', 'underpriced', 'rejected'] as const
+const KINDS = ['accepted', 'nonce_too_low', 'nonce_too_high', 'insufficient_funds', 'underpriced'] as const
 
 const PATTERNS: Readonly<Record<(typeof KINDS)[number], readonly Pattern[]>> = {
   accepted: [
@@ -57,42 +59,65 @@ const PATTERNS: Readonly<Record<(typeof KINDS)[number], readonly Pattern[]>> = {
     [/max fee per gas less than block base fee/i, 'go-ethereum core/error.go; anvil'],
     [/fee ?cap .*below (?:chain )?minimum|gas price (?:is )?(?:too low|below)/i, 'reth; besu, bor'],
   ],
-  rejected: [
+}
+
+const REFUSED: Readonly<Partial<Record<Refusal, readonly Pattern[]>>> = {
+  gas_limit: [
     [
       /exceeds block gas limit|gas limit (?:is )?too high|transaction gas limit is greater/i,
       'go-ethereum, erigon, anvil; EIP-7825',
     ],
-    [/exceeds the configured cap/i, 'go-ethereum rpc.txfeecap'],
+    [/tx\.gas_limit > env\.cfg\.tx_gas_limit_cap/, 'anvil 1.7 with --enable-tx-gas-limit'],
+    [/gas uint64 overflow/i, 'go-ethereum core/error.go'],
+  ],
+  gas_too_low: [
     [/intrinsic gas too (?:low|high)|insufficient gas for floor data/i, 'go-ethereum core/error.go; anvil; EIP-7623'],
+  ],
+  fee_cap: [[/exceeds the configured cap/i, 'go-ethereum rpc.txfeecap']],
+  size: [
+    [
+      /max initcode size exceeded|initcode too large|oversized data|transaction too large/i,
+      'go-ethereum, erigon, nethermind',
+    ],
+  ],
+  sender: [[/sender not an eoa/i, 'go-ethereum core/error.go; nethermind, anvil (EIP-3607)']],
+  form: [
     [/max priority fee per gas higher than max fee per gas/i, 'go-ethereum core/error.go; anvil'],
     [
       /invalid sender|failed to recover sender|invalid chain id|chain ?id .*mismatch/i,
       'go-ethereum, nethermind, anvil, besu',
     ],
     [/transaction type not supported|unsupported transaction type/i, 'go-ethereum, nethermind'],
-    [
-      /max initcode size exceeded|initcode too large|oversized data|transaction too large/i,
-      'go-ethereum, erigon, nethermind',
-    ],
     [/failed to decode (?:signed )?transaction|^rlp: |typed transaction too short/i, 'anvil, reth; go-ethereum'],
-    [/sender not an eoa/i, 'go-ethereum core/error.go; nethermind, anvil (EIP-3607)'],
-    [/gas uint64 overflow|nonce has max value/i, 'go-ethereum core/error.go; anvil'],
+    [/nonce has max value/i, 'go-ethereum core/error.go; anvil'],
   ],
+}
+
+const refusalIn = (error: Pick<RpcError, 'code' | 'message' | 'data'>, said: string): Refusal | null => {
+  if (isRevert(error)) return 'reverts'
+  return REFUSALS.find((refusal) => isKnown(REFUSED[refusal] ?? [], said)) ?? null
 }
 
 /** The outcome of a refusal. Pure. */
 export const classifyRefusal = (error: Pick<RpcError, 'code' | 'message' | 'data'>): BroadcastOutcome => {
   // nethermind before 1.36 puts the reason into `data` and a general text into `message`.
   const said = typeof error.data === 'string' ? `${error.message} ${error.data}` : error.message
-  const kind = isRevert(error) ? 'rejected' : (KINDS.find((each) => isKnown(PATTERNS[each], said)) ?? 'unknown')
+  const kind = isRevert(error) ? undefined : KINDS.find((each) => isKnown(PATTERNS[each], said))
   const reason = cleanText(said, REASON_LIMIT)
   switch (kind) {
     case 'accepted':
     case 'nonce_too_low':
     case 'nonce_too_high':
       return { kind }
-    default:
+    case 'insufficient_funds':
+    case 'underpriced':
       return { kind, reason }
+    case undefined: {
+      const refusal = refusalIn(error, said)
+      return refusal === null ? { kind: 'unknown', reason } : { kind: 'rejected', refusal, reason }
+    }
+    default:
+      return unreachable(kind)
   }
 }
 

@@ -31,9 +31,9 @@ const outcomeOf = (error: RpcError): BroadcastOutcome => {
       if (/outdated|stale/i.test(reason)) return { kind: 'nonce_too_low' }
       if (/in the future|future/i.test(reason)) return { kind: 'nonce_too_high' }
       if (/pay some fees|payment|balance/i.test(reason)) return { kind: 'insufficient_funds', reason }
-      return { kind: 'rejected', reason }
+      return { kind: 'rejected', refusal: 'other', reason }
     default:
-      return /already imported/i.test(reason) ? { kind: 'accepted' } : { kind: 'rejected', reason }
+      return /already imported/i.test(reason) ? { kind: 'accepted' } : { kind: 'rejected', refusal: 'other', reason }
   }
 }
 

@@ -120,6 +120,21 @@ test('recognises the messages of each node', () => {
   }
 })
 
+test.each([
+  ['gas_limit', 'exceeds block gas limit'],
+  ['gas_limit', 'transaction gas limit too high (cap: 16777216, tx: 20000000)'],
+  ['gas_limit', 'intrinsic gas too high -- tx.gas_limit > env.cfg.tx_gas_limit_cap'],
+  ['gas_too_low', 'intrinsic gas too low: gas 21000, minimum needed 21064'],
+  ['fee_cap', 'tx fee (2.10 ether) exceeds the configured cap (1.00 ether)'],
+  ['size', 'oversized data: transaction size 140000, limit 131072'],
+  ['sender', 'sender not an eoa: address 0x97, len(code): 23'],
+  ['form', 'invalid chain id for signer: have 1 want 137'],
+] as const)('why a node refuses for good is told in a word: %s', (refusal, message) => {
+  expect(classifyRefusal({ code: -32000, message, data: undefined })).toEqual({
+    ...{ kind: 'rejected', refusal, reason: message },
+  })
+})
+
 test('reads the reason that nethermind appends to a general message', () => {
   expect(classifyRefusal({ code: -32000, message: 'Transaction rejected', data: 'AlreadyKnown' })).toEqual({
     kind: 'accepted',
@@ -140,6 +155,8 @@ test('a reason is one line of limited length', () => {
 test('the words of a contract, which some nodes run before they accept, are a refusal and nothing else', () => {
   for (const words of ['already known', 'nonce too low', 'insufficient funds', 'underpriced']) {
     const reason = `execution reverted: ${words}`
-    expect(classifyRefusal({ code: 3, message: reason, data: undefined })).toEqual({ kind: 'rejected', reason })
+    expect(classifyRefusal({ code: 3, message: reason, data: undefined })).toEqual({
+      ...{ kind: 'rejected', refusal: 'reverts', reason },
+    })
   }
 })
