@@ -1852,10 +1852,15 @@ export type components = {
             /** @description Of a contract creation; the id of a collection that a Substrate runtime created; else null. */
             contract_address: string | null;
             /**
-             * @description Why a transaction is in no block yet, if there is a special reason. `waiting_for_fees`: blocks ask for more than it offers at the moment; its fee is raised as far as possible, and it is not given up before fees fall. `nonce_used`: another transaction of the same key used its nonce; when that is final, the status becomes failed (`nonce_taken`).
+             * @description Why a transaction is in no block yet, if there is a special reason. `waiting_for_fees`: blocks ask for more than it offers at the moment; its fee is raised as far as possible, and it is not given up before fees fall. `nonce_used`: another transaction of the same key used its nonce; when that is final, the status becomes failed (`nonce_taken`). `unpayable`: its signer has too few coins for it; it goes on when that has more. `refused`: nodes refuse it for another reason, which `waiting_reason` says; it is sent again until it is given up, unless you cancel it before.
              * @enum {string}
              */
-            waiting?: "waiting_for_fees" | "nonce_used";
+            waiting?: "waiting_for_fees" | "nonce_used" | "unpayable" | "refused";
+            /**
+             * @description Why nodes do not take it, for people; only with `unpayable` and `refused`.
+             * @example Nodes refuse it: it has more bytes than nodes take.
+             */
+            waiting_reason?: string;
             /** @description Why it failed. */
             error?: string;
             /**
@@ -2470,10 +2475,15 @@ export type components = {
             /** @description Of a contract creation; the id of a collection that a Substrate runtime created; else null. */
             contract_address: string | null;
             /**
-             * @description Why a transaction is in no block yet, if there is a special reason. `waiting_for_fees`: blocks ask for more than it offers at the moment; its fee is raised as far as possible, and it is not given up before fees fall. `nonce_used`: another transaction of the same key used its nonce; when that is final, the status becomes failed (`nonce_taken`).
+             * @description Why a transaction is in no block yet, if there is a special reason. `waiting_for_fees`: blocks ask for more than it offers at the moment; its fee is raised as far as possible, and it is not given up before fees fall. `nonce_used`: another transaction of the same key used its nonce; when that is final, the status becomes failed (`nonce_taken`). `unpayable`: its signer has too few coins for it; it goes on when that has more. `refused`: nodes refuse it for another reason, which `waiting_reason` says; it is sent again until it is given up, unless you cancel it before.
              * @enum {string}
              */
-            waiting?: "waiting_for_fees" | "nonce_used";
+            waiting?: "waiting_for_fees" | "nonce_used" | "unpayable" | "refused";
+            /**
+             * @description Why nodes do not take it, for people; only with `unpayable` and `refused`.
+             * @example Nodes refuse it: it has more bytes than nodes take.
+             */
+            waiting_reason?: string;
             /** @description Why it failed. */
             error?: string;
             /**
