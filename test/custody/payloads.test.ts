@@ -2,7 +2,7 @@
 // transactions are in published-cases.test.ts.
 
 import { describe, expect, test } from 'bun:test'
-import { hashMessage, keccak256, serializeTransaction } from 'viem'
+import { fromRlp, type Hex, hashMessage, keccak256, serializeTransaction, toRlp } from 'viem'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { decodeRlp } from '../../src/custody/keys/rlp.ts'
 import { traceOf } from '../../src/custody/keys/trace.ts'
@@ -21,6 +21,11 @@ const unsigned = serializeTransaction({
   data: '0x',
 })
 const plain = unsigned.slice(4)
+/** RLP of a list whose items are encoded. */
+const toList = (items: readonly string[]): string => {
+  const length = items.join('').length / 2
+  return (length < 56 ? (0xc0 + length).toString(16) : `f8${length.toString(16)}`) + items.join('')
+}
 const transaction = (hex: string) => bytesToSign('evm', { kind: 'evm_transaction', unsigned: bytesOf(hex) })
 
 describe('an unsigned transaction', () => {
@@ -54,6 +59,71 @@ describe('an unsigned transaction', () => {
     ['that is no list', '0280'],
   ])('%s is refused', (_, hex) => {
     expect(() => transaction(hex)).toThrow(/expected (?:the fields|RLP)/)
+  })
+})
+
+// ethereum/tests, TransactionTests: signed transactions that no node takes, by the names of their files.
+const NO_NODE_TAKES = {
+  'ttAddress/AddressLessThan20':
+    'f8528001825208870b9331677e6ebf0a801ca098ff921201554726367d2be8c804a7ff89ccf285ebc57dff8ae4c44b9c19ac4aa03887321be575c8095f789dd4c743dfe42c1820f9231f98a962b210e3ac2452a3',
+  'ttAddress/AddressMoreThan20PrefixedBy0':
+    'f867367b8252089c0000000000000000095e7baea6a6c7c4c2dfeb977efac326af552d870b121ba048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a0efffd310ac743f371de3b9f7f9cb56c0b28ad43601b4ab949f53faa07bd2c804',
+  'ttNonce/TransactionWithLeadingZerosNonce':
+    'f8618200010182520894095e7baea6a6c7c4c2dfeb977efac326af552d870b801ba048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a0efffd310ac743f371de3b9f7f9cb56c0b28ad43601b4ab949f53faa07bd2c804',
+  'ttNonce/TransactionWithHighNonce64Minus1':
+    'f86788ffffffffffffffff0182520894095e7baea6a6c7c4c2dfeb977efac326af552d8780801ba048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a01fffd310ac743f371de3b9f7f9cb56c0b28ad43601b4ab949f53faa07bd2c804',
+  'ttGasLimit/TransactionWithLeadingZerosGasLimit':
+    'f85f800182000194095e7baea6a6c7c4c2dfeb977efac326af552d870b801ba048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a0efffd310ac743f371de3b9f7f9cb56c0b28ad43601b4ab949f53faa07bd2c804',
+  'ttGasLimit/TransactionWithGasLimitOverflow64':
+    'f86680018901000000000000000094095e7baea6a6c7c4c2dfeb977efac326af552d870b801ba048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a01fffd310ac743f371de3b9f7f9cb56c0b28ad43601b4ab949f53faa07bd2c804',
+  'ttWrongRLP/RLPgasPriceWithFirstZeros':
+    'f862808300000182035294095e7baea6a6c7c4c2dfeb977efac326af552d870a801ba048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a0efffd310ac743f371de3b9f7f9cb56c0b28ad43601b4ab949f53faa07bd2c804',
+  'ttValue/TransactionWithLeadingZerosValue':
+    'f861800182520894095e7baea6a6c7c4c2dfeb977efac326af552d87820001801ba048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a01fffd310ac743f371de3b9f7f9cb56c0b28ad43601b4ab949f53faa07bd2c804',
+  'ttValue/TransactionWithHighValueOverflow':
+    'f880800182520894095e7baea6a6c7c4c2dfeb977efac326af552d87a1010000000000000000000000000000000000000000000000000000000000000000801ca048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a010002cef538bc0c8e21c46080634a93f4d752bc9fe4b546b60ac055e842d342b',
+  'ttEIP1559/maxPriorityFeePerGas00prefix':
+    '02f8870180a100ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff84b2d05e0082520894095e7baea6a6c7c4c2dfeb977efac326af552d878080c080a05cbd172231fc0735e0fb994dd5b1a4939170a260b36f0427a8a80866b063b948a07c230f7f578dd61785c93361b9871c0706ebfa6d06e3f4491dc9558c5202ed36',
+  'ttEIP1559/maxFeePerGasOverflow':
+    '02f88701808477359400a101000000000000000000000000000000000000000000000000000000000000000082520894095e7baea6a6c7c4c2dfeb977efac326af552d878080c080a05cbd172231fc0735e0fb994dd5b1a4939170a260b36f0427a8a80866b063b948a07c230f7f578dd61785c93361b9871c0706ebfa6d06e3f4491dc9558c5202ed36',
+}
+/** Valid ones, at the bounds: ttNonce/TransactionWithHighNonce64Minus2, ttGasLimit/TransactionWithHighGasLimit64Minus1. */
+const AT_THE_BOUNDS = [
+  'f86788fffffffffffffffe0182520894095e7baea6a6c7c4c2dfeb977efac326af552d8780801ba048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a01fffd310ac743f371de3b9f7f9cb56c0b28ad43601b4ab949f53faa07bd2c804',
+  'f865800188ffffffffffffffff94095e7baea6a6c7c4c2dfeb977efac326af552d870b801ba048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a01fffd310ac743f371de3b9f7f9cb56c0b28ad43601b4ab949f53faa07bd2c804',
+]
+
+describe('what no node takes', () => {
+  /** The signature is taken off; type 0 gets the chain id 1 in its place (EIP-155). */
+  const unsignedOf = (signed: string): string => {
+    const type = signed.startsWith('02') ? '02' : ''
+    // The access lists are empty lists, which toRlp takes as fromRlp gives them.
+    const fields = (fromRlp(`0x${signed.slice(type.length)}`, 'hex') as Hex[]).slice(0, -3)
+    return type + toRlp(type === '' ? [...fields, '0x01', '0x', '0x'] : fields).slice(2)
+  }
+
+  test.each(Object.entries(NO_NODE_TAKES))('is refused: %s', (_, signed) => {
+    expect(() => transaction(unsignedOf(signed))).toThrow('expected the fields')
+  })
+
+  test('ends where nodes begin to take it', () => {
+    for (const signed of AT_THE_BOUNDS) expect(transaction(unsignedOf(signed)).length).toBe(32)
+  })
+
+  test('is each number with a leading zero or a byte too many, and each recipient of another length', () => {
+    const fields = ['01', '07', '02', '03', '825208', `94${'11'.repeat(20)}`, '01', '80', 'c0']
+    const withField = (at: number, item: string) => transaction(`02${toList(fields.with(at, item))}`)
+    for (const [at, bytes] of [8, 8, 32, 32, 8, 20, 32].entries()) {
+      const full = `${(0x80 + bytes).toString(16)}${'11'.repeat(bytes)}`
+      expect(withField(at, full).length).toBe(32)
+      expect(withField(at, '80').length).toBe(32)
+      for (const item of [`${(0x81 + bytes).toString(16)}${'11'.repeat(bytes + 1)}`, '00', '820001']) {
+        expect(() => withField(at, item)).toThrow('expected the fields')
+      }
+    }
+    for (const bytes of [19, 21, 32]) {
+      expect(() => withField(5, `${(0x80 + bytes).toString(16)}${'11'.repeat(bytes)}`)).toThrow('expected the fields')
+    }
   })
 })
 

@@ -120,8 +120,17 @@ describe('transactions are encoded, signed and recovered as published', () => {
 
   test('of type 0, with a chain id (EIP-155)', () => {
     const cases = casesOf<LegacyTransaction>('transactions')
+    // Random cases, most with more gas than 8 bytes hold: ethers encodes them, and no node takes them.
+    const [tooMuch, taken] = [true, false].map((is) =>
+      cases.filter(({ gasLimit }) => quantityOf(gasLimit) >> 64n > 0n === is),
+    )
     expect(cases.length).toBeGreaterThan(1_000)
-    for (const { accountAddress, privateKey, ...tx } of cases) {
+    expect(taken?.length).toBeGreaterThan(100)
+    for (const tx of tooMuch ?? []) {
+      const ours = { ...evmUnsigned({ ...tx, chainId: 5 }), type: 'legacy' } as const
+      expect(() => bytesToSign('evm', payloadOf(ours))).toThrow('expected the fields')
+    }
+    for (const { accountAddress, privateKey, ...tx } of taken ?? []) {
       expectAsPublished({
         ours: { ...evmUnsigned({ ...tx, chainId: 5 }), type: 'legacy' },
         unsigned: tx.unsignedTransactionChainId5,

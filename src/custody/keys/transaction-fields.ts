@@ -1,5 +1,6 @@
 // Reads an unsigned EVM transaction: type 0 with its chain id (EIP-155), type 1 (EIP-2930) or type 2 (EIP-1559). Anything else is
-// refused, also a transaction of type 0 without a chain id, which every chain would take.
+// refused, also a transaction of type 0 without a chain id, which every chain would take, and fields that no node takes: numbers that
+// are too long or begin with a zero, a recipient of another length, the last nonce (EIP-2681).
 
 import { decodeRlp, type RlpItem } from './rlp.ts'
 
@@ -16,6 +17,16 @@ const EIP2930_FIELDS = 8
 const EIP1559_FIELDS = 9
 const ADDRESS_BYTES = 20
 const SLOT_BYTES = 32
+/** The most bytes of each number. */
+const NUMBERS = [
+  ['chainId', 8],
+  ['nonce', 8],
+  ['gas', 8],
+  ['maxPriorityFeePerGas', 32],
+  ['maxFeePerGas', 32],
+  ['value', 32],
+] as const
+const LAST_NONCE = 'ff'.repeat(8)
 
 /** Addresses and storage slots in lower-case hex without 0x. */
 type AccessList = readonly { readonly address: string; readonly slots: readonly string[] }[]
@@ -84,11 +95,22 @@ const eip1559 = (unsigned: Uint8Array): TransactionFields => {
 /** Whether an unsigned transaction is of type 0. Pure. */
 export const isLegacy = ([first = 0]: Uint8Array): boolean => first >= LIST
 
-/** The fields of an unsigned transaction. Pure. @throws Error for another form. */
-export const fieldsOfTransaction = (unsigned: Uint8Array): TransactionFields => {
+const read = (unsigned: Uint8Array): TransactionFields => {
   const [first = 0] = unsigned
   if (first === EIP1559_TYPE) return eip1559(unsigned)
   if (first === EIP2930_TYPE) return eip2930(unsigned)
   if (isLegacy(unsigned)) return legacy(unsigned)
   throw malformed()
+}
+
+const isNumber = (bytes: Uint8Array, bytesMax: number): boolean => bytes.length <= bytesMax && bytes[0] !== 0
+
+/** The fields of an unsigned transaction. Pure. @throws Error for another form. */
+export const fieldsOfTransaction = (unsigned: Uint8Array): TransactionFields => {
+  const fields = read(unsigned)
+  const { nonce, to } = fields
+  const areNumbers = NUMBERS.every(([name, bytesMax]) => isNumber(fields[name], bytesMax))
+  const isLastNonce = Buffer.from(nonce).toString('hex') === LAST_NONCE
+  if (!areNumbers || isLastNonce || (to.length !== 0 && to.length !== ADDRESS_BYTES)) throw malformed()
+  return fields
 }
