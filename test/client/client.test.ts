@@ -307,12 +307,19 @@ describe('an answer that is not of the service', () => {
       const error = await errorOf(send(wallet, pay(to)))
       gateway.heal()
       // Pressed again and again, until there is a hash.
-      const press = () => send(wallet, pay(to)).catch(() => null)
-      await until(press, (hash) => hash !== null)
+      const press = (gas?: bigint) => send(wallet, { ...pay(to), gas }).catch(() => null)
+      await until(
+        // As a library may that estimates it each time.
+        () => press(30_000n),
+        (hash) => hash !== null,
+      )
       await until(isPaidOnce)
       const named = error instanceof ProviderError ? Object.keys(Object(error.data)) : error
       // Told that it was sent, the dapp may mean a second payment.
-      await until(press, (hash) => hash !== null)
+      await until(
+        () => press(),
+        (hash) => hash !== null,
+      )
       await until(async () => (await balanceOf(to)) === 2_000n)
       return named
     })
