@@ -10,9 +10,11 @@ import {
   signTransaction,
   signTypedData,
 } from './evm-wallet.ts'
+import { createListeners, type EventSource } from './listeners.ts'
 import { askNode } from './node.ts'
-import { asRpcError, ProviderError } from './provider-error.ts'
-import { messageHex, objectAt, textAt, typedDataAt } from './provider-parameters.ts'
+import { asRpcError, INTERNAL, ProviderError } from './provider-error.ts'
+import { objectAt, personalMessageAt, readChainId, textAt, transactionAt, typedDataAt } from './provider-parameters.ts'
+import { explainReverts } from './revert-data.ts'
 import { createSender } from './send.ts'
 
 export type ProviderChain = {
@@ -23,28 +25,40 @@ export type ProviderChain = {
 }
 
 export type ProviderOptions = Omit<EvmWallet, 'network'> & {
-  /** By chain id; the first one is selected at the beginning. A wallet has the same address on all of them. */
+  /** By chain id. A wallet has the same address on all of them. */
   readonly chains: Readonly<Record<number, ProviderChain>>
+  /**
+   * The chain that is selected at the beginning. It must be given beside several chains: the order in which they are written is
+   * lost, as an object sorts such keys.
+   */
+  readonly initialChainId?: number
   /** `contract` wallets send several calls as one transaction (`wallet_sendCalls`). */
   readonly type?: 'eoa' | 'contract'
 }
 
 export type RequestArguments = { readonly method: string; readonly params?: unknown }
 
-type Listener = (value: unknown) => void
-
-export type Provider = {
+export type Provider = EventSource & {
   request(request: RequestArguments): Promise<unknown>
-  on(event: string, listener: Listener): void
-  removeListener(event: string, listener: Listener): void
 }
 
 const hexNumber = (value: number): Hex => `0x${value.toString(16)}`
 
+/** @throws TypeError where the first transaction could go to a chain that nobody has chosen */
+const readChains = ({ chains, initialChainId }: Pick<ProviderOptions, 'chains' | 'initialChainId'>) => {
+  const ids = Object.keys(chains).map(Number)
+  const initial = initialChainId ?? ids[0]
+  if (initialChainId === undefined && ids.length > 1)
+    throw new TypeError(`Say by initialChainId which of the chains ${ids.join(', ')} is selected at the beginning.`)
+  if (initial === undefined || chains[initial] === undefined)
+    throw new TypeError('The chains need at least one, by its chain id, and initialChainId must be among them.')
+  return { ids, initial }
+}
+
 /** The chains of a provider, of which one is selected, and what it knows of its wallet on them. */
 const createChains = (options: ProviderOptions) => {
-  const ids = Object.keys(options.chains).map(Number)
-  let selected = ids[0] ?? 0
+  const { ids, initial } = readChains(options)
+  let selected = initial
   const on = (id: number): ProviderChain => {
     const chain = options.chains[id]
     if (chain === undefined) throw new ProviderError(4902, `The chain ${id} is not among those of this provider.`)
@@ -62,7 +76,16 @@ const createChains = (options: ProviderOptions) => {
     },
     walletOn: (id: number): EvmWallet => ({ ...options, network: on(id).network }),
     wallet: (): EvmWallet => ({ ...options, network: on(selected).network }),
-    ask: (request: RequestArguments, id = selected) => askNode(on(id).rpcUrl, request),
+    ask: async (request: RequestArguments, id = selected) => {
+      try {
+        return await askNode(on(id).rpcUrl, request)
+      } catch (cause) {
+        if (cause instanceof ProviderError) throw cause
+        throw Object.assign(new ProviderError(INTERNAL, `The node of the chain ${id} did not answer as nodes do.`), {
+          cause,
+        })
+      }
+    },
     /** Refuses another account than the wallet's. */
     own: (address: unknown) => {
       if (address === undefined || String(address).toLowerCase() === options.address.toLowerCase()) return
@@ -75,27 +98,34 @@ type Chains = ReturnType<typeof createChains>
 type Answer = (params: unknown) => unknown
 
 /** Signing and sending on the selected chain. */
-const createMethods = ({ wallet, own, selected }: Chains): Readonly<Record<string, Answer>> => {
-  const transactionAt = (params: unknown): EvmTransaction => {
-    // The service chooses the fees: a gas price would make a transaction that cannot be sped up.
-    const { from, input, data, gasPrice: _price, type: _type, ...rest } = objectAt(params, 0)
+const createMethods = ({ wallet, own, selected, ask }: Chains): Readonly<Record<string, Answer>> => {
+  const ownTransactionAt = (params: unknown): EvmTransaction => {
+    const { from, chainId, transaction } = transactionAt(params, 0)
     own(from)
-    if (rest.chainId !== undefined && Number(rest.chainId) !== selected())
+    if (chainId !== undefined && chainId !== selected())
       throw new ProviderError(4901, `The provider is connected to the chain ${selected()}.`)
-    return { ...rest, data: String(data ?? input ?? '0x') }
+    return transaction
   }
+  const explain = explainReverts({ from: wallet().address, ask })
   const send = createSender()
   return {
     personal_sign: (params) => {
-      own(textAt(params, 1))
-      return signMessage(wallet(), messageHex(textAt(params, 0)))
+      const { message, account } = personalMessageAt(params)
+      own(account)
+      return signMessage(wallet(), message)
     },
     eth_signTypedData_v4: (params) => {
       own(textAt(params, 0))
       return signTypedData(wallet(), typedDataAt(params, 1))
     },
-    eth_signTransaction: (params) => signTransaction(wallet(), transactionAt(params)),
-    eth_sendTransaction: (params) => send(wallet(), transactionAt(params)),
+    eth_signTransaction: (params) => {
+      const transaction = ownTransactionAt(params)
+      return explain(transaction, () => signTransaction(wallet(), transaction))
+    },
+    eth_sendTransaction: (params) => {
+      const transaction = ownTransactionAt(params)
+      return explain(transaction, () => send(wallet(), transaction))
+    },
   }
 }
 
@@ -104,24 +134,34 @@ const isRefused = (method: string) => /^(?:wallet_|eth_sign|eth_getEncryptionPub
 
 /** A provider for one wallet. */
 export const createProvider = (options: ProviderOptions): Provider => {
-  const listeners = new Map<string, Set<Listener>>()
+  const { source, emit } = createListeners()
   const chains = createChains(options)
   const { ids, walletOn, own, ask, selected } = chains
   const receipt = (id: number, hash: string) => ask({ method: 'eth_getTransactionReceipt', params: [hash] }, id)
   const batches = createBatches({ walletOn, own, chainIds: ids, type: options.type ?? 'eoa', receipt })
   const switchTo = (params: unknown): null => {
-    const id = Number(objectAt(params, 0).chainId)
-    if (chains.select(id)) for (const listener of listeners.get('chainChanged') ?? []) listener(hexNumber(id))
+    const id = readChainId(objectAt(params, 0).chainId)
+    if (chains.select(id)) emit('chainChanged', hexNumber(id))
     return null
+  }
+  const addChain = (params: unknown): null => {
+    const id = readChainId(objectAt(params, 0).chainId)
+    if (ids.includes(id)) return null
+    throw new ProviderError(
+      4200,
+      `The chain ${id} cannot be added: the app gives the chains when it makes the provider.`,
+    )
   }
   const methods = new Map<string, Answer>(
     Object.entries({
       ...createMethods(chains),
       eth_accounts: () => [options.address],
       eth_requestAccounts: () => [options.address],
+      eth_coinbase: () => options.address,
       eth_chainId: () => hexNumber(selected()),
       net_version: () => String(selected()),
       wallet_switchEthereumChain: switchTo,
+      wallet_addEthereumChain: addChain,
       wallet_sendCalls: (params) => batches.send(objectAt(params, 0)),
       wallet_getCallsStatus: (params) => batches.status(textAt(params, 0)),
       wallet_getCapabilities: batches.capabilities,
@@ -138,11 +178,6 @@ export const createProvider = (options: ProviderOptions): Provider => {
         throw asRpcError(error)
       }
     },
-    on: (event, listener) => {
-      listeners.set(event, (listeners.get(event) ?? new Set()).add(listener))
-    },
-    removeListener: (event, listener) => {
-      listeners.get(event)?.delete(listener)
-    },
+    ...source,
   }
 }

@@ -44,7 +44,26 @@ export type TypedData = components['schemas']['TypedData']
 const present = (fields: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null))
 
-const quantity = (value: Quantity) => (value === undefined || value === null ? undefined : String(BigInt(value)))
+const WHOLE = /^(?:0x[0-9a-f]+|[0-9]+)$/i
+
+const isWhole = (value: unknown): value is bigint | number | string => {
+  if (typeof value === 'string') return WHOLE.test(value)
+  return typeof value === 'bigint' ? value >= 0n : Number.isSafeInteger(value) && Number(value) >= 0
+}
+
+/**
+ * The quantity of JSON-RPC or of a library as a decimal number. `BigInt` alone takes an empty text for 0, and throws an error without
+ * a code for others.
+ * @throws StrongroomError `invalid_input`
+ */
+export const readQuantity = ({ name, value }: { readonly name: string; readonly value: unknown }) => {
+  if (value === undefined || value === null) return undefined
+  if (isWhole(value)) return String(BigInt(value))
+  throw new StrongroomError(
+    'invalid_input',
+    `Field "${name}" must be a whole number of 0 or more, for instance "0x5208".`,
+  )
+}
 
 /** They would be lost otherwise. */
 const refuseOtherTypes = (transaction: EvmTransaction): void => {
@@ -57,23 +76,31 @@ const refuseOtherTypes = (transaction: EvmTransaction): void => {
   )
 }
 
+type QuantityName = 'value' | 'gas' | 'gasPrice' | 'maxFeePerGas' | 'maxPriorityFeePerGas' | 'nonce' | 'type'
+
+/** Beside a gas price the service makes a transaction with a list of type 1, and without one of type 0. */
+const accessListFor = (type: string | undefined, list: EvmTransaction['accessList']): EvmTransaction['accessList'] => {
+  if (type === '0' && list?.length === 0) return undefined
+  return type === '1' ? (list ?? []) : list
+}
+
 /** The service's `unsigned_transaction`. */
 export const unsignedOf = (transaction: EvmTransaction) => {
   refuseOtherTypes(transaction)
-  const isLegacy = quantity(transaction.type) === '0'
+  const quantity = (name: QuantityName) => readQuantity({ name, value: transaction[name] })
+  const type = quantity('type')
   return present({
     to: transaction.to,
-    value: quantity(transaction.value),
+    value: quantity('value'),
     input: transaction.data,
-    gasLimit: quantity(transaction.gas),
+    gasLimit: quantity('gas'),
     // The service fixes the fees of type 2 itself where a library has filled in both kinds.
-    gasPrice: quantity(transaction.maxFeePerGas) === undefined ? quantity(transaction.gasPrice) : undefined,
-    maxFeePerGas: quantity(transaction.maxFeePerGas),
-    maxPriorityFeePerGas: quantity(transaction.maxPriorityFeePerGas),
-    nonce: quantity(transaction.nonce),
-    // Beside a gas price an empty one makes a transaction of type 1.
-    accessList: isLegacy && transaction.accessList?.length === 0 ? undefined : transaction.accessList,
-    type: quantity(transaction.type),
+    gasPrice: quantity('maxFeePerGas') === undefined ? quantity('gasPrice') : undefined,
+    maxFeePerGas: quantity('maxFeePerGas'),
+    maxPriorityFeePerGas: quantity('maxPriorityFeePerGas'),
+    nonce: quantity('nonce'),
+    accessList: accessListFor(type, transaction.accessList),
+    type,
   })
 }
 
@@ -142,7 +169,8 @@ export const signAuthorization = async (
 
 /** Refuses a transaction that was signed for another chain than the caller has in mind. */
 export const checkChain = (signed: { readonly chainId?: number | bigint | undefined }, wanted: Quantity): void => {
-  if (quantity(wanted) === undefined || quantity(signed.chainId) === quantity(wanted)) return
+  const [actual, expected] = [signed.chainId, wanted].map((value) => readQuantity({ name: 'chainId', value }))
+  if (expected === undefined || actual === expected) return
   throw new StrongroomError(
     'network_mismatch',
     `The wallet's network has the chain id ${signed.chainId}, not ${wanted}.`,

@@ -16,23 +16,46 @@ export class ProviderError extends Error {
   }
 }
 
-/** EIP-1193 §provider errors and EIP-1474 for what the service refuses; its own code is in `data`. */
-const NUMBERS: Readonly<Record<string, number>> = {
-  unauthorized: 4100,
-  wallet_forbidden: 4100,
-  policy_denied: 4100,
+/** JSON-RPC 2.0 §5.1. */
+export const INVALID_PARAMS = -32602
+export const INTERNAL = -32603
+
+/** EIP-1193 §provider errors and EIP-1474 §error codes, by the service's own code. */
+const BY_CODE: Readonly<Record<string, number>> = {
   execution_reverted: 3,
   balance_insufficient: -32000,
-  invalid_input: -32602,
-  not_implemented: 4200,
+  // The client itself says these too, without a status.
+  invalid_input: INVALID_PARAMS,
+  network_mismatch: INVALID_PARAMS,
+  credential_required: 4100,
+  approval_required: 4100,
   connection_failed: 4900,
   answer_unreadable: 4900,
+  transaction_failed: -32003,
 }
 
-/** The service's errors in the form of a provider, with its code and further facts as `data`; others as they are. */
-export const asRpcError = (error: unknown, facts: Readonly<Record<string, string>> = {}): unknown =>
-  error instanceof StrongroomError
-    ? Object.assign(new ProviderError(NUMBERS[error.code] ?? -32603, error.message, { code: error.code, ...facts }), {
-        cause: error,
-      })
-    : error
+/** For all other codes, also those of later versions of the service. */
+const BY_STATUS: Readonly<Record<number, number>> = {
+  400: INVALID_PARAMS,
+  401: 4100,
+  403: 4100,
+  404: -32001,
+  409: -32003,
+  413: INVALID_PARAMS,
+  429: -32005,
+  501: 4200,
+}
+
+/** A number that a dapp can compare. The `code` of a DOMException is a number too, but of another list. */
+const hasNumber = (error: unknown): boolean =>
+  isObject(error) && Number.isInteger(error.code) && !(error instanceof DOMException)
+
+/** Every error in the form of a provider. For the service's own, `data` has its code and further facts. */
+export const asRpcError = (cause: unknown, facts: Readonly<Record<string, string>> = {}): unknown => {
+  if (hasNumber(cause)) return cause
+  const message = cause instanceof Error ? cause.message : String(cause)
+  if (!(cause instanceof StrongroomError)) return Object.assign(new ProviderError(INTERNAL, message), { cause })
+  const { code, status = 0 } = cause
+  const number = BY_CODE[code] ?? BY_STATUS[status] ?? INTERNAL
+  return Object.assign(new ProviderError(number, message, { code, ...facts }), { cause })
+}

@@ -5,7 +5,7 @@
 // under which nothing was done can be used again.
 
 import { isLost, untilAnswered } from './answer.ts'
-import { TransactionFailedError } from './errors.ts'
+import { StrongroomError, TransactionFailedError } from './errors.ts'
 import { type EvmTransaction, type EvmWallet, signerFields, unsignedOf } from './evm-wallet.ts'
 import { asRpcError } from './provider-error.ts'
 
@@ -13,6 +13,11 @@ import { asRpcError } from './provider-error.ts'
 const SEND_MS = 60_000
 /** The oldest ones are forgotten. */
 const FAILED_MAX = 100
+
+/** Nothing was done: the service judges a transaction after it has looked its key up. Another gas limit may be accepted. */
+const isJudged = (error: unknown): boolean =>
+  error instanceof TransactionFailedError ||
+  (error instanceof StrongroomError && (error.status === 400 || error.code === 'policy_denied'))
 
 type Request = { readonly unsigned_transaction: ReturnType<typeof unsignedOf>; readonly idempotencyKey: string }
 
@@ -54,7 +59,7 @@ export const createSender = ({
       const options = { until: 'broadcast', ...(waitMs === undefined ? {} : { timeoutMs: waitMs }) } as const
       return (await client.waitFor(transaction_id, options)).transaction_hash
     } catch (error) {
-      if (!(error instanceof TransactionFailedError)) keep(same, request)
+      if (!isJudged(error)) keep(same, request)
       if (sent === null && !isLost(error)) throw error
       throw asRpcError(error, sent ?? { idempotency_key: idempotencyKey })
     }

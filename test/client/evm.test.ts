@@ -4,6 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as wagmi from '@wagmi/core'
 import { Contract, JsonRpcProvider, parseUnits, verifyMessage } from 'ethers'
 import {
+  BaseError,
+  ContractFunctionRevertedError,
+  createPublicClient,
   createWalletClient,
   custom,
   encodeFunctionData,
@@ -218,32 +221,51 @@ describe('a provider (EIP-1193)', () => {
     expect(done.status).toBe('success')
   })
 
-  test('refuses what the wallet cannot do, in the words of the standards', async () => {
-    const provider = providerOf(eoa)
-    const calls = [{ to: RECIPIENT }, { to: RECIPIENT }]
-    const chainId = `0x${chain.chainId.toString(16)}`
-    const other = { from: RECIPIENT, to: RECIPIENT }
-    for (const [[method, ...params], code] of [
-      [['wallet_sendCalls', { version: '2.0.0', chainId, calls, atomicRequired: true }], 5760],
-      [['wallet_sendCalls', { chainId, calls: [] }], -32602],
-      [['wallet_sendCalls', { chainId, calls: [{ to: RECIPIENT }], capabilities: { paymasterService: {} } }], 5700],
-      [['wallet_sendCalls', { chainId: '0x1', calls: [{ to: RECIPIENT }] }], 4902],
-      [['wallet_getCallsStatus', 'unknown'], 5730],
-      [['wallet_switchEthereumChain', { chainId: '0x1' }], 4902],
-      [['eth_sendTransaction', other], 4100],
-      [['eth_sendTransaction', { to: RECIPIENT, chainId: '0x1' }], 4901],
-      [['personal_sign', stringToHex('x'), RECIPIENT], 4100],
-      [['eth_signTypedData_v4', eoa.address, 'no JSON'], -32602],
-      [['eth_sign', eoa.address, '0x00'], 4200],
-      [['eth_sendTransaction', { to: token.address, data: '0xdeadbeef' }], 3],
-      [['eth_sendTransaction', { to: RECIPIENT, value: `0x${parseEther('1000000').toString(16)}` }], -32000],
-    ] as const) {
-      const refused = await provider.request({ method, params }).catch((error: unknown) => error)
-      expect({ method, refused }).toMatchObject({ method, refused: { code } })
+  test('keeps the bytes of a custom error, so that viem decodes it', async () => {
+    const args = [RECIPIENT, 10n ** 30n] as const
+    for (const [wallet, type] of [[eoa, 'eoa'] as const, [contract, 'contract'] as const]) {
+      const client = clientOf(wallet, type)
+      const held = await tokensOf(wallet.address)
+      for (const refused of [
+        client.writeContract({ ...token, functionName: 'transfer', args }),
+        createPublicClient({ transport: custom(providerOf(wallet, type)) }).simulateContract({
+          ...{ ...token, functionName: 'transfer', args, account: getAddress(wallet.address) },
+        }),
+      ]) {
+        const error: unknown = await refused.catch((caught: unknown) => caught)
+        const reverted =
+          error instanceof BaseError ? error.walk((each) => each instanceof ContractFunctionRevertedError) : null
+        expect(reverted).toMatchObject({
+          data: { errorName: 'ERC20InsufficientBalance', args: [getAddress(wallet.address), held, args[1]] },
+        })
+      }
     }
+  })
+
+  test('takes gasLimit for gas, and the parameters of personal_sign in either order', async () => {
+    const provider = providerOf(eoa)
+    const hash = await provider.request({
+      method: 'eth_sendTransaction',
+      params: [{ from: eoa.address, to: RECIPIENT, input: '0x', gasLimit: '0x7530' }],
+    })
+    const sent = await chain.receiptOf(hexOf(String(hash)))
+    expect((await chain.publicClient.getTransaction({ hash: sent.transactionHash })).gas).toBe(30_000n)
+    for (const params of [
+      [stringToHex('hello'), eoa.address],
+      [eoa.address.toLowerCase(), stringToHex('hello')],
+    ]) {
+      const signature = hexOf(String(await provider.request({ method: 'personal_sign', params })))
+      expect(await isSignedBy(eoa, { message: 'hello', signature })).toBe(true)
+    }
+  })
+
+  test('refuses what cannot be paid, and a wrong PIN', async () => {
+    const value = `0x${parseEther('1000000').toString(16)}`
+    const poor = providerOf(eoa).request({ method: 'eth_sendTransaction', params: [{ to: RECIPIENT, value }] })
+    await expect(poor).rejects.toMatchObject({ code: -32000 })
     const blocked = createProvider({ ...optionsOf(eoa), credential: { user_pin: '918273' } })
     const wrong = blocked.request({ method: 'personal_sign', params: [stringToHex('x'), eoa.address] })
-    await expect(wrong).rejects.toMatchObject({ data: { code: 'INVALID_SECRET' } })
+    await expect(wrong).rejects.toMatchObject({ code: 4100, data: { code: 'INVALID_SECRET' } })
   })
 })
 

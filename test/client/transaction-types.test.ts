@@ -1,7 +1,7 @@
 // Transactions of every type that the service signs, and authorisations (EIP-7702), through viem and ethers on a real chain.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { JsonRpcProvider, type TransactionRequest } from 'ethers'
+import { JsonRpcProvider, Transaction, type TransactionRequest } from 'ethers'
 import { createWalletClient, getAddress, type Hex, http, zeroAddress } from 'viem'
 import { recoverAuthorizationAddress } from 'viem/utils'
 import { createClient } from '../../client/src/client.ts'
@@ -70,6 +70,7 @@ describe('an account of viem', () => {
         () => client.sendTransaction({ ...payment, type: 'eip2930', accessList: [] }),
         { type: 'eip2930', accessList: [] },
       ],
+      [() => client.sendTransaction({ ...payment, type: 'eip2930' }), { type: 'eip2930', accessList: [] }],
       [() => client.sendTransaction({ ...payment, type: 'eip1559' }), { type: 'eip1559', accessList: [] }],
       [() => client.sendTransaction({ ...payment, type: 'eip1559', accessList }), { type: 'eip1559', accessList }],
     ] as const)
@@ -138,6 +139,7 @@ test('a signer of ethers sends transactions of the types 0, 1 and 2, with access
         { type: 1, accessList: {} },
         { type: 'eip2930', accessList: [] },
       ],
+      [{ type: 1 }, { type: 'eip2930', accessList: [] }],
       [{ type: 2 }, { type: 'eip1559', accessList: [] }],
       [
         { type: 2, accessList: { [delegate]: [SLOT] } },
@@ -148,6 +150,9 @@ test('a signer of ethers sends transactions of the types 0, 1 and 2, with access
       const { hash } = await signer.sendTransaction({ ...payment, ...request })
       expect(await inBlock(`0x${hash.slice(2)}`)).toMatchObject({ ...payment, ...expected, chainId: chain.chainId })
     }
+    // A request that nobody has completed, as by populateTransaction.
+    const legacy = { ...payment, type: 1, gasPrice: 9_000_000_000n, gasLimit: 30_000n, nonce: 99 }
+    expect(Transaction.from(await signer.signTransaction(legacy))).toMatchObject({ type: 1, accessList: [] })
     for (const other of [{ type: 3, blobVersionedHashes: [SLOT] }, { type: 3 }])
       await expect(signer.signTransaction({ ...payment, ...other })).rejects.toMatchObject({ code: 'invalid_input' })
   } finally {
