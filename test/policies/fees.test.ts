@@ -101,7 +101,7 @@ describe('a policy of one contract, one function, no value and one use, for a wa
   test('does not let the developer burn half of the coins as a fee', async () => {
     const { wallet, uuid, call } = await setUp()
     const burning = {
-      gasLimit: '25000000',
+      gasLimit: '16000000',
       maxFeePerGas: String(2_000n * GWEI),
       maxPriorityFeePerGas: String(1_990n * GWEI),
     }
@@ -150,7 +150,7 @@ describe('a policy of one contract, one function, no value and one use, for a wa
     })
     expect(told(await world.send(wallet, { ...call, ...all }))).toEqual(DONE)
     // The owner may choose any fee.
-    const burning = { ...call, gasLimit: '25000000', maxFeePerGas: String(999n * GWEI), nonce: '9' }
+    const burning = { ...call, gasLimit: '16000000', maxFeePerGas: String(999n * GWEI), nonce: '9' }
     expect(
       told(
         await world.post('sign', wallet, { unsigned_transaction: burning, user_pin: PIN, developer_secret: undefined }),
@@ -372,7 +372,7 @@ describe('the fee budget', () => {
     const safe = await world.newDeployedSafe()
     await world.policy(safe, ANYTHING)
     for (const act of acts()) {
-      for (const terms of [{ gasLimit: '25000000' }, { maxFeePerGas: String(900n * GWEI) }]) {
+      for (const terms of [{ gasLimit: '16000000' }, { maxFeePerGas: String(900n * GWEI) }]) {
         expect(told(await act(safe, { to: RECIPIENT, value: '1', ...terms }))).toEqual(DENIED)
       }
     }

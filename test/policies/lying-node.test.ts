@@ -170,7 +170,7 @@ describe('on an EVM network', () => {
     { to: nfts.address, input: call('safeTransferFrom', [wallet.address, RECIPIENT, tokenId + 1n]) },
     { to: token.address, input: call('transfer', [RECIPIENT, 5n]), value: '1' },
     { to: token.address, input: call('transfer', [RECIPIENT, 5n]), nonce: '999999' },
-    { to: token.address, input: call('transfer', [RECIPIENT, 5n]), gasLimit: '25000000', maxFeePerGas: '900000000000' },
+    { to: token.address, input: call('transfer', [RECIPIENT, 5n]), gasLimit: '16000000', maxFeePerGas: '900000000000' },
     { to: RECIPIENT, value: '1' },
     { to: wallet.address, value: '0' },
   ]

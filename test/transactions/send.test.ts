@@ -158,11 +158,20 @@ describe('the nonce', () => {
 })
 
 describe('a gas limit', () => {
-  test('above that of a block is refused: no node would accept it', async () => {
+  test('above that of a transaction, and data beyond what nodes take, are refused, and hold no nonce', async () => {
     const { send, nonces } = await sender(parseEther('1000'))
-    const refused = await send({ value: '1', gasLimit: '100000000' })
-    expect(told(refused)).toEqual({ status: 400, code: 'invalid_input' })
-    expect(refused.json.error).toContain('"unsigned_transaction.gasLimit"')
+    const refused = await send({ value: '1', gasLimit: '16777217' })
+    expect([refused.status, refused.json]).toEqual([
+      400,
+      {
+        code: 'invalid_input',
+        error:
+          'Field "unsigned_transaction.gasLimit" must not be above 16777216, the most gas that a transaction on Ethereum may have.',
+      },
+    ])
+    const large = await send({ value: '1', input: `0x${'00'.repeat(131_072)}` })
+    expect(told(large)).toEqual({ status: 400, code: 'invalid_input' })
+    expect(large.json.error).toContain('nodes of Ethereum take at most 131072')
     expect(await nonces()).toEqual([])
     expect((await send({ value: '1', gasLimit: '100000' })).status).toBe(200)
   })

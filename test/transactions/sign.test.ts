@@ -125,13 +125,14 @@ describe('with every field given', () => {
       value: MAX.toString(),
       maxFeePerGas: MAX.toString(),
       maxPriorityFeePerGas: `0x${MAX.toString(16)}`,
-      gasLimit: ((1n << 64n) - 1n).toString(),
+      // EIP-7825.
+      gasLimit: (1n << 24n).toString(),
       nonce: ((1n << 53n) - 1n).toString(),
     }
     expect(await signed(await sign(largest))).toMatchObject({
       value: MAX,
       maxFeePerGas: MAX,
-      gas: (1n << 64n) - 1n,
+      gas: 1n << 24n,
       nonce: Number.MAX_SAFE_INTEGER,
     })
     for (const field of ['value', 'maxFeePerGas', 'gasLimit', 'nonce'] as const) {
