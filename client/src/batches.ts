@@ -1,25 +1,30 @@
-// Several calls as one transaction (EIP-5792, version 2.0.0), which contract wallets can. An id of the app is the request's
-// Idempotency-Key, so a batch that is sent again is not done twice.
+// Several calls at once (EIP-5792, version 2.0.0): one transaction of a contract wallet, or several of an eoa if the app does not
+// require that they are atomic. The Idempotency-Key is made of the app's id, so a batch that is sent again is not done twice.
 
 import { StrongroomError } from './errors.ts'
-import { type EvmWallet, signerFields, unsignedOf } from './evm-wallet.ts'
-import { isObject, ProviderError } from './provider-error.ts'
+import { type EvmWallet, readQuantity, signerFields, unsignedOf } from './evm-wallet.ts'
+import type { InputOf } from './operation.ts'
+import { INVALID_PARAMS, isObject, ProviderError } from './provider-error.ts'
+import { readChainId, refuseUnknown } from './provider-parameters.ts'
+import { type Batch, type BatchStorage, createChosenIds, formatBatch, parseBatch } from './sent-batches.ts'
 import type { TransactionStatus } from './wait-for.ts'
 
 type Parts = {
+  readonly address: string
   readonly walletOn: (chainId: number) => EvmWallet
   /** Refuses another account than the wallet's. */
   readonly own: (address: unknown) => void
   readonly chainIds: readonly number[]
   readonly type: 'eoa' | 'contract'
   readonly receipt: (chainId: number, hash: string) => Promise<unknown>
+  readonly storage?: BatchStorage | undefined
 }
 
-type Sent = { readonly transactionId: string; readonly chainId: number }
-
 const VERSION = '2.0.0'
-/** EIP-5792 §error codes. */
+/** EIP-5792 §error codes, and EIP-1474 for a version, as other wallets have it. */
+const UNSUPPORTED_VERSION = -32000
 const UNSUPPORTED_CAPABILITY = 5700
+const UNSUPPORTED_CHAIN = 5710
 const DUPLICATE_ID = 5720
 const UNKNOWN_ID = 5730
 const TOO_LARGE = 5740
@@ -29,33 +34,61 @@ const PENDING = 100
 const CONFIRMED = 200
 const FAILED_OFFCHAIN = 400
 const REVERTED = 500
+const PARTLY_REVERTED = 600
 
 const CALLS_MAX = 100
+/** 4096 bytes as hex, with its 0x. */
+const ID_CHARACTERS_MAX = 8194
+
+type Fields = Readonly<Record<string, unknown>>
 
 const hexNumber = (value: number) => `0x${value.toString(16)}`
 
-const callsOf = (request: Readonly<Record<string, unknown>>) => {
-  const calls = Array.isArray(request.calls) ? request.calls : []
-  if (calls.length === 0 || !calls.every(isObject)) throw new ProviderError(-32602, 'There must be at least one call.')
-  if (calls.length > CALLS_MAX) throw new ProviderError(TOO_LARGE, `A batch has at most ${CALLS_MAX} calls.`)
-  const required = [request.capabilities, ...calls.map((each) => each.capabilities)].flatMap((each) =>
-    Object.entries(isObject(each) ? each : {}).filter(([, value]) => !isObject(value) || value.optional !== true),
-  )
-  if (required.length > 0) throw new ProviderError(UNSUPPORTED_CAPABILITY, `${required[0]?.[0]} is not supported.`)
-  return calls.map(({ to, value, data }) =>
-    unsignedOf({ to: String(to), value: String(value ?? '0x0'), data: String(data ?? '0x') }),
-  )
+const unknownId = (): ProviderError => new ProviderError(UNKNOWN_ID, 'No calls are known by this id.')
+
+const isMismatch = (error: unknown): boolean =>
+  error instanceof StrongroomError && error.code === 'idempotency_mismatch'
+
+const refuseCapabilities = (all: readonly unknown[]): void => {
+  const required = all
+    .flatMap((each) => Object.entries(isObject(each) ? each : {}))
+    .find(([, value]) => !isObject(value) || value.optional !== true)
+  if (required !== undefined) throw new ProviderError(UNSUPPORTED_CAPABILITY, `${required[0]} is not supported.`)
 }
 
-const codeOf = ({ status, code }: TransactionStatus): number => {
-  switch (status) {
-    case 'success':
-      return CONFIRMED
-    case 'failed':
-      return code === 'execution_reverted' ? REVERTED : FAILED_OFFCHAIN
-    default:
-      return PENDING
-  }
+const CALL_FIELDS = ['to', 'value', 'data', 'capabilities']
+
+const readCalls = (request: Fields) => {
+  const calls = Array.isArray(request.calls) ? request.calls : []
+  if (calls.length === 0 || !calls.every(isObject))
+    throw new ProviderError(INVALID_PARAMS, 'There must be at least one call.')
+  if (calls.length > CALLS_MAX) throw new ProviderError(TOO_LARGE, `A batch has at most ${CALLS_MAX} calls.`)
+  refuseCapabilities([request.capabilities, ...calls.map((each) => each.capabilities)])
+  return calls.map((call) => {
+    refuseUnknown(call, CALL_FIELDS)
+    const { to = null, value, data } = call
+    return unsignedOf({
+      // Without an address a call makes a contract.
+      to: to === null ? null : String(to),
+      value: readQuantity({ name: 'value', value }) ?? '0',
+      data: String(data ?? '0x'),
+    })
+  })
+}
+
+const readId = ({ id }: Fields): string | undefined => {
+  if (id === undefined || id === null) return undefined
+  if (typeof id === 'string' && id.length >= 1 && id.length <= ID_CHARACTERS_MAX) return id
+  throw new ProviderError(INVALID_PARAMS, 'Field "id" must be a text of at most 4096 bytes.')
+}
+
+/** What became of a batch, by those of its transactions that were sent. */
+const statusCode = (transactions: readonly TransactionStatus[], { count }: Batch): number => {
+  const has = (status: TransactionStatus['status']) => transactions.some((each) => each.status === status)
+  if (transactions.some(({ status }) => status !== 'success' && status !== 'failed')) return PENDING
+  if (!has('failed') && transactions.length === count) return CONFIRMED
+  if (has('success')) return PARTLY_REVERTED
+  return transactions.some(({ code }) => code === 'execution_reverted') ? REVERTED : FAILED_OFFCHAIN
 }
 
 /** EIP-5792's receipt: six fields of the node's. */
@@ -65,66 +98,122 @@ const shownReceipt = (receipt: unknown): readonly unknown[] => {
   return [{ logs, status, blockHash, blockNumber, gasUsed, transactionHash }]
 }
 
-export const createBatches = ({ walletOn, own, chainIds, type, receipt }: Parts) => {
-  /** By the id that the app chose, or by `chainId:transactionId`, which outlives this page. */
-  const chosen = new Map<string, Sent>()
-  const sentAs = (id: string): Sent => {
-    const [, chainId, transactionId] = /^(\d+):([0-9a-f-]{36})$/.exec(id) ?? []
-    const sent = chosen.get(id) ?? (chainId && transactionId ? { transactionId, chainId: Number(chainId) } : undefined)
-    if (sent === undefined) throw new ProviderError(UNKNOWN_ID, `No calls are known as ${id}.`)
-    return sent
-  }
+type Unsigned = InputOf<'transactions_sign_and_send'>['unsigned_transaction']
+type Sending = {
+  readonly wallet: EvmWallet
+  readonly calls: readonly Unsigned[]
+  /** Of the first transaction; undefined without an id of the app. */
+  readonly key: string | undefined
+}
 
-  const send = async (request: Readonly<Record<string, unknown>>) => {
-    own(request.from)
-    const calls = callsOf(request)
-    const chainId = Number(request.chainId)
-    const wallet = walletOn(chainId)
-    const id = typeof request.id === 'string' ? request.id : undefined
-    if (id !== undefined && chosen.has(id)) throw new ProviderError(DUPLICATE_ID, `The id ${id} was used before.`)
-    const [first] = calls
-    const isBatch = calls.length > 1
-    if (isBatch && type === 'eoa')
-      throw new ProviderError(NOT_ATOMIC, 'Only a wallet of type contract sends several calls at once.')
-    const fields = await signerFields(wallet)
-    const options = id === undefined ? {} : { idempotencyKey: id }
-    const { transactions } = wallet.client
-    const { transaction_id } = isBatch
-      ? await transactions.batchSignAndSend({ ...fields, unsigned_transactions: calls }, options)
-      : await transactions.signAndSend({ ...fields, unsigned_transaction: first ?? {} }, options)
-    if (id !== undefined) chosen.set(id, { transactionId: transaction_id, chainId })
-    return { id: id ?? `${chainId}:${transaction_id}` }
-  }
+/** One transaction of a contract wallet. */
+const sendTogether = async ({ wallet, calls, key }: Sending): Promise<readonly string[]> => {
+  const options = key === undefined ? {} : { idempotencyKey: key }
+  const input = { ...(await signerFields(wallet)), unsigned_transactions: [...calls] }
+  return [(await wallet.client.transactions.batchSignAndSend(input, options)).transaction_id]
+}
 
-  const transactionOf = async ({ transactionId, chainId }: Sent): Promise<TransactionStatus> => {
-    const { client } = walletOn(chainId)
+/** A transaction for each, without waiting for blocks, until one is refused. */
+const sendInTurn = async ({ wallet, calls, key }: Sending): Promise<readonly string[]> => {
+  // Asked once: a user types a PIN for the batch, and not for each call.
+  const fields = await signerFields(wallet)
+  const sent: string[] = []
+  for (const [index, unsigned_transaction] of calls.entries()) {
+    const options = key === undefined ? {} : { idempotencyKey: index === 0 ? key : `${key}.${index}` }
     try {
-      return await client.transactions.statusById({ id: transactionId })
+      const input = { ...fields, unsigned_transaction }
+      sent.push((await wallet.client.transactions.signAndSend(input, options)).transaction_id)
     } catch (error) {
-      if (error instanceof StrongroomError && error.code === 'transaction_not_found')
-        throw new ProviderError(UNKNOWN_ID, `No calls are known as ${transactionId}.`)
-      throw error
+      // What was sent stays sent, so the app needs an id by which it can follow it.
+      if (index === 0 || isMismatch(error)) throw error
+      break
     }
+  }
+  return sent
+}
+
+/** @returns the id of the provider itself */
+const submit = async ({
+  type,
+  ...sending
+}: Sending & { readonly chainId: number; readonly type: Parts['type'] }): Promise<string> => {
+  const { calls, chainId } = sending
+  const isTogether = type === 'contract' && calls.length > 1
+  const transactionIds = await (isTogether ? sendTogether : sendInTurn)(sending)
+  return formatBatch({ chainId, transactionIds, count: isTogether ? 1 : calls.length })
+}
+
+const readRequest = ({ own, chainIds, type }: Parts, request: Fields) => {
+  own(request.from)
+  if (request.version !== VERSION) throw new ProviderError(UNSUPPORTED_VERSION, `Field "version" must be "${VERSION}".`)
+  const calls = readCalls(request)
+  const chainId = readChainId(request.chainId)
+  if (!chainIds.includes(chainId))
+    throw new ProviderError(UNSUPPORTED_CHAIN, `The chain ${chainId} is not among those of this provider.`)
+  // An app that leaves it out may count on it.
+  if (calls.length > 1 && type === 'eoa' && request.atomicRequired !== false)
+    throw new ProviderError(NOT_ATOMIC, 'Only a wallet of type contract sends several calls all or nothing.')
+  return { calls, chainId, id: readId(request) }
+}
+
+const readTransactions = async ({ client }: EvmWallet, batch: Batch): Promise<readonly TransactionStatus[]> => {
+  try {
+    return await Promise.all(batch.transactionIds.map((id) => client.transactions.statusById({ id })))
+  } catch (error) {
+    if (error instanceof StrongroomError && error.code === 'transaction_not_found') throw unknownId()
+    throw error
+  }
+}
+
+const minedHashes = (transactions: readonly TransactionStatus[]): readonly string[] =>
+  transactions.flatMap(({ status, code, transaction_hash: hash }) =>
+    hash !== null && (status === 'success' || code === 'execution_reverted') ? [hash] : [],
+  )
+
+export const createBatches = (parts: Parts) => {
+  const { address, walletOn, own, chainIds, type, receipt, storage } = parts
+  const chosen = createChosenIds({ address }, storage)
+  const underWay = new Set<string>()
+
+  const submitAs = async (id: string, sending: Omit<Parameters<typeof submit>[0], 'key'>) => {
+    const key = await chosen.digest(id)
+    const duplicate = new ProviderError(DUPLICATE_ID, 'The id was used before.')
+    if (underWay.has(key) || chosen.find(key) !== undefined) throw duplicate
+    underWay.add(key)
+    try {
+      chosen.keep(key, await submit({ ...sending, key }))
+    } catch (error) {
+      throw isMismatch(error) ? duplicate : error
+    } finally {
+      underWay.delete(key)
+    }
+    return { id }
+  }
+
+  const send = async (request: Fields): Promise<{ readonly id: string }> => {
+    const { calls, chainId, id } = readRequest(parts, request)
+    const sending = { wallet: walletOn(chainId), calls, chainId, type }
+    return id === undefined ? { id: await submit({ ...sending, key: undefined }) } : submitAs(id, sending)
   }
 
   const status = async (id: string) => {
-    const sent = sentAs(id)
-    const transaction = await transactionOf(sent)
-    const isMined = transaction.status === 'success' || transaction.code === 'execution_reverted'
-    const hash = isMined ? transaction.transaction_hash : null
+    const batch = parseBatch(chosen.find(await chosen.digest(id)) ?? id)
+    if (batch === null || !chainIds.includes(batch.chainId)) throw unknownId()
+    const transactions = await readTransactions(walletOn(batch.chainId), batch)
+    const receipts = await Promise.all(minedHashes(transactions).map((hash) => receipt(batch.chainId, hash)))
     return {
       version: VERSION,
       id,
-      chainId: hexNumber(sent.chainId),
-      status: codeOf(transaction),
-      atomic: true,
-      receipts: hash === null ? [] : shownReceipt(await receipt(sent.chainId, hash)),
+      chainId: hexNumber(batch.chainId),
+      status: statusCode(transactions, batch),
+      atomic: batch.count === 1,
+      receipts: receipts.flatMap(shownReceipt),
     }
   }
 
   const capabilities = (params: unknown) => {
-    const [address, wanted] = Array.isArray(params) ? params : []
-    own(address)
+    const [account, wanted] = Array.isArray(params) ? params : []
+    own(account)
     const shown = chainIds.filter((id) => !Array.isArray(wanted) || wanted.map(Number).includes(id))
     const atomic = { status: type === 'contract' ? 'supported' : 'unsupported' }
     return Object.fromEntries(shown.map((id) => [hexNumber(id), { atomic }]))

@@ -16,6 +16,7 @@ import { asRpcError, INTERNAL, ProviderError } from './provider-error.ts'
 import { objectAt, personalMessageAt, readChainId, textAt, transactionAt, typedDataAt } from './provider-parameters.ts'
 import { explainReverts } from './revert-data.ts'
 import { createSender } from './send.ts'
+import type { BatchStorage } from './sent-batches.ts'
 
 export type ProviderChain = {
   /** As the service names it. */
@@ -34,6 +35,8 @@ export type ProviderOptions = Omit<EvmWallet, 'network'> & {
   readonly initialChainId?: number
   /** `contract` wallets send several calls as one transaction (`wallet_sendCalls`). */
   readonly type?: 'eoa' | 'contract'
+  /** Keeps the ids that the app chose in `wallet_sendCalls`. By default the page's localStorage, if there is one. */
+  readonly storage?: BatchStorage
 }
 
 export type RequestArguments = { readonly method: string; readonly params?: unknown }
@@ -138,7 +141,8 @@ export const createProvider = (options: ProviderOptions): Provider => {
   const chains = createChains(options)
   const { ids, walletOn, own, ask, selected } = chains
   const receipt = (id: number, hash: string) => ask({ method: 'eth_getTransactionReceipt', params: [hash] }, id)
-  const batches = createBatches({ walletOn, own, chainIds: ids, type: options.type ?? 'eoa', receipt })
+  const { address, type = 'eoa', storage } = options
+  const batches = createBatches({ address, walletOn, own, chainIds: ids, type, receipt, storage })
   const switchTo = (params: unknown): null => {
     const id = readChainId(objectAt(params, 0).chainId)
     if (chains.select(id)) emit('chainChanged', hexNumber(id))

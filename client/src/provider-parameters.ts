@@ -61,7 +61,7 @@ export const personalMessageAt = (params: unknown): { readonly message: Hex; rea
 type Fields = Readonly<Record<string, unknown>>
 
 /** Refuses a misspelt field, without which the transaction would be another one. */
-const refuseUnknown = (fields: Fields, known: readonly string[]): void => {
+export const refuseUnknown = (fields: Fields, known: readonly string[]): void => {
   const unknown = Object.keys(fields).find((name) => !known.includes(name) && (fields[name] ?? null) !== null)
   if (unknown === undefined) return
   throw new ProviderError(INVALID_PARAMS, `Field "${unknown}" is unknown here; known are ${known.join(', ')}.`)

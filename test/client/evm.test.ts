@@ -13,7 +13,10 @@ import {
   getAddress,
   type Hex,
   http,
+  numberToHex,
+  parseAbi,
   parseEther,
+  parseEventLogs,
   stringToHex,
 } from 'viem'
 import { createClient } from '../../client/src/client.ts'
@@ -221,18 +224,96 @@ describe('a provider (EIP-1193)', () => {
     expect(done.status).toBe('success')
   })
 
+  test('runs several calls of an eoa one after the other, and knows an id of the app after a reload', async () => {
+    const kept = new Map<string, string>()
+    const storage = {
+      getItem: (name: string) => kept.get(name) ?? null,
+      setItem: (name: string, value: string) => void kept.set(name, value),
+    }
+    const page = (changes: Partial<ProviderOptions> = {}) => {
+      const provider = createProvider({ ...optionsOf(eoa), storage, ...changes })
+      const transport = custom(provider)
+      return createWalletClient({
+        account: getAddress(eoa.address),
+        chain: chain.chain,
+        transport,
+        pollingInterval: 20,
+      })
+    }
+    const before = await balanceOf(RECIPIENT)
+    const calls = [
+      { to: RECIPIENT, value: 31n },
+      { to: token.address, data: mint(eoa.address, 5n) },
+    ]
+    // 4096 bytes, with characters that no header can have.
+    const id = `${'заказ\n'.repeat(372)}7777`
+    expect(new TextEncoder().encode(id).length).toBe(4096)
+    expect((await page().sendCalls({ calls, id })).id).toBe(id)
+    const done = await page().waitForCallsStatus({ id })
+    expect(done).toMatchObject({ status: 'success', statusCode: 200, atomic: false, chainId: chain.chainId })
+    expect(done.receipts?.map(({ status }) => status)).toEqual(['success', 'success'])
+    expect((await balanceOf(RECIPIENT)) - before).toBe(31n)
+
+    const used = { name: 'TransactionExecutionError', message: expect.stringContaining('already a bundle submitted') }
+    await expect(page().sendCalls({ calls, id })).rejects.toMatchObject(used)
+    // Where the browser has forgotten it, the service has not: other calls are refused, and the same ones are not sent again.
+    const elsewhere = () => page({ storage: { getItem: () => null, setItem: () => {} } })
+    await expect(elsewhere().sendCalls({ calls: [{ to: RECIPIENT }], id })).rejects.toMatchObject(used)
+    expect((await elsewhere().sendCalls({ calls, id })).id).toBe(id)
+    expect((await balanceOf(RECIPIENT)) - before).toBe(31n)
+    // Ids are unique for each sender.
+    const other = page({ ...optionsOf(contract, 'contract') })
+    const sent = await other.sendCalls({ account: getAddress(contract.address), calls: [{ to: RECIPIENT }], id })
+    expect(sent.id).toBe(id)
+  })
+
+  test('says of a batch that stopped in the middle that a part of it was done', async () => {
+    const provider = providerOf(eoa)
+    const calls = [{ to: RECIPIENT, value: '0x1' }, { to: token.address, data: '0xdeadbeef' }, { to: RECIPIENT }]
+    const batch = { version: '2.0.0', chainId: `0x${chain.chainId.toString(16)}`, calls, atomicRequired: false }
+    const { id } = (await provider.request({ method: 'wallet_sendCalls', params: [batch] })) as { id: string }
+    const done = await clientOf(eoa).waitForCallsStatus({ id })
+    expect(done).toMatchObject({ status: 'failure', statusCode: 600, atomic: false })
+    expect(done.receipts).toHaveLength(1)
+    const refused = provider.request({ method: 'wallet_sendCalls', params: [{ ...batch, calls: calls.slice(1) }] })
+    await expect(refused).rejects.toMatchObject({ code: 3 })
+  })
+
+  test.each(['eoa', 'contract'] as const)(
+    'makes a contract by a call without an address, for type %s',
+    async (type) => {
+      const wallet = type === 'eoa' ? eoa : contract
+      // PUSH1 1, PUSH1 0, MSTORE8, PUSH1 1, PUSH1 0, RETURN: a contract whose code is the byte 1.
+      const batch = {
+        version: '2.0.0',
+        chainId: numberToHex(chain.chainId),
+        calls: [{ data: '0x600160005360016000f3' }],
+      }
+      const { id } = Object(await providerOf(wallet, type).request({ method: 'wallet_sendCalls', params: [batch] }))
+      const done = await clientOf(wallet, type).waitForCallsStatus({ id })
+      expect(done.statusCode).toBe(200)
+      const [hash = '0x'] = done.receipts?.map(({ transactionHash }) => transactionHash) ?? []
+      const { contractAddress, logs } = await chain.receiptOf(hash)
+      // CreateCall of Safe makes it for a contract wallet.
+      const [made] = parseEventLogs({ abi: parseAbi(['event ContractCreation(address indexed newContract)']), logs })
+      const address = contractAddress ?? made?.args.newContract ?? '0x'
+      expect(await chain.publicClient.getCode({ address })).toBe('0x01')
+    },
+  )
+
   test('keeps the bytes of a custom error, so that viem decodes it', async () => {
     const args = [RECIPIENT, 10n ** 30n] as const
     for (const [wallet, type] of [[eoa, 'eoa'] as const, [contract, 'contract'] as const]) {
       const client = clientOf(wallet, type)
       const held = await tokensOf(wallet.address)
       for (const refused of [
-        client.writeContract({ ...token, functionName: 'transfer', args }),
-        createPublicClient({ transport: custom(providerOf(wallet, type)) }).simulateContract({
-          ...{ ...token, functionName: 'transfer', args, account: getAddress(wallet.address) },
-        }),
+        () => client.writeContract({ ...token, functionName: 'transfer', args }),
+        () =>
+          createPublicClient({ transport: custom(providerOf(wallet, type)) }).simulateContract({
+            ...{ ...token, functionName: 'transfer', args, account: getAddress(wallet.address) },
+          }),
       ]) {
-        const error: unknown = await refused.catch((caught: unknown) => caught)
+        const error: unknown = await refused().catch((caught: unknown) => caught)
         const reverted =
           error instanceof BaseError ? error.walk((each) => each instanceof ContractFunctionRevertedError) : null
         expect(reverted).toMatchObject({

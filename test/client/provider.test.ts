@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { createServer } from 'node:http'
-import { UserRejectedRequestError } from 'viem'
+import { createWalletClient, custom, type EIP1193Provider, UserRejectedRequestError } from 'viem'
 import { base, mainnet, sepolia } from 'viem/chains'
 import { createClient } from '../../client/src/client.ts'
 import { createProvider, type Provider, type ProviderOptions } from '../../client/src/eip1193.ts'
@@ -75,6 +75,7 @@ test('events reach listeners as with the EventEmitter of Node', async () => {
 
 describe('a request', () => {
   const to = OTHER
+  const batch = { version: '2.0.0', chainId: '0xaa36a7', calls: [{ to }] }
 
   // EIP-1193, EIP-1474 and EIP-5792 §error codes.
   test.each<[number, string, ...unknown[]]>([
@@ -105,6 +106,24 @@ describe('a request', () => {
     [4100, 'personal_sign', OTHER, '0x68656c6c6f'],
     [4200, 'wallet_addEthereumChain', { chainId: '0x1' }],
     [4200, 'eth_sign', ADDRESS, '0x00'],
+    [-32000, 'wallet_sendCalls', { ...batch, version: '3.0.0' }],
+    [-32000, 'wallet_sendCalls', { ...batch, version: undefined }],
+    [-32602, 'wallet_sendCalls', { ...batch, chainId: undefined }],
+    [-32602, 'wallet_sendCalls', { ...batch, calls: [] }],
+    [-32602, 'wallet_sendCalls', { ...batch, calls: [{ to, value: '0x' }] }],
+    [-32602, 'wallet_sendCalls', { ...batch, calls: [{ to, input: '0x01' }] }],
+    [-32602, 'wallet_sendCalls', { ...batch, id: 'x'.repeat(8195) }],
+    [-32602, 'wallet_sendCalls', { ...batch, id: 7 }],
+    [4100, 'wallet_sendCalls', { ...batch, from: OTHER }],
+    [5700, 'wallet_sendCalls', { ...batch, capabilities: { paymasterService: {} } }],
+    [5700, 'wallet_sendCalls', { ...batch, calls: [{ to, capabilities: { any: { optional: false } } }] }],
+    [5710, 'wallet_sendCalls', { ...batch, chainId: '0x1' }],
+    [5740, 'wallet_sendCalls', { ...batch, calls: Array.from({ length: 101 }, () => ({ to })) }],
+    [5760, 'wallet_sendCalls', { ...batch, calls: [{ to }, { to }], atomicRequired: true }],
+    [5760, 'wallet_sendCalls', { ...batch, calls: [{ to }, { to }] }],
+    [5730, 'wallet_getCallsStatus', 'unknown'],
+    [5730, 'wallet_getCallsStatus', `1:${crypto.randomUUID()}`],
+    [-32602, 'wallet_getCallsStatus', 7],
   ])('is refused with %d: %s (%#)', async (code, method, ...params) => {
     expect(await refusal(createProvider(options()), method, ...params)).toMatchObject({ name: 'ProviderError', code })
   })
@@ -139,7 +158,7 @@ describe('what fails elsewhere', () => {
       await withNode(page, async (rpcUrl) =>
         expect(await blockNumber(rpcUrl)).toMatchObject({ code: -32603, message: expect.stringContaining('node') }),
       )
-    await withNode('{"error":{"message":"busy"}}', async (rpcUrl) =>
+    await withNode('{"jsonrpc":"2.0","error":{"message":"busy"}}', async (rpcUrl) =>
       expect(await blockNumber(rpcUrl)).toMatchObject({ code: -32603, message: 'busy' }),
     )
   })
@@ -179,5 +198,23 @@ describe('what fails elsewhere', () => {
       to: OTHER,
     })
     expect(refused).toMatchObject({ code: number, message: 'A sentence.', data: { code } })
+  })
+
+  test('is one of the errors of viem', async () => {
+    const transport = custom(createProvider(options()) as EIP1193Provider)
+    const wallet = createWalletClient({ account: ADDRESS, chain: sepolia, transport })
+    const calls = [{ to: OTHER, value: 1n }] as const
+    for (const [refused, name] of [
+      [() => wallet.sendCalls({ calls: [...calls, ...calls], forceAtomic: true }), 'AtomicityNotSupportedError'],
+      [() => wallet.sendCalls({ calls, chain: mainnet }), 'UnsupportedChainIdError'],
+      [() => wallet.sendCalls({ calls, capabilities: { any: {} } }), 'UnsupportedNonOptionalCapabilityError'],
+      [() => wallet.getCallsStatus({ id: 'unknown' }), 'UnknownBundleIdError'],
+      [() => wallet.switchChain({ id: 1 }), 'SwitchChainError'],
+    ] as const) {
+      const error: unknown = await refused().catch((caught: unknown) => caught)
+      const names = []
+      for (let each = error; each instanceof Error; each = each.cause) names.push(each.name)
+      expect(names).toContain(name)
+    }
   })
 })
