@@ -1,11 +1,13 @@
-// The provider (EIP-1193), as far as neither the service nor a node is needed.
+// The provider (EIP-1193) and wagmi's connector, as far as neither the service nor a node is needed.
 
 import { describe, expect, test } from 'bun:test'
 import { createServer } from 'node:http'
+import * as wagmi from '@wagmi/core'
 import { createWalletClient, custom, type EIP1193Provider, UserRejectedRequestError } from 'viem'
 import { base, mainnet, sepolia } from 'viem/chains'
 import { createClient } from '../../client/src/client.ts'
 import { createProvider, type Provider, type ProviderOptions } from '../../client/src/eip1193.ts'
+import { strongroom } from '../../client/src/wagmi.ts'
 
 const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
@@ -43,6 +45,7 @@ describe('the chain that is selected at the beginning', () => {
     ['none', { chains: {} }, 'at least one'],
   ])('is never guessed: %s', (_, changes, sentence) => {
     expect(() => createProvider(options(changes))).toThrow(sentence)
+    expect(() => strongroom(options(changes))).toThrow(sentence)
   })
 })
 
@@ -216,5 +219,106 @@ describe('what fails elsewhere', () => {
       for (let each = error; each instanceof Error; each = each.cause) names.push(each.name)
       expect(names).toContain(name)
     }
+  })
+})
+
+describe('a connector of wagmi', () => {
+  const chains = [mainnet, base, sepolia] as const
+  const createPage = (kept: Map<string, string>) => {
+    const storage = wagmi.createStorage({
+      storage: {
+        getItem: (name) => kept.get(name) ?? null,
+        setItem: (name, value) => void kept.set(name, value),
+        removeItem: (name) => void kept.delete(name),
+      },
+    })
+    const connectors = [ADDRESS, OTHER].map((address) =>
+      strongroom(options({ address, chains: two, initialChainId: mainnet.id })),
+    )
+    const transports = {
+      [mainnet.id]: wagmi.custom({ request: async () => null }),
+      [base.id]: wagmi.http(NOWHERE),
+      [sepolia.id]: wagmi.http(NOWHERE),
+    }
+    const config = wagmi.createConfig({
+      chains,
+      connectors,
+      storage,
+      transports,
+      multiInjectedProviderDiscovery: false,
+    })
+    const connectorAt = (index: number) => {
+      const connector = config.connectors[index]
+      if (connector === undefined) throw new Error('there are two connectors')
+      return connector
+    }
+    const connected = () =>
+      wagmi.getConnections(config).map(({ accounts, chainId }) => ({ address: accounts[0], chainId }))
+    return { config, connectorAt, connected }
+  }
+
+  test('is connected after a reload only if it was before', async () => {
+    const kept = new Map<string, string>()
+    const first = createPage(kept)
+    await wagmi.reconnect(first.config)
+    expect([wagmi.getAccount(first.config).status, first.connected()]).toEqual(['disconnected', []])
+    await wagmi.connect(first.config, { connector: first.connectorAt(1) })
+    await wagmi.reconnect(first.config)
+    expect(first.connected()).toEqual([{ address: OTHER, chainId: mainnet.id }])
+
+    const second = createPage(kept)
+    await wagmi.reconnect(second.config)
+    expect(second.connected()).toEqual([{ address: OTHER, chainId: mainnet.id }])
+    await wagmi.disconnect(second.config)
+
+    const third = createPage(kept)
+    await wagmi.reconnect(third.config)
+    expect([wagmi.getAccount(third.config).status, third.connected()]).toEqual(['disconnected', []])
+  })
+
+  test('is on the chain that the user has chosen, also after a reload', async () => {
+    const kept = new Map<string, string>()
+    const first = createPage(kept)
+    await wagmi.connect(first.config, { connector: first.connectorAt(0) })
+    await wagmi.switchChain(first.config, { chainId: base.id })
+    expect(first.connected()).toEqual([{ address: ADDRESS, chainId: base.id }])
+    const second = createPage(kept)
+    await wagmi.reconnect(second.config)
+    expect(second.connected()).toEqual([{ address: ADDRESS, chainId: base.id }])
+    const third = createPage(new Map())
+    await wagmi.connect(third.config, { connector: third.connectorAt(0), chainId: base.id })
+    expect(third.connected()).toEqual([{ address: ADDRESS, chainId: base.id }])
+  })
+
+  test('has one id for each wallet', () => {
+    const { config } = createPage(new Map())
+    expect(new Set(config.connectors.map(({ id }) => id)).size).toBe(2)
+  })
+
+  test("refuses a chain by wagmi's own names, and listens to nothing after a connection that failed", async () => {
+    const { config, connectorAt } = createPage(new Map())
+    const connector = connectorAt(0)
+    const changes: unknown[] = []
+    connector.emitter.on('change', (change) => changes.push(change.chainId))
+    const refused = await wagmi.connect(config, { connector, chainId: sepolia.id }).catch((error: unknown) => error)
+    expect(refused).toMatchObject({ name: 'SwitchChainError', code: 4902 })
+    expect(wagmi.getAccount(config).status).toBe('disconnected')
+    const provider = (await connector.getProvider()) as Provider
+    await ask(provider, 'wallet_switchEthereumChain', { chainId: '0x2105' })
+    expect(changes).toEqual([])
+
+    await wagmi.connect(config, { connector })
+    const unknown = connector.switchChain?.({ chainId: 7 }).catch((error: unknown) => error)
+    expect(await unknown).toMatchObject({
+      name: 'SwitchChainError',
+      code: 4902,
+      cause: { name: 'ChainNotConfiguredError' },
+    })
+    expect(await connector.switchChain?.({ chainId: sepolia.id }).catch((error: unknown) => error)).toMatchObject({
+      name: 'SwitchChainError',
+      code: 4902,
+    })
+    await ask(provider, 'wallet_switchEthereumChain', { chainId: '0x1' })
+    expect(changes).toEqual([1])
   })
 })
